@@ -1,12 +1,13 @@
 /** The HTTP application of one snapshot. Hono serves every route; this file shows all of them, and the middleware before them. */
 
 import type { Clients } from '@sluice/delivery'
-import type { ForwardingWatch, Runtime, Snapshot, StubRoute } from '@sluice/runtime'
+import type { Runtime, Snapshot, StubRoute } from '@sluice/runtime'
 import { AppError, defineRoute, type Route } from '@sluice/sdk'
 import { Hono } from 'hono'
 import * as v from 'valibot'
 import type { Auth } from './auth.ts'
 import type { BodyBudget } from './body-budget.ts'
+import type { ForwardingWatch } from './client-peers.ts'
 import type { Endpoint, EndpointDoc, HttpContext, HttpEnv, Step } from './context.ts'
 import type { Access } from './middleware/authenticate.ts'
 import { clientPeer } from './middleware/client-peer.ts'

@@ -1,8 +1,9 @@
 /** Bearer tokens of paired devices: which device a request comes from, and until when its token is good. */
 
 import { BoundedMap } from '@sluice/kit'
-import type { HeaderReader, Runtime } from '@sluice/runtime'
+import type { Runtime } from '@sluice/runtime'
 import { AppError, type DeviceRow, type Role, sha256Hex } from '@sluice/sdk'
+import type { HeaderReader } from './client-address.ts'
 import { createLockout, type Lockout } from './lockout.ts'
 import { createRevocations } from './revocations.ts'
 

@@ -1,76 +1,77 @@
-/** Conversations for an operator: found by the person, exported, and erased with everything that is kept of them. */
+/** The kept conversations: listed, exported, found by their person, and erased with everything that belongs to them. */
 
 import { personIn, senderOf, sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
-import { AppError, type Erased, type SessionRow, type SessionStore, type Store } from '@sluice/sdk'
-import { type PlainMessage, plainMessage } from './plain-message.ts'
+import { AppError, type Erased, type ModelMessage, type SessionRow, type SessionStore, type Store } from '@sluice/sdk'
 
-/** Somebody who writes on a channel, as the channel names them. */
+/** A sender of a channel, by the channel's own name for it. */
 export interface Person {
   readonly channel: string
   readonly sender: string
 }
 
-const PAGE = 500
+const PAGE_ROWS = 500
 
+/** One line of an exported conversation. */
 export interface SaidLine extends PlainMessage {
+  /** RFC 3339. */
   readonly at: string
 }
 
-/** Everything that was said in a session, oldest first. */
+/** Every message of a session, oldest first. */
 export async function* exported(sessions: Pick<SessionStore, 'said'>, id: string): AsyncGenerator<SaidLine> {
   for (let after = 0; ; ) {
-    const page = await sessions.said(id, { after, limit: PAGE })
+    const page = await sessions.said(id, { after, limit: PAGE_ROWS })
     for (const { atMs, messages } of page) for (const message of messages) yield { at: isoTime(atMs), ...plainMessage(message) }
     const last = page.at(-1)
-    if (!last || page.length < PAGE) return
+    if (!last || page.length < PAGE_ROWS) return
     after = last.upTo
   }
 }
 
-/** The sessions of a channel, or of one of its senders, for a list of sessions. */
+/** The beginning and the end of the ids that the sessions of a channel, or of one of its senders, have. */
 export function sessionsEnds(channel: string, sender?: string): { readonly prefix: string; readonly suffix?: string } {
   const { prefix, suffix } = sessionsOfSender(channel, sender ?? '')
   return sender === undefined ? { prefix } : { prefix, suffix }
 }
 
-/** Where the page after this one begins; null after the last one. */
+/** The cursor of the page after this one; null after the last page. `page` has one row more than `limit` if there is one. */
 export const cursorAfter = (page: readonly SessionRow[], limit: number): string | null => {
   const last = page.at(limit - 1)
   return page.length > limit && last ? Buffer.from(JSON.stringify([last.lastActiveAtMs, last.id])).toString('base64url') : null
 }
 
-/** Throws `invalid_request` for anything but a cursor. */
+/** Reads a cursor of `cursorAfter`. Throws `invalid_request` for any other text. */
 export function readCursor(cursor: string): Pick<SessionRow, 'id' | 'lastActiveAtMs'> {
   try {
     const [lastActiveAtMs, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (typeof lastActiveAtMs === 'number' && typeof id === 'string') return { lastActiveAtMs, id }
   } catch {
-    // Refused below.
+    // Rejected below.
   }
-  throw new AppError('invalid_request', 'The cursor is not one that a list of sessions gave.')
+  throw new AppError('invalid_request', 'The cursor is not one that a list of sessions returned.')
 }
 
-/** The sessions of a person, and those that only messages without a successful turn name. */
+/** The sessions of a person, including those that have only messages without a finished turn. */
 export async function sessionsOf({ sessions, inbox }: Pick<Store, 'sessions' | 'inbox'>, { channel, sender }: Person): Promise<string[]> {
   const found = new Set<string>()
   const ends = sessionsOfSender(channel, sender)
   for (let before: SessionRow | undefined; ; ) {
-    const page: SessionRow[] = await sessions.list({ limit: PAGE, ...ends, ...(before && { before }) })
+    const page: SessionRow[] = await sessions.list({ limit: PAGE_ROWS, ...ends, ...(before && { before }) })
     for (const { id } of page) found.add(id)
     before = page.at(-1)
-    if (page.length < PAGE) break
+    if (page.length < PAGE_ROWS) break
   }
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
-    const page = await inbox.list({ limit: PAGE, before, channel })
+    const page = await inbox.list({ limit: PAGE_ROWS, before, channel })
     for (const row of page) if (row.sender === sender) found.add(row.session)
     before = page.at(-1)?.number ?? 0
-    if (page.length < PAGE) break
+    if (page.length < PAGE_ROWS) break
   }
   return [...found]
 }
 
-/** Erases all conversations of a person with their memories. Undefined if nothing is kept of them. */
+/** Erases all conversations of a person, with their memories. Undefined if there is none. */
 export async function erasePerson(
   store: Pick<Store, 'sessions' | 'inbox'>,
   person: Person,
@@ -98,7 +99,7 @@ const sum = (a: Erased, b: Erased): Erased => ({
   copies: b.copies,
 })
 
-/** A session for an operator, by the id it is kept under. */
+/** A session in the form that the API and the command line show to operators. */
 export const shownConversation = ({ id, name, createdAtMs, lastActiveAtMs, messageCount }: SessionRow) => {
   const person = personIn(id)
   return {
@@ -109,5 +110,35 @@ export const shownConversation = ({ id, name, createdAtMs, lastActiveAtMs, messa
     created_at: isoTime(createdAtMs),
     last_activity: isoTime(lastActiveAtMs),
     message_count: messageCount,
+  }
+}
+
+/** A kept message in the form that the API shows: its text, and the tools that it used. */
+export interface PlainMessage {
+  readonly role: ModelMessage['role']
+  /** The text parts, joined. */
+  readonly content: string
+  readonly tool_calls?: readonly { readonly id: string; readonly name: string; readonly input: unknown }[]
+  readonly tool_results?: readonly { readonly id: string; readonly name: string; readonly output: unknown }[]
+}
+
+export function plainMessage(message: ModelMessage): PlainMessage {
+  const { role, content } = message
+  if (typeof content === 'string') return { role, content }
+  const text: string[] = []
+  const calls: { id: string; name: string; input: unknown }[] = []
+  const results: { id: string; name: string; output: unknown }[] = []
+  for (const part of content) {
+    if (part.type === 'text') text.push(part.text)
+    else if (part.type === 'tool-call') calls.push({ id: part.toolCallId, name: part.toolName, input: part.input })
+    else if (part.type === 'tool-result') {
+      results.push({ id: part.toolCallId, name: part.toolName, output: 'value' in part.output ? part.output.value : part.output.type })
+    }
+  }
+  return {
+    role,
+    content: text.join(''),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(results.length > 0 ? { tool_results: results } : {}),
   }
 }

@@ -1,4 +1,4 @@
-/** One daemon as its outer parts see it: the parts that live as long as it does, and the snapshot of features in force. */
+/** The runtime as the HTTP side and the daemon see it. */
 import type { Agent } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import type { DeliveryQueues } from '@sluice/delivery'
@@ -8,7 +8,7 @@ import type { Snapshot } from './features/snapshot.ts'
 import type { HealthWatch } from './health.ts'
 import type { HideSecrets } from './hide-secrets.ts'
 
-/** One daemon, for its whole life. */
+/** The parts of one daemon that live as long as it does, and the snapshot of features in force. */
 export interface Runtime {
   readonly version: string
   readonly profile: string
@@ -18,7 +18,7 @@ export interface Runtime {
   readonly bus: EventBus
   readonly clock: Clock
   readonly log: Logger
-  /** Masks the configured secrets in what is answered. */
+  /** Masks the configured secrets in text and data that leaves the daemon. */
   readonly hideSecrets: HideSecrets
   /** The snapshot in force. A turn keeps the one it began with; see `Agent`. */
   snapshot(): Snapshot
@@ -32,6 +32,6 @@ export interface Runtime {
   /** The engine of procedures; undefined until it has started. */
   sops(): Sops | undefined
   readonly approvals: ApprovalRegistry
-  /** The delivery queues; where there are none, nothing waits and nobody is woken. */
+  /** The delivery queues; empty until deliveries have started. */
   readonly delivery: DeliveryQueues
 }

@@ -1,8 +1,8 @@
 /** `sluice sop audit`: the audit log, and whether anything in it was changed, taken out or put in; 1 if so. */
 
-import { shownAudit } from '@sluice/runtime'
 import type { AuditRow } from '@sluice/sdk'
 import { oneLine } from '@sluice/sdk'
+import { shownAudit } from '@sluice/sop/shown'
 import type { CliContext } from '../context.ts'
 import { time } from '../deliveries/show.ts'
 import { ERROR_CHARS_MAX, NAME_CHARS_MAX } from '../deliveries/widths.ts'

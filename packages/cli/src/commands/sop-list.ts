@@ -1,8 +1,8 @@
 /** `sluice sop list`: the procedures there are, with what triggers each (§4.3). */
 
-import { shownSop } from '@sluice/runtime'
 import { oneLine } from '@sluice/sdk'
 import { triggerText } from '@sluice/sop'
+import { shownSop } from '@sluice/sop/shown'
 import type { CliContext } from '../context.ts'
 import { TEXT_CHARS_MAX } from '../deliveries/widths.ts'
 import { openSops } from '../sops/open-sops.ts'

@@ -1,7 +1,7 @@
 /** `sluice sop run`: starts a procedure by hand; the daemon works on it. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { shownRun } from '@sluice/runtime'
 import { AppError, SOP_ENDED, type SopRun, type SopStore } from '@sluice/sdk'
+import { shownRun } from '@sluice/sop/shown'
 import { cliUser } from '../cli-user.ts'
 import type { CliContext } from '../context.ts'
 import { probeDaemon } from '../probe-daemon.ts'

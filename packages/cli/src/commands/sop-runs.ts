@@ -1,6 +1,7 @@
 /** `sluice sop runs`: runs of procedures, newest first; `show` one of them, or `cancel` it. */
-import { shownRun } from '@sluice/runtime'
+
 import { oneLine, type SopRun } from '@sluice/sdk'
+import { shownRun } from '@sluice/sop/shown'
 import { cliUser } from '../cli-user.ts'
 import type { CliContext, Output } from '../context.ts'
 import { printBlock, printFields, time } from '../deliveries/show.ts'

@@ -2,9 +2,9 @@
 import type { GatewayConfig } from '@sluice/config'
 import type { Clients } from '@sluice/delivery'
 import { isLoopback } from '@sluice/kit'
-import { type HeaderReader, isForwarded } from '@sluice/runtime'
 import { AppError, type RouteAuth } from '@sluice/sdk'
 import type { Auth } from '../auth.ts'
+import { type HeaderReader, isForwarded } from '../client-address.ts'
 import { type Caller, type HttpContext, headersOf, type Step, socketAddress } from '../context.ts'
 import { checkNames } from './origin.ts'
 

@@ -1,9 +1,9 @@
 /** The steps of a route that takes a body: its declared size, its type, its bytes. */
 
-import type { HeaderReader } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
 import type { Auth } from '../auth.ts'
 import { readBody, tooLarge } from '../body.ts'
+import type { HeaderReader } from '../client-address.ts'
 import { headersOf, type Step } from '../context.ts'
 import { checkStillGood } from './authenticate.ts'
 

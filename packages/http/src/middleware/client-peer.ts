@@ -1,7 +1,7 @@
 /** Finds out which client a request comes from, through trusted proxies if there are any. */
 
 import type { GatewayConfig } from '@sluice/config'
-import { createClientPeers, type ForwardingWatch } from '@sluice/runtime'
+import { createClientPeers, type ForwardingWatch } from '../client-peers.ts'
 import { type HttpContext, headersOf, type Peer, type Step, socketAddress } from '../context.ts'
 
 /** Sets `peer`. */

@@ -1,8 +1,8 @@
 /** The names and origins that a request may come under: protection against foreign web pages and rebound names. */
 
 import { isLoopback } from '@sluice/kit'
-import type { HeaderReader } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
+import type { HeaderReader } from '../client-address.ts'
 import { headersOf, type Step } from '../context.ts'
 
 /** The part of `[gateway]` that names the hosts of this daemon beside this machine. */

@@ -1,8 +1,8 @@
 /** `/api/sops`: the procedures, their runs and the audit log. Operators start and cancel runs by hand. */
 
 import type { Runtime } from '@sluice/runtime'
-import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/runtime'
 import { AppError, defineRoute, formatTraceContext, type Route, type Sops } from '@sluice/sdk'
+import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/sop/shown'
 import * as v from 'valibot'
 import { personOf } from '../identity.ts'
 import { filterText, flag, wholeText } from './query.ts'

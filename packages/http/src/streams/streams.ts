@@ -1,9 +1,10 @@
 /** All streams of one daemon: who may subscribe, what subscribers are sent, and how the streams end. */
 
-import { channelEventsRoute, type Runtime, type Snapshot } from '@sluice/runtime'
+import type { Runtime, Snapshot } from '@sluice/runtime'
 import type { Auth } from '../auth.ts'
 import type { Endpoint } from '../context.ts'
 import type { Access } from '../middleware/authenticate.ts'
+import { channelEventsRoute } from '../routes/channel-events.ts'
 import { routeEndpoint } from '../routes/route.ts'
 import { chatSocketEndpoint } from './chat-socket.ts'
 import { createConnections, type SubscriberCounts } from './connections.ts'

@@ -1,4 +1,4 @@
-/** Tells people of an event, in the chats that stand for the dispatch targets (§2.5, §6 rule 3). */
+/** Notifies people of an event, in the chats that stand for the dispatch targets. */
 import { randomUUID } from 'node:crypto'
 import { type Conversation, targetsOf } from '@sluice/approvals'
 import { waitingReplies } from '@sluice/delivery'
@@ -10,42 +10,36 @@ const TITLE = 'Notification'
 
 export interface Notification {
   readonly channels: readonly string[]
-  /** Empty: a default one. */
+  /** Empty: a default title is used. */
   readonly title: string
   readonly message: string
-  /** Overrides the configured conversations. */
+  /** The conversation to notify instead of the configured ones. */
   readonly channelId?: string
-  /** The span that tells it; see `NewReply.trace`. */
+  /** The span of the notification; see `NewReply.trace`. */
   readonly trace?: string
 }
 
-/** Resolves once everything is durable in the outbox, to what became of each target. */
-export async function notify(
-  { channels, title, message, channelId, trace }: Notification,
-  { clock, delivery, snapshot, store }: Pick<Runtime, 'clock' | 'delivery' | 'snapshot' | 'store'>,
-): Promise<readonly AskedTarget[]> {
+/** Queues the messages durably in the outbox, and resolves to the outcome for each target. */
+export async function notify(notification: Notification, { clock, delivery, snapshot, store }: Runtime): Promise<readonly AskedTarget[]> {
+  const { channels, title, message, channelId } = notification
   const targets = targetsOf(channels, channelId, { channels: () => snapshot().channels, features: () => snapshot().features })
   const text = [title || TITLE, message].filter((part) => part.trim() !== '').join('\n\n')
   const groups = targets.map((target) =>
-    'conversation' in target ? messagesOf(text, target.conversation, { nowMs: clock.nowMs(), trace }) : [],
+    'conversation' in target ? repliesOf(text, target.conversation, clock.nowMs(), notification.trace) : [],
   )
   const replies = groups.flat()
   const numbers = replies.length === 0 ? [] : await store.outbox.add(replies)
   delivery.queued(waitingReplies(replies, numbers))
-  let at = 0
+  let next = 0
   return targets.map((target, index) => {
     if ('answer' in target) return target.answer
-    const outbox = numbers.slice(at, at + (groups[index]?.length ?? 0))
-    at += outbox.length
+    const outbox = numbers.slice(next, next + (groups[index]?.length ?? 0))
+    next += outbox.length
     return { channel: target.name, status: 'queued', detail: 'in the outbox', outbox }
   })
 }
 
-function messagesOf(
-  text: string,
-  { channel, account, to }: Conversation,
-  { nowMs, trace }: { readonly nowMs: number; readonly trace: string | undefined },
-): readonly NewReply[] {
+function repliesOf(text: string, { channel, account, to }: Conversation, nowMs: number, trace: string | undefined): readonly NewReply[] {
   const parts = splitText(text.toWellFormed(), channel.limits)
   return parts.map((part, index) => ({
     channel: channel.name,

@@ -1,4 +1,4 @@
-/** Procedures, runs and audit records as the API and the command line show them. */
+/** Procedures, runs and audit records in the form that the API and the command line show. */
 
 import { isoTime } from '@sluice/kit'
 import type { AuditRow, SopRun, SopSummary } from '@sluice/sdk'

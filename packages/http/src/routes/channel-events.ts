@@ -1,17 +1,16 @@
-/** `POST /api/channel-events`: events of programs on this machine, for every subscriber and for people in chats (§2.5, §4.4, §6). */
+/** `POST /api/channel-events`: events of programs on this machine, for every subscriber and for people in chats. */
 
 import { APPROVAL_STATES, KEYWORDS_MAX, TIMEOUT_SECS_MAX } from '@sluice/approvals'
 import { TARGETS } from '@sluice/config'
 import { isoTime } from '@sluice/kit'
 import { textAt } from '@sluice/kit/foreign-json'
+import { notify, type Runtime } from '@sluice/runtime'
 import { AppError, type AskedTarget, defineRoute, formatTraceContext, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { Runtime } from '../runtime.ts'
-import { notify } from './notify.ts'
 
 const CHANNELS_MAX = 64
 const CHANNEL_ID_CHARS_MAX = 256
-/** JSON has no white space above it. */
+/** No white space of JSON has a higher code. */
 const SPACE = 0x20
 const BRACE = 0x7b
 
@@ -70,9 +69,7 @@ const answer = v.object({
 
 type Answer = v.InferOutput<typeof answer>
 
-export type ChannelEventsDeps = Pick<Runtime, 'bus' | 'approvals' | 'clock' | 'delivery' | 'snapshot' | 'store'>
-
-export const channelEventsRoute = (deps: ChannelEventsDeps): Route =>
+export const channelEventsRoute = (runtime: Runtime): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/channel-events',
@@ -82,18 +79,19 @@ export const channelEventsRoute = (deps: ChannelEventsDeps): Route =>
     answers: { 200: { description: 'Broadcast, with what became of each channel asked for', schema: answer } },
     async handle(request) {
       const { body: event, raw } = request
-      // The schema takes a list for an object without members.
+      // The schema accepts an array as an object without members.
       if (raw.find((byte) => byte > SPACE) !== BRACE) throw new AppError('invalid_request', 'The body must be a JSON object')
-      const told = event.type === 'human_approval_request' ? await askPeople(deps, event) : await tellPeople(deps, event, request)
-      const { bus } = deps
+      const outcome =
+        event.type === 'human_approval_request' ? await openApproval(runtime, event) : await notifyPeople(runtime, event, request)
+      const { bus } = runtime
       const eventId = `${bus.run}-${bus.seq + 1}`
       bus.emit({ type: 'channel_event', payload: event })
-      return { ok: true, event_id: eventId, ...told } satisfies Answer
+      return { ok: true, event_id: eventId, ...outcome } satisfies Answer
     },
   })
 
-/** Opened durably before anything is broadcast; the registry broadcasts the request itself. */
-async function askPeople({ approvals }: ChannelEventsDeps, event: Body): Promise<Pick<Answer, 'channels' | 'approval'>> {
+/** Keeps the approval in the store before the event is broadcast; the registry emits the request itself. */
+async function openApproval({ approvals }: Runtime, event: Body): Promise<Pick<Answer, 'channels' | 'approval'>> {
   const { run_id, step_id, workflow_name, timeout = 0, approve_keywords, reject_keywords, channels } = event
   if (!run_id || !step_id) throw new AppError('invalid_request', 'human_approval_request needs run_id and step_id')
   const { approval, asked } = await approvals.open({
@@ -121,13 +119,13 @@ async function askPeople({ approvals }: ChannelEventsDeps, event: Body): Promise
   }
 }
 
-async function tellPeople(deps: ChannelEventsDeps, event: Body, request: Pick<RouteRequest, 'trace'>): Promise<Pick<Answer, 'channels'>> {
+async function notifyPeople(runtime: Runtime, event: Body, { trace }: RouteRequest): Promise<Pick<Answer, 'channels'>> {
   const { channels = [] } = event
   const title = textAt(event, 'content.title')
   const message = textAt(event, 'content.message')
-  const trace = deps.snapshot().wantsTraces && { trace: formatTraceContext(request.trace) }
-  const told = await notify({ channels, title, message, ...channelIdOf(event), ...trace }, deps)
-  return { channels: told.map(shownTarget) }
+  const tracing = runtime.snapshot().wantsTraces && { trace: formatTraceContext(trace) }
+  const targets = await notify({ channels, title, message, ...channelIdOf(event), ...tracing }, runtime)
+  return { channels: targets.map(shownTarget) }
 }
 
 const channelIdOf = ({ channel_id }: Body) => (channel_id === undefined ? {} : { channelId: String(channel_id) })

@@ -1,29 +1,29 @@
-/** Looks at where requests come from, and notices forwarding headers that do not count. */
+/** Finds the client of each request, and reports forwarding headers that are ignored. */
 
 import type { GatewayConfig } from '@sluice/config'
+import type { ForwardingSetting } from '@sluice/runtime/health'
 import type { Logger } from '@sluice/sdk'
 import { clientAddress, type HeaderReader, isForwarded, isSpared, isTrustedPeer, trustedProxies } from './client-address.ts'
-import type { ForwardingSetting } from './health.ts'
 
 export interface ClientPeer {
-  /** What limiters count. */
+  /** The key that limiters count by; see `clientAddress`. */
   readonly address: string
-  /** Failures here are not counted; see `isSpared`. */
+  /** True: limiters do not count its failures; see `isSpared`. */
   readonly spared: boolean
 }
 
-/** Of one configuration. */
+/** Made once per configuration. */
 export interface ClientPeers {
   /** True: one connection may carry requests of several clients. */
   readonly byRequest: boolean
   look(socketAddress: string, headers: HeaderReader): ClientPeer
-  /** Notices a forwarding header that does not count, as on a later request of a connection. */
+  /** Reports a forwarding header that is ignored, such as on a later request of a connection. */
   notice(socketAddress: string, headers: HeaderReader): void
 }
 
-/** Logs each way of being ignored once in the life of a daemon. */
+/** Logs each reason for an ignored header once in the life of a daemon. */
 export interface ForwardingWatch {
-  /** What was ignored so far, for health and doctor. */
+  /** The settings because of which headers were ignored so far, for health and doctor. */
   readonly ignored: ReadonlySet<ForwardingSetting>
   ignore(why: ForwardingSetting, peer: string): void
 }

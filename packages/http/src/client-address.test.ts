@@ -9,7 +9,7 @@ const off = trustedProxies({ trust_forwarded_headers: false, trusted_proxies: TR
 const forwardedFor = (value: string, more: Record<string, string> = {}) => new Headers({ 'x-forwarded-for': value, ...more })
 
 describe('the client address', () => {
-  test('§8 with trust_forwarded_headers off is the socket peer, whatever headers say', () => {
+  test('is the socket peer while trust_forwarded_headers is off', () => {
     expect(clientAddress('203.0.113.9', forwardedFor('198.51.100.1', { 'x-real-ip': '198.51.100.2' }), off)).toBe('203.0.113.9')
   })
 
@@ -28,12 +28,12 @@ describe('the client address', () => {
     expect(clientAddress('127.0.0.1', forwardedFor(header), on)).toBe(wanted)
   })
 
-  test('is the peer when that is no trusted proxy, whatever headers say', () => {
+  test('is the socket peer unless it is a trusted proxy', () => {
     expect(clientAddress('203.0.113.9', forwardedFor('198.51.100.1', { 'x-real-ip': '198.51.100.2' }), on)).toBe('203.0.113.9')
     expect(clientAddress('203.0.113.9', new Headers({ 'x-real-ip': '198.51.100.2' }), on)).toBe('203.0.113.9')
   })
 
-  test('by default trusts proxies on loopback alone', () => {
+  test('trusts only proxies on loopback by default', () => {
     const { trusted_proxies } = v.parse(gatewaySection.schema, {})
     const proxies = trustedProxies({ trust_forwarded_headers: true, trusted_proxies })
     const header = forwardedFor('198.51.100.7')
@@ -63,7 +63,7 @@ describe('the client address', () => {
   })
 })
 
-test('trusted proxies that are no networks do not validate; a single address is one', () => {
+test('trusted_proxies must be networks or single addresses', () => {
   for (const entry of ['nonsense', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/x', '::1/129', '10.0.0.0/-1', '']) {
     expect(v.safeParse(gatewaySection.schema, { trusted_proxies: [entry] }).success, entry).toBe(false)
   }
@@ -71,7 +71,7 @@ test('trusted proxies that are no networks do not validate; a single address is 
   expect(clientAddress('198.51.100.7', forwardedFor('1.1.1.1, 198.51.100.7'), single)).toBe('1.1.1.1')
 })
 
-test('this machine is spared by the socket alone: a header that claims loopback changes nothing', () => {
+test('isSpared reads the socket peer, not a header that claims loopback', () => {
   expect(isSpared('127.0.0.1', new Headers(), on)).toBe(true)
   expect(isSpared('::ffff:127.0.0.1', new Headers(), on)).toBe(true)
   expect(isSpared('203.0.113.9', forwardedFor('127.0.0.1'), on)).toBe(false)
@@ -79,7 +79,7 @@ test('this machine is spared by the socket alone: a header that claims loopback 
   expect(isSpared('127.0.0.1', forwardedFor('198.51.100.7'), off)).toBe(true)
 })
 
-test('a request counts as forwarded by any of the headers proxies set', () => {
+test('isForwarded knows each header that proxies set', () => {
   for (const name of ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'])
     expect(isForwarded(new Headers({ [name]: 'x' })), name).toBe(true)
   expect(isForwarded(new Headers({ host: 'x' }))).toBe(false)

@@ -11,7 +11,7 @@ function arrange(trust_forwarded_headers: boolean) {
   return { forwarding, peers, warnings: () => host.logs.filter(({ level }) => level === 'warn') }
 }
 
-test('a forwarding header of a peer that is no trusted proxy is ignored and warned about once, also after a reload', () => {
+test('warns once of an ignored header from a peer that is not a trusted proxy', () => {
   const { peers, forwarding, warnings } = arrange(true)
   for (let configuration = 0; configuration < 2; configuration++) {
     expect(peers().look('203.0.113.9', forwarded)).toEqual({ address: '203.0.113.9', spared: false })
@@ -20,21 +20,21 @@ test('a forwarding header of a peer that is no trusted proxy is ignored and warn
   expect([...forwarding.ignored]).toEqual(['trusted_proxies'])
 })
 
-test('a forwarding header while trust is off is warned about once: all clients share one rate limit', () => {
+test('warns once of a forwarding header while trust_forwarded_headers is off', () => {
   const { peers, forwarding, warnings } = arrange(false)
   for (let request = 0; request < 2; request++) expect(peers().look('127.0.0.1', forwarded).address).toBe('127.0.0.1')
   expect(warnings()).toMatchObject([{ message: expect.stringContaining('share one rate limit') }])
   expect([...forwarding.ignored]).toEqual(['trust_forwarded_headers'])
 })
 
-test('a trusted proxy and a direct request are nothing to warn about', () => {
+test('does not warn of a trusted proxy or a direct request', () => {
   const { peers, warnings } = arrange(true)
   expect(peers().look('127.0.0.1', forwarded)).toEqual({ address: '198.51.100.7', spared: false })
   expect(peers().look('203.0.113.9', new Headers())).toEqual({ address: '203.0.113.9', spared: false })
   expect(warnings()).toEqual([])
 })
 
-test('a forwarding header of a later request on a connection is noticed too', () => {
+test('reports a forwarding header of a later request on a connection', () => {
   const { peers, warnings } = arrange(false)
   const made = peers()
   made.look('127.0.0.1', new Headers())

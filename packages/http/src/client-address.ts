@@ -1,16 +1,16 @@
-/** Where a request comes from, as limiters count it (§2.1 `trust_forwarded_headers`, decisions "Client address"). */
+/** The address of the client of a request, as rate limiters count it; see docs/contract.md#limits. */
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import type { GatewayConfig } from '@sluice/config'
 import { parseNetwork } from '@sluice/config'
 import { isLoopback, plainAddress } from '@sluice/kit'
 
-/** The one thing checks need of headers. Names are in lower case. */
+/** Reads request headers. Names are in lower case. */
 export interface HeaderReader {
-  /** Null: there is no such header. */
+  /** Null: the request has no such header. */
   get(name: string): string | null
 }
 
-/** Headers that say a request came through a proxy. */
+/** Headers by which a proxy says that it forwarded a request. */
 const FORWARDING_HEADERS = [
   'forwarded',
   'x-forwarded',
@@ -43,10 +43,10 @@ const FORWARDING_HEADERS = [
   'via',
 ]
 
-/** True if some proxy says it forwarded this request. */
+/** True if a proxy says that it forwarded this request. */
 export const isForwarded = (headers: HeaderReader): boolean => FORWARDING_HEADERS.some((name) => headers.get(name) !== null)
 
-/** The networks whose forwarding headers count; null: no headers count. Made once per configuration. */
+/** The networks whose forwarding headers are trusted; null: no such header is. Made once per configuration. */
 export type TrustedProxies = BlockList | null
 
 export function trustedProxies(config: Pick<GatewayConfig, 'trust_forwarded_headers' | 'trusted_proxies'>): TrustedProxies {
@@ -59,23 +59,23 @@ export function trustedProxies(config: Pick<GatewayConfig, 'trust_forwarded_head
   return list
 }
 
-/** Whether the headers of this socket address count. */
+/** True if the forwarding headers of this peer are trusted. */
 export const isTrustedPeer = (peer: string, proxies: BlockList): boolean => isTrusted(plainAddress(peer), proxies)
 
 const isTrusted = (address: string, proxies: BlockList): boolean =>
   isIP(address) !== 0 && proxies.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 
 /**
- * The key a client is counted under. If the socket peer is a trusted proxy, that is the rightmost `X-Forwarded-For` entry that
- * is no trusted proxy, or the leftmost one if all are; `X-Real-IP` counts only without `X-Forwarded-For`. Otherwise it is the
- * peer. An IPv6 address counts as its /64. An entry that is not an address makes the whole header void.
+ * The key that limiters count a client by. For a peer that is a trusted proxy, it is the rightmost entry of `X-Forwarded-For`
+ * that is not a trusted proxy, or the leftmost entry if all are; `X-Real-IP` is read only without `X-Forwarded-For`. For any
+ * other peer it is the peer's own address. An IPv6 address counts as its /64. An entry that is not an address voids the header.
  */
 export function clientAddress(peer: string, headers: HeaderReader, proxies: TrustedProxies): string {
   const address = plainAddress(peer)
   return limiterKey((proxies && isTrusted(address, proxies) && forwardedAddress(headers, proxies)) || address)
 }
 
-/** True if limiters that spare this machine may spare this request: the socket's own address, not one a header claims. */
+/** True if limiters that spare this machine may spare this request: the peer itself is on loopback, whatever a header claims. */
 export const isSpared = (peer: string, headers: HeaderReader, proxies: TrustedProxies): boolean =>
   isLoopback(peer) && !(proxies && isForwarded(headers))
 
@@ -90,7 +90,7 @@ function forwardedAddress(headers: HeaderReader, proxies: BlockList): string | u
   return leftmost
 }
 
-/** `203.0.113.9`, `203.0.113.9:80`, `2001:db8::1`, `[2001:db8::1]:80`, each perhaps in quotes. */
+/** Reads `203.0.113.9`, `203.0.113.9:80`, `2001:db8::1` and `[2001:db8::1]:80`, with or without quotes. */
 function parseEntry(entry: string): string | undefined {
   const bare = entry.trim().replace(/^"(.*)"$/, '$1')
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(bare)?.[1]
