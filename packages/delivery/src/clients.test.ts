@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createClients } from './clients.ts'
 
-test('§1 a client is one connection acting as one device: the same for both the same, else another', () => {
+test('gives one identity to one device on one connection', () => {
   const clients = createClients()
   const [connection, other] = [{}, {}]
   const id = clients.of(connection, 'device-a')
@@ -16,7 +16,7 @@ test('§1 a client is one connection acting as one device: the same for both the
   expect(new Set([id, ...different]).size).toBe(5)
 })
 
-test('a channel sender keeps its identity, and two channels never share one', () => {
+test('gives one identity to a sender of a channel, and another on another channel', () => {
   const clients = createClients()
   const id = clients.ofCaller('channel:roomchat/bot/alice')
   expect(clients.ofCaller('channel:roomchat/bot/alice')).toBe(id)
@@ -24,7 +24,7 @@ test('a channel sender keeps its identity, and two channels never share one', ()
   expect(clients.ofCaller('channel:roomchat/other/alice')).not.toBe(id)
 })
 
-test('identities are remembered for a bounded number of senders and of principals per connection', () => {
+test('remembers a bounded number of senders, and of devices for each connection', () => {
   const clients = createClients()
   const first = clients.ofCaller('first')
   for (let index = 0; index < 10_000; index++) clients.ofCaller(String(index))

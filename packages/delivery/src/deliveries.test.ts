@@ -20,7 +20,7 @@ let host: ReturnType<typeof testHost>
 const stores: Store[] = []
 const running: Deliveries[] = []
 const QUIET_TICKS = 60
-/** A store that fails may keep a write waiting for ever. */
+/** Bounds the wait for a store that fails and never ends a write. */
 const TICKS_MAX = 20_000
 
 beforeEach(() => {
@@ -158,9 +158,9 @@ const testAgent = (store: Store, turns: TurnRequest[], answer: (request: TurnReq
   },
 })
 
-/** Waits until nothing happens any more at this moment of the test's clock. */
+/** Waits until all work is done that the test's clock allows. */
 const settle = async () => {
-  // A commit may wait for a moment of real time, however many ticks that is on this machine.
+  // A commit may wait for a moment of real time, which is any number of ticks.
   for (let [tick, quiet] = [0, 0]; tick < TICKS_MAX && quiet < QUIET_TICKS; tick++) {
     await new Promise((resolve) => setImmediate(resolve))
     quiet = stores.some((store) => store.pending() > 0) ? 0 : quiet + 1
@@ -170,8 +170,8 @@ const states = async ({ store }: Bench) => ({
   inbox: (await store.inbox.list({ limit: 100 })).map(({ state }) => state),
   outbox: (await store.outbox.list({ limit: 100 })).map(({ state }) => state),
 })
-/** Lets time pass, at most 20 minutes of it: more than all pauses together. */
-const patience = async (isTrue: () => boolean) => {
+/** Advances the clock until the condition is true, at most by 20 minutes, which is more than all delays together. */
+const advanceUntil = async (isTrue: () => boolean) => {
   for (let minute = 0; minute < 20 && !isTrue(); minute++) {
     await clock.advance(60_000)
     await settle()
@@ -183,7 +183,7 @@ const until = async (isTrue: () => boolean) => {
   expect(isTrue()).toBe(true)
 }
 
-/** Waits for the newest row of a box to look like this. */
+/** Waits until the newest row of the inbox or outbox has these members. */
 const untilRow = async (box: { list(filter: { limit: number }): Promise<readonly object[]> }, wanted: object) => {
   let row: object | undefined
   for (let turn = 0; turn < 20_000; turn++) {
@@ -205,7 +205,7 @@ describe('a message', () => {
     expect(made.deliveries.load()).toEqual({ messages: 0, replies: 0 })
   })
 
-  test('runs one turn under 100 concurrent copies, and none when it comes again', async () => {
+  test('runs one turn under 100 concurrent copies, and none when it is repeated', async () => {
     const made = await bench()
     const receptions = await Promise.all(Array.from({ length: 100 }, () => made.receive(message('m1'))))
     expect(receptions.reduce((sum, { kept }) => sum + kept, 0)).toBe(1)
@@ -268,7 +268,7 @@ describe('a message', () => {
     })
   })
 
-  test('is still known after a restart', async () => {
+  test('is a duplicate after a restart too', async () => {
     const first = await bench()
     await first.receive(message('m1'))
     await settle()
@@ -280,14 +280,14 @@ describe('a message', () => {
     expect(second.turns).toEqual([])
   })
 
-  test('of another account or channel is another message', async () => {
+  test('with the same id on another account is another message', async () => {
     const made = await bench()
     await made.receive(message('m1'), message('m1', { account: 'other' }))
     await settle()
     expect(made.turns).toHaveLength(2)
   })
 
-  test('of one session waits for the one before it; other sessions do not', async () => {
+  test('waits for the message before it in its session, not for other sessions', async () => {
     const gate = Promise.withResolvers<void>()
     const made = await bench({
       async turn({ text }) {
@@ -303,7 +303,7 @@ describe('a message', () => {
     expect(made.turns.map(({ text }) => text)).toEqual(['text of m1', 'text of m3', 'text of m2'])
   })
 
-  test('of one session is told to the turn it waits for', async () => {
+  test('supersedes the turn it waits for', async () => {
     const gate = Promise.withResolvers<void>()
     const made = await bench({
       async turn({ text }) {
@@ -321,7 +321,7 @@ describe('a message', () => {
     expect(made.turns[1]?.followed?.aborted).toBe(false)
   })
 
-  test('whose turn fails is tried again with growing pauses, keeps its session waiting and no other, and is dead after 5', async () => {
+  test('is retried with backoff, delays only its session, and is dead after 5 attempts', async () => {
     const made = await bench({
       turn({ text }) {
         if (text === 'text of poison') throw new AppError('upstream', 'the model fell over')
@@ -333,7 +333,7 @@ describe('a message', () => {
     expect(made.turns.map(({ text }) => text)).toEqual(['text of poison', 'text of beside'])
     const first = await made.store.inbox.list({ limit: 1, state: 'pending' })
     expect(first).toMatchObject([{ messageId: 'behind' }])
-    await patience(() => made.turns.some(({ text }) => text === 'text of behind'))
+    await advanceUntil(() => made.turns.some(({ text }) => text === 'text of behind'))
     expect(made.turns.filter(({ text }) => text === 'text of poison')).toHaveLength(5)
     expect(made.turns.at(-1)?.text).toBe('text of behind')
     expect(await made.store.inbox.counts()).toEqual({ pending: 0, running: 0, dead: 1 })
@@ -342,7 +342,7 @@ describe('a message', () => {
     expect(host.emitted).toContainEqual(expect.objectContaining({ type: 'delivery', direction: 'inbound', state: 'dead' }))
   })
 
-  test('is not lost in an outage of the model: it is tried again for max_age_hours, and soon after the model is back', async () => {
+  test('outlives an outage of the model and runs soon after the model is back', async () => {
     let isAway = true
     const made = await bench({
       turn({ text }) {
@@ -352,7 +352,7 @@ describe('a message', () => {
     })
     await made.receive(message('m1'))
     await settle()
-    await patience(() => made.turns.length > 15)
+    await advanceUntil(() => made.turns.length > 15)
     await untilRow(made.store.inbox, { state: 'pending', attempts: 0, error: 'the model is overloaded' })
     isAway = false
     await clock.advance(30_000)
@@ -360,7 +360,7 @@ describe('a message', () => {
     expect(await states(made)).toMatchObject({ inbox: ['done'] })
   })
 
-  test('whose model is away for longer than max_age_hours is dead', async () => {
+  test('is dead when the model was away for max_age_hours', async () => {
     const made = await bench({
       config: { max_age_hours: 1 },
       turn() {
@@ -369,11 +369,11 @@ describe('a message', () => {
     })
     await made.receive(message('m1'))
     await clock.advance(60 * 60_000)
-    await patience(() => made.deliveries.load().messages === 0)
+    await advanceUntil(() => made.deliveries.load().messages === 0)
     expect(await states(made)).toEqual({ inbox: ['dead'], outbox: [] })
   })
 
-  test('that was started too often without reaching its end is dead, and not started again', async () => {
+  test('is dead after max_attempts starts that were all interrupted', async () => {
     const store = open()
     const [number] = (await store.inbox.keep({
       channel: 'x',
@@ -390,14 +390,14 @@ describe('a message', () => {
     expect(await store.inbox.get(number ?? 0)).toMatchObject({ attempts: 5, error: expect.stringContaining('started 5 times') })
   })
 
-  test('that takes the daemon down takes nobody else with it: those cut beside it are not given up', async () => {
+  test('that crashes the daemon is the only one that is given up', async () => {
     const store = open()
     const messages = Array.from({ length: 20 }, (_, index) => ({ message: message(`m${index}`), session: `session ${index}` }))
     await store.inbox.keep({ channel: 'x', verdict: 'test', raw: Buffer.from('{}'), receivedAtMs: clock.nowMs(), messages })
     for (let life = 1; life <= 5; life++) {
       const beside = open()
       let isDead = false
-      // A daemon that is killed: from the poison on, nothing it does reaches the store.
+      // A killed daemon: after the turn of the poison has begun, no call reaches the store.
       const mortal = <Port extends object>(port: Port): Port =>
         new Proxy(port, {
           get(target, name) {
@@ -425,7 +425,7 @@ describe('a message', () => {
     expect(rows.filter(({ state }) => state === 'done')).toHaveLength(19)
   })
 
-  test('over the cap of its account is refused whole with a time to come back, and another account is not', async () => {
+  test('over max_pending is refused with Retry-After, for its account only', async () => {
     const gate = Promise.withResolvers<void>()
     const made = await bench({
       config: { max_pending: 2 },
@@ -446,7 +446,7 @@ describe('a message', () => {
     expect(await made.receive(message('m3'))).toMatchObject({ kept: 1 })
   })
 
-  test('of an account whose turns have waited longer than max_queue_secs is refused, and one of another account is not', async () => {
+  test('is refused when turns of its account have waited longer than max_queue_secs', async () => {
     const gate = Promise.withResolvers<void>()
     const made = await bench({
       config: { max_queue_secs: 60 },
@@ -470,7 +470,7 @@ describe('a message', () => {
     expect(await made.receive(message('m2'))).toMatchObject({ kept: 1 })
   })
 
-  test('is kept however long its conversation waits for a turn that runs, and however long replies cannot be sent', async () => {
+  test('is not refused because its session or replies of its account wait', async () => {
     const gate = Promise.withResolvers<void>()
     const made = await bench({
       config: { max_queue_secs: 60 },
@@ -491,12 +491,12 @@ describe('a message', () => {
     await until(() => made.turns.length === 4)
   })
 
-  test('of a request that alone brings more than the cap is kept when nothing else waits', async () => {
+  test('of a request with more messages than max_pending is kept when none waits', async () => {
     const made = await bench({ config: { max_pending: 2 } })
     expect(await made.receive(message('m1'), message('m2'), message('m3'))).toMatchObject({ kept: 3 })
   })
 
-  test('of a stranger is dropped, and the stranger is told nothing', async () => {
+  test('from a sender that is not allowed is dropped without an answer', async () => {
     const made = await bench({ channel: { allow: ['+1 555 000 2222'], normalise: (entry) => entry.replaceAll(' ', '') } })
     expect(await made.receive(message('s1', { sender: '+1999' }), message('m1'))).toEqual({ kept: 1, duplicate: 0, denied: 1 })
     await settle()
@@ -504,7 +504,7 @@ describe('a message', () => {
     expect(await made.store.inbox.list({ limit: 10 })).toHaveLength(1)
   })
 
-  test('with half a surrogate pair is kept, and the same on every retry', async () => {
+  test('with half a surrogate pair is kept once', async () => {
     const made = await bench()
     const odd = message('m\ud800', { text: 'a\udc00b', sender: '\ud800' })
     expect(await made.receive(odd)).toMatchObject({ kept: 1 })
@@ -513,7 +513,7 @@ describe('a message', () => {
     expect(made.turns).toMatchObject([{ text: 'a\ufffdb' }])
   })
 
-  test('whose turn a stop cuts is taken up at the next start, and that start does not count', async () => {
+  test('resumes after a stop interrupted its turn, and the interrupted attempt does not count', async () => {
     const cut = Promise.withResolvers<never>()
     const first = await bench({ turn: () => cut.promise })
     await first.receive(message('m1'))
@@ -528,7 +528,7 @@ describe('a message', () => {
     expect(second.turns).toMatchObject([{ text: 'text of m1', delivery: { attempts: 1 } }])
   })
 
-  test('that an operator replays in another process is taken up within a second, in a new turn', async () => {
+  test('runs in a new turn within a second after another process replayed it', async () => {
     const made = await bench()
     await made.receive(message('m1'))
     await settle()
@@ -541,7 +541,7 @@ describe('a message', () => {
     expect(made.turns[1]?.delivery?.turnId).not.toBe(made.turns[0]?.delivery?.turnId)
   })
 
-  test('that an operator replays in another process is taken up although the store could not be read at first', async () => {
+  test('that another process replayed runs although the store fails at first', async () => {
     const store = open()
     let failures = 0
     const waiting: Store['inbox']['waiting'] = async (options) => {
@@ -562,7 +562,7 @@ describe('a message', () => {
     expect(made.turns).toHaveLength(2)
   })
 
-  test('that is replayed in this process is taken up when the queues are woken', async () => {
+  test('that this process replayed runs after wake', async () => {
     const made = await bench()
     await made.receive(message('m1'))
     await settle()
@@ -573,7 +573,7 @@ describe('a message', () => {
     expect(made.turns).toHaveLength(2)
   })
 
-  test('10,000 left behind start at the normal concurrency, in order', async () => {
+  test('is resumed in order at the normal concurrency, also with 10,000 others', async () => {
     const store = open()
     for (let batch = 0; batch < 10; batch++) {
       const messages = Array.from({ length: 1000 }, (_, index) => {
@@ -616,7 +616,7 @@ describe('a reply', () => {
     return made
   }
 
-  test('that is long goes out in parts, in order; only the first quotes', async () => {
+  test('that is too long is sent in parts, in order, and only the first quotes', async () => {
     const words = Array.from({ length: 40 }, (_, index) => `word${index}`).join(' ')
     const made = await answered({ turn: () => words })
     await settle()
@@ -625,13 +625,13 @@ describe('a reply', () => {
     expect(made.sent.map(({ to }) => (to as { replyTo?: string }).replyTo)).toEqual(['m1', ...made.sent.slice(1).map(() => undefined)])
   })
 
-  test('that is empty is not sent, and the message is done', async () => {
+  test('without text is not sent, and the message is done', async () => {
     const made = await answered({ turn: () => '  ' })
     expect(made.sent).toEqual([])
     expect(await states(made)).toEqual({ inbox: ['done'], outbox: [] })
   })
 
-  test('that was not sent is sent again, not before the time the provider named, with the same client id', async () => {
+  test('that was not sent is retried after Retry-After with the same client id', async () => {
     let attempts = 0
     const ids: string[] = []
     const made = await answered({
@@ -652,7 +652,7 @@ describe('a reply', () => {
     expect(await made.store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'sent', providerId: 'p1', attempts: 1 }])
   })
 
-  test('that may have been sent is ambiguous, and left alone', async () => {
+  test('that may have been sent is ambiguous and not retried', async () => {
     let attempts = 0
     const made = await answered({
       async send() {
@@ -666,7 +666,7 @@ describe('a reply', () => {
     expect(await made.store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'ambiguous', error: 'the connection broke' }])
   })
 
-  test('that may have been sent is sent again where the platform drops repeats', async () => {
+  test('that may have been sent is retried where the platform drops repeats', async () => {
     let attempts = 0
     const made = await answered({
       channel: { limits: { text: 100, unit: 'utf16', dedupesClientIds: true } },
@@ -675,11 +675,11 @@ describe('a reply', () => {
         return { id: 'p' }
       },
     })
-    await patience(() => attempts === 3)
+    await advanceUntil(() => attempts === 3)
     expect(await states(made)).toMatchObject({ outbox: ['sent'] })
   })
 
-  test('whose turn ends while the daemon stops waits for the next start, also where it would be the first of its channel', async () => {
+  test('whose turn ends during a stop waits for the next start', async () => {
     const gate = Promise.withResolvers<string>()
     const untilCutOff: Channel['send'] = (_to, _message, signal) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(new AppError('aborted', 'cut off'))))
@@ -696,7 +696,7 @@ describe('a reply', () => {
     expect(second.sent).toMatchObject([{ text: 'an answer' }])
   })
 
-  test('is in the outbox as soon as its turn has ended: both are one commit', async () => {
+  test('is stored in the commit that ends its turn', async () => {
     const store = open()
     const found: unknown[] = []
     const turns: Store['turns'] = {
@@ -711,7 +711,7 @@ describe('a reply', () => {
     expect(found).toMatchObject([[{ text: 're: text of m1' }]])
   })
 
-  test('that was sent, while the store cannot note it, is not sent again', async () => {
+  test('that was sent is not sent again when the store cannot record it', async () => {
     const store = open()
     let failures = 3
     const outbox: Store['outbox'] = {
@@ -722,7 +722,7 @@ describe('a reply', () => {
       },
     }
     const made = await answered({ store: { ...store, outbox } })
-    await patience(() => failures < 0)
+    await advanceUntil(() => failures < 0)
     expect(made.sent).toHaveLength(1)
     expect(await store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'sent', attempts: 1, providerId: 'sent-1' }])
   })
@@ -730,7 +730,7 @@ describe('a reply', () => {
   test.each([
     { code: 'unavailable', state: 'sent' },
     { code: 'upstream', state: 'ambiguous' },
-  ] as const)('whose attempt ended as $code, while the store cannot note it, is $state in the end', async ({ code, state }) => {
+  ] as const)('whose attempt failed with $code is $state after the store recorded it', async ({ code, state }) => {
     const store = open()
     let failures = 2
     let sends = 0
@@ -753,7 +753,7 @@ describe('a reply', () => {
     expect(await store.outbox.list({ limit: 1 })).toMatchObject([{ state, attempts: 1 }])
   })
 
-  test('that is refused for good is dead at once, with its later parts', async () => {
+  test('that the platform refuses is dead at once, with its later parts', async () => {
     const made = await answered({
       turn: () => 'x'.repeat(250),
       async send() {
@@ -765,7 +765,7 @@ describe('a reply', () => {
     expect(rows.map(({ attempts }) => attempts)).toEqual([0, 0, 1])
   })
 
-  test('that is never sent is dead after max_age_hours, however often it was tried; a replay begins anew', async () => {
+  test('is dead after max_age_hours of an outage, and a replay starts over', async () => {
     let attempts = 0
     const made = await answered({
       config: { max_age_hours: 1 },
@@ -774,19 +774,19 @@ describe('a reply', () => {
         throw new AppError('unavailable', 'nobody there')
       },
     })
-    await patience(() => attempts > 10)
+    await advanceUntil(() => attempts > 10)
     await untilRow(made.store.outbox, { state: 'failed', attempts: 0, error: 'nobody there' })
     await clock.advance(40 * 60_000)
-    await patience(() => made.deliveries.load().replies === 0)
+    await advanceUntil(() => made.deliveries.load().replies === 0)
     expect(await states(made)).toMatchObject({ outbox: ['dead'] })
     await made.store.outbox.replay(1)
     const before = attempts
     made.deliveries.wake()
-    await patience(() => attempts > before)
+    await advanceUntil(() => attempts > before)
     await untilRow(made.store.outbox, { state: 'failed', attempts: 0 })
   })
 
-  test('is sent within half a minute after an outage, one probe at a time, and so is every other', async () => {
+  test('is sent within half a minute after an outage that was probed one by one', async () => {
     let isAway = true
     let sends = 0
     const made = await bench({
@@ -802,7 +802,7 @@ describe('a reply', () => {
     await settle()
     await clock.advance(10 * 60_000)
     await settle()
-    // Eight sends are under way when the outage begins; then each probe waits at least 15 s, apart from the first five.
+    // Eight sends run when the outage begins. Then the first five probes are quick, and each later one waits at least 15 s.
     expect(sends).toBeLessThanOrEqual(8 + 5 + 40)
     isAway = false
     await clock.advance(30_000)
@@ -811,7 +811,7 @@ describe('a reply', () => {
     expect(made.sent).toHaveLength(100)
   })
 
-  test('is sent after an outage although timers end early and the wall clock gains on the monotonic one', async () => {
+  test('is sent after an outage although timers fire early and clocks disagree', async () => {
     // Node's timers drop the fraction of a millisecond, and an NTP client that corrects the time lets the wall clock run fast.
     let readings = 0
     const unevenClock: Clock = {
@@ -834,10 +834,10 @@ describe('a reply', () => {
       await clock.advance(60_000)
     }
     isAway = false
-    await patience(() => made.sent.length === numbers.length)
+    await advanceUntil(() => made.sent.length === numbers.length)
   })
 
-  test('whose every attempt is cut by a crash is dead in the end, also where the platform drops repeats', async () => {
+  test('whose attempts are all interrupted by crashes is dead after max_attempts', async () => {
     const store = open()
     const createdAtMs = clock.nowMs()
     const given = { channel: 'x', account: 'a', to: { to: 'room' }, text: 't', part: 1, parts: 1, clientId: 'c', turnId: null, createdAtMs }
@@ -852,7 +852,7 @@ describe('a reply', () => {
     expect(await store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'dead', error: 'It was interrupted 5 times and never ended' }])
   })
 
-  test('whose refusal quotes a secret is kept and told of without it', async () => {
+  test('is recorded and reported without a secret that the refusal quotes', async () => {
     const made = await answered({
       async send() {
         throw new AppError('forbidden', 'the platform says: our-token is bad')
@@ -862,7 +862,7 @@ describe('a reply', () => {
     expect(JSON.stringify([host.logs, host.emitted])).not.toContain('our-token')
   })
 
-  test('of a channel that breaks our rules is ambiguous, and logged', async () => {
+  test('of a channel that throws another error than AppError is ambiguous and logged', async () => {
     const made = await answered({
       async send() {
         throw new TypeError('a fault of ours')
@@ -872,7 +872,7 @@ describe('a reply', () => {
     expect(host.logs).toContainEqual(expect.objectContaining({ level: 'error', message: 'send failed inside the channel' }))
   })
 
-  test('that was under way at a crash is ambiguous after it; one that was not tried yet is sent', async () => {
+  test('that a crash interrupted is ambiguous, and one that was not started is sent', async () => {
     const store = open()
     const reply = (text: string): NewReply => ({
       channel: 'x',
@@ -894,7 +894,7 @@ describe('a reply', () => {
     expect(host.logs).toContainEqual(expect.objectContaining({ level: 'warn', fields: expect.objectContaining({ replies: 1 }) }))
   })
 
-  test('of one slow conversation delays no other', async () => {
+  test('of a slow conversation delays no other conversation', async () => {
     const gate = Promise.withResolvers<void>()
     const made = await bench({
       async send(to) {
@@ -911,21 +911,21 @@ describe('a reply', () => {
   })
 })
 
-test('leaves no abort signal and no timer behind, however many messages were answered', async () => {
+test('answering leaves no abort signal and no timer behind', async () => {
   const accepted = (async () => Response.json({ id: 'p' })) as typeof fetch
   const post = async (outbound: Outbound, signal: AbortSignal) => {
     const call = { fetch: accepted, provider: 'x', url: 'http://127.0.0.1:9', method: 'POST', body: outbound, signal }
     return (await callProvider(call)).json as { id: string }
   }
   let edits = 0
-  // The reply takes the place of the draft.
+  // The reply replaces the draft.
   const update: Channel['update'] = async (_, __, outbound, signal) => {
     await post(outbound, signal)
     edits += 1
   }
   const made = await bench({
     send: (_, outbound, signal) => post(outbound, signal),
-    // Answering takes longer than showing that somebody types.
+    // The turn takes longer than one call of typing.
     turn: async ({ text }) => clock.sleep(1).then(() => text),
     channel: { draftEveryMs: 1, typing: async (_, signal) => signal.throwIfAborted(), update },
   })
@@ -937,7 +937,7 @@ test('leaves no abort signal and no timer behind, however many messages were ans
       await settle()
     }
     expect([edits, made.deliveries.load()]).toEqual([wanted, { messages: 0, replies: 0 }])
-    // They hold on to the draft and to the sign that somebody types.
+    // The requests refer to the draft and to the typing.
     made.turns.splice(0)
     return { signals: queryObjects(AbortSignal, { format: 'count' }), timers: clock.sleeping }
   }
@@ -947,8 +947,8 @@ test('leaves no abort signal and no timer behind, however many messages were ans
   expect(after.timers).toBe(before.timers)
 })
 
-describe('a connection a channel holds', () => {
-  test('delivers durably, is restarted when it breaks, and ends with the daemon', async () => {
+describe('a connection that a channel holds', () => {
+  test('delivers durably, is restarted after a failure, and ends with the daemon', async () => {
     let connections = 0
     let isOpen = false
     const made = await bench({

@@ -4,10 +4,10 @@ import { every } from '@sluice/kit'
 import type { Channel, Deliver, Waiting } from '@sluice/sdk'
 import type { DeliveryOptions } from './delivery-options.ts'
 import { type Account, accountKey } from './delivery-queue.ts'
-import { createHealthWatch } from './health-watch.ts'
+import { HealthWatch } from './health-watch.ts'
 import { InboxWorker } from './inbox-worker.ts'
 import { Intake } from './intake.ts'
-import { createListeners, type Listeners } from './listeners.ts'
+import { Listeners } from './listeners.ts'
 import { watchIngress } from './observe.ts'
 import { OutboxWorker } from './outbox-worker.ts'
 
@@ -49,8 +49,8 @@ class RunningDeliveries implements Deliveries {
   readonly #outboxes = new Map<string, OutboxWorker>()
   readonly #listeners: Listeners
   #unsubscribe = (): void => {}
-  readonly #watchHealth: (channels: readonly Channel[]) => void
-  /** Changes of the features in force so far, and those that the last look has seen. */
+  readonly #health: HealthWatch
+  /** The number of changes of the features in force, and the number at the last look. */
   #changes = 0
   #changesSeen = 0
   /** The version of the store that the last look has seen. */
@@ -67,8 +67,8 @@ class RunningDeliveries implements Deliveries {
     })
     const { config, procedures } = features
     this.#intake = new Intake({ inbox: store.inbox, worker: this.#inbox, approvals, clock, log, config, procedures })
-    this.#listeners = createListeners({ clock, log, deliver: (channel) => this.#deliver(channel) })
-    this.#watchHealth = createHealthWatch(options)
+    this.#listeners = new Listeners({ clock, log, deliver: (channel) => this.#deliver(channel) })
+    this.#health = new HealthWatch(options)
   }
 
   async start(): Promise<void> {
@@ -175,7 +175,7 @@ class RunningDeliveries implements Deliveries {
 
   async #look(): Promise<void> {
     const { changedElsewhere, features, store } = this.#options
-    this.#watchHealth(features.channels())
+    this.#health.look(features.channels())
     const [changes, foreignVersion] = [this.#changes, await store.foreignVersion()]
     if (changes === this.#changesSeen && foreignVersion === this.#foreignVersion) return
     if (foreignVersion !== this.#foreignVersion) await changedElsewhere()

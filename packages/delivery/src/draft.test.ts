@@ -53,21 +53,21 @@ const settle = async (): Promise<void> => {
   for (let turns = 0; turns < 20; turns++) await Promise.resolve()
 }
 
-describe('a reply that is shown while it is made', () => {
-  test('begins with a message whose id is kept before anything is shown in it', async () => {
+describe('a draft', () => {
+  test('stores the id of its message before it shows text', async () => {
     const { open, sent, kept } = bench()
     expect((await open())?.id).toBe('p1')
     expect(sent).toEqual([{ text: '…', clientId: 'draft-turn-1' }])
     expect(kept).toEqual([[7, 'p1']])
   })
 
-  test('goes on in the message of an attempt that was cut', async () => {
+  test('continues the message of an interrupted attempt', async () => {
     const { open, sent } = bench({}, { ...STARTED, draft: 'p0' })
     expect((await open())?.id).toBe('p0')
     expect(sent).toEqual([])
   })
 
-  test('grows not more often than the channel wants, always with all there is', async () => {
+  test('is edited with all text so far, at most as often as the channel allows', async () => {
     const { open, shown, clock } = bench()
     const draft = await open()
     for (const delta of ['One', ' two', ' three']) {
@@ -82,14 +82,14 @@ describe('a reply that is shown while it is made', () => {
     expect(shown).toHaveLength(2)
   })
 
-  test('keeps within the limit of one message', async () => {
+  test('stays within the limit of one message', async () => {
     const { open, shown } = bench()
     ;(await open())?.onPart({ type: 'text', delta: 'more than twenty characters of text' })
     await settle()
     expect(shown[0]?.text.length).toBeLessThanOrEqual(20)
   })
 
-  test('begins anew after a tool was called', async () => {
+  test('drops the text before a tool call', async () => {
     const { open, shown, clock } = bench()
     const draft = await open()
     draft?.onPart({ type: 'text', delta: 'Let me look.' })
@@ -101,14 +101,14 @@ describe('a reply that is shown while it is made', () => {
     expect(shown.at(-1)?.text).toBe('It is 7.…')
   })
 
-  test('shows nothing of what the model thinks', async () => {
+  test('shows no reasoning of the model', async () => {
     const { open, shown } = bench()
     ;(await open())?.onPart({ type: 'thinking', delta: 'hm' })
     await settle()
     expect(shown).toEqual([])
   })
 
-  test('waits as long as the platform asks, and goes on', async () => {
+  test('continues after Retry-After', async () => {
     let refuse = true
     const shown: string[] = []
     const { open, clock } = bench({
@@ -130,7 +130,7 @@ describe('a reply that is shown while it is made', () => {
     expect(shown).toEqual(['One two…'])
   })
 
-  test('is given up when the message cannot be edited, and the turn goes on', async () => {
+  test('ends when an edit fails, and the turn continues', async () => {
     let tries = 0
     const { open, clock } = bench({
       async update() {
@@ -147,7 +147,7 @@ describe('a reply that is shown while it is made', () => {
     expect(tries).toBe(1)
   })
 
-  test('ends only when no edit is under way', async () => {
+  test('stops after the edit under way', async () => {
     const edit = Promise.withResolvers<void>()
     const { open } = bench({ update: () => edit.promise })
     const draft = await open()
@@ -163,11 +163,11 @@ describe('a reply that is shown while it is made', () => {
   })
 })
 
-describe('no draft is shown', () => {
+describe('a turn has no draft', () => {
   test.each([
-    ['where the channel is not set to', { draftEveryMs: undefined } as object],
+    ['where the channel is not configured for drafts', { draftEveryMs: undefined } as object],
     ['where the channel cannot edit', { update: undefined } as object],
-    ['where its first message could not be sent', { send: () => Promise.reject(new AppError('upstream', 'no')) } as object],
+    ['where the draft could not be sent', { send: () => Promise.reject(new AppError('upstream', 'no')) } as object],
   ])('%s', async (_, changes) => {
     const { open, kept } = bench(changes)
     expect(await open()).toBeUndefined()

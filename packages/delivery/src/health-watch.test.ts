@@ -1,13 +1,13 @@
 import type { Channel, ChannelHealth } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { expect, test } from 'vitest'
-import { createHealthWatch } from './health-watch.ts'
+import { HealthWatch } from './health-watch.ts'
 
-test('a channel that goes down is told of once, and again when the reason changes or it is back', () => {
+test('HealthWatch reports once that a channel is down, why, and that it is back', () => {
   const host = testHost()
-  const look = createHealthWatch(host)
+  const watch = new HealthWatch(host)
   const seen = (health: ChannelHealth | undefined) => {
-    look([{ name: 'x', ...(health && { health: () => health }) } as Channel])
+    watch.look([{ name: 'x', ...(health && { health: () => health }) } as Channel])
     return host.emitted.length
   }
   expect(seen(undefined)).toBe(0)
@@ -19,18 +19,18 @@ test('a channel that goes down is told of once, and again when the reason change
   expect(seen({ state: 'ok' })).toBe(3)
   expect(host.emitted.at(-1)).toEqual({ type: 'channel_health', channel: 'x', state: 'ok', detail: null })
   expect(host.logs.map(({ level, message }) => [level, message])).toEqual([
-    ['warn', 'a channel is down'],
-    ['warn', 'a channel is down'],
-    ['info', 'a channel is back'],
+    ['warn', 'channel down'],
+    ['warn', 'channel down'],
+    ['info', 'channel back'],
   ])
 })
 
-test('a channel that was taken away is forgotten', () => {
+test('HealthWatch forgets a channel that was removed', () => {
   const host = testHost()
-  const look = createHealthWatch(host)
+  const watch = new HealthWatch(host)
   const down = { name: 'x', health: () => ({ state: 'down' }) } as Channel
-  look([down])
-  look([])
-  look([down])
+  watch.look([down])
+  watch.look([])
+  watch.look([down])
   expect(host.emitted).toHaveLength(2)
 })

@@ -1,32 +1,36 @@
-/** Notices when a channel goes down and when it is back: in the log, and as an event. Only what channels know is looked at. */
+/** Reports channels that go down or come back, in the log and as events. */
 import type { Channel, ChannelHealth, Events, Logger } from '@sluice/sdk'
 
-/** What `Channel.health` says, for a channel that says nothing too. */
+/** The health that the channel reports; `ok` for a channel that reports none. */
 export const healthOf = (channel: Channel): ChannelHealth => channel.health?.() ?? { state: 'ok' }
 
-/** To be called now and then with the channels of the moment. */
-export function createHealthWatch({
-  log,
-  events,
-}: {
-  readonly log: Logger
-  readonly events: Events
-}): (channels: readonly Channel[]) => void {
-  /** What was told last, by channel. */
-  const told = new Map<string, string>()
-  return (channels) => {
-    for (const channel of channels) {
-      const { state, detail } = healthOf(channel)
-      const now = `${state} ${detail ?? ''}`
-      const before = told.get(channel.name) ?? 'ok '
-      if (now === before || state === 'connecting') continue
-      told.set(channel.name, now)
-      if (state === 'down') log.warn('a channel is down', { channel: channel.name, detail })
-      else if (before.startsWith('down')) log.info('a channel is back', { channel: channel.name })
-      else continue
-      events.emit({ type: 'channel_health', channel: channel.name, state, detail: detail ?? null })
-    }
+export class HealthWatch {
+  readonly #log: Logger
+  readonly #events: Events
+  /** The last health that was reported, by channel. */
+  readonly #reported = new Map<string, string>()
+
+  constructor({ log, events }: { readonly log: Logger; readonly events: Events }) {
+    this.#log = log
+    this.#events = events
+  }
+
+  /** Compares the health of all channels with the last look. Call it regularly; it asks no platform. */
+  look(channels: readonly Channel[]): void {
+    for (const channel of channels) this.#lookAt(channel)
     const present = new Set(channels.map(({ name }) => name))
-    for (const name of told.keys()) if (!present.has(name)) told.delete(name)
+    for (const name of this.#reported.keys()) if (!present.has(name)) this.#reported.delete(name)
+  }
+
+  #lookAt(channel: Channel): void {
+    const { state, detail } = healthOf(channel)
+    const now = `${state} ${detail ?? ''}`
+    const before = this.#reported.get(channel.name) ?? 'ok '
+    if (now === before || state === 'connecting') return
+    this.#reported.set(channel.name, now)
+    if (state === 'down') this.#log.warn('channel down', { channel: channel.name, detail })
+    else if (before.startsWith('down')) this.#log.info('channel back', { channel: channel.name })
+    else return
+    this.#events.emit({ type: 'channel_health', channel: channel.name, state, detail: detail ?? null })
   }
 }

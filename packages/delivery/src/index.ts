@@ -3,13 +3,24 @@
 export { type Clients, createClients } from './clients.ts'
 export type { DeliveryQueues } from './deliveries.ts'
 export { type Deliveries, startDeliveries } from './deliveries.ts'
-export { replayMessage, replayReply, unknownMessage, unknownReply } from './deliveries-replay.ts'
-export { INBOX_STATES, inboxEntrySchema, inboxRowSchema, OUTBOX_STATES, outboxEntrySchema, outboxRowSchema } from './deliveries-schema.ts'
-export { shownInboxEntry, shownInboxRow, shownOutboxEntry, shownOutboxRow, utf8Text } from './deliveries-shown.ts'
 export type { DeliveryApprovals, DeliveryFeatures, DeliveryOptions } from './delivery-options.ts'
 export { waitingReplies } from './delivery-queue.ts'
 export { healthOf } from './health-watch.ts'
+export {
+  INBOX_STATES,
+  inboxEntrySchema,
+  inboxRowSchema,
+  OUTBOX_STATES,
+  outboxEntrySchema,
+  outboxRowSchema,
+  shownInboxEntry,
+  shownInboxRow,
+  shownOutboxEntry,
+  shownOutboxRow,
+  utf8Text,
+} from './inspector.ts'
 export type { Received } from './intake.ts'
 export { type IngressWatch, watchIngress } from './observe.ts'
+export { replayMessage, replayReply, unknownMessage, unknownReply } from './replay.ts'
 export { retryDelayMs } from './retry-delay.ts'
 export { personIn, senderOf, sessionsOfSender } from './sessions.ts'

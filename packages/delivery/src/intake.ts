@@ -12,7 +12,7 @@ import {
   type Store,
   type Verified,
 } from '@sluice/sdk'
-import { createAllowedSenders } from './allowed-senders.ts'
+import { AllowedSenders } from './allowed-senders.ts'
 import type { DeliveryApprovals, Procedures } from './delivery-options.ts'
 import { type Account, accountKey } from './delivery-queue.ts'
 import type { InboxWorker } from './inbox-worker.ts'
@@ -66,13 +66,13 @@ interface Classified {
 
 export class Intake {
   readonly #options: IntakeOptions
-  readonly #senders: ReturnType<typeof createAllowedSenders>
+  readonly #senders: AllowedSenders
   /** Messages that wait or run, by account; bounded by the number of accounts. */
   readonly #pending = new Map<string, number>()
 
   constructor(options: IntakeOptions) {
     this.#options = options
-    this.#senders = createAllowedSenders(options)
+    this.#senders = new AllowedSenders(options)
   }
 
   /**

@@ -1,4 +1,4 @@
-/** Turns the attachments of a message into text for the model: what was said in a recording, and files in the workspace. */
+/** Turns the attachments of a message into text for the model: recordings into their words, other files into paths in the workspace. */
 
 import { signalScope } from '@sluice/kit'
 import {
@@ -13,7 +13,6 @@ import {
   type Transcribe,
   type Workspace,
 } from '@sluice/sdk'
-import { mediaExtension } from './media-extension.ts'
 
 export interface MediaOptions {
   readonly channel: Channel
@@ -26,27 +25,27 @@ export interface MediaOptions {
   readonly signal: AbortSignal
 }
 
-/** Of one message; what is beyond it is told by number. */
+/** Attachments of one message; the line after them gives the number of the others. */
 const ATTACHMENTS_MAX = 10
 const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024
-/** A fetch that takes longer has failed. */
+/** A fetch fails after this time. */
 const FETCH_MS_MAX = 120_000
 const TRIES_MAX = 3
-/** Before the second try; twice as long before the third. */
-const RETRY_WAIT_MS = 1000
+/** The delay before the second try; the delay before the third is twice as long. */
+const RETRY_DELAY_MS = 1000
 const NAME_CHARS_MAX = 100
 const URL_CHARS_MAX = 2000
 
 const LABELS = { image: 'Image', audio: 'Audio', video: 'Video', file: 'Document' } as const
 
 /**
- * The message's text with its attachments told of: recordings as what was said in them, anything else as a file in the
- * workspace. What fails is told there, too; rejects with `aborted` when `signal` aborts, and with nothing else.
+ * The text of the message, then a line for each attachment: the words of a recording, the path of any other file, or the reason why
+ * there is none. Rejects only with `aborted`, when `signal` aborts.
  */
 export async function textWithMedia({ text, attachments = [] }: Inbound, options: MediaOptions): Promise<string> {
   if (attachments.length === 0) return text
   const lines = text === '' ? [] : [text]
-  // One after the other: each may fill its limit in memory.
+  // One after the other, because each may take ATTACHMENT_BYTES_MAX of memory.
   for (const attachment of attachments.slice(0, ATTACHMENTS_MAX)) lines.push(await lineOf(attachment, options))
   const leftOut = attachments.length - ATTACHMENTS_MAX
   if (leftOut > 0) lines.push(`(${leftOut} more attachments were left out)`)
@@ -67,11 +66,11 @@ async function lineOf(attachment: Attachment, options: MediaOptions): Promise<st
   let note = ''
   if (kind === 'audio' && transcribe) {
     const recording = { bytes, name, ...(type !== undefined && { mime: type }) }
-    const heard = await tried('transcribed', () => transcribe(recording, { signal }), trial)
-    if ('value' in heard) return `[Voice] ${oneLine(heard.value) || '(nothing was said)'}`
-    note = ` ${heard.failure}`
+    const words = await tried('transcribed', () => transcribe(recording, { signal }), trial)
+    if ('value' in words) return `[Voice] ${oneLine(words.value) || '(nothing was said)'}`
+    note = ` ${words.failure}`
   }
-  // Never a name the sender chose: it could stand for another file.
+  // A name that the sender chose could stand for another file.
   const path = `attachments/${sha256Hex(bytes).slice(0, 16)}.${mediaExtension(name, mime, fetchedMime)}`
   const saved = await tried('saved', () => workspace.write(path, bytes), trial)
   return 'failure' in saved ? `${label} ${saved.failure}` : `${label} ${path}${note}`
@@ -88,7 +87,7 @@ async function fetchBytes(attachment: Attachment, { channel, clock, signal }: Me
 type Outcome<Value> = { readonly value: Value } | { readonly failure: string }
 type Trial = Pick<MediaOptions, 'channel' | 'clock' | 'log' | 'signal'> & Pick<Attachment, 'kind'>
 
-/** What may succeed later is tried again; what fails is logged and becomes words. */
+/** Tries again what was unavailable. A failure is logged and becomes text for the model. */
 async function tried<Value>(done: 'fetched' | 'transcribed' | 'saved', run: () => Promise<Value>, trial: Trial): Promise<Outcome<Value>> {
   const { channel, clock, kind, log, signal } = trial
   for (let tries = 1; ; tries++) {
@@ -99,22 +98,22 @@ async function tried<Value>(done: 'fetched' | 'transcribed' | 'saved', run: () =
       throwIfAborted(signal)
       const code = error instanceof AppError ? error.code : 'internal'
       if (code === 'unavailable' && tries < TRIES_MAX) {
-        await clock.sleep(RETRY_WAIT_MS * tries, signal)
+        await clock.sleep(RETRY_DELAY_MS * tries, signal)
         continue
       }
-      // The text of any other error may quote a URL, and that a token.
+      // The message of any other error may quote a URL with a token.
       const reason = error instanceof AppError ? error.message : error instanceof Error ? error.name : typeof error
-      log.warn(`an attachment could not be ${done}`, { channel: channel.name, kind, code, reason, tries })
+      log.warn(`attachment not ${done}`, { channel: channel.name, kind, code, reason, tries })
       return { failure: `(could not be ${done}${code === 'too_large' ? ': too large' : ''})` }
     }
   }
 }
 
 function throwIfAborted(signal: AbortSignal): void {
-  if (signal.aborted) throw new AppError('aborted', 'the attachments were left because the daemon stops')
+  if (signal.aborted) throw new AppError('aborted', 'The attachments were not read because the daemon stops')
 }
 
-/** One line, without anything that could pass for another attachment or a path. */
+/** The name on one line, without characters that could pass for another attachment or a path. */
 const shownName = (name: string): string =>
   Array.from(name.replace(/[\p{C}\p{Z}[\]\\/]+/gu, ' ').trim())
     .slice(0, NAME_CHARS_MAX)
@@ -125,4 +124,45 @@ const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
 function shownUrl({ source }: Attachment): string {
   const url = 'url' in source ? URL.parse(source.url) : null
   return url && /^https?:$/.test(url.protocol) && url.href.length <= URL_CHARS_MAX ? url.href : ''
+}
+
+const BY_MIME = {
+  'image/jpeg': 'jpg',
+  'image/png': 'png',
+  'image/gif': 'gif',
+  'image/webp': 'webp',
+  'image/heic': 'heic',
+  'audio/ogg': 'ogg',
+  'audio/opus': 'ogg',
+  'audio/mpeg': 'mp3',
+  'audio/mp4': 'm4a',
+  'audio/x-m4a': 'm4a',
+  'audio/aac': 'aac',
+  'audio/amr': 'amr',
+  'audio/wav': 'wav',
+  'audio/x-wav': 'wav',
+  'audio/webm': 'webm',
+  'audio/flac': 'flac',
+  'video/mp4': 'mp4',
+  'video/3gpp': '3gp',
+  'video/quicktime': 'mov',
+  'video/webm': 'webm',
+  'application/pdf': 'pdf',
+  'application/json': 'json',
+  'application/zip': 'zip',
+  'text/plain': 'txt',
+  'text/csv': 'csv',
+  'text/html': 'html',
+  'text/markdown': 'md',
+} as const satisfies Record<string, string>
+
+const NAME_EXTENSION = /\.([a-z0-9]{1,8})$/i
+
+/** The extension of a saved attachment: of the first known media type, else of the name; always lower-case letters and digits. */
+export function mediaExtension(name: string, ...mimes: readonly (string | undefined)[]): string {
+  for (const mime of mimes) {
+    const type = mime?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+    if (Object.hasOwn(BY_MIME, type)) return BY_MIME[type as keyof typeof BY_MIME]
+  }
+  return NAME_EXTENSION.exec(name)?.[1]?.toLowerCase() ?? 'bin'
 }

@@ -1,4 +1,4 @@
-/** Messages for procedures, on a real store; the engine is played. */
+/** Messages for procedures, on a real store with a fake engine. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** Keeps a message and offers it to an engine that answers an event with `dispatched`. */
+/** Stores a message and offers it to an engine that answers every event with `dispatched`. */
 async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engine = true) {
   const fired: [event: SopEvent, also: unknown][] = []
   const kept = await store.inbox.keep({
@@ -66,7 +66,7 @@ async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engi
   return { taken: await take(), take, fired, number: number ?? 0 }
 }
 
-test('§4.3 a procedure is told what came, from whom and where to ask; the message is done in the same commit', async () => {
+test('a procedure gets the message, its sender and the conversation to ask in', async () => {
   const { taken, fired, number } = await offer([STARTED])
   expect(taken).toBe(true)
   expect(fired).toEqual([
@@ -86,15 +86,15 @@ test('§4.3 a procedure is told what came, from whom and where to ask; the messa
   expect(JSON.parse(fired[0]?.[0].payload ?? '')).toEqual({ channel: 'chatapp', id, account, sender, to, text, sentAtMs })
 })
 
-test('decisions "SOP and turn": a procedure that matches has the message, even if a limit holds it back', async () => {
+test('a procedure that matches takes the message, even if a limit skips its run', async () => {
   expect((await offer([{ sop: 'ship', status: 'skipped', reason: 'it cools down' }])).taken).toBe(true)
 })
 
-test('where the condition of none is met, it is a message for the agent', async () => {
+test('a message that meets no condition is for the agent', async () => {
   expect((await offer([])).taken).toBe(false)
 })
 
-test('without an engine, a path or a trigger of that path nothing is asked', async () => {
+test('without an engine, a path or a trigger for the path no event is fired', async () => {
   const { webhook: _, ...connected } = CHANNEL
   const elsewhere = { ...CHANNEL, ...(CHANNEL.webhook && { webhook: { ...CHANNEL.webhook, path: '/other' as const } }) }
   for (const { taken, fired } of [
@@ -107,14 +107,14 @@ test('without an engine, a path or a trigger of that path nothing is asked', asy
   }
 })
 
-test('a message that is over starts nothing', async () => {
+test('a message that has ended starts no procedure', async () => {
   const { number, take, fired } = await offer([])
   await store.inbox.done(number, 10)
   expect(await take()).toBe(false)
   expect(fired).toHaveLength(1)
 })
 
-test('a message that an operator replays starts its procedure once more', async () => {
+test('a message that an operator replays starts its procedure again', async () => {
   const { number } = await offer([])
   let runs = 0
   const sops: Pick<Sops, 'matches' | 'fire'> = {

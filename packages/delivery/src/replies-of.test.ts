@@ -24,7 +24,7 @@ const STARTED: StartedMessage = {
 }
 
 const replies = (answer: string, draft?: string) => repliesOf(answer, { channel: CHANNEL, started: STARTED, nowMs: 5, draft })
-/** Of each: its text, and what it has beside. */
+/** The text and the extras of each reply. */
 const shown = (answer: string, draft?: string): (readonly [text: string, extras: ReplyExtras])[] =>
   replies(answer, draft).map(({ text, extras = {} }) => [text, extras] as const)
 
@@ -32,7 +32,7 @@ const FILE = { kind: 'file', path: 'a.txt' } as const
 const DRAFT = { edits: 'p1', elseSend: true } as const
 
 describe('the reply of a turn', () => {
-  test('goes where the message came from, as whom it came to, and quotes it', () => {
+  test('goes to the conversation of the message, from its account, and quotes it', () => {
     expect(replies('hello')).toEqual([
       {
         channel: 'x',
@@ -48,7 +48,7 @@ describe('the reply of a turn', () => {
     ])
   })
 
-  test('is several where it is too long; only the first quotes, and each has an id of its own', () => {
+  test('has several parts when it is too long; only the first quotes', () => {
     const parts = replies('one two three four five six seven')
     expect(parts.map(({ text }) => text).join(' ')).toBe('one two three four five six seven')
     expect(parts.map(({ part, parts: of }) => [part, of])).toEqual(parts.map((_, index) => [index + 1, parts.length]))
@@ -56,13 +56,13 @@ describe('the reply of a turn', () => {
     expect(new Set(parts.map(({ clientId }) => clientId)).size).toBe(parts.length)
   })
 
-  test('that says nothing is none', () => expect(replies(' \n ')).toEqual([]))
+  test('without text has no parts', () => expect(replies(' \n ')).toEqual([]))
 
   test.each<[what: string, answer: string, expected: ReturnType<typeof shown>]>([
-    ['goes out with the text', 'look [FILE:a.txt]', [['look', { files: [FILE] }]]],
-    ['goes out with nothing else where nothing is said', '[FILE:a.txt]', [['', { files: [FILE] }]]],
+    ['is sent with the text', 'look [FILE:a.txt]', [['look', { files: [FILE] }]]],
+    ['is sent alone when there is no text', '[FILE:a.txt]', [['', { files: [FILE] }]]],
     [
-      'goes out with the last part',
+      'is sent with the last part',
       'one two three four five [FILE:a.txt]',
       [
         ['one two three four', {}],
@@ -72,20 +72,20 @@ describe('the reply of a turn', () => {
   ])('a file %s', (_, answer, expected) => expect(shown(answer)).toEqual(expected))
 })
 
-describe('a reply that was shown while it was made', () => {
+describe('a reply that had a draft', () => {
   test.each<[what: string, answer: string, expected: ReturnType<typeof shown>]>([
-    ['takes the place of what was shown', 'hello', [['hello', DRAFT]]],
+    ['replaces the draft', 'hello', [['hello', DRAFT]]],
     [
-      'goes on in further messages',
+      'continues in further messages',
       'one two three four five',
       [
         ['one two three four', DRAFT],
         ['five', {}],
       ],
     ],
-    ['leaves nothing half said where nothing came of it', '', [['(no answer)', DRAFT]]],
+    ['replaces the draft also without text', '', [['(no answer)', DRAFT]]],
     [
-      'has its files in a message of their own, since an edit carries none',
+      'has its files in another message, because an edit has none',
       'look [FILE:a.txt]',
       [
         ['look', DRAFT],
@@ -93,7 +93,7 @@ describe('a reply that was shown while it was made', () => {
       ],
     ],
     [
-      'says so where there are only files',
+      'replaces the draft also when there are only files',
       '[FILE:a.txt]',
       [
         ['(attached)', DRAFT],

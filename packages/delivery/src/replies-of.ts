@@ -1,20 +1,20 @@
-/** The reply of a turn as messages of its channel: split at the platform's limit, each with an id that stays over retries. */
+/** Splits the reply of a turn into messages of the platform's length, each with a client id that stays the same over retries. */
 import { randomUUID } from 'node:crypto'
 import { splitText } from '@sluice/kit'
 import type { Channel, NewReply, ReplyExtras, StartedMessage } from '@sluice/sdk'
 import { takeFiles } from './reply-files.ts'
 
-/** In the place of a draft, which cannot stay as it is. */
-const NOTHING_SAID = '(no answer)'
+/** Replaces the draft of a reply without text. */
+const NO_TEXT = '(no answer)'
 const FILES_ONLY = '(attached)'
 
 export interface ReplyOptions {
   readonly channel: Channel
   readonly started: StartedMessage
   readonly nowMs: number
-  /** The message that showed the reply while it was made: the first part takes its place. */
+  /** The provider's id of the draft, which the first part replaces. */
   readonly draft?: string | undefined
-  /** The turn that says it; see `NewReply.trace`. */
+  /** The span of the turn; see `NewReply.trace`. */
   readonly trace?: string | undefined
 }
 
@@ -22,7 +22,7 @@ export function repliesOf(answer: string, { channel, started, nowMs, draft, trac
   const { account, message, turnId } = started
   const { text, files } = takeFiles(answer, channel.limits)
   const split = splitText(text, channel.limits)
-  const parts = split.length === 0 && draft !== undefined ? [files.length > 0 ? FILES_ONLY : NOTHING_SAID] : split
+  const parts = split.length === 0 && draft !== undefined ? [files.length > 0 ? FILES_ONLY : NO_TEXT] : split
   // An edit carries no files.
   if (files.length > 0 && (parts.length === 0 || (draft !== undefined && parts.length === 1))) parts.push('')
   const { replyTo: _, ...unquoted } = message.to
@@ -34,7 +34,7 @@ export function repliesOf(answer: string, { channel, started, nowMs, draft, trac
     return {
       channel: channel.name,
       account,
-      // Only the first part quotes what it answers.
+      // Only the first part quotes the message that it answers.
       to: index === 0 ? message.to : unquoted,
       text: part,
       part: index + 1,

@@ -1,4 +1,4 @@
-/** Replies that are more than a text: those that replace a message, and those with files. Through the whole of delivery, on a real store. */
+/** Replies that replace a draft and replies with files, through the whole of delivery on a real store. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -34,13 +34,13 @@ afterEach(async () => {
 interface Options {
   readonly channel?: Partial<Channel>
   readonly files?: Readonly<Record<string, string>>
-  /** False: the channel cannot edit. */
+  /** False for a channel that cannot edit. */
   readonly isEditable?: boolean
-  /** Rows the last run left under way. */
+  /** Replies that the last run was sending. */
   readonly cut?: readonly NewReply[]
 }
 
-/** What the channel was told to do, in order. */
+/** The calls of the channel, in order. */
 type Deed = Outbound & { readonly edits?: string }
 
 async function bench({ channel: changes = {}, files = {}, cut = [], isEditable = true }: Options = {}) {
@@ -119,7 +119,7 @@ async function bench({ channel: changes = {}, files = {}, cut = [], isEditable =
   }
 }
 
-/** Fails as given, once for each code, then does it. */
+/** Fails once with each code, then succeeds. */
 function failing(
   codes: readonly ('upstream' | 'invalid_request' | 'not_found' | 'rate_limited')[],
   deeds: Deed[],
@@ -132,14 +132,14 @@ function failing(
   }
 }
 
-test('a reply that was shown while it was made takes the place of what was shown', async () => {
+test('a reply replaces its draft', async () => {
   const { send, deeds, row } = await bench()
   await send(DRAFT)
   expect(deeds).toEqual([{ text: 'the whole answer', clientId: 'c1', edits: 'p1' }])
   expect(await row()).toMatchObject({ state: 'sent', providerId: 'p1' })
 })
 
-test('an edit is repeated where a message is not: nobody can tell whether it was made, and it does no harm', async () => {
+test('an edit with an unknown outcome is repeated, because repeating does no harm', async () => {
   const edited: Deed[] = []
   const { send, deeds, row, pass } = await bench({ channel: { update: failing(['upstream', 'upstream'], edited) } })
   await send(DRAFT)
@@ -150,26 +150,26 @@ test('an edit is repeated where a message is not: nobody can tell whether it was
   expect(await row()).toMatchObject({ state: 'sent', attempts: 1 })
 })
 
-test('an edit that was under way at a crash is made again', async () => {
+test('an edit that a crash interrupted is repeated', async () => {
   const { deeds, row } = await bench({ cut: [{ ...REPLY, extras: DRAFT }] })
   expect(deeds).toMatchObject([{ edits: 'p1' }])
   expect(await row()).toMatchObject({ state: 'sent', attempts: 2 })
 })
 
-test.each(['invalid_request', 'not_found'] as const)('what can no longer be edited (%s) is sent after all', async (code) => {
+test.each(['invalid_request', 'not_found'] as const)('a reply is sent when its draft can no longer be edited (%s)', async (code) => {
   const { send, deeds, row } = await bench({ channel: { update: failing([code], []) } })
   await send(DRAFT)
   expect(deeds).toEqual([{ text: 'the whole answer', clientId: 'c1' }])
   expect(await row()).toMatchObject({ state: 'sent', providerId: 'sent-1' })
 })
 
-test('a channel that edits nothing any more sends it as well', async () => {
+test('a reply is sent when its channel can no longer edit', async () => {
   const { send, deeds } = await bench({ isEditable: false })
   await send(DRAFT)
   expect(deeds).toEqual([{ text: 'the whole answer', clientId: 'c1' }])
 })
 
-test('what is sent after all is a message: where nobody can tell, it is not sent again', async () => {
+test('a reply that is sent in place of an edit is not repeated', async () => {
   let sends = 0
   const { send, row, pass } = await bench({
     channel: {
@@ -186,7 +186,7 @@ test('what is sent after all is a message: where nobody can tell, it is not sent
   expect(await row()).toMatchObject({ state: 'ambiguous', attempts: 1 })
 })
 
-test('what is sent after all and has to wait is sent later, and edits nothing', async () => {
+test('a reply that is sent in place of an edit stays a message when it is retried', async () => {
   let refusals = 1
   const sent: Outbound[] = []
   const { send, row, pass } = await bench({
@@ -205,14 +205,14 @@ test('what is sent after all and has to wait is sent later, and edits nothing', 
   expect(await row()).toMatchObject({ state: 'sent', providerId: 'p2' })
 })
 
-test('an edit with nothing in its place is given up where it is refused', async () => {
+test('an edit without a replacement is dead when the platform refuses it', async () => {
   const { send, deeds, row } = await bench({ channel: { update: failing(['not_found'], []) } })
   await send({ edits: 'p1' })
   expect(deeds).toEqual([])
   expect(await row()).toMatchObject({ state: 'dead' })
 })
 
-test('files are read as the reply goes out, and are no longer named in it', async () => {
+test('files are read when the reply is sent, and their markers are removed', async () => {
   const { send, deeds } = await bench({ files: { 'out/a.txt': 'all is well' } })
   await send({ files: [{ kind: 'file', path: 'out/a.txt' }] }, 'Here it is.')
   expect(deeds).toEqual([
@@ -224,7 +224,7 @@ test('files are read as the reply goes out, and are no longer named in it', asyn
   ])
 })
 
-test('a file that cannot be read is spoken of, and keeps nothing else from being sent', async () => {
+test('a file that cannot be read gets a note, and the rest is sent', async () => {
   const { send, deeds } = await bench({ files: { 'a.txt': 'fine', 'large.txt': 'x'.repeat(21) } })
   const files = ['a.txt', 'gone.txt', 'large.txt', '../secret.txt'].map((path) => ({ kind: 'file', path }) as const)
   await send({ files }, 'Here they are.')
@@ -237,7 +237,7 @@ test('a file that cannot be read is spoken of, and keeps nothing else from being
   ])
 })
 
-test('where no file can be read and nothing else is said, the notes are the message', async () => {
+test('notes are the whole message when no file can be read and there is no text', async () => {
   const { send, deeds } = await bench()
   await send({ files: [{ kind: 'file', path: 'gone.txt' }] }, '')
   expect(deeds).toEqual([{ text: expect.stringMatching(/^\(not attached: /), clientId: 'c1' }])

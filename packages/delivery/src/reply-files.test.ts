@@ -32,23 +32,23 @@ describe('a marker in a reply', () => {
     '[IMAGE:data:image/png;base64,AA]',
     '[IMAGE:file:///etc/passwd]',
     'IMAGE:a.png',
-  ])('that names no file of ours stays text: %s', (text) => {
+  ])('that names no file of the workspace stays text: %s', (text) => {
     expect(takeFiles(text, able)).toEqual({ text, files: [] })
   })
 
-  test.each(['[IMAGE:', '[IMAGE: ', '[FILE:a'])('is looked for in linear time in a megabyte of %j', (part) => {
+  test.each(['[IMAGE:', '[IMAGE: ', '[FILE:a'])('is searched in linear time in a megabyte of %j', (part) => {
     const text = `${part.repeat(2 ** 20 / part.length)}\n[IMAGE:${' '.repeat(2 ** 20)}x`
     expect(takeFiles(text, able)).toEqual({ text, files: [] })
   })
 
-  test('stays text on a channel that sends no files, and beyond what it sends', () => {
+  test('stays text on a channel without files, and beyond the number of files', () => {
     expect(takeFiles('[FILE:a] [FILE:b] [FILE:c]', able)).toMatchObject({ text: '[FILE:c]', files: [{ path: 'a' }, { path: 'b' }] })
     expect(takeFiles('[FILE:a]', { text: 10, unit: 'utf16' })).toEqual({ text: '[FILE:a]', files: [] })
   })
 })
 
 describe('the files of a reply', () => {
-  test('are read from the workspace, and from nowhere else', async () => {
+  test('are read only from the workspace', async () => {
     const workspace = memoryWorkspace({ 'charts/may.png': 'PNG' })
     const files = [
       { kind: 'image', path: 'charts/may.png' },
@@ -61,14 +61,14 @@ describe('the files of a reply', () => {
     expect(notes.join()).not.toContain('root:')
   })
 
-  test('that are too large are told of instead', async () => {
+  test('get a note in place of a file that is too large', async () => {
     const workspace = memoryWorkspace({ 'big.bin': 'x'.repeat(101) })
     const { attachments, notes } = await loadFiles([{ kind: 'file', path: 'big.bin' }], { workspace, bytesMax: 100 })
     expect(attachments).toEqual([])
     expect(notes[0]).toContain('not attached')
   })
 
-  test('that are empty are told of instead: a platform that refuses them would refuse the reply with them', async () => {
+  test('get a note in place of an empty file, which platforms refuse', async () => {
     const workspace = memoryWorkspace({ 'logs/empty.log': '' })
     expect(await loadFiles([{ kind: 'file', path: 'logs/empty.log' }], { workspace, bytesMax: 100 })).toEqual({
       attachments: [],
@@ -77,16 +77,16 @@ describe('the files of a reply', () => {
   })
 })
 
-describe('what is said of files that cannot be sent', () => {
+describe('the notes about files that cannot be sent', () => {
   const limits = { text: 45, unit: 'codepoint' } as const
 
-  test('stands under the text, in full where it fits', () => {
+  test('are below the text, in full if they fit', () => {
     expect(withNotes('See this.', ['(not attached: a)', '(not attached)'], limits)).toBe('See this.\n(not attached: a)\n(not attached)')
     expect(withNotes('', ['(not attached: a)'], limits)).toBe('(not attached: a)')
     expect(withNotes('See this.', [], limits)).toBe('See this.')
   })
 
-  test('never makes a message too long for its platform, nor cuts what is said', () => {
+  test('never make a message too long, and never cut its text', () => {
     const note = `(not attached: '${'x'.repeat(40)}' does not exist)`
     expect(withNotes('See this.', [note, note], limits)).toBe('See this.\n(not attached: 2 of the files)')
     expect(withNotes('', [note], limits)).toBe('(not attached: 1 of the files)')

@@ -1,4 +1,4 @@
-/** Files of a reply: the agent writes `[IMAGE:path]`, and the file is read from the workspace when the reply is sent. */
+/** Files of a reply: the agent writes `[IMAGE:path]`, and the outbox reads the file from the workspace when it sends the reply. */
 
 import { measure } from '@sluice/kit'
 import { type Attachment, type Channel, errorText, type ReplyFile, type Workspace } from '@sluice/sdk'
@@ -12,7 +12,7 @@ const KINDS: Readonly<Record<string, ReplyFile['kind']>> = {
   DOCUMENT: 'file',
   FILE: 'file',
 }
-/** No character of a path may begin a marker, so that each character is looked at once however many markers do not end. */
+/** A path contains no bracket, so that the time is linear in the length of the text, however many markers have no end. */
 const MARKER = /\[(IMAGE|PHOTO|AUDIO|VOICE|VIDEO|DOCUMENT|FILE):([^[\]\n]{1,1000})\]/gi
 
 export interface MarkedText {
@@ -21,7 +21,7 @@ export interface MarkedText {
   readonly files: readonly ReplyFile[]
 }
 
-/** Markers that name a URL, and those beyond the number of files the channel can send, stay in the text. */
+/** Takes the markers of files out of a text. Markers of URLs, and markers beyond the number of files of one message, stay in the text. */
 export function takeFiles(text: string, { attachments }: Channel['limits']): MarkedText {
   if (!attachments) return { text, files: [] }
   const files: ReplyFile[] = []
@@ -37,11 +37,11 @@ export function takeFiles(text: string, { attachments }: Channel['limits']): Mar
 
 export interface LoadedFiles {
   readonly attachments: readonly Attachment[]
-  /** A line for each that cannot be sent. */
+  /** A line for each file that cannot be sent. */
   readonly notes: readonly string[]
 }
 
-/** Nothing outside of the workspace is ever read, whatever the path says. */
+/** Reads the files from the workspace, and from nowhere else. */
 export async function loadFiles(
   files: readonly ReplyFile[],
   { workspace, bytesMax }: { readonly workspace: Workspace; readonly bytesMax: number },
@@ -60,7 +60,7 @@ export async function loadFiles(
   return { attachments, notes }
 }
 
-/** The text with the notes under it, as much of them as its one message has room for. */
+/** The text with the notes below it, or with their number if the message has no room for all. */
 export function withNotes(text: string, notes: readonly string[], limits: Channel['limits']): string {
   if (notes.length === 0) return text
   const forms = [notes, [`(not attached: ${notes.length} of the files)`]].map((lines) =>

@@ -1,34 +1,34 @@
-/** How long to wait before a turn or a send is tried again. */
-import { LONGEST_DELAY_MS } from '@sluice/kit'
+/** The delay before a turn or a send is tried again. */
+import { backoffMs, LONGEST_DELAY_MS } from '@sluice/kit'
 
-const FIRST_MS = 5000
-const FACTOR = 5
-const LONGEST_MS = 30 * 60_000
-/** Keeps rows that were given the same time from being tried in step. */
-const JITTER_MS = 1000
-/** The longest `Retry-After` that is kept. */
-const WISHED_MS_MAX = LONGEST_DELAY_MS - JITTER_MS
+/** After 1, 2, 3, … failed attempts at most 5 s, 25 s, 125 s, …, all of it random. */
+const FAILED = { firstMs: 5000, longestMs: 30 * 60_000, factor: 5, fixedShare: 0 }
 
 const AWAY_FIRST_MS = 1000
 const AWAY_LONGEST_MS = 30_000
 
+/** Keeps rows that were given the same `Retry-After` from being tried in step. */
+const JITTER_MS = 1000
+/** The longest `Retry-After` that is kept. */
+const ASKED_MS_MAX = LONGEST_DELAY_MS - JITTER_MS
+
 /**
- * The wait before work of this age meets the other side again, which was away. It grows with the age up to half a minute, so
+ * The delay after `attempts` failed attempts, the last one included, with full jitter. It is no shorter than the `Retry-After` in
+ * `askedSecs`, which gets a little jitter too.
+ */
+export function retryDelayMs(attempts: number, askedSecs = 0, random: () => number = Math.random): number {
+  return Math.max(Math.floor(backoffMs(attempts - 1, FAILED, random)), askedMs(askedSecs, random))
+}
+
+/**
+ * The delay before the model or platform, which was away, is tried again. It grows with the age of the row up to half a minute, so
  * that the work is done soon after the other side is back.
  */
-export function awayDelayMs(ageMs: number, wishedSecs = 0, random: () => number = Math.random): number {
+export function awayDelayMs(ageMs: number, askedSecs = 0, random: () => number = Math.random): number {
   const longestMs = Math.min(AWAY_LONGEST_MS, Math.max(AWAY_FIRST_MS, ageMs / 2))
-  return Math.max(Math.floor(longestMs * (0.5 + random() / 2)), wishedMs(wishedSecs, random))
+  const delayMs = Math.floor(backoffMs(0, { firstMs: longestMs, longestMs }, random))
+  return Math.max(delayMs, askedMs(askedSecs, random))
 }
 
-/**
- * After `attempts` failed ones, a random wait up to 5 s, 25 s, 125 s, … ("full jitter"); where the other side named a time,
- * no less than that and a little more.
- */
-export function retryDelayMs(attempts: number, wishedSecs = 0, random: () => number = Math.random): number {
-  const backoffMs = Math.floor(random() * Math.min(LONGEST_MS, FIRST_MS * FACTOR ** (attempts - 1)))
-  return Math.max(backoffMs, wishedMs(wishedSecs, random))
-}
-
-const wishedMs = (secs: number, random: () => number): number =>
-  secs <= 0 ? 0 : Math.min(secs * 1000, WISHED_MS_MAX) + Math.floor(random() * JITTER_MS)
+const askedMs = (secs: number, random: () => number): number =>
+  secs <= 0 ? 0 : Math.min(secs * 1000, ASKED_MS_MAX) + Math.floor(random() * JITTER_MS)

@@ -2,28 +2,28 @@
  * How many sends of one account run at once. The number grows while the platform keeps up, is halved when the platform refuses or
  * stalls, and while the platform is away one send at a time probes it.
  */
+import { backoffMs } from '@sluice/kit'
 import type { Clock } from '@sluice/sdk'
 
 const START = 8
 const MAX = 64
-/** A send that takes this much longer than usual says that the platform has no room for more. */
+/** A send that takes this much longer than usual means that the platform is at its limit. */
 const SLOW_FACTOR = 2
-/** Lets the usual time follow a platform that became slower. */
+/** Lets the usual time follow a platform that has become slower. */
 const USUAL_GROWTH = 1.01
-const PROBE_FIRST_MS = 1000
-const PROBE_LONGEST_MS = 30_000
-/** The longest pause of an account that a platform can ask for. A single reply waits as long as it was asked to. */
+const PROBES = { firstMs: 1000, longestMs: 30_000 }
+/** The longest pause of an account by `Retry-After`. A single reply waits as long as the platform asked for. */
 const ASKED_MS_MAX = 60_000
 
 export class SendPace {
   readonly #clock: Pick<Clock, 'monotonicMs'>
   readonly #random: () => number
   #limit = START
-  /** Below it the limit grows with each send, above it by one a round. */
+  /** Below it the limit grows by one with each send, above it by one with each round of sends. */
   #threshold = MAX
   #usualMs = Number.POSITIVE_INFINITY
   #pausedUntilMs = 0
-  /** Sends that began before it say nothing new about the platform. */
+  /** Failures of sends that began before the last change are known already. */
   #changedAtMs = Number.NEGATIVE_INFINITY
   #probes = 0
 
@@ -32,13 +32,13 @@ export class SendPace {
     this.#random = random
   }
 
-  /** 0 during a pause. */
+  /** How many sends may run at once; 0 during a pause. */
   get concurrency(): number {
     if (this.pauseMs > 0) return 0
     return this.#probes > 0 ? 1 : Math.floor(this.#limit)
   }
 
-  /** The rest of a pause. */
+  /** The rest of a pause; 0 outside of one. */
   get pauseMs(): number {
     return Math.max(0, this.#pausedUntilMs - this.#clock.monotonicMs())
   }
@@ -65,13 +65,13 @@ export class SendPace {
     this.#changedAtMs = this.#clock.monotonicMs()
   }
 
-  /** The platform is away. */
+  /** The platform could not be reached. */
   away(startedMs: number, askedSecs = 0): void {
     if (startedMs < this.#changedAtMs) return
-    const backoffMs = Math.min(PROBE_LONGEST_MS, PROBE_FIRST_MS * 2 ** this.#probes) * (0.5 + this.#random() / 2)
+    const delayMs = backoffMs(this.#probes, PROBES, this.#random)
     this.#probes += 1
     this.#changedAtMs = this.#clock.monotonicMs()
-    this.#pause(Math.max(backoffMs, Math.min(ASKED_MS_MAX, askedSecs * 1000)))
+    this.#pause(Math.max(delayMs, Math.min(ASKED_MS_MAX, askedSecs * 1000)))
   }
 
   #pause(ms: number): void {

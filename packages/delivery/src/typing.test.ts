@@ -1,4 +1,3 @@
-/** On a clock that stands still. */
 import { AppError, type Channel } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { expect, test } from 'vitest'
@@ -22,7 +21,7 @@ function bench(typing?: (calls: number, signal: AbortSignal) => Promise<void>) {
   return { clock, shown, typing: startTyping({ channel, to: { to: 'room' }, clock }) }
 }
 
-test('it is shown at once, and again before platforms take it away, until it stops', async () => {
+test('is shown at once, and again before platforms remove it, until the stop', async () => {
   const { clock, shown, typing } = bench(async () => {})
   expect(shown).toEqual([{ to: 'room' }])
   await clock.advance(8000)
@@ -33,7 +32,7 @@ test('it is shown at once, and again before platforms take it away, until it sto
   expect(clock.sleeping).toBe(0)
 })
 
-test('nobody types while a person is asked', async () => {
+test('is not shown while a person is asked', async () => {
   const { clock, shown, typing } = bench(async () => {})
   typing.pause(true)
   await clock.advance(60_000)
@@ -44,29 +43,29 @@ test('nobody types while a person is asked', async () => {
   typing.stop()
 })
 
-test('a platform that refuses it is asked again, and nobody hears of it', async () => {
+test('is tried again after the platform refused it', async () => {
   const { clock, shown, typing } = bench(() => Promise.reject(new AppError('forbidden', 'no')))
   await clock.advance(4000)
   expect(shown).toHaveLength(2)
   typing.stop()
 })
 
-test('a call under way ends with it', async () => {
-  let isCut = false
+test('aborts the call under way at the stop', async () => {
+  let isAborted = false
   const { typing } = bench(
     (_, signal) =>
       new Promise((resolve) =>
         signal.addEventListener('abort', () => {
-          isCut = true
+          isAborted = true
           resolve()
         }),
       ),
   )
   typing.stop()
-  expect(isCut).toBe(true)
+  expect(isAborted).toBe(true)
 })
 
-test('a channel that shows none costs nothing', () => {
+test('starts no timer for a channel that cannot show it', () => {
   const { clock, typing } = bench()
   expect(clock.sleeping).toBe(0)
   typing.stop()

@@ -1,19 +1,19 @@
-/** Shows in a conversation that an answer is being made, for as long as it is. */
+/** Shows in a conversation that a reply is being written. */
 
 import { signalScope } from '@sluice/kit'
 import type { Address, Channel, Clock } from '@sluice/sdk'
 
-/** Platforms show it for five seconds and more. */
+/** Platforms show one call for at least five seconds. */
 const EVERY_MS = 4000
 const CALL_MS_MAX = 4000
 
 export interface Typing {
-  /** While a person is asked, nobody types. */
-  pause(isPaused: boolean): void
-  stop(): void
+  /** Shows nothing while a person is asked. */
+  readonly pause: (isPaused: boolean) => void
+  readonly stop: () => void
 }
 
-/** Nobody waits for it, and its failures are nobody's concern. */
+/** Starts at once, until `stop`. Failures of the platform are ignored, and the turn never waits for it. */
 export function startTyping({ channel, to, clock }: { readonly channel: Channel; readonly to: Address; readonly clock: Clock }): Typing {
   const stopped = new AbortController()
   let isPaused = false

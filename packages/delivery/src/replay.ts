@@ -1,9 +1,9 @@
-/** Replays asked for by number: what cannot be replayed is refused with the reason. */
+/** Replays a message or a reply by its number. A row that cannot be replayed is refused with the reason. */
 import { AppError, type InboxState, type InboxStore, type OutboxState, type OutboxStore } from '@sluice/sdk'
 
 const CHANGED = 'has changed at this moment; look at it again'
 
-/** Said of a message that was not replayed. */
+/** Completes the sentence "Message 17 …". */
 const WHY_NOT_INBOX: Readonly<Record<InboxState, string>> = {
   pending: 'waits for its turn as it is',
   running: 'is running right now',
@@ -11,7 +11,7 @@ const WHY_NOT_INBOX: Readonly<Record<InboxState, string>> = {
   dead: CHANGED,
 }
 
-/** Said of a reply that was not replayed. */
+/** Completes the sentence "Reply 9 …". */
 const WHY_NOT_OUTBOX: Readonly<Record<OutboxState, string>> = {
   queued: 'is about to be sent as it is',
   failed: 'is about to be sent again as it is',
@@ -29,8 +29,8 @@ export async function replayMessage(inbox: InboxStore, number: number): Promise<
   if (await inbox.replay(number)) return
   const entry = await inbox.get(number)
   if (!entry) throw unknownMessage(number)
-  const over = entry.state === 'done' || entry.state === 'dead'
-  throw notReplayed(`Message ${number}`, over && entry.message === null ? undefined : WHY_NOT_INBOX[entry.state])
+  const hasEnded = entry.state === 'done' || entry.state === 'dead'
+  throw notReplayed(`Message ${number}`, hasEnded && entry.message === null ? undefined : WHY_NOT_INBOX[entry.state])
 }
 
 /** Throws `not_found` for an unknown number, `conflict` for a reply that cannot be sent again. */
@@ -38,8 +38,8 @@ export async function replayReply(outbox: OutboxStore, number: number): Promise<
   if (await outbox.replay(number)) return
   const row = await outbox.get(number)
   if (!row) throw unknownReply(number)
-  const left = row.state === 'dead' || row.state === 'ambiguous'
-  throw notReplayed(`Reply ${number}`, left && row.text === null ? undefined : WHY_NOT_OUTBOX[row.state])
+  const isGivenUp = row.state === 'dead' || row.state === 'ambiguous'
+  throw notReplayed(`Reply ${number}`, isGivenUp && row.text === null ? undefined : WHY_NOT_OUTBOX[row.state])
 }
 
 const notReplayed = (what: string, why = 'is too old: its content is no longer kept'): AppError =>
