@@ -1,6 +1,6 @@
 /** The shape of the repository, held by reading it: what lists and rules say is what the folders are. */
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { CATALOGUE, type Feature, isInProfile, ROWS, type Row } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
@@ -211,6 +211,62 @@ describe('house rules that a reader can check', () => {
       expect({ packageName, license, type }).toEqual({ packageName: `@sluice/${name}`, license: 'MIT', type: 'module' })
       expect(existsSync(join(ROOT, 'packages', name, 'tsconfig.json')), `${name} has a tsconfig of its own`).toBe(false)
     }
+  })
+})
+
+describe('the documentation names what exists', () => {
+  const pages = globSync(['docs/**/*.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'], { cwd: ROOT })
+  const roots = ['bench', 'docs', 'examples', 'firmware', 'packages', 'profiles', 'qa', 'scripts']
+
+  /** Paths that start in a folder of the repository, or in a package as `agent/src/loop.ts`. Features of readers start with `x-`. */
+  const pathsIn = (text: string): string[] =>
+    [...text.matchAll(/(?<![\w./<~-])[\w-]+(?:\/[\w.*-]+)+(?![\w/<*])/g)]
+      .map(([path]) => path.replace(/\.$/, ''))
+      .filter((path) => !path.startsWith('packages/x-'))
+      .filter(
+        (path) =>
+          roots.includes(path.split('/')[0] ?? '') || (/\.(?:ts|mjs|json|md)$/.test(path) && folders.includes(path.split('/')[0] ?? '')),
+      )
+  const isThere = (path: string): boolean => globSync([path, `packages/${path}`], { cwd: ROOT }).length > 0
+
+  /** The anchors that a Markdown page offers for its headings. */
+  const anchorsOf = (text: string): string[] =>
+    [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    )
+
+  test.each(pages)('every path that %s mentions exists', (page) => {
+    expect(pathsIn(read(page)).filter((path) => !isThere(path))).toEqual([])
+  })
+
+  test.each(pages)('every link of %s leads to a file and a heading', (page) => {
+    const links = [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
+    const broken = links.filter(([, target, anchor]) => {
+      const file = target ? join(dirname(page), target) : page
+      if (!existsSync(join(ROOT, file))) return true
+      return anchor !== undefined && !anchorsOf(read(file)).includes(anchor)
+    })
+    expect(broken.map(([link]) => link)).toEqual([])
+  })
+
+  test('every anchor of the contract that code, tests and pages name exists', () => {
+    const anchors = anchorsOf(read('docs/contract.md'))
+    const named = [...sources, ...globSync(['scripts/**/*.mjs', 'profiles/*.ts'], { cwd: ROOT }), ...pages].flatMap((file) =>
+      [...read(file).matchAll(/contract\.md#([\w-]+)/g)].map(([, anchor = '']) => ({ file, anchor })),
+    )
+    expect(named.filter(({ anchor }) => !anchors.includes(anchor))).toEqual([])
+  })
+
+  test.each([
+    ['see `packages/sdk/src/gone.ts` and delivery/src/gone.ts.', ['packages/sdk/src/gone.ts', 'delivery/src/gone.ts']],
+    ['`packages/<family>-<name>`, `packages/x-dice/src/index.ts`, `./profiles/mine.ts`, ~/.sluice/store/a.md', []],
+    ['packages/*/src/testing/vm/*.gone.ts', ['packages/*/src/testing/vm/*.gone.ts']],
+    ['`packages/sdk/src/catalogue.ts`, `agent/src/loop.ts`, `profiles/always.ts`', []],
+  ])('the search for paths finds those that do not exist: %j', (text, missing) => {
+    expect(pathsIn(text).filter((path) => !isThere(path))).toEqual(missing)
   })
 })
 
