@@ -130,7 +130,7 @@ describe('failures', () => {
     expect(host.logs).toEqual([
       {
         level: 'warn',
-        message: 'an attachment could not be fetched',
+        message: 'attachment not fetched',
         fields: { channel: 'chatapp', kind: 'image', code: 'not_found', reason: 'gone', tries: 1 },
       },
     ])
