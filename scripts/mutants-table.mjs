@@ -112,8 +112,8 @@ const arrival = [
   bug(
     'a random value is remembered in memory only (roomchat)',
     `${STORE}/keep-arrival.ts`,
-    'joinTexts(channel, once.value)',
-    `joinTexts(channel, once.value, ${OF_THIS_RUN})`,
+    'joinTexts(channel, nonce.value)',
+    `joinTexts(channel, nonce.value, ${OF_THIS_RUN})`,
     [REPLAYS],
   ),
   bug(
@@ -891,7 +891,7 @@ const hardware = [
   bug(
     'robot: a newer message in its conversation does not stop it',
     'packages/hardware-safety/src/robot-tools.ts',
-    'signalScope([signal, followed])',
+    'signalScope([signal, superseded])',
     'signalScope([signal])',
     ['packages/hardware-safety/src/robot.test.ts'],
   ),

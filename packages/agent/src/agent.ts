@@ -104,8 +104,8 @@ export function createAgent(deps: AgentDeps): Agent {
       group: TURNS_GROUP,
       async run({ permit, superseded }) {
         waiting--
-        using either = turn.followed && superseded ? signalScope([turn.followed, superseded]) : undefined
-        turn.followed = either?.signal ?? turn.followed ?? superseded
+        using either = turn.superseded && superseded ? signalScope([turn.superseded, superseded]) : undefined
+        turn.superseded = either?.signal ?? turn.superseded ?? superseded
         await work(turn, permit, ended)
         return 'done'
       },

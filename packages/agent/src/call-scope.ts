@@ -26,7 +26,7 @@ export interface CallScope {
   readonly resultCharsMax: number
   readonly cancellation: Cancellation
   /** As in `ToolContext`. */
-  readonly followed: AbortSignal | undefined
+  readonly superseded: AbortSignal | undefined
   /** Asks a person; undefined: the agent's own approver does. */
   readonly approve: Approver | undefined
   readonly whileAsking: WhileAsking
@@ -35,11 +35,11 @@ export interface CallScope {
 }
 
 export function callScopeOf({ turn, trace, registry, policy, agent, whileAsking }: TurnScope): CallScope {
-  const { id, session, delivery, client, owner, tools, cancellation, followed, approve, tell, caller = owner } = turn
+  const { id, session, delivery, client, owner, tools, cancellation, superseded, approve, tell, caller = owner } = turn
   const inbox = delivery?.inbox ?? null
   const resultCharsMax = agent.max_tool_result_chars
   const who = { session, inbox, client, caller, owner }
-  return { turn: id, ...who, trace, registry, policy, tools, resultCharsMax, cancellation, followed, approve, whileAsking, tell }
+  return { turn: id, ...who, trace, registry, policy, tools, resultCharsMax, cancellation, superseded, approve, whileAsking, tell }
 }
 
 /** What of the registry's tools is offered where only some may be called. */

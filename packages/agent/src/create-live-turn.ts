@@ -16,13 +16,13 @@ export function createLiveTurn(
   request: Omit<TurnRequest, 'signal' | 'permit'>,
   given: Partial<Pick<LiveTurn, 'id' | 'createdAtMs' | 'kept' | 'checkpoint'>> = {},
 ): LiveTurn {
-  const { source, session, text, client, owner, caller, trace, idempotency, tools, followed, listen, approve, delivery, onWait } = request
+  const { source, session, text, client, owner, caller, trace, idempotency, tools, superseded, listen, approve, delivery, onWait } = request
   const nowMs = clock.nowMs()
   const id = given.id ?? newId()
   return {
     id,
     phase: 'waiting',
-    followed,
+    superseded,
     permit: undefined,
     source,
     session,

@@ -35,7 +35,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     tools: undefined,
     resultCharsMax: agent.max_tool_result_chars,
     cancellation,
-    followed: undefined,
+    superseded: undefined,
     approve: undefined,
     whileAsking: async (ask) => {
       const goOn = deps.deadlines.pause(deadline)

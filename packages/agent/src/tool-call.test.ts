@@ -535,8 +535,8 @@ test('a tool is told when something else comes in its session', async () => {
     description: '',
     input: v.object({}),
     risk: 'read',
-    async run(_input, { followed }) {
-      given.push(followed)
+    async run(_input, { superseded }) {
+      given.push(superseded)
       await gate.promise
       return 'seen'
     },

@@ -159,7 +159,7 @@ export class ToolExecutor {
     }
     const answer = judged.verdict === 'ask' ? await askPerson(this.#deps, scope, { callId: question, tool, input }) : undefined
     if (answer && 'refusal' in answer) return this.refused(scope, answer.refusal)
-    const { client, caller, session, turn, cancellation, followed } = scope
+    const { client, caller, session, turn, cancellation, superseded } = scope
     cancellation.throwIfCancelled()
     const { risk, refusal } = answer ? this.judge(scope, prepared) : judged
     if (refusal !== undefined) return this.refused(scope, refusal)
@@ -173,7 +173,7 @@ export class ToolExecutor {
         reported = given
       }
       const who = { client, ...(caller !== undefined && { caller }), ...(answer && { approvedBy: answer.by }) }
-      const context = { ...who, session, turn, signal: cancellation.signal, ...(followed && { followed }), trace, report }
+      const context = { ...who, session, turn, signal: cancellation.signal, ...(superseded && { superseded }), trace, report }
       const output = this.#clean(scope, await cancellation.race(this.#deps.within(trace, () => tool.run(input, context))))
       const { failed, data } = reported
       return { outcome: 'ok', output, ...(failed && { failed }), ...(data !== undefined && { data: this.#bounded(scope, data) }) }

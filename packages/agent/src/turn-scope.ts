@@ -9,12 +9,12 @@ import type { Registry } from './registry.ts'
 import type { TurnPart, TurnRequest } from './turn.ts'
 
 /** A turn from the moment it is asked for to its end. */
-export interface LiveTurn extends Omit<TurnRequest, 'signal' | 'followed' | 'listen' | 'permit'> {
+export interface LiveTurn extends Omit<TurnRequest, 'signal' | 'superseded' | 'listen' | 'permit'> {
   readonly id: string
   /** `asking`: it waits for a person. `ending`: its work is done and its end is being kept; too late to abort it. */
   phase: 'waiting' | 'running' | 'asking' | 'ending'
-  /** As in `ToolContext.followed`: from the caller and, once it runs, from its lane. */
-  followed: AbortSignal | undefined
+  /** As in `ToolContext.superseded`: from the caller and, once it runs, from its lane. */
+  superseded: AbortSignal | undefined
   readonly createdAtMs: number
   /** Kept by the store until it ends; settles when the store has it. `undefined`: the turn lives with its caller. */
   readonly kept: Promise<void> | undefined

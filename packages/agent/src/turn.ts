@@ -60,8 +60,8 @@ export interface TurnRequest {
   readonly idempotency?: IdempotencyKey
   /** Ends the turn as `aborted`. */
   readonly signal?: AbortSignal
-  /** Aborts once something else waits with the caller for the end of this turn; as in `ToolContext.followed`. */
-  readonly followed?: AbortSignal
+  /** Aborts once something else waits with the caller for the end of this turn; as in `ToolContext.superseded`. */
+  readonly superseded?: AbortSignal
   readonly listen?: (part: TurnPart) => void
   readonly approve?: Approver
   /** The only tools it is offered and may call; absent: all. */

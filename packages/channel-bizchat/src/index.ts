@@ -14,7 +14,7 @@ const DEFAULT_ACCOUNT = 'default'
 export default defineFeature({
   id: 'channel-bizchat',
   section: bizchatSection,
-  build: (host, config) => (config.enabled ? { channels: [bizchat(host, config)] } : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? { channels: [bizchat(host, config)] } : { disabledReason: '`enabled` is false' }),
 })
 
 function bizchat(host: Host, config: BizchatConfig): Channel {

@@ -17,8 +17,8 @@ export default defineFeature({
   section: chatappSection,
   build(host, config) {
     const account = config.phone_number_id?.trim()
-    if (!config.enabled) return { off: '`enabled` is false' }
-    if (!account) return { off: '`phone_number_id`, which activates cloud mode, is not set' }
+    if (!config.enabled) return { disabledReason: '`enabled` is false' }
+    if (!account) return { disabledReason: '`phone_number_id`, which activates cloud mode, is not set' }
     return { channels: [chatapp(host, config, account)] }
   },
 })

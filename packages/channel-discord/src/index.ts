@@ -16,7 +16,7 @@ import { editMessage, postMessage, showTyping } from './send-message.ts'
 export default defineFeature({
   id: 'channel-discord',
   section: discordSection,
-  build: (host, config) => (config.enabled ? { channels: [createDiscord(host, config)] } : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? { channels: [createDiscord(host, config)] } : { disabledReason: '`enabled` is false' }),
 })
 
 function createDiscord(host: Host, config: DiscordConfig): Channel {
@@ -55,7 +55,7 @@ function createDiscord(host: Host, config: DiscordConfig): Channel {
       ...(notificationChannel !== undefined && { to: { to: notificationChannel } }),
     },
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
-    ...(api.token === '' && { lacks: 'bot_token' }),
+    ...(api.token === '' && { missingConfig: 'bot_token' }),
     listen: (deliver, signal) => listener.listen(deliver, signal),
     send,
     update: (to, sent, message, signal) => editMessage(api, to, sent, message, signal),

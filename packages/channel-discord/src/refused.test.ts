@@ -51,7 +51,7 @@ describe('the listener', () => {
 
   test('makes no request without a token', async () => {
     const channel = channelOn(harness.fake, harness.host, { bot_token: '  ' })
-    expect(channel.lacks).toBe('bot_token')
+    expect(channel.missingConfig).toBe('bot_token')
     const listening = listenTo(channel)
     await until(() => expect(channel.health?.().state).toBe('down'))
     await listening.stop()

@@ -30,7 +30,7 @@ test('builds a channel only with enabled = true', () => {
 
 test('names the missing keys without a token', () => {
   const lacks = (section: object) =>
-    feature.build(testHost(), v.parse(mailpushSection.schema, { ...NEEDED, ...section })).channels?.map((channel) => channel.lacks)
+    feature.build(testHost(), v.parse(mailpushSection.schema, { ...NEEDED, ...section })).channels?.map((channel) => channel.missingConfig)
   expect(lacks({})).toEqual(['oauth_token or refresh_token'])
   expect(lacks({ oauth_token: 't' })).toEqual([undefined])
   expect(lacks({ client_id: 'c', client_secret: 's', refresh_token: 'r' })).toEqual([undefined])

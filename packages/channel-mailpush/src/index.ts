@@ -16,7 +16,7 @@ const TEXT_MAX = 500_000
 export default defineFeature({
   id: 'channel-mailpush',
   section: mailpushSection,
-  build: (host, config) => (config.enabled ? { channels: [mailpush(host, config)] } : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? { channels: [mailpush(host, config)] } : { disabledReason: '`enabled` is false' }),
 })
 
 function mailpush(host: Host, config: MailpushConfig): Channel {
@@ -26,7 +26,7 @@ function mailpush(host: Host, config: MailpushConfig): Channel {
 
   return {
     name: 'mailpush',
-    ...(!config.oauth_token && !config.refresh_token && { lacks: 'oauth_token or refresh_token' }),
+    ...(!config.oauth_token && !config.refresh_token && { missingConfig: 'oauth_token or refresh_token' }),
     allow: config.allowed_senders,
     normalise: normaliseAddress,
     matches: coversAddress,

@@ -93,7 +93,7 @@ test('a sample is marked when only the push service could sign it', () => {
     expect(webhook?.registered).toBe('https://gw.example/webhook/mailpush')
     return webhook?.sample(sample)
   }
-  expect(sampleOf({ service_account: 'push@p.example' })?.unproved).toBe(true)
-  expect(sampleOf({ service_account: 'push@p.example', webhook_secret: 's' })?.unproved).toBeUndefined()
-  expect(sampleOf({})?.unproved).toBeUndefined()
+  expect(sampleOf({ service_account: 'push@p.example' })?.unverifiable).toBe(true)
+  expect(sampleOf({ service_account: 'push@p.example', webhook_secret: 's' })?.unverifiable).toBeUndefined()
+  expect(sampleOf({})?.unverifiable).toBeUndefined()
 })

@@ -96,6 +96,6 @@ export function samplePush({ sender, id, atMs, ignored }: Sample, config: Mailpu
       },
       subscription: 'projects/sample/subscriptions/sample',
     }),
-    ...(!token && config.service_account !== undefined && { unproved: true }),
+    ...(!token && config.service_account !== undefined && { unverifiable: true }),
   }
 }

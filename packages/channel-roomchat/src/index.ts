@@ -12,7 +12,7 @@ const TEXT_MAX = 32_000
 export default defineFeature({
   id: 'channel-roomchat',
   section: roomchatSection,
-  build: (host, config) => (config.enabled ? { channels: [roomchat(host, config)] } : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? { channels: [roomchat(host, config)] } : { disabledReason: '`enabled` is false' }),
 })
 
 function roomchat(host: Host, config: RoomchatConfig): Channel {

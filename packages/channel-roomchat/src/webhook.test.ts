@@ -55,33 +55,33 @@ test('the test body is the signed one', () => {
 
 describe('verify accepts', () => {
   test('the documented headers', () => {
-    expect(attempt(DOCUMENTED)).toEqual({ by: 'x-roomchat-signature', once: RANDOM })
+    expect(attempt(DOCUMENTED)).toEqual({ by: 'x-roomchat-signature', nonce: RANDOM })
   })
 
   test('the headers that real servers send', () => {
-    expect(attempt(REAL)).toEqual({ by: 'x-nextcloud-talk-signature', once: RANDOM })
+    expect(attempt(REAL)).toEqual({ by: 'x-nextcloud-talk-signature', nonce: RANDOM })
   })
 
   test('upper case, blanks around the signature, and sha256=', () => {
     for (const signature of [SIGNATURE.toUpperCase(), ` ${SIGNATURE} `, `sha256=${SIGNATURE}`]) {
-      expect(attempt({ 'x-roomchat-random': ` ${RANDOM} `, 'x-roomchat-signature': signature })).toMatchObject({ once: RANDOM })
+      expect(attempt({ 'x-roomchat-random': ` ${RANDOM} `, 'x-roomchat-signature': signature })).toMatchObject({ nonce: RANDOM })
     }
   })
 
   test('a secret with blanks around it', () => {
-    expect(attempt(DOCUMENTED, { secret: ` ${SECRET}\n` })).toMatchObject({ once: RANDOM })
+    expect(attempt(DOCUMENTED, { secret: ` ${SECRET}\n` })).toMatchObject({ nonce: RANDOM })
   })
 
   test('a backend that is another spelling of base_url', () => {
     for (const backend of ['https://cloud.example/talk', 'HTTPS://Cloud.Example:443/talk//']) {
-      expect(attempt({ ...REAL, 'x-nextcloud-talk-backend': backend })).toMatchObject({ once: RANDOM })
+      expect(attempt({ ...REAL, 'x-nextcloud-talk-backend': backend })).toMatchObject({ nonce: RANDOM })
     }
   })
 
   test('a backend that is backend_url or base_url', () => {
     for (const backend of ['https://internal.example/', 'https://INTERNAL.example:443', 'https://cloud.example/talk']) {
       const headers = { ...REAL, 'x-nextcloud-talk-backend': backend }
-      expect(attempt(headers, { backendUrl: 'https://internal.example' })).toMatchObject({ once: RANDOM })
+      expect(attempt(headers, { backendUrl: 'https://internal.example' })).toMatchObject({ nonce: RANDOM })
     }
     expect(
       attempt({ ...REAL, 'x-nextcloud-talk-backend': 'https://other.example' }, { backendUrl: 'https://internal.example' }),

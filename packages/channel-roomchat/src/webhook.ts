@@ -33,7 +33,7 @@ export function verify({ headers, body }: Raw, { secret, backends }: Server): Ve
       `the signature is right, but ${backend.name} is ${shown} and not ${expected}; if it is the same server, set backend_url to it`,
     )
   }
-  return { by: signature.name, once: random.value }
+  return { by: signature.name, nonce: random.value }
 }
 
 function findHeader(headers: Raw['headers'], part: string): { readonly name: string; readonly value: string | undefined } {

@@ -38,7 +38,9 @@ test('slackSection rejects invalid values', () => {
 })
 
 test('a disabled channel is not built', () => {
-  expect(feature.build(testHost(), v.parse(slackSection.schema, { ...tokens, enabled: false }))).toEqual({ off: '`enabled` is false' })
+  expect(feature.build(testHost(), v.parse(slackSection.schema, { ...tokens, enabled: false }))).toEqual({
+    disabledReason: '`enabled` is false',
+  })
 })
 
 test('draftEveryMs is set only with stream_mode partial', () => {

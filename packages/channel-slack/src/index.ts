@@ -17,7 +17,7 @@ const FILES = { count: 10, bytesMax: 26_214_400 }
 export default defineFeature({
   id: 'channel-slack',
   section: slackSection,
-  build: (host, config) => (config.enabled ? { channels: [createSlack(host, config)] } : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? { channels: [createSlack(host, config)] } : { disabledReason: '`enabled` is false' }),
 })
 
 function createSlack(host: Host, config: SlackConfig): Channel {

@@ -51,7 +51,7 @@ test('notifications go to the configured chat, given as a number or a text', () 
 test('a disabled channel is not built', () => {
   const built = (changes: object) => feature.build(testHost(), v.parse(telegramSection.schema, { ...LEAST, ...changes }))
   expect(built({}).channels).toHaveLength(1)
-  expect(built({ enabled: false })).toEqual({ off: '`enabled` is false' })
+  expect(built({ enabled: false })).toEqual({ disabledReason: '`enabled` is false' })
 })
 
 test.each([

@@ -17,7 +17,7 @@ const FILES_MAX = 10
 export default defineFeature({
   id: 'channel-telegram',
   section: telegramSection,
-  build: (host, config) => (config.enabled ? { channels: [createTelegram(host, config)] } : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? { channels: [createTelegram(host, config)] } : { disabledReason: '`enabled` is false' }),
 })
 
 function createTelegram(host: Host, config: TelegramConfig): Channel {
@@ -30,7 +30,7 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
 
   return {
     name: 'telegram',
-    ...(account === undefined && { lacks: 'a bot_token of the form <number>:<letters>' }),
+    ...(account === undefined && { missingConfig: 'a bot_token of the form <number>:<letters>' }),
     allow: config.allowed_users,
     normalise: normaliseUser,
     matches: (entry, sender) => names.matches(entry, sender),

@@ -280,7 +280,7 @@ describe('a failed poll', () => {
     const { fake, run } = harness
     const one = run({ config: { bot_token: '700100:a/b' } })
     await one.until(() => one.channel.health?.().state === 'down')
-    expect(one.channel.lacks).toBe('a bot_token of the form <number>:<letters>')
+    expect(one.channel.missingConfig).toBe('a bot_token of the form <number>:<letters>')
     expect(fake.requests).toEqual([])
   })
 

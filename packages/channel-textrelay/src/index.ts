@@ -14,7 +14,7 @@ const TEXT_CHARS_MAX = 4000
 export default defineFeature({
   id: 'channel-textrelay',
   section: textrelaySection,
-  build: (host, config) => (config.enabled ? { channels: [textrelay(host, config)] } : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? { channels: [textrelay(host, config)] } : { disabledReason: '`enabled` is false' }),
 })
 
 function textrelay(host: Host, config: TextrelayConfig): Channel {

@@ -313,12 +313,12 @@ describe('a message', () => {
     })
     await made.receive(message('m1'))
     await settle()
-    expect(made.turns[0]?.followed?.aborted).toBe(false)
+    expect(made.turns[0]?.superseded?.aborted).toBe(false)
     await made.receive(message('m2'))
-    expect(made.turns[0]?.followed?.aborted).toBe(true)
+    expect(made.turns[0]?.superseded?.aborted).toBe(true)
     gate.resolve()
     await settle()
-    expect(made.turns[1]?.followed?.aborted).toBe(false)
+    expect(made.turns[1]?.superseded?.aborted).toBe(false)
   })
 
   test('is retried with backoff, delays only its session, and is dead after 5 attempts', async () => {

@@ -164,7 +164,7 @@ export class InboxWorker {
       caller,
       trace,
       permit: attempt.permit,
-      ...(attempt.superseded && { followed: attempt.superseded }),
+      ...(attempt.superseded && { superseded: attempt.superseded }),
       onWait,
       ...(draft && { listen: draft.onPart }),
       delivery: {
@@ -239,7 +239,7 @@ export class InboxWorker {
   /** Makes the message a dead letter. */
   async #giveUp({ number, channel, attempts }: StartedMessage | SpentMessage, error: string): Promise<JobOutcome> {
     const { clock, events, log, store } = this.#options
-    await store.inbox.bury(number, { error, atMs: clock.nowMs() })
+    await store.inbox.markDead(number, { error, atMs: clock.nowMs() })
     log.error('message given up', { channel, inbox: number, attempts, error, see: `sluice inbox show ${number}` })
     events.emit({ type: 'delivery', direction: 'inbound', channel, number, state: 'dead', error })
     return 'done'

@@ -84,7 +84,7 @@ export class Intake {
     const { verified, messages } = received
     const admitted = messages.filter(({ sender }) => this.#senders.admit(channel, sender)).map(wellFormed)
     const denied = messages.length - admitted.length
-    if (admitted.length === 0 && verified.once === undefined) return { ...NO_MESSAGES, denied }
+    if (admitted.length === 0 && verified.nonce === undefined) return { ...NO_MESSAGES, denied }
     const classified: Classified[] = []
     for (const message of admitted) {
       const result = this.#classify(channel, message)
@@ -93,7 +93,7 @@ export class Intake {
     }
     const fresh = await this.#withRoom(channel, classified)
     const known = admitted.length - fresh.length
-    if (fresh.length === 0 && known > 0 && verified.once === undefined) return { kept: 0, duplicate: known, denied }
+    if (fresh.length === 0 && known > 0 && verified.nonce === undefined) return { kept: 0, duplicate: known, denied }
     const kept = await this.#store(channel, received, fresh)
     return { kept, duplicate: admitted.length - kept, denied }
   }
@@ -170,7 +170,7 @@ export class Intake {
       verdict: verified.by,
       raw,
       receivedAtMs,
-      ...(verified.once !== undefined && { once: { value: verified.once, untilMs: receivedAtMs + NONCE_MS } }),
+      ...(verified.nonce !== undefined && { nonce: { value: verified.nonce, untilMs: receivedAtMs + NONCE_MS } }),
       trace,
       messages,
     }

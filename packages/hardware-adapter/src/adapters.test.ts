@@ -190,7 +190,7 @@ describe('the connected adapters', () => {
   })
 
   test('leave the feature out when the transport is off', () => {
-    expect(arrange({ config: { adapter: { transport: 'off' } } }).parts.off).toContain('[peripherals.adapter]')
+    expect(arrange({ config: { adapter: { transport: 'off' } } }).parts.disabledReason).toContain('[peripherals.adapter]')
   })
 
   test('log nothing when a search fails after the close', async () => {

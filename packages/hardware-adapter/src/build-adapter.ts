@@ -21,7 +21,7 @@ export function buildAdapter(host: Host, config: AdapterConfig, { native, paths 
   const kit = { adapters, guard: createDeviceGuard(host, config) }
   return {
     tools: [i2cScan(kit), i2cRead(kit), i2cWrite(kit), spiTransfer(kit, settings), gpioAdapter(kit), datasheet(host, adapters)],
-    ...(settings.transport === 'off' && { off: 'transport under [peripherals.adapter] is off' }),
+    ...(settings.transport === 'off' && { disabledReason: 'transport under [peripherals.adapter] is off' }),
     async check() {
       const { checkAdapters } = await import('./lazy.ts')
       return checkAdapters(adapters, settings, { native, paths })

@@ -10,6 +10,6 @@ export default defineFeature({
   section: adapterSection,
   build: (host, config) => ({
     ...buildAdapter(host, config, { native: nativePackages, paths: thisMachine }),
-    lacks: missingNativePackages,
+    missingRequirement: missingNativePackages,
   }),
 })

@@ -31,7 +31,7 @@ export const boardsFeature = (machine: Partial<Machine> = {}, mounts?: Mounts): 
           ...boardTools(host, config, registry, guard),
         ],
         commands: hardwareCommands({ host, config, devices: registry, machine: { ...thisMachine(host), ...machine }, mounts }),
-        lacks: missingSerial,
+        missingRequirement: missingSerial,
         prompt: () => devicesPrompt(registry.all()),
         async check(signal) {
           const { checkBoards } = await import('./on-demand.ts')

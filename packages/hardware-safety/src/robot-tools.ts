@@ -40,15 +40,15 @@ const driveTool = ({ host, guard, isConfigured, robot }: RobotAccess): Tool =>
       if (!movement) return stop(it, host, context)
       const write = { ...input, ...movement }
       const { stops } = it
-      const { signal, followed } = context
+      const { signal, superseded } = context
       const end = await guard.use({ device: DEVICE, tool: 'drive', context, write }, async () => {
         if (it.stops !== stops) throw new AppError('conflict', 'Not moved: a stop was requested while the movement waited')
-        if (followed?.aborted) throw new AppError('conflict', `Not moved: ${SUPERSEDED}`)
-        using either = signalScope([signal, followed])
+        if (superseded?.aborted) throw new AppError('conflict', `Not moved: ${SUPERSEDED}`)
+        using either = signalScope([signal, superseded])
         return await it.move(movement, either.signal)
       })
       if (end.reason !== 'done') context.report?.({ failed: true })
-      const isSuperseded = end.reason === 'stopped' && followed?.aborted
+      const isSuperseded = end.reason === 'stopped' && superseded?.aborted
       return describeEnd(isSuperseded ? { ...end, why: SUPERSEDED } : end, movement, it.isSimulated)
     },
   })

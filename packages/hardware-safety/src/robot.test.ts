@@ -243,13 +243,13 @@ describe('a stop', () => {
   test('follows from a newer message, and the turn moves nothing more', async () => {
     const { run, companion } = robot({ silent: true })
     const newer = new AbortController()
-    const moving = run('drive', { action: 'forward' }, { followed: newer.signal })
+    const moving = run('drive', { action: 'forward' }, { superseded: newer.signal })
     await expect.poll(() => moves(companion.sent)).toHaveLength(1)
     newer.abort()
     expect(companion.sent.at(-1)).toMatchObject({ kind: 'stop' })
     companion.say({ kind: 'ended', end: { ...END, id: 1 } })
     expect(await moving).toContain('stopped, a newer message in this conversation')
-    await expect(run('drive', { action: 'backward' }, { followed: newer.signal })).rejects.toMatchObject({
+    await expect(run('drive', { action: 'backward' }, { superseded: newer.signal })).rejects.toMatchObject({
       code: 'conflict',
       message: expect.stringContaining('Not moved: a newer message'),
     })

@@ -34,7 +34,7 @@ export const sbcFeature = (machine: Machine): Feature =>
           },
         },
         prompt: () => (sbc.board ? boardPrompt(sbc.board, info()) : ''),
-        lacks: missingGpioPackage,
+        missingRequirement: missingGpioPackage,
         check: () => checkSbc(machine),
         async register() {
           void sbc.start()

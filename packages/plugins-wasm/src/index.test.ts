@@ -58,7 +58,7 @@ test('§2.7 rule 9 the commands are those of the catalogue, whether plugins are 
 
 test('turned off there are no tools, and nothing is looked at', async () => {
   const { parts } = arrange({})
-  expect(parts.off).toBe('`enabled` is false')
+  expect(parts.disabledReason).toBe('`enabled` is false')
   expect(parts.tools).toBeUndefined()
   expect(parts.register).toBeUndefined()
 })

@@ -7,7 +7,8 @@ import type { RunningPlugins } from './running-plugins.ts'
 export default defineFeature({
   id: 'plugins-wasm',
   section: pluginsSection,
-  build: (host, config) => (config.enabled ? atWork(host, config) : { commands: pluginCommands(host, config), off: '`enabled` is false' }),
+  build: (host, config) =>
+    config.enabled ? atWork(host, config) : { commands: pluginCommands(host, config), disabledReason: '`enabled` is false' },
 })
 
 function atWork(host: Host, config: PluginsConfig): Parts {

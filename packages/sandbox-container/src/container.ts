@@ -87,7 +87,7 @@ const hasEngine = (name: string): boolean =>
   name === 'podman' || Boolean(process.env.DOCKER_HOST) || existsSync('/var/run/docker.sock') || hasProgram('dockerd')
 
 /** Says that there is no engine to ask; a quick look, as the probe asks it. */
-export function lacks(config: Pick<ContainerConfig, 'engine'>): string | undefined {
+export function missingRequirement(config: Pick<ContainerConfig, 'engine'>): string | undefined {
   const found = engineNames(config).find(hasProgram)
   if (found === undefined) return notInstalled(config)
   return hasEngine(found) ? undefined : `${found} is here without an engine: install or start one`

@@ -1,13 +1,13 @@
 /** The feature: the `container` backend, Docker or Podman (§2.7). */
 import { defineFeature } from '@sluice/sdk'
 import { containerSection } from './config.ts'
-import { container, lacks } from './container.ts'
+import { container, missingRequirement } from './container.ts'
 
 export default defineFeature({
   id: 'sandbox-container',
   section: containerSection,
   build: (_host, config) => ({
     sandboxes: [container(config)],
-    lacks: () => lacks(config),
+    missingRequirement: () => missingRequirement(config),
   }),
 })

@@ -7,6 +7,6 @@ export default defineFeature({
   id: 'sandbox-fsrestrict',
   build: ({ dataDir, clock }) => ({
     sandboxes: [fsrestrict({ folder: join(dataDir, 'sandbox-fsrestrict'), hidden: dataDir, clock })],
-    lacks: () => (process.platform === 'linux' ? undefined : 'it needs Linux'),
+    missingRequirement: () => (process.platform === 'linux' ? undefined : 'it needs Linux'),
   }),
 })

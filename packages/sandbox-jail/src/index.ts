@@ -1,5 +1,5 @@
 /** The feature: the `jail` backend, firejail (§2.7). */
 import { defineFeature } from '@sluice/sdk'
-import { jail, lacks } from './jail.ts'
+import { jail, missingRequirement } from './jail.ts'
 
-export default defineFeature({ id: 'sandbox-jail', build: ({ dataDir }) => ({ sandboxes: [jail({ dataDir })], lacks }) })
+export default defineFeature({ id: 'sandbox-jail', build: ({ dataDir }) => ({ sandboxes: [jail({ dataDir })], missingRequirement }) })

@@ -25,7 +25,7 @@ interface Ready extends Omit<View, 'resolver'> {
   readonly groups: ControlGroups | undefined
 }
 
-export const lacks = (): string | undefined =>
+export const missingRequirement = (): string | undefined =>
   process.platform !== 'linux' ? 'it needs Linux' : hasProgram('firejail') ? undefined : MISSING
 
 /** `dataDir` is shown to no command, wherever it lies, but for what is writable in it. */
@@ -37,8 +37,8 @@ export function jail({ dataDir }: { readonly dataDir: string }): Sandbox {
 
     async probe(signal, run) {
       const program = await findProgram('firejail')
-      const lacking = lacks()
-      if (lacking !== undefined || program === undefined) return { available: false, detail: lacking ?? MISSING }
+      const missing = missingRequirement()
+      if (missing !== undefined || program === undefined) return { available: false, detail: missing ?? MISSING }
       const { stdout } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)
       const version = stdout.split('\n')[0] || 'firejail'
       const [root, etc, groups, home] = await Promise.all([readdir('/'), publicEtc(), findControlGroups(), ownHome()])

@@ -6,6 +6,6 @@ export default defineFeature({
   id: 'sandbox-seatbelt',
   build: ({ dataDir }) => ({
     sandboxes: [seatbelt({ dataDir })],
-    lacks: () => (process.platform === 'darwin' ? undefined : 'it needs macOS'),
+    missingRequirement: () => (process.platform === 'darwin' ? undefined : 'it needs macOS'),
   }),
 })

@@ -20,7 +20,8 @@ const INSTALL = 'install bubblewrap, 0.8 or newer (apt-get install bubblewrap)'
 
 const MISSING = `bwrap is not installed: ${INSTALL}`
 
-export const lacks = (): string | undefined => (process.platform !== 'linux' ? 'it needs Linux' : hasProgram('bwrap') ? undefined : MISSING)
+export const missingRequirement = (): string | undefined =>
+  process.platform !== 'linux' ? 'it needs Linux' : hasProgram('bwrap') ? undefined : MISSING
 
 /** What the probe found, and each command uses. */
 interface Ready extends Files {
@@ -57,8 +58,8 @@ export function userns({ folder, hidden }: UsernsOptions): { readonly sandbox: S
 
     async probe(signal, run): Promise<SandboxProbe> {
       const program = await findProgram('bwrap')
-      const lacking = lacks()
-      if (lacking !== undefined || program === undefined) return { available: false, detail: lacking ?? MISSING }
+      const missing = missingRequirement()
+      if (missing !== undefined || program === undefined) return { available: false, detail: missing ?? MISSING }
       const filter = seccompFilter()
       if (!filter) return { available: false, detail: `there is no filter of system calls for ${process.arch}` }
       const { stdout: version } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)

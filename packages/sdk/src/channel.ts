@@ -93,7 +93,7 @@ export interface Verified {
   /** What verified the request, such as the name of a header, or what is missing when nothing did. Shown to operators. */
   readonly by: string
   /** A nonce that the platform never uses twice. The daemon refuses a second request with it. */
-  readonly once?: string
+  readonly nonce?: string
 }
 
 /** A message that an operator sends to try a channel. */
@@ -115,7 +115,7 @@ export interface SampleRequest {
   readonly query?: Readonly<Record<string, string>>
   readonly body: string
   /** Only the platform can sign such a request, so the channel must refuse this one. */
-  readonly unproved?: true
+  readonly unverifiable?: true
   /** The conversation is invented, so no reply can arrive. */
   readonly unanswerable?: true
 }
@@ -193,7 +193,7 @@ export interface Channel {
    */
   fetchMedia?(attachment: Attachment, options: { readonly bytesMax: number; readonly signal: AbortSignal }): Promise<Media>
   /** The configuration that is missing and without which the channel cannot work, such as `oauth_token or refresh_token`. */
-  readonly lacks?: string
+  readonly missingConfig?: string
   /** Returns the known state of the channel. Makes no request. */
   health?(): ChannelHealth
 }

@@ -24,7 +24,7 @@ export interface Arrival {
   readonly raw: Uint8Array
   readonly receivedAtMs: number
   /** Refused if it was kept before and its time is not over; `untilMs` is its end. */
-  readonly once?: { readonly value: string; readonly untilMs: number }
+  readonly nonce?: { readonly value: string; readonly untilMs: number }
   /** The span that received it, as `formatTraceContext` writes it; while an observer traces. */
   readonly trace?: string | undefined
   readonly messages: readonly {
@@ -162,7 +162,7 @@ export interface InboxStore {
   /** Keeps the provider's id of the message that shows the reply while it is made, so that a later attempt goes on with it. */
   draft(number: number, providerId: string): Promise<void>
   /** Gives up: the message is dead, its turn has failed. */
-  bury(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
+  markDead(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
   /** What is to run, oldest first, with a number above `after`; `running` ones too, which a crash left behind. */
   waiting(options: { readonly after: number; readonly limit: number }): Promise<WaitingMessage[]>
   /** Newest first. */

@@ -23,9 +23,9 @@ export interface Parts {
   readonly observers?: readonly Observer[]
   readonly services?: Partial<Services>
   /** The reason why the configuration turns the feature off, such as `enabled = false`. Only `commands` are then used. */
-  readonly off?: string
+  readonly disabledReason?: string
   /** Returns what the machine is missing for the feature and how to install it, for `sluice features`. Must be quick. */
-  lacks?(): string | undefined
+  missingRequirement?(): string | undefined
   /** Tries the feature on this machine, for `sluice doctor`, and reports what to install where it cannot work. */
   check?(signal: AbortSignal): Promise<readonly Finding[]>
   /** Returns the state of the connections that the feature keeps open, channels excepted. Makes no request. */

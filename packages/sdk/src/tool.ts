@@ -21,7 +21,7 @@ export interface ToolContext {
   /**
    * Aborts when a newer message waits in the session, so that a person can stop a tool by writing. Absent outside of a session.
    */
-  readonly followed?: AbortSignal
+  readonly superseded?: AbortSignal
   readonly trace: Trace
   /** The person who approved this call, as in `Approval.by`. Absent when the call needed no approval. */
   readonly approvedBy?: string

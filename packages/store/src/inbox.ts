@@ -67,7 +67,7 @@ export function createInbox(db: Database, writer: GroupCommit, clock: Clock, rec
     async draft(number, providerId) {
       await writer.write(() => db.run(DRAFT, providerId, number))
     },
-    async bury(number, { error, atMs }) {
+    async markDead(number, { error, atMs }) {
       const errorJson = JSON.stringify({ code: 'internal', message: error })
       await writer.write(() => {
         const dead = db.get<{ turn_id: string | null }>(MARK_DEAD, atMs, error, number)

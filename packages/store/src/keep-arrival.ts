@@ -26,9 +26,9 @@ export const createRecentIds = (): BoundedMap<string, true> => new BoundedMap(RE
 /** Clear `recent` when rows are dropped, because their ids may arrive again. */
 export function createKeep(db: Database, writer: GroupCommit, recent: BoundedMap<string, true>): (arrival: Arrival) => Promise<KeepResult> {
   return async (arrival) => {
-    const { channel, messages, once } = arrival
+    const { channel, messages, nonce } = arrival
     const ids = messages.map(({ message: { account, id } }) => joinTexts(channel, account, id))
-    if (!once && ids.every((id) => recent.has(id))) return ids.map(() => null)
+    if (!nonce && ids.every((id) => recent.has(id))) return ids.map(() => null)
     const kept = await writer.write(prepareArrival(db, arrival, ids))
     if (kept !== 'replayed') for (const id of ids) if (id.length <= RECENT_CHARS_MAX) recent.set(id, true)
     return kept
@@ -44,10 +44,10 @@ export function createKnown(db: Database, recent: BoundedMap<string, true>): Inb
 /** Builds keys and JSON outside the transaction. The returned write stores the request. */
 function prepareArrival(
   db: Database,
-  { channel, verdict, raw, receivedAtMs, once, messages, trace }: Arrival,
+  { channel, verdict, raw, receivedAtMs, nonce, messages, trace }: Arrival,
   ids: readonly string[],
 ): () => KeepResult {
-  const nonce = once && { key: rowKey(joinTexts(channel, once.value)), untilMs: once.untilMs }
+  const nonceKey = nonce && rowKey(joinTexts(channel, nonce.value))
   const rows = messages.map(({ message, session, kind = null, approval }, index) => ({
     key: rowKey(ids[index] ?? ''),
     message,
@@ -56,7 +56,7 @@ function prepareArrival(
     answers: [kind, approval?.runId ?? null, approval?.stepId ?? null] as const,
   }))
   return () => {
-    if (nonce && db.run(USE_NONCE, nonce.key, nonce.untilMs, receivedAtMs) === 0) return 'replayed'
+    if (nonce && nonceKey && db.run(USE_NONCE, nonceKey, nonce.untilMs, receivedAtMs) === 0) return 'replayed'
     let batch: number | null = null
     return rows.map(({ key, session, json, answers, message: { account, id, sender } }) => {
       const body = batch === null ? raw : null

@@ -38,7 +38,7 @@ const createBackend = (host: Host, config: BrowserConfig): Backend => {
   }
 }
 
-const lacks = ({ backend, native_chrome_path }: BrowserConfig): string | undefined =>
+const missingRequirement = ({ backend, native_chrome_path }: BrowserConfig): string | undefined =>
   backend === 'computer_use' || (backend !== 'native' && hasProgram('agent-browser')) ? undefined : lacksNative(native_chrome_path)
 
 const NOTHING_ALLOWED: Finding = {
@@ -53,9 +53,9 @@ export default defineFeature({
   build(host, config) {
     const backend = createBackend(host, config)
     return {
-      ...(!config.enabled && { off: '`enabled` is false' }),
+      ...(!config.enabled && { disabledReason: '`enabled` is false' }),
       tools: [browserTool(backend)],
-      lacks: () => lacks(config),
+      missingRequirement: () => missingRequirement(config),
       check: async (signal) => [...(config.allowed_domains.length === 0 ? [NOTHING_ALLOWED] : []), ...(await backend.check(signal))],
       close: () => backend.close(),
     }

@@ -10,7 +10,8 @@ const MIB = 1_048_576
 export default defineFeature({
   id: 'transcription',
   section: transcriptionSection,
-  build: (host, config) => (config.enabled ? { services: { transcribe: createTranscribe(host, config) } } : { off: '`enabled` is false' }),
+  build: (host, config) =>
+    config.enabled ? { services: { transcribe: createTranscribe(host, config) } } : { disabledReason: '`enabled` is false' },
 })
 
 /** Uses the command if one is configured, and the service otherwise. */

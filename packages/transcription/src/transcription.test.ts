@@ -32,7 +32,7 @@ function setUp(config: object, overrides: TestHostOverrides = {}) {
 
 describe('the feature', () => {
   test('is off unless it is enabled', () => {
-    expect(feature.build(throwingHost(), v.parse(transcriptionSection.schema, {}))).toEqual({ off: '`enabled` is false' })
+    expect(feature.build(throwingHost(), v.parse(transcriptionSection.schema, {}))).toEqual({ disabledReason: '`enabled` is false' })
     expect(feature.build(throwingHost(), parse({ api_key: KEY }))).toMatchObject({ services: { transcribe: expect.any(Function) } })
   })
 

@@ -13,8 +13,8 @@ const build = (host: Host = testHost(), config: object = enabled) => feature.bui
 
 describe('the feature', () => {
   it('is off unless it is enabled', () => {
-    expect(build(testHost(), {})).toEqual({ off: '`enabled` is false' })
-    expect(build().off).toBeUndefined()
+    expect(build(testHost(), {})).toEqual({ disabledReason: '`enabled` is false' })
+    expect(build().disabledReason).toBeUndefined()
   })
 
   it('does no I/O in build', () => {

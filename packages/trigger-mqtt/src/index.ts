@@ -6,5 +6,5 @@ import { MqttTrigger } from './trigger.ts'
 export default defineFeature({
   id: 'trigger-mqtt',
   section: mqttSection,
-  build: (host, config) => (config.enabled ? new MqttTrigger(host, config).parts() : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? new MqttTrigger(host, config).parts() : { disabledReason: '`enabled` is false' }),
 })

@@ -15,7 +15,7 @@ export default defineFeature({
   build(host, config) {
     const passkeys = createPasskeys(host.secrets, () => host.service('pairing'))
     const commands = passkeyCommands(passkeys)
-    if (!config.enabled) return { commands, off: '`enabled` is false' }
+    if (!config.enabled) return { commands, disabledReason: '`enabled` is false' }
     const registrations = createRegistrations(host, config, passkeys)
     const signIns = createSignIns(host, config, passkeys)
     return {

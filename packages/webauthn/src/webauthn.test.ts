@@ -13,7 +13,7 @@ const FINISH = 'POST /api/webauthn/register/finish'
 test('building does no I/O, and off leaves nothing but the commands', () => {
   expect(feature.build(throwingHost(), v.parse(webauthnSection.schema, { enabled: true })).routes).toHaveLength(9)
   const { commands, ...rest } = feature.build(throwingHost(), v.parse(webauthnSection.schema, {}))
-  expect(rest).toEqual({ off: '`enabled` is false' })
+  expect(rest).toEqual({ disabledReason: '`enabled` is false' })
   expect(commands?.map(({ name }) => name)).toEqual(['passkeys list', 'passkeys remove'])
 })
 

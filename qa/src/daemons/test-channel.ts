@@ -28,7 +28,7 @@ export interface TestChannelOptions {
   /** True: replies go to rooms. */
   readonly rooms?: boolean
   readonly registered?: string
-  readonly lacks?: string
+  readonly missingConfig?: string
 }
 
 export const testChannel = ({
@@ -38,7 +38,7 @@ export const testChannel = ({
   fetched = false,
   rooms = false,
   registered,
-  lacks,
+  missingConfig,
 }: TestChannelOptions = {}): Feature =>
   defineFeature({
     id: 'x-testchat',
@@ -47,7 +47,7 @@ export const testChannel = ({
       const refused = () => new AppError('unauthorized', 'Invalid signature', { cause: 'x-signature is wrong' })
       const channel: Channel = {
         name: 'testchat',
-        ...(lacks && { lacks }),
+        ...(missingConfig && { missingConfig }),
         allow: allowed_users,
         limits: { text: 1000, unit: 'utf16' },
         webhook: {
@@ -72,7 +72,10 @@ export const testChannel = ({
             const room = (rooms ? to : undefined) ?? 'room'
             const body = JSON.stringify({ kind: ignored ? 'read' : 'message', id, from: sender, room, text })
             const proof = secret && !foreign ? { 'X-Signature': hmacSha256(secret.reveal(), body).toString('hex') } : {}
-            const known = { ...(foreign && { unproved: true as const }), ...(rooms && to === undefined && { unanswerable: true as const }) }
+            const known = {
+              ...(foreign && { unverifiable: true as const }),
+              ...(rooms && to === undefined && { unanswerable: true as const }),
+            }
             return { headers: { 'content-type': 'application/json', ...proof }, body, ...known }
           },
         },

@@ -18,7 +18,7 @@ export function arrivalOf(at: number): Arrival {
     verdict: `proof of ${at}`,
     raw: Buffer.alloc(at % LARGE_EVERY === 0 ? LARGE_BYTES : SMALL_BYTES, `body of ${at}. `),
     receivedAtMs: AT_MS + at,
-    ...(at % 4 === 1 && { once: { value: `nonce of ${at}`, untilMs: AT_MS + 3_600_000 } }),
+    ...(at % 4 === 1 && { nonce: { value: `nonce of ${at}`, untilMs: AT_MS + 3_600_000 } }),
     messages: messageIdsOf(at).map((id) => ({
       message: { id, account: ACCOUNT, sender: `sender of ${id}`, to: { to: `room ${at}` }, text: `text of ${id}` },
       session: `session ${at % SESSIONS}`,

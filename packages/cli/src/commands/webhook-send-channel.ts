@@ -46,7 +46,7 @@ export async function run(context: CliContext): Promise<number> {
     if (!request) throw new AppError('conflict', `no signature is wrong while ${webhook.unsigned ?? 'the secret'} is not set`)
     const [newest] = await runtime.store.inbox.list({ limit: 1 })
     out.warn(`POST ${request.url.origin}${request.url.pathname} as ${sample.sender}, message id ${sample.id}`)
-    const refusal = spoilt ? 'spoilt' : signed.unproved && 'unproved'
+    const refusal = spoilt ? 'spoilt' : signed.unverifiable && 'unverifiable'
     const unanswerable = signed.unanswerable === true
     if (!refusal && !ready.channel.listen) out.warn(aboutReply(sample, unanswerable))
     const answer = await exchange({ method: 'POST', ...request, signal })

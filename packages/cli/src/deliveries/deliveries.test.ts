@@ -55,7 +55,7 @@ const message = async (
 
 const bury = async (inbox: InboxStore, number: number, error = 'no model answers') => {
   await inbox.start(number, `turn-${number}`, 5)
-  await inbox.bury(number, { error, atMs: AT_MS })
+  await inbox.markDead(number, { error, atMs: AT_MS })
 }
 
 const reply = (changes: Partial<NewReply> = {}): NewReply => ({

@@ -73,7 +73,7 @@ function probes(channel: Channel, webhook: Webhook, base: string, signal: AbortS
     judge: judgeRefusal,
     good: 'is refused with 401',
   }
-  const proofs = webhook.sample(sample()).unproved ? [unproved] : [signed, spoilt]
+  const proofs = webhook.sample(sample()).unverifiable ? [unproved] : [signed, spoilt]
   return [...handshakeProbes(webhook, base, signal), ...proofs]
 }
 

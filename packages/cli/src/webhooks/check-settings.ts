@@ -30,9 +30,11 @@ export function isUsable(publicUrl: string): boolean {
 }
 
 export function checkSettings({ channel, section, allowKey }: ReadyChannel, webhook: Webhook, publicUrl: string | undefined): Finding[] {
-  const { name, allow, lacks } = channel
+  const { name, allow, missingConfig } = channel
   return [
-    ...(lacks === undefined ? [] : [fail(name, { check: 'channel', detail: `cannot work without ${lacks}` }, `set it in [${section}]`)]),
+    ...(missingConfig === undefined
+      ? []
+      : [fail(name, { check: 'channel', detail: `cannot work without ${missingConfig}` }, `set it in [${section}]`)]),
     webhook.unsigned === undefined
       ? ok(name, { check: 'secret', detail: 'set: every request has to be proved' })
       : fail(

@@ -22,14 +22,14 @@ export interface SentMessage extends Following {
   /** The provider's id of it. */
   readonly id: string
   /** Why it has to be refused: it was spoilt on purpose, or nobody but the provider can prove it. */
-  readonly refusal?: 'spoilt' | 'unproved'
+  readonly refusal?: 'spoilt' | 'unverifiable'
   /** The last number given before it was sent. */
   readonly after: number
 }
 
 const REFUSALS = {
   spoilt: 'refused, as a spoilt request has to be',
-  unproved: 'refused, as it has to be: only the provider can prove a request here, so the rest shows once it calls',
+  unverifiable: 'refused, as it has to be: only the provider can prove a request here, so the rest shows once it calls',
 } as const
 
 export async function messageFate(sent: SentMessage): Promise<Fate> {

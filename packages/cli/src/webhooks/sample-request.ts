@@ -3,7 +3,7 @@
 import { withoutTrailing } from '@sluice/kit'
 import { AppError, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk'
 
-export interface WebhookRequest extends Pick<SampleRequest, 'unproved' | 'unanswerable'> {
+export interface WebhookRequest extends Pick<SampleRequest, 'unverifiable' | 'unanswerable'> {
   readonly url: URL
   /** With lower-case names. */
   readonly headers: Readonly<Record<string, string>>

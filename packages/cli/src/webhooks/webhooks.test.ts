@@ -147,7 +147,7 @@ describe('webhook send --channel', () => {
     const { send } = await arrange({
       async work({ inbox }, number) {
         await inbox.start(number, 'turn-1', 5)
-        await inbox.bury(number, { error: 'no model answers', atMs: 1 })
+        await inbox.markDead(number, { error: 'no model answers', atMs: 1 })
       },
     })
     expect(await send()).toMatchObject({ code: 1, out: expect.stringContaining('given up: no model answers') })
@@ -323,7 +323,7 @@ describe('webhook check', () => {
   })
 
   test('a channel that cannot work as it is configured fails, with what it lacks', async () => {
-    const { check } = await arrange({ lacks: 'a token' })
+    const { check } = await arrange({ missingConfig: 'a token' })
     const { code, out } = await check('--json')
     expect([code, lines(out)[1]]).toEqual([1, ['channel', 'fail', 'cannot work without a token']])
   })

@@ -90,7 +90,7 @@ describe('the inbox', () => {
     const [one, two] = [await keep('m1'), await keep('m2')]
     const other = await keep('m3', { channel: 'otherchat' })
     await store.inbox.start(one, 'turn-1', 5)
-    await store.inbox.bury(one, { error: 'no model', atMs: AT_MS })
+    await store.inbox.markDead(one, { error: 'no model', atMs: AT_MS })
     expect(await json('GET', '/inbox')).toMatchObject({ messages: [{ number: other }, { number: two }, { number: one }] })
     expect(await json('GET', '/inbox?limit=1')).toMatchObject({ messages: [{ number: other }] })
     expect(await json('GET', `/inbox?before=${other}&limit=1`)).toMatchObject({ messages: [{ number: two }] })
@@ -157,7 +157,7 @@ describe('the inbox', () => {
     ])
     await store.inbox.start(number, 'turn-1', 5)
     expect(await json('POST', `/inbox/${number}/replay`)).toMatchObject({ error: expect.stringContaining('is running right now') })
-    await store.inbox.bury(number, { error: 'no model', atMs: AT_MS })
+    await store.inbox.markDead(number, { error: 'no model', atMs: AT_MS })
     expect(await json('POST', `/inbox/${number}/replay`)).toEqual({ replayed: true, number })
     expect(await store.inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0 })
   })

@@ -27,7 +27,7 @@ export interface ChatOptions {
 interface RunningTurn {
   readonly aborted: AbortController
   /** Aborted once the next message waits. */
-  readonly followed: AbortController
+  readonly superseded: AbortController
 }
 
 export class Chat {
@@ -94,16 +94,16 @@ export class Chat {
       return
     }
     this.#queued.push(content)
-    if (this.#running) this.#running.followed.abort()
+    if (this.#running) this.#running.superseded.abort()
     else void this.#runQueued()
   }
 
   /** Runs one turn after the other until no message waits. */
   async #runQueued(): Promise<void> {
     for (let text = this.#queued.shift(); text !== undefined; text = this.#queued.shift()) {
-      const turn = { aborted: new AbortController(), followed: new AbortController() }
+      const turn = { aborted: new AbortController(), superseded: new AbortController() }
       this.#running = turn
-      if (this.#queued.length > 0) turn.followed.abort()
+      if (this.#queued.length > 0) turn.superseded.abort()
       try {
         const allowed = this.#options.mayAct()
         if (allowed !== true && !(await allowed)) return this.#shutOut()
@@ -116,7 +116,7 @@ export class Chat {
     this.#running = undefined
   }
 
-  async #runTurn(text: string, { aborted, followed }: RunningTurn): Promise<void> {
+  async #runTurn(text: string, { aborted, superseded }: RunningTurn): Promise<void> {
     const { agent, log, session, caller, client, send } = this.#options
     try {
       const turn = await agent.run({
@@ -127,7 +127,7 @@ export class Chat {
         text,
         client,
         signal: aborted.signal,
-        followed: followed.signal,
+        superseded: superseded.signal,
         listen: (part) => send(frameOf(part)),
         approve: this.#approvals.ask,
       })

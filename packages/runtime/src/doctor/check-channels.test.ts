@@ -33,8 +33,8 @@ const chat = (name: string) =>
     },
     build(_host, { token, enabled, webhook_secret, allowed_users }) {
       const webhook = { path: `/${name}`, ...(webhook_secret ? {} : { unsigned: 'webhook_secret' }) } as unknown as Webhook
-      const lacks = token === 'none' ? { lacks: 'a real token' } : {}
-      const channel = { name, ...lacks, allow: allowed_users, limits: { text: 1, unit: 'utf16' }, webhook } as unknown as Channel
+      const missingConfig = token === 'none' ? { missingConfig: 'a real token' } : {}
+      const channel = { name, ...missingConfig, allow: allowed_users, limits: { text: 1, unit: 'utf16' }, webhook } as unknown as Channel
       const register = async (): Promise<void> => {
         if (token === 'wrong') throw new Error('the token is wrong')
       }
@@ -112,7 +112,7 @@ describe('deliveries', () => {
     const messages = [{ session: 'channel:one/room', message }]
     await inbox.keep({ channel: 'one', verdict: 'signed', raw: new Uint8Array(), receivedAtMs: 1, messages })
     await inbox.start(1, 'turn', 5)
-    await inbox.bury(1, { error: 'no model', atMs: 1 })
+    await inbox.markDead(1, { error: 'no model', atMs: 1 })
     const reply = {
       channel: 'one',
       account: 'bot',

@@ -19,8 +19,8 @@ export function checkWebhooks(runtime: OpenRuntime): Check[] {
 
 /** Nothing to say of channels that have what they need. */
 export const checkChannels = (runtime: OpenRuntime): Check[] =>
-  configuredChannels(runtime.snapshot()).ready.flatMap(({ channel: { name, lacks }, section }) =>
-    lacks === undefined ? [] : [fail('channels', `${name} cannot work without ${lacks}`, `set it in [${section}]`)],
+  configuredChannels(runtime.snapshot()).ready.flatMap(({ channel: { name, missingConfig }, section }) =>
+    missingConfig === undefined ? [] : [fail('channels', `${name} cannot work without ${missingConfig}`, `set it in [${section}]`)],
   )
 
 export async function checkDeliveries({ store: { inbox, outbox } }: Pick<OpenRuntime, 'store'>): Promise<Check[]> {

@@ -43,18 +43,18 @@ export function featureStatuses(instances: readonly Instance[], leftOut: readonl
 }
 
 function statusOf(instance: Instance, flag: string | null, kind: string): FeatureStatus {
-  const lacking = instance.parts.lacks?.()
+  const missing = instance.parts.missingRequirement?.()
   const state = instance.state()
-  const isUnavailable = lacking !== undefined && state === 'ready'
+  const isUnavailable = missing !== undefined && state === 'ready'
   return {
     feature: instance.feature.id,
     flag,
     kind,
     compiled: true,
-    installed: lacking === undefined,
+    installed: missing === undefined,
     configured: instance.isConfigured,
     state: isUnavailable ? 'unavailable' : state,
-    reason: isUnavailable ? lacking : instance.reason(),
+    reason: isUnavailable ? missing : instance.reason(),
     build: null,
   }
 }

@@ -99,7 +99,8 @@ function buildParts(feature: Feature, host: Host, section: SectionState): BuiltF
   try {
     const parts = feature.build(host, section.value)
     checkNames(feature, parts)
-    if (parts.off !== undefined) return { parts: { commands: parts.commands ?? [] }, state: 'unconfigured', reason: parts.off }
+    if (parts.disabledReason !== undefined)
+      return { parts: { commands: parts.commands ?? [] }, state: 'unconfigured', reason: parts.disabledReason }
     if (parts.register) return { parts, state: 'starting', reason: 'registration has not ended yet' }
     return { parts, state: 'ready', reason: null }
   } catch (error) {

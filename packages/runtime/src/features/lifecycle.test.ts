@@ -177,7 +177,7 @@ describe('§1 life cycle', () => {
     const command = { name: 'plugin list', summary: 'x', run: async () => 0 }
     const off = defineFeature({
       id: 'plugins-wasm',
-      build: () => ({ off: '`enabled` is false', commands: [command], tools: [tool('x_off')] }),
+      build: () => ({ disabledReason: '`enabled` is false', commands: [command], tools: [tool('x_off')] }),
     })
     const lifecycle = lifecycleOf([offline, off])
     await lifecycle.apply(configOf({}, [offline, off]))
@@ -211,7 +211,7 @@ describe('§1 life cycle', () => {
   test('a feature its configuration leaves out says why, and its routes are not found', async () => {
     const off = defineFeature({
       id: 'channel-roomchat',
-      build: () => ({ off: '`enabled` is false', channels: [{ name: 'roomchat' } as Channel] }),
+      build: () => ({ disabledReason: '`enabled` is false', channels: [{ name: 'roomchat' } as Channel] }),
     })
     const lifecycle = lifecycleOf([offline, off])
     await lifecycle.apply(configOf({}, [offline, off]))

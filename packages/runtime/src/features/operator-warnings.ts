@@ -21,8 +21,8 @@ export function operatorWarnings(runtime: OpenRuntime): OperatorWarning[] {
     ...(isOpenToAll(host, require_pairing) ? [[OPEN_TO_ALL, { host }] as const] : []),
     ...(isLoopbackHost(host) ? [] : [[PLAIN_HTTP, { host }] as const]),
     ...unsignedChannels(channels).map(({ channel, key }): OperatorWarning => [UNVERIFIED, { channel, set: key }]),
-    ...channels.flatMap(({ name, lacks }): OperatorWarning[] =>
-      lacks ? [['a channel cannot work as it is configured', { channel: name, lacks }]] : [],
+    ...channels.flatMap(({ name, missingConfig }): OperatorWarning[] =>
+      missingConfig ? [['a channel cannot work as it is configured', { channel: name, missing: missingConfig }]] : [],
     ),
     ...config.leftOut.map(
       ({ section, feature, build }): OperatorWarning => [`[${section}] is configured, but this build leaves ${feature} out`, { build }],

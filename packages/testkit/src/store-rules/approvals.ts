@@ -48,7 +48,7 @@ export const approvalRules: StoreRules = {
     await store.approvals.decide(key('finished', 'answered'), decision('approved'))
     await ask('finished', { stepId: 'other gate', gate: 'event' })
     await store.turns.finish(turnEnd('finished', { endedAtMs: 5_000 }))
-    await store.inbox.bury(buried, { error: 'e', atMs: 6_000 })
+    await store.inbox.markDead(buried, { error: 'e', atMs: 6_000 })
     await store.inbox.done(done, 7_000)
     expect(await store.approvals.get(key('finished'))).toMatchObject({ ...withdrawn, decidedAtMs: 5_000, settledAtMs: null })
     expect(await store.approvals.get(key('buried'))).toMatchObject(withdrawn)

@@ -48,7 +48,7 @@ export const arrivalRules: StoreRules = {
     const dead = await keepOne(store, 'dead')
     const running = await keepOne(store, 'running')
     const pending = await keepOne(store, 'pending')
-    await inbox.bury(dead, { error: 'e', atMs: 5 })
+    await inbox.markDead(dead, { error: 'e', atMs: 5 })
     await inbox.start(running, 't', STARTS_MAX)
     for (const id of ['done', 'dead', 'running', 'pending']) {
       expect(await inbox.keep(arrivalOf(inbound(id, { text: 'other', sender: 'other' }), { receivedAtMs: 9e12 }))).toEqual([null])
@@ -63,7 +63,7 @@ export const arrivalRules: StoreRules = {
     const answer = [false, true, true, true, true, false]
     expect(await store.inbox.known('roomchat', asked)).toEqual(asked.map(() => false))
     await store.inbox.keep(arrival(['m1', 'm2']))
-    await store.inbox.bury(await keepOne(store, 'buried'), { error: 'e', atMs: 5 })
+    await store.inbox.markDead(await keepOne(store, 'buried'), { error: 'e', atMs: 5 })
     expect(await store.inbox.known('roomchat', asked)).toEqual(answer)
     expect(await (await beside()).inbox.known('roomchat', asked)).toEqual(answer)
     const { inbox } = await restart()
@@ -134,51 +134,51 @@ export const arrivalRules: StoreRules = {
   },
 
   'a value used once is refused, and nothing of that request kept': async ({ store: { inbox }, restart, beside }) => {
-    const once = { value: 'nonce', untilMs: 2_000 }
-    expect(await inbox.keep(arrival('m1', { once }))).toEqual([expect.any(Number)])
-    expect(await inbox.keep(arrival('m1', { once }))).toBe('replayed')
-    expect(await inbox.keep(arrival('m2', { once }))).toBe('replayed')
-    expect(await (await beside()).inbox.keep(arrival('m2', { once }))).toBe('replayed')
+    const nonce = { value: 'nonce', untilMs: 2_000 }
+    expect(await inbox.keep(arrival('m1', { nonce }))).toEqual([expect.any(Number)])
+    expect(await inbox.keep(arrival('m1', { nonce }))).toBe('replayed')
+    expect(await inbox.keep(arrival('m2', { nonce }))).toBe('replayed')
+    expect(await (await beside()).inbox.keep(arrival('m2', { nonce }))).toBe('replayed')
     const again = (await restart()).inbox
-    expect(await again.keep(arrival('m2', { once, receivedAtMs: 1_999 }))).toBe('replayed')
+    expect(await again.keep(arrival('m2', { nonce, receivedAtMs: 1_999 }))).toBe('replayed')
     expect(await again.list({ limit: 10 })).toHaveLength(1)
     expect(await again.keep(arrival('m2'))).toEqual([expect.any(Number)])
   },
 
   'a value is free again once its time is over, and is used up anew then': async ({ store: { inbox } }) => {
-    await inbox.keep(arrival('m1', { once: { value: 'nonce', untilMs: 2_000 } }))
-    const later = { receivedAtMs: 2_000, once: { value: 'nonce', untilMs: 3_000 } }
+    await inbox.keep(arrival('m1', { nonce: { value: 'nonce', untilMs: 2_000 } }))
+    const later = { receivedAtMs: 2_000, nonce: { value: 'nonce', untilMs: 3_000 } }
     expect(await inbox.keep(arrival('m2', later))).toEqual([expect.any(Number)])
     expect(await inbox.keep(arrival('m3', { ...later, receivedAtMs: 2_999 }))).toBe('replayed')
   },
 
   'values of different channels have nothing to do with each other': async ({ store: { inbox } }) => {
-    const once = { value: 'nonce', untilMs: 2_000 }
-    await inbox.keep(arrival('m1', { once }))
-    expect(await inbox.keep(arrival('m1', { once, channel: 'bizchat' }))).toEqual([expect.any(Number)])
-    expect(await inbox.keep(arrival('m2', { once: { ...once, value: 'NONCE' } }))).toEqual([expect.any(Number)])
+    const nonce = { value: 'nonce', untilMs: 2_000 }
+    await inbox.keep(arrival('m1', { nonce }))
+    expect(await inbox.keep(arrival('m1', { nonce, channel: 'bizchat' }))).toEqual([expect.any(Number)])
+    expect(await inbox.keep(arrival('m2', { nonce: { ...nonce, value: 'NONCE' } }))).toEqual([expect.any(Number)])
   },
 
   'of many requests with one value at once one is kept': async ({ store: { inbox } }) => {
-    const once = { value: 'nonce', untilMs: 2_000 }
-    const kept = await Promise.all(Array.from({ length: 50 }, (_, at) => inbox.keep(arrival(`m${at}`, { once }))))
+    const nonce = { value: 'nonce', untilMs: 2_000 }
+    const kept = await Promise.all(Array.from({ length: 50 }, (_, at) => inbox.keep(arrival(`m${at}`, { nonce }))))
     expect(kept.filter((one) => one !== 'replayed')).toHaveLength(1)
     expect(await inbox.list({ limit: 10 })).toHaveLength(1)
   },
 
   'a request without messages uses its value up and leaves nothing': async ({ store: { inbox } }) => {
-    const once = { value: 'nonce', untilMs: 2_000 }
-    expect(await inbox.keep(arrival([], { once }))).toEqual([])
-    expect(await inbox.keep(arrival([], { once }))).toBe('replayed')
+    const nonce = { value: 'nonce', untilMs: 2_000 }
+    expect(await inbox.keep(arrival([], { nonce }))).toEqual([])
+    expect(await inbox.keep(arrival([], { nonce }))).toBe('replayed')
     expect(await inbox.list({ limit: 10 })).toEqual([])
   },
 
   'a request that cannot be kept takes no other with it, nor its value': async ({ store: { inbox } }) => {
-    const once = { value: 'nonce', untilMs: 2_000 }
-    const poison = arrivalOf(inbound('poison', { sender: {} as unknown as string }), { once })
+    const nonce = { value: 'nonce', untilMs: 2_000 }
+    const poison = arrivalOf(inbound('poison', { sender: {} as unknown as string }), { nonce })
     const kept = await Promise.allSettled([inbox.keep(arrival('m1')), inbox.keep(poison), inbox.keep(arrival('m2'))])
     expect(kept.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect((await inbox.list({ limit: 10 })).map(({ messageId }) => messageId)).toEqual(['m2', 'm1'])
-    expect(await inbox.keep(arrival('m3', { once }))).toEqual([expect.any(Number)])
+    expect(await inbox.keep(arrival('m3', { nonce }))).toEqual([expect.any(Number)])
   },
 }

@@ -103,7 +103,7 @@ export const inboxRules: StoreRules = {
   'what is done, dead or unknown is not started': async ({ store }) => {
     const done = await answerOne(store, 'done')
     const dead = await keepOne(store, 'dead')
-    await store.inbox.bury(dead, { error: 'e', atMs: 5 })
+    await store.inbox.markDead(dead, { error: 'e', atMs: 5 })
     for (const number of [done, dead, 999]) expect(await store.inbox.start(number, 't', STARTS_MAX)).toBeUndefined()
     expect(await store.turns.get('t')).toBeUndefined()
     expect(await store.inbox.get(done)).toMatchObject({ state: 'done', attempts: 1 })
@@ -122,7 +122,7 @@ export const inboxRules: StoreRules = {
     const again = (await restart()).inbox
     expect(await again.start(number, 't1', 2)).toEqual(spent)
     expect(await again.start(other, 't3', 2)).toMatchObject({ attempts: 1 })
-    await again.bury(number, { error: 'cut too often', atMs: 5 })
+    await again.markDead(number, { error: 'cut too often', atMs: 5 })
     expect(await again.start(number, 't1', 2)).toBeUndefined()
     expect(await again.get(number)).toMatchObject({ state: 'dead', attempts: 2 })
     await again.replay(number)
@@ -187,7 +187,7 @@ export const inboxRules: StoreRules = {
     await inbox.start(started, 't1', STARTS_MAX)
     await turns.checkpoint('t1', [user('x')])
     for (const number of [started, fresh]) {
-      await inbox.bury(number, { error: 'no way', atMs: 8_000 })
+      await inbox.markDead(number, { error: 'no way', atMs: 8_000 })
       expect(await inbox.get(number)).toMatchObject({ state: 'dead', endedAtMs: 8_000, nextAtMs: null, error: 'no way' })
     }
     expect(await turns.get('t1')).toMatchObject({ status: 'failed', endedAtMs: 8_000, error: { message: 'no way' } })
@@ -198,7 +198,7 @@ export const inboxRules: StoreRules = {
 
   'what has ended is not buried': async ({ store }) => {
     const number = await answerOne(store, 'm1')
-    await store.inbox.bury(number, { error: 'e', atMs: 8_000 })
+    await store.inbox.markDead(number, { error: 'e', atMs: 8_000 })
     expect(await store.inbox.get(number)).toMatchObject({ state: 'done', error: null })
     expect(await store.turns.get('turn of m1')).toMatchObject({ status: 'done' })
   },
@@ -210,7 +210,7 @@ export const inboxRules: StoreRules = {
     for (const number of [running, retried, done]) await store.inbox.start(number, `t${number}`, STARTS_MAX)
     await store.inbox.retry(retried, { error: 'e', atMs: 9_000 })
     await store.turns.finish(turnEnd(`t${done}`, { delivery: { inbox: done, replies: [] } }))
-    await store.inbox.bury(dead, { error: 'e', atMs: 1 })
+    await store.inbox.markDead(dead, { error: 'e', atMs: 1 })
     const { inbox } = await restart()
     const expected = numbers.filter((number) => number !== done && number !== dead)
     const waiting = await inbox.waiting({ after: 0, limit: 10 })
@@ -236,7 +236,7 @@ export const inboxRules: StoreRules = {
     const dead = await keepOne(store, 'b', { channel: 'bizchat' })
     const pending = await keepOne(store, 'c')
     const second = await keepOne(store, 'd', { channel: 'bizchat' })
-    await inbox.bury(dead, { error: 'e', atMs: 1 })
+    await inbox.markDead(dead, { error: 'e', atMs: 1 })
     const list = async (filter: object) => numbersOf(await inbox.list({ limit: 10, ...filter }))
     expect(await list({})).toEqual([second, pending, dead, done])
     expect(await list({ limit: 2 })).toEqual([second, pending])
@@ -280,7 +280,7 @@ export const inboxRules: StoreRules = {
     const done = await answerOne(store, 'done')
     const dead = await keepOne(store, 'dead')
     await inbox.start(dead, 'turn of dead', STARTS_MAX)
-    await inbox.bury(dead, { error: 'e', atMs: 1 })
+    await inbox.markDead(dead, { error: 'e', atMs: 1 })
     for (const [number, id] of [
       [done, 'done'],
       [dead, 'dead'],
@@ -339,7 +339,7 @@ export const inboxRules: StoreRules = {
     const numbers: number[] = []
     for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) numbers.push(await keepOne(store, id))
     for (const number of numbers.slice(0, 2)) await inbox.start(number, `t${number}`, STARTS_MAX)
-    await inbox.bury(numbers[2] ?? 0, { error: 'e', atMs: 1 })
+    await inbox.markDead(numbers[2] ?? 0, { error: 'e', atMs: 1 })
     expect(await inbox.counts()).toEqual({ pending: 3, running: 2, dead: 1 })
   },
 }

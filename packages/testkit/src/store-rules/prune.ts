@@ -30,7 +30,7 @@ export const pruneRules: StoreRules = {
     const { inbox } = store
     const done = await answerOne(store, 'done')
     const dead = await keepOne(store, 'dead')
-    await inbox.bury(dead, { error: 'e', atMs: 2_000 })
+    await inbox.markDead(dead, { error: 'e', atMs: 2_000 })
     expect(await store.prune(upTo({ endedBeforeMs: 2_000, idsBeforeMs: 9_000 }))).toEqual(NOTHING)
     expect(await store.prune(upTo({ endedBeforeMs: 2_001, idsBeforeMs: 9_000 }))).toMatchObject({ messages: 2 })
     for (const number of [done, dead]) expect(await inbox.get(number)).toBeUndefined()
@@ -48,7 +48,7 @@ export const pruneRules: StoreRules = {
 
   'a clock that was set back does not make an id forgotten early': async ({ store }) => {
     const number = await keepOne(store, 'm1', { receivedAtMs: 5_000 })
-    await store.inbox.bury(number, { error: 'e', atMs: 2_000 })
+    await store.inbox.markDead(number, { error: 'e', atMs: 2_000 })
     expect(await store.prune(upTo({ endedBeforeMs: 9_000, idsBeforeMs: 3_000 }))).toMatchObject({ messages: 0 })
     expect(await store.inbox.keep(arrival('m1'))).toEqual([null])
   },
@@ -104,7 +104,7 @@ export const pruneRules: StoreRules = {
     const numbers: number[] = []
     for (const id of ['m1', 'm2', 'm3', 'm4']) numbers.push(await answerOne(store, id, [reply(id)]))
     const dead = await keepOne(store, 'm5')
-    await inbox.bury(dead, { error: 'e', atMs: 1 })
+    await inbox.markDead(dead, { error: 'e', atMs: 1 })
     expect(await store.prune(upTo({}))).toEqual(NOTHING)
     expect(await store.prune(upTo({ bytesMax: 0, limit: 1 }))).toMatchObject({ contents: 1 })
     expect(await store.prune(upTo({ bytesMax: 0, limit: 2 }))).toMatchObject({ contents: 2 })
@@ -193,12 +193,12 @@ export const pruneRules: StoreRules = {
     const [pending = 0, running = 0, dead = 0] = others
     for (const number of [done, running]) await store.inbox.start(number, `t${number}`, STARTS_MAX)
     await answer(store, done)
-    await store.inbox.bury(dead, { error: 'e', atMs: 8_000 })
+    await store.inbox.markDead(dead, { error: 'e', atMs: 8_000 })
     const all = upTo({ endedBeforeMs: 8_000, idsBeforeMs: 9_000, bytesMax: 0 })
     expect(await store.prune(all)).toMatchObject({ messages: 0, contents: 0 })
     const again = await restart()
     for (const number of [done, ...others]) expect(await again.inbox.get(number)).toMatchObject({ raw: bodyOf('m1 m2 m3 m4'), message: {} })
-    for (const number of [pending, running]) await again.inbox.bury(number, { error: 'e', atMs: 8_000 })
+    for (const number of [pending, running]) await again.inbox.markDead(number, { error: 'e', atMs: 8_000 })
     expect(await again.prune(all)).toMatchObject({ messages: 0, contents: 0 })
     expect(await again.inbox.get(pending)).toMatchObject({ state: 'dead', raw: bodyOf('m1 m2 m3 m4') })
     expect(await again.prune({ ...all, endedBeforeMs: 8_001 })).toMatchObject({ messages: 4 })
@@ -221,7 +221,7 @@ export const pruneRules: StoreRules = {
 
   'as many as may be forgotten are, in one call': async ({ store }) => {
     const numbers = (await store.inbox.keep(arrival(Array.from({ length: 700 }, (_, at) => `m${at}`)))) as number[]
-    await Promise.all(numbers.map((number) => store.inbox.bury(number, { error: 'e', atMs: 2_000 })))
+    await Promise.all(numbers.map((number) => store.inbox.markDead(number, { error: 'e', atMs: 2_000 })))
     const all = upTo({ endedBeforeMs: 9_000, idsBeforeMs: 9_000, limit: 600 })
     expect(await store.prune(all)).toEqual({ ...NOTHING, messages: 600 })
     expect(await store.prune(all)).toEqual({ ...NOTHING, messages: 100 })
@@ -232,7 +232,7 @@ export const pruneRules: StoreRules = {
     const slow = await keepOne(store, 'slow')
     for (const id of ['m1', 'm2']) await answerOne(store, id)
     await store.prune(upTo({ bytesMax: 0 }))
-    await store.inbox.bury(slow, { error: 'e', atMs: 1 })
+    await store.inbox.markDead(slow, { error: 'e', atMs: 1 })
     await store.inbox.replay(slow)
     await store.inbox.start(slow, 't', STARTS_MAX)
     await store.turns.finish(turnEnd('t', { delivery: { inbox: slow, replies: [] } }))
@@ -256,12 +256,12 @@ export const pruneRules: StoreRules = {
   },
 
   'values whose time is over are forgotten, others are not': async ({ store }) => {
-    const once = { value: 'nonce', untilMs: 2_000 }
-    await store.inbox.keep(arrival('m1', { once }))
+    const nonce = { value: 'nonce', untilMs: 2_000 }
+    await store.inbox.keep(arrival('m1', { nonce }))
     await store.prune(upTo({ nowMs: 1_999 }))
-    expect(await store.inbox.keep(arrival('m2', { once, receivedAtMs: 1_999 }))).toBe('replayed')
+    expect(await store.inbox.keep(arrival('m2', { nonce, receivedAtMs: 1_999 }))).toBe('replayed')
     await store.prune(upTo({ nowMs: 2_000 }))
-    expect(await store.inbox.keep(arrival('m2', { once }))).toEqual([expect.any(Number)])
+    expect(await store.inbox.keep(arrival('m2', { nonce }))).toEqual([expect.any(Number)])
   },
 
   'a settled approval is dropped once it was settled before; what is not settled is kept, whatever its age': async ({ store, restart }) => {

@@ -69,7 +69,7 @@ export const replyExtraRules: StoreRules = {
   'what has ended is not done once more': async ({ store }) => {
     const done = await answerOne(store, 'm1')
     const dead = await keepOne(store, 'm2')
-    await store.inbox.bury(dead, { error: 'e', atMs: 3_000 })
+    await store.inbox.markDead(dead, { error: 'e', atMs: 3_000 })
     for (const number of [done, dead, 999]) await store.inbox.done(number, 9_000)
     expect(await store.inbox.get(done)).toMatchObject({ state: 'done', endedAtMs: 2_000 })
     expect(await store.turns.get('turn of m1')).toMatchObject({ status: 'done', endedAtMs: 2_000 })
