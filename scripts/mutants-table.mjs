@@ -740,8 +740,8 @@ const confinement = [
   bug(
     'shell: an option that is not known counts as harmless',
     `${SHELL}/argument-rules.ts`,
-    'if (letter !== undefined && !valued.includes(letter)) return undefined',
-    'if (letter !== undefined && !valued.includes(letter)) continue',
+    'if (!valued.includes(letter)) return undefined',
+    'if (!valued.includes(letter)) return { name: arg, takesNextWord: false }',
     [`${SHELL}/command-risk.test.ts`, `${SHELL}/known-arguments.test.ts`],
   ),
   bug('terminal: text of others commands it', 'packages/sdk/src/printable.ts', '[\\p{Cc}', '[\\0-\\x1f', [

@@ -1,26 +1,30 @@
-/** The arguments a program is known to take without doing anything but its plain business. All others are unknown, not harmless. */
+/** Rules for the arguments that leave a program harmless. An argument without a rule counts as unknown, never as harmless. */
 
-/** What the words of a program are that are neither options nor their values. */
+/** How the words that are neither options nor values of options are used. */
 type Operands = 'paths' | 'texts' | 'none'
 
 export interface ArgumentRules {
   /** Letters of options without a value; several may share a word, as in `-la`. */
   readonly flags?: string
-  /** Letters of options with a value, which stands in the same word or is the next one. */
+  /** Letters of options with a value, which follows in the same word or is the next word. */
   readonly valued?: string
-  /** Long options in full, separated by blanks. `name=` has a value, `name[=]` may have one in the same word. */
+  /** Full names of long options, separated by blanks. `name=` has a value, `name[=]` may have one in the same word. */
   readonly long?: string
-  /** A number stands for an option, as in `head -20`. */
+  /** Allows a number as an option, as in `head -20`. */
   readonly numbers?: true
   readonly operands: Operands
-  /** The first operand is a text, unless one of these options gave it. */
+  /** The first operand is a text, unless one of these options supplies that text. */
   readonly textFirst?: { readonly unless: readonly string[] }
 }
 
-/** The indices of the arguments that are paths; undefined if one of the arguments is unknown. */
+/** Whether an option is known, and whether its value is the next word. */
+interface ReadOption {
+  readonly name: string
+  readonly takesNextWord: boolean
+}
+
+/** Returns the indices of the arguments that are paths, or undefined if one of the arguments is unknown. */
 export function pathArguments(args: readonly string[], rules: ArgumentRules): readonly number[] | undefined {
-  const { flags = '', valued = '', numbers = false, textFirst, operands: kind } = rules
-  const long = new Set(rules.long?.split(' '))
   const given = new Set<string>()
   const operands: number[] = []
   for (let at = 0; at < args.length; at++) {
@@ -29,24 +33,51 @@ export function pathArguments(args: readonly string[], rules: ArgumentRules): re
       for (let rest = at + 1; rest < args.length; rest++) operands.push(rest)
       break
     }
-    if (arg === '-' || !arg.startsWith('-')) operands.push(at)
-    else if (arg.startsWith('--')) {
-      const equals = arg.indexOf('=')
-      const name = equals < 0 ? arg.slice(2) : arg.slice(2, equals)
-      given.add(`--${name}`)
-      if (equals < 0 && long.has(`${name}=`)) at++
-      else if (!long.has(`${name}[=]`) && !long.has(equals < 0 ? name : `${name}=`)) return undefined
-    } else if (!(numbers && /^-\d+$/.test(arg))) {
-      const letters = [...arg.slice(1)]
-      const takesValue = letters.findIndex((letter) => !flags.includes(letter))
-      const letter = letters[takesValue]
-      if (letter !== undefined && !valued.includes(letter)) return undefined
-      if (letter !== undefined) given.add(`-${letter}`)
-      if (takesValue === letters.length - 1) at++
+    if (arg === '-' || !arg.startsWith('-')) {
+      operands.push(at)
+      continue
     }
+    const option = readOption(arg, rules)
+    if (!option) return undefined
+    given.add(option.name)
+    if (option.takesNextWord) at++
   }
-  if (kind === 'none') return operands.length > 0 ? undefined : []
-  if (kind === 'texts') return []
-  const isTextGiven = textFirst?.unless.some((option) => given.has(option)) ?? true
+  return pathsAmong(operands, args, { rules, given })
+}
+
+function readOption(arg: string, rules: ArgumentRules): ReadOption | undefined {
+  if (arg.startsWith('--')) return readLongOption(arg, rules)
+  if (rules.numbers && /^-\d+$/.test(arg)) return { name: arg, takesNextWord: false }
+  return readLetters(arg, rules)
+}
+
+function readLongOption(arg: string, { long }: ArgumentRules): ReadOption | undefined {
+  const known = new Set(long?.split(' '))
+  const equals = arg.indexOf('=')
+  const hasValue = equals >= 0
+  const name = hasValue ? arg.slice(2, equals) : arg.slice(2)
+  if (!hasValue && known.has(`${name}=`)) return { name: `--${name}`, takesNextWord: true }
+  const isKnown = known.has(`${name}[=]`) || known.has(hasValue ? `${name}=` : name)
+  return isKnown ? { name: `--${name}`, takesNextWord: false } : undefined
+}
+
+/** Reads a word such as `-la` or `-n3`: flags, then at most one letter whose value is the rest of the word or the next word. */
+function readLetters(arg: string, { flags = '', valued = '' }: ArgumentRules): ReadOption | undefined {
+  const letters = [...arg.slice(1)]
+  const valuedAt = letters.findIndex((letter) => !flags.includes(letter))
+  const letter = letters[valuedAt]
+  if (letter === undefined) return { name: arg, takesNextWord: false }
+  if (!valued.includes(letter)) return undefined
+  return { name: `-${letter}`, takesNextWord: valuedAt === letters.length - 1 }
+}
+
+function pathsAmong(
+  operands: readonly number[],
+  args: readonly string[],
+  { rules, given }: { rules: ArgumentRules; given: ReadonlySet<string> },
+): readonly number[] | undefined {
+  if (rules.operands === 'none') return operands.length > 0 ? undefined : []
+  if (rules.operands === 'texts') return []
+  const isTextGiven = rules.textFirst?.unless.some((option) => given.has(option)) ?? true
   return operands.slice(isTextGiven ? 0 : 1).filter((at) => args[at] !== '-')
 }

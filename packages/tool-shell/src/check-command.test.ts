@@ -4,7 +4,7 @@ import { openPolicy } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
 import { checkCommand } from './check-command.ts'
 
-const ROOT = '/home/somebody/.sluice/workspace'
+const ROOT = '/home/ann/.sluice/workspace'
 const policy: Policy = {
   ...openPolicy,
   level: 'supervised',
@@ -26,12 +26,12 @@ const policy: Policy = {
     'awk',
     '/opt/tool',
   ],
-  forbidden_paths: ['~/.ssh', '/etc/shadow', '/proc', '/dev', '/home/somebody', 'private'],
+  forbidden_paths: ['~/.ssh', '/etc/shadow', '/proc', '/dev', '/home/ann', 'private'],
 }
 const check = (command: string, changes: Partial<Policy> = {}) => checkCommand(command, { ...policy, ...changes }, ROOT)
 const forbidden = expect.objectContaining({ code: 'forbidden' })
 
-describe('programs', () => {
+describe('checkCommand: programs', () => {
   test.each([
     'ls -la src',
     'cat a | grep b && echo c || ls; git status',
@@ -53,7 +53,7 @@ describe('programs', () => {
     'tar -xzf a.tgz',
     "sed -n 's/a/b/p' file",
     'ls 2>/dev/null',
-  ])('%j runs', (command) => {
+  ])('allows %j', (command) => {
     expect(() => check(command)).not.toThrow()
   })
 
@@ -85,7 +85,7 @@ describe('programs', () => {
     'eval ls',
     'exec ls',
     '. ./x',
-  ])('%j is not listed', (command) => {
+  ])('refuses %j, whose program is not listed', (command) => {
     expect(() => check(command)).toThrow(forbidden)
   })
 
@@ -134,16 +134,16 @@ describe('programs', () => {
     'find . "-exec" rm',
     "find . -ex'ec' rm",
     'find . \\-exec rm',
-  ])('%j has an unsafe argument', (command) => {
+  ])('refuses %j for an unsafe argument', (command) => {
     expect(() => check(command)).toThrow(forbidden)
   })
 
-  test('an empty list allows nothing', () => {
+  test('allows no program with an empty list', () => {
     expect(() => check('ls', { allowed_commands: [] })).toThrow(forbidden)
   })
 
   test.each<Partial<Policy>>([{ level: 'full', allowed_commands: [] }, { allowed_commands: ['*'] }])(
-    '%j lifts the check of programs alone',
+    'skips only the check of programs with %j',
     (changes) => {
       for (const command of ['rm -rf x', './ls', 'X=1 make', 'find . -exec ls', 'if true', 'sh -c "ls"'])
         expect(() => check(command, changes)).not.toThrow()
@@ -152,14 +152,14 @@ describe('programs', () => {
     },
   )
 
-  test('a command of nothing is invalid', () => {
+  test('refuses an empty command as invalid', () => {
     for (const command of [' ', ';', '# only a comment']) {
       expect(() => check(command)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
     }
   })
 })
 
-describe('forbidden paths', () => {
+describe('checkCommand: forbidden paths', () => {
   const any = { allowed_commands: ['*'] }
 
   test.each([
@@ -190,7 +190,7 @@ describe('forbidden paths', () => {
     'tar -cf a -C /proc self',
     `sh -c 'cat /etc/shadow'`,
     `python3 -c "open('/etc/shadow')"`,
-    'cat /home/somebody/.sluice/config.toml',
+    'cat /home/ann/.sluice/config.toml',
     'cat ../config.toml',
     'cat private/key',
     'cat ./private',
@@ -205,7 +205,7 @@ describe('forbidden paths', () => {
     'cd x*',
     'ls && cd -P /etc; cat shadow',
     'ls /dev/sda',
-  ])('%j is refused', (command) => {
+  ])('refuses %j', (command) => {
     expect(() => check(command, any)).toThrow(forbidden)
   })
 
@@ -222,15 +222,15 @@ describe('forbidden paths', () => {
     'cd src; cat a; cd; cat b',
     'echo ~',
     'cat ~/notes',
-  ])('%j is fine', (command) => {
+  ])('allows %j', (command) => {
     expect(() => check(command, any)).not.toThrow()
   })
 
-  test('a forbidden path that is the workspace itself forbids all in it', () => {
+  test('refuses every path inside a forbidden workspace', () => {
     expect(() => check('cat a', { forbidden_paths: [ROOT] })).toThrow(forbidden)
   })
 
-  test('folders that cannot be followed any more are refused', () => {
+  test('refuses more changes of folder than it can follow', () => {
     expect(() => check(Array.from({ length: 40 }, (_, at) => `cd d${at}`).join(';'), any)).toThrow(forbidden)
   })
 })

@@ -1,4 +1,4 @@
-/** The policy's look at a command, before anything runs (`[security.policy]`). */
+/** Checks a command against `[security.policy]` before anything runs (docs/contract.md#policy). */
 import { basename, dirname, resolve } from 'node:path'
 import { AppError, type Policy } from '@sluice/sdk'
 import { expandHome, forbiddenMention } from './forbidden-path.ts'
@@ -6,23 +6,24 @@ import { areKnownArguments } from './known-arguments.ts'
 import { isAssignment, type Segment, splitCommand, type Word } from './split-command.ts'
 import { unsafeArgument } from './unsafe-arguments.ts'
 
-/** Where a program of a listed name may be called by its whole path. */
+/** Folders in which a listed program may be called by its full path. */
 const SYSTEM_FOLDERS = ['/bin', '/usr/bin', '/usr/local/bin', '/sbin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin']
 const FOLDERS_MAX = 32
 
 /**
- * Throws `forbidden` with the reason. In this order: what the shell would expand, substitute, redirect or put into the
- * background is refused; each program must be in `allowed_commands`, without assignments before it and without arguments
- * that make it more than its name says; no word may name a forbidden path.
+ * Throws `forbidden` with the reason, or `invalid_request` for an empty command. Three checks run in this order:
  *
- * With `level = "full"` or `*` in `allowed_commands`, the second point falls away and the other two stay.
+ * 1. The command has no expansion, substitution, redirection to a file or background job.
+ * 2. Each program is in `allowed_commands`, has no assignment before it and no argument that makes it run other code.
+ *    This check is skipped with `level = "full"` or `*` in `allowed_commands`.
+ * 3. No word names a path in `forbidden_paths`.
  *
- * None of this is a boundary for a program that wants out: an interpreter, a build tool or `git` runs what it finds in
- * the workspace, links are not followed here, and no path is seen that is not spelled out. The boundary is the sandbox.
+ * These checks do not confine a hostile program: an interpreter, a build tool or `git` runs code that it finds in the
+ * workspace, links are not followed here, and a path that the command computes is not seen. The sandbox is the boundary.
  */
 export function checkCommand(command: string, policy: Policy, root: string): void {
   const segments = splitCommand(command)
-  if (segments.length === 0) throw new AppError('invalid_request', 'the command is empty')
+  if (segments.length === 0) throw new AppError('invalid_request', 'The command is empty')
   const allowsAny = allowsAnyProgram(policy)
   let folders: readonly string[] = [root]
   for (const segment of segments) {
@@ -34,8 +35,9 @@ export function checkCommand(command: string, policy: Policy, root: string): voi
 }
 
 /**
- * True if one of the listed programs has an argument that is not known to be harmless: such a command asks, also where the
- * shell is auto-approved. False at `level = "full"`, with `*` in `allowed_commands`, and for a command that is refused anyway.
+ * Returns true if a listed program has an argument that is not known to be harmless. Such a command needs an approval even
+ * if the shell is auto-approved. Returns false with `level = "full"`, with `*` in `allowed_commands`, and for a command
+ * that cannot be parsed, which `checkCommand` refuses.
  */
 export function asksForArguments(command: string, policy: Policy): boolean {
   if (allowsAnyProgram(policy)) return false
@@ -71,21 +73,22 @@ function checkProgram(segment: Segment, allowed: readonly string[]): void {
   if (unsafe !== undefined) throw new AppError('forbidden', `'${program.text}' may not be given '${unsafe}'`)
 }
 
-/** A bare entry stands for the program of that name in the PATH or a system folder; one with a slash for that file. */
+/** An entry without a slash allows the program of that name in the PATH or a system folder; one with a slash allows that file. */
 function isListed({ text, patternAt }: Word, allowed: readonly string[]): boolean {
   if (patternAt >= 0) return false
   if (allowed.includes(text)) return true
   return SYSTEM_FOLDERS.includes(dirname(text)) && allowed.includes(basename(text))
 }
 
-/** Every folder the next segment may run in: a `cd` may have been skipped or have failed. */
+/** Returns every folder in which the next segment may run, because a `cd` may be skipped or may fail. */
 function foldersAfter(segment: Segment, folders: readonly string[], root: string): readonly string[] {
   const at = segment.findIndex(({ text }) => text === 'cd' || text === 'chdir' || text === 'pushd')
   if (at < 0) return folders
   const target = segment.slice(at + 1).find(({ text }) => !/^-./.test(text))
-  if (target && target.patternAt >= 0) throw new AppError('forbidden', `'cd ${target.text}' leads to a folder that is not spelled out`)
+  if (target && target.patternAt >= 0)
+    throw new AppError('forbidden', `'cd ${target.text}' leads to a folder that the command does not spell out`)
   const moved = folders.map((folder) => resolve(folder, expandHome(target?.text ?? root, root)))
   const all = [...new Set([...folders, ...moved])]
-  if (all.length > FOLDERS_MAX) throw new AppError('forbidden', 'the command changes its folder too often')
+  if (all.length > FOLDERS_MAX) throw new AppError('forbidden', 'The command changes its folder too often')
   return all
 }

@@ -1,14 +1,15 @@
-/** What a command can do at this moment: whether it only looks at the workspace, or more. */
+/** Rates a command by its possible effects at the time of the call. */
 import { lstatSync, realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Risk } from '@sluice/sdk'
 import { isWithin } from './forbidden-path.ts'
-import { pathsLookedAt } from './plain-looks.ts'
+import { readOnlyPaths } from './read-only-commands.ts'
 import { type Segment, splitCommand, type Word } from './split-command.ts'
 
 /**
- * `read` for a command of nothing but plain looks, each with known options and with paths that are there and stay in the
- * workspace without a link; `execute` for any other. Never throws; a command that cannot be understood is `execute`.
+ * Returns `read` if every program of the command only reads: its options are known to be harmless, and its paths exist
+ * inside the workspace with no link on the way. Returns `execute` for every other command, including one that cannot be
+ * parsed. Never throws.
  */
 export function commandRisk(command: string, root: string): Risk {
   let segments: Segment[]
@@ -17,22 +18,22 @@ export function commandRisk(command: string, root: string): Risk {
   } catch {
     return 'execute'
   }
-  return segments.length > 0 && segments.every((segment) => isLooking(segment, root)) ? 'read' : 'execute'
+  return segments.length > 0 && segments.every((segment) => isReadOnly(segment, root)) ? 'read' : 'execute'
 }
 
-function isLooking([program, ...args]: Segment, root: string): boolean {
+function isReadOnly([program, ...args]: Segment, root: string): boolean {
   if (!program?.plain || args.some(isExpanded)) return false
-  const paths = pathsLookedAt(
+  const paths = readOnlyPaths(
     program.text,
     args.map(({ text }) => text),
   )
   return paths?.every((at) => isPlainlyInside(args[at]?.text ?? '', root)) ?? false
 }
 
-/** The shell makes other words of it: it is not known yet which. */
+/** True if the shell replaces the word by others, which are not known yet. */
 const isExpanded = ({ text, patternAt, plain }: Word): boolean => patternAt >= 0 || (plain && /^~|[=:]~/.test(text))
 
-/** True for a file or folder in the workspace that has no other name and no link on the way to it. */
+/** True for a directory, or a file with a single name, inside the workspace and without a link on the way to it. */
 function isPlainlyInside(text: string, root: string): boolean {
   const path = resolve(root, text)
   if (text.split('/').includes('..') || !isWithin(path, root)) return false
@@ -41,6 +42,6 @@ function isPlainlyInside(text: string, root: string): boolean {
     if (!status.isDirectory() && !(status.isFile() && status.nlink === 1)) return false
     return realpathSync(path) === resolve(realpathSync(root), relative(root, path))
   } catch {
-    return false // The path is missing, or changes at this moment.
+    return false // The path is missing, or is being changed at this moment.
   }
 }

@@ -1,19 +1,19 @@
-/** Whether the words of a command name a path the policy forbids. */
+/** Finds a path that the policy forbids in the words of a command. */
 import { homedir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
 import type { Word } from './split-command.ts'
 
 export interface PathRules {
-  /** The workspace, where the command starts. */
+  /** The workspace, in which the command starts. */
   readonly root: string
-  /** `[security.policy] forbidden_paths`. */
+  /** The value of `[security.policy] forbidden_paths`. */
   readonly forbidden: readonly string[]
 }
 
 /**
- * The first word that names a forbidden path or something below it, from any of the `folders` the command may be in by
- * then. A word with a pattern is taken for everything its beginning could become. As in the workspace, a forbidden path
- * that holds the whole workspace says nothing about its inside; /dev/null is always fine.
+ * Returns the first word that names a forbidden path or a path below it, resolved from each of `folders`, in which the
+ * command may run. A word with a pattern counts as every path that its beginning could become. A forbidden folder that
+ * contains the workspace does not forbid the workspace itself. /dev/null is always allowed.
  */
 export function forbiddenMention(words: readonly Word[], folders: readonly string[], { root, forbidden }: PathRules): string | undefined {
   const banned = forbidden.map((path) => resolve(root, expandHome(path, homedir())))
@@ -23,7 +23,7 @@ export function forbiddenMention(words: readonly Word[], folders: readonly strin
       if (ban !== root && isWithin(root, ban) && isWithin(path, root)) return false
       return isWithin(path, ban) || (isOpen && ban.startsWith(path))
     })
-  // `~` is the workspace for the shell and the daemon's home for a reader of the policy: both readings count
+  // `~` is the workspace for the shell and the daemon's home folder in the policy, so both readings are checked.
   const isNamed = (text: string, isOpen: boolean) =>
     [homedir(), root].some((home) => folders.some((folder) => isBanned(resolve(folder, expandHome(text, home)), isOpen)))
 
@@ -35,15 +35,15 @@ export function forbiddenMention(words: readonly Word[], folders: readonly strin
   })?.text
 }
 
-/** The texts inside a word that may be a path: itself, and what stands behind an option's letter or a separator. */
+/** Returns the parts of a word that may be a path: the word itself, and the parts after an option's letter or a separator. */
 export function pathsIn(text: string): string[] {
   const behindOption = /^-[^/~]*([/~].*)$/s.exec(text)?.[1]
   return [text, ...text.split(/[\s=:,@'"()]+/), ...(behindOption ? [behindOption] : [])]
 }
 
-/** `path` with a leading `~` replaced; nothing else is. */
+/** Replaces a leading `~` by the home folder and changes nothing else. */
 export const expandHome = (path: string, home: string): string => (path === '~' || path.startsWith('~/') ? join(home, path.slice(1)) : path)
 
-/** True if `path` is `folder` or below it; both absolute and normal. */
+/** True if `path` is `folder` or below it. Both must be absolute and normalized. */
 export const isWithin = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)

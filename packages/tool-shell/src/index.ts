@@ -1,4 +1,4 @@
-/** The shell for the model: the policy looks at the command first, then the sandbox holds what runs (§2.6 `[security.*]`). */
+/** The shell tool: the policy checks each command (docs/contract.md#policy), then the sandbox confines its processes. */
 import { defineFeature } from '@sluice/sdk'
 import { shellSection } from './config.ts'
 import { shell } from './shell.ts'

@@ -1,10 +1,11 @@
 /**
- * The arguments with which listed programs neither run another program, nor take code, nor write to a file of their own
- * choice. A command with any other argument always asks. A program without rules is taken at its name.
+ * Lists the arguments with which a program neither runs another program, nor takes code, nor writes to a file that the
+ * command does not spell out. A command with any other argument needs an approval. A program without rules here accepts
+ * all arguments.
  */
 import { type ArgumentRules, pathArguments } from './argument-rules.ts'
-import { isLook, pathsLookedAt } from './plain-looks.ts'
-import { isPlainSedScript } from './sed-script.ts'
+import { isHarmlessSedScript } from './harmless-sed-script.ts'
+import { hasReadOnlyForm, readOnlyPaths } from './read-only-commands.ts'
 
 const DIFF =
   'abbrev[=] binary cached check color[=] diff-filter= exit-code find-renames[=] full-index function-context histogram ' +
@@ -134,7 +135,7 @@ const fits =
   (args) =>
     pathArguments(args, rules) !== undefined
 
-/** Options before the subcommand are unknown, but for these. */
+/** Only the options in `before` may precede the subcommand. */
 const withSubcommands =
   (subcommands: Readonly<Record<string, ArgumentRules>>, before: readonly string[] = []): IsKnown =>
   (args) => {
@@ -145,10 +146,10 @@ const withSubcommands =
     return rules !== undefined && fits(rules)(args.slice(at + 1))
   }
 
-/** Names by which a program reads its code from a pipe. */
+/** File names that make a program read its code from a pipe. */
 const STANDARD_INPUT = /(?:^|\/)(?:stdin|\d+)$/
 
-/** A program that runs code: known with a file to run, whose arguments are its own affair, or to print its version. */
+/** For a program that runs code: accepts a file with any arguments, or a request for the version. */
 const runsFile: IsKnown = ([first = '', ...rest]) =>
   first === '' || first === 'inspect'
     ? false
@@ -156,25 +157,25 @@ const runsFile: IsKnown = ([first = '', ...rest]) =>
       ? ['--version', '-V', '-v', '--test'].includes(first) && rest.length === 0
       : !STANDARD_INPUT.test(first)
 
-/** Of `bun` and `deno`, whose other subcommands take code, fetch it or install it. */
+/** The subcommands of `bun` and `deno` that run files of the workspace. Their other ones take, fetch or install code. */
 const RUNTIME_RUN = plain('', '')
 const isKnownRuntime: IsKnown = (args) =>
   !args.some((arg) => arg.includes(':')) &&
   withSubcommands({ run: RUNTIME_RUN, test: RUNTIME_RUN, task: RUNTIME_RUN }, ['--version', '-V', '-v'])(args)
 
-/** `gawk` calls a function by a name that is put together, and loads libraries, after an `@`. */
+/** After an `@`, `gawk` loads a library or calls a function by a computed name. */
 const isKnownAwk: IsKnown = (args) => fits(AWK)(args) && !args.some((arg) => arg.includes('@'))
 
-/** Programs that run another one by an option or by `+command`. */
+/** For a program that can run another one: accepts every argument except those that match. */
 const without =
   (pattern: RegExp): IsKnown =>
   (args) =>
     !args.some((arg) => pattern.test(arg))
 const withoutOptions = without(/^[-+]./)
 
-/** The first word may be letters of options without a dash, each of which takes its values from the next words. */
+/** The first word may be option letters without a dash, which take their values from the next words. */
 const isKnownTar: IsKnown = (args) => {
-  if (args.some((arg) => arg.includes(':'))) return false // A host to which it connects.
+  if (args.some((arg) => arg.includes(':'))) return false // `host:file` makes tar connect to a host.
   const [first = '', ...rest] = args
   if (first.startsWith('-')) return fits(TAR)(args)
   const letters = [...first]
@@ -193,7 +194,7 @@ const isKnownSed: IsKnown = (args) => {
     else files.push(arg)
   }
   if (scripts.length === 0) scripts.push(files.shift() ?? '')
-  return scripts.every(isPlainSedScript)
+  return scripts.every(isHarmlessSedScript)
 }
 
 const KNOWN: readonly (readonly [program: RegExp, isKnown: IsKnown])[] = [
@@ -213,8 +214,8 @@ const KNOWN: readonly (readonly [program: RegExp, isKnown: IsKnown])[] = [
   [/^sed$/, isKnownSed],
 ]
 
-/** False if the program has rules and one of the arguments is not among them. */
+/** Returns false if the program has rules and one of the arguments does not match them. */
 export function areKnownArguments(program: string, args: readonly string[]): boolean {
-  if (isLook(program)) return pathsLookedAt(program, args) !== undefined
+  if (hasReadOnlyForm(program)) return readOnlyPaths(program, args) !== undefined
   return KNOWN.find(([name]) => name.test(program))?.[1](args) ?? true
 }

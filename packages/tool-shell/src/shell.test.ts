@@ -1,7 +1,7 @@
 import type { ClientId, SpawnRequest, SpawnResult, ToolContext, ToolReport } from '@sluice/sdk'
 import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { shellSection } from './config.ts'
 import feature from './index.ts'
 
@@ -18,7 +18,7 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
     ...overrides,
   })
   const [tool] = feature.build(host, v.parse(shellSection.schema, config)).tools ?? []
-  if (!tool) throw new Error('there is no tool')
+  if (!tool) throw new Error('The feature has no tool')
   const reports: ToolReport[] = []
   const context: ToolContext = {
     report: (given) => reports.push(given),
@@ -35,96 +35,101 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
 
 afterEach(() => vi.unstubAllEnvs())
 
-test('the command goes to sh in the workspace, where alone it may write, without network', async () => {
-  const { run, requests, abort } = arrange()
-  await run({ command: 'ls -l' })
-  expect(requests).toEqual([
-    {
-      file: 'sh',
-      args: ['-c', 'ls -l'],
-      cwd: '/workspace',
-      env: expect.anything(),
-      policy: { writable: ['/workspace'], network: false },
-      timeoutMs: 60_000,
-      outputBytesMax: 65_536,
-      signal: abort.signal,
-    },
-  ])
-})
+describe('shell tool', () => {
+  test('runs sh in the workspace, the only writable folder, without network', async () => {
+    const { run, requests, abort } = arrange()
+    await run({ command: 'ls -l' })
+    expect(requests).toEqual([
+      {
+        file: 'sh',
+        args: ['-c', 'ls -l'],
+        cwd: '/workspace',
+        env: expect.anything(),
+        policy: { writable: ['/workspace'], network: false },
+        timeoutMs: 60_000,
+        outputBytesMax: 65_536,
+        signal: abort.signal,
+      },
+    ])
+  })
 
-test('the environment holds PATH, HOME, TERM, LANG and what is passed through, nothing else', async () => {
-  vi.stubEnv('PATH', '/usr/bin:.::/workspace/bin:/bin')
-  vi.stubEnv('LANG', 'de_DE.UTF-8')
-  vi.stubEnv('SVC_PROVIDER_API_KEY', 'canary')
-  vi.stubEnv('WANTED', 'yes')
-  const { run, requests } = arrange({}, { config: { env_passthrough: ['WANTED', 'NOT_SET', 'PATH'] } })
-  await run({ command: 'ls' })
-  expect(requests[0]?.env).toEqual({ PATH: '/usr/bin:/bin', HOME: '/workspace', TERM: 'dumb', LANG: 'de_DE.UTF-8', WANTED: 'yes' })
-})
+  test('passes on only PATH, HOME, TERM, LANG and env_passthrough', async () => {
+    vi.stubEnv('PATH', '/usr/bin:.::/workspace/bin:/bin')
+    vi.stubEnv('LANG', 'de_DE.UTF-8')
+    vi.stubEnv('SVC_PROVIDER_API_KEY', 'canary')
+    vi.stubEnv('WANTED', 'yes')
+    const { run, requests } = arrange({}, { config: { env_passthrough: ['WANTED', 'NOT_SET', 'PATH'] } })
+    await run({ command: 'ls' })
+    expect(requests[0]?.env).toEqual({ PATH: '/usr/bin:/bin', HOME: '/workspace', TERM: 'dumb', LANG: 'de_DE.UTF-8', WANTED: 'yes' })
+  })
 
-test('a daemon without a useful PATH gives the usual one', async () => {
-  vi.stubEnv('PATH', '.')
-  const { run, requests } = arrange()
-  await run({ command: 'ls' })
-  expect(requests[0]?.env.PATH).toBe('/usr/local/bin:/usr/bin:/bin')
-})
+  test('uses the default PATH if that of the daemon has no absolute folder', async () => {
+    vi.stubEnv('PATH', '.')
+    const { run, requests } = arrange()
+    await run({ command: 'ls' })
+    expect(requests[0]?.env.PATH).toBe('/usr/local/bin:/usr/bin:/bin')
+  })
 
-test('a call may ask for less time than configured, not for more', async () => {
-  const { run, requests } = arrange({}, { config: { timeout_secs: 10, network: true, output_bytes_max: 2048 } })
-  await run({ command: 'ls', timeout_secs: 3 })
-  expect(requests[0]).toMatchObject({ timeoutMs: 3000, outputBytesMax: 2048, policy: { network: true } })
-  await expect(run({ command: 'ls', timeout_secs: 11 })).rejects.toThrow(v.ValiError)
-})
+  test('accepts a shorter time limit than configured, but no longer one', async () => {
+    const { run, requests } = arrange({}, { config: { timeout_secs: 10, network: true, output_bytes_max: 2048 } })
+    await run({ command: 'ls', timeout_secs: 3 })
+    expect(requests[0]).toMatchObject({ timeoutMs: 3000, outputBytesMax: 2048, policy: { network: true } })
+    await expect(run({ command: 'ls', timeout_secs: 11 })).rejects.toThrow(v.ValiError)
+  })
 
-test('a command the policy refuses is not run', async () => {
-  const { run, requests } = arrange({}, { policy: { level: 'supervised', allowed_commands: ['ls'] } })
-  await expect(run({ command: 'rm x' })).rejects.toMatchObject({ code: 'forbidden', message: expect.stringContaining('allowed_commands') })
-  expect(requests).toEqual([])
-})
+  test('does not run a command that the policy refuses', async () => {
+    const { run, requests } = arrange({}, { policy: { level: 'supervised', allowed_commands: ['ls'] } })
+    await expect(run({ command: 'rm x' })).rejects.toMatchObject({
+      code: 'forbidden',
+      message: expect.stringContaining('allowed_commands'),
+    })
+    expect(requests).toEqual([])
+  })
 
-test.each<[Partial<SpawnResult>, string]>([
-  [{ stdout: 'out\n' }, 'out\n[exit code 0]'],
-  [{}, '[exit code 0]'],
-  [{ stdout: 'out\n', stderr: 'err\n', exitCode: 2 }, 'out\n[stderr]\nerr\n[exit code 2]'],
-  [{ exitCode: null, signal: 'SIGSEGV' }, '[ended by SIGSEGV]'],
-  [{ stdout: 'out\n', sandbox: 'none' }, 'out\n[ran without a sandbox]\n[exit code 0]'],
-  [
-    { stdout: 'some', exitCode: null, signal: 'SIGTERM', timedOut: true },
-    'some\n[timed out after 60 s; it and what it had started were ended]',
-  ],
-])('the result %j reads as it was', async (result, text) => {
-  expect(await arrange(result).run({ command: 'ls' })).toBe(text)
-})
+  test.each<[Partial<SpawnResult>, string]>([
+    [{ stdout: 'out\n' }, 'out\n[exit code 0]'],
+    [{}, '[exit code 0]'],
+    [{ stdout: 'out\n', stderr: 'err\n', exitCode: 2 }, 'out\n[stderr]\nerr\n[exit code 2]'],
+    [{ exitCode: null, signal: 'SIGSEGV' }, '[ended by SIGSEGV]'],
+    [{ stdout: 'out\n', sandbox: 'none' }, 'out\n[ran without a sandbox]\n[exit code 0]'],
+    [
+      { stdout: 'some', exitCode: null, signal: 'SIGTERM', timedOut: true },
+      'some\n[timed out after 60 s; it and what it had started were ended]',
+    ],
+  ])('returns the result %j as text', async (result, text) => {
+    expect(await arrange(result).run({ command: 'ls' })).toBe(text)
+  })
 
-test.each<[Partial<SpawnResult>, ToolReport]>([
-  [{ stdout: '{"n":1}\n', stderr: 'err\n' }, { data: '{"n":1}' }],
-  [
-    { stdout: 'out\n', exitCode: 1 },
-    { data: 'out', failed: true },
-  ],
-  [
-    { exitCode: null, signal: 'SIGTERM', timedOut: true },
-    { data: '', failed: true },
-  ],
-])('of the result %j the bare output is reported, and whether it failed', async (result, reported) => {
-  const { run, reports } = arrange(result)
-  await run({ command: 'ls' })
-  expect(reports).toEqual([reported])
-})
+  test.each<[Partial<SpawnResult>, ToolReport]>([
+    [{ stdout: '{"n":1}\n', stderr: 'err\n' }, { data: '{"n":1}' }],
+    [
+      { stdout: 'out\n', exitCode: 1 },
+      { data: 'out', failed: true },
+    ],
+    [
+      { exitCode: null, signal: 'SIGTERM', timedOut: true },
+      { data: '', failed: true },
+    ],
+  ])('reports the output of %j and whether the command failed', async (result, reported) => {
+    const { run, reports } = arrange(result)
+    await run({ command: 'ls' })
+    expect(reports).toEqual([reported])
+  })
 
-test('a command ended by an abort is aborted, not a result', async () => {
-  const { run, abort } = arrange({ exitCode: null, signal: 'SIGTERM' })
-  abort.abort()
-  await expect(run({ command: 'ls' })).rejects.toMatchObject({ code: 'aborted' })
-})
+  test('throws aborted when the turn is aborted during the command', async () => {
+    const { run, abort } = arrange({ exitCode: null, signal: 'SIGTERM' })
+    abort.abort()
+    await expect(run({ command: 'ls' })).rejects.toMatchObject({ code: 'aborted' })
+  })
 
-test('plain looking is read, the rest execute', () => {
-  const { risk } = arrange()
-  expect([risk('ls -l | wc'), risk('make')]).toEqual(['read', 'execute'])
-})
+  test('rates a command that only reads as read, any other as execute', () => {
+    const { risk } = arrange()
+    expect([risk('ls -l | wc'), risk('make')]).toEqual(['read', 'execute'])
+  })
 
-test('configuration out of bounds is refused', () => {
-  for (const config of [{ timeout_secs: 0 }, { timeout_secs: 3601 }, { output_bytes_max: 10 }, { env_passthrough: ['A=B'] }]) {
-    expect(v.safeParse(shellSection.schema, config).success).toBe(false)
-  }
+  test('refuses configuration values out of bounds', () => {
+    for (const config of [{ timeout_secs: 0 }, { timeout_secs: 3601 }, { output_bytes_max: 10 }, { env_passthrough: ['A=B'] }]) {
+      expect(v.safeParse(shellSection.schema, config).success).toBe(false)
+    }
+  })
 })

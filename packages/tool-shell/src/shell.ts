@@ -1,4 +1,4 @@
-/** `shell`: one command, checked by the policy, run in the sandbox, told as it went. */
+/** The tool `shell`: checks one command against the policy, runs it in the sandbox and returns its output. */
 import { isAbsolute } from 'node:path'
 import { AppError, defineTool, type Host, type SpawnResult, type Tool, unconfinedNote, whole } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -10,6 +10,7 @@ import { isWithin } from './forbidden-path.ts'
 const COMMAND_CHARS_MAX = 32_768
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 
+/** Returns the tool. A call throws `forbidden` for a command that the policy refuses, and `aborted` when its turn was aborted. */
 export const shell = (host: Pick<Host, 'policy' | 'workspace' | 'spawn'>, config: ShellConfig): Tool =>
   defineTool({
     name: 'shell',
@@ -18,11 +19,11 @@ export const shell = (host: Pick<Host, 'policy' | 'workspace' | 'spawn'>, config
     input: v.object({
       command: v.pipe(v.string(), v.minLength(1), v.maxLength(COMMAND_CHARS_MAX), v.description('The command')),
       timeout_secs: v.optional(
-        v.pipe(whole(1, config.timeout_secs), v.description('Seconds after which it is ended')),
+        v.pipe(whole(1, config.timeout_secs), v.description('Seconds after which the command is stopped')),
         config.timeout_secs,
       ),
     }),
-    // A person is not asked about a command that the policy refuses all the same.
+    // Runs before the approval, so that the operator is not asked about a command that the policy refuses anyway.
     precheck: ({ command }) => checkCommand(command, host.policy, host.workspace.root),
     alwaysAsks: ({ command }) => asksForArguments(command, host.policy),
     risk: ({ command }) => commandRisk(command, host.workspace.root),
@@ -39,17 +40,17 @@ export const shell = (host: Pick<Host, 'policy' | 'workspace' | 'spawn'>, config
         outputBytesMax: config.output_bytes_max,
         signal,
       })
-      if (signal.aborted) throw new AppError('aborted', 'the command was ended because the turn was')
+      if (signal.aborted) throw new AppError('aborted', 'The command was stopped because its turn was aborted')
       report?.({ ...(result.exitCode !== 0 && { failed: true }), data: result.stdout.trimEnd() })
       return resultText(result, timeout_secs)
     },
   })
 
-/** All a command sees of the daemon's environment. */
+/** Builds the environment of a command, which holds nothing else of the daemon's own environment. */
 function environment(root: string, passthrough: readonly string[]): Record<string, string> {
   const { env } = process
   const passed = passthrough.map((name) => [name, env[name]] as const).filter((pair): pair is [string, string] => pair[1] !== undefined)
-  // a program is looked for nowhere where a command could have put it
+  // No folder of the workspace is searched for programs, because an earlier command could have put one there.
   const path = (env.PATH ?? '').split(':').filter((folder) => isAbsolute(folder) && !isWithin(folder, root))
   const own = { HOME: root, TERM: 'dumb', LANG: env.LANG ?? 'C.UTF-8' }
   return { ...own, ...Object.fromEntries(passed), PATH: path.join(':') || PATH_DEFAULT }

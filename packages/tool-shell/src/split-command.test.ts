@@ -4,171 +4,173 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AppError } from '@sluice/sdk'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { isAssignment, type Segment, splitCommand } from './split-command.ts'
 
 const words = (command: string) => splitCommand(command).map((segment) => segment.map(({ text }) => text))
 
-test.each<[command: string, segments: string[][]]>([
-  ['ls', [['ls']]],
-  ['  ls\t-l   a  ', [['ls', '-l', 'a']]],
-  ['', []],
-  [' ; ;\n', []],
-  ['a;b\nc|d&&e||f', [['a'], ['b'], ['c'], ['d'], ['e'], ['f']]],
-  ['a ; b', [['a'], ['b']]],
-  [`echo 'a b' "c d" e\\ f`, [['echo', 'a b', 'c d', 'e f']]],
-  [`echo 'a'"b"c\\d`, [['echo', 'abcd']]],
-  [`echo '' ""`, [['echo', '', '']]],
-  [`echo '$HOME' '\`id\`' '>' '&'`, [['echo', '$HOME', '`id`', '>', '&']]],
-  ['echo \\$HOME "\\$HOME" "\\`" "\\"" "\\\\" "\\a"', [['echo', '$HOME', '$HOME', '`', '"', '\\', '\\a']]],
-  [`echo "a;b" 'c|d' e\\;f`, [['echo', 'a;b', 'c|d', 'e;f']]],
-  ['echo a # b; rm c\nls', [['echo', 'a'], ['ls']]],
-  ["# it's\nls", [['ls']]],
-  ['echo a#b', [['echo', 'a#b']]],
-  ['echo \\# "#" a', [['echo', '#', '#', 'a']]],
-  ['l\\\ns -\\\nl', [['ls', '-l']]],
-  ['ls \\\n# comment\npwd', [['ls'], ['pwd']]],
-  ['ls 2>/dev/null', [['ls']]],
-  ['ls >/dev/null 2>&1 -l', [['ls', '-l']]],
-  ['ls >> /dev/null 2>| "/dev/null" < /dev/null', [['ls']]],
-  ['ls 2>&- 1>&2', [['ls']]],
-  ['echo 2 >/dev/null', [['echo', '2']]],
-  ['echo "2">/dev/null', [['echo', '2']]],
-  ['A=1 ls', [['A=1', 'ls']]],
-  ['echo a\u00a0b', [['echo', 'a\u00a0b']]],
-])('%j is split as sh does it', (command, segments) => {
-  expect(words(command)).toEqual(segments)
-})
+describe('splitCommand', () => {
+  test.each<[command: string, segments: string[][]]>([
+    ['ls', [['ls']]],
+    ['  ls\t-l   a  ', [['ls', '-l', 'a']]],
+    ['', []],
+    [' ; ;\n', []],
+    ['a;b\nc|d&&e||f', [['a'], ['b'], ['c'], ['d'], ['e'], ['f']]],
+    ['a ; b', [['a'], ['b']]],
+    [`echo 'a b' "c d" e\\ f`, [['echo', 'a b', 'c d', 'e f']]],
+    [`echo 'a'"b"c\\d`, [['echo', 'abcd']]],
+    [`echo '' ""`, [['echo', '', '']]],
+    [`echo '$HOME' '\`id\`' '>' '&'`, [['echo', '$HOME', '`id`', '>', '&']]],
+    ['echo \\$HOME "\\$HOME" "\\`" "\\"" "\\\\" "\\a"', [['echo', '$HOME', '$HOME', '`', '"', '\\', '\\a']]],
+    [`echo "a;b" 'c|d' e\\;f`, [['echo', 'a;b', 'c|d', 'e;f']]],
+    ['echo a # b; rm c\nls', [['echo', 'a'], ['ls']]],
+    ["# it's\nls", [['ls']]],
+    ['echo a#b', [['echo', 'a#b']]],
+    ['echo \\# "#" a', [['echo', '#', '#', 'a']]],
+    ['l\\\ns -\\\nl', [['ls', '-l']]],
+    ['ls \\\n# comment\npwd', [['ls'], ['pwd']]],
+    ['ls 2>/dev/null', [['ls']]],
+    ['ls >/dev/null 2>&1 -l', [['ls', '-l']]],
+    ['ls >> /dev/null 2>| "/dev/null" < /dev/null', [['ls']]],
+    ['ls 2>&- 1>&2', [['ls']]],
+    ['echo 2 >/dev/null', [['echo', '2']]],
+    ['echo "2">/dev/null', [['echo', '2']]],
+    ['A=1 ls', [['A=1', 'ls']]],
+    ['echo a\u00a0b', [['echo', 'a\u00a0b']]],
+  ])('splits %j as sh does', (command, segments) => {
+    expect(words(command)).toEqual(segments)
+  })
 
-test.each([
-  'echo $HOME',
-  'echo "$HOME"',
-  'echo $(id)',
-  'echo "$(id)"',
-  'echo $((1+1))',
-  "echo $'a'",
-  'echo `id`',
-  'echo "`id`"',
-  'cat <(id)',
-  'tee >(id)',
-  'ls > file',
-  'ls >> file',
-  'ls >file',
-  'ls 2>err',
-  'ls >| file',
-  'ls >& file',
-  'ls >&3',
-  'ls 9>&12',
-  'ls 12>&1',
-  'ls &> file',
-  'ls &>/dev/null',
-  'ls > /dev/null/../../etc/x',
-  'ls > /dev/nullx',
-  'ls > /dev/nul*',
-  'ls >/dev/sda',
-  'cat < file',
-  'cat <> file',
-  'cat << EOF\nx\nEOF',
-  'cat <<< x',
-  'cat <&3',
-  'ls >',
-  'ls > ;',
-  'ls > # x',
-  'sleep 1 &',
-  'sleep 1 & ls',
-  'a |& b',
-  '(ls)',
-  'ls() { rm x; }',
-  'f () ls',
-  "echo 'open",
-  'echo "open',
-  'echo "open\\"',
-  'echo a\\',
-  'echo a\0b',
-  'echo a\rb',
-  'echo a\u001bb',
-])('%j is refused', (command) => {
-  expect(() => splitCommand(command)).toThrow(expect.objectContaining({ code: 'forbidden' }))
-})
+  test.each([
+    'echo $HOME',
+    'echo "$HOME"',
+    'echo $(id)',
+    'echo "$(id)"',
+    'echo $((1+1))',
+    "echo $'a'",
+    'echo `id`',
+    'echo "`id`"',
+    'cat <(id)',
+    'tee >(id)',
+    'ls > file',
+    'ls >> file',
+    'ls >file',
+    'ls 2>err',
+    'ls >| file',
+    'ls >& file',
+    'ls >&3',
+    'ls 9>&12',
+    'ls 12>&1',
+    'ls &> file',
+    'ls &>/dev/null',
+    'ls > /dev/null/../../etc/x',
+    'ls > /dev/nullx',
+    'ls > /dev/nul*',
+    'ls >/dev/sda',
+    'cat < file',
+    'cat <> file',
+    'cat << EOF\nx\nEOF',
+    'cat <<< x',
+    'cat <&3',
+    'ls >',
+    'ls > ;',
+    'ls > # x',
+    'sleep 1 &',
+    'sleep 1 & ls',
+    'a |& b',
+    '(ls)',
+    'ls() { rm x; }',
+    'f () ls',
+    "echo 'open",
+    'echo "open',
+    'echo "open\\"',
+    'echo a\\',
+    'echo a\0b',
+    'echo a\rb',
+    'echo a\u001bb',
+  ])('refuses %j', (command) => {
+    expect(() => splitCommand(command)).toThrow(expect.objectContaining({ code: 'forbidden' }))
+  })
 
-test('a pattern is found where it stands unquoted', () => {
-  const [segment = []] = splitCommand(`a*b '*' "?"c c\\*d 'x'[y] {z} plain`)
-  expect(segment.map(({ text, patternAt }) => [text, patternAt])).toEqual([
-    ['a*b', 1],
-    ['*', -1],
-    ['?c', -1],
-    ['c*d', -1],
-    ['x[y]', 1],
-    ['{z}', 0],
-    ['plain', -1],
-  ])
-})
+  test('finds the first unquoted pattern in a word', () => {
+    const [segment = []] = splitCommand(`a*b '*' "?"c c\\*d 'x'[y] {z} plain`)
+    expect(segment.map(({ text, patternAt }) => [text, patternAt])).toEqual([
+      ['a*b', 1],
+      ['*', -1],
+      ['?c', -1],
+      ['c*d', -1],
+      ['x[y]', 1],
+      ['{z}', 0],
+      ['plain', -1],
+    ])
+  })
 
-test('any text is either split or refused with a sentence', () => {
-  fc.assert(
-    fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (command) => {
-      try {
-        splitCommand(command)
-      } catch (error) {
-        expect(error).toBeInstanceOf(AppError)
-      }
-    }),
-    { numRuns: 1000 },
-  )
-})
+  test('splits any text or refuses it with an AppError', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (command) => {
+        try {
+          splitCommand(command)
+        } catch (error) {
+          expect(error).toBeInstanceOf(AppError)
+        }
+      }),
+      { numRuns: 1000 },
+    )
+  })
 
-/** Characters no command can hold. */
-const WORD_END = '\u0002'
-const CALL_END = '\u0001'
+  /** Separators of the log: characters that no command can contain. */
+  const WORD_END = '\u0002'
+  const CALL_END = '\u0001'
 
-/** What a segment's program is given. */
-const argumentsOf = (segment: Segment): string => {
-  const program = segment.findIndex((word) => !isAssignment(word))
-  const args = program < 0 ? [] : segment.slice(program + 1)
-  return args.map(({ text }) => text + WORD_END).join('')
-}
-
-/** Commands each shell is given. */
-const RUNS = 120
-
-/** Shells that may be the `sh` of a machine. */
-const SHELLS = [['/bin/sh'], ['/bin/bash', '--posix'], ['/bin/busybox', 'sh']].filter(([file = '']) => existsSync(file))
-
-test.each(SHELLS)('what %s really runs is what was split, word for word, and it makes no file', (file = '', ...options) => {
-  const folder = mkdtempSync(join(tmpdir(), 'split-'))
-  const [bin, here, log] = [join(folder, 'bin'), join(folder, 'here'), join(folder, 'log')]
-  mkdirSync(bin)
-  mkdirSync(here)
-  // the only program there is: notes how it was called
-  const note = `out=; for word; do out="$out$word${WORD_END}"; done; printf '%s${CALL_END}' "$out" >> ${log}`
-  writeFileSync(join(bin, 'p'), `#!/bin/sh\n${note}\n`)
-  chmodSync(join(bin, 'p'), 0o755)
-  const piece = fc.constantFrom(
-    ...['p', 'a', '1', ' ', ' ', '\n', ';', '|', '||', '&&', '&', '#', "'", '"', '\\', '\\\n', '$', '`', '>', '<'],
-    ...['/dev/null', '2>&1', '>/dev/null', '=', '-', 'ü', '\t', 'p ', ' p', "'p a'", '"p"', '; p b', "' '"],
-  )
-  const command = fc.array(piece, { minLength: 1, maxLength: 12 }).map((pieces) => `p ${pieces.join('')}`)
-  let ran = 0
-  for (const text of fc.sample(command, { numRuns: 3000, seed: 7 })) {
-    if (ran === RUNS) break
-    let expected: Segment[]
-    try {
-      expected = splitCommand(text)
-    } catch {
-      continue
-    }
-    ran++
-    writeFileSync(log, '')
-    try {
-      execFileSync(file, [...options, '-c', text], { cwd: here, env: { PATH: bin }, stdio: 'ignore', timeout: 10_000 })
-    } catch {
-      // whatever it ends with
-    }
-    const calls = readFileSync(log, 'utf8').split(CALL_END).slice(0, -1)
-    const possible = expected.map(argumentsOf)
-    for (const call of calls) expect(possible, JSON.stringify(text)).toContain(call)
-    expect(readdirSync(here), JSON.stringify(text)).toEqual([])
+  /** Joins the arguments of a segment's program in the format of the log. */
+  const argumentsOf = (segment: Segment): string => {
+    const program = segment.findIndex((word) => !isAssignment(word))
+    const args = program < 0 ? [] : segment.slice(program + 1)
+    return args.map(({ text }) => text + WORD_END).join('')
   }
-  rmSync(folder, { recursive: true })
-  expect(ran).toBe(RUNS)
+
+  /** The number of commands that each shell runs. */
+  const RUNS = 120
+
+  /** The shells of this machine that may serve as `sh`. */
+  const SHELLS = [['/bin/sh'], ['/bin/bash', '--posix'], ['/bin/busybox', 'sh']].filter(([file = '']) => existsSync(file))
+
+  test.each(SHELLS)('predicts each call that %s makes, and no file appears', (file = '', ...options) => {
+    const folder = mkdtempSync(join(tmpdir(), 'split-'))
+    const [bin, here, log] = [join(folder, 'bin'), join(folder, 'here'), join(folder, 'log')]
+    mkdirSync(bin)
+    mkdirSync(here)
+    // The only program in the PATH writes its arguments to the log.
+    const note = `out=; for word; do out="$out$word${WORD_END}"; done; printf '%s${CALL_END}' "$out" >> ${log}`
+    writeFileSync(join(bin, 'p'), `#!/bin/sh\n${note}\n`)
+    chmodSync(join(bin, 'p'), 0o755)
+    const piece = fc.constantFrom(
+      ...['p', 'a', '1', ' ', ' ', '\n', ';', '|', '||', '&&', '&', '#', "'", '"', '\\', '\\\n', '$', '`', '>', '<'],
+      ...['/dev/null', '2>&1', '>/dev/null', '=', '-', 'ü', '\t', 'p ', ' p', "'p a'", '"p"', '; p b', "' '"],
+    )
+    const command = fc.array(piece, { minLength: 1, maxLength: 12 }).map((pieces) => `p ${pieces.join('')}`)
+    let ran = 0
+    for (const text of fc.sample(command, { numRuns: 3000, seed: 7 })) {
+      if (ran === RUNS) break
+      let expected: Segment[]
+      try {
+        expected = splitCommand(text)
+      } catch {
+        continue
+      }
+      ran++
+      writeFileSync(log, '')
+      try {
+        execFileSync(file, [...options, '-c', text], { cwd: here, env: { PATH: bin }, stdio: 'ignore', timeout: 10_000 })
+      } catch {
+        // The exit code does not matter.
+      }
+      const calls = readFileSync(log, 'utf8').split(CALL_END).slice(0, -1)
+      const possible = expected.map(argumentsOf)
+      for (const call of calls) expect(possible, JSON.stringify(text)).toContain(call)
+      expect(readdirSync(here), JSON.stringify(text)).toEqual([])
+    }
+    rmSync(folder, { recursive: true })
+    expect(ran).toBe(RUNS)
+  })
 })

@@ -1,34 +1,34 @@
 /**
- * Splits a shell command into its simple commands, as `sh` would, and refuses whatever would make the shell run or open
- * something other than what stands there: expansions, substitutions, redirections, subshells and background jobs.
+ * Splits a shell command into its simple commands, as `sh` does. Refuses every construct that would make the shell run or
+ * open something that the text does not spell out: expansions, substitutions, redirections, subshells and background jobs.
  */
 import { AppError } from '@sluice/sdk'
 
 export interface Word {
-  /** Without its quotes. */
+  /** The word without its quotes. */
   readonly text: string
-  /** Where the first unquoted `*`, `?`, `[` or `{` stands in `text`; -1 if there is none. */
+  /** The index in `text` of the first unquoted `*`, `?`, `[` or `{`; -1 if there is none. */
   readonly patternAt: number
-  /** True if it has no quoted part. */
+  /** True if no part of the word is quoted. */
   readonly plain: boolean
 }
 
 /** The words of one simple command: assignments, program, arguments. */
 export type Segment = readonly Word[]
 
-/** True for a word that sets a variable where it stands before the program. */
+/** True for a word that sets a variable when it comes before the program. */
 export const isAssignment = ({ text }: Word): boolean => /^[A-Za-z_]\w*\+?=/.test(text)
 
-/** Outside quotes. Only these blanks: what else Unicode calls a space is part of a word. */
+/** The characters that end an unquoted word. Other Unicode spaces are part of a word. */
 const ENDS_WORD = ' \t\n;&|<>()'
 
-const refuse = (what: string): never => {
-  throw new AppError('forbidden', `the command has ${what}, which the shell tool does not allow`)
+const refuse = (construct: string): never => {
+  throw new AppError('forbidden', `The command has ${construct}, which the shell tool does not allow`)
 }
 
-/** Throws `forbidden` with a sentence on what to avoid. Empty commands between separators are left out. */
+/** Returns the simple commands, without the empty ones between separators. Throws `forbidden` and names the construct to avoid. */
 export function splitCommand(command: string): Segment[] {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
   if (/[\0-\x08\x0b-\x1f\x7f]/.test(command)) return refuse('a control character')
   const segments: Word[][] = [[]]
   let at = 0
@@ -53,7 +53,7 @@ export function splitCommand(command: string): Segment[] {
     else if (next === '<' || next === '>') at = skipRedirection(command, at)
     else {
       const { word, end } = readWord(command, at)
-      // a digit right before a redirection is the descriptor it is for; on more digits shells differ
+      // A digit right before a redirection is its descriptor. Shells differ on more than one digit.
       const isDescriptor = word.plain && /^\d+$/.test(word.text) && /[<>]/.test(command[end] ?? '')
       if (isDescriptor && word.text.length > 1) refuse('a descriptor above 9')
       if (!isDescriptor) segments.at(-1)?.push(word)
@@ -68,7 +68,7 @@ const endOfLine = (command: string, at: number): number => {
   return end < 0 ? command.length : end
 }
 
-/** Where the redirection at `at` ends, if it is to /dev/null or merges two descriptors. */
+/** Returns the end of the redirection at `at`. Throws `forbidden` unless it goes to /dev/null or merges two descriptors. */
 function skipRedirection(command: string, at: number): number {
   const operator = /^(?:>>|>\||>&|<&|>|<(?![<>]))[ \t]*/.exec(command.slice(at))?.[0] ?? refuse("a redirection other than '>' and '<'")
   const start = at + operator.length
@@ -80,7 +80,7 @@ function skipRedirection(command: string, at: number): number {
   return isMerge || isNull ? end : refuse('a redirection to a file (only /dev/null and merges such as 2>&1 are possible)')
 }
 
-/** Reads the word that begins at `start`. */
+/** Reads the word that begins at `start`, with its quoted parts. */
 function readWord(command: string, start: number): { word: Word; end: number } {
   let text = ''
   let patternAt = -1

@@ -1,7 +1,7 @@
-/** Programs that only print what is there, and the arguments with which they do nothing else and follow no link. */
+/** Programs that only print files and data, with the arguments that keep them from doing more or following a link. */
 import { type ArgumentRules, pathArguments } from './argument-rules.ts'
 
-const LOOKS: Readonly<Record<string, ArgumentRules>> = {
+const READERS: Readonly<Record<string, ArgumentRules>> = {
   basename: { flags: 'az', valued: 's', long: 'multiple zero suffix=', operands: 'texts' },
   cat: {
     flags: 'AbeEnstTuv',
@@ -45,13 +45,13 @@ const LOOKS: Readonly<Record<string, ArgumentRules>> = {
   wc: { flags: 'clLmw', long: 'bytes chars lines max-line-length total= words', operands: 'paths' },
 }
 
-/** Take any words, and print or ignore them. */
+/** Programs that print or ignore their arguments. */
 const INERT: ReadonlySet<string> = new Set(['echo', 'false', 'true'])
 
-/** Anything but a format or a choice of how to print it could set the clock. */
+/** The harmless arguments of `date`: formats of its output. Others may set the clock or read a file. */
 const DATE = /^(?:\+.*|-[uR]+|-I(?:date|hours|minutes|seconds|ns)?|--(?:utc|universal|rfc-email|(?:iso-8601|rfc-3339)(?:=.*)?))$/s
 
-/** Words of an expression of `find` that only choose and print, with the number of words that belong to each. */
+/** The parts of a `find` expression that only select and print, each with its number of arguments. */
 const FIND: ReadonlyMap<string, number> = new Map([
   ...entries(0, '! ( ) , -a -and -daystart -depth -empty -executable -false -ls -mount -not -o -or -print -print0 -prune -quit -readable'),
   ...entries(0, '-true -writable -xdev -noleaf'),
@@ -64,19 +64,19 @@ function entries(words: number, names: string): [string, number][] {
 }
 
 /** True for a program whose harmless arguments are listed here. */
-export const isLook = (program: string): boolean =>
-  INERT.has(program) || program === 'date' || program === 'find' || Object.hasOwn(LOOKS, program)
+export const hasReadOnlyForm = (program: string): boolean =>
+  INERT.has(program) || program === 'date' || program === 'find' || Object.hasOwn(READERS, program)
 
-/** The indices of the arguments that are paths; undefined if with these arguments the program is no plain look. */
-export function pathsLookedAt(program: string, args: readonly string[]): readonly number[] | undefined {
+/** Returns the indices of the arguments that are paths, or undefined if the program may do more than read with these arguments. */
+export function readOnlyPaths(program: string, args: readonly string[]): readonly number[] | undefined {
   if (INERT.has(program)) return []
   if (program === 'date') return args.every((arg) => DATE.test(arg)) ? [] : undefined
-  if (program === 'find') return pathsOfFind(args)
-  const rules = Object.hasOwn(LOOKS, program) ? LOOKS[program] : undefined
+  if (program === 'find') return findPaths(args)
+  const rules = Object.hasOwn(READERS, program) ? READERS[program] : undefined
   return rules && pathArguments(args, rules)
 }
 
-function pathsOfFind(args: readonly string[]): readonly number[] | undefined {
+function findPaths(args: readonly string[]): readonly number[] | undefined {
   const begin = args[0] === '-P' ? 1 : 0
   const start = args.findIndex((arg, at) => at >= begin && /^[-(!,)]/.test(arg))
   const end = start < 0 ? args.length : start

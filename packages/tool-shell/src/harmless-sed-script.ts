@@ -1,4 +1,4 @@
-/** Scripts of `sed` that only print, delete and replace. */
+/** Recognizes `sed` scripts that only print, delete and replace text. */
 
 const BLANKS = / */y
 const COMMA = /,/y
@@ -15,8 +15,8 @@ const COMMANDS = [
 ]
 const SEPARATOR = /[;\n]/y
 
-/** False for a script with a command that runs a program or reads or writes a file, and for one that is not understood. */
-export function isPlainSedScript(script: string): boolean {
+/** Returns false for a script with a command that runs a program or opens a file, and for a script that cannot be parsed. */
+export function isHarmlessSedScript(script: string): boolean {
   let at = 0
   const take = (pattern: RegExp): boolean => {
     pattern.lastIndex = at
