@@ -9,7 +9,7 @@ const gateway = testGateways()
 const open = (method: Route['method'], path: Route['path'], handle: Route['handle'], more: Partial<Route> = {}): Route =>
   defineRoute({ method, path, summary: 'A test route', auth: 'open', answers: { 200: { description: 'Done' } }, ...more, handle }) as Route
 
-test('GET /health is 200 and GET /ready 503 while the store cannot write, and both say why', async () => {
+test('/health is 200 and /ready is 503 while the store cannot write', async () => {
   const { request, runtime } = gateway()
   expect([(await request('/health')).status, (await request('/ready')).status]).toEqual([200, 200])
   const refused = new AppError('unavailable', 'The store cannot keep this now: database or disk is full')
@@ -22,8 +22,8 @@ test('GET /health is 200 and GET /ready 503 while the store cannot write, and bo
   expect(await ready.json()).toMatchObject({ ready: false, reason: refused.message, status: 'degraded', store })
 })
 
-describe('what is not there', () => {
-  test('is 404 JSON, under /api and anywhere else', async () => {
+describe('a request without a route', () => {
+  test('is answered with 404 as JSON', async () => {
     const { request, observations } = gateway()
     for (const [method, path] of [
       ['GET', '/'],
@@ -40,7 +40,7 @@ describe('what is not there', () => {
     expect(observations[0]).toMatchObject({ kind: 'request', route: 'unmatched', status: 404 })
   })
 
-  test('is 405 with Allow where another method is', async () => {
+  test('is answered with 405 and Allow if the path has another method', async () => {
     const { request } = gateway()
     const webhook = await request('/webhook')
     expect([webhook.status, webhook.headers.get('allow')]).toEqual([405, 'POST'])
@@ -50,7 +50,7 @@ describe('what is not there', () => {
     expect((await request('/health', { method: 'OPTIONS' })).status).toBe(405)
   })
 
-  test('§2.7 because the build lacks it says how to get it', async () => {
+  test('names the build that has the feature of the route', async () => {
     const stub: StubRoute = {
       method: 'POST',
       path: '/chatapp',
@@ -65,7 +65,7 @@ describe('what is not there', () => {
   })
 })
 
-test('§8 a route may limit its calls from one address, before anything else is looked at; a reload forgives nobody', async () => {
+test('a route with callsPerMinute limits each address, also across a reload', async () => {
   const limited = open('POST', '/x/limited', () => 'ok', { callsPerMinute: 2, body: v.object({}) })
   const { request, reload, clock } = gateway({ snapshot: { routes: [limited, open('POST', '/x/free', () => 'ok')] } })
   const call = async (path = '/x/limited', peer = '10.0.0.1') => (await request(path, { method: 'POST', peer, body: 'nonsense' })).status
@@ -79,7 +79,7 @@ test('§8 a route may limit its calls from one address, before anything else is 
 })
 
 describe('every answer', () => {
-  test('carries the security headers, the refusals and the answers of features included', async () => {
+  test('carries the security headers, also refusals and answers of features', async () => {
     const routes = [
       open('GET', '/x/redirect', () => Response.redirect('http://127.0.0.1/')),
       open('GET', '/x/own', () => new Response('x', { headers: { 'cache-control': 'max-age=1' } })),
@@ -95,15 +95,15 @@ describe('every answer', () => {
     }
   })
 
-  test('to HEAD is the one to GET without its body', async () => {
+  test('to HEAD is the answer to GET without its body', async () => {
     const { request } = gateway()
     const response = await request('/health', { method: 'HEAD' })
     expect([response.status, await response.text()]).toEqual([200, ''])
   })
 })
 
-describe('routes of features', () => {
-  test('get what they declared: params, query, body, raw bytes, trace and client', async () => {
+describe('a route of a feature', () => {
+  test('gets its params, query, body, raw bytes, trace and client', async () => {
     const seen: unknown[] = []
     const route = defineRoute({
       method: 'POST',
@@ -149,7 +149,7 @@ describe('routes of features', () => {
     ])
   })
 
-  test('run for no input that does not fit, and the refusal names the member and not its value', async () => {
+  test('refuses input that is not valid without repeating its value', async () => {
     const route = open('POST', '/x', () => ({}), { body: v.object({ port: v.pipe(v.number(), v.minValue(1)) }) })
     const { request } = gateway({ snapshot: { routes: [route] } })
     const headers = { 'content-type': 'application/json' }
@@ -160,7 +160,7 @@ describe('routes of features', () => {
     expect(text).not.toContain('hunter2')
   })
 
-  test('have body limits of their own, larger or smaller than the usual one', async () => {
+  test('may declare a larger or a smaller body limit', async () => {
     const routes = [
       open('POST', '/x/large', ({ raw }) => raw.length, { body: v.unknown(), bodyBytesMax: 1_048_576 }),
       open('POST', '/x/small', () => 1, { body: v.unknown(), bodyBytesMax: 4 }),
@@ -174,7 +174,7 @@ describe('routes of features', () => {
     expect((await post('/x/small', 5)).status).toBe(413)
   })
 
-  test('answer refusals with their code, fields and retry', async () => {
+  test('answers a refusal with its code, fields and Retry-After', async () => {
     const refuse = () => {
       throw new AppError('unavailable', 'Too busy', { retryAfterSecs: 7, fields: { queue: 3, code: 'forged' } })
     }
@@ -193,8 +193,8 @@ describe('routes of features', () => {
       },
     ],
     ['rejected', () => Promise.reject(new TypeError('hunter2'))],
-    ['not even an error', () => Promise.reject('hunter2')],
-  ] as const)('that fail with something %s are 500 with a fixed text', async (_how, handle) => {
+    ['not an Error', () => Promise.reject('hunter2')],
+  ] as const)('answers an error that is %s with 500 and a fixed text', async (_how, handle) => {
     const { request, logs } = gateway({ snapshot: { routes: [open('GET', '/x', handle)] } })
     const response = await request('/x')
     expect(response.status).toBe(500)
@@ -202,7 +202,7 @@ describe('routes of features', () => {
     expect(logs).toMatchObject([{ level: 'error' }])
   })
 
-  test('cannot take the gateway\u2019s own, nor one another\u2019s', async () => {
+  test('cannot replace a route that exists', async () => {
     const routes = [open('GET', '/health', () => 'mine'), open('GET', '/x', () => 'first'), open('GET', '/x', () => 'second')]
     const { request, logs } = gateway({ snapshot: { routes } })
     expect(await (await request('/health')).json()).toMatchObject({ status: 'ok' })
@@ -210,7 +210,7 @@ describe('routes of features', () => {
     expect(logs.map(({ fields }) => fields.route)).toEqual(['GET /health', 'GET /x'])
   })
 
-  test('for this machine alone refuse remote peers, forwarded requests, foreign names and foreign pages', async () => {
+  test('with auth local refuses remote peers, proxies, foreign names and foreign pages', async () => {
     const { request } = gateway({ snapshot: { routes: [open('POST', '/x', () => 'done', { auth: 'local' })] } })
     const status = async (init: { peer?: string; headers?: Record<string, string> } = {}) =>
       (await request('/x', { method: 'POST', ...init })).status
@@ -226,20 +226,20 @@ describe('routes of features', () => {
   })
 })
 
-describe('§4.5 metrics', () => {
+describe('GET /metrics', () => {
   const renderer: Observer = {
     name: 'textmetrics',
     record() {},
     render: async () => ({ contentType: 'text/plain; version=0.0.4; charset=utf-8', body: 'requests_total 1\n' }),
   }
 
-  test('that are off are a hint in a comment, without authentication', async () => {
+  test('explains in a comment how to enable metrics, without authentication', async () => {
     const response = await gateway().request('/metrics', { peer: '203.0.113.9', headers: { host: 'public.example' } })
     expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
     expect(await response.text()).toBe('# Textmetrics backend not enabled. Set [observability] backend = "textmetrics" in config.\n')
   })
 
-  test('that are on are what the observer renders', async () => {
+  test('answers the metrics of the observer', async () => {
     const response = await gateway({ snapshot: { observers: [renderer] } }).request('/metrics')
     expect([response.headers.get('content-type'), await response.text()]).toEqual([
       'text/plain; version=0.0.4; charset=utf-8',
@@ -247,7 +247,7 @@ describe('§4.5 metrics', () => {
     ])
   })
 
-  test('that only this machine may read are 403 elsewhere', async () => {
+  test('answers other machines with 403 if metricsLoopbackOnly is set', async () => {
     const { request } = gateway({ snapshot: { observers: [renderer], metricsLoopbackOnly: true } })
     expect((await request('/metrics')).status).toBe(200)
     expect((await request('/metrics', { peer: '203.0.113.9' })).status).toBe(403)
@@ -255,7 +255,7 @@ describe('§4.5 metrics', () => {
   })
 })
 
-test('health asks nobody and says whether pairing is required', async () => {
+test('/health works with a closed store and names whether pairing is required', async () => {
   const made = gateway({ config: { require_pairing: false } })
   await made.store.close()
   const response = await made.request('/health', { peer: '203.0.113.9' })

@@ -12,7 +12,7 @@ import type { Endpoint, EndpointDoc, HttpContext, HttpEnv, Step } from './contex
 import type { Access } from './middleware/authenticate.ts'
 import { clientPeer } from './middleware/client-peer.ts'
 import { EVERY_PATH, observe } from './middleware/observe.ts'
-import { problems } from './middleware/problems.ts'
+import { catchThrownValues, createProblemHandler } from './middleware/problems.ts'
 import type { Limits } from './middleware/rate-limit.ts'
 import { openApiDocument } from './openapi.ts'
 import { refusal } from './problem.ts'
@@ -54,14 +54,12 @@ export function createApp({ runtime, auth, clients, limits, budget, forwarding, 
   const app: App = new Hono()
   const routes = new RouteTable(app, runtime)
 
-  // Errors go up to the `problems` middleware.
-  app.onError((error) => {
-    throw error
-  })
+  const handleProblem = createProblemHandler(runtime)
+  app.onError(handleProblem)
   app.notFound((c) => nothingHere(app, c))
 
   if (snapshot.observers.length > 0) app.use(observe(snapshot, runtime.clock))
-  app.use(problems(runtime.log, runtime.hideSecrets))
+  app.use(catchThrownValues(handleProblem))
 
   // Probes come often and are the same for every client.
   routes.add(healthEndpoint(runtime))

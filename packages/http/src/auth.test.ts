@@ -17,12 +17,12 @@ test.each([
   ['Basic abc', undefined],
   ['abc', undefined],
   [`Bearer ${'a'.repeat(600)}`, undefined],
-])('§5 rule 1 the token of %j is %j', (header, token) => {
+])('the token of %j is %j', (header, token) => {
   expect(bearerToken(new Headers({ authorization: header }))).toBe(token)
 })
 
 describe('a bearer token', () => {
-  test('§5 rule 1 names its device until it is revoked, by this process at once', async () => {
+  test('names its device until this process revokes it', async () => {
     const { auth, pair, store } = gateway()
     const { token, device } = await pair()
     expect(await auth.bearer(withToken(token), 'a', false)).toEqual({ device, tokenHash: sha256Hex(token), role: 'operator' })
@@ -30,7 +30,7 @@ describe('a bearer token', () => {
     await expect(async () => auth.bearer(withToken(token), 'a', false)).rejects.toMatchObject(unauthorized)
   })
 
-  test('revoked by another process is refused as soon as that is durable', async () => {
+  test('is refused as soon as another process has revoked it', async () => {
     const { auth, pair, file, clock, runtime } = gateway()
     const { token, device } = await pair()
     await auth.bearer(withToken(token), 'a', false)
@@ -49,7 +49,7 @@ describe('a bearer token', () => {
     await expect(async () => auth.bearer(withToken(token), 'a', false)).rejects.toMatchObject(unauthorized)
   })
 
-  test('leaves when and from where its device was last seen, at most once a minute', async () => {
+  test('updates the last-seen time and address of its device at most once a minute', async () => {
     const { auth, pair, store, clock } = gateway()
     const { token } = await pair()
     const seen = async () => (await store.devices.list()).map(({ lastSeenAtMs, lastAddress }) => [lastSeenAtMs, lastAddress])
@@ -74,7 +74,7 @@ describe('the lockout', () => {
     await expect(async () => auth.bearer(withToken('wrong'), 'a', spared)).rejects.toMatchObject(unauthorized)
   }
 
-  test('ten wrong tokens lock an address out for 300 s; a valid token passes all the same', async () => {
+  test('locks an address out for 300 s after ten wrong tokens, except valid ones', async () => {
     const made = gateway()
     const { token } = await made.pair()
     for (let tries = 0; tries < 10; tries++) await guess(made)
@@ -89,7 +89,7 @@ describe('the lockout', () => {
     await guess(made)
   })
 
-  test('a missing token is no guess, and this machine is spared', async () => {
+  test('does not count missing tokens, nor failures of this machine', async () => {
     const made = gateway()
     const { token } = await made.pair()
     for (let tries = 0; tries < 20; tries++) {
@@ -100,57 +100,57 @@ describe('the lockout', () => {
   })
 })
 
-describe('those who wait for revocations', () => {
+describe('a listener for revocations', () => {
   const listening = async (made: TestGateway) => {
     const { token, device } = await made.pair()
     await made.auth.bearer(withToken(token), 'a', false)
-    const told: string[] = []
-    const stop = made.auth.onRevoked((tokenHash) => told.push(tokenHash))
+    const revoked: string[] = []
+    const stop = made.auth.onRevoked((tokenHash) => revoked.push(tokenHash))
     await made.clock.advance(500)
-    return { device, gone: sha256Hex(token), told, stop }
+    return { device, tokenHash: sha256Hex(token), revoked, stop }
   }
 
-  test('are told of a removed device within a second, and once', async () => {
+  test('is called once, within a second, for a removed device', async () => {
     const made = gateway()
-    const { device, gone, told } = await listening(made)
-    expect(told).toEqual([])
+    const { device, tokenHash, revoked } = await listening(made)
+    expect(revoked).toEqual([])
     await made.store.devices.revoke(device)
     await made.clock.advance(500)
-    expect(told).toEqual([gone])
+    expect(revoked).toEqual([tokenHash])
     await made.clock.advance(2000)
-    expect(told).toEqual([gone])
+    expect(revoked).toEqual([tokenHash])
   })
 
-  test('are told of a replaced token', async () => {
+  test('is called for a replaced token', async () => {
     const made = gateway()
-    const { device, gone, told } = await listening(made)
+    const { device, tokenHash, revoked } = await listening(made)
     await made.store.devices.rotate(device, 'f'.repeat(64))
     await made.clock.advance(500)
-    expect(told).toEqual([gone])
+    expect(revoked).toEqual([tokenHash])
   })
 
-  test('are told when a token expires, though nothing is written', async () => {
+  test('is called when a token expires without any write', async () => {
     const made = gateway()
     const { token } = await made.pair('guest', made.clock.nowMs() + 1200)
-    const gone = sha256Hex(token)
+    const tokenHash = sha256Hex(token)
     await made.auth.bearer(withToken(token), 'a', false)
-    const told: string[] = []
-    made.auth.onRevoked((tokenHash) => told.push(tokenHash))
+    const revoked: string[] = []
+    made.auth.onRevoked((tokenHash) => revoked.push(tokenHash))
     await made.clock.advance(1000)
-    expect(told).toEqual([])
+    expect(revoked).toEqual([])
     await made.clock.advance(500)
-    expect(told).toEqual([gone])
+    expect(revoked).toEqual([tokenHash])
   })
 
-  test('are told nothing of devices that stay, however much is written', async () => {
+  test('is not called for devices that stay while others are written', async () => {
     const made = gateway()
-    const { told } = await listening(made)
+    const { revoked } = await listening(made)
     await made.pair('another')
     await made.clock.advance(1000)
-    expect(told).toEqual([])
+    expect(revoked).toEqual([])
   })
 
-  test('cost nothing once they have gone: nobody looks any more', async () => {
+  test('stops the polling when it unsubscribes', async () => {
     const made = gateway()
     const { stop } = await listening(made)
     expect(made.clock.sleeping).toBe(1)
@@ -159,13 +159,13 @@ describe('those who wait for revocations', () => {
     expect(made.clock.sleeping).toBe(0)
   })
 
-  test('are told of what another process did', async () => {
+  test('is called for a device that another process removed', async () => {
     const made = gateway()
-    const { device, gone, told } = await listening(made)
+    const { device, tokenHash, revoked } = await listening(made)
     const other = openStore({ file: made.file, clock: made.clock, log: made.runtime.log })
     await other.devices.revoke(device)
     await other.close()
     await made.clock.advance(500)
-    expect(told).toEqual([gone])
+    expect(revoked).toEqual([tokenHash])
   })
 })

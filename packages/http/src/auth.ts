@@ -24,8 +24,8 @@ export interface Auth {
    */
   bearer(headers: HeaderReader, address: string, spared: boolean): Promise<Principal>
   /**
-   * Whether a token that was good once still is. Null stands for no token, which is good while no pairing is required. For
-   * input that comes long after its credential, for example over a WebSocket.
+   * Whether a token that was valid before still is. Null means a connection without a token, which is valid while pairing is
+   * not required. For input that comes long after its credential, for example over a WebSocket.
    */
   isGood(tokenHash: string | null): boolean | Promise<boolean>
   /** Ends the streams of removed devices and replaced tokens now. Call it after this process changed a device. */

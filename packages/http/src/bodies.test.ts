@@ -17,7 +17,7 @@ async function post(body: string | Uint8Array, headers: Record<string, string> =
 
 const NEST = 10_000
 
-describe('§7 a body that is no JSON object with a message is 400, and the text says why', () => {
+describe('a body that is not a JSON object with a message is 400 with the reason', () => {
   test.each<[string, string | Uint8Array, string]>([
     ['nothing', '', 'empty'],
     ['white space', '  ', 'JSON'],
@@ -46,7 +46,7 @@ describe('§7 a body that is no JSON object with a message is 400, and the text 
     ['a list as message', '{"message":["x"]}', 'message'],
     ['an object as message', '{"message":{"toString":"x"}}', 'message'],
     ['an empty message', '{"message":""}', 'empty'],
-    ['a later message that is none', '{"message":"x","message":1}', 'message'],
+    ['a later message of another type', '{"message":"x","message":1}', 'message'],
     ['half of a surrogate pair', '{"message":"\\ud83d"}', 'surrogate'],
     ['ten thousand nested lists', `{"message":${'['.repeat(NEST)}${']'.repeat(NEST)}}`, 'nested'],
     ['ten thousand nested objects', `${'{"a":'.repeat(NEST)}1${'}'.repeat(NEST)}`, 'nested'],

@@ -3,7 +3,7 @@ import { BodyBudget } from './body-budget.ts'
 
 const refused = expect.objectContaining({ code: 'unavailable', retryAfterSecs: 5 })
 
-/** A body that has taken so many bytes; `isEvicted` tells whether it was evicted. */
+/** A body that has taken this many bytes; `isEvicted` returns whether it was evicted. */
 function body(budget: BodyBudget, bytes: number, { channel = 'a', peer = 'p' } = {}) {
   const room = budget.open(channel, peer)
   let isEvicted = false
@@ -14,7 +14,7 @@ function body(budget: BodyBudget, bytes: number, { channel = 'a', peer = 'p' } =
   return { ...room, isEvicted: () => isEvicted }
 }
 
-test('finished bodies are bounded over all channels, and given back with each', () => {
+test('bounds finished bodies over all channels until they are released', () => {
   const budget = new BodyBudget(200)
   const [one, two] = [body(budget, 100, { channel: 'a' }), body(budget, 90, { channel: 'b' })]
   one.complete()
@@ -26,7 +26,7 @@ test('finished bodies are bounded over all channels, and given back with each', 
   body(budget, 10, { channel: 'b' })
 })
 
-test('one channel gets at most half, and the others keep theirs', () => {
+test('gives one channel at most half of the room', () => {
   const budget = new BodyBudget(200)
   const full = body(budget, 100, { channel: 'a' })
   full.complete()
@@ -34,13 +34,13 @@ test('one channel gets at most half, and the others keep theirs', () => {
   body(budget, 100, { channel: 'b' })
 })
 
-test('a body that is announced and does not come takes nothing', () => {
+test('takes no room for a body that was announced but did not arrive', () => {
   const budget = new BodyBudget(100)
   for (let n = 0; n < 1000; n++) budget.open('a', 'p')
   body(budget, 50)
 })
 
-test('unfinished bodies make way, the oldest of an address first', () => {
+test('evicts the oldest unfinished body of an address first', () => {
   const budget = new BodyBudget(200)
   const held = [1, 2, 3, 4].map(() => body(budget, 25))
   const later = body(budget, 30)
@@ -50,7 +50,7 @@ test('unfinished bodies make way, the oldest of an address first', () => {
   expect(later.isEvicted()).toBe(false)
 })
 
-test('the address that holds the most makes way, whoever came first', () => {
+test('evicts a body of the address that holds the most bytes', () => {
   const budget = new BodyBudget(200)
   const provider = body(budget, 10, { peer: 'provider' })
   const strangers = [1, 2, 3].map(() => body(budget, 30, { peer: 'stranger' }))
@@ -58,7 +58,7 @@ test('the address that holds the most makes way, whoever came first', () => {
   expect([provider, ...strangers].map((room) => room.isEvicted())).toEqual([false, true, false, false])
 })
 
-test('a channel under pressure evicts its own bodies only', () => {
+test('evicts only bodies of the channel that is full', () => {
   const budget = new BodyBudget(200)
   const other = body(budget, 90, { channel: 'b' })
   const own = body(budget, 100, { channel: 'a' })

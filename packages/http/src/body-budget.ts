@@ -81,7 +81,7 @@ export class BodyBudget {
     }
   }
 
-  /** Finds the oldest unfinished body of the address that holds the most bytes, among those of one channel or of all. */
+  /** Finds the oldest unfinished body of the address that holds the most bytes, in one channel or in all. */
   #victimFor(body: Body, channel: string | undefined): Body | undefined {
     const candidates = [...this.#unfinished].filter((other) => other !== body && (channel === undefined || other.channel === channel))
     const held = new Map<string, number>()

@@ -11,8 +11,8 @@ export const BODY_BYTES_MAX = 65_536
 /** Accounts for the bytes of one body while they arrive; see `BodyBudget`. */
 export interface BodyRoom {
   /**
-   * Takes room for bytes that arrived. If there is none, unfinished bodies of other requests are evicted. Throws `unavailable`
-   * if that does not suffice, or if this body was evicted itself; the reading ends then.
+   * Takes room for bytes that arrived, if necessary by evicting unfinished bodies of other requests. Throws `unavailable` if
+   * that does not suffice, or if this body was evicted itself; the reading then ends.
    */
   take(bytes: number): void
   /** Calls `listener` when this body is evicted. */

@@ -1,4 +1,4 @@
-/** The vocabulary of the HTTP side: what one request carries from middleware to middleware, and the shape of a route. */
+/** The types of the HTTP side: the variables that one request carries from middleware to middleware, and the shape of a route. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import { newTrace } from '@sluice/agent'

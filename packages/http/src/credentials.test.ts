@@ -4,17 +4,17 @@ import { routesOf, type TestGateway, testGateways } from './testing.ts'
 
 const gateway = testGateways()
 
-/** Every route there is, read from the application itself; WebSockets have no answers but to an upgrade. */
+/** Every route of the application except WebSockets, which answer only upgrades. */
 const paths = ({ parts }: TestGateway) =>
   routesOf(createApp(parts))
     .filter(({ path }) => !path.startsWith('/ws/'))
     .map(({ method, path }) => ({ method, path: path.replace(/:\w+/g, 'x') }))
 
 const OPEN = new Set(['GET /health', 'GET /ready', 'GET /metrics', 'POST /pair'])
-/** For processes of this machine, whatever they know. */
+/** Routes for all processes of this machine. */
 const LOCAL = new Set(['POST /api/channel-events'])
 
-describe('§5 every route with every kind of credential', () => {
+describe('every route with a credential', () => {
   const kinds: Record<string, (made: TestGateway) => Promise<Record<string, string>>> = {
     none: async () => ({}),
     empty: async () => ({ authorization: '' }),
@@ -35,7 +35,7 @@ describe('§5 every route with every kind of credential', () => {
     },
   }
 
-  test.each(Object.entries(kinds))('%s: 401 everywhere but where anybody may go', async (_kind, headersOf) => {
+  test.each(Object.entries(kinds))('that is %s answers 401, unless it needs none', async (_kind, headersOf) => {
     const made = gateway({ config: { webhook_rate_limit_per_minute: 0 }, withStreams: true })
     const { token } = await made.pair('right')
     const headers = await headersOf(made)
@@ -50,7 +50,7 @@ describe('§5 every route with every kind of credential', () => {
     }
   })
 
-  test('right: never 401', async () => {
+  test('that is valid never answers 401', async () => {
     const made = gateway({ config: { webhook_rate_limit_per_minute: 0 }, withStreams: true })
     const { token } = await made.pair()
     for (const { method, path } of paths(made)) {
@@ -60,7 +60,7 @@ describe('§5 every route with every kind of credential', () => {
     }
   })
 
-  test('any at all, while no pairing is required: never 401, and only under the names of this machine', async () => {
+  test('of any kind never answers 401 while no pairing is required, but checks names', async () => {
     const made = gateway({ config: { require_pairing: false, webhook_rate_limit_per_minute: 0 }, withStreams: true })
     for (const { method, path } of paths(made)) {
       const body = method === 'GET' ? {} : { body: '{}' }

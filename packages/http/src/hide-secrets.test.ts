@@ -8,14 +8,14 @@ const SECRET = 'dcBotTokenCanary0123456789'
 const hide = createHideSecrets(() => [new Secret(SECRET)])
 const gateway = testGateways()
 
-test('every text in plain data is masked, and nothing else changes', () => {
+test('masks every text in plain data and changes nothing else', () => {
   const at = new Date(0)
   const data = { a: `x ${SECRET}`, b: [SECRET, 1, null, undefined, true], c: { d: { e: SECRET } }, at }
   expect(hide(data)).toEqual({ a: 'x [secret]', b: ['[secret]', 1, null, undefined, true], c: { d: { e: '[secret]' } }, at })
   expect(createHideSecrets(() => [])(data)).toBe(data)
 })
 
-test('an event holds no secret: neither live nor kept, neither whole nor as an outline', () => {
+test('masks secrets in events, both live and kept, whole and as an outline', () => {
   const bus = createEventBus({ clock: testClock(), run: 'r', hide })
   const seen: string[] = []
   bus.subscribe(({ json, outline }) => void seen.push(json, outline?.json ?? ''))
@@ -25,7 +25,7 @@ test('an event holds no secret: neither live nor kept, neither whole nor as an o
   expect(seen[0]).toContain('blocked: Bot [secret]')
 })
 
-test('what channels say of their health is answered without secrets', async () => {
+test('masks secrets in the health that channels report', async () => {
   const made = gateway({
     snapshot: {
       channels: [

@@ -1,4 +1,4 @@
-/** Owners and sessions: how a device is named in the store, and how the names of its sessions are kept apart from those of others. */
+/** Owners and sessions: the name of a device in the store, and the namespace that keeps its sessions apart from other devices. */
 import { AppError } from '@sluice/sdk'
 
 const SESSION_NAME = /^[A-Za-z0-9._-]{1,128}$/

@@ -24,7 +24,7 @@ async function daemon(options: TestGatewayOptions = {}): Promise<Daemon> {
   return { ...made, server, token }
 }
 
-/** A plain socket: what it received so far, and its end. */
+/** A plain socket with the bytes that it received and whether it has ended. */
 function dial(port: number) {
   const socket: Socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   const received = { text: '', ended: false }
@@ -40,7 +40,7 @@ function dial(port: number) {
     received.ended = true
   })
   closers.push(async () => socket.destroy())
-  // `once` of node:events would reject on an error before it
+  // `once` of node:events would reject if an error came first.
   const closed = new Promise((resolve) => socket.once('close', resolve))
   return { socket, received, closed }
 }
@@ -64,8 +64,8 @@ const isServing = async ({ server }: Daemon): Promise<void> => {
   expect((await fetch(`${server.url}/health`)).status).toBe(200)
 }
 
-/** The most of the processor that one turn of the event loop took while `work` ran; what other programs take is not in it. */
-async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
+/** The longest processor time of one tick of the event loop while `work` ran, without the time of other programs. */
+async function longestTickMs(work: () => Promise<unknown>): Promise<number> {
   const usedMs = () => {
     const { user, system } = process.threadCpuUsage()
     return (user + system) / 1000
@@ -83,7 +83,7 @@ async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
 }
 
 describe('a whole request over a socket', () => {
-  test('is answered, with the length announced and the security headers', async () => {
+  test('is answered with its length and the security headers', async () => {
     const made = await daemon()
     const response = await fetch(`${made.server.url}/webhook`, {
       method: 'POST',
@@ -96,7 +96,7 @@ describe('a whole request over a socket', () => {
     expect(await response.json()).toMatchObject({ response: 're: hello' })
   })
 
-  test('in single bytes is still one request', async () => {
+  test('may arrive in single bytes', async () => {
     const made = await daemon()
     const { socket, received } = dial(made.server.port)
     for (const byte of whole(made, 'Connection: close')) {
@@ -108,7 +108,7 @@ describe('a whole request over a socket', () => {
     expect(made.turns).toHaveLength(1)
   })
 
-  test('many in one write are answered in their order', async () => {
+  test('is answered in order when many arrive in one write', async () => {
     const made = await daemon()
     const { socket, received } = dial(made.server.port)
     const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${made.server.port}\r\n\r\n`
@@ -117,7 +117,7 @@ describe('a whole request over a socket', () => {
     expect(made.turns).toHaveLength(2)
   })
 
-  test('whose sender closes its half has one turn, and its connection ends', async () => {
+  test('runs one turn if its sender closes its half of the connection', async () => {
     const made = await daemon()
     const { socket, received } = dial(made.server.port)
     socket.end(whole(made))
@@ -125,7 +125,7 @@ describe('a whole request over a socket', () => {
     await isServing(made)
   })
 
-  test('in an unknown length of chunks is read to its end', async () => {
+  test('may be chunked', async () => {
     const made = await daemon()
     const { socket, received } = dial(made.server.port)
     socket.write(`${head(made, 'Transfer-Encoding: chunked')}9\r\n{"message\r\na\r\n":"hello"}\r\n0\r\n\r\n`)
@@ -134,7 +134,7 @@ describe('a whole request over a socket', () => {
 })
 
 describe('a body over the limit', () => {
-  test('that is announced is 413 before a byte of it is read, and the connection ends', async () => {
+  test('is 413 before it is read if its length is announced', async () => {
     const made = await daemon()
     const { socket, received, closed } = dial(made.server.port)
     socket.write(head(made, 'Content-Length: 1000000000'))
@@ -143,12 +143,12 @@ describe('a body over the limit', () => {
     await isServing(made)
   })
 
-  test('that is sent anyhow costs no memory and does not hold the loop up', async () => {
+  test('costs no memory and does not block the event loop if it is sent anyway', async () => {
     const made = await daemon()
     const { socket, received, closed } = dial(made.server.port)
     const rssBefore = process.memoryUsage().rss
     const megabyte = Buffer.alloc(1_048_576, 'x')
-    const longest = await longestTurnMs(async () => {
+    const longest = await longestTickMs(async () => {
       socket.write(head(made, 'Content-Length: 1000000000'))
       for (let sent = 0; sent < 1000 && socket.writable && !socket.destroyed; sent++) {
         if (!socket.write(megabyte)) await Promise.race([once(socket, 'drain').catch(() => {}), closed])
@@ -161,7 +161,7 @@ describe('a body over the limit', () => {
     await isServing(made)
   })
 
-  test('in chunks is 413 as soon as it is over, and no turn', async () => {
+  test('is 413 as soon as its chunks exceed the limit', async () => {
     const made = await daemon()
     const { socket, received, closed } = dial(made.server.port)
     socket.write(head(made, 'Transfer-Encoding: chunked'))
@@ -189,7 +189,7 @@ describe('a body over the limit', () => {
 })
 
 describe('a client that goes away', () => {
-  test('in the middle of its body leaves nothing behind', async () => {
+  test('in the middle of its body leaves no turn and no log line', async () => {
     const made = await daemon()
     for (let client = 0; client < 20; client++) {
       const { socket } = dial(made.server.port)
@@ -203,7 +203,7 @@ describe('a client that goes away', () => {
     expect(made.logs).toEqual([])
   })
 
-  test('during its turn ends no turn', async () => {
+  test('during its turn does not end the turn', async () => {
     const running = Promise.withResolvers<string>()
     const made = await daemon({ reply: () => running.promise })
     const { socket } = dial(made.server.port)
@@ -219,7 +219,7 @@ describe('a client that goes away', () => {
   })
 })
 
-describe('what is not HTTP', () => {
+describe('a connection that does not speak HTTP', () => {
   test.each([
     ['nonsense', 'nonsense\r\n\r\n', '400'],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00', '400'],
@@ -228,11 +228,11 @@ describe('what is not HTTP', () => {
     ['a length and chunks', 'POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n', '400'],
     ['a negative length', 'POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', '400'],
     ['no Host', 'GET /health HTTP/1.1\r\n\r\n', '400'],
-    ['a Host that is none', 'GET /health HTTP/1.1\r\nHost: a b\r\n\r\n', '400'],
-    ['a target that is none', 'GET \\\\evil HTTP/1.1\r\nHost: x\r\n\r\n', '400'],
+    ['an invalid Host', 'GET /health HTTP/1.1\r\nHost: a b\r\n\r\n', '400'],
+    ['an invalid target', 'GET \\\\evil HTTP/1.1\r\nHost: x\r\n\r\n', '400'],
     ['headers of 20 KiB', `GET /health HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_480)}\r\n\r\n`, '431'],
     ['five thousand headers', `GET /health HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(5000)}\r\n`, '431'],
-  ])('%s is refused with a short answer, and nothing of ours in it', async (_what, request, status) => {
+  ])('is refused for %s with an answer that shows no internals', async (_what, request, status) => {
     const made = await daemon()
     const { socket, received } = dial(made.server.port)
     socket.write(request, 'latin1')
@@ -242,14 +242,14 @@ describe('what is not HTTP', () => {
     await isServing(made)
   })
 
-  test('an upgrade to something else is an ordinary request', async () => {
+  test('may ask for another upgrade, which is an ordinary request', async () => {
     const made = await daemon()
     const { socket, received } = dial(made.server.port)
     socket.write('GET /health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n')
     await expect.poll(() => statuses(received.text)).toEqual(['200'])
   })
 
-  test('CONNECT finds no proxy here', async () => {
+  test('cannot use the daemon as a proxy with CONNECT', async () => {
     const made = await daemon()
     const { socket, received } = dial(made.server.port)
     socket.write('CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example\r\n\r\n')
@@ -257,9 +257,9 @@ describe('what is not HTTP', () => {
     await isServing(made)
   })
 
-  test('many broken clients at once do not hold the loop up', async () => {
+  test('does not block the event loop, even with many clients at once', async () => {
     const made = await daemon()
-    const longest = await longestTurnMs(async () => {
+    const longest = await longestTickMs(async () => {
       const clients = Array.from({ length: 50 }, () => dial(made.server.port))
       for (const [index, { socket }] of clients.entries()) socket.write(index % 2 ? 'nonsense\r\n\r\n' : 'x'.repeat(40_000))
       await expect.poll(() => clients.every(({ received }) => received.ended)).toBe(true)
@@ -269,10 +269,10 @@ describe('what is not HTTP', () => {
   })
 })
 
-describe('a client that is slow', () => {
+describe('a slow client', () => {
   const fast = { headersTimeout: 100, requestTimeout: 300, connectionsCheckingInterval: 20 }
 
-  test('with its head loses its connection', async () => {
+  test('loses its connection if its headers take too long', async () => {
     const made = gateway()
     const server = await listen({ ...made.parts, host: '127.0.0.1', port: 0, timeouts: fast })
     closers.push(() => server.close(0))
@@ -282,7 +282,7 @@ describe('a client that is slow', () => {
     expect(statuses(received.text)).toEqual(['408'])
   })
 
-  test('with its body loses its connection, and no turn runs', async () => {
+  test('loses its connection if its body takes too long', async () => {
     const made = gateway()
     const { token } = await made.pair()
     const server = await listen({ ...made.parts, host: '127.0.0.1', port: 0, timeouts: fast })
@@ -298,7 +298,7 @@ describe('a client that is slow', () => {
 })
 
 describe('the server', () => {
-  test('says in one line which address is taken and what to do', async () => {
+  test('names the address that is taken, and the cure', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     closers.push(async () => taken.close())
@@ -310,7 +310,7 @@ describe('the server', () => {
     })
   })
 
-  test('listens on IPv6 under a URL with brackets', async () => {
+  test('listens on IPv6 with a URL in brackets', async () => {
     const made = gateway()
     const server = await listen({ ...made.parts, host: '::1', port: 0 })
     closers.push(() => server.close(0))
@@ -318,7 +318,7 @@ describe('the server', () => {
     expect((await fetch(`${server.url}/health`)).status).toBe(200)
   })
 
-  test('takes no more connections than max_connections, and a reload changes that', async () => {
+  test('accepts at most max_connections, also after a reload changed it', async () => {
     const made = await daemon({ config: { max_connections: 2 } })
     const [first, second] = [dial(made.server.port), dial(made.server.port)]
     await Promise.all([once(first.socket, 'connect'), once(second.socket, 'connect')])
@@ -338,7 +338,7 @@ describe('the server', () => {
       .toEqual(['200'])
   })
 
-  test('lets running requests finish when it closes, takes no new ones, and keeps no idle connection', async () => {
+  test('finishes running requests when it closes, and accepts no more', async () => {
     const running = Promise.withResolvers<string>()
     const made = await daemon({ reply: () => running.promise })
     const busy = dial(made.server.port)
@@ -354,7 +354,7 @@ describe('the server', () => {
     expect(statuses(busy.received.text)).toEqual(['200'])
   })
 
-  test('ends what outlasts the grace', async () => {
+  test('destroys connections that outlast the grace', async () => {
     const made = await daemon({ reply: () => new Promise(() => {}) })
     const { socket, closed } = dial(made.server.port)
     socket.write(whole(made))

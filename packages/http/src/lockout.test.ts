@@ -4,7 +4,7 @@ import { createLockout } from './lockout.ts'
 
 const limits = { failuresMax: 3, windowMs: 60_000, lockMs: 300_000 }
 
-test('an address is shut out by its third failure within the window, for the whole time, with the seconds left', async () => {
+test('locks an address out after its third failure within the window', async () => {
   const clock = testClock()
   const lockout = createLockout({ clock, ...limits })
   for (let failure = 0; failure < 2; failure++) lockout.fail('a')
@@ -20,7 +20,7 @@ test('an address is shut out by its third failure within the window, for the who
   lockout.check('a')
 })
 
-test('failures older than the window do not count, and a success forgets them', async () => {
+test('does not count failures older than the window or before a success', async () => {
   const clock = testClock()
   const lockout = createLockout({ clock, ...limits })
   lockout.fail('a')
@@ -35,7 +35,7 @@ test('failures older than the window do not count, and a success forgets them', 
   lockout.check('a')
 })
 
-test('a bounded number of addresses is remembered', () => {
+test('remembers a bounded number of addresses', () => {
   const lockout = createLockout({ clock: testClock(), ...limits, addressesMax: 2 })
   for (let failure = 0; failure < 3; failure++) lockout.fail('a')
   lockout.fail('b')

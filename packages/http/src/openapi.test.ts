@@ -41,7 +41,7 @@ const room = defineRoute({
   handle: () => ({}),
 })
 
-test('the document holds every route and nothing else, the streams and the features\u2019 own included', async () => {
+test('the document has exactly the served routes, with streams and features', async () => {
   const { made, document } = await withDocument({ snapshot: { routes: [room] }, withStreams: true })
   const served = routesOf(createApp(made.parts)).map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
   const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
@@ -53,7 +53,7 @@ test('the document holds every route and nothing else, the streams and the featu
   expect(document.openapi).toBe('3.1.0')
 })
 
-test('an operation says what goes in and what comes out', async () => {
+test('an operation describes its input and its answers', async () => {
   const { document } = await withDocument({ snapshot: { routes: [room] } })
   const operation = document.paths['/x/{room}']?.post
   expect(operation?.security).toEqual([{ bearer: ['operator'] }])
@@ -69,7 +69,7 @@ test('an operation says what goes in and what comes out', async () => {
   expect(Object.keys(operation?.responses ?? {})).toEqual(['200', '401', '403', 'default'])
 })
 
-test('each operation has an id of its own, and the document names the server', async () => {
+test('every operation has a unique id, and the document names the server', async () => {
   const { document } = await withDocument({ snapshot: { routes: [room] }, withStreams: true })
   const ids = Object.values(document.paths).flatMap((operations) => Object.values(operations).map(({ operationId }) => operationId))
   expect(ids).toContain('postXRoom')
@@ -81,19 +81,19 @@ test('each operation has an id of its own, and the document names the server', a
   expect(behind.document.servers).toEqual([{ url: 'https://sluice.example.org' }])
 })
 
-test('what anybody may call asks for no token, and the webhook names its headers', async () => {
+test('an open route needs no token, and the webhook lists its headers', async () => {
   const { document } = await withDocument()
   expect(document.paths['/health']?.get?.security).toEqual([])
   expect(document.paths['/webhook']?.post?.parameters.map(({ name }) => name)).toContain('X-Idempotency-Key')
 })
 
-test('what only this machine may call says that others are refused', async () => {
+test('a route for this machine documents 403', async () => {
   const { document } = await withDocument({ withStreams: true })
   const operation = document.paths['/api/channel-events']?.post
   expect([operation?.security, Object.keys(operation?.responses ?? {})]).toEqual([[], ['200', '403', 'default']])
 })
 
-test('what is answered fits what is documented', async () => {
+test('answers have the documented members', async () => {
   const { made, document } = await withDocument()
   const schemaOf = (path: string) => {
     const ok = document.paths[path]?.get?.responses['200'] as Answer | undefined
@@ -116,7 +116,7 @@ test('what is answered fits what is documented', async () => {
   }
 })
 
-test('§6 events are in the document: each type with its members, and the stream says where', async () => {
+test('the document has the schema of every event', async () => {
   const { made } = await withDocument({ withStreams: true })
   const { token } = await made.pair()
   const response = await made.request('/api/openapi.json', { headers: { authorization: `Bearer ${token}` } })

@@ -3,13 +3,13 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RateLimiter } from './rate-limiter.ts'
 
-/** Time that is set, not awaited: thousands of calls fit into a test. */
+/** A clock that the test sets, so that thousands of calls fit into a test. */
 const settableClock = () => {
   const clock = { ms: 0, monotonicMs: () => clock.ms }
   return clock
 }
 
-/** What the limiter promises, in the plainest way there is. */
+/** The same limit, implemented in the simplest way. */
 function naiveLimiter(limit: number) {
   const calls = new Map<string, number[]>()
   return (key: string, nowMs: number): number => {
@@ -23,7 +23,7 @@ function naiveLimiter(limit: number) {
 }
 
 describe('the sliding window', () => {
-  test('§8 any 60 s hold at most the limit, refused calls do not count, and the wait ends at the next free slot', () => {
+  test('allows at most the limit in any 60 s and does not count refused calls', () => {
     const step = fc.record({ key: fc.constantFrom('a', 'b', 'c'), advanceMs: fc.oneof(fc.nat(50), fc.nat(20_000), fc.constant(60_000)) })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), fc.array(step, { maxLength: 200 }), (limit, steps) => {
@@ -38,7 +38,7 @@ describe('the sliding window', () => {
     )
   })
 
-  test('a call after the announced wait is let in', async () => {
+  test('allows a call after the announced wait', async () => {
     const clock = testClock()
     const limiter = new RateLimiter({ clock, limit: 1, keysMax: 10 })
     limiter.take('a')
@@ -49,7 +49,7 @@ describe('the sliding window', () => {
     expect(limiter.take('a')).toBe(0)
   })
 
-  test('a limit of 0 limits nothing and remembers nobody', () => {
+  test('with limit 0 allows everything and remembers no key', () => {
     const limiter = new RateLimiter({ clock: testClock(), limit: 0, keysMax: 10 })
     for (let call = 0; call < 1000; call++) expect(limiter.take('a')).toBe(0)
     expect(limiter.size).toBe(0)
@@ -57,7 +57,7 @@ describe('the sliding window', () => {
 })
 
 describe('a full table', () => {
-  test('§8 forgets the least recently used key', () => {
+  test('forgets the least recently used key', () => {
     const limiter = new RateLimiter({ clock: testClock(), limit: 2, keysMax: 3 })
     for (const key of ['a', 'b', 'c']) limiter.take(key)
     limiter.take('d')
@@ -66,7 +66,7 @@ describe('a full table', () => {
     expect([limiter.take('a'), limiter.take('a')], 'a was forgotten').toEqual([0, 0])
   })
 
-  test('never holds more keys than it may, and keeps a key at its limit while another is below its own', () => {
+  test('keeps keys at their limit while another is below its own', () => {
     const spray = fc.array(fc.record({ name: fc.nat(500), advanceMs: fc.nat(400) }), { minLength: 1, maxLength: 120 })
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 5 }), fc.integer({ min: 2, max: 20 }), spray, (limit, keysMax, names) => {
@@ -86,13 +86,13 @@ describe('a full table', () => {
     )
   })
 
-  test('with every key at its limit still takes a new one', () => {
+  test('accepts a new key if all others are at their limit', () => {
     const limiter = new RateLimiter({ clock: testClock(), limit: 1, keysMax: 2 })
     for (let name = 0; name < 1000; name++) expect(limiter.take(String(name))).toBe(0)
     expect(limiter.size).toBe(2)
   })
 
-  test('costs no scan of the table for a new key', () => {
+  test('does not scan the table for a new key', () => {
     const clock = settableClock()
     const limiter = new RateLimiter({ clock, limit: 60, keysMax: 10_000 })
     const startedAtMs = performance.now()

@@ -17,7 +17,7 @@ export const JSON_HEADERS = Object.freeze({ 'content-type': 'application/json', 
 export const jsonResponse = (value: unknown, status = 200): Response =>
   new Response(JSON.stringify(value), { status, headers: JSON_HEADERS })
 
-/** Adds the headers to a `Response` that a feature made, except for those that it sets itself. */
+/** Adds the headers to a `Response` that a feature made. A header that the response sets itself stays. */
 export function withSecurityHeaders(response: Response): Response {
   const missing = Object.entries(SECURITY_HEADERS).filter(([name]) => !response.headers.has(name))
   try {

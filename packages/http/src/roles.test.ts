@@ -4,7 +4,7 @@ import { testGateways } from './testing.ts'
 
 const gateway = testGateways()
 
-/** The least role of every route there is; `open` and `local` routes ask for no token. */
+/** The least role of every route; `open` and `local` routes need no token. */
 const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /health': 'open',
   'GET /ready': 'open',
@@ -65,7 +65,7 @@ async function arrange() {
   const tokens = { operator: (await made.pair('o', null, 'operator')).token, client: (await made.pair('c', null, 'client')).token }
   const call = async (route: string, token?: string): Promise<number> => {
     const [method = '', path = ''] = route.split(' ')
-    // A path that names nothing there is: what a caller who is let in gets is 400 or 404.
+    // The paths name things that do not exist, so an admitted caller gets 400 or 404.
     const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
     const response = await made.request(path.replace(/\{\w+\}/g, '7'), { method, headers, ...(method === 'GET' ? {} : { body: '[]' }) })
     await response.body?.cancel()
@@ -78,7 +78,7 @@ async function arrange() {
   return { ...made, tokens, call, document }
 }
 
-test('every route is in the table of roles, and the OpenAPI document states its roles', async () => {
+test('the OpenAPI document states the role of every route in the table', async () => {
   const { document } = await arrange()
   const stated = Object.entries((await document()).paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, { security, responses }]) => {
@@ -90,7 +90,7 @@ test('every route is in the table of roles, and the OpenAPI document states its 
   expect(Object.fromEntries(stated)).toEqual(ROUTES)
 })
 
-test.each(Object.entries(ROUTES))('%s is let in for the role %s and refused below it', async (route, least) => {
+test.each(Object.entries(ROUTES))('%s admits the role %s and refuses lower ones', async (route, least) => {
   const { call, tokens } = await arrange()
   const needsToken = least === 'operator' || least === 'client'
   const refusals = [401, 403]
@@ -101,7 +101,7 @@ test.each(Object.entries(ROUTES))('%s is let in for the role %s and refused belo
   expect(refusals).not.toContain(await call(route, tokens.operator))
 })
 
-test('a client is shown the events of its own turns only, an operator those of everybody', async () => {
+test('a client sees the events of its own turns, an operator all of them', async () => {
   const { runtime, request, pair } = await arrange()
   const mine = await pair('mine', null, 'client')
   const operator = await pair('operator')
@@ -119,7 +119,7 @@ test('a client is shown the events of its own turns only, an operator those of e
   expect(await shown(operator.token)).toEqual(['theirs', 'of-a-channel', 'device_revoked'])
 })
 
-test('a client reads and aborts its own turns only, an operator those of everybody', async () => {
+test('a client reads and aborts its own turns, an operator all of them', async () => {
   const { request, pair, tokens, parts } = await arrange()
   const mine = await pair('mine', null, 'client')
   const as = (token: string, method: string, path: string, body?: string) =>

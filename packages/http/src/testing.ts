@@ -34,7 +34,7 @@ interface LogLine {
 }
 
 export interface TestGatewayOptions {
-  /** Masks secrets. Default: there are none. */
+  /** Masks secrets. By default nothing is masked. */
   readonly hide?: HideSecrets
   /** The `[gateway]` section, as in the file. */
   readonly config?: v.InferInput<typeof gatewaySection.schema>

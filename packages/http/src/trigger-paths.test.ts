@@ -5,7 +5,7 @@ import { testGateways } from './testing.ts'
 
 const gateway = testGateways()
 
-test('the POST routes of the gateway are exactly those a trigger must not name, and POST /webhook', async () => {
+test('a trigger may name no POST route of the daemon except /webhook', async () => {
   const { pair, request } = gateway({ withStreams: true })
   const { token } = await pair()
   const response = await request('/api/openapi.json', { headers: { authorization: `Bearer ${token}` } })
@@ -15,13 +15,13 @@ test('the POST routes of the gateway are exactly those a trigger must not name, 
 })
 
 test.each(['/pair', '/api/sops/deploy/runs', '/api/channel-events', '/api/webauthn/register/start'])(
-  'a trigger on %s would never fire, whatever the configuration says',
+  'a trigger on %s is refused, whatever the configuration is',
   (path) => {
     for (const takeOver of [false, true]) expect(createPathRule(takeOver)(path)).toContain('would never fire')
   },
 )
 
-test('a trigger on a path that brings messages to the agent needs [sop] take_over', () => {
+test('a trigger on a path of agent messages needs [sop] take_over', () => {
   const channels = ROWS.filter(([, { kind }]) => kind === 'channel').flatMap(([, { routes = [] }]) => routes)
   const paths = ['/webhook', ...channels.flatMap((route) => (route.startsWith('POST ') ? route.slice(5) : []))]
   expect(paths).toContain('/chatapp')

@@ -8,7 +8,7 @@ import { type HttpContext, type Step, traceOf } from '../context.ts'
 /** The path of middleware that runs for every request, as Hono reports it. */
 export const EVERY_PATH = '/*'
 
-/** The template of the route that answers, such as `/api/turns/:id`, never the path itself; `unmatched` if there is none. */
+/** The template of the route that answers, such as `/api/turns/:id`, never the path itself; `unmatched` without a route. */
 export function routeName(c: HttpContext): string {
   const path = c.get('routeName') ?? routePath(c)
   return path === EVERY_PATH ? 'unmatched' : path

@@ -4,7 +4,7 @@ import { checkHost, checkOrigin } from './origin.ts'
 const config = { allowed_hosts: ['sluice.example', 'box.lan:8443'] }
 const forbidden = expect.objectContaining({ code: 'forbidden' })
 
-describe('the Host header, where no bearer is demanded', () => {
+describe('the Host header without a required token', () => {
   test.each([
     '127.0.0.1:42617',
     '127.1.2.3',
@@ -32,12 +32,12 @@ describe('the Host header, where no bearer is demanded', () => {
     'user@localhost',
   ])('%s is refused', (host) => expect(() => checkHost(new Headers({ host }), config)).toThrow(forbidden))
 
-  test('no Host at all is refused', () => {
+  test('is required', () => {
     expect(() => checkHost(new Headers(), config)).toThrow(forbidden)
   })
 })
 
-describe('the Origin header, on state changes and WebSockets', () => {
+describe('the Origin header', () => {
   const check = (origin: string | undefined, host: string) =>
     checkOrigin(new Headers({ host, ...(origin === undefined ? {} : { origin }) }), config)
 

@@ -5,7 +5,7 @@ import { AppError } from '@sluice/sdk'
 import type { HeaderReader } from '../client-address.ts'
 import { headersOf, type Step } from '../context.ts'
 
-/** The part of `[gateway]` that names the hosts of this daemon beside this machine. */
+/** The part of `[gateway]` that lists the other host names of this daemon. */
 export interface AllowedHosts {
   readonly allowed_hosts: readonly string[]
 }

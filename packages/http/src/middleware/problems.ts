@@ -1,18 +1,25 @@
-/** Turns everything that a later step throws into an answer. */
+/** Turns everything that a step throws into an answer. */
 
-import type { HideSecrets } from '@sluice/runtime'
-import type { Logger } from '@sluice/sdk'
-import type { Step } from '../context.ts'
+import type { Runtime } from '@sluice/runtime'
+import type { HttpContext, Step } from '../context.ts'
 import { problem } from '../problem.ts'
 import { routeName } from './observe.ts'
 
-/** The application must rethrow in `onError`, so that thrown values arrive here unchanged, even those that are no `Error`. */
-export const problems =
-  (log: Logger, hide: HideSecrets): Step =>
+/** Makes the answer to a thrown value; for `onError`. */
+export type ProblemHandler = (thrown: unknown, c: HttpContext) => Response
+
+export const createProblemHandler =
+  ({ log, hideSecrets }: Runtime): ProblemHandler =>
+  (thrown, c) =>
+    problem(thrown, { log, hide: hideSecrets }, routeName(c))
+
+/** Handles thrown values that are not an `Error`, which Hono does not pass to `onError`. */
+export const catchThrownValues =
+  (handle: ProblemHandler): Step =>
   async (c, next) => {
     try {
       await next()
-    } catch (error) {
-      c.res = problem(error, { log, hide }, routeName(c))
+    } catch (thrown) {
+      c.res = handle(thrown, c)
     }
   }

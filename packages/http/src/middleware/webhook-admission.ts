@@ -11,20 +11,23 @@ import { sameOrigin } from './origin.ts'
 import { type Limits, rateLimit } from './rate-limit.ts'
 
 /** The order is part of the contract: the first check that fails answers. All these paths share one rate limit. */
-export const webhookAdmission = (access: Access, snapshot: Snapshot, limits: Limits): Step[] => [
-  limitDeclaredSize(BODY_BYTES_MAX),
-  sameOrigin(snapshot.gateway),
-  rateLimit(limits.webhook(snapshot.gateway), WEBHOOK_PATH, snapshot),
-  authenticate('client', access),
-  requireSecret(snapshot.gateway.webhook_secret?.reveal(), access.auth.lockout),
-]
+export function webhookAdmission(access: Access, snapshot: Snapshot, limits: Limits): Step[] {
+  const { gateway } = snapshot
+  const secret = gateway.webhook_secret?.reveal()
+  return [
+    limitDeclaredSize(BODY_BYTES_MAX),
+    sameOrigin(gateway),
+    rateLimit(limits.webhook(gateway), WEBHOOK_PATH, snapshot),
+    authenticate('client', access),
+    ...(secret ? [requireSecret(secret, access.auth.lockout)] : []),
+  ]
+}
 
 /**
- * Refuses a request without the shared secret, if `[gateway] webhook_secret` sets one. A wrong secret counts for the lockout of
- * the address. Only the SHA-256 of the configured secret is kept.
+ * Refuses a request without the secret of `[gateway] webhook_secret`. A wrong secret counts for the lockout of the address. Only
+ * the SHA-256 of the configured secret is kept.
  */
-function requireSecret(secret: string | undefined, lockout: Lockout): Step {
-  if (!secret) return (_c, next) => next()
+function requireSecret(secret: string, lockout: Lockout): Step {
   const digest = Buffer.from(sha256Hex(secret.trim()), 'hex')
   return (c, next) => {
     const given = headersOf(c).get('x-webhook-secret')

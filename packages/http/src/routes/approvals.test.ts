@@ -38,10 +38,10 @@ async function served(options: TestGatewayOptions = {}) {
   return { made, device, queued, json, post: (event: unknown) => json('/api/channel-events', event, {}) }
 }
 
-const told = ({ runtime }: TestGateway) => runtime.bus.recent(100).map(({ envelope }) => envelope)
+const emitted = ({ runtime }: TestGateway) => runtime.bus.recent(100).map(({ envelope }) => envelope)
 const AT = '/api/approvals/run%201/a%2Fb'
 
-test('§2.5 §6 a request is opened durably, asked for and broadcast, and says how it stands', async () => {
+test('a request is stored, prompted for and broadcast, and answered with its state', async () => {
   const { made, post, queued } = await served()
   const event = { ...REQUEST, workflow_name: 'release', timeout: 60 }
   const { status, body } = await post(event)
@@ -52,7 +52,7 @@ test('§2.5 §6 a request is opened durably, asked for and broadcast, and says h
     channels: [{ channel: 'community', status: 'queued', detail: 'the prompt is in the outbox', outbox: [1] }],
     approval: { run_id: 'run 1', step_id: 'a/b', state: 'pending', expires_at: '2026-01-01T00:01:00.000Z', status_url: AT },
   })
-  expect(told(made)).toMatchObject([
+  expect(emitted(made)).toMatchObject([
     { type: 'human_approval_request', run_id: 'run 1', step_id: 'a/b', workflow_name: 'release', title: 'Deploy?', message: 'v2' },
     { type: 'channel_event', payload: event },
   ])
@@ -60,7 +60,7 @@ test('§2.5 §6 a request is opened durably, asked for and broadcast, and says h
   expect(queued).toMatchObject([{ number: 1, channel: 'community' }])
 })
 
-test('half of a key is no place to go on from', async () => {
+test('a page needs both before_run and before_step', async () => {
   const { post, json } = await served()
   await post(REQUEST)
   expect(await json('/api/approvals?before_run=run%201')).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
@@ -68,7 +68,7 @@ test('half of a key is no place to go on from', async () => {
   expect(await json('/api/approvals?before_run=run%201&before_step=a%2Fb')).toEqual({ status: 200, body: { approvals: [] } })
 })
 
-test('a key that is a step in a path is refused: its address would be another', async () => {
+test('a key that is a path segment such as .. is refused', async () => {
   const { post } = await served()
   for (const id of ['.', '..']) {
     expect(await post({ ...REQUEST, run_id: id })).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
@@ -77,19 +77,19 @@ test('a key that is a step in a path is refused: its address would be another', 
   expect(await post({ ...REQUEST, step_id: '...' })).toMatchObject({ status: 200 })
 })
 
-test('an empty workflow_name is none: the run stands for it', async () => {
+test('an empty workflow_name means the run', async () => {
   const { made, post } = await served()
   await post({ ...REQUEST, workflow_name: '' })
-  expect(told(made)[0]).toMatchObject({ workflow_name: 'run 1' })
+  expect(emitted(made)[0]).toMatchObject({ workflow_name: 'run 1' })
 })
 
-test('a repeat asks nobody again and answers with the state', async () => {
+test('a repeat sends no prompts and is answered with the state', async () => {
   const { made, post, json } = await served()
   await post(REQUEST)
   await json(AT, { approved: false, feedback: 'not today' })
   const { body } = await post(REQUEST)
   expect(body).toMatchObject({ channels: [], approval: { state: 'rejected' } })
-  const types = told(made).map(({ type }) => type)
+  const types = emitted(made).map(({ type }) => type)
   expect(types.filter((type) => type === 'human_approval_request')).toHaveLength(1)
   expect(types.filter((type) => type === 'channel_event')).toHaveLength(2)
 })
@@ -106,21 +106,21 @@ test.each([
   ['too many keywords', { reject_keywords: Array.from({ length: 17 }, (_, index) => `k${index}`) }],
   ['a time-out before now', { timeout: -1 }],
   ['a title that is too long', { content: { title: 'x'.repeat(257) } }],
-])('§2.5 %s is a 400, and nothing is broadcast or kept', async (_, change) => {
+])('%s is a 400, and nothing is broadcast or stored', async (_, change) => {
   const { made, post } = await served()
   expect(await post({ ...REQUEST, ...change })).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
   expect(made.runtime.bus.seq).toBe(0)
   expect(await made.store.approvals.list({ limit: 9 })).toEqual([])
 })
 
-test('a key under which a tool call asks is refused', async () => {
+test('the key of a tool call is refused', async () => {
   const { made, post } = await served()
   const question = { runId: 'run 1', stepId: 'a/b', gate: 'tool', workflow: 'shell', title: 't', message: 'm', timeoutSecs: 0 } as const
   await made.runtime.approvals.open(question)
   expect(await post(REQUEST)).toMatchObject({ status: 409, body: { code: 'conflict' } })
 })
 
-test('§6 other events fan out through the outbox, and each channel asked for is answered for', async () => {
+test('other events go to the outbox, and every named channel has a result', async () => {
   const { made, post, queued } = await served()
   const { body } = await post({
     type: 'workflow_notification',
@@ -146,7 +146,7 @@ test('channel_id overrides the configured conversation, and long texts are split
   expect(await made.store.outbox.get(3)).toMatchObject({ channel: 'workspace', to: { to: '-1001' }, part: 3, parts: 3 })
 })
 
-test('a feature that is in the build and not configured says so', async () => {
+test('a feature without configuration is reported as such', async () => {
   const status = { flag: null, kind: 'channel', compiled: true, installed: true, configured: false, build: null } as const
   const feature = { ...status, feature: 'channel-telegram', state: 'unconfigured', reason: 'bot_token is not set' } as const
   const { post } = await served({ snapshot: { channels: CHANNELS, features: [feature] } })
@@ -154,7 +154,7 @@ test('a feature that is in the build and not configured says so', async () => {
   expect(body.channels).toMatchObject([{ detail: 'channel-telegram is unconfigured: bot_token is not set' }])
 })
 
-test('a device decides, once; the next one is told how it stands', async () => {
+test('the first device decides, and the next one gets 409 with the state', async () => {
   const { made, device, post, json } = await served()
   await post(REQUEST)
   expect(await json(AT, { approved: true, feedback: 'fine' })).toEqual({
@@ -169,7 +169,7 @@ test('a device decides, once; the next one is told how it stands', async () => {
   expect(body).toMatchObject({ run_id: 'run 1', state: 'approved', by: `device:${device}`, feedback: 'fine', gate: 'event' })
   expect(body).not.toHaveProperty('token')
   await expect
-    .poll(() => told(made).at(-1))
+    .poll(() => emitted(made).at(-1))
     .toMatchObject({
       type: 'human_approval_resolved',
       run_id: 'run 1',
@@ -181,7 +181,7 @@ test('a device decides, once; the next one is told how it stands', async () => {
     })
 })
 
-test('§5 deciding and looking take a bearer token, and a body that says what', async () => {
+test('reading and deciding need a token, and deciding a valid body', async () => {
   const { post, json } = await served()
   await post(REQUEST)
   for (const path of ['/api/approvals', AT]) expect(await json(path, undefined, {})).toMatchObject({ status: 401 })
@@ -225,7 +225,7 @@ describe('the tool call of a device', () => {
       })
       return { status: response.status, text: await response.text() }
     }
-    /** What each way to look shows. */
+    /** The approval as each route shows it. */
     const seen = async (device: { readonly token: string }) => {
       const answers = [await as(device, '/api/approvals'), await as(device, CALL_AT), await as(device, '/api/events/history')]
       return answers.map(({ text }) => (text.includes('secret plan') ? 'whole' : text.includes('call-1') ? 'outline' : 'nothing'))
@@ -233,15 +233,15 @@ describe('the tool call of a device', () => {
     return { made, owner, operator, other, as, seen }
   }
 
-  test('is shown to and decided by this device', async () => {
+  test('is shown to this device, which may decide it', async () => {
     const { owner, as, seen, made } = await asked()
     expect(await seen(owner)).toEqual(['whole', 'whole', 'whole'])
     expect((await as(owner, CALL_AT, { approved: true })).status).toBe(200)
-    await expect.poll(() => told(made).at(-1)).toMatchObject({ type: 'human_approval_resolved', by: `device:${owner.device}` })
+    await expect.poll(() => emitted(made).at(-1)).toMatchObject({ type: 'human_approval_resolved', by: `device:${owner.device}` })
     expect((await as(owner, '/api/events/history')).text).toContain('human_approval_resolved')
   })
 
-  test('is not shown to an operator, who sees that it waits and cannot decide it', async () => {
+  test('is an outline for operators, who cannot decide it', async () => {
     const { operator, as, seen, made } = await asked()
     expect(await seen(operator)).toEqual(['outline', 'outline', 'outline'])
     expect((await as(operator, CALL_AT)).text).toContain('The call is shown to the device that asked')
@@ -258,14 +258,14 @@ describe('the tool call of a device', () => {
     expect(await made.runtime.approvals.get({ runId: 'turn-1', stepId: 'call-1' })).toMatchObject({ state: 'pending' })
   })
 
-  test('is shown to and decided by operators where [approvals] channels names the dashboard', async () => {
+  test('is shown to operators if [approvals] channels names the dashboard', async () => {
     const { operator, other, as, seen } = await asked({ approvalChannels: ['Dashboard'] })
     expect(await seen(operator)).toEqual(['whole', 'whole', 'whole'])
     expect((await as(other, CALL_AT, { approved: true })).status).toBe(404)
     expect((await as(operator, CALL_AT, { approved: true })).status).toBe(200)
   })
 
-  test('is listed for its owner alone, page by page; questions of programs are listed for operators', async () => {
+  test('is listed for its owner; approvals of programs are listed for operators', async () => {
     const { owner, operator, as, made } = await asked()
     for (const [stepId, device] of Object.entries({ a: owner.device, b: 'another', c: owner.device }))
       await made.runtime.approvals.open({

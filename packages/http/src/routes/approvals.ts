@@ -1,4 +1,4 @@
-/** `/api/approvals`: the approvals that people are asked for. Each device sees and decides those that it has access to. */
+/** `/api/approvals`: the approvals that people are asked for. A device sees and decides only approvals to which it has access. */
 
 import {
   APPROVAL_STATES,

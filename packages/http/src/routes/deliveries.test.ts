@@ -50,7 +50,7 @@ async function arrange() {
   return { ...made, call, json, keep: keeper(made), answer: answerer(made) }
 }
 
-/** Keeps one message, and resolves to its number. */
+/** Stores one message; returns its number. */
 const keeper =
   ({ store }: TestGateway) =>
   async (id: string, changes?: Partial<Arrival>): Promise<number> => {
@@ -58,7 +58,7 @@ const keeper =
     return kept === 'replayed' ? 0 : (kept[0] ?? 0)
   }
 
-/** Runs the turn of a message, with one reply. */
+/** Stores the end of a message's turn, with one reply. */
 const answerer =
   ({ store }: TestGateway) =>
   async (number: number): Promise<void> => {
@@ -85,7 +85,7 @@ const answerer =
   }
 
 describe('the inbox', () => {
-  test('is listed newest first, a page at a time, by state and channel', async () => {
+  test('is listed newest first, in pages, filtered by state and channel', async () => {
     const { keep, json, store } = await arrange()
     const [one, two] = [await keep('m1'), await keep('m2')]
     const other = await keep('m3', { channel: 'otherchat' })
@@ -139,7 +139,7 @@ describe('the inbox', () => {
     })
   })
 
-  test('shows a request that is no text in base64', async () => {
+  test('shows a request that is not text in base64', async () => {
     const { keep, json } = await arrange()
     const number = await keep('m1', { raw: Buffer.from([0xff, 0x00, 0x01]) })
     const entry = (await json('GET', `/inbox/${number}`)) as object
@@ -147,7 +147,7 @@ describe('the inbox', () => {
     expect(entry).not.toHaveProperty('raw')
   })
 
-  test('runs a dead message again, and says why another cannot be', async () => {
+  test('replays a dead message, and refuses others with the reason', async () => {
     const { keep, call, json, store } = await arrange()
     const number = await keep('m1')
     const waiting = await call('POST', `/inbox/${number}/replay`)
@@ -163,7 +163,7 @@ describe('the inbox', () => {
   })
 })
 
-test('a message whose content is dropped is shown without it, and does not run again', async () => {
+test('shows a message without its dropped content, and refuses its replay', async () => {
   const { keep, answer, json, store } = await arrange()
   const number = await keep('m1')
   await answer(number)
@@ -176,7 +176,7 @@ test('a message whose content is dropped is shown without it, and does not run a
 })
 
 describe('the outbox', () => {
-  test('is listed newest first, a page at a time, by state and channel', async () => {
+  test('is listed newest first, in pages, filtered by state and channel', async () => {
     const { json, store } = await arrange()
     const [one, two] = await store.outbox.add([reply(), reply({ channel: 'otherchat' })])
     await store.outbox.start(one ?? 0)
@@ -212,7 +212,7 @@ describe('the outbox', () => {
     })
   })
 
-  test('shows one reply and sends it again unless it is sent', async () => {
+  test('shows one reply, and replays it unless it is sent', async () => {
     const { call, json, store } = await arrange()
     const [number = 0] = await store.outbox.add([reply()])
     expect(await json('GET', `/outbox/${number}`)).toMatchObject({ number, text: 'hello back', turn: null })
@@ -229,7 +229,7 @@ describe('the outbox', () => {
   })
 })
 
-test('counts both, without what is done', async () => {
+test('counts messages and replies, except finished ones', async () => {
   const { keep, json, store } = await arrange()
   await keep('m1')
   await store.outbox.add([reply(), reply()])
@@ -255,7 +255,7 @@ test.each<[method: string, path: string, status: number]>([
   expect((await call(method, path)).status).toBe(status)
 })
 
-test('§5 rule 1 nothing of it shows or runs without a token', async () => {
+test('needs a token for every route', async () => {
   const { call } = await arrange()
   for (const path of ['', '/inbox', '/outbox', '/inbox/1', '/outbox/1']) expect((await call('GET', path, 'wrong')).status, path).toBe(401)
   for (const path of ['/inbox/1/replay', '/outbox/1/replay']) expect((await call('POST', path, 'wrong')).status, path).toBe(401)

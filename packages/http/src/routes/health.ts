@@ -51,7 +51,7 @@ export const readyEndpoint = (runtime: Runtime): Endpoint => ({
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const METRICS_OFF = '# Textmetrics backend not enabled. Set [observability] backend = "textmetrics" in config.\n'
 
-/** The metrics of the first observer that renders them; a hint in a comment if there is none. */
+/** The metrics of the first observer that renders them; without such an observer, a hint in a comment. */
 export function metricsEndpoint({ observers, metricsLoopbackOnly, gateway }: Snapshot, access: Access): Endpoint {
   const auth = metricsLoopbackOnly ? 'local' : 'open'
   const renderer = observers.find(({ render }) => render)

@@ -12,14 +12,14 @@ const statusWith = async ({ request }: TestGateway, token: string): Promise<numb
   (await request('/api/status', { headers: { authorization: `Bearer ${token}` } })).status
 
 describe('a pairing code', () => {
-  test('has eight characters without those that look alike, and no two are the same', async () => {
+  test('has eight distinguishable characters and is unique', async () => {
     const made = gateway()
     const codes = await Promise.all(Array.from({ length: 50 }, () => codeOf(made)))
     for (const code of codes) expect(code).toMatch(/^[A-HJ-NP-Z2-9]{8}$/)
     expect(new Set(codes).size).toBe(50)
   })
 
-  test('by header turns into a token that works, once', async () => {
+  test('in the header is exchanged for a token once', async () => {
     const made = gateway()
     const code = await codeOf(made)
     const response = await pairBy(made, code)
@@ -46,7 +46,7 @@ describe('a pairing code', () => {
     expect(await made.store.devices.list()).toMatchObject([{ role: 'client' }])
   })
 
-  test('by body names the device', async () => {
+  test('in the body may name the device', async () => {
     const made = gateway()
     const body = JSON.stringify({ code: await codeOf(made), device_name: ' Ada\u2019s phone ' })
     const response = await made.request('/pair', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
@@ -54,7 +54,7 @@ describe('a pairing code', () => {
     expect(await made.store.devices.list()).toMatchObject([{ name: 'Ada\u2019s phone' }])
   })
 
-  test('is asked for where neither header nor body has one', async () => {
+  test('is required in the header or in the body', async () => {
     const response = await gateway().request('/pair', { method: 'POST' })
     expect([response.status, await response.json()]).toEqual([
       400,
@@ -62,7 +62,7 @@ describe('a pairing code', () => {
     ])
   })
 
-  test('may be typed in small letters, with dashes and spaces', async () => {
+  test('may be typed in lower case, with dashes and spaces', async () => {
     const made = gateway()
     const code = await codeOf(made)
     expect((await pairBy(made, ` ${code.slice(0, 4).toLowerCase()}-${code.slice(4)} `)).status).toBe(200)
@@ -75,7 +75,7 @@ describe('a pairing code', () => {
     expect((await pairBy(made, code)).status).toBe(403)
   })
 
-  test('is one of three at most: a fourth drops the first', async () => {
+  test('is one of at most three: a fourth replaces the first', async () => {
     const made = gateway()
     const [first = '', second = ''] = [await codeOf(made), await codeOf(made)]
     await codeOf(made)
@@ -85,8 +85,8 @@ describe('a pairing code', () => {
   })
 })
 
-describe('guessing', () => {
-  test('five wrong codes shut an address out for 300 s, the right code included', async () => {
+describe('guessing a pairing code', () => {
+  test('locks an address out for 300 s after five wrong codes', async () => {
     const made = gateway({ config: { pair_rate_limit_per_minute: 0 } })
     const code = await codeOf(made)
     for (let tries = 0; tries < 5; tries++) {
@@ -99,7 +99,7 @@ describe('guessing', () => {
     expect((await pairBy(made, code, { peer: '203.0.113.9' })).status, 'others are not meant').toBe(200)
   })
 
-  test('thirty wrong codes from anywhere in five minutes drop every pending code, and the log says so', async () => {
+  test('drops every pending code after thirty wrong codes in five minutes', async () => {
     const made = gateway({ config: { pair_rate_limit_per_minute: 0 } })
     const code = await codeOf(made)
     for (let tries = 0; tries < 30; tries++) await pairBy(made, 'WRONGXYZ', { peer: `203.0.113.${tries}` })
@@ -118,7 +118,7 @@ describe('guessing', () => {
     expect(await limited.json()).toEqual({ error: 'Too Many Requests', code: 'rate_limited', retry_after: 60 })
   })
 
-  test('finds no way to read a code: GET /pair/code does not exist', async () => {
+  test('cannot read a code: GET /pair/code does not exist', async () => {
     const made = gateway()
     await codeOf(made)
     expect((await made.request('/pair/code')).status).toBe(404)
@@ -128,8 +128,8 @@ describe('guessing', () => {
 test.each<[string, TestRequest]>([
   ['no code at all', { headers: {} }],
   ['no code in the body', { headers: { 'content-type': 'application/json' }, body: '{}' }],
-  ['a body that is no JSON', { headers: { 'content-type': 'application/json' }, body: 'code' }],
-  ['a name that is no text', { headers: { 'content-type': 'application/json' }, body: '{"code":"ABCDEFGH","device_name":1}' }],
+  ['a body that is not JSON', { headers: { 'content-type': 'application/json' }, body: 'code' }],
+  ['a name that is not a text', { headers: { 'content-type': 'application/json' }, body: '{"code":"ABCDEFGH","device_name":1}' }],
   ['a name with a line break', { headers: { 'content-type': 'application/json' }, body: '{"code":"ABCDEFGH","device_name":"a\\nb"}' }],
   [
     'a name of 101 characters',
@@ -140,7 +140,7 @@ test.each<[string, TestRequest]>([
   for (let tries = 0; tries < 6; tries++) expect((await made.request('/pair', { method: 'POST', ...init })).status).toBe(400)
 })
 
-test('a page elsewhere cannot pair', async () => {
+test('a page of another origin cannot pair', async () => {
   const made = gateway()
   const headers = { 'x-pairing-code': await codeOf(made), origin: 'https://evil.example' }
   expect((await made.request('/pair', { method: 'POST', headers })).status).toBe(403)

@@ -26,7 +26,7 @@ async function paired(options: TestGatewayOptions = {}) {
 }
 
 describe('memories', () => {
-  test('are listed, shown and forgotten by the device they belong to, and by no other', async () => {
+  test('are listed, shown and deleted only for the device that they belong to', async () => {
     const { store, device, json, call, pair } = await paired()
     const other = await pair('other')
     for (const key of ['a/b', 'c'])
@@ -47,7 +47,7 @@ describe('memories', () => {
 })
 
 describe('sessions', () => {
-  test('are listed with what was said last first, a page at a time', async () => {
+  test('are listed most recently active first, in pages', async () => {
     const { say, json, clock } = await paired()
     for (const session of ['a', 'b', 'c']) {
       await say(session, 'hello')
@@ -73,7 +73,7 @@ describe('sessions', () => {
     })
   })
 
-  test('can be named and forgotten', async () => {
+  test('can be named and erased', async () => {
     const { say, json, call } = await paired()
     await say('a', 'one')
     expect(await json('PUT', '/api/sessions/a', { name: ' Kitchen ' })).toEqual({ session_id: 'a', name: 'Kitchen' })
@@ -86,7 +86,7 @@ describe('sessions', () => {
     expect((await call('GET', '/api/sessions/a')).status).toBe(404)
   })
 
-  test('are paged by a cursor, also where several were active at the same time', async () => {
+  test('are paged by a cursor, also if several were active at the same time', async () => {
     const { say, json } = await paired()
     for (const session of ['a', 'b', 'c']) await say(session, 'hello')
     const seen: string[] = []
@@ -98,7 +98,7 @@ describe('sessions', () => {
     expect(seen).toEqual(['c', 'b', 'a'])
   })
 
-  test('are exported as one line for each message', async () => {
+  test('are exported as one line per message', async () => {
     const { say, call } = await paired()
     await say('a', 'one')
     await say('a', 'two')
@@ -111,7 +111,7 @@ describe('sessions', () => {
     ])
   })
 
-  test('of channels are found by their sender, exported and erased by an operator, and by no client', async () => {
+  test('of channels are listed, exported and erased only for operators', async () => {
     const { store, json, call, pair } = await paired()
     const session = 'channel:chatapp/2000/%2B1555/%2B1555'
     const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'private' }] }]
@@ -139,7 +139,7 @@ describe('sessions', () => {
     expect(await json('DELETE', `/api/sessions/${encodeURIComponent(other)}`)).toMatchObject({ erased: { said: 1 } })
   })
 
-  test('§1 item 4 are the device\u2019s own: another one neither lists, reads, names nor deletes them', async () => {
+  test('are private to their device', async () => {
     const made = await paired()
     const other = await made.pair('other', null, 'client')
     await made.say('a', 'mine')
@@ -176,7 +176,7 @@ describe('sessions', () => {
 })
 
 describe('turns', () => {
-  test('show how they ended', async () => {
+  test('show their result', async () => {
     const { say, json } = await paired()
     await say('a', 'hello')
     expect(await json('GET', '/api/turns/turn-1')).toMatchObject({
@@ -190,7 +190,7 @@ describe('turns', () => {
     })
   })
 
-  test('that run are aborted, that have ended are a conflict, and unknown ones are 404', async () => {
+  test('are aborted while they run; ended ones are 409, unknown ones 404', async () => {
     const { say, call, json } = await paired()
     await say('a', 'hello')
     expect(await json('POST', '/api/turns/turn-running/abort')).toEqual({ aborted: true, turn_id: 'turn-running' })
@@ -208,7 +208,7 @@ describe('devices', () => {
     expect(JSON.stringify(list)).not.toContain(token.slice(7))
   })
 
-  test('that are revoked are refused from the next request on', async () => {
+  test('are refused from the next request on once they are revoked', async () => {
     const { call, json, pair, runtime } = await paired()
     const other = await pair('other')
     expect((await call('GET', '/api/status', undefined, other.token)).status).toBe(200)
@@ -218,7 +218,7 @@ describe('devices', () => {
     expect(runtime.bus.recent(1)).toMatchObject([{ envelope: { type: 'device_revoked', device_id: other.device } }])
   })
 
-  test('whose token is rotated are refused with the old one and let in with the new one', async () => {
+  test('are admitted only with the new token after a rotation', async () => {
     const { call, json, device, token } = await paired()
     await call('GET', '/api/status')
     const rotated = (await json('POST', `/api/devices/${device}/token/rotate`)) as { token: string }
@@ -228,7 +228,7 @@ describe('devices', () => {
     expect((await call('POST', '/api/devices/nobody/token/rotate', undefined, rotated.token)).status).toBe(404)
   })
 
-  test('let another one in by a code', async () => {
+  test('can create a pairing code for another device', async () => {
     const { json, request } = await paired()
     const { pairing_code } = (await json('POST', '/api/pairing/initiate')) as { pairing_code: string }
     expect((await request('/pair', { method: 'POST', headers: { 'x-pairing-code': pairing_code } })).status).toBe(200)
@@ -249,7 +249,7 @@ describe('status', () => {
   } as const
   const tool = { name: 'shell', description: 'Run a command', feature: 'tool-shell', available: true, compiled: true, build: null } as const
 
-  test('says what the daemon is', async () => {
+  test('describes the daemon', async () => {
     const { json, clock } = await paired()
     await clock.advance(61_000)
     expect(await json('GET', '/api/status')).toMatchObject({
@@ -261,7 +261,7 @@ describe('status', () => {
     })
   })
 
-  test('lists tools and features, and a failed feature makes health degraded', async () => {
+  test('lists tools and features, and is degraded by a failed feature', async () => {
     const { json } = await paired({ snapshot: { features: [failed], tools: [tool] } })
     expect(await json('GET', '/api/tools')).toEqual({ tools: [tool] })
     expect(await json('GET', '/api/features')).toEqual({ features: [failed] })
@@ -276,7 +276,7 @@ describe('status', () => {
     })
   })
 
-  test('a store that cannot write and a link that is down make the detailed health degraded', async () => {
+  test('is degraded by a store that cannot write and by a broken link', async () => {
     const { json, runtime } = await paired()
     const wrong = {
       store: { state: 'failing', reason: 'database or disk is full' },
@@ -287,7 +287,7 @@ describe('status', () => {
     expect(await json('GET', '/api/health')).toMatchObject({ ...wrong, status: 'degraded', failed: [] })
   })
 
-  test('§6 shows the events that are kept, oldest first', async () => {
+  test('shows the kept events, oldest first', async () => {
     const { json, runtime } = await paired()
     for (const n of [1, 2, 3]) runtime.bus.emit({ type: 'x_test', n })
     expect(await json('GET', '/api/events/history?limit=2')).toMatchObject({

@@ -1,4 +1,4 @@
-/** `/api/sessions`: the conversations of the calling device; operators also read and erase those of others. */
+/** `/api/sessions`: the conversations of the calling device; operators also read and erase the conversations of others. */
 
 import type { Runtime } from '@sluice/runtime'
 import { cursorAfter, erasePerson, exported, plainMessage, readCursor, sessionsEnds, shownConversation } from '@sluice/runtime'
@@ -80,7 +80,7 @@ export function sessionRoutes({ store, clock }: Runtime): Route[] {
       method: 'GET',
       path: '/api/sessions',
       summary:
-        'The sessions of this device, most recently active first. An operator may ask for all, or for those of a channel or a sender',
+        'The sessions of this device, most recently active first. An operator may list all sessions, or the sessions of a channel or a sender',
       auth: 'client',
       query: listQuery,
       answers: {

@@ -5,7 +5,7 @@ import { type TestGatewayOptions, type TestRequest, testGateways } from '../test
 
 const gateway = testGateways()
 
-/** An engine with triggers on these paths, each answering with what is given for it. */
+/** An engine with triggers on these paths, each with its result. */
 function engine(paths: Readonly<Record<string, readonly SopDispatch[]>>) {
   const fired: { event: SopEvent; also: Parameters<Sops['fire']>[1] }[] = []
   const sops: Partial<Sops> = {
@@ -31,8 +31,8 @@ async function paired(options: TestGatewayOptions) {
   return { ...made, device, post }
 }
 
-describe('§2.4 a trigger that names /webhook', () => {
-  test('takes the message, each procedure once, and there is no turn', async () => {
+describe('a trigger that names /webhook', () => {
+  test('starts each procedure once in place of a turn', async () => {
     const { sops, fired } = engine({ '/webhook': [STARTED, SKIPPED] })
     const { post, turns, device, clock } = await paired({ sops })
     const body = '{"message":"ship it","ref":"main"}'
@@ -52,13 +52,13 @@ describe('§2.4 a trigger that names /webhook', () => {
     expect(fired).toEqual([{ event, also: {} }])
   })
 
-  test('whose conditions do not hold leaves the message to the agent', async () => {
+  test('leaves the message to the agent if its conditions do not hold', async () => {
     const { post, turns } = await paired({ sops: engine({ '/webhook': [] }).sops })
     expect(await (await post('/webhook', '{"message":"hello"}')).json()).toMatchObject({ response: 're: hello' })
     expect(turns).toHaveLength(1)
   })
 
-  test('hands its idempotency key to the commit that starts the runs', async () => {
+  test('passes the idempotency key to the commit that starts the runs', async () => {
     const { sops, fired } = engine({ '/webhook': [STARTED] })
     const { post, device } = await paired({ sops })
     await post('/webhook', '{"message":"x"}', { 'x-idempotency-key': 'k' })
@@ -67,7 +67,7 @@ describe('§2.4 a trigger that names /webhook', () => {
     expect(fired).toHaveLength(1)
   })
 
-  test('gives the key back when the runs could not be kept', async () => {
+  test('releases the key if the runs cannot be stored', async () => {
     const { sops } = engine({ '/webhook': [STARTED] })
     let fails = true
     const { post } = await paired({
@@ -81,7 +81,7 @@ describe('§2.4 a trigger that names /webhook', () => {
     expect(await (await post('/webhook', '{"message":"x"}', { 'x-idempotency-key': 'k' })).json()).toMatchObject({ status: 'accepted' })
   })
 
-  test('sees only what is a message: any other body is refused first', async () => {
+  test('sees only bodies that are a message', async () => {
     const { sops, fired } = engine({ '/webhook': [STARTED] })
     const { post } = await paired({ sops })
     expect((await post('/webhook', '{"no":"message"}')).status).toBe(400)
@@ -89,8 +89,8 @@ describe('§2.4 a trigger that names /webhook', () => {
   })
 })
 
-describe('§4.3 a path that only a trigger names', () => {
-  test('is accepted with any JSON, or nothing, as its payload', async () => {
+describe('a path that only a trigger names', () => {
+  test('accepts any JSON, or nothing, as its payload', async () => {
     const { sops, fired } = engine({ '/deploy/web': [STARTED] })
     const { post } = await paired({ sops })
     for (const body of ['{"ref":"main"}', '[1]', '"x"', '7', ''])
@@ -98,7 +98,7 @@ describe('§4.3 a path that only a trigger names', () => {
     expect(fired.map(({ event }) => event.payload)).toEqual(['{"ref":"main"}', '[1]', '"x"', '7', null])
   })
 
-  test('is matched exactly: case, a slash at the end and the query make no other path a match', async () => {
+  test('is matched exactly, except for the query', async () => {
     const { sops } = engine({ '/deploy': [STARTED] })
     const { post } = await paired({ sops })
     expect((await post('/Deploy', '{}')).status).toBe(404)
@@ -106,7 +106,7 @@ describe('§4.3 a path that only a trigger names', () => {
     expect((await post('/deploy?x=1', '{}')).status).toBe(200)
   })
 
-  test('demands the credentials of /webhook', async () => {
+  test('needs the credentials of /webhook', async () => {
     const { sops, fired } = engine({ '/deploy': [STARTED] })
     const { post } = await paired({ sops, config: { webhook_secret: 'shared' } })
     expect((await post('/deploy', '{}', { authorization: 'Bearer wrong', 'x-webhook-secret': 'shared' })).status).toBe(401)
@@ -123,7 +123,7 @@ describe('§4.3 a path that only a trigger names', () => {
     expect((await post('/deploy', '{}')).status).toBe(429)
   })
 
-  test('refuses what is no JSON and what is too large, and nothing runs', async () => {
+  test('refuses a body that is not JSON or too large', async () => {
     const { sops, fired } = engine({ '/deploy': [STARTED] })
     const { post } = await paired({ sops })
     expect((await post('/deploy', '{"a":')).status).toBe(400)
@@ -138,12 +138,12 @@ describe('§4.3 a path that only a trigger names', () => {
     expect(fired.map(({ event }) => event.topic)).toEqual(['/deploy', '/other'])
   })
 
-  test('answers with no results where every condition says no', async () => {
+  test('answers without results if no condition holds', async () => {
     const { post } = await paired({ sops: engine({ '/deploy': [] }).sops })
     expect(await (await post('/deploy', '{}')).json()).toEqual({ status: 'accepted', source: 'webhook', path: '/deploy', results: [] })
   })
 
-  test('is 404 like any other while no engine runs, and under every other method', async () => {
+  test('is 404 while no engine runs, and with every other method', async () => {
     const { post } = await paired({})
     expect((await post('/deploy', '{}')).status).toBe(404)
     const second = await paired({ sops: engine({ '/deploy': [STARTED] }).sops })

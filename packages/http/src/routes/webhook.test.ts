@@ -5,7 +5,7 @@ import { type TestGatewayOptions, type TestRequest, testGateways } from '../test
 
 const gateway = testGateways()
 
-/** A gateway with a paired device, and `POST /webhook` as that device. */
+/** A gateway with a paired device, and `post` to send `POST /webhook` as that device. */
 async function paired(options: TestGatewayOptions = {}) {
   const made = gateway(options)
   const { token, device } = await made.pair()
@@ -18,7 +18,7 @@ async function paired(options: TestGatewayOptions = {}) {
 const DUPLICATE = { status: 'duplicate', idempotent: true, message: expect.any(String) }
 
 describe('an accepted message', () => {
-  test('§4.1 is answered with the reply, the model, the session and the turn', async () => {
+  test('is answered with the reply, the model, the session and the turn', async () => {
     const { post, turns, device } = await paired()
     const response = await post('hello', { 'x-session-id': 'kitchen' })
     expect(response.status).toBe(200)
@@ -28,13 +28,13 @@ describe('an accepted message', () => {
     ])
   })
 
-  test('§2.2 without a session belongs to none', async () => {
+  test('belongs to no session without X-Session-Id', async () => {
     const { post, turns } = await paired()
     expect(await (await post('hello')).json()).toMatchObject({ session_id: null })
     expect(turns).toMatchObject([{ session: null }])
   })
 
-  test('with Prefer: respond-async is kept and answered with where to look', async () => {
+  test('with Prefer: respond-async is stored and answered with its status URL', async () => {
     const { post, request, headers } = await paired()
     const response = await post('later', { prefer: 'wait=5, Respond-Async', 'x-idempotency-key': 'k' })
     expect(response.status).toBe(202)
@@ -44,14 +44,14 @@ describe('an accepted message', () => {
     expect(await (await post('later', { 'x-idempotency-key': 'k' })).json()).toEqual({ ...DUPLICATE, state: 'in_flight' })
   })
 
-  test('continues the trace its traceparent names', async () => {
+  test('continues the trace that its traceparent names', async () => {
     const { post, turns, observations } = await paired()
     await post('hello', { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' })
     expect(turns).toMatchObject([{ trace: { traceId: '0af7651916cd43dd8448eb211c80319c', parentId: 'b7ad6b7169203331' } }])
     expect(observations).toMatchObject([{ kind: 'request', route: '/webhook', status: 200, span: { trace: turns[0]?.trace } }])
   })
 
-  test('extra members, duplicate members and __proto__ change nothing', async () => {
+  test('may have extra members, duplicate members and __proto__', async () => {
     const { post, turns } = await paired()
     const body = '{"message":"first","other":[1],"__proto__":{"message":"evil"},"constructor":1,"message":"last","n":1e999}'
     expect(await (await post('', {}, { body })).json()).toMatchObject({ response: 're: last' })
@@ -59,22 +59,22 @@ describe('an accepted message', () => {
   })
 })
 
-describe('§5 credentials', () => {
-  test('a missing or wrong webhook secret is 401, and the right one is told by its hash', async () => {
+describe('credentials', () => {
+  test('a missing or wrong webhook secret is 401', async () => {
     const { post } = await paired({ config: { webhook_secret: 'a webhook secret' } })
     expect((await post('hello')).status).toBe(401)
     expect((await post('hello', { 'x-webhook-secret': 'wrong' })).status).toBe(401)
     expect((await post('hello', { 'x-webhook-secret': ' a webhook secret ' })).status).toBe(200)
   })
 
-  test('the two layers stack: the secret does not stand in for the token', async () => {
+  test('the secret does not replace the token', async () => {
     const { post } = await paired({ config: { webhook_secret: 'a webhook secret' } })
     const response = await post('hello', { 'x-webhook-secret': 'a webhook secret', authorization: 'Bearer wrong' })
     expect(response.status).toBe(401)
     expect(response.headers.get('www-authenticate')).toBe('Bearer')
   })
 
-  test('wrong secrets count for the lockout as wrong tokens do, and who has both right passes it', async () => {
+  test('wrong secrets count for the lockout; right credentials pass it', async () => {
     const { post, headers, request } = await paired({ config: { webhook_secret: 'right', webhook_rate_limit_per_minute: 0 } })
     const peer = '203.0.113.9'
     for (let tries = 0; tries < 5; tries++) {
@@ -114,14 +114,14 @@ describe('§5 credentials', () => {
     expect([(await response).status, made.turns.length]).toEqual([401, 0])
   })
 
-  test('without pairing a request must name this machine, and no page elsewhere may send it', async () => {
+  test('without pairing, a foreign Host or Origin is refused', async () => {
     const { post } = await paired({ config: { require_pairing: false } })
     expect((await post('x', { authorization: '' })).status).toBe(200)
     expect((await post('x', { host: 'rebound.example' })).status).toBe(403)
     expect((await post('x', { origin: 'https://evil.example' })).status).toBe(403)
   })
 
-  test('with pairing any name will do, but still no page elsewhere', async () => {
+  test('with pairing, only a foreign Origin is refused', async () => {
     const { post } = await paired()
     expect((await post('x', { host: 'public.example' })).status).toBe(200)
     expect((await post('x', { host: 'public.example', origin: 'https://public.example' })).status).toBe(200)
@@ -129,8 +129,8 @@ describe('§5 credentials', () => {
   })
 })
 
-describe('§7 the rate limit', () => {
-  test('429 carries Too Many Requests and the seconds to the next free slot, in body and header', async () => {
+describe('the rate limit', () => {
+  test('answers 429 with the seconds until the next call, in body and header', async () => {
     const { post, clock, observations } = await paired({ config: { webhook_rate_limit_per_minute: 2 } })
     await post('1')
     await clock.advance(10_500)
@@ -144,7 +144,7 @@ describe('§7 the rate limit', () => {
     expect((await post('4')).status).toBe(200)
   })
 
-  test('counts per address, wrong requests and duplicates included', async () => {
+  test('counts refused requests too, per address', async () => {
     const { post } = await paired({ config: { webhook_rate_limit_per_minute: 2 } })
     const peer = '203.0.113.9'
     await post('x', { authorization: 'Bearer wrong' }, { peer })
@@ -153,7 +153,7 @@ describe('§7 the rate limit', () => {
     expect((await post('x', {}, { peer: '203.0.113.10' })).status).toBe(200)
   })
 
-  test('a refused request does not use up its idempotency key', async () => {
+  test('leaves the idempotency key of a refused request unused', async () => {
     const { post, turns, clock } = await paired({ config: { webhook_rate_limit_per_minute: 1 } })
     await post('1')
     expect((await post('2', { 'x-idempotency-key': 'k' })).status).toBe(429)
@@ -162,7 +162,7 @@ describe('§7 the rate limit', () => {
     expect(turns).toHaveLength(2)
   })
 
-  test('outlives a reload that does not change it', async () => {
+  test('keeps its counts over a reload that does not change it', async () => {
     const made = await paired({ config: { webhook_rate_limit_per_minute: 1 } })
     await made.post('1')
     made.reload({ webhook_rate_limit_per_minute: 1, pairing_code_ttl_secs: 60 })
@@ -172,8 +172,8 @@ describe('§7 the rate limit', () => {
   })
 })
 
-describe('§3 idempotency', () => {
-  test('a repeated key is answered with the duplicate body and runs nothing, whatever it says', async () => {
+describe('an idempotency key', () => {
+  test('that is repeated runs nothing, whatever the message is', async () => {
     const { post, turns } = await paired()
     await post('once', { 'x-idempotency-key': 'k' })
     const repeat = await post('something else', { 'x-idempotency-key': ' k ' })
@@ -186,7 +186,7 @@ describe('§3 idempotency', () => {
     expect(turns).toHaveLength(1)
   })
 
-  test('the answer to a duplicate names the turn, running or done, and its status can be asked for', async () => {
+  test('that is repeated is answered with the id of its turn', async () => {
     const running = Promise.withResolvers<string>()
     const { post, request, headers, resumed } = await paired({ reply: () => running.promise })
     await post('later', { prefer: 'respond-async', 'x-idempotency-key': 'k' })
@@ -202,7 +202,7 @@ describe('§3 idempotency', () => {
     expect(resumed).toEqual(['turn-1'])
   })
 
-  test('a key in flight is a duplicate that says so', async () => {
+  test('of a running request is answered as in flight', async () => {
     const running = Promise.withResolvers<string>()
     const { post } = await paired({ reply: () => running.promise })
     const first = post('slow', { 'x-idempotency-key': 'k' })
@@ -212,7 +212,7 @@ describe('§3 idempotency', () => {
     expect(await (await post('slow', { 'x-idempotency-key': 'k' })).json()).toEqual(DUPLICATE)
   })
 
-  test('a failed turn gives its key back, and its error is a gateway error', async () => {
+  test('is released by a failed turn, which answers 502', async () => {
     let fails = true
     const reply = () => {
       if (fails) throw new AppError('upstream', 'The model did not answer')
@@ -226,7 +226,7 @@ describe('§3 idempotency', () => {
     expect(await (await post('x', { 'x-idempotency-key': 'k' })).json()).toMatchObject({ response: 'recovered' })
   })
 
-  test('a key is good again after its time to live', async () => {
+  test('can be used again after its time to live', async () => {
     const { post, clock, turns } = await paired({ config: { idempotency_ttl_secs: 300 } })
     await post('x', { 'x-idempotency-key': 'k' })
     await clock.advance(299_999)
@@ -236,14 +236,14 @@ describe('§3 idempotency', () => {
     expect(turns).toHaveLength(2)
   })
 
-  test('at most idempotency_max_keys are remembered, the oldest forgotten first', async () => {
+  test('is forgotten when idempotency_max_keys newer ones are known', async () => {
     const { post } = await paired({ config: { idempotency_max_keys: 2 } })
     for (const key of ['a', 'b', 'c']) await post('x', { 'x-idempotency-key': key })
     expect(await (await post('x', { 'x-idempotency-key': 'c' })).json()).toMatchObject({ status: 'duplicate' })
     expect(await (await post('x', { 'x-idempotency-key': 'a' })).json()).toMatchObject({ response: 're: x' })
   })
 
-  test('two devices have keys of their own', async () => {
+  test('belongs to one device', async () => {
     const made = await paired()
     const other = await made.pair('other')
     await made.post('x', { 'x-idempotency-key': 'k' })
@@ -252,7 +252,7 @@ describe('§3 idempotency', () => {
     })
   })
 
-  test('a request that is refused for its body does not use up its key', async () => {
+  test('is not used up by a request with an invalid body', async () => {
     const { post } = await paired()
     expect((await post('', { 'x-idempotency-key': 'k' })).status).toBe(400)
     expect(await (await post('x', { 'x-idempotency-key': 'k' })).json()).toMatchObject({ response: 're: x' })
@@ -263,7 +263,7 @@ describe('§3 idempotency', () => {
     ['longer than 255', 'k'.repeat(256)],
     ['with a space inside', 'a b'],
     ['not ASCII', 'k\u00e9'],
-  ])('a key that is %s is 400', async (_what, key) => {
+  ])('that is %s is 400', async (_what, key) => {
     const { post, turns } = await paired()
     const response = await post('x', { 'x-idempotency-key': key })
     expect(response.status).toBe(400)
@@ -278,7 +278,7 @@ test.each([
   ['a path', '../etc'],
   ['spaced', 'a b'],
   ['not ASCII', '\u00e9'],
-])('§2.2 a session id that is %s is 400', async (_what, session) => {
+])('a session id that is %s is 400', async (_what, session) => {
   const { post, turns } = await paired()
   const response = await post('x', { 'x-session-id': session })
   expect(response.status).toBe(400)
@@ -286,9 +286,9 @@ test.each([
   expect(turns).toHaveLength(0)
 })
 
-describe('decisions: the order of checks', () => {
-  /** Everything wrong at once; each step mends the first thing that is. */
-  test('size, rate limit, lockout, bearer, secret, body, idempotency, turn', async () => {
+describe('the order of checks', () => {
+  /** Starts with a request in which everything is wrong; each step corrects the first fault. */
+  test('is size, rate limit, lockout, bearer, secret, body, idempotency, turn', async () => {
     const made = gateway({ config: { webhook_rate_limit_per_minute: 11, webhook_secret: 'right' } })
     const { token } = await made.pair()
     const peer = '203.0.113.9'
@@ -322,7 +322,7 @@ describe('decisions: the order of checks', () => {
   })
 })
 
-test('a client that goes away ends no turn: its retry is a duplicate', async () => {
+test('a client that goes away does not end its turn', async () => {
   const running = Promise.withResolvers<string>()
   const { post } = await paired({ reply: () => running.promise })
   const gone = new AbortController()
@@ -334,7 +334,7 @@ test('a client that goes away ends no turn: its retry is a duplicate', async () 
   expect(await (await post('x', { 'x-idempotency-key': 'k' })).json()).toEqual(DUPLICATE)
 })
 
-test('a fault of ours is 500 with a fixed text, and its cause goes to the log alone', async () => {
+test('a bug is 500 with a fixed text, and its cause is only in the log', async () => {
   const { post, logs } = await paired({
     reply: () => {
       throw new Error('the secret is hunter2')
@@ -348,7 +348,7 @@ test('a fault of ours is 500 with a fixed text, and its cause goes to the log al
   ])
 })
 
-test('§5 rule 2 nothing an answer or a log holds shows the configured secret', async () => {
+test('no answer and no log line shows the configured secret', async () => {
   const { post, logs } = await paired({ config: { webhook_secret: 'plain webhook secret' } })
   const answers = [
     await post('x'),

@@ -54,7 +54,7 @@ async function serveChannel(options: TestGatewayOptions = {}) {
 }
 
 describe('a webhook over a socket', () => {
-  test('keeps a proved request and answers with the security headers', async () => {
+  test('keeps a verified request and answers with the security headers', async () => {
     const { call, received, urls } = await serveChannel()
     const response = await call('/x?a=1', { body: 'hello' })
     expect([response.status, await response.text()]).toEqual([200, '{"status":"ok"}'])
@@ -99,7 +99,7 @@ describe('a webhook over a socket', () => {
     unfinished.on('error', () => {})
     const sent = new Promise((resolve) => unfinished.write('x'.repeat(45), resolve))
     await sent
-    // The second request is read after the first one's bytes: both came over loopback, in this order.
+    // Both arrive over loopback, so the server reads the bytes of the first request first.
     expect((await call('/x', { body: 'hello' })).status).toBe(200)
     expect((await call('/x', { body: 'x'.repeat(50) })).status).toBe(200)
     expect(await answered).toBe(503)

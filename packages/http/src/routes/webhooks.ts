@@ -39,7 +39,7 @@ export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyB
     },
     steps: [
       limitDeclaredSize(webhook.bodyBytesMax ?? BODY_BYTES_MAX),
-      guardUnsigned(channel, webhook, intake, snapshot),
+      ...(webhook.unsigned === undefined ? [] : [guardUnsigned(channel, webhook, intake, snapshot)]),
       receiveMessages(new WebhookReceiver(channel, webhook, intake, runtime, snapshot), budget),
     ],
   }
@@ -63,7 +63,6 @@ export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyB
  * `forbidden` if it comes from a web page: platforms send no `Origin`.
  */
 function guardUnsigned({ name }: Channel, { unsigned }: Webhook, { demandsProof }: Intake, { gateway }: Snapshot): Step {
-  if (unsigned === undefined) return (_c, next) => next()
   return (c, next) => {
     if (demandsProof && !gateway.allow_unsigned_webhooks) {
       throw new AppError(

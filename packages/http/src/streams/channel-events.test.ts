@@ -1,4 +1,4 @@
-/** `POST /api/channel-events` behind the gate. */
+/** `POST /api/channel-events` over HTTP. */
 
 import { expect, test } from 'vitest'
 import { startStreamServer, TOKENS } from './testing/stream-server.ts'
@@ -16,7 +16,7 @@ async function post(url: string, body: unknown, headers: Record<string, string> 
   return { status: response.status, body: (await response.json()) as Answer }
 }
 
-test('§4.4 the body goes to every subscriber as it came, unknown members included', async () => {
+test('the body goes to every subscriber unchanged, with unknown members', async () => {
   await using server = await startStreamServer()
   const event = {
     type: 'agent.completed',
@@ -33,7 +33,7 @@ test('§4.4 the body goes to every subscriber as it came, unknown members includ
   ])
 })
 
-test('each channel asked for is answered for, and none fails the request', async () => {
+test('every named channel has a result, and none fails the request', async () => {
   await using server = await startStreamServer()
   const channels = ['dashboard', 'Community', 'workspace', 'messenger', 'fax', 'constructor']
   const { status, body } = await post(server.url, { type: 'note', channels })
@@ -51,7 +51,7 @@ test('each channel asked for is answered for, and none fails the request', async
   for (const [index, detail] of wanted.entries()) expect(answers[index]?.detail).toContain(detail)
 })
 
-test('§2.5 an approval request without its ids is a mistake, and nothing is broadcast', async () => {
+test('an approval request without its ids is refused and not broadcast', async () => {
   await using server = await startStreamServer()
   const request = { type: 'human_approval_request', run_id: 'r', step_id: 's' }
   expect(await post(server.url, { ...request, step_id: undefined })).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
@@ -60,7 +60,7 @@ test('§2.5 an approval request without its ids is a mistake, and nothing is bro
 })
 
 test.each(['[]', ' [{}]', '"text"', 'null', '1', '{', '', '{"type":1}', '{"channels":"dashboard"}', '{"channels":[1]}', '{"run_id":1}'])(
-  'a body that is no channel event is 400: %s',
+  'an invalid body is 400: %s',
   async (body) => {
     await using server = await startStreamServer()
     expect(await post(server.url, body)).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
@@ -71,7 +71,7 @@ test.each(['[]', ' [{}]', '"text"', 'null', '1', '{', '', '{"type":1}', '{"chann
 test.each([
   ['x-forwarded-for', '127.0.0.1'],
   ['origin', 'https://evil.example'],
-])('§5 a request that came through a proxy or a web page is refused: %s', async (name, value) => {
+])('a request through a proxy or from a web page is refused: %s', async (name, value) => {
   await using server = await startStreamServer()
   expect(await post(server.url, { type: 'note' }, { [name]: value, authorization: `Bearer ${TOKENS.d1}` })).toMatchObject({ status: 403 })
 })

@@ -1,17 +1,17 @@
-/** What a chat client may send. */
+/** The frames that a chat client may send. */
 
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { CONTENT_BYTES_MAX, clientFrameSchema, parseClientFrame } from './chat-frames.ts'
 
 test.each([
-  ['no JSON', '{', 'INVALID_JSON'],
-  ['no object', '[]', 'INVALID_JSON'],
+  ['text that is not JSON', '{', 'INVALID_JSON'],
+  ['an array', '[]', 'INVALID_JSON'],
   ['an unknown type', '{"type":"shout"}', 'UNKNOWN_MESSAGE_TYPE'],
-  ['no content', '{"type":"message"}', 'EMPTY_CONTENT'],
+  ['a message without content', '{"type":"message"}', 'EMPTY_CONTENT'],
   ['blank content', '{"type":"message","content":" "}', 'EMPTY_CONTENT'],
   ['half a surrogate pair', '{"type":"message","content":"a\\ud800b"}', 'INVALID_JSON'],
-  ['too much', JSON.stringify({ type: 'message', content: 'x'.repeat(CONTENT_BYTES_MAX + 1) }), 'TOO_LARGE'],
+  ['content over the limit', JSON.stringify({ type: 'message', content: 'x'.repeat(CONTENT_BYTES_MAX + 1) }), 'TOO_LARGE'],
 ])('%s is refused', (_what, text, code) => expect(parseClientFrame(text)).toMatchObject({ type: 'invalid', code }))
 
 test.each([
@@ -28,14 +28,14 @@ test.each([
     { type: 'approval_response', request_id: 'r', decision: 'deny' },
     { type: 'approval_response', requestId: 'r', approved: false },
   ],
-])('what the documentation says a client may send is taken: %o', (frame, taken) => {
+])('a documented frame is accepted: %o', (frame, taken) => {
   expect(v.is(clientFrameSchema, frame)).toBe(true)
   expect(parseClientFrame(JSON.stringify(frame))).toEqual(taken)
 })
 
-test('no frame type is documented that a client may not send', () => {
+test('every documented frame type is accepted', () => {
   expect(clientFrameSchema.options.map((option) => option.entries.type.literal)).toEqual(['message', 'abort', 'approval_response'])
 })
 
-test('a message is its content', () =>
+test('a message has its content', () =>
   expect(parseClientFrame('{"type":"message","content":"hello"}')).toEqual({ type: 'message', content: 'hello' }))

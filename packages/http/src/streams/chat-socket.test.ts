@@ -10,7 +10,7 @@ const BINARY = 2
 const CHAT = upgradeRequest('/ws/chat', [`Authorization: Bearer ${TOKENS.d1}`])
 const session = (id: string) => ({ id, name: null, createdAtMs: 0, lastActiveAtMs: 0, messageCount: 4 })
 
-test('a chat begins with its session, the same that POST /webhook uses', async () => {
+test('a chat starts with its session, which POST /webhook shares', async () => {
   await using server = await startStreamServer({ sessions: [session('d1/home'), session('local/home')] })
   const kept = await connectSocket(server.url, '/ws/chat?session_id=home')
   const other = await connectSocket(server.url, '/ws/chat?session_id=home', { headers: { authorization: `Bearer ${TOKENS.d2}` } })
@@ -21,19 +21,19 @@ test('a chat begins with its session, the same that POST /webhook uses', async (
   expect(start?.session_id).toMatch(/^[0-9a-f-]{36}$/)
 })
 
-test('without pairing, sessions are those of this machine', async () => {
+test('without pairing, sessions belong to this machine', async () => {
   await using server = await startStreamServer({ config: { require_pairing: false }, sessions: [session('local/home')] })
   const client = await connectSocket(server.url, '/ws/chat?session_id=home', { headers: {} })
   expect(await client.messages.first(1)).toMatchObject([{ resumed: true }])
 })
 
-test.each(['', 'a/b', '..%2Fx', 'ü', 'x'.repeat(129)])('a session name that is none (%j) is refused', async (name) => {
+test.each(['', 'a/b', '..%2Fx', 'ü', 'x'.repeat(129)])('the invalid session name %j is refused', async (name) => {
   await using server = await startStreamServer()
   await expect(connectSocket(server.url, `/ws/chat?session_id=${name}`)).rejects.toThrow('refused with 400')
   await expect.poll(() => server.counts.ws).toBe(0)
 })
 
-test('a turn streams to its own connection and to no other, and events of the bus to neither', async () => {
+test('a turn streams only to its own connection', async () => {
   const agent = new ScriptedAgent()
   await using server = await startStreamServer({ agent })
   const client = await connectSocket(server.url, '/ws/chat?session_id=s')
@@ -52,7 +52,7 @@ test('a turn streams to its own connection and to no other, and events of the bu
   expect(turn.request.client).not.toBe(next.request.client)
 })
 
-test('the socket is read while a turn runs: abort and approvals arrive', async () => {
+test('abort and approvals arrive while a turn runs', async () => {
   const agent = new ScriptedAgent()
   await using server = await startStreamServer({ agent })
   const client = await connectSocket(server.url, '/ws/chat')
@@ -69,7 +69,7 @@ test('the socket is read while a turn runs: abort and approvals arrive', async (
   expect((await client.messages.first(3)).at(-1)).toEqual({ type: 'aborted', turn_id: 'turn-1' })
 })
 
-test('another connection cannot answer for this one', async () => {
+test('another connection cannot answer an approval of this one', async () => {
   const agent = new ScriptedAgent()
   await using server = await startStreamServer({ agent })
   const client = await connectSocket(server.url, '/ws/chat?session_id=s')
@@ -100,7 +100,7 @@ test.each(['close', 'terminate'] as const)('a client that goes away (%s) aborts 
   await expect.poll(() => server.counts.ws).toBe(0)
 })
 
-test('a revoked device loses its turn with its connection', async () => {
+test('a revoked device loses its connection and its turn', async () => {
   const agent = new ScriptedAgent()
   await using server = await startStreamServer({ agent })
   const client = await connectSocket(server.url, '/ws/chat')
@@ -113,7 +113,7 @@ test('a revoked device loses its turn with its connection', async () => {
   await expect.poll(() => request.signal?.aborted).toBe(true)
 })
 
-test('what is no JSON is answered, and the conversation goes on', async () => {
+test('text that is not JSON is answered, and the conversation continues', async () => {
   const agent = new ScriptedAgent()
   await using server = await startStreamServer({ agent })
   const client = await connectSocket(server.url, '/ws/chat')
@@ -142,7 +142,7 @@ test.each([
   expect(server.errors).toEqual([])
 })
 
-test('a frame that comes with the handshake is not lost', async () => {
+test('a frame that arrives with the handshake is not lost', async () => {
   const agent = new ScriptedAgent()
   await using server = await startStreamServer({ agent })
   const message = clientFrame(TEXT, Buffer.from('{"type":"message","content":"early"}'))
@@ -151,7 +151,7 @@ test('a frame that comes with the handshake is not lost', async () => {
   raw.transport.destroy()
 })
 
-test('a client that does not read its chunks is closed with 1013, and its turn ends', async () => {
+test('a client that reads too slowly is closed with 1013', async () => {
   const agent = new ScriptedAgent()
   await using server = await startStreamServer({ agent })
   const client = await connectSocket(server.url, '/ws/chat')

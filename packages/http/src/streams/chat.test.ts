@@ -1,4 +1,4 @@
-/** A conversation, without a socket. */
+/** A conversation without a socket. */
 
 import { openTestApprovals, type TestApprovals } from '@sluice/approvals/testing/test-approvals'
 import { createEventBus } from '@sluice/runtime'
@@ -39,7 +39,7 @@ function setUp() {
   return { host, agent, allowed, approvals, chat, frames, say, send: (frame: unknown) => chat.receive(JSON.stringify(frame)) }
 }
 
-test('a turn is told of the next message as soon as that waits', async () => {
+test('a turn learns of the next message as soon as it waits', async () => {
   const { agent, say } = setUp()
   say('forward')
   const first = await agent.turn(1)
@@ -57,8 +57,8 @@ test('a turn is told of the next message as soon as that waits', async () => {
 const ASKED = { tool: 'shell', summary: 'command: ls', callHash: 'h1', turn: 'turn-1', session: 'd1/s', callId: 'call-1', inbox: null }
 const KEY = { runId: 'turn-1', stepId: 'call-1' }
 
-describe('once the token is revoked', () => {
-  test('nothing that comes is acted on: no turn, no abort, no answer', async () => {
+describe('after the token was revoked', () => {
+  test('input has no effect: no turn, no abort, no answer', async () => {
     const { agent, allowed, frames, say, send } = setUp()
     say('before')
     const turn = await agent.turn(1)
@@ -75,7 +75,7 @@ describe('once the token is revoked', () => {
     expect(agent.turns.all).toHaveLength(1)
   })
 
-  test('no message that waits becomes a turn', async () => {
+  test('no waiting message becomes a turn', async () => {
     const { agent, allowed, frames, say } = setUp()
     say('first')
     say('waits')
@@ -86,7 +86,7 @@ describe('once the token is revoked', () => {
     expect(agent.turns.all).toHaveLength(1)
   })
 
-  test('a lookup that takes its time keeps the order, and lets nothing past', async () => {
+  test('a slow lookup of the token keeps the order of the input', async () => {
     const { agent, allowed, say } = setUp()
     const answer = Promise.withResolvers<boolean>()
     allowed.yes = answer.promise
@@ -99,7 +99,7 @@ describe('once the token is revoked', () => {
   })
 })
 
-test('a message is one turn of the session, told as it goes', async () => {
+test('a message runs one turn, whose parts are sent as they come', async () => {
   const { agent, frames, say } = setUp()
   say('hello')
   const turn = await agent.turn(1)
@@ -126,7 +126,7 @@ test('a message is one turn of the session, told as it goes', async () => {
   ])
 })
 
-test('one turn runs at a time, eight messages wait, and the next one is refused', async () => {
+test('one turn runs, eight messages wait, and the next one is refused', async () => {
   const { agent, frames, say } = setUp()
   for (let n = 0; n < 10; n++) say(`m${n}`)
   expect(agent.turns.all).toHaveLength(1)
@@ -138,7 +138,7 @@ test('one turn runs at a time, eight messages wait, and the next one is refused'
   expect((await agent.turn(10)).request.text).toBe('again')
 })
 
-test('abort ends the turn that runs, and the next message gets its turn', async () => {
+test('abort ends the running turn, and the next message runs', async () => {
   const { agent, frames, say, send } = setUp()
   send({ type: 'abort' })
   say('one')
@@ -153,7 +153,7 @@ test('abort ends the turn that runs, and the next message gets its turn', async 
   expect(frames.all).toHaveLength(2)
 })
 
-test('a client that leaves aborts its turn and drops what waits', async () => {
+test('a client that leaves aborts its turn and drops waiting messages', async () => {
   const { agent, chat, frames, say } = setUp()
   say('one')
   say('two')
@@ -173,7 +173,7 @@ test.each([
   ['AGENT_ERROR', new AppError('unavailable', 'Too many turns wait')],
   ['AGENT_ERROR', new AppError('rate_limited', 'The budget is spent')],
   ['TOO_LARGE', new AppError('too_large', 'Too much')],
-])('a turn that fails is an error frame: %s for %s', async (code, error) => {
+])('a failed turn sends an error frame: %s for %s', async (code, error) => {
   const { agent, frames, say } = setUp()
   say('hello')
   const turn = await agent.turn(1)
@@ -181,7 +181,7 @@ test.each([
   expect(await frames.first(1)).toEqual([{ type: 'error', code, message: error.message }])
 })
 
-test('a bug shows nothing of itself to the client and is logged', async () => {
+test('a bug is logged and answered with a fixed text', async () => {
   const { host, agent, frames, say } = setUp()
   say('hello')
   const turn = await agent.turn(1)
@@ -199,7 +199,7 @@ describe('approvals', () => {
     const cancel = new AbortController()
     const answer = request.approve?.(ASKED, cancel.signal)
     const [asked] = await parts.frames.first(1)
-    if (asked?.type !== 'approval_request') throw new Error('nobody was asked')
+    if (asked?.type !== 'approval_request') throw new Error('no approval was requested')
     return { ...parts, answer, cancel, asked }
   }
 
@@ -213,7 +213,7 @@ describe('approvals', () => {
     expect(await answer).toEqual(approved)
   })
 
-  test('no answer in two minutes is no, and a late one is told so', async () => {
+  test('a tool is rejected after two minutes, and a late answer is refused', async () => {
     const { host, answer, asked, frames, send } = await ask()
     await host.advance(119_999)
     await host.advance(1)
@@ -222,14 +222,14 @@ describe('approvals', () => {
     expect((await frames.first(2)).at(-1)).toMatchObject({ type: 'error', code: 'INVALID_APPROVAL_RESPONSE' })
   })
 
-  test('it is asked in the registry too: an answer given elsewhere counts', async () => {
+  test('an answer that is given elsewhere counts', async () => {
     const { approvals, answer } = await ask()
     expect(await approvals.get(KEY)).toMatchObject({ gate: 'tool', workflow: 'shell', message: 'command: ls', state: 'pending' })
     await approvals.decide(KEY, { state: 'approved', by: 'cli:ops' })
     expect(await answer).toEqual({ by: 'cli:ops' })
   })
 
-  test('a turn that ends or a client that leaves takes the question back, and the answer is no', async () => {
+  test('the end of the turn or of the connection withdraws the question', async () => {
     const cancelled = await ask()
     cancelled.cancel.abort()
     expect(await cancelled.answer).toBe(false)
@@ -240,7 +240,7 @@ describe('approvals', () => {
     expect(await answer).toBe(false)
   })
 
-  test('a stop of the daemon does not: the turn asks again, and finds what was answered', async () => {
+  test('a stop of the daemon keeps the question for the resumed turn', async () => {
     const { approvals, answer, cancel, agent } = await ask()
     await approvals.stop()
     cancel.abort()
@@ -251,7 +251,7 @@ describe('approvals', () => {
     expect(await request.approve?.(ASKED, new AbortController().signal)).toEqual({ by: 'device:d2' })
   })
 
-  test('what was agreed to for one call is not agreed to for another of the same id', async () => {
+  test('the approval of one call does not approve another with the same id', async () => {
     const { send, asked, answer, agent, frames } = await ask()
     send({ type: 'approval_response', request_id: asked.request_id, decision: 'approve' })
     expect(await answer).toEqual({ by: 'device:d1' })
@@ -263,7 +263,7 @@ describe('approvals', () => {
     expect(await other).toBe(false)
   })
 
-  test('only an open question can be answered, by its own id and with a decision', async () => {
+  test('only an open question can be answered, by its id', async () => {
     const { answer, asked, cancel, frames, send } = await ask()
     send({ type: 'approval_response', request_id: 'another', decision: 'approve' })
     send({ type: 'approval_response', request_id: asked.request_id, decision: 'always' })
@@ -273,7 +273,7 @@ describe('approvals', () => {
     expect(await answer).toBe(false)
   })
 
-  test('more questions than anybody could answer are answered no', async () => {
+  test('more than 64 open questions are rejected', async () => {
     const { agent, frames } = await ask()
     const { request } = await agent.turn(1)
     const cancel = new AbortController()
@@ -306,7 +306,7 @@ describe('frames of the client', () => {
     expect(agent.turns.all).toHaveLength(0)
   })
 
-  test('content up to the limit is taken', () => {
+  test('content up to the limit is accepted', () => {
     const content = 'x'.repeat(CONTENT_BYTES_MAX)
     expect(parseClientFrame(JSON.stringify({ type: 'message', content }))).toEqual({ type: 'message', content })
   })

@@ -22,7 +22,7 @@ export interface SubscriberCounts {
 }
 
 export interface Connections {
-  /** Throws `unavailable` if there is no room for another connection, or if all are being ended. */
+  /** Throws `unavailable` if the maximum is reached, or if all connections are being ended. */
   checkRoom(): void
   /** Returns a function to call once, when the connection has ended. */
   add(connection: Connection): () => void

@@ -1,4 +1,4 @@
-/** `/ws/events`, and what holds for every WebSocket, over real connections. */
+/** `/ws/events`, and the rules of every WebSocket, over real connections. */
 import { expect, test } from 'vitest'
 import { connectSocket, openRaw, upgradeRequest } from './testing/socket-client.ts'
 import { subscribe } from './testing/sse-client.ts'
@@ -7,7 +7,7 @@ import { PING_MS, SILENCE_MS_MAX } from './websocket.ts'
 
 const AUTHORIZED = [`Authorization: Bearer ${TOKENS.d1}`]
 
-test('§6 a socket says where it starts, then gives the envelopes of /api/events', async () => {
+test('a socket sends its starting point, then the envelopes of /api/events', async () => {
   await using server = await startStreamServer()
   server.bus.emit({ type: 'x_before' })
   const client = await connectSocket(server.url, '/ws/events')
@@ -19,7 +19,7 @@ test('§6 a socket says where it starts, then gives the envelopes of /api/events
   expect(server.counts).toEqual({ sse: 0, ws: 1, dropped: 0 })
 })
 
-test('a socket resumes after an id, with the gap first, and filters by type', async () => {
+test('a socket resumes after an id with the gap first, and filters by type', async () => {
   await using server = await startStreamServer({ keptMax: 3 })
   for (const type of ['x_a', 'x_a', 'x_a', 'x_b', 'x_a'] as const) server.bus.emit({ type })
   const client = await connectSocket(server.url, '/ws/events?last_event_id=r1-1&types=x_a')
@@ -45,14 +45,14 @@ test.each([
   ['401 without a token', 'refused with 401', {}],
   ['401 with a wrong token', 'refused with 401', { authorization: 'Bearer wrong' }],
   ['403 from a foreign origin', 'refused with 403', { authorization: `Bearer ${TOKENS.d1}`, origin: 'https://evil.example' }],
-])('a refusal is an HTTP answer and no upgrade: %s', async (_what, message, headers) => {
+])('a refusal is an HTTP answer without an upgrade: %s', async (_what, message, headers) => {
   await using server = await startStreamServer()
   await expect(connectSocket(server.url, '/ws/events', { headers })).rejects.toThrow(message)
   await expect(connectSocket(server.url, '/ws/chat', { headers })).rejects.toThrow(message)
   expect(server.counts.ws).toBe(0)
 })
 
-test('a token in the query is not looked at', async () => {
+test('a token in the query is ignored', async () => {
   await using server = await startStreamServer()
   await expect(connectSocket(server.url, `/ws/events?token=${TOKENS.d1}`, { headers: {} })).rejects.toThrow('refused with 401')
 })
@@ -65,14 +65,14 @@ test('without pairing, a foreign origin or host is still refused', async () => {
   await own.messages.first(1)
 })
 
-test('an own origin passes', async () => {
+test('the own origin is accepted', async () => {
   await using server = await startStreamServer()
   const headers = { authorization: `Bearer ${TOKENS.d1}`, origin: `http://localhost:${server.port}` }
   const client = await connectSocket(server.url, '/ws/events', { headers })
   await client.messages.first(1)
 })
 
-test('a plain request is told to upgrade', async () => {
+test('a request without an upgrade is refused', async () => {
   await using server = await startStreamServer()
   const response = await fetch(`${server.url}/ws/events`, { headers: { authorization: `Bearer ${TOKENS.d1}` } })
   expect(response.status).toBe(400)
@@ -123,7 +123,7 @@ test('a revoked device has its sockets closed with 4401 within a second', async 
   expect(other.socket.readyState).toBe(other.socket.OPEN)
 })
 
-test('a revocation that could not be looked up is looked up again', async () => {
+test('a failed check for revocations is repeated', async () => {
   let failures = 0
   const lookUp = async () => {
     if (failures-- > 0) throw new Error('the disk is away')
@@ -139,7 +139,7 @@ test('a revocation that could not be looked up is looked up again', async () => 
   expect((await client.closed).code).toBe(4401)
 })
 
-test('a device whose token was replaced loses what it opened with the old one, and nothing it opens with the new one', async () => {
+test('a replaced token closes only the sockets that it opened', async () => {
   await using server = await startStreamServer()
   const old = await connectSocket(server.url, '/ws/events')
   await server.clock.advance(500)
@@ -153,7 +153,7 @@ test('a device whose token was replaced loses what it opened with the old one, a
   expect(await stream.blocks.first(2)).toHaveLength(2)
 })
 
-test('who came in while no pairing was required goes when it is: no stream goes on without a token', async () => {
+test('connections without a token end when pairing becomes required', async () => {
   await using server = await startStreamServer({ config: { require_pairing: false } })
   const events = await connectSocket(server.url, '/ws/events')
   const chat = await connectSocket(server.url, '/ws/chat')
@@ -180,7 +180,7 @@ test('a shutdown closes sockets with 1001 and the reason', async () => {
   expect((await chat.closed).code).toBe(1001)
 })
 
-test('what a client sends to /ws/events is read and ignored, up to the limit of a message', async () => {
+test('messages of the client are ignored, up to the size limit', async () => {
   await using server = await startStreamServer()
   const client = await connectSocket(server.url, '/ws/events')
   client.socket.send('{"type":"message"}')
@@ -200,7 +200,7 @@ test('a socket is pinged every 25 s and stays while it answers', async () => {
     const pinged = new Promise((resolve) => client.socket.once('ping', resolve))
     await server.clock.advance(PING_MS)
     await pinged
-    // the pong is on its way: an event and its answer follow it on the same connections
+    // The pong was sent before: an event and its answer follow it on the same connections.
     server.bus.emit({ type: 'x_tick' })
     await client.messages.first(beat + 2)
     await expect(fetch(`${server.url}/nothing`)).resolves.toMatchObject({ status: 404 })
@@ -208,7 +208,7 @@ test('a socket is pinged every 25 s and stays while it answers', async () => {
   expect(client.socket.readyState).toBe(client.socket.OPEN)
 })
 
-test('a socket that answers no ping for a minute is cut', async () => {
+test('a socket that answers no ping for a minute is terminated', async () => {
   await using server = await startStreamServer()
   const dead = openRaw(server.port, upgradeRequest('/ws/events', AUTHORIZED))
   await expect.poll(dead.received).toContain('connected')
@@ -217,7 +217,7 @@ test('a socket that answers no ping for a minute is cut', async () => {
   await expect.poll(() => server.counts.ws).toBe(0)
 })
 
-test('a socket that does not read costs a bounded buffer, and hears how much it missed when it reads again', async () => {
+test('a socket that does not read has a bounded buffer and later gets a gap', async () => {
   await using server = await startStreamServer()
   const slow = await connectSocket(server.url, '/ws/events')
   const quick = await connectSocket(server.url, '/ws/events')

@@ -1,4 +1,4 @@
-/** What one slow or late subscriber gets, and that nobody else notices. */
+/** Slow and late subscribers, and their effect on others. */
 
 import { createEventBus } from '@sluice/runtime'
 import { testClock } from '@sluice/testkit/clock'
@@ -14,7 +14,7 @@ const jsonFraming: Framing = {
   gap: (missed) => Buffer.from(JSON.stringify({ type: 'gap', missed })),
 }
 
-/** A subscriber that has taken as much as the test says. */
+/** A subscriber whose number of unread bytes the test sets. */
 class FakeSink implements Sink {
   readonly buffers: Buffer[] = []
   buffered = 0
@@ -47,7 +47,7 @@ function setUp(keptMax = 8) {
   return { clock, bus, fanOut, dropped, emit }
 }
 
-test('§6 every subscriber gets every event in order, as the same bytes', () => {
+test('every subscriber gets every event in order, as the same bytes', () => {
   const { fanOut, emit } = setUp()
   const [a, b] = [new FakeSink(), new FakeSink()]
   fanOut.add(a, FROM_NOW)
@@ -60,7 +60,7 @@ test('§6 every subscriber gets every event in order, as the same bytes', () => 
   expect(a.buffers[0]).toBe(b.buffers[0])
 })
 
-test('a filter lets through the types it names and no other', () => {
+test('a filter passes only the types that it names', () => {
   const { fanOut, emit } = setUp()
   const sink = new FakeSink()
   fanOut.add(sink, { reader: null, lastEventId: null, types: new Set(['x_b']) })
@@ -69,7 +69,7 @@ test('a filter lets through the types it names and no other', () => {
   expect(sink.seen()).toEqual([2])
 })
 
-test('an event with an outline is sent whole to its owner, as the outline to other operators, to no other client', () => {
+test('an event with an outline is whole for its owner and an outline for operators', () => {
   const { fanOut, bus } = setUp()
   const readers = {
     owner: { role: 'client', owner: 'd1' },
@@ -94,7 +94,7 @@ test('an event with an outline is sent whole to its owner, as the outline to oth
     ])
 })
 
-test('resuming replays what is kept, after a gap that counts what is not', () => {
+test('resuming replays the kept events, after a gap with the number of others', () => {
   const { fanOut, emit } = setUp(4)
   emit(10)
   const [near, far, lost] = [new FakeSink(), new FakeSink(), new FakeSink()]
@@ -107,7 +107,7 @@ test('resuming replays what is kept, after a gap that counts what is not', () =>
   expect(lost.seen()).toEqual(['gap null', 7, 8, 9, 10, 11])
 })
 
-test('a replay waits for room and goes on where it stood: nothing that is kept is left out', async () => {
+test('a replay waits for room and continues without a loss', async () => {
   const { clock, fanOut, emit, dropped } = setUp()
   emit(5)
   const sink = new FakeSink()
@@ -127,7 +127,7 @@ test('a replay waits for room and goes on where it stood: nothing that is kept i
   expect(clock.sleeping).toBe(0)
 })
 
-test('what is no longer kept when a replay goes on is told, and one that takes nothing for a minute is cut off', async () => {
+test('a replay reports events that were dropped while it waited', async () => {
   const { clock, fanOut, emit } = setUp(4)
   emit(3)
   const [late, dead] = [new FakeSink(), new FakeSink()]
@@ -143,7 +143,7 @@ test('what is no longer kept when a replay goes on is told, and one that takes n
   expect([late.destroyed, dead.destroyed]).toEqual([0, 1])
 })
 
-test('a slow subscriber is skipped over the bound, and told how much it missed once it has caught up', () => {
+test('a slow subscriber misses events over the bound, and then gets a gap', () => {
   const { fanOut, emit, dropped } = setUp()
   const [slow, quick] = [new FakeSink(), new FakeSink()]
   fanOut.add(slow, FROM_NOW)
@@ -161,7 +161,7 @@ test('a slow subscriber is skipped over the bound, and told how much it missed o
   expect(dropped.count).toBe(4)
 })
 
-test('a slow subscriber that catches up hears of the gap even when nothing more happens', async () => {
+test('a subscriber that catches up gets the gap without another event', async () => {
   const { clock, fanOut, emit } = setUp()
   const sink = new FakeSink()
   fanOut.add(sink, FROM_NOW)
@@ -175,7 +175,7 @@ test('a slow subscriber that catches up hears of the gap even when nothing more 
   expect(clock.sleeping).toBe(0)
 })
 
-test('a subscriber that takes nothing for a minute is cut off and forgotten, others stay', async () => {
+test('a subscriber that reads nothing for a minute is disconnected', async () => {
   const { clock, fanOut, emit } = setUp()
   const [dead, alive] = [new FakeSink(), new FakeSink()]
   fanOut.add(dead, FROM_NOW)
@@ -194,7 +194,7 @@ test('a subscriber that takes nothing for a minute is cut off and forgotten, oth
   expect(clock.sleeping).toBe(0)
 })
 
-test('one that lags, catches up and lags again gets a minute each time', async () => {
+test('a subscriber gets a full minute each time that it lags', async () => {
   const { clock, fanOut, emit } = setUp()
   const sink = new FakeSink()
   fanOut.add(sink, FROM_NOW)
@@ -209,7 +209,7 @@ test('one that lags, catches up and lags again gets a minute each time', async (
   expect(sink.seen()).toEqual(['gap 1', 'gap 1', 'gap 1'])
 })
 
-test('what is written to all spares those who lag', () => {
+test('writeAll skips lagging subscribers', () => {
   const { fanOut, emit } = setUp()
   const [slow, quick] = [new FakeSink(), new FakeSink()]
   fanOut.add(slow, FROM_NOW)

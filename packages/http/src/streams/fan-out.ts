@@ -119,7 +119,7 @@ class BusFanOut implements FanOut {
     this.#options.onDropped()
   }
 
-  /** Returns true once a lagging subscriber has room again. It is then told how many events it missed. */
+  /** Returns true once a lagging subscriber has room again. It then gets a gap with the number of events that it missed. */
   #catchUp(subscriber: Subscriber): boolean {
     if (subscriber.sink.bufferedBytes() > CAUGHT_UP_BYTES) return false
     if (subscriber.replayedTo !== null) {
@@ -153,7 +153,7 @@ class BusFanOut implements FanOut {
     if (!this.#isChecking) void this.#checkLagging()
   }
 
-  /** Lets lagging subscribers catch up, and disconnects those that take too long, until none lags. */
+  /** Runs until no subscriber lags. Disconnects a subscriber that takes too long to catch up. */
   async #checkLagging(): Promise<void> {
     const { clock } = this.#options
     this.#isChecking = true

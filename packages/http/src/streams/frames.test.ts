@@ -1,4 +1,4 @@
-/** The bytes of events, as the other end reads them. */
+/** The bytes of events as clients read them. */
 import type { Writable } from 'node:stream'
 import { type BusEvent, createEventBus } from '@sluice/runtime'
 import { testClock } from '@sluice/testkit/clock'
@@ -14,10 +14,10 @@ function eventWith(text: string): BusEvent {
   return event
 }
 
-/** Exported by the library, though its types do not say so. */
+/** The library exports it, but its types do not. */
 const { Receiver } = ws as unknown as { readonly Receiver: new () => Writable }
 
-/** What a WebSocket client makes of a frame. */
+/** Decodes a frame as a WebSocket client does. */
 const receive = (frame: Buffer): Promise<{ text: string; isBinary: boolean }> =>
   new Promise((resolve, reject) => {
     const receiver = new Receiver()
@@ -37,13 +37,13 @@ test.each([ENVELOPE_BYTES, 125, 126, 65_535, 65_536, 200_000])(
   },
 )
 
-test('lengths are of bytes, not of characters', async () => {
+test('lengths count bytes, not characters', async () => {
   const event = eventWith('ü€😀'.repeat(20))
   expect(await receive(socketFraming.event(event))).toEqual({ text: event.json, isBinary: false })
   expect(await receive(socketFraming.gap(null))).toEqual({ text: '{"type":"gap","missed":null}', isBinary: false })
 })
 
-test('an event is one server-sent event, whatever its text', () => {
+test('an event is one server-sent event, whatever its text is', () => {
   const event = eventWith('a\nb\r\ndata: c\n\nid: 1')
   const lines = sseFraming.event(event).toString().split('\n')
   expect(lines).toEqual(['id: r-1', 'event: x_text', `data: ${event.json}`, '', ''])

@@ -5,7 +5,7 @@ import { openRaw, upgradeRequest } from './testing/socket-client.ts'
 import { subscribe } from './testing/sse-client.ts'
 import { startStreamServer, TOKENS } from './testing/stream-server.ts'
 
-test('§6 a subscriber gets its starting point, then each event as id, type and JSON', async () => {
+test('a subscriber gets its starting point, then each event as id, type and JSON', async () => {
   await using server = await startStreamServer()
   server.bus.emit({ type: 'x_before' })
   const client = await subscribe(server.url)
@@ -23,7 +23,7 @@ test.each([
   { 'last-event-id': 'r1-3', path: '/api/events' },
   { 'last-event-id': '', path: '/api/events?last_event_id=r1-3' },
   { 'last-event-id': 'r1-3', path: '/api/events?last_event_id=r1-1' },
-])('a subscriber resumes where it left off, the header before the query (%o)', async ({ path, ...headers }) => {
+])('a subscriber resumes after its last event; the header wins (%o)', async ({ path, ...headers }) => {
   await using server = await startStreamServer()
   for (let n = 1; n <= 4; n++) server.bus.emit({ type: 'x_tick', n })
   const client = await subscribe(server.url, { path, headers })
@@ -31,7 +31,7 @@ test.each([
   expect((await client.blocks.first(3)).map((block) => block.split('\n')[0])).toEqual(['retry: 2000', 'id: r1-4', 'id: r1-5'])
 })
 
-test('a subscriber that was away too long, or in another run, is told of the gap first', async () => {
+test('a subscriber whose last event is not kept gets a gap first', async () => {
   await using server = await startStreamServer({ keptMax: 2 })
   for (let n = 1; n <= 5; n++) server.bus.emit({ type: 'x_tick', n })
   const late = await subscribe(server.url, { headers: { 'last-event-id': 'r1-1' } })
@@ -41,14 +41,14 @@ test('a subscriber that was away too long, or in another run, is told of the gap
   expect((await late.blocks.first(4))[3]).toMatch(/^id: r1-5\n/)
 })
 
-test('types names the events a subscriber wants', async () => {
+test('types selects the types of events', async () => {
   await using server = await startStreamServer()
   const client = await subscribe(server.url, { path: '/api/events?types=x_b,x_c' })
   for (const type of ['x_a', 'x_b', 'x_c'] as const) server.bus.emit({ type })
   expect((await client.blocks.first(3)).slice(1).map((block) => block.split('\n')[1])).toEqual(['event: x_b', 'event: x_c'])
 })
 
-test('a client is sent the events of its own turns, live and resumed, and an operator those of everybody', async () => {
+test('a client gets the events of its own turns, an operator all events', async () => {
   await using server = await startStreamServer()
   const tell = (n: number, owner?: string) => server.bus.emit({ type: 'x_tick', n }, owner)
   tell(1, 'c1')
@@ -68,7 +68,7 @@ test.each([
   [401, `/api/events?token=${TOKENS.d1}`, { authorization: '' }],
   [400, `/api/events?types=${'x,'.repeat(65)}`, {}],
   [400, `/api/events?last_event_id=${'1'.repeat(257)}`, {}],
-])('a refusal is %i with JSON and no stream: %s', async (status, path, headers) => {
+])('a refusal is %i with JSON instead of a stream: %s', async (status, path, headers) => {
   await using server = await startStreamServer()
   const client = await subscribe(server.url, { path, headers })
   expect(client.status).toBe(status)
@@ -84,7 +84,7 @@ test('HEAD answers without opening a stream', async () => {
   expect(server.counts.sse).toBe(0)
 })
 
-test('a silent stream carries a comment every 15 s', async () => {
+test('a silent stream gets a comment every 15 s', async () => {
   await using server = await startStreamServer()
   const client = await subscribe(server.url)
   await client.blocks.first(1)
@@ -93,7 +93,7 @@ test('a silent stream carries a comment every 15 s', async () => {
   expect((await client.blocks.first(3)).slice(1)).toEqual([':', ':'])
 })
 
-test('max_subscribers bounds streams and frees the room of those that leave', async () => {
+test('max_subscribers bounds the open streams', async () => {
   await using server = await startStreamServer({ config: { max_subscribers: 1 } })
   const first = await subscribe(server.url)
   const refused = await subscribe(server.url)
@@ -108,7 +108,7 @@ test('max_subscribers bounds streams and frees the room of those that leave', as
 test.each([
   ['stream', `GET /api/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKENS.d1}\r\n\r\n`],
   ['socket', upgradeRequest('/ws/events', [`Authorization: Bearer ${TOKENS.d1}`])],
-])('a client that leaves while its token is looked up holds no room: %s', async (_what, request) => {
+])('a client that leaves during the lookup of its token takes no room: %s', async (_what, request) => {
   const asked = Promise.withResolvers<void>()
   const looked = Promise.withResolvers<void>()
   const lookUp = () => {
@@ -120,7 +120,7 @@ test.each([
   await asked.promise
   raw.transport.resetAndDestroy()
   await raw.closed
-  // A request behind it: by its answer, the server has seen the other one's end.
+  // A later request: once it is answered, the server has seen the end of the earlier one.
   await fetch(`${server.url}/nothing`)
   looked.resolve()
   const client = await subscribe(server.url)
@@ -129,7 +129,7 @@ test.each([
   expect(server.errors).toEqual([])
 })
 
-test('a revoked device loses its streams within a second, others keep theirs', async () => {
+test('a revoked device loses its streams within a second', async () => {
   await using server = await startStreamServer()
   const revoked = await subscribe(server.url)
   const other = await subscribe(server.url, { headers: { authorization: `Bearer ${TOKENS.d2}` } })
@@ -143,7 +143,7 @@ test('a revoked device loses its streams within a second, others keep theirs', a
   await expect.poll(() => server.counts.sse).toBe(1)
 })
 
-test('a subscriber that does not read costs a bounded buffer, and hears how much it missed when it reads again', async () => {
+test('a subscriber that does not read has a bounded buffer and later gets a gap', async () => {
   await using server = await startStreamServer()
   const slow = await subscribe(server.url)
   const quick = await subscribe(server.url)

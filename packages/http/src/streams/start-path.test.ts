@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
-test('ws is imported for its types only, or when the first socket is opened', () => {
+test('imports ws only for types, or with the first socket', () => {
   const sources = globSync('*.ts', { cwd: import.meta.dirname }).filter((file) => !file.includes('.test.'))
   const imports = sources.flatMap(
     (file) => readFileSync(join(import.meta.dirname, file), 'utf8').match(/^.*(?:from |import\()'ws'.*$/gm) ?? [],

@@ -128,7 +128,7 @@ export const upgrade =
     })
   }
 
-/** A protocol error closes the socket with its code, which is all that the peer can be told. */
+/** The library closes the socket with the code of the protocol error; nothing else is to do. */
 const ignore = (): undefined => undefined
 
 class SocketConnection implements Connection {
@@ -158,7 +158,7 @@ export const PING_MS = 25_000
 /** A socket that sent no pong for this time is terminated at the next ping. */
 export const SILENCE_MS_MAX = 60_000
 
-/** Pings all WebSockets with one timer, and terminates those that do not answer. */
+/** Pings all WebSockets with one timer. Terminates a socket that does not answer. */
 export interface Heartbeat {
   /** Returns a function that stops the pings. */
   watch(socket: WebSocket): () => void

@@ -1,4 +1,4 @@
-/** What has arrived over a connection, to wait for. */
+/** Collects the items that arrive over a connection, and lets a test wait for them. */
 export class Inbox<T> {
   readonly all: T[] = []
   #wanted: { count: number; resolve: () => void }[] = []
@@ -9,7 +9,7 @@ export class Inbox<T> {
     this.#wanted = this.#wanted.filter(({ count }) => this.all.length < count)
   }
 
-  /** The first `count` items, once they are there. */
+  /** Resolves to the first `count` items once they have arrived. */
   async first(count: number): Promise<T[]> {
     if (this.all.length < count) await new Promise<void>((resolve) => this.#wanted.push({ count, resolve }))
     return this.all.slice(0, count)

@@ -1,4 +1,4 @@
-/** An agent whose turns a test plays by hand. */
+/** An agent whose turns a test ends by hand. */
 import type { Agent, TurnRequest, TurnResult } from '@sluice/agent'
 import { AppError } from '@sluice/sdk'
 import { Inbox } from './inbox.ts'
@@ -10,7 +10,7 @@ export interface PlayedTurn {
 }
 
 export class ScriptedAgent implements Pick<Agent, 'run'> {
-  /** In the order they were asked for. */
+  /** The turns in the order of their requests. */
   readonly turns = new Inbox<PlayedTurn>()
 
   run(request: TurnRequest): Promise<TurnResult> {
@@ -22,7 +22,7 @@ export class ScriptedAgent implements Pick<Agent, 'run'> {
     return promise
   }
 
-  /** The turn with this number, from 1, once it has begun. */
+  /** Resolves to the turn with this number, counted from 1, once it has begun. */
   async turn(number: number): Promise<PlayedTurn> {
     const turn = (await this.turns.first(number)).at(-1)
     if (!turn) throw new Error(`there is no turn ${number}`)

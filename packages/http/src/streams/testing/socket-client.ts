@@ -1,4 +1,4 @@
-/** A WebSocket client, and a raw one for what no library would send. */
+/** A WebSocket client, and a raw one for bytes that no library sends. */
 import { connect, type Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { Inbox } from './inbox.ts'
@@ -18,7 +18,7 @@ export interface ConnectOptions {
 
 const BEARER = { authorization: `Bearer ${TOKENS.d1}` }
 
-/** Rejects with the status of a refusal. */
+/** Rejects with the HTTP status if the upgrade is refused. */
 export function connectSocket(url: string, path: string, { protocols = [], headers = BEARER }: ConnectOptions = {}): Promise<SocketClient> {
   const socket = new WebSocket(url.replace('http:', 'ws:') + path, protocols, { headers, perMessageDeflate: false })
   const messages = new Inbox<Record<string, unknown>>()
@@ -38,12 +38,12 @@ export function connectSocket(url: string, path: string, { protocols = [], heade
 
 export interface RawSocket {
   readonly transport: Socket
-  /** Everything the server has written. */
+  /** All bytes that the server has written. */
   received(): string
   readonly closed: Promise<void>
 }
 
-/** Writes these bytes to the server's port. */
+/** Connects to the server and writes these bytes. */
 export function openRaw(port: number, bytes: string | Buffer): RawSocket {
   const chunks: Buffer[] = []
   const transport = connect(port, '127.0.0.1', () => transport.write(bytes))
@@ -53,7 +53,7 @@ export function openRaw(port: number, bytes: string | Buffer): RawSocket {
   return { transport, closed, received: () => Buffer.concat(chunks).toString('latin1') }
 }
 
-/** A request to open a WebSocket, with further header lines. */
+/** An upgrade request with additional header lines. */
 export const upgradeRequest = (path: string, lines: readonly string[] = []): string =>
   [
     `GET ${path} HTTP/1.1`,
@@ -67,7 +67,7 @@ export const upgradeRequest = (path: string, lines: readonly string[] = []): str
     '',
   ].join('\r\n')
 
-/** A masked client frame: the mask is zero, so the payload shows. */
+/** A masked client frame. The mask is zero, so the payload is readable. */
 export function clientFrame(opcode: number, payload: Buffer): Buffer {
   const head = payload.length < 126 ? Buffer.from([0x80 | opcode, 0x80 | payload.length]) : Buffer.from([0x80 | opcode, 0xfe, 0, 0])
   if (payload.length >= 126) head.writeUInt16BE(payload.length, 2)

@@ -6,10 +6,10 @@ import { TOKENS } from './stream-server.ts'
 export interface SseClient {
   readonly status: number
   readonly headers: IncomingMessage['headers']
-  /** Blocks between empty lines, as they came. */
+  /** The blocks between empty lines. */
   readonly blocks: Inbox<string>
   readonly closed: Promise<void>
-  /** Stops or goes on reading. */
+  /** To pause and resume the reading. */
   readonly response: IncomingMessage
 }
 

@@ -17,7 +17,7 @@ import { createAuth } from '../../auth.ts'
 import { createForwardingWatch } from '../../client-peers.ts'
 import type { HttpEnv } from '../../context.ts'
 import { clientPeer } from '../../middleware/client-peer.ts'
-import { problems } from '../../middleware/problems.ts'
+import { createProblemHandler } from '../../middleware/problems.ts'
 import type { SubscriberCounts } from '../connections.ts'
 import { createStreams, type Streams } from '../streams.ts'
 import { createSocketServer } from '../websocket.ts'
@@ -82,10 +82,8 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   const streams = createStreams(runtime, auth, counts)
 
   const app = new Hono<HttpEnv>()
-  app.onError((error) => {
-    throw error
-  })
-  app.use(problems(host.log, noSecrets), clientPeer(snapshot.gateway, createForwardingWatch(host.log)))
+  app.onError(createProblemHandler(runtime))
+  app.use(clientPeer(snapshot.gateway, createForwardingWatch(host.log)))
   for (const { doc, steps } of streams.endpoints(snapshot, { config: snapshot.gateway, auth, clients: createClients() })) {
     app.on(doc.method, [doc.path], ...steps)
   }
