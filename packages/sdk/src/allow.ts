@@ -1,6 +1,6 @@
 /**
- * Allowlists (§5 rule 6): an empty list denies everybody, `*` allows everybody. `matches` says whether an entry covers a
- * value without being its own form, such as a mail domain; it is never asked about an empty value.
+ * Checks a sender against an allowlist: an empty list accepts no sender, and `*` accepts every sender. `matches` tells whether an
+ * entry covers a value that it does not equal, such as a mail domain; it is never called with an empty value.
  */
 export function isAllowed(
   list: readonly string[],
@@ -13,7 +13,7 @@ export function isAllowed(
   return wanted !== '' && list.some((entry) => normalise(entry) === wanted || matches(entry, wanted))
 }
 
-/** A telephone number as `+` and digits (E.164); empty if there is no digit in it. */
+/** Returns a telephone number as `+` and digits (E.164); empty when the text has no digit. */
 export function normaliseE164(value: string): string {
   const digits = value.replace(/\D/g, '')
   return digits === '' ? '' : `+${digits}`

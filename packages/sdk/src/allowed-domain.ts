@@ -1,6 +1,6 @@
-/** Whether a host is one of `allowed_domains`, wherever a section has such a key. */
+/** Tells whether a list such as `allowed_domains` covers a host. */
 
-/** Both spellings of a name, in letters of any script and in punycode, are one; so are `example.com` and `*.example.com`. */
+/** Returns one form for a name in any script and its punycode. `example.com` and `*.example.com` mean the same. */
 export function isAllowedDomain(hostname: string, allowed: readonly string[]): boolean {
   const host = hostname.replace(/\.$/, '')
   return allowed.some((entry) => {

@@ -1,13 +1,13 @@
-/** The approval registry, as those see it who ask people (§3, §6): open a question, wait for the one answer it gets. */
+/** The approval registry as gates see it: open a question and receive its one decision (docs/contract.md#approvals). */
 import type { Approval, ApprovalGate, ApprovalKey, ApprovalState } from './approval-store.ts'
 import type { Address } from './channel.ts'
 
-/** The longest `Question.message`. */
+/** The largest length of `Question.message`. */
 export const APPROVAL_MESSAGE_CHARS_MAX = 16_384
 
 export interface Question extends ApprovalKey {
   readonly gate: ApprovalGate
-  /** The procedure, the tool, or what the posting program calls its workflow. */
+  /** The procedure, the tool, or the workflow name of the program that asks. */
   readonly workflow: string
   readonly title: string
   readonly message: string
@@ -15,41 +15,41 @@ export interface Question extends ApprovalKey {
   readonly callHash?: string
   /** As in `NewApproval`. */
   readonly owner?: string
-  /** Both absent: `approve`, `approved`, `yes`, `lgtm` and `reject`, `rejected`, `no`. */
+  /** The keywords. When both lists are absent: `approve`, `approved`, `yes`, `lgtm` and `reject`, `rejected`, `no`. */
   readonly approveKeywords?: readonly string[]
   readonly rejectKeywords?: readonly string[]
-  /** 0: it waits for ever. */
+  /** The time until the question expires; 0 for no limit. */
   readonly timeoutSecs: number
-  /** The conversation it came from is asked in any case. */
+  /** The conversation that caused the question. It is always asked. */
   readonly origin?: {
     readonly channel: string
     readonly account: string
     readonly to: Address
-    /** Who wrote there what led to the question: where nobody can quote, only their word counts as an answer. */
+    /** The sender who caused the question. On platforms without quotes, only replies of this sender count. */
     readonly sender?: string
   }
-  /** Dispatch targets to ask, in any case; absent: those of `[approvals] channels`. */
+  /** The targets to ask, in any case of letters; those of `[approvals] channels` when absent. */
   readonly channels?: readonly string[]
-  /** Overrides the conversation configured for notifications. */
+  /** Replaces the conversation that is configured for notifications. */
   readonly channelId?: string
 }
 
-/** What became of one target: its prompt is queued, every subscriber is told, or why nothing can be sent. */
+/** The result for one target: its prompt is queued, the event is broadcast, or the reason why nothing can be sent. */
 export interface AskedTarget {
   readonly channel: string
   readonly status: 'queued' | 'broadcast' | 'unavailable'
   readonly detail: string
-  /** In the outbox. */
+  /** The numbers of the prompts in the outbox. */
   readonly outbox?: readonly number[]
 }
 
 export interface Approvals {
-  /** Durable once it resolves. A key that is known asks nobody again and resolves to what is there. Throws
-   * `invalid_request`, `conflict` for a key under which another gate asks, and `unavailable` when too many wait. */
+  /** Opens a question and resolves when it is durable. A known key asks nobody again and resolves to the existing approval. Throws
+   * `invalid_request`, `conflict` for a key of another gate, and `unavailable` when too many questions wait. */
   open(question: Question): Promise<{ readonly opened: boolean; readonly approval: Approval; readonly asked: readonly AskedTarget[] }>
   /**
-   * The first decision wins, and is durable once this resolves; the gate takes it right after. Throws `not_found` for a key
-   * nobody opened.
+   * Decides a question and resolves when the decision is durable; its handler runs right after. The first decision wins. Throws
+   * `not_found` for a key that was never opened.
    */
   decide(
     key: ApprovalKey,

@@ -1,8 +1,7 @@
 declare const brand: unique symbol
 
 /**
- * The opaque identity of one connected client (§1, shared-state contract item 2). Only the gateway mints one, at
- * connection time or per (channel, sender); tools receive it in their context and cannot make their own.
- * Comparable with `===` and usable as a map key.
+ * The opaque identity of a client. Only the daemon mints one, for each connection or for each sender of a channel; tools get it in
+ * their context and cannot make one (docs/contract.md#isolation). Compare it with `===` or use it as a map key.
  */
 export type ClientId = string & { readonly [brand]: 'ClientId' }

@@ -1,23 +1,23 @@
-/** The port of command-line commands that features add. */
+/** The port of command-line commands of features. */
 import type { CommandHelp } from './catalogue.ts'
 
 export interface CommandContext {
-  /** Arguments after the command's own words. */
+  /** The arguments after the words of the command. */
   readonly args: readonly string[]
   readonly json: boolean
-  /** One line on standard output. */
+  /** Prints one line on standard output. */
   print(line: string): void
-  /** One line on standard error. */
+  /** Prints one line on standard error. */
   warn(line: string): void
   readonly signal: AbortSignal
-  /** Asks who sits at the terminal; undefined: the input ended instead. Absent where nobody sits there. */
+  /** Asks the person at the terminal; undefined when the input ended. Absent without a terminal. */
   ask?(question: string): Promise<string | undefined>
 }
 
-/** Of what stands in the catalogue, help is taken from there. */
+/** A command. Its help comes from the catalogue when the catalogue lists it. */
 export interface Command extends CommandHelp {
-  /** The words that select it, such as `plugin install`; stands in the catalogue row. */
+  /** The words that select the command, such as `plugin install`, as in the catalogue row. */
   readonly name: string
-  /** Resolves to the exit code; throws `AppError` to fail with its own. */
+  /** Resolves to the exit code. Throws an `AppError` to fail with the exit code of its code. */
   run(context: CommandContext): Promise<number>
 }

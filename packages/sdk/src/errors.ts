@@ -1,4 +1,4 @@
-/** The one table of error codes: what each means over HTTP and on the command line (§7). */
+/** The table of error codes with their HTTP status, title and exit code (docs/contract.md#http-api). */
 export const ERRORS = {
   invalid_request: { status: 400, title: 'Invalid request', exit: 2 },
   unauthorized: { status: 401, title: 'Unauthorized', exit: 1 },
@@ -21,17 +21,17 @@ export type ErrorCode = keyof typeof ERRORS
 
 export interface ErrorOptions {
   readonly cause?: unknown
-  /** Whole seconds after which a repeat may succeed. */
+  /** The whole seconds after which a repeat may succeed. */
   readonly retryAfterSecs?: number
-  /** The other side was away or overloaded: a repeat may succeed, however often it failed before. */
+  /** True when the other side was not available or overloaded, so that a repeat may succeed after any number of failures. */
   readonly isPassing?: boolean
   /** Further members of the error body, such as `feature` and `build` of `not_compiled`. */
   readonly fields?: Readonly<Record<string, unknown>>
 }
 
 /**
- * The one error class for refusals a caller should see. `message` is one sentence without a secret, token or body in it.
- * Anything thrown that is not an `AppError` is a bug: its cause goes to the log and the caller gets a fixed text.
+ * The error class for refusals that a caller sees. `message` is one sentence without secrets, tokens and bodies. Any other
+ * thrown value is a bug: the log gets its cause, and the caller gets a fixed text.
  */
 export class AppError extends Error {
   override readonly name = 'AppError'
@@ -42,7 +42,7 @@ export class AppError extends Error {
 
   constructor(code: ErrorCode, detail: string, options: ErrorOptions = {}) {
     const limit = Error.stackTraceLimit
-    // A refusal is no bug: where it was thrown helps nobody, and finding out costs more than the rest of the answer.
+    // A refusal has no stack, because collecting one costs more than the rest of the answer.
     if (ERRORS[code].status < 500) Error.stackTraceLimit = 0
     super(detail, options.cause === undefined ? undefined : { cause: options.cause })
     Error.stackTraceLimit = limit
@@ -57,10 +57,10 @@ export class AppError extends Error {
   }
 }
 
-/** The sentence of any thrown value, for logs. */
+/** Returns the message of any thrown value, for logs. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  // `fetch` keeps its reason in the cause, which has a code but no message where a host has several addresses.
+  // `fetch` has its reason in the cause, which has a code but no message when a host has several addresses.
   const { message, cause } = error
   if (message !== 'fetch failed' || !(cause instanceof Error)) return message
   return cause.message || String((cause as NodeJS.ErrnoException).code ?? message)

@@ -1,6 +1,6 @@
 /**
- * Everything subscribers of `/api/events` and `/ws/events` can see (§6): one union, one producer, one envelope. The schema is
- * the only place where it is spelled out; types, OpenAPI document and documentation are made from it.
+ * The events that subscribers of `/api/events` and `/ws/events` receive (docs/contract.md#events). Types, the OpenAPI document and
+ * the documentation are made from this schema.
  */
 import * as v from 'valibot'
 
@@ -14,13 +14,13 @@ const text = v.string()
 const nullableText = v.nullable(v.string())
 const number = v.number()
 
-/** One member; its description says when it is told. */
+/** Makes one member of the union; the description says when the event is emitted. */
 const event = <const Type extends string, const Entries extends v.ObjectEntries>(type: Type, description: string, entries: Entries) =>
   v.pipe(v.object({ type: v.literal(type), ...entries }), v.readonly(), v.description(description))
 
-/** What every event of a turn names. */
+/** The members of every event of a turn. */
 const turn = { turn_id: text, session_id: nullableText } as const
-/** What every event of an approval names. */
+/** The members of every event of an approval. */
 const approval = { run_id: text, step_id: text } as const
 
 const knownEventSchema = v.variant('type', [
@@ -96,18 +96,18 @@ const knownEventSchema = v.variant('type', [
   event('device_revoked', 'The token of a device is refused from now on', { device_id: text }),
 ])
 
-/** valibot infers `string` for a prefix, and the union would then be told apart by nothing. */
+/** A type for the prefix, because valibot infers `string`, which would make `type` useless as a discriminator. */
 const ownType = v.pipe(v.string(), v.regex(/^x_/)) as unknown as v.GenericSchema<`x_${string}`>
 const ownEventSchema = v.pipe(v.looseObject({ type: ownType }), v.readonly(), v.description("An embedder's own"))
 
-/** What happened. `type` is the discriminator; members are JSON and hold no secret, and no message text but that of channel events and approvals. */
+/** An event. `type` is the discriminator. Members are JSON without secrets, and only channel events and approvals have message text. */
 export const eventSchema = v.union([knownEventSchema, ownEventSchema])
 
 export type SluiceEvent = v.InferOutput<typeof eventSchema>
 
 export type EventType = SluiceEvent['type']
 
-/** Each known type with when it is told and what it has beside `type`, for documentation. */
+/** Lists each known type with its description and its members other than `type`, for documentation. */
 export const eventMembers = (): readonly { readonly type: string; readonly description: string; readonly members: readonly string[] }[] =>
   knownEventSchema.options.map((member) => ({
     type: member.entries.type.literal,
@@ -115,13 +115,13 @@ export const eventMembers = (): readonly { readonly type: string; readonly descr
     members: Object.keys(member.entries).filter((name) => name !== 'type'),
   }))
 
-/** An event as subscribers get it. `id` grows by one inside one run of the daemon: `<run>-<number>`. */
+/** An event as subscribers receive it. `id` is `<run>-<number>`, and the number grows by one within a run of the daemon. */
 export type EventEnvelope = SluiceEvent & { readonly id: string; readonly timestamp: string }
 
 export interface Events {
   /**
-   * Tells every operator who follows events, and of the clients only `owner`: the paired device whose turn or approval it is
-   * about. Without an owner no client is told.
+   * Emits an event to every subscribed operator and to the client `owner`, the paired device whose turn or approval the event
+   * concerns. Without an owner no client receives it.
    */
   emit(event: SluiceEvent, owner?: string): void
 }

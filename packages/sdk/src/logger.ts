@@ -1,10 +1,10 @@
-/** Structured logging. Values under keys that look like credentials, and every `Secret`, are redacted by the sink. */
+/** Structured logging. The sink masks every `Secret` and values under keys that look like credentials. */
 export type LogFields = Readonly<Record<string, unknown>>
 
 export interface Logger {
   debug(message: string, fields?: LogFields): void
   info(message: string, fields?: LogFields): void
   warn(message: string, fields?: LogFields): void
-  /** `error` as a field carries the cause; its stack is printed at level debug only. */
+  /** The field `error` carries the cause; its stack is printed only at level debug. */
   error(message: string, fields?: LogFields): void
 }

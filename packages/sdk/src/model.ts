@@ -1,4 +1,4 @@
-/** The port of model access: the AI SDK's language-model interface, so its provider packages fit as they are. */
+/** The port of language models: the interface of the AI SDK, so that its provider packages fit unchanged. */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Secret } from './secret.ts'
 
@@ -21,25 +21,25 @@ export interface ProviderSettings {
   readonly base_url?: string | undefined
   readonly api_key?: Secret | undefined
   readonly model?: string | undefined
-  /** Further request headers; their values are secrets, since this is where keys of self-hosted endpoints stand. */
+  /** Further request headers. Their values are secrets, because they may hold keys of self-hosted endpoints. */
   readonly headers?: Readonly<Record<string, Secret | string>> | undefined
 }
 
 export interface Provider {
-  /** Values of `[provider] kind` it serves. */
+  /** The values of `[provider] kind` that the provider serves. */
   readonly kinds: readonly string[]
-  /** What the environment offers when nothing is configured, such as a key; never a request. */
+  /** Returns settings from the environment, such as a key, when nothing is configured. Makes no request. */
   detect?(env: Readonly<Record<string, string | undefined>>): ProviderSettings | undefined
-  /** Throws `config_invalid` that names the TOML key if these settings cannot work. Imports nothing and sends nothing. */
+  /** Throws `config_invalid` with the TOML key when these settings cannot work. Imports and sends nothing. */
   check?(settings: ProviderSettings): void
   /**
-   * Asks the endpoint for the names of its models. Rejects with `config_invalid` like `check`, with `unauthorized` if the
-   * key is refused, with `upstream` or `unavailable` otherwise.
+   * Resolves to the names of the models that the endpoint offers. Rejects with `config_invalid` as `check` does, with
+   * `unauthorized` when the key is refused, else with `upstream` or `unavailable`.
    */
   models?(settings: ProviderSettings, options: { readonly fetch: typeof fetch; readonly signal: AbortSignal }): Promise<readonly string[]>
   /**
-   * Loads the wire format and makes the model. Called on the first turn, never at start: this is where the heavy import
-   * stands. Throws `config_invalid` when something is missing.
+   * Loads the wire format and makes the model. Called on the first turn and never at start, because the import is heavy. Throws
+   * `config_invalid` when a setting is missing.
    */
   load(settings: ProviderSettings, options: { readonly fetch: typeof fetch }): Promise<LanguageModel>
 }

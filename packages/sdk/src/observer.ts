@@ -1,4 +1,4 @@
-/** The port of metrics and tracing: observers are told of finished work and never asked before it. */
+/** The port of metrics and tracing. Observers receive finished work and cannot influence it. */
 import type { ApprovalState } from './approval-store.ts'
 import type { Trace } from './trace.ts'
 
@@ -11,7 +11,7 @@ export interface Span {
 
 export type Outcome = 'ok' | 'error' | 'aborted'
 
-/** Each finished piece of work. Names in it come from closed sets, such as route templates and registered tools, and are safe as labels. */
+/** A finished piece of work. Its names come from closed sets, such as route templates and registered tools, and are safe as labels. */
 export type Observation =
   | { readonly kind: 'request'; readonly method: string; readonly route: string; readonly status: number; readonly span: Span }
   | { readonly kind: 'rate_limited'; readonly route: string }
@@ -39,7 +39,7 @@ export type Observation =
       readonly kind: 'delivery'
       readonly channel: string
       readonly direction: 'inbound' | 'outbound'
-      /** The message's number in the inbox or outbox. */
+      /** The number of the message in the inbox or outbox. */
       readonly number: number
       readonly outcome: Outcome
       readonly span: Span
@@ -47,22 +47,22 @@ export type Observation =
   | {
       readonly kind: 'ingress'
       readonly channel: string
-      /** What became of a request; `refused`: for want of room, the provider will come back. */
+      /** The outcome of a request; `refused` for lack of room, so that the platform repeats it. */
       readonly verdict: 'kept' | 'duplicate' | 'denied' | 'ignored' | 'unauthorized' | 'refused'
-      /** False: the channel has no secret, so that nothing was proved. */
+      /** False when the channel has no secret, so that the request was not verified. */
       readonly signed: boolean
-      /** While an observer traces. */
+      /** Present while an observer traces. */
       readonly span?: Span
     }
-  /** A run of a procedure has ended, or a trigger started none. */
+  /** A run of a procedure has ended, or a trigger did not start one. */
   | {
       readonly kind: 'sop_run'
       readonly sop: string
       readonly outcome: 'completed' | 'failed' | 'cancelled' | 'skipped'
-      /** Of a run that was started. */
+      /** The time of the run; absent when none was started. */
       readonly span?: Span
     }
-  /** A step of a run has ended; from the start of its last attempt. */
+  /** A step of a run has ended. The time counts from the start of its last attempt. */
   | {
       readonly kind: 'sop_step'
       readonly sop: string
@@ -70,25 +70,25 @@ export type Observation =
       readonly outcome: 'completed' | 'failed' | 'skipped'
       readonly span: Span
     }
-  /** An approval was decided, and its gate has taken the decision. */
+  /** An approval was decided, and its gate has acknowledged the decision. */
   | { readonly kind: 'approval'; readonly state: Exclude<ApprovalState, 'pending'> }
   | { readonly kind: 'commit'; readonly units: number; readonly tookMs: number }
   | { readonly kind: 'error'; readonly component: string }
 
 export interface Observer {
-  /** The value of `[observability] backend` that turns it on. */
+  /** The value of `[observability] backend` that turns the observer on. */
   readonly name: string
-  /** Must not throw and must not block; what needs time is queued, bounded. */
+  /** Must not throw or block. Slow work belongs in a bounded queue. */
   record(observation: Observation): void
-  /** True: it wants whole traces, so that contexts are kept with messages and passed on to other programs. */
+  /** True when the observer needs whole traces: contexts are then stored with messages and passed on to other programs. */
   readonly traces?: true
-  /** The body of `GET /metrics`, for the one observer that has it. */
+  /** Returns the body of `GET /metrics`, for the one observer that has it. */
   render?(): Promise<{ readonly contentType: string; readonly body: string }>
-  /** True: only loopback peers may read `render`. */
+  /** True when only loopback peers may read `render`. */
   readonly loopbackOnly?: boolean
 }
 
-/** Figures of the running daemon, read when asked for. */
+/** Figures of the running daemon, collected on request. */
 export interface Vitals {
   readonly startedAtMs: number
   readonly turnsRunning: number
@@ -96,13 +96,13 @@ export interface Vitals {
   readonly sessionsActive: number
   readonly sseClients: number
   readonly wsClients: number
-  /** Messages that wait for their turn, and replies that wait to be sent. */
+  /** The messages that wait for a turn and the replies that wait to be sent. */
   readonly messagesPending: number
   readonly repliesPending: number
   readonly oldestMessageSecs: number
   readonly oldestReplySecs: number
   readonly commitsQueued: number
   readonly eventsDropped: number
-  /** What confines commands, as it was measured; null until it has been. */
+  /** The sandbox that confines commands, as measured; null before the first measurement. */
   readonly sandbox: { readonly backend: string; readonly detail: string } | null
 }

@@ -1,19 +1,19 @@
-/** The agent's security policy, `[security.policy]`; one per agent, independent of the client (§1 item 6). */
+/** The security policy of the agent, `[security.policy]`; the same for all clients (docs/contract.md#policy). */
 
 export type PolicyLevel = 'readonly' | 'supervised' | 'full'
 
 export interface Policy {
   /**
-   * `readonly` refuses every tool that is not `read`; `supervised` asks a person before `execute` calls that are neither
-   * auto-approved nor allowed by the tool's own rules; `full` asks nobody. Tools that always ask do so at any level.
+   * `readonly` refuses every tool that is not `read`. `supervised` needs an approval for `execute` calls that neither
+   * `auto_approve` nor the rules of the tool allow. `full` needs no approval. Tools that always ask do so at every level.
    */
   readonly level: PolicyLevel
-  /** Programs `shell` may start, by name; an entry with `/` must match the whole path; `*` allows any. */
+  /** The programs that `shell` may start, by name. An entry with `/` must match the whole path; `*` allows every program. */
   readonly allowed_commands: readonly string[]
-  /** Paths no tool touches, even where the workspace would allow it; `~` is the home directory. */
+  /** The paths that no tool may touch, also inside the workspace; `~` is the home directory. */
   readonly forbidden_paths: readonly string[]
-  /** Tools that never need a person; `*` for all. */
+  /** The tools whose calls need no approval; `*` for all. */
   readonly auto_approve: readonly string[]
-  /** Tools that always need one below `full`; wins over `auto_approve`. */
+  /** The tools whose calls always need an approval below `full`; overrides `auto_approve`. */
   readonly always_ask: readonly string[]
 }

@@ -1,4 +1,4 @@
-/** The lane of what goes out: one conversation, or one thread of it, hears us in order. */
+/** Returns the lane of a reply: replies to one conversation or thread are sent in order. */
 import type { NewReply } from './delivery-store.ts'
 
 export const replyLane = ({ channel, account, to }: Pick<NewReply, 'channel' | 'account' | 'to'>): string =>

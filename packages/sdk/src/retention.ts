@@ -1,50 +1,50 @@
-/** What a store may forget, and what it says about it. */
+/** The retention policy of a store and the results of pruning. */
 
-/** Everything that ended before its moment may be dropped. Unfinished work and audit records never are. */
+/** Data that ended before these times may be deleted. Unfinished work and audit records are never deleted. */
 export interface Retention {
   /**
-   * Messages and replies that are over, settled approvals, ended turns and ended runs are dropped whole; but never a message
-   * whose id is still remembered, or whose batch has a message that waits, runs, or died later.
+   * Ended messages and replies, acknowledged approvals, ended turns and ended runs before this time are deleted; but never a
+   * message whose id is still remembered, or whose request has another message that is unfinished or ended later.
    */
   readonly endedBeforeMs: number
-  /** Ids of messages that came before may come again. */
+  /** Ids of messages that were received before this time are forgotten. */
   readonly idsBeforeMs: number
-  /** Idempotency keys of turns that ended before may come again. */
+  /** Idempotency keys of turns that ended before this time are forgotten. */
   readonly keysBeforeMs: number
-  /** What was said in conversations before is dropped, and conversations that were last active before. */
+  /** Messages of conversations before this time are deleted, and conversations that were last active before it. */
   readonly saidBeforeMs: number
   /**
-   * Bytes that everything together may take, the audit log not counted. Beyond it the oldest go first: contents of messages
-   * that are done, then sent replies and ended turns, then what was said in conversations.
+   * The largest number of bytes of all data, without the audit log. Beyond it the oldest data is deleted first: contents of
+   * ended messages, then sent replies and ended turns, then messages of conversations.
    */
   readonly bytesMax: number
   readonly nowMs: number
-  /** Rows of each kind that one call drops at most. */
+  /** The largest number of rows of each kind that one call deletes. */
   readonly limit: number
 }
 
-/** Rows by their kind. */
+/** The number of deleted rows by kind. */
 export interface Forgotten {
-  /** Messages of channels. */
+  /** Deleted messages of channels. */
   readonly messages: number
-  /** Messages that lost only their content. */
+  /** Messages whose content was deleted. */
   readonly contents: number
   readonly replies: number
   readonly approvals: number
   readonly turns: number
   readonly runs: number
-  /** What was said in one turn of a conversation. */
+  /** Messages of conversations, counted by turn. */
   readonly said: number
   readonly conversations: number
 }
 
 export interface StoreUsage {
-  /** Of everything that is kept, the audit log not counted. */
+  /** The bytes of all data, without the audit log. */
   readonly bytes: number
-  /** Of the files, unused space and the log of recent writes included. */
+  /** The bytes of the files, with unused space and the write-ahead log. */
   readonly fileBytes: number
-  /** When an earlier release's data was upgraded; null: never. */
+  /** The time at which data of an earlier release was upgraded; null when it never was. */
   readonly upgradedAtMs: number | null
-  /** Copies that were made before upgrades. */
+  /** The paths of the copies that were made before upgrades. */
   readonly copies: readonly string[]
 }

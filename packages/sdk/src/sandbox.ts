@@ -1,16 +1,16 @@
-/** The port of every isolation backend, and of spawning at all (§2.6 `[security.sandbox]`). */
+/** The port of sandbox backends and of starting processes (docs/contract.md#sandbox). */
 
-/** What a process may do; the tighter of this and the operator's configuration holds. */
+/** The permissions of a process. The tighter of these and the operator's configuration applies. */
 export interface SandboxPolicy {
-  /** Folders the process may write below; everything else is read-only or hidden. Absolute, resolved. */
+  /** The folders below which the process may write, as absolute resolved paths. All other files are read-only or hidden. */
   readonly writable: readonly string[]
   readonly network: boolean
   /**
-   * Device nodes, or folders of them such as `/dev/bus/usb`, the process may read, write and control; with any of them it may
-   * read what the kernel says of devices (`/sys`). Absolute, below `/dev`; what is not there is left out.
+   * The device nodes, or folders of them such as `/dev/bus/usb`, that the process may read, write and control, as absolute paths
+   * below `/dev`. With at least one of them it may also read `/sys`. Paths that do not exist are left out.
    */
   readonly devices?: readonly string[]
-  /** Of one process, or of all together where the backend can count them so. */
+  /** The limit of one process, or of all processes together where the backend can count them. */
   readonly memoryBytesMax?: number
   readonly processesMax?: number
   /** Of one file. */
@@ -19,7 +19,7 @@ export interface SandboxPolicy {
   readonly cpuSecsMax?: number
 }
 
-/** A process to be. `env` is the whole environment: nothing is inherited. */
+/** A process to start. `env` is its whole environment; nothing is inherited. */
 export interface ProcessCommand {
   readonly file: string
   readonly args: readonly string[]
@@ -27,26 +27,26 @@ export interface ProcessCommand {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** What a live probe of a backend found on this machine. */
+/** The result of a live probe of a backend. */
 export interface SandboxProbe {
   readonly available: boolean
-  /** Why not, or what was measured, such as `Landlock ABI 7: files, TCP`. */
+  /** Why the backend is not available, or what was measured, such as `Landlock ABI 7: files, TCP`. */
   readonly detail: string
-  /** True of a backend that is not available: everything it takes is on this machine, so that it may work later. */
+  /** True when the backend is installed but not available, so that it may work later. */
   readonly isInstalled?: boolean
 }
 
 export interface Sandbox {
   /** The value of `[security.sandbox] backend`. */
   readonly name: string
-  /** Orders `auto`: the strongest backend whose probe passes is taken. The no-op is 0. */
+  /** The rank for `auto`, which chooses the strongest backend whose probe passes. The no-op has rank 0. */
   readonly strength: number
   /**
-   * Whether its program or system call is there and works; called before the first `wrap`. Never throws. That it confines
-   * is then proved by a command that tries to get out.
+   * Tells whether the program or system call of the backend works. Called before the first `wrap`. Never throws. A command that
+   * tries to escape then verifies that the backend confines.
    */
   probe(signal: AbortSignal, run: RunBare): Promise<SandboxProbe>
-  /** The command that runs `command` confined. `release` ends what killing the process leaves behind. */
+  /** Returns the command that runs `command` confined. `release` cleans up what remains after the process was killed. */
   wrap(command: ProcessCommand, policy: SandboxPolicy): Promise<WrappedCommand> | WrappedCommand
 }
 
@@ -54,39 +54,39 @@ export interface WrappedCommand extends ProcessCommand {
   release?(run: RunBare): Promise<void>
 }
 
-/** Runs a program of the backend itself, such as `docker info`, unconfined, to its end. Rejects as `Spawn` does. */
+/** Runs a program of the backend, such as `docker info`, unconfined and to its end. Rejects as `Spawn` does. */
 export type RunBare = (command: ProcessCommand, signal: AbortSignal) => Promise<Pick<SpawnResult, 'exitCode' | 'stdout' | 'stderr'>>
 
 export interface SpawnRequest extends ProcessCommand {
   readonly policy: SandboxPolicy
   readonly timeoutMs: number
-  /** Of standard output and of standard error, each; what is over it is dropped and marked. */
+  /** The largest output on each of standard output and standard error; more is dropped and marked. */
   readonly outputBytesMax: number
   readonly input?: string
   readonly signal: AbortSignal
-  /** Called with each piece of output as it comes. */
+  /** Called with each piece of output. */
   onOutput?(stream: 'stdout' | 'stderr', text: string): void
 }
 
 export interface SpawnResult {
-  /** `null` when a signal ended it. */
+  /** The exit code; `null` when a signal ended the process. */
   readonly exitCode: number | null
   readonly signal: string | null
   readonly timedOut: boolean
   readonly stdout: string
   readonly stderr: string
   readonly truncated: boolean
-  /** The backend that confined it; `none` where it ran without a sandbox. */
+  /** The backend that confined the process; `none` without a sandbox. */
   readonly sandbox: string
 }
 
-/** What the result of a tool says of a process that ran without a sandbox; empty for any other. */
+/** Returns the note of a tool result about a process that ran without a sandbox; empty for every other process. */
 export const unconfinedNote = ({ sandbox }: Pick<SpawnResult, 'sandbox'>): string => (sandbox === 'none' ? '[ran without a sandbox]' : '')
 
 /**
- * Runs a process to its end, in its own process group, inside the chosen sandbox. On time-out or abort the whole group
- * gets SIGTERM and, two seconds later, SIGKILL; so does what is left of the group when the program itself ends. Rejects
- * with `unavailable` when the sandbox is required and missing, with `not_found` when the program is not there, and with
- * `aborted` when the signal aborted before the start; any exit of the program itself is a result.
+ * Runs a process to its end in its own process group inside the chosen sandbox. On time-out or abort the whole group gets SIGTERM
+ * and two seconds later SIGKILL, as do remaining processes of the group when the program ends. Rejects with `unavailable` when a
+ * required sandbox is missing, with `not_found` when the program does not exist, and with `aborted` when the signal aborted before
+ * the start. Every exit of the program is a result.
  */
 export type Spawn = (request: SpawnRequest) => Promise<SpawnResult>

@@ -1,12 +1,12 @@
 const text = new WeakMap<Secret, string>()
 
-/** A value that must never show. Printing, joining or serialising it yields `[secret]`; `reveal()` is the only way in. */
+/** A value that must never be shown. Printing, joining or serialising it yields `[secret]`; only `reveal()` returns the value. */
 export class Secret {
   constructor(value: string) {
     text.set(this, value)
   }
 
-  /** The plain value, for the one call that needs it. Never store or log what this returns. */
+  /** Returns the plain value for the call that needs it. Never store or log the result. */
   reveal(): string {
     return text.get(this) ?? ''
   }
@@ -24,23 +24,23 @@ export class Secret {
   }
 }
 
-/** Shorter values stay: placeholders such as `ollama` are no secrets, and words of a text would look redacted. */
+/** Shorter values are not masked, because placeholders such as `ollama` are not secrets and ordinary words would be masked. */
 const SECRET_CHARS_MIN = 8
 
-/** A text may have been cut within a secret: so many of its first characters are masked, with all that still follow. */
+/** A text may be cut inside a secret: this number of its first characters, and those that follow, are masked at the end of a text. */
 const BEGINNING_CHARS = 16
 
-/** The values to look for in texts, longest first: one that holds another is found whole. */
+/** Returns the values to search for, longest first, so that a value which contains another is masked as a whole. */
 export const secretValues = (secrets: Iterable<Secret>): string[] => longestFirst(Array.from(secrets, (secret) => secret.reveal()))
 
-/** The text with `mark` in the place of these values. */
+/** Returns the text with `mark` in place of these values. */
 export function withoutSecrets(text: string, values: Iterable<string>, mark = '[secret]'): string {
   let clean = text
   for (const value of longestFirst(values)) clean = masked(clean, value, mark)
   return clean
 }
 
-/** Values are trimmed before they are sent, and so they come back. */
+/** Values are trimmed before they are sent, and platforms return the trimmed form. */
 const longestFirst = (values: Iterable<string>): string[] =>
   Array.from(values, (value) => value.trim())
     .filter((value) => value.length >= SECRET_CHARS_MIN)

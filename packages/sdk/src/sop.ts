@@ -1,4 +1,4 @@
-/** The words of standard operating procedures (§2.4, §4.3): what starts one, what it is, how a run of it stands. All JSON. */
+/** The types of procedures: events, steps, runs and the engine. All data is JSON (docs/contract.md#procedures). */
 import type { Address } from './channel.ts'
 import type { IdempotencyKey } from './store.ts'
 
@@ -6,49 +6,49 @@ export type SopMode = 'auto' | 'supervised' | 'step_by_step' | 'priority_based' 
 export type SopPriority = 'low' | 'normal' | 'high' | 'critical'
 export type TriggerKind = 'manual' | 'webhook' | 'cron' | 'mqtt' | 'peripheral'
 
-/** Something that happened, for every procedure with a trigger that matches. */
+/** An event that starts every procedure with a matching trigger. */
 export interface SopEvent {
   readonly source: TriggerKind
-  /** The request path, the broker's topic, `<board>/<signal>`, the cron expression; for `manual`: the procedure's name. */
+  /** The request path, the topic of the broker, `<board>/<signal>`, the cron expression, or for `manual` the name of the procedure. */
   readonly topic: string
-  /** As it came: JSON, or any text. Never trusted. */
+  /** The payload as received: JSON or any text. It is never trusted. */
   readonly payload: string | null
   readonly atMs: number
-  /** Who caused it: `device:<id>`, `<channel>:<sender>`, `cli:<user>`, `turn:<id>`, `broker`, `clock`. */
+  /** The cause: `device:<id>`, `<channel>:<sender>`, `cli:<user>`, `turn:<id>`, `broker`, `clock`. */
   readonly by: string
-  /** An event of a key that is known starts nothing and gets the answer of the first; absent: it is never a repeat. */
+  /** An event with a known key starts nothing and gets the first answer. Without a key an event is never a repeat. */
   readonly key?: string
-  /** The span it happened in, as `formatTraceContext` writes it. */
+  /** The span of the event, as `formatTraceContext` writes it. */
   readonly trace?: string
-  /** How many runs in a row led to it, each started from a step of the one before; absent: none. */
+  /** The length of the chain of runs that led to the event, each started by a step of the one before; absent without one. */
   readonly depth?: number
-  /** The conversation it came from: approvals are asked for there, too. */
+  /** The conversation of the event. Approvals are also asked for there. */
   readonly origin?: {
     readonly channel: string
     readonly account: string
     readonly to: Address
-    /** Who wrote there what led to it: see `Question.origin`. */
+    /** The sender who caused the event; see `Question.origin`. */
     readonly sender?: string
   }
 }
 
-/** What became of an event for one procedure that matches. */
+/** The result of an event for one matching procedure. */
 export type SopDispatch =
   | { readonly sop: string; readonly status: 'started'; readonly runId: string }
   | { readonly sop: string; readonly status: 'skipped'; readonly reason: string }
 
 export interface SopStep {
-  /** From 1, without gaps. */
+  /** The number, from 1 without gaps. */
   readonly number: number
   readonly title: string
   readonly body: string
-  /** The only tools the step may use; null: every tool. A deterministic step calls exactly one. */
+  /** The tools that the step may use; null for every tool. A deterministic step calls exactly one. */
   readonly tools: readonly string[] | null
   readonly requiresConfirmation: boolean
   readonly kind: 'execute' | 'checkpoint'
-  /** Of a deterministic step: the tool's input, texts `$.a.b` and `$event.a` replaced from the output before and the payload; null: that output. */
+  /** The tool input of a deterministic step. Texts `$.a.b` and `$event.a` are replaced from the previous output and the payload; null passes the previous output. */
   readonly input: unknown
-  /** The JSON Schema its output must fit; null: anything. */
+  /** The JSON Schema of the output; null for any output. */
   readonly output: unknown
 }
 
@@ -57,23 +57,23 @@ export type SopRunStatus = 'running' | 'waiting_approval' | 'paused_checkpoint' 
 export interface SopStepResult {
   readonly step: number
   readonly status: 'completed' | 'failed' | 'skipped'
-  /** Text; of a deterministic step, `value` is what it says as JSON. */
+  /** The output as text. A deterministic step also has it as JSON in `value`. */
   readonly output: string
   readonly value?: unknown
   readonly startedAtMs: number
   readonly endedAtMs: number
 }
 
-/** What a run waits for. */
+/** The question that a run waits for. */
 export interface SopGate {
-  /** With the run's id, the key of its approval; never used twice in one run. */
+  /** Together with the id of the run, the key of the approval. Unique within the run. */
   readonly stepId: string
   readonly sinceMs: number
-  /** `again`: the step was cut by a stop and may have had its effect. */
+  /** The reason; `again` when the step was interrupted and may have had its effect. */
   readonly why: 'mode' | 'confirmation' | 'checkpoint' | 'again'
 }
 
-/** One run, with the definition as it was when it started. */
+/** One run with its definition at the start. */
 export interface SopRun {
   readonly id: string
   readonly sop: string
@@ -84,25 +84,25 @@ export interface SopRun {
   readonly steps: readonly SopStep[]
   readonly event: SopEvent
   readonly status: SopRunStatus
-  /** The step that is next, runs or waits; from 1. */
+  /** The current step, from 1: it is next, runs or waits. */
   readonly step: number
   readonly gate: SopGate | null
-  /** Gates so far. */
+  /** The number of gates so far. */
   readonly gates: number
-  /** The attempt that is under way, or was when the run was cancelled: its turn, or a tool call with effects that has begun; null: none. */
+  /** The current attempt, or the one at the cancellation: its turn, or a started tool call with effects. Null when there is none. */
   readonly attempt: { readonly turnId: string | null; readonly number: number; readonly startedAtMs: number } | null
-  /** What the agent said of the step while its turn ran; the turn's end makes it count. */
+  /** The report of the agent about the step. It counts when the turn ends. */
   readonly report: { readonly status: SopStepResult['status']; readonly output: string } | null
   readonly results: readonly SopStepResult[]
   readonly startedAtMs: number
   readonly endedAtMs: number | null
-  /** Why it failed or was cancelled. */
+  /** The reason of a failure or cancellation. */
   readonly reason: string | null
 }
 
 export const SOP_ENDED: readonly SopRunStatus[] = ['completed', 'failed', 'cancelled']
 
-/** What a caller without a definition in hand is shown of a procedure. */
+/** A procedure as lists show it. */
 export interface SopSummary {
   readonly name: string
   readonly description: string
@@ -110,32 +110,32 @@ export interface SopSummary {
   readonly priority: SopPriority
   readonly mode: SopMode
   readonly steps: number
-  /** `webhook:/deploy`, `cron:0 9 * * *`, … */
+  /** The triggers, such as `webhook:/deploy` and `cron:0 9 * * *`. */
   readonly triggers: readonly string[]
   readonly activeRuns: number
 }
 
-/** The engine, as features and the gateway see it. Everything that starts or changes a run is durable once it resolves. */
+/** The procedure engine. A method that starts or changes a run resolves when the change is durable. */
 export interface Sops {
-  /** True if a trigger names it exactly; conditions are not looked at. For deciding whether to take a request. */
+  /** Tells whether a trigger names the topic exactly, without its conditions. Decides whether a request is accepted. */
   matches(source: TriggerKind, topic: string): boolean
-  /** Resolves once every change of the folder of procedures noticed so far is loaded. */
+  /** Resolves when every noticed change of the procedure folder is loaded. */
   settled(): Promise<void>
-  /** Starts every procedure that matches, each once; `[]`: none does. Marks `idempotency` done, and the inbox message too. */
+  /** Starts every matching procedure once; resolves to `[]` when none matches. Marks the idempotency key and the inbox message as done. */
   fire(event: SopEvent, also?: { readonly idempotency?: IdempotencyKey; readonly inbox?: number }): Promise<readonly SopDispatch[]>
-  /** Starts one by its name, whatever its triggers. Throws `not_found`, or `conflict` when a limit holds it back. */
+  /** Starts a procedure by name. Throws `not_found`, or `conflict` when a limit prevents the start. */
   run(name: string, event: Omit<SopEvent, 'source' | 'topic'>): Promise<string>
   list(): readonly SopSummary[]
-  /** The topics of the loaded triggers of a kind, as they are written. */
+  /** Returns the topics of the loaded triggers of a kind, as written in the definitions. */
   topics(kind: TriggerKind): readonly string[]
-  /** Calls back after definitions were loaded anew. Returns the way out. */
+  /** Calls `callback` after definitions were reloaded. Returns an unsubscribe function. */
   onReload(callback: () => void): () => void
   runs(filter: { readonly limit: number; readonly sop?: string; readonly active?: boolean }): Promise<readonly SopRun[]>
   get(runId: string): Promise<SopRun | undefined>
-  /** What the agent says of the step its turn works on. Throws `conflict` for any other turn. */
+  /** Records the report of the agent about the step of its turn. Throws `conflict` for any other turn. */
   report(runId: string, turnId: string, report: { readonly status: SopStepResult['status']; readonly output: string }): Promise<SopRun>
-  /** A person lets a waiting run go on. Throws `not_found`, or `conflict` when it does not wait. */
+  /** Lets a waiting run continue. Throws `not_found`, or `conflict` when the run does not wait. */
   approve(runId: string, by: string): Promise<SopRun>
-  /** Throws `not_found`, or `conflict` when it has ended. */
+  /** Cancels a run. Throws `not_found`, or `conflict` when the run has ended. */
   cancel(runId: string, by: string, reason: string): Promise<SopRun>
 }

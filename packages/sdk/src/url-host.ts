@@ -1,4 +1,4 @@
-/** True if both URLs parse and name the same origin: scheme, host and port (§4.2: media host equals API host). */
+/** Tells whether both URLs are valid and have the same origin: scheme, host and port (docs/contract.md#media). */
 export function sameOrigin(a: string, b: string): boolean {
   if (!URL.canParse(a) || !URL.canParse(b)) return false
   const left = new URL(a)
