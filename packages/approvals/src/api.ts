@@ -13,7 +13,7 @@ export interface ApprovalCaller {
 /** `whole`: the caller sees the approval and may decide it. `outline`: the caller sees that it waits, but not the call. */
 export type Access = 'whole' | 'outline' | 'none'
 
-/** The prompt target that stands for every operator who follows events. */
+/** The prompt target of every operator who follows events. */
 const DASHBOARD = 'dashboard'
 
 /** True if `[approvals] channels` makes operators approvers of every tool call. */
@@ -27,7 +27,7 @@ export function accessOf({ gate, owner }: Pick<Approval, 'gate' | 'owner'>, call
   return isOperator ? 'outline' : 'none'
 }
 
-/** Stands in for the call in an outline. */
+/** The message of an outline, in place of the call. */
 const OUTLINE_MESSAGE = 'The call is shown to the device that asked and to the configured approvers.'
 
 export const outlineOf = <Shown extends Pick<Approval, 'message'>>(approval: Shown): Shown => ({ ...approval, message: OUTLINE_MESSAGE })
@@ -54,12 +54,15 @@ export const approvalSchema = v.object({
   step_id: v.string(),
   gate: v.pipe(
     v.picklist(['sop', 'tool', 'event']),
-    v.description('What waits for the decision: a procedure, a tool call, or a program that posted an event'),
+    v.description('The gate that waits for the decision: a procedure, a tool call, or a program that posted an event'),
   ),
   workflow_name: v.string(),
   title: v.string(),
   message: v.string(),
-  call_sha256: v.pipe(nullableText, v.description('Of a tool call: its tool and exact input; the decision counts for that call alone')),
+  call_sha256: v.pipe(
+    nullableText,
+    v.description('The SHA-256 of a tool call, its tool and exact input; the decision counts only for that call'),
+  ),
   state: v.picklist(APPROVAL_STATES),
   by: v.pipe(nullableText, v.description('`<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system`')),
   feedback: nullableText,

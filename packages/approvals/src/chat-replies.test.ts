@@ -1,4 +1,4 @@
-/** Answers to approvals over chats, through the whole of delivery, on a real store. */
+/** Replies to approvals in chats, through the whole of delivery on a real store. */
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { approvalBenches, richChannel } from './testing/approval-bench.ts'
@@ -7,19 +7,19 @@ const bench = approvalBenches()
 
 const KEY = { runId: 'run-1', stepId: 'deploy' }
 
-/** A question that was put to the operators of each of these platforms. */
+/** A bench with one question, which was sent to `community` unless `question` says otherwise. */
 async function asked(options: Parameters<typeof bench>[0] = {}, question: object = {}) {
   const made = await bench(options)
   await made.ask({ channels: ['community'], ...question })
   await made.settle()
   const [prompt] = made.sent
-  if (!prompt) throw new Error('nobody was asked')
+  if (!prompt) throw new Error('no prompt was sent')
   const state = async () => (await made.approvals.get(KEY))?.state
   return { ...made, prompt, state }
 }
 
-describe('§6 a reply that matches resolves the approval', () => {
-  test('the prompt names the words, has the buttons and opens a thread', async () => {
+describe('a reply that matches resolves the approval', () => {
+  test('the prompt names the keywords, has buttons and opens a thread', async () => {
     const { prompt } = await asked()
     expect(prompt.to).toEqual({ to: 'ops' })
     expect(prompt.text).toBe(
@@ -33,10 +33,10 @@ describe('§6 a reply that matches resolves the approval', () => {
   })
 
   test.each([
-    ['quoted', { to: { to: 'ops' }, inReplyTo: '1' }],
+    ['as a quote', { to: { to: 'ops' }, inReplyTo: '1' }],
     ['in its thread', { to: { to: 'ops', thread: '1' } }],
     ['in a thread that is a conversation of its own', { to: { to: '1' } }],
-  ])('%s, a keyword and feedback decide, and no turn runs', async (_, where) => {
+  ])('%s, with a keyword and feedback, and starts no turn', async (_, where) => {
     const { say, approvals, turns, sent, prompt, events } = await asked()
     await say('community', { ...where, sender: 'ann', text: ' Reject  the tests\nare red ' })
     expect(await approvals.get(KEY)).toMatchObject({
@@ -59,13 +59,13 @@ describe('§6 a reply that matches resolves the approval', () => {
     ['community', { to: 'ops', thread: '1' }],
     ['workspace', { to: 'ops', thread: '1' }],
     ['messenger', { to: 'ops', replyTo: '1' }],
-  ] as const)('the confirmation stands in the thread of the prompt, or answers it: %s', async (target, to) => {
+  ] as const)('and is confirmed in the thread of the prompt or as a reply to it: %s', async (target, to) => {
     const { say, sent } = await asked({ channels: [richChannel(target)] }, { channels: [target] })
     await say(target, { inReplyTo: '1', text: 'yes' })
     expect(sent[1]).toMatchObject({ to, text: `Approved by ${target}:ann` })
   })
 
-  test('in the conversation it came from it answers the prompt, which opens no thread', async () => {
+  test('and is confirmed as a reply to the prompt in the origin, where no thread is opened', async () => {
     const origin = { channel: 'community', account: 'bot', to: { to: 'lounge', replyTo: 'm7' } }
     const { say, sent, prompt } = await asked({}, { origin, channels: [] })
     expect(prompt).toMatchObject({ to: { to: 'lounge', replyTo: 'm7' }, buttons: [{}, {}] })
@@ -74,7 +74,7 @@ describe('§6 a reply that matches resolves the approval', () => {
     expect(sent[1]?.to).toEqual({ to: 'lounge', replyTo: '1' })
   })
 
-  test('where the prompt was put into a thread, a bare keyword there counts, and no other word', async () => {
+  test('in a thread that was there before, if it is a keyword alone', async () => {
     const origin = { channel: 'workspace', account: 'bot', to: { to: 'lounge', thread: 't' } }
     const { say, state, turns } = await asked({ channels: [richChannel('workspace')] }, { origin, channels: [] })
     await say('workspace', { to: { to: 'lounge', thread: 't' }, text: 'no idea' })
@@ -85,7 +85,7 @@ describe('§6 a reply that matches resolves the approval', () => {
     expect(await state()).toBe('rejected')
   })
 
-  test('beside a prompt in a thread, `reject` and a reason counts as the prompt says; a reason to approve does not', async () => {
+  test('in a thread that was there before, if it is `reject` with a reason', async () => {
     const origin = { channel: 'workspace', account: 'bot', to: { to: 'lounge', thread: 't' } }
     const { say, state, approvals } = await asked({ channels: [richChannel('workspace')] }, { origin, channels: [] })
     await say('workspace', { to: { to: 'lounge', thread: 't' }, text: 'approve what?' })
@@ -94,7 +94,7 @@ describe('§6 a reply that matches resolves the approval', () => {
     expect(await approvals.get(KEY)).toMatchObject({ state: 'rejected', feedback: 'too risky today' })
   })
 
-  test('a message id that names its conversation counts, whatever the configuration calls it', async () => {
+  test('by a message id that contains the conversation', async () => {
     const options = { channels: [richChannel('messenger')], idOf: () => '-100:5' }
     const { say, state } = await asked(options, { channels: ['messenger'] })
     await say('messenger', { to: { to: '-200' }, inReplyTo: '-100:5', text: 'yes' })
@@ -103,14 +103,14 @@ describe('§6 a reply that matches resolves the approval', () => {
     expect(await state()).toBe('approved')
   })
 
-  test('a button decides', async () => {
+  test('by a button', async () => {
     const { say, approvals, prompt, store } = await asked()
     await say('community', { pressed: { message: '1', value: prompt.buttons?.[0]?.value ?? '' } })
     expect(await approvals.get(KEY)).toMatchObject({ state: 'approved', by: 'community:ann', feedback: null })
     expect(await store.inbox.list({ limit: 9 })).toMatchObject([{ state: 'done', turnId: expect.anything() }])
   })
 
-  test("an event's own keywords replace the list they are given for", async () => {
+  test('by the keywords of the question in place of the default list', async () => {
     const { say, state } = await asked({}, { approveKeywords: [' Ship It '] })
     await say('community', { inReplyTo: '1', text: 'yes' })
     expect(await state()).toBe('pending')
@@ -119,16 +119,16 @@ describe('§6 a reply that matches resolves the approval', () => {
   })
 })
 
-describe('§5 rule 6, decisions: nobody else and nothing else resolves it', () => {
+describe('an approval is not resolved by', () => {
   test.each([
-    ['chatter in the conversation', { text: 'yes' }],
-    ['chatter that begins with a keyword', { inReplyTo: '1', text: 'yesterday it was red' }],
-    ['another thread', { to: { to: 'ops', thread: '7' }, text: 'yes' }],
+    ['another text in the conversation', { text: 'yes' }],
+    ['a text that begins with the letters of a keyword', { inReplyTo: '1', text: 'yesterday it was red' }],
+    ['a text in another thread', { to: { to: 'ops', thread: '7' }, text: 'yes' }],
     ['a reply to another message', { inReplyTo: '7', text: 'yes' }],
-    ['the same message id in another chat', { to: { to: 'lounge' }, inReplyTo: '1', text: 'yes' }],
-    ['the same thread id in another chat', { to: { to: 'lounge', thread: '1' }, text: 'yes' }],
-    ['another account of ours', { account: 'other-bot', inReplyTo: '1', text: 'yes' }],
-    ['a text about it', { inReplyTo: '1', text: 'who says yes?' }],
+    ['the same message id in another conversation', { to: { to: 'lounge' }, inReplyTo: '1', text: 'yes' }],
+    ['the same thread id in another conversation', { to: { to: 'lounge', thread: '1' }, text: 'yes' }],
+    ['a message to another account', { account: 'other-bot', inReplyTo: '1', text: 'yes' }],
+    ['a text that contains a keyword', { inReplyTo: '1', text: 'who says yes?' }],
   ])('%s', async (_, message) => {
     const { say, state, turns } = await asked()
     await say('community', message)
@@ -142,7 +142,7 @@ describe('§5 rule 6, decisions: nobody else and nothing else resolves it', () =
     expect(await state()).toBe('pending')
   })
 
-  test('a stranger, by text and by button', async () => {
+  test('a sender that is not allowed, by text or by button', async () => {
     const { say, state, turns, prompt, store } = await asked({ channels: [richChannel('community', { allow: ['ann'] })] })
     await say('community', { sender: 'mallory', inReplyTo: '1', text: 'yes' })
     await say('community', { sender: 'mallory', pressed: { message: '1', value: prompt.buttons?.[0]?.value ?? '' } })
@@ -152,10 +152,10 @@ describe('§5 rule 6, decisions: nobody else and nothing else resolves it', () =
   })
 
   test.each([
-    ['a token nobody gave out', { message: '1', value: 'a.AAAAAAAAAAAAAAAA' }],
+    ['an unknown token', { message: '1', value: 'a.AAAAAAAAAAAAAAAA' }],
     ['no token', { message: '1', value: 'approve' }],
-    ['nothing', { message: '1', value: '' }],
-  ])('a button with %s is answered, and runs nothing', async (_, pressed) => {
+    ['no value', { message: '1', value: '' }],
+  ])('a button with %s, which gets an answer and starts no turn', async (_, pressed) => {
     const { say, state, turns, sent, store } = await asked()
     await say('community', { pressed })
     expect(await state()).toBe('pending')
@@ -166,7 +166,7 @@ describe('§5 rule 6, decisions: nobody else and nothing else resolves it', () =
 
   test.each([
     ['under another message', { pressed: { message: '7' } }],
-    ['in another chat', { to: { to: 'lounge' }, pressed: { message: '1' } }],
+    ['in another conversation', { to: { to: 'lounge' }, pressed: { message: '1' } }],
     ['of another account', { account: 'other-bot', pressed: { message: '1' } }],
   ])('the right token %s', async (_, { pressed, ...where }) => {
     const { say, state, prompt } = await asked()
@@ -175,8 +175,8 @@ describe('§5 rule 6, decisions: nobody else and nothing else resolves it', () =
   })
 })
 
-describe('decisions: the first resolver wins', () => {
-  test('who comes later is told how it stands, by reply and by button', async () => {
+describe('the first decision wins', () => {
+  test('and later replies and buttons get the decision as an answer', async () => {
     const { say, state, sent, prompt, turns, events } = await asked()
     await say('community', { inReplyTo: '1', text: 'lgtm' })
     await say('community', { sender: 'bob', inReplyTo: '1', text: 'no way' })
@@ -188,7 +188,7 @@ describe('decisions: the first resolver wins', () => {
     expect(events().filter((type) => type === 'human_approval_resolved')).toHaveLength(1)
   })
 
-  test('two at once give one outcome', async () => {
+  test('of two at the same time', async () => {
     const { approvals, say, sent, events, settle } = await asked()
     const [one, two] = await Promise.all([
       approvals.decide(KEY, { state: 'approved', by: 'device:d1' }),
@@ -203,7 +203,7 @@ describe('decisions: the first resolver wins', () => {
   })
 })
 
-test('§3 a timeout expires it and never approves; the prompt and the thread say so', async () => {
+test('a timeout expires the approval, which the prompt and its thread show', async () => {
   const { approvals, clock, sent, say, settle } = await asked({}, { timeoutSecs: 90 })
   await clock.advance(89_999)
   expect(await approvals.get(KEY)).toMatchObject({ state: 'pending' })
@@ -216,7 +216,7 @@ test('§3 a timeout expires it and never approves; the prompt and the thread say
   expect(await approvals.get(KEY)).toMatchObject({ state: 'expired' })
 })
 
-test('a prompt that is sent after the decision asks nobody any more', async () => {
+test('a prompt that is sent after the decision shows the decision', async () => {
   let isDown = true
   const send: Channel['send'] = async (_to, outbound) => {
     if (isDown) throw new AppError('unavailable', 'not now', { retryAfterSecs: 60 })
@@ -238,8 +238,8 @@ test('a prompt that is sent after the decision asks nobody any more', async () =
   ])
 })
 
-describe('decisions: durable', () => {
-  test('what waits, its prompts and its answers survive a restart', async () => {
+describe('after a restart', () => {
+  test('an open approval can be answered', async () => {
     const first = await asked({}, { timeoutSecs: 3600 })
     await first.stop()
     const { say, approvals, clock, sent } = await bench({ folder: first.folder, clock: first.clock })
@@ -250,7 +250,7 @@ describe('decisions: durable', () => {
     expect(await approvals.get(KEY)).toMatchObject({ state: 'approved' })
   })
 
-  test('what ran out while nothing ran expires at the start', async () => {
+  test('an approval expires whose time came while the daemon was down', async () => {
     const first = await asked({}, { timeoutSecs: 60 })
     await first.stop()
     await first.clock.advance(120_000)
@@ -260,7 +260,7 @@ describe('decisions: durable', () => {
     expect(await approvals.get(KEY)).toMatchObject({ state: 'expired' })
   })
 
-  test('a decision the gate has not taken is given to it after the restart', async () => {
+  test('a decision is dispatched that its gate had not acknowledged', async () => {
     const first = await asked({}, { gate: 'sop' })
     await first.approvals.decide(KEY, { state: 'approved', by: 'device:d1' })
     await first.settle()
@@ -276,7 +276,7 @@ describe('decisions: durable', () => {
     expect(sent.map(({ text }) => text)).toContain('Approved by device:d1')
   })
 
-  test("another process's decision is noticed within a second", async () => {
+  test('a decision of another process is found by look', async () => {
     const { approvals, store, clock, events, settle } = await asked()
     await store.approvals.decide(KEY, { state: 'rejected', by: 'cli:ops', feedback: 'later', atMs: clock.nowMs() })
     expect(events()).toEqual(['human_approval_request'])
@@ -287,8 +287,8 @@ describe('decisions: durable', () => {
   })
 })
 
-describe('§3 the confirmation is sent after the gate has taken the decision', () => {
-  test('a gate that fails is asked again, and nobody is told before', async () => {
+describe('the confirmation is sent after the gate has acknowledged the decision', () => {
+  test('and a gate that fails is called again', async () => {
     const { approvals, clock, sent, events, settle } = await asked({}, { gate: 'sop' })
     let calls = 0
     approvals.taker('sop', async () => {
@@ -308,12 +308,12 @@ describe('§3 the confirmation is sent after the gate has taken the decision', (
   })
 })
 
-describe('where nobody can quote', () => {
+describe('on a platform without quotes', () => {
   const plain = { channels: [{ name: 'plain' }] }
   const origin = { channel: 'plain', account: 'bot', to: { to: 'room' }, sender: 'ann' }
   const inRoom = { to: { to: 'room' } }
 
-  test('the bare word of the person whom it concerns counts in the conversation it came from', async () => {
+  test('a keyword alone from the person whom the question concerns decides', async () => {
     const { say, state, turns, sent } = await asked(plain, { origin, channels: [] })
     await say('plain', { ...inRoom, text: 'yes please' })
     await say('plain', { ...inRoom, sender: 'bob', text: 'yes' })
@@ -326,7 +326,7 @@ describe('where nobody can quote', () => {
     expect(sent.at(-1)).toMatchObject({ to: { to: 'room' }, text: 'Approved by plain:ann' })
   })
 
-  test('their rejection with a reason, as the prompt asks for it, counts as well', async () => {
+  test('a rejection with a reason from that person decides', async () => {
     const { say, approvals } = await asked(plain, { origin, channels: [] })
     await say('plain', { ...inRoom, sender: 'bob', text: 'reject it' })
     await say('plain', { ...inRoom, text: 'no idea' })
@@ -335,7 +335,7 @@ describe('where nobody can quote', () => {
     expect(await approvals.get(KEY)).toMatchObject({ state: 'rejected', by: 'plain:ann', feedback: 'the tests are red' })
   })
 
-  test('of two that wait there, none is meant', async () => {
+  test('a keyword decides nothing while two approvals are open in the conversation', async () => {
     const { say, ask, state } = await asked(plain, { origin, channels: [] })
     await ask({ stepId: 'second', origin, channels: [] })
     await say('plain', { ...inRoom, text: 'yes' })
@@ -345,7 +345,7 @@ describe('where nobody can quote', () => {
   test.each([
     ['a room', 'room'],
     ['a conversation that is named after the person', 'ann'],
-  ])('after a restart the bare word of the person counts in %s before the turn has asked again', async (_, to) => {
+  ])('a keyword decides in %s after a restart, before the turn asks again', async (_, to) => {
     const first = await asked(plain, { origin: { ...origin, to: { to } }, channels: [] })
     await first.stop()
     const { say, approvals, turns } = await bench({ ...plain, folder: first.folder, clock: first.clock })
@@ -357,7 +357,7 @@ describe('where nobody can quote', () => {
   })
 })
 
-test('an answer does not wait behind the turn that waits for it', async () => {
+test('a reply does not wait behind the turn that waits for it', async () => {
   const opened = Promise.withResolvers<void>()
   const { say, approvals, turns, sent, settle } = await bench({
     channels: [{ name: 'plain' }],
@@ -378,7 +378,7 @@ test('an answer does not wait behind the turn that waits for it', async () => {
   expect(sent.map(({ text }) => text)).toContain('it was approved')
 })
 
-test('an answer is taken in though the account has no room for more messages', async () => {
+test('a reply is kept when the account has no room for other messages', async () => {
   const pending = Promise.withResolvers<string>()
   const made = await bench({ maxPending: 1, turn: () => pending.promise })
   await made.ask({ channels: ['community'] })
@@ -394,7 +394,7 @@ test('an answer is taken in though the account has no room for more messages', a
   expect(made.turns).toHaveLength(2)
 })
 
-test('a long question is split, and how to answer stays with the buttons', async () => {
+test('a long question is split, and the instructions stay with the buttons', async () => {
   const limits = { text: 200, unit: 'utf16' } as const
   const { sent, approvals, say, settle } = await bench({ channels: [richChannel('community', { limits })] })
   const message = 'word '.repeat(120).trim()

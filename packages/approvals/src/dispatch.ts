@@ -8,7 +8,7 @@ import { type JobOutcome, LaneQueue } from '@sluice/kit'
 import type { Approval, ApprovalGate, ApprovalKey, Clock, Logger } from '@sluice/sdk'
 import { keyText } from './question.ts'
 
-export interface DispatcherDeps {
+export interface DispatcherOptions {
   readonly clock: Clock
   readonly log: Logger
   read(key: ApprovalKey): Promise<Approval | undefined>
@@ -25,7 +25,7 @@ const DISPATCHES_MAX = 16
 const STOP_MS = 2000
 
 export class Dispatcher {
-  readonly #deps: DispatcherDeps
+  readonly #options: DispatcherOptions
   readonly #lanes: LaneQueue
   readonly #handlers = new Map<ApprovalGate, DecisionHandler>()
   /** Every decision that is here, so that none is here twice; bounded by the number of approvals. */
@@ -33,9 +33,9 @@ export class Dispatcher {
   /** Decisions of gates that have no handler yet. */
   readonly #unhandled = new Map<ApprovalGate, ApprovalKey[]>()
 
-  constructor(deps: DispatcherDeps) {
-    this.#deps = deps
-    this.#lanes = new LaneQueue({ clock: deps.clock, permits: () => DISPATCHES_MAX })
+  constructor(options: DispatcherOptions) {
+    this.#options = options
+    this.#lanes = new LaneQueue({ clock: options.clock, permits: () => DISPATCHES_MAX })
   }
 
   /** Sets the handler of a gate, in place of the one before. Returns a function that removes it. */
@@ -60,7 +60,7 @@ export class Dispatcher {
   /** Starts no more dispatches. Resolves once those under way have ended, at the latest after `STOP_MS`. */
   async stop(): Promise<void> {
     const ended = new AbortController()
-    await Promise.race([this.#lanes.stop(), this.#deps.clock.sleep(STOP_MS, ended.signal)])
+    await Promise.race([this.#lanes.stop(), this.#options.clock.sleep(STOP_MS, ended.signal)])
     ended.abort()
   }
 
@@ -72,7 +72,7 @@ export class Dispatcher {
   }
 
   async #attempt(key: ApprovalKey, attempts: number): Promise<JobOutcome> {
-    const { clock, log, read, acknowledged } = this.#deps
+    const { clock, log, read, acknowledged } = this.#options
     try {
       const approval = await read(key)
       const isOpen = approval !== undefined && approval.state !== 'pending' && approval.settledAtMs === null

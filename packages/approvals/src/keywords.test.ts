@@ -4,7 +4,7 @@ import { APPROVE_KEYWORDS, keywordsOf, REJECT_KEYWORDS, verdictOf } from './keyw
 
 const DEFAULTS = keywordsOf({})
 
-test('the defaults stand in for a list that is not given or empty', () => {
+test('keywordsOf returns the defaults for an absent or empty list', () => {
   expect(DEFAULTS).toEqual({ approveKeywords: APPROVE_KEYWORDS, rejectKeywords: REJECT_KEYWORDS })
   expect(keywordsOf({ approveKeywords: [], rejectKeywords: [' Stop It '] })).toEqual({
     approveKeywords: APPROVE_KEYWORDS,
@@ -12,7 +12,7 @@ test('the defaults stand in for a list that is not given or empty', () => {
   })
 })
 
-describe('decisions: a whole trimmed message equal to a keyword, or a keyword, a space and feedback', () => {
+describe('verdictOf decides by a keyword, or a keyword and feedback', () => {
   test.each([
     ['approve', true, null],
     ['  LGTM\n', true, null],
@@ -24,7 +24,7 @@ describe('decisions: a whole trimmed message equal to a keyword, or a keyword, a
     expect(verdictOf(text, DEFAULTS)).toEqual({ approved, feedback })
   })
 
-  test.each(['', ' ', 'yesterday', 'approved?', 'no, thanks', 'I say yes', '/approve', 'nope', 'ye s'])('%j says nothing', (text) => {
+  test.each(['', ' ', 'yesterday', 'approved?', 'no, thanks', 'I say yes', '/approve', 'nope', 'ye s'])('%j decides nothing', (text) => {
     expect(verdictOf(text, DEFAULTS)).toBeUndefined()
   })
 
@@ -34,7 +34,7 @@ describe('decisions: a whole trimmed message equal to a keyword, or a keyword, a
     expect(verdictOf('no objections', keywords)).toEqual({ approved: false, feedback: 'objections' })
   })
 
-  test('how a device spells a letter makes no difference', () => {
+  test('letters are compared in their normal form', () => {
     const keywords = keywordsOf({ approveKeywords: ['cafe\u0301'], rejectKeywords: ['n\u00e3o'] })
     expect(verdictOf('Caf\u00e9', keywords)).toEqual({ approved: true, feedback: null })
     expect(verdictOf('CAFE\u0301 now', keywords)).toEqual({ approved: true, feedback: 'now' })
@@ -42,7 +42,7 @@ describe('decisions: a whole trimmed message equal to a keyword, or a keyword, a
     expect(() => keywordsOf({ approveKeywords: ['\u00e9'], rejectKeywords: ['e\u0301'] })).toThrow("'\u00e9' is in approve_keywords and in")
   })
 
-  test('no keyword that rejects may read as one that approves', () => {
+  test('a keyword that rejects may not begin with one that approves', () => {
     expect(() => keywordsOf({ approveKeywords: ['ok'], rejectKeywords: ['ok not'] })).toThrow("'ok not' of reject_keywords would approve")
     expect(() => keywordsOf({ rejectKeywords: ['yes\u00a0but'] })).toThrow('would approve')
     expect(keywordsOf({ approveKeywords: ['no objection'], rejectKeywords: ['no', 'yesterday'] }).rejectKeywords).toEqual([
@@ -51,12 +51,12 @@ describe('decisions: a whole trimmed message equal to a keyword, or a keyword, a
     ])
   })
 
-  test('feedback is cut at its bound, and between characters', () => {
+  test('feedback is cut at its limit, between characters', () => {
     expect(verdictOf(`no ${'x'.repeat(3999)}\u{1f600}`, DEFAULTS)?.feedback).toHaveLength(4000)
     expect(verdictOf(`no ${'x'.repeat(3999)}\u{1f600}`, DEFAULTS)?.feedback?.isWellFormed()).toBe(true)
   })
 
-  test('no text without a keyword in front is a verdict', () => {
+  test('a text that begins with no keyword decides nothing', () => {
     const begins = (text: string) => /^\s*(approve|approved|yes|lgtm|reject|rejected|no)(\s|$)/i.test(text)
     const words = fc.array(fc.constantFrom('approve', 'yes', 'YES', 'no', 'so', ' ', '\n', '.', 'İ', 'ß'), { maxLength: 6 })
     fc.assert(fc.property(words, (parts) => (verdictOf(parts.join(''), DEFAULTS) !== undefined) === begins(parts.join(''))))

@@ -1,4 +1,3 @@
-/** Prompts about tool calls, in messages of any platform's length. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { promptParts } from './prompt-text.ts'
@@ -11,7 +10,7 @@ const asked = (message: string, gate: 'tool' | 'sop' = 'tool') => ({
   rejectKeywords: ['no'],
 })
 const BLOCK = /```\n([\s\S]*?)\n```/g
-/** What the code blocks of all messages hold, joined. */
+/** The code in the code blocks of all messages, joined. */
 const codeOf = (parts: readonly string[]): string => parts.flatMap((part) => Array.from(part.matchAll(BLOCK), ([, code]) => code)).join('')
 
 const line = fc
@@ -22,7 +21,7 @@ const line = fc
   .map((words) => `command: ${words.join('')}|end`)
 
 describe('a prompt about a tool call', () => {
-  test('joins to exactly the call, however many messages it takes', () => {
+  test('shows exactly the call, in any number of messages', () => {
     fc.assert(
       fc.property(fc.array(line, { minLength: 1, maxLength: 3 }), fc.constantFrom('utf16', 'codepoint', 'byte' as const), (lines, unit) => {
         const message = lines.join('\n')
@@ -34,7 +33,7 @@ describe('a prompt about a tool call', () => {
     )
   })
 
-  test('says that the call goes on, in every message but its last', () => {
+  test('says in every message but the last that the call goes on', () => {
     const parts = promptParts(asked(`command: ${'x'.repeat(3000)}|`), { text: 2000, unit: 'utf16' })
     expect(parts).toHaveLength(2)
     expect(parts[0]).toMatch(/\(This call goes on in the next message\.\)$/)

@@ -27,7 +27,7 @@ function promptsFor(approval: NewApproval, { channel, account, to, isOrigin }: P
   }))
 }
 
-/** The outcome for each target once the prompts are queued. `numbers` are those of all prompts in the outbox, in their order. */
+/** The outcome for each target once the prompts are queued. `numbers` are the outbox numbers of all prompts, in their order. */
 export function askedTargets(
   { asked }: PromptTargets,
   prompts: readonly (readonly NewReply[])[],

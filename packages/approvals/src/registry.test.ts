@@ -1,5 +1,3 @@
-/** What holds of the registry whatever asks and answers. */
-
 import { createEventBus } from '@sluice/runtime'
 import { eventSchema } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
@@ -27,7 +25,7 @@ async function arrange(more: { readonly pendingMax?: number } = {}) {
   return { clock, host, bus, approvals, store, ask }
 }
 
-test('more than may wait are refused until one is answered; what is known is answered as ever', async () => {
+test('refuses new approvals while too many wait, but not those it has', async () => {
   const { approvals, ask } = await arrange({ pendingMax: 2 })
   await ask('s1')
   await ask('s2')
@@ -37,14 +35,14 @@ test('more than may wait are refused until one is answered; what is known is ans
   expect(await ask('s3')).toMatchObject({ opened: true })
 })
 
-test('of many who ask at once no more are let in than may wait', async () => {
+test('keeps the limit for callers that open approvals at the same time', async () => {
   const { ask } = await arrange({ pendingMax: 2 })
   const asked = await Promise.allSettled(Array.from({ length: 6 }, (_, at) => ask(`s${at}`)))
   expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(2)
   expect(await ask('s0')).toMatchObject({ opened: false })
 })
 
-test('what is decided in the very moment it is opened waits no more', async () => {
+test('does not keep an approval that is decided while it is opened', async () => {
   const { approvals, ask } = await arrange({ pendingMax: 1 })
   const opening = ask('s1')
   await approvals.decide({ runId: 'r', stepId: 's1' }, { state: 'approved', by: 'device:d1' })
@@ -53,7 +51,7 @@ test('what is decided in the very moment it is opened waits no more', async () =
   expect(await ask('s2')).toMatchObject({ opened: true })
 })
 
-test('however many wait, one timer is set, and nothing is looked at before it rings', async () => {
+test('sets one timer for all approvals and reads none before it fires', async () => {
   const { clock, approvals, ask, store } = await arrange()
   await Promise.all(Array.from({ length: 200 }, (_, index) => ask(`s${index}`, 600 + index)))
   expect(clock.sleeping).toBe(1)
@@ -68,7 +66,7 @@ test('however many wait, one timer is set, and nothing is looked at before it ri
   expect(await approvals.get({ runId: 'r', stepId: 's2' })).toMatchObject({ state: 'pending' })
 })
 
-test('an approval the store cannot end now is ended later', async () => {
+test('expires an approval later when the store fails', async () => {
   const { clock, host, bus } = await arrange()
   const { store } = open[0] ?? {}
   if (!store) throw new Error('there is no store')
@@ -89,7 +87,7 @@ test('an approval the store cannot end now is ended later', async () => {
   await approvals.stop()
 })
 
-test('whoever waits hears of the decision, also of one made before; a signal ends the wait', async () => {
+test('resolves decision for each waiter, at once for a decided approval, until its signal', async () => {
   const { approvals, ask } = await arrange()
   const key = { runId: 'r', stepId: 's' }
   const never = new AbortController()
@@ -106,14 +104,14 @@ test('whoever waits hears of the decision, also of one made before; a signal end
   expect(await approvals.decision(key, never.signal)).toMatchObject({ state: 'rejected', feedback: 'no' })
 })
 
-test('a key nobody opened cannot be decided', async () => {
+test('cannot decide an approval that was not opened', async () => {
   const { approvals } = await arrange()
   await expect(approvals.decide({ runId: 'r', stepId: 's' }, { state: 'approved', by: 'device:d1' })).rejects.toMatchObject({
     code: 'not_found',
   })
 })
 
-test('§6 what is broadcast fits the union of events', async () => {
+test('emits events that fit the schema of events', async () => {
   const { approvals, bus, ask } = await arrange()
   await ask('s', 60)
   await approvals.decide({ runId: 'r', stepId: 's' }, { state: 'approved', by: 'device:d1' })

@@ -111,7 +111,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const isFull = this.#open.size + this.#opening >= this.#pendingMax
     const known = isFull || this.#open.get(question) ? await store.get(question) : undefined
     if (isFull && !known) throw new AppError('unavailable', `${this.#pendingMax} approvals wait for an answer: there cannot be more`)
-    // After a start every turn that waits asks again: for an open approval nothing is written and nobody is asked twice.
+    // After a start every turn that waits asks again. An open approval is not written again, and gets no second prompt.
     if (known?.state === 'pending' && known.gate === question.gate) {
       this.#keep(known)
       return { opened: false, approval: known, asked: [] }
@@ -124,7 +124,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
       this.#opening -= 1
     })
     if (kept.approval.gate !== question.gate)
-      throw new AppError('conflict', 'Another gate asks under this run_id and step_id', { fields: { state: kept.approval.state } })
+      throw new AppError('conflict', 'Another gate has an approval of this run_id and step_id', { fields: { state: kept.approval.state } })
     if (kept.approval.state === 'pending') this.#keep(kept.approval)
     if (!kept.opened) return { ...kept, asked: [] }
     const numbers = kept.approval.prompts.map(({ number }) => number)
@@ -152,7 +152,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return this.#dispatcher.handle(gate, take)
   }
 
-  /** What a caller of the API may see and decide. */
+  /** Whether a caller of the API may see and decide the approval. */
   access(approval: Pick<Approval, 'gate' | 'owner'>, caller: ApprovalCaller): Access {
     return accessOf(approval, caller, this.#options.targets())
   }
@@ -255,7 +255,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     )
   }
 
-  /** Whether the event may stand for the end of a turn with open approvals: the store withdraws them in the same commit. */
+  /** Whether the event may report the end of a turn with open approvals, which the store withdraws in the same commit. */
   #mayWithdraw(event: EventEnvelope): boolean {
     if (event.type === 'delivery') return event.direction === 'inbound' && event.state === 'dead' && this.#open.size > 0
     if (event.type !== 'turn_completed' && event.type !== 'turn_failed') return false

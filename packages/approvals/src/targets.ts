@@ -17,7 +17,7 @@ export interface Conversation {
   readonly to: Address
 }
 
-/** A target by its name: the conversation it stands for, or the answer for a target that has none. */
+/** A target by its name: its conversation, or the reason why it has none. */
 export type Target = { readonly name: string } & ({ readonly conversation: Conversation } | { readonly answer: AskedTarget })
 
 /** The state of the feature that carries a target's messages. */
@@ -37,7 +37,7 @@ export interface TargetOptions {
   features(): readonly CarrierStatus[]
 }
 
-/** Looks up each name once, in any case. An unknown name is answered, and is no error. `to` replaces the configured conversations. */
+/** Looks up each name once, in any case. An unknown name is `unavailable`. `to` replaces the configured conversations. */
 export function targetsOf(names: readonly string[], to: string | undefined, options: TargetOptions): readonly Target[] {
   const seen = new Set<string>()
   return names.flatMap((name): Target[] => {
@@ -84,7 +84,7 @@ export type PromptConversation = Conversation & { readonly isOrigin: boolean }
 export interface PromptTargets {
   /** Each conversation once, so that it gets one prompt. */
   readonly conversations: readonly PromptConversation[]
-  /** The outcome for each target; those that are `queued` are the conversations, in the same order. */
+  /** The outcome for each target. The `queued` ones are the conversations, in the same order. */
   readonly asked: readonly AskedTarget[]
 }
 

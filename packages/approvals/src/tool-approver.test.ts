@@ -1,4 +1,3 @@
-/** Tool calls that ask in chats. */
 import type { ApprovalRequest } from '@sluice/agent'
 import { AppError, type SopRun, type Store } from '@sluice/sdk'
 import { sessionOf } from '@sluice/sop/session'
@@ -19,7 +18,7 @@ const REQUEST: ApprovalRequest = {
 }
 const KEY = { runId: 't1', stepId: 'call-1' }
 
-/** Set off by what `ann` wrote in a room. */
+/** A run that a message of `ann` in a room started. */
 const RUN: SopRun = {
   id: 'run-7',
   sop: 'deploy',
@@ -68,7 +67,7 @@ async function arrange(options: Parameters<typeof bench>[0] = {}) {
   return { ...made, ask }
 }
 
-/** A message of the channel, as the last run of the daemon left it. */
+/** A message that the last run of the daemon left unfinished. */
 async function waitingMessage(store: Store): Promise<number> {
   const message = { id: 'm1', account: 'bot', sender: 'ann', to: { to: 'room' }, text: 'list' }
   const [number = 0] = await store.inbox.keep({
@@ -81,13 +80,13 @@ async function waitingMessage(store: Store): Promise<number> {
   return Number(number)
 }
 
-test('where nobody can be asked it says so, and nothing is kept', async () => {
+test('returns undefined and stores nothing when there is no conversation to ask in', async () => {
   const { ask, approvals } = await arrange()
   expect(await ask(REQUEST, new AbortController().signal)).toBeUndefined()
   expect(await approvals.get(KEY)).toBeUndefined()
 })
 
-test('the conversation that the turn answers is asked, and its person answers', async () => {
+test('asks in the conversation that the turn answers', async () => {
   const { ask, say, sent, settle } = await arrange({ channels: [{ name: 'plain' }] })
   await say('plain', { to: { to: 'room' }, text: 'list the files' })
   const answer = ask({ ...REQUEST, inbox: 1 }, new AbortController().signal)
@@ -100,7 +99,7 @@ test('the conversation that the turn answers is asked, and its person answers', 
 test.each<[what: string, from: Partial<ApprovalRequest>]>([
   ['a step that the agent works on', { turn: 't9', session: sessionOf('run-7') }],
   ['a step without a model', { turn: 'run-7', session: null }],
-])('%s asks where its procedure was set off, in the name of the procedure', async (_, from) => {
+])('asks for %s in the conversation that started the procedure', async (_, from) => {
   const { ask, say, sent, settle } = await arrange({ channels: [{ name: 'plain' }] })
   const answer = ask({ ...REQUEST, ...from }, new AbortController().signal)
   await settle()
@@ -115,7 +114,7 @@ test.each<[what: string, from: Partial<ApprovalRequest>]>([
 test.each([
   ['the device of its turn', { turn: 't1', owner: 'd1' }, 'd1'],
   ['the device that has started the procedure', { turn: 'run-7', owner: 'sop' }, 'd7'],
-])('a question belongs to %s', async (_, from, owner) => {
+])('opens a question that belongs to %s', async (_, from, owner) => {
   const { approvals, settle } = await arrange({ channels: [richChannel('workspace')], targets: ['workspace'] })
   const ask = createToolApprover({
     approvals,
@@ -131,13 +130,13 @@ test.each([
   await answer
 })
 
-test('the session of somebody else names no run', async () => {
+test('takes no run from the session of another client', async () => {
   const { ask } = await arrange({ channels: [{ name: 'plain' }] })
   expect(await ask({ ...REQUEST, session: 'channel:plain/run-7' }, new AbortController().signal)).toBeUndefined()
   expect(await ask({ ...REQUEST, session: sessionOf('run-8') }, new AbortController().signal)).toBeUndefined()
 })
 
-test('[approvals] channels are asked, and silence is no', async () => {
+test('asks in [approvals] channels, and a timeout refuses', async () => {
   const { ask, sent, clock, settle, approvals } = await arrange({ channels: [richChannel('workspace')], targets: ['workspace'] })
   const answer = ask(REQUEST, new AbortController().signal)
   await settle()
@@ -147,7 +146,7 @@ test('[approvals] channels are asked, and silence is no', async () => {
   expect(await approvals.get(KEY)).toMatchObject({ state: 'expired', by: 'timeout' })
 })
 
-test('a turn that is aborted takes its question back', async () => {
+test('withdraws the question when the turn is aborted', async () => {
   const { ask, settle, approvals } = await arrange({ channels: [richChannel('workspace')], targets: ['workspace'] })
   const aborting = new AbortController()
   const answer = ask(REQUEST, aborting.signal)
@@ -157,7 +156,7 @@ test('a turn that is aborted takes its question back', async () => {
   expect(await approvals.get(KEY)).toMatchObject({ state: 'cancelled', by: 'system' })
 })
 
-test('a turn cut by a restart asks again and finds the answer given meanwhile', async () => {
+test('finds the answer that was given during a restart', async () => {
   const rich = { channels: [richChannel('workspace')], targets: ['workspace'] }
   const first = await arrange(rich)
   const cut = new AbortController()
@@ -174,7 +173,7 @@ test('a turn cut by a restart asks again and finds the answer given meanwhile', 
   expect(sent).toHaveLength(before)
 })
 
-test('a prompt whose message is given up is withdrawn: it says so, and so does the answer that comes later', async () => {
+test('withdraws the prompt of a message that is given up', async () => {
   const { ask, say, sent, settle, store, approvals, deliveries } = await arrange({
     channels: [richChannel('workspace')],
     targets: ['workspace'],
@@ -199,7 +198,7 @@ test('a prompt whose message is given up is withdrawn: it says so, and so does t
   expect(await approvals.get(KEY)).toMatchObject({ state: 'cancelled' })
 })
 
-test('a call that is not the one that was agreed to is a question of its own, though both look the same', async () => {
+test('asks again for a call that differs from the approved one', async () => {
   const { ask, say, settle, approvals } = await arrange({ channels: [richChannel('workspace')], targets: ['workspace'] })
   const first = ask(REQUEST, new AbortController().signal)
   await settle()

@@ -1,29 +1,29 @@
-/** Asks people in chats about tool calls, by the approval registry: for turns that nobody watches. */
+/** Asks people in chats about tool calls, for turns without a client that could be asked. */
 import type { ApprovalRequest, Approver } from '@sluice/agent'
 import type { Approval, InboxStore, Question, SopRun } from '@sluice/sdk'
 import { runOfSession } from '@sluice/sop/session'
 import type { ApprovalRegistry } from './registry.ts'
 
-export interface ToolApproverDeps {
+export interface ToolApproverOptions {
   readonly approvals: ApprovalRegistry
   readonly inbox: Pick<InboxStore, 'get'>
-  /** A run of a procedure; undefined for the id of anything else. */
+  /** The run of a procedure; undefined for another id. */
   run(id: string): Promise<SopRun | undefined>
   timeoutSecs(): number
 }
 
 /**
- * Asks in the conversation that the turn answers, or that has set the procedure off, and in those of `[approvals] channels`;
- * where there is none, nobody.
+ * The approver asks in the conversation that the turn answers or that started the procedure, and in the conversations of
+ * `[approvals] channels`. It resolves to undefined when it finds no conversation.
  */
-export function createToolApprover({ approvals, inbox, run, timeoutSecs }: ToolApproverDeps): Approver {
+export function createToolApprover({ approvals, inbox, run, timeoutSecs }: ToolApproverOptions): Approver {
   const originOf = async (number: number): Promise<Question['origin']> => {
     const entry = await inbox.get(number)
     if (!entry?.message) return undefined
     const { channel, account, message } = entry
     return { channel, account, to: message.to, sender: message.sender }
   }
-  /** A call of deterministic mode has no session, and the run in the place of a turn. */
+  /** A call in deterministic mode has no session, and its turn is the run. */
   const runOf = async ({ session, turn }: ApprovalRequest): Promise<SopRun | undefined> => {
     const id = session === null ? turn : runOfSession(session)
     return id === undefined ? undefined : run(id)
@@ -44,7 +44,7 @@ const titleOf = ({ tool }: ApprovalRequest, { sop, step, steps }: SopRun): Pick<
   title: `${sop}: step ${step} of ${steps.length}: ${tool} wants to run`,
 })
 
-/** A procedure that a device has started is a matter of this device. */
+/** The calls of a procedure that a device has started belong to this device. */
 const DEVICE = 'device:'
 const ownerOfRun = ({ event: { by } }: SopRun): Pick<Question, 'owner'> => (by.startsWith(DEVICE) ? { owner: by.slice(DEVICE.length) } : {})
 
@@ -61,8 +61,8 @@ export const toolQuestion = ({ turn, callId, tool, summary, callHash, owner }: A
 })
 
 /**
- * Opens the question, or finds it, and waits for its answer. When the turn ends first the question is taken back, but not when
- * the daemon stops: then the turn asks again after the next start, and finds what was answered meanwhile.
+ * Opens the question, or finds it, and waits for its answer. The question is withdrawn when the turn ends first, but not when the
+ * daemon stops: then the turn asks again after the next start and finds an answer that was given meanwhile.
  */
 export async function askAboutTool(
   { approvals, signal, onOpen }: { approvals: ApprovalRegistry; signal: AbortSignal; onOpen?: (approval: Approval) => void },
@@ -76,7 +76,7 @@ export async function askAboutTool(
   return false
 }
 
-/** An answer counts for the call it was given to: under a key that stands for another call, a question of its own is opened. */
+/** An answer counts only for the call it was given to. If the key has an approval of another call, another question is opened. */
 async function openOwn(approvals: ApprovalRegistry, question: Question): ReturnType<ApprovalRegistry['open']> {
   const first = await approvals.open(question)
   if (first.approval.callHash === (question.callHash ?? null)) return first

@@ -1,4 +1,4 @@
-/** Approvals in chats, whole: the registry, durable delivery and a store, around channels and an agent that a test plays. */
+/** Approvals in chats: the registry, durable delivery and a store, with fake channels and a fake agent. */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,21 +16,21 @@ import * as v from 'valibot'
 import { afterEach } from 'vitest'
 import { ApprovalRegistry } from '../registry.ts'
 
-/** What a channel was told to send or to change. */
+/** A message that a channel sent or edited. */
 export interface SentMessage extends Outbound {
   readonly channel: string
   readonly to: Address
-  /** The provider's id: of the message, or of the one that was changed. */
+  /** The provider's id of the message. */
   readonly id: string
   readonly isEdit: boolean
 }
 
 export interface ApprovalBenchOptions {
-  /** Also where to go on after a stop; default: a new folder. */
+  /** The folder of the store; a new one unless given. */
   readonly folder?: string
   readonly clock?: TestClock
   readonly channels?: readonly Partial<Channel>[]
-  /** The provider's id of a channel's message with this number; default: the number. */
+  /** The provider's id of the message with this number; the number itself unless given. */
   readonly idOf?: (number: number) => string
   /** `[approvals] channels`. */
   readonly targets?: readonly string[]
@@ -47,24 +47,24 @@ export interface ApprovalBench {
   readonly host: TestHost
   readonly approvals: ApprovalRegistry
   readonly deliveries: Deliveries
-  /** In order; one channel's ids are numbers from 1. */
+  /** In order. The ids of each channel are numbers from 1. */
   readonly sent: readonly SentMessage[]
   readonly turns: readonly TurnRequest[]
-  /** The types of all events so far, deliveries left out. */
+  /** The types of all events so far, without deliveries. */
   events(): readonly string[]
   ask(question?: Partial<Question>): ReturnType<ApprovalRegistry['open']>
-  /** Comes in over a channel, and is worked on until nothing moves. */
+  /** Receives a message over a channel, and resolves when all work that it causes is done. */
   say(channel: string, message: Partial<Inbound>): Promise<void>
-  /** Until nothing moves any more at this moment. */
+  /** Resolves when all work is done that the clock allows. */
   settle(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Rounds of the event loop without a write, after which nothing moves any more. */
+/** Ticks without a write after which all work is done. */
 const QUIET_ROUNDS = 60
 const ROUNDS_MAX = 100_000
 
-/** Until nothing moves any more at this moment. */
+/** Resolves when all work is done that the clock allows. */
 const settled = async (store: Store): Promise<void> => {
   for (let round = 0, quiet = 0; quiet < QUIET_ROUNDS && round < ROUNDS_MAX; round++) {
     await new Promise((resolve) => setImmediate(resolve))
@@ -80,7 +80,7 @@ export const richChannel = (target: 'community' | 'workspace' | 'messenger', mor
   ...more,
 })
 
-/** For the test file that calls it: makes benches and takes them down after each test. */
+/** Returns a function that makes benches, which are stopped after each test of the file. */
 export function approvalBenches(): (options?: ApprovalBenchOptions) => Promise<ApprovalBench> {
   const open: ApprovalBench[] = []
   afterEach(async () => {
@@ -141,7 +141,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     store,
     approvals,
     turns: {
-      agent: playedAgent(store, clock, turns, options.turn ?? (({ text }) => `re: ${text}`)),
+      agent: fakeAgent(store, clock, turns, options.turn ?? (({ text }) => `re: ${text}`)),
       lanes: new LaneQueue({ clock, permits: () => 1 }),
       clients: { ofCaller: (caller) => caller as ClientId },
     },
@@ -215,7 +215,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
 }
 
 /** Ends turns as the real agent does: in one commit with the replies. */
-const playedAgent = (
+const fakeAgent = (
   store: Store,
   clock: TestClock,
   turns: TurnRequest[],

@@ -1,4 +1,4 @@
-/** A registry on a store of its own, where no channel is: people are asked over sockets and the API. */
+/** A registry with a store and without channels, for approvals over sockets and the API. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ export interface TestApprovals {
   close(): Promise<void>
 }
 
-/** Not started. */
+/** The registry is not started. */
 export function openTestApprovals(deps: {
   readonly bus: EventBus
   readonly clock: Clock
