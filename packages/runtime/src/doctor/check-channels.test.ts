@@ -18,7 +18,7 @@ const provider = defineFeature({
   build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }),
 })
 
-/** A channel that is there once it has a token, unless it is turned off; and registered unless it is broken. */
+/** A channel that needs a token, can be disabled, and fails to register with the token `wrong`. */
 const chat = (name: string) =>
   defineFeature({
     id: `x-${name}`,
@@ -57,34 +57,36 @@ async function arrange(toml: string): Promise<OpenRuntime> {
 
 const SIGNED = '[channels_config.one]\ntoken = "t"\nwebhook_secret = "s"\n'
 
-describe('webhooks', () => {
-  test('are fine where every request has to be proved, and where there are none', async () => {
-    expect(checkWebhooks(await arrange(SIGNED))).toEqual([
-      { check: 'webhooks', status: 'ok', detail: 'one: every request has to be proved', fix: null },
+describe('checkWebhooks', () => {
+  test('passes webhooks with a secret, and an installation without webhooks', async () => {
+    expect(checkWebhooks((await arrange(SIGNED)).snapshot())).toEqual([
+      { check: 'webhooks', status: 'ok', detail: 'one: every request is verified', fix: null },
     ])
-    expect(checkWebhooks(await arrange(''))).toMatchObject([{ status: 'ok', detail: 'no channel with a webhook is configured' }])
+    expect(checkWebhooks((await arrange('')).snapshot())).toMatchObject([
+      { status: 'ok', detail: 'no channel with a webhook is configured' },
+    ])
   })
 
-  test('§5 rule 3 fail where a secret is missing, with the key that mends it', async () => {
-    expect(checkWebhooks(await arrange(`${SIGNED}[channels_config.two]\ntoken = "t"\n`))).toEqual([
+  test('fails a webhook without a secret, with the key to set', async () => {
+    expect(checkWebhooks((await arrange(`${SIGNED}[channels_config.two]\ntoken = "t"\n`)).snapshot())).toEqual([
       {
         check: 'webhooks',
         status: 'fail',
-        detail: 'two: [channels_config.two] webhook_secret is not set, so anybody can post as the provider',
+        detail: 'two: [channels_config.two] webhook_secret is not set, so anybody can post as the platform',
         fix: 'sluice config set channels_config.two.webhook_secret',
       },
     ])
   })
 })
 
-test('a channel that cannot work as it is configured fails, with what it lacks', async () => {
-  expect(checkChannels(await arrange(SIGNED))).toEqual([])
-  expect(checkChannels(await arrange('[channels_config.one]\ntoken = "none"\n'))).toEqual([
+test('checkChannels fails a channel that lacks a setting', async () => {
+  expect(checkChannels((await arrange(SIGNED)).snapshot())).toEqual([])
+  expect(checkChannels((await arrange('[channels_config.one]\ntoken = "none"\n')).snapshot())).toEqual([
     { check: 'channels', status: 'fail', detail: 'one cannot work without a real token', fix: 'set it in [channels_config.one]' },
   ])
 })
 
-test('channels are ready, broken or not configured, each with its reason', async () => {
+test('configuredChannels tells ready, broken and unconfigured channels apart', async () => {
   const ready = configuredChannels((await arrange(SIGNED)).snapshot())
   expect(ready.ready).toMatchObject([{ channel: { name: 'one' }, section: 'channels_config.one', allowKey: 'allowed_users' }])
   expect(ready.unconfigured).toMatchObject([{ name: 'two', section: 'channels_config.two', reason: expect.stringContaining('token') }])
@@ -98,14 +100,14 @@ test('channels are ready, broken or not configured, each with its reason', async
   ])
 })
 
-describe('deliveries', () => {
-  test('are fine while nothing was given up', async () => {
-    expect(await checkDeliveries(await arrange(''))).toEqual([
-      { check: 'deliveries', status: 'ok', detail: 'nothing was given up', fix: null },
+describe('checkDeliveries', () => {
+  test('passes while no message or reply was given up', async () => {
+    expect(await checkDeliveries((await arrange('')).store)).toEqual([
+      { check: 'deliveries', status: 'ok', detail: 'no message or reply was given up', fix: null },
     ])
   })
 
-  test('are worth a warning where something was, with the command that shows it', async () => {
+  test('warns of messages and replies that were given up', async () => {
     const runtime = await arrange('')
     const { inbox, outbox } = runtime.store
     const message = { id: 'm', account: 'bot', sender: 'alice', to: { to: 'room' }, text: 'hi' }
@@ -128,7 +130,7 @@ describe('deliveries', () => {
       await outbox.start(number)
       await outbox.giveUp(number, { state: number === 1 ? 'dead' : 'ambiguous', error: 'refused', atMs: 1 })
     }
-    expect(await checkDeliveries(runtime)).toMatchObject([
+    expect(await checkDeliveries(runtime.store)).toMatchObject([
       { status: 'warn', detail: 'messages given up: 1', fix: "see 'sluice inbox dead'" },
       { status: 'warn', detail: 'replies given up: 1, perhaps sent: 1', fix: "see 'sluice outbox dead'" },
     ])

@@ -43,14 +43,14 @@ function sop(name: string, toml: string, md: string): void {
 const GOOD = '[sop]\nname = "good"\ndescription = "fine"\n[[triggers]]\ntype = "manual"\n'
 const STEPS = '## Steps\n\n1. **Look** - around\n'
 
-test('without procedures all is well', async () => {
+test('passes without procedures', async () => {
   expect(await checkProcedures(await arrange())).toMatchObject([
     { check: 'procedures', status: 'ok', detail: expect.stringContaining('0 in ') },
     { check: 'audit log', status: 'ok', detail: '0 records, none changed, missing or put in' },
   ])
 })
 
-test('each error fails with its place, and says what shows it', async () => {
+test('fails each invalid definition with its file and line', async () => {
   sop('good', GOOD, STEPS)
   sop('bad', '[sop]\nname = "bad"\ndescription = "x"\npriority = "urgent"\n', STEPS)
   const checks = await checkProcedures(await arrange())
@@ -58,7 +58,7 @@ test('each error fails with its place, and says what shows it', async () => {
   expect(checks[0]?.detail).toContain('SOP.toml:4')
 })
 
-test('that nobody is asked is a warning, until a chat is named', async () => {
+test('warns while no chat is configured for approvals', async () => {
   sop('good', GOOD, STEPS)
   expect(await checkProcedures(await arrange())).toMatchObject([{}, { check: 'approvals', status: 'warn' }, {}])
   const runtime = await arrange('[approvals]\nchannels = ["messenger"]\n')
@@ -69,7 +69,7 @@ test('that nobody is asked is a warning, until a chat is named', async () => {
   ])
 })
 
-test('a changed record of the audit log fails', async () => {
+test('fails a changed record of the audit log', async () => {
   const runtime = await arrange()
   await startRuns(runtime.store, ['run-1'])
   const db = new DatabaseSync(join(folder, 'sluice.db'))

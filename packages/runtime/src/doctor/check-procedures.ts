@@ -1,4 +1,4 @@
-/** What `sluice doctor` says about procedures: whether each can run, whether anybody is asked, whether the audit log is whole. */
+/** Checks the procedures: their definitions, the chats that their approvals reach, and the audit log. */
 
 import { approvalsSection } from '@sluice/config'
 import { createAgreements } from '@sluice/sop'
@@ -7,40 +7,36 @@ import type { OpenRuntime } from '../open-runtime.ts'
 import { sopSettings } from '../procedures/sop-settings.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
-type Checked = Pick<OpenRuntime, 'config' | 'dataDir' | 'clock' | 'store'>
-
-export async function checkProcedures(runtime: Checked): Promise<Check[]> {
+export async function checkProcedures(runtime: OpenRuntime): Promise<Check[]> {
   const settings = sopSettings(runtime.config(), runtime.dataDir)
   const [{ folder }] = settings.sources
   const agreed = await createAgreements(runtime.store.keyValue('sop')).all()
   const { definitions, problems, waiting } = await loadSops({ ...settings, agreed, nowMs: runtime.clock.nowMs() })
   const errors = problems.filter(({ severity }) => severity === 'error')
+  const inWorkspace = definitions.filter((definition) => agreed.has(definition.folder))
   return [
     ...errors.map(({ file, line, message }) => fail('procedures', `${file}${line ? `:${line}` : ''}: ${message}`, 'sluice sop validate')),
     ...(errors.length === 0 ? [ok('procedures', `${definitions.length} in ${folder}`)] : []),
-    ...waiting.map(({ folder: at, isChanged }) =>
-      warn(
-        'procedures',
-        `${at} is ${isChanged ? 'changed' : 'new'} and is not loaded until an operator agrees to it`,
-        'sluice sop waiting',
-      ),
+    ...waiting.map((found) => {
+      const detail = `${found.folder} is ${found.isChanged ? 'changed' : 'new'} and is not loaded until an operator agrees to it`
+      return warn('procedures', detail, 'sluice sop waiting')
+    }),
+    ...inWorkspace.map((definition) =>
+      warn('procedures', `${definition.folder} is loaded from the workspace, where the agent can write`, 'sluice sop adopt'),
     ),
-    ...definitions
-      .filter(({ folder: at }) => agreed.has(at))
-      .map(({ folder: at }) => warn('procedures', `${at} is loaded from the workspace, where the agent can write`, 'sluice sop adopt')),
-    ...(definitions.length > 0 ? [checkAsking(runtime)] : []),
+    ...(definitions.length > 0 ? [checkApprovalChats(runtime)] : []),
     await checkAudit(runtime),
   ]
 }
 
-function checkAsking(runtime: Checked): Check {
+function checkApprovalChats(runtime: OpenRuntime): Check {
   const { channels } = runtime.config().core(approvalsSection)
   if (channels.length > 0) return ok('approvals', `people are asked on ${channels.join(', ')}`)
-  const detail = 'no chat is asked: runs that nobody sent from a chat wait for the API or the command line'
+  const detail = 'no chat is asked: runs that were not started from a chat wait for the API or the command line'
   return warn('approvals', detail, 'set [approvals] channels, such as ["messenger"]')
 }
 
-async function checkAudit({ store }: Checked): Promise<Check> {
+async function checkAudit({ store }: OpenRuntime): Promise<Check> {
   const { records, broken } = await store.sops.verify()
   if (!broken) return ok('audit log', `${records} records, none changed, missing or put in`)
   return fail('audit log', `record ${broken.number}: ${broken.why}`, 'find out who changed sluice.db; a backup shows what was there')

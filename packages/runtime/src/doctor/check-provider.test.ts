@@ -7,19 +7,19 @@ const chain = (offered: (index: number) => Promise<readonly string[]> | undefine
   offered,
 })
 
-test('an endpoint that lists the model passes, also under its default tag', async () => {
+test('passes an endpoint that lists the model, also under its default tag', async () => {
   expect(await checkProvider(chain(async () => ['other', 'small'], ['openai', 'small']))).toMatchObject([
     { check: 'provider', status: 'ok' },
   ])
   expect(await checkProvider(chain(async () => ['small:latest'], ['ollama', 'small']))).toMatchObject([{ status: 'ok' }])
 })
 
-test('a model that the endpoint does not list is a warning with the nearest one', async () => {
+test('warns of a model that the endpoint does not list, with the nearest one', async () => {
   const [check] = await checkProvider(chain(async () => ['gpt-large', 'gpt-small'], ['openai', 'gpt-smal']))
   expect(check).toMatchObject({ status: 'warn', detail: expect.stringContaining('did you mean gpt-small?') })
 })
 
-test('an endpoint that is away or refuses the key fails, and names the section of its entry', async () => {
+test('fails an endpoint that is down or refuses the key, with its section', async () => {
   const offered = async (index: number): Promise<readonly string[]> => {
     throw index === 0 ? new AppError('unavailable', 'it cannot be reached') : new AppError('unauthorized', 'it refuses the key')
   }
@@ -34,6 +34,6 @@ test('an endpoint that is away or refuses the key fails, and names the section o
   ])
 })
 
-test('the offline provider is a warning', async () => {
+test('warns of the offline provider', async () => {
   expect(await checkProvider(chain(() => undefined, ['offline', 'default']))).toMatchObject([{ status: 'warn' }])
 })

@@ -1,4 +1,4 @@
-/** The row of `sluice doctor` for each model: its endpoint answers, accepts the key and offers the model. */
+/** Checks each configured model: whether its endpoint answers, accepts the key and offers the model. */
 import type { ModelChain } from '@sluice/agent'
 import { nearestName, signalScope } from '@sluice/kit'
 import { errorText } from '@sluice/sdk'
@@ -6,7 +6,7 @@ import { type Check, fail, ok, warn } from './check.ts'
 
 const ANSWER_MS_MAX = 10_000
 
-/** Asks every endpoint of the chain at once; an endpoint that has not answered within ten seconds has failed. */
+/** Asks all endpoints at the same time. An endpoint that has not answered within ten seconds has failed. */
 export async function checkProvider(models: Pick<ModelChain, 'labels' | 'offered'>): Promise<Check[]> {
   using limit = signalScope([], ANSWER_MS_MAX)
   return await Promise.all(
@@ -17,8 +17,8 @@ export async function checkProvider(models: Pick<ModelChain, 'labels' | 'offered
         return warn(check, 'the offline provider answers; it is not a language model', `set ${section} kind, model and api_key`)
       try {
         const offered = await models.offered(index, limit.signal)
-        if (!offered) return ok(check, `${provider}:${model}; its endpoint cannot be asked`)
-        if (offered.length === 0 || offered.some((name) => isSame(name, model))) return ok(check, `${provider}:${model} answers`)
+        if (!offered) return ok(check, `${provider}:${model}; its endpoint has no list of models`)
+        if (offered.length === 0 || offered.some((name) => isSameModel(name, model))) return ok(check, `${provider}:${model} answers`)
         const near = nearestName(model, offered)
         const detail = `${provider} answers, but does not list the model ${model}${near === undefined ? '' : `; did you mean ${near}?`}`
         return warn(check, detail, `set ${section}.model to one of ${offered.length} models, such as ${offered.slice(0, 5).join(', ')}`)
@@ -29,5 +29,5 @@ export async function checkProvider(models: Pick<ModelChain, 'labels' | 'offered
   )
 }
 
-/** Ollama lists `llama3.2:latest` for the model that requests may name `llama3.2`. */
-const isSame = (listed: string, model: string): boolean => listed === model || listed === `${model}:latest`
+/** Ollama lists `llama3.2:latest` for a model that requests may call `llama3.2`. */
+const isSameModel = (listed: string, model: string): boolean => listed === model || listed === `${model}:latest`

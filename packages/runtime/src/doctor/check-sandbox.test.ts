@@ -12,26 +12,26 @@ const choice = (part: Partial<SandboxChoice> = {}, name = 'jail'): SandboxChoice
 const probe = (available: boolean, detail: string) => ({ name: 'jail', available, detail })
 const AUTO = { enabled: true, backend: 'auto', required: false } as const
 
-test('one that works is told with what was measured', () => {
+test('passes a working sandbox with its measurement', () => {
   expect(checkSandbox(choice({ probes: [probe(true, 'version 1')] }), AUTO)).toMatchObject({
     status: 'ok',
     detail: 'jail: jail works (version 1)',
   })
 })
 
-test('of auto every backend that was tried is told', () => {
+test('lists every backend that auto has probed', () => {
   const tried = choice({ probes: [probe(false, 'not installed')], warning: 'commands run without a sandbox: no backend works' })
   const detail = 'commands run without a sandbox: no backend works: jail does not (not installed)'
   expect(checkSandbox(tried, AUTO)).toMatchObject({ status: 'warn', detail, fix: expect.stringContaining('install') })
 })
 
-test('of a backend that was named the reason is told once', () => {
+test('gives the reason of a named backend once', () => {
   const warning = "commands are refused, since a sandbox is required and 'jail' does not work on this machine: not installed"
   const tried = choice({ probes: [probe(false, 'not installed')], warning }, 'unavailable')
   expect(checkSandbox(tried, { ...AUTO, backend: 'jail', required: true })).toMatchObject({ status: 'fail', detail: warning })
 })
 
-test('a backend that stands in for the named one is a warning, and one that is awaited a failure', () => {
+test('warns of a stand-in for the named backend, and fails while commands are refused', () => {
   const warning = "commands run in 'jail': 'container' does not work on this machine: docker does not answer"
   expect(checkSandbox(choice({ warning }), { ...AUTO, backend: 'container' })).toMatchObject({ status: 'warn', detail: warning })
   const refusal = "commands are refused: 'jail' (slow) is on this machine and does not work yet"
@@ -39,17 +39,20 @@ test('a backend that stands in for the named one is a warning, and one that is a
   expect(checkSandbox(refused, AUTO)).toMatchObject({ status: 'fail', detail: refusal })
 })
 
-test.each([{ enabled: false }, { backend: 'none' as const }])('%j: switched off is said, and how to switch it on', (off) => {
-  expect(checkSandbox(choice(), { ...AUTO, ...off })).toMatchObject({ status: 'warn', fix: expect.stringContaining('enabled = true') })
-  const refused = choice({ warning: 'commands are refused' }, 'unavailable')
-  expect(checkSandbox(refused, { ...AUTO, ...off, required: true })).toMatchObject({
-    status: 'fail',
-    detail: 'commands are refused',
-    fix: expect.stringContaining('enabled = true'),
-  })
-})
+test.each([{ enabled: false }, { backend: 'none' as const }])(
+  '%j: warns that the sandbox is switched off, and how to switch it on',
+  (off) => {
+    expect(checkSandbox(choice(), { ...AUTO, ...off })).toMatchObject({ status: 'warn', fix: expect.stringContaining('enabled = true') })
+    const refused = choice({ warning: 'commands are refused' }, 'unavailable')
+    expect(checkSandbox(refused, { ...AUTO, ...off, required: true })).toMatchObject({
+      status: 'fail',
+      detail: 'commands are refused',
+      fix: expect.stringContaining('enabled = true'),
+    })
+  },
+)
 
-test('that no command runs in the workspace is said, with the reason', async () => {
+test('checkInWorkspace fails where no command runs, with the reason', async () => {
   const asked: SpawnRequest[] = []
   const ends =
     (exitCode: number): Spawn =>
@@ -68,7 +71,7 @@ test('that no command runs in the workspace is said, with the reason', async () 
     expect(await checkInWorkspace(spawn, root)).toMatchObject([{ status: 'fail', detail: expect.stringContaining(why) }])
 })
 
-test('a workspace that is not there is not made for it', async () => {
+test('checkInWorkspace does not make a missing workspace', async () => {
   const never: Spawn = () => Promise.reject(new Error('it was started'))
   expect(await checkInWorkspace(never, `${import.meta.dirname}/nowhere`)).toEqual([])
 })

@@ -1,9 +1,10 @@
-/** What `sluice doctor` says of the sandbox commands run in (§2.6 `[security.sandbox]`). */
+/** Checks the sandbox that commands run in, and the other backends of the build. */
 import { existsSync } from 'node:fs'
 import type { SandboxConfig } from '@sluice/config'
 import { signalScope } from '@sluice/kit'
 import { errorText, type Spawn } from '@sluice/sdk'
 import { REFUSING } from '../sandbox/no-sandbox.ts'
+import type { SandboxInForce } from '../sandbox/sandbox-in-force.ts'
 import type { SandboxChoice } from '../sandbox/select-sandbox.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
@@ -12,21 +13,25 @@ const OUTPUT_BYTES_MAX = 4096
 const SWITCH_ON = 'set enabled = true and backend = "auto" under [security.sandbox]'
 const INSTALL = "install what it names, or build another sandbox in: 'sluice features' lists them"
 
-export function checkSandbox(
-  { sandbox, probes, warning }: Pick<SandboxChoice, 'sandbox' | 'probes' | 'warning'>,
-  { enabled, backend, required }: Pick<SandboxConfig, 'enabled' | 'backend' | 'required'>,
-): Check {
+/** The settings of `[security.sandbox]` that decide whether commands are confined. */
+interface SandboxSettings {
+  readonly enabled: boolean
+  readonly backend: SandboxConfig['backend']
+  readonly required: boolean
+}
+
+export function checkSandbox({ sandbox, probes, warning }: SandboxChoice, { enabled, backend, required }: SandboxSettings): Check {
   const isOff = !enabled || backend === 'none'
   if (isOff && !required) return warn('sandbox', 'commands run without a sandbox: it is switched off', SWITCH_ON)
   const measured = probes.map(({ name, available, detail }) => `${name} ${available ? 'works' : 'does not'} (${detail})`).join('; ')
   if (!warning) return ok('sandbox', `${sandbox.name}: ${measured}`)
   const isRefusing = sandbox.name === REFUSING
-  // The other warnings name the backends and what was found of each.
+  // Every other warning names the backends and their problems itself.
   const detail = backend === 'auto' && measured !== '' && (required || !isRefusing) ? `${warning}: ${measured}` : warning
   return (isRefusing ? fail : warn)('sandbox', detail, isOff ? SWITCH_ON : INSTALL)
 }
 
-/** Nothing, unless no command runs in the workspace: its name or its place may be one the backend cannot show. */
+/** Empty if a command runs in the workspace: the backend may not support its name or its place. */
 export async function checkInWorkspace(spawn: Spawn, root: string): Promise<Check[]> {
   if (!existsSync(root)) return []
   const failed = (why: string) => [
@@ -48,4 +53,12 @@ export async function checkInWorkspace(spawn: Spawn, root: string): Promise<Chec
   } catch (error) {
     return failed(errorText(error))
   }
+}
+
+/** Reports the backends of the build that are not in use. None of them is a problem. */
+export async function checkOtherSandboxes(sandbox: SandboxInForce): Promise<Check[]> {
+  const others = await sandbox.others()
+  return others.map(({ name, available, detail }) =>
+    ok(`sandbox ${name}`, `not in use; ${available ? 'it works on this machine' : 'it does not work on this machine'}: ${detail}`),
+  )
 }

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { checkConfigPlace, checkWorkspace } from './check-workspace.ts'
+import { checkConfigPlace } from './check-config.ts'
+import { checkWorkspace } from './check-workspace.ts'
 
 let base = ''
 let dataDir = ''
@@ -13,42 +14,45 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(base, { recursive: true }))
 
-const inPlace = (configFile = join(dataDir, 'config.toml')) => ({ dataDir, configFile })
+const configIn = (folder: string) => join(folder, 'config.toml')
 
-test('a workspace in the data directory or beside it is fine, there or not', async () => {
+test('accepts a workspace inside the data directory or next to it', async () => {
   const inside = join(dataDir, 'workspace')
-  expect(await checkWorkspace(inside, inPlace())).toMatchObject({ status: 'ok', detail: `${inside}, made at the first write` })
+  expect(await checkWorkspace(inside, dataDir, configIn(dataDir))).toMatchObject({
+    status: 'ok',
+    detail: `${inside}, made at the first write`,
+  })
   mkdirSync(inside)
   mkdirSync(`${dataDir}-more`)
   for (const root of [inside, `${dataDir}-more`])
-    expect(await checkWorkspace(root, inPlace())).toMatchObject({ status: 'ok', detail: root })
+    expect(await checkWorkspace(root, dataDir, configIn(dataDir))).toMatchObject({ status: 'ok', detail: root })
 })
 
-test('a workspace that is or holds the data directory fails, by whatever path', async () => {
+test('fails a workspace that contains the data directory, also through a link', async () => {
   symlinkSync(join(base, 'home'), join(base, 'link'))
   for (const root of [dataDir, join(base, 'home'), base, '/', join(base, 'link')])
-    expect(await checkWorkspace(root, inPlace())).toMatchObject({
+    expect(await checkWorkspace(root, dataDir, configIn(dataDir))).toMatchObject({
       check: 'workspace',
       status: 'fail',
       detail: expect.stringContaining('keys'),
     })
 })
 
-test('a workspace with the configuration in it fails: commands would say what commands may do', async () => {
+test('fails a workspace that contains the configuration', async () => {
   const root = join(base, 'workspace')
   mkdirSync(root)
   const configFile = join(root, 'sluice.toml')
-  expect(await checkWorkspace(root, inPlace(configFile))).toMatchObject({ status: 'ok' })
+  expect(await checkWorkspace(root, dataDir, configFile)).toMatchObject({ status: 'ok' })
   writeFileSync(configFile, '')
-  expect(await checkWorkspace(root, inPlace(configFile))).toMatchObject({ status: 'fail', detail: expect.stringContaining('commands') })
+  expect(await checkWorkspace(root, dataDir, configFile)).toMatchObject({ status: 'fail', detail: expect.stringContaining('commands') })
 })
 
-test('a configuration beside programs is warned of: commands read what lies there', async () => {
+test('checkConfigPlace warns of a configuration in a folder of programs', async () => {
   const programs = [base]
   const configFile = join(base, 'sluice.toml')
-  expect(await checkConfigPlace(inPlace(configFile), programs)).toEqual([])
+  expect(await checkConfigPlace(dataDir, configFile, programs)).toEqual([])
   for (const path of [configFile, join(dataDir, 'config.toml')]) writeFileSync(path, '')
-  expect(await checkConfigPlace(inPlace(configFile), programs)).toMatchObject([{ check: 'config', status: 'warn' }])
-  expect(await checkConfigPlace(inPlace(), programs)).toEqual([])
-  expect(await checkConfigPlace(inPlace(configFile), [join(base, 'home')])).toEqual([])
+  expect(await checkConfigPlace(dataDir, configFile, programs)).toMatchObject([{ check: 'config', status: 'warn' }])
+  expect(await checkConfigPlace(dataDir, configIn(dataDir), programs)).toEqual([])
+  expect(await checkConfigPlace(dataDir, configFile, [join(base, 'home')])).toEqual([])
 })

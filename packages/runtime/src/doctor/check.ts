@@ -1,8 +1,10 @@
 /** One line of `sluice doctor`. */
 export interface Check {
+  /** The subject, such as `sandbox`. */
   readonly check: string
   readonly status: 'ok' | 'warn' | 'fail'
   readonly detail: string
+  /** How to repair it; null when nothing is wrong. */
   readonly fix: string | null
 }
 

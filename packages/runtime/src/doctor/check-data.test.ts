@@ -1,22 +1,23 @@
 import { join } from 'node:path'
 import { parseConfig } from '@sluice/config'
 import { copyFirstRelease } from '@sluice/qa/first-release'
+import { UNOWNED_MEMORIES } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { expect, test } from 'vitest'
-import { checkStorage } from './check-storage.ts'
+import { checkMemory, checkStorage } from './check-data.ts'
 
 const DAY_MS = 86_400_000
 
-test('after an upgrade doctor says what retention will delete, and where the copy is', async () => {
+test('checkStorage lists the deletions that begin a week after an upgrade, and the copy', async () => {
   const release = copyFirstRelease()
   const { log } = testHost()
   const config = await parseConfig({ features: [], dataDir: '/', configFile: 'config.toml', env: {} }, '[sessions]\nretention_days = 3\n')
   const check = async (nowMs: number) => {
     const clock = testClock(nowMs)
     const store = openStore({ file: join(release.dataDir, 'sluice.db'), clock, log })
-    return checkStorage({ store, clock, config: () => config }).finally(() => store.close())
+    return checkStorage(store, config, nowMs).finally(() => store.close())
   }
   try {
     const upgradedMs = release.facts.killedAtMs + 5 * DAY_MS
@@ -35,4 +36,16 @@ test('after an upgrade doctor says what retention will delete, and where the cop
   } finally {
     release.dispose()
   }
+})
+
+test('checkMemory warns of memories without an owner', async () => {
+  const owners = [{ owner: 'cli', count: 1 }]
+  const check = () => checkMemory({ owners: async () => owners })
+  expect(await check()).toMatchObject({ status: 'ok', detail: '1 memory of 1 owner' })
+  owners.push({ owner: UNOWNED_MEMORIES, count: 7 })
+  expect(await check()).toMatchObject({
+    status: 'warn',
+    detail: expect.stringContaining(': 7'),
+    fix: expect.stringContaining('sluice memory assign'),
+  })
 })

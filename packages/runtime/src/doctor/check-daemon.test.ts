@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { createHealthWatch } from '../health.ts'
 import { noSandbox } from '../sandbox/no-sandbox.ts'
-import { checkWarnings } from './check-warnings.ts'
+import { checkWarnings } from './check-daemon.ts'
 
-test('a forwarding header that was ignored is about the proxy, any other warning is not', () => {
+test('checkWarnings files an ignored forwarding header under proxy', () => {
   const health = createHealthWatch({
     clock: { monotonicMs: () => 0 },
     store: { health: () => ({ lastCommitMs: null, fault: null }), keyValue: () => ({ set: async () => {} }) },

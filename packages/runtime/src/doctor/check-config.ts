@@ -1,0 +1,66 @@
+/** Checks the configuration: its problems and warnings, its place, and the callers and tool calls that it admits. */
+import { existsSync } from 'node:fs'
+import {
+  type GatewayConfig,
+  isLoopbackHost,
+  isOpenToAll,
+  type LoadedConfig,
+  OPEN_TO_ALL,
+  PLAIN_HTTP,
+  type TomlProblem,
+} from '@sluice/config'
+import { AppError, errorText, type Policy } from '@sluice/sdk'
+import type { Snapshot } from '../features/snapshot.ts'
+import { unknownToolNames } from '../features/unknown-tool-names.ts'
+import { type Check, fail, ok, warn } from './check.ts'
+import { contains } from './check-workspace.ts'
+
+/** Folders that every sandbox shows to commands, except for a data directory inside them. */
+const PROGRAM_FOLDERS = ['/usr', '/opt', '/nix']
+
+/** The problems of a configuration with which the runtime did not open. */
+export function configProblems(error: unknown): Check[] {
+  const problems = (error instanceof AppError ? (error.fields.problems ?? []) : []) as readonly TomlProblem[]
+  if (problems.length === 0) return [fail('start', errorText(error), 'the daemon would not start either')]
+  return problems.map(({ file, line, message }) => fail('config', `${file}${line ? `:${line}` : ''}: ${message}`, 'correct the file'))
+}
+
+export function checkConfig({ leftOut, warnings, plainSecrets }: LoadedConfig, configFile: string): Check[] {
+  const isPlainSecret = (warning: string) => plainSecrets.some((key) => warning.startsWith(`\`${key}\``))
+  const found = [
+    ...leftOut.map(({ section, feature, build }) => fail('config', `[${section}] is for ${feature}, which this build leaves out`, build)),
+    ...warnings.map((warning) => warn('config', warning, isPlainSecret(warning) ? 'sluice config seal' : `see ${configFile}`)),
+  ]
+  if (found.length > 0) return found
+  return [ok('config', existsSync(configFile) ? `${configFile} is valid` : `${configFile} does not exist: all defaults`)]
+}
+
+/** Empty where commands cannot read the configuration. */
+export async function checkConfigPlace(
+  dataDir: string,
+  configFile: string,
+  programFolders: readonly string[] = PROGRAM_FOLDERS,
+): Promise<Check[]> {
+  if (await contains(dataDir, configFile)) return []
+  const isShown = await Promise.all(programFolders.map((folder) => contains(folder, configFile)))
+  if (!isShown.includes(true)) return []
+  return [warn('config', `${configFile} can be read by commands, whatever the sandbox`, 'keep it in the data directory or below /etc')]
+}
+
+export function checkExposure({ host, require_pairing }: GatewayConfig): Check {
+  if (isOpenToAll(host, require_pairing))
+    return fail('exposure', OPEN_TO_ALL, 'set [gateway] require_pairing = true, or host = "127.0.0.1"')
+  if (!isLoopbackHost(host))
+    return warn('exposure', PLAIN_HTTP, 'put a reverse proxy with TLS in front, and set [gateway] host = "127.0.0.1"')
+  return ok('exposure', require_pairing ? 'every caller presents a token' : 'open to this machine alone')
+}
+
+export function checkPolicy({ level, allowed_commands }: Policy, snapshot: Snapshot): Check[] {
+  const commands = allowed_commands.includes('*') ? 'any command' : `${allowed_commands.length} commands`
+  return [
+    level === 'full'
+      ? warn('policy', 'the agent acts without asking for approval', 'set [security.policy] level = "supervised"')
+      : ok('policy', `${level}; ${commands} allowed`),
+    ...unknownToolNames(snapshot).map((problem) => warn('policy', problem, 'correct the name in [security.policy]')),
+  ]
+}

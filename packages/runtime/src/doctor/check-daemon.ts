@@ -1,0 +1,37 @@
+/** Checks the running daemon, and reports the warnings that only it knows. */
+import * as v from 'valibot'
+import { FORWARDING_IGNORED, healthSchema } from '../health.ts'
+import { type Check, ok, warn } from './check.ts'
+
+/** The daemon of the data directory, as the command line found it. */
+export interface DaemonState {
+  readonly running: boolean
+  /** Why it does not run or answer. */
+  readonly reason?: string
+  /** Its answer to `GET /health`. */
+  readonly health?: unknown
+}
+
+export function checkDaemon({ running, reason, health }: DaemonState): Check[] {
+  return [
+    ...checkWarnings(health),
+    running ? ok('daemon', 'it runs and answers') : warn('daemon', reason ?? 'it does not run', "start it with 'sluice daemon'"),
+  ]
+}
+
+export function checkWarnings(health: unknown): Check[] {
+  const { warnings = [] } = v.is(healthSchema, health) ? health : {}
+  return warnings.map((warning) =>
+    warning.startsWith(FORWARDING_IGNORED)
+      ? warn(
+          'proxy',
+          `${warning}; behind a proxy, all clients share one rate limit`,
+          'set trust_forwarded_headers = true and trusted_proxies to the address of the proxy',
+        )
+      : warn(
+          'daemon',
+          `the running daemon reports: ${warning}`,
+          'the lines above show the state of this machine; restart the daemon if they find no problem',
+        ),
+  )
+}

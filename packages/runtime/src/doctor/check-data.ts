@@ -1,0 +1,47 @@
+/** Checks the kept data: the database, the room that it takes, what retention deletes, and the owners of memories. */
+import type { LoadedConfig } from '@sluice/config'
+import { type MemoryStore, type Store, UNOWNED_MEMORIES } from '@sluice/sdk'
+import { heldUntilMs, retentionOf } from '../retention.ts'
+import { type Check, fail, ok, warn } from './check.ts'
+
+const MEGABYTE = 1024 * 1024
+
+export async function checkStore(store: Store): Promise<Check> {
+  const problems = await store.check()
+  if (problems.length === 0) return ok('store', 'every page and index is sound')
+  return fail('store', problems.map(({ detail }) => detail).join('; '), 'stop the daemon and restore sluice.db from a backup')
+}
+
+export async function checkStorage(store: Store, config: LoadedConfig, nowMs: number): Promise<Check> {
+  const usage = await store.usage()
+  const retention = retentionOf(config, nowMs)
+  const { copies } = usage
+  const copied = copies.length > 0 ? `; copies from before an upgrade: ${copies.join(', ')}` : ''
+  const size = `${megabytes(usage.bytes)} MB in use of ${megabytes(retention.bytesMax)} MB${copied}`
+  const heldMs = heldUntilMs(usage, nowMs)
+  if (heldMs === undefined) return ok('storage', size)
+  const { messages, replies, turns, approvals, runs, said, conversations } = await store.prunable(retention)
+  const counts = { messages, replies, turns, approvals, runs, 'turns of conversations': said, conversations }
+  const listed = Object.entries(counts).flatMap(([name, count]) => (count > 0 ? [`${count} ${name}`] : []))
+  const excess = usage.bytes - retention.bytesMax
+  if (excess > 0) listed.push(`the oldest ${megabytes(excess)} MB beyond [delivery] retention_mb`)
+  if (listed.length === 0) return ok('storage', size)
+  return warn(
+    'storage',
+    `${size}. Retention deletes nothing until ${new Date(heldMs).toISOString()}, because the data was upgraded; then it deletes ${listed.join(', ')}`,
+    'raise [delivery] retention_days, retention_mb or [sessions] retention_days to keep them',
+  )
+}
+
+const megabytes = (bytes: number): string => (bytes / MEGABYTE).toFixed(1)
+
+export async function checkMemory(memory: Pick<MemoryStore, 'owners'>): Promise<Check> {
+  const owners = await memory.owners()
+  const unowned = owners.find(({ owner }) => owner === UNOWNED_MEMORIES)?.count ?? 0
+  if (unowned > 0) {
+    const detail = `memories of an earlier release that belong to no client, so that every client can recall them: ${unowned}`
+    return warn('memory', detail, "give them an owner with 'sluice memory assign <owner>', or keep them for all with --shared")
+  }
+  const count = owners.reduce((sum, owner) => sum + owner.count, 0)
+  return ok('memory', `${count} ${count === 1 ? 'memory' : 'memories'} of ${owners.length} ${owners.length === 1 ? 'owner' : 'owners'}`)
+}

@@ -1,0 +1,42 @@
+/** Checks the features of this build: their state, and the problems that they find themselves. */
+import { leftOutFiles } from '@sluice/config'
+import { signalScope } from '@sluice/kit'
+import { errorText, type FeatureId, type Parts } from '@sluice/sdk'
+import type { FeatureStatus } from '../features/feature-status.ts'
+import type { Snapshot } from '../features/snapshot.ts'
+import { type Check, fail, ok } from './check.ts'
+
+const CHECK_MS_MAX = 20_000
+
+export function checkFeatures(features: readonly FeatureStatus[]): Check[] {
+  const failed = features.filter(({ state }) => state === 'failed')
+  if (failed.length === 0) return [ok('features', `${features.filter(({ compiled }) => compiled).length} compiled in`)]
+  return failed.map(({ feature, reason }) =>
+    fail('features', `${feature}: ${reason}`, `see the section of ${feature} in the configuration`),
+  )
+}
+
+/** Finds files in the data directory that belong to features which this build leaves out. */
+export function checkLeftOutFiles(dataDir: string, features: readonly FeatureStatus[]): Check[] {
+  const compiled = features.flatMap((status) => (status.compiled ? [status.feature] : []))
+  return leftOutFiles(dataDir, compiled).map(({ file, feature, build }) =>
+    fail('features', `${file} is for ${feature}, which this build leaves out`, build),
+  )
+}
+
+/** Runs the checks of the features themselves. A check that takes longer than 20 seconds has failed. */
+export async function runFeatureChecks({ instances, observers: chosen }: Snapshot): Promise<Check[]> {
+  // An observer that the configuration does not choose does no work, so its checks would find nothing to check.
+  const isIdle = ({ observers }: Parts) => observers?.every((observer) => !chosen.includes(observer)) ?? false
+  const checks = instances.flatMap(({ feature, parts }) => (parts.check && !isIdle(parts) ? [runCheck(feature.id, parts.check)] : []))
+  return (await Promise.all(checks)).flat()
+}
+
+async function runCheck(id: FeatureId, check: NonNullable<Parts['check']>): Promise<Check[]> {
+  try {
+    using limit = signalScope([], CHECK_MS_MAX)
+    return (await check(limit.signal)).map((finding) => ({ check: id, ...finding, fix: finding.fix ?? null }))
+  } catch (error) {
+    return [fail(id, `its check failed: ${errorText(error)}`, `see the section of ${id} in the configuration`)]
+  }
+}

@@ -1,0 +1,43 @@
+/** Checks this machine: the version of Node, the data directory and the room on its disk. */
+import { access, constants, mkdir, stat, statfs } from 'node:fs/promises'
+import { errorText } from '@sluice/sdk'
+import { type Check, fail, ok, warn } from './check.ts'
+
+const NODE_MAJOR_MIN = 24
+const FREE_BYTES_MIN = 512 * 1024 * 1024
+const MEBIBYTE = 1024 * 1024
+
+export function checkNode(): Check {
+  const { node } = process.versions
+  if (Number(node.split('.')[0]) >= NODE_MAJOR_MIN) return ok('node', `Node ${node}`)
+  return fail('node', `Node ${node} is older than ${NODE_MAJOR_MIN}`, `install Node ${NODE_MAJOR_MIN} or newer`)
+}
+
+/** Makes the data directory if it does not exist. */
+export async function checkDataDir(dataDir: string): Promise<Check[]> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+    const { mode } = await stat(dataDir)
+    const { bavail, bsize } = await statfs(dataDir)
+    const freeBytes = Number(bavail) * Number(bsize)
+    const isOpen = (mode & 0o077) !== 0
+    const free = `${Math.round(freeBytes / MEBIBYTE)} MiB are free`
+    return [
+      isOpen ? warn('data directory', `other users can enter ${dataDir}`, `chmod 700 ${dataDir}`) : ok('data directory', dataDir),
+      freeBytes < FREE_BYTES_MIN
+        ? fail('disk', `${free} under ${dataDir}; accepted messages must fit`, 'free some space')
+        : ok('disk', free),
+    ]
+  } catch (error) {
+    return [unusable(dataDir, error)]
+  }
+}
+
+function unusable(dataDir: string, error: unknown): Check {
+  if ((error as NodeJS.ErrnoException).code === 'EROFS') {
+    const fix = 'mount it for reading and writing; if the system made it read-only by itself, look for disk errors in the kernel log'
+    return fail('data directory', `${dataDir} is on a file system that is mounted read-only`, fix)
+  }
+  return fail('data directory', `${dataDir}: ${errorText(error)}`, 'make it writable for this user, or name another with --data-dir')
+}
