@@ -1,10 +1,10 @@
-/** Proves on this machine that PDFs can be read, by reading one. */
+/** The self-check of `sluice doctor`: reads a small PDF on this machine. */
 import { type Clock, errorText, type Finding } from '@sluice/sdk'
 import type { PdfReader } from './pdf-reader.ts'
 
 const PROOF = 'Sluice reads this'
 
-/** A page with `PROOF` on it. It has no cross-reference table, which readers make up for. */
+/** One page that shows `PROOF`. The cross-reference table is missing; the library rebuilds it. */
 const TINY_PDF = `%PDF-1.4
 1 0 obj <</Type /Catalog /Pages 2 0 R>> endobj
 2 0 obj <</Type /Pages /Kids [3 0 R] /Count 1>> endobj
@@ -17,16 +17,19 @@ trailer <</Root 1 0 R /Size 6>>
 %%EOF
 `
 
+/** Returns one finding: how long the read took, or why it failed. Never rejects. */
 export async function checkReading(reader: PdfReader, clock: Clock, signal: AbortSignal): Promise<Finding[]> {
   const startedMs = clock.monotonicMs()
   try {
     const { texts } = await reader.read(Buffer.from(TINY_PDF), { ranges: [], charsMax: 1000, signal })
     const found = texts[0]?.text ?? ''
-    if (found !== PROOF) return [failure(`a PDF that says '${PROOF}' was read as '${found}'`)]
-    return [{ status: 'ok', detail: `a PDF was read in ${Math.round(clock.monotonicMs() - startedMs)} ms, start of the worker included` }]
+    if (found !== PROOF) return [failure(`A PDF that says '${PROOF}' was read as '${found}'`)]
+    return [
+      { status: 'ok', detail: `a PDF was read in ${Math.round(clock.monotonicMs() - startedMs)} ms, including the start of the worker` },
+    ]
   } catch (error) {
     return [failure(errorText(error))]
   }
 }
 
-const failure = (detail: string): Finding => ({ status: 'fail', detail, fix: 'build or install Sluice again; the log tells more' })
+const failure = (detail: string): Finding => ({ status: 'fail', detail, fix: 'build or install Sluice again; the log has the cause' })

@@ -1,24 +1,35 @@
-/** The text of a PDF by the library, page by page. Runs in the worker; takes as long and as much memory as the file makes it. */
+/** Extracts the text of a PDF page by page. Runs in the worker, because the file decides how much time and memory it takes. */
 import type { getDocumentProxy } from 'unpdf'
 import { joinItems } from './join-items.ts'
-import { PAGE_MARK_CHARS, type PageText, type PdfAnswer, type PdfJob } from './pdf-job.ts'
-import { selectPages } from './select-pages.ts'
+import { PAGE_MARK_CHARS, type PageRange, type PageText, type PdfAnswer, type PdfJob, type Refusal } from './pdf-job.ts'
 
 type OpenDocument = typeof getDocumentProxy
 type PdfDocument = Awaited<ReturnType<OpenDocument>>
 type PdfPage = Awaited<ReturnType<PdfDocument['getPage']>>
 
-/** Pages on their way at the same time: the library waits for itself between the steps of each. */
+/** The members of pdf.js's annotation data that are read here. */
+interface Annotation {
+  readonly subtype?: string
+  readonly fieldName?: string
+  /** A list for a field that allows several choices. */
+  readonly fieldValue?: unknown
+  readonly password?: boolean
+  readonly contentsObj?: { readonly str?: string }
+}
+
+/** Looking up the pages of a longer document takes longer than reading them. */
+const PAGES_MAX = 10_000
+/** Pages that are read in parallel, because the library yields to the event loop between the steps of a page. */
 const PAGES_AT_ONCE = 8
 const ERRORS_ONLY = 0
-/** Reading ends after this many broken pages: a file may claim thousands that it does not have. */
+/** Reading stops after this many broken pages: a file may claim thousands of pages that do not exist. */
 const BROKEN_PAGES_MAX = 16
-/** Images are never decoded: they can take seconds and hundreds of megabytes, and hold no text. */
+/** Prevents decoding of images, which takes seconds and hundreds of megabytes and yields no text. */
 const IMAGE_PIXELS_MAX = 1
-/** Operators of pdf.js that draw text, from `OPS`: showText to nextLineSetSpacingShowText. */
+/** The operators of pdf.js that draw text, from `OPS`: showText to nextLineSetSpacingShowText. */
 const DRAWS_TEXT: ReadonlySet<number> = new Set([44, 45, 46, 47])
 
-/** Never rejects for what is in the file: everything the library throws of it is a refusal. */
+/** Returns a refusal for every error that the library throws because of the file. */
 export async function extractText(job: PdfJob, openDocument: OpenDocument): Promise<PdfAnswer> {
   let document: PdfDocument
   try {
@@ -35,52 +46,75 @@ export async function extractText(job: PdfJob, openDocument: OpenDocument): Prom
   }
 }
 
+function openingRefusal(error: unknown): Refusal {
+  const cause = String(error)
+  if (/password|encrypt/i.test(cause)) return { refusal: 'The PDF is encrypted; provide a copy that opens without a password', cause }
+  return { refusal: 'The PDF is broken or cut short: it cannot be opened', cause }
+}
+
+/** Returns the numbers of the pages in `ranges`, ascending and without duplicates. A range may end after the last page, but not begin there. */
+export function selectPages(ranges: readonly PageRange[], pages: number): number[] | Refusal {
+  if (pages <= 0) return { refusal: 'The PDF is broken: it has no pages' }
+  if (pages > PAGES_MAX) return { refusal: `The PDF has ${pages} pages; at most ${PAGES_MAX} are supported` }
+  const beyond = ranges.find(({ first }) => first > pages)
+  if (beyond) return { refusal: `There is no page ${beyond.first}: the PDF has ${pages} ${pages === 1 ? 'page' : 'pages'}` }
+  const wanted = ranges.length === 0 ? [{ first: 1, last: pages }] : ranges
+  const found = new Set<number>()
+  for (const { first, last } of wanted) {
+    for (let page = first; page <= Math.min(last, pages); page++) found.add(page)
+  }
+  return [...found].sort((a, b) => a - b)
+}
+
 async function readPages(document: PdfDocument, wanted: readonly number[], charsMax: number): Promise<PdfAnswer> {
   const texts: PageText[] = []
   const broken: string[] = []
-  let room = charsMax
+  let charsLeft = charsMax
   for (let at = 0; at < wanted.length && broken.length < BROKEN_PAGES_MAX; at += PAGES_AT_ONCE) {
-    const read = await Promise.allSettled(wanted.slice(at, at + PAGES_AT_ONCE).map((page) => readPage(document, page)))
-    for (const [index, outcome] of read.entries()) {
+    const outcomes = await Promise.allSettled(wanted.slice(at, at + PAGES_AT_ONCE).map((page) => readPage(document, page)))
+    for (const [index, outcome] of outcomes.entries()) {
       const page = wanted[at + index] ?? 0
-      if (texts.length > 0) room -= PAGE_MARK_CHARS
+      if (texts.length > 0) charsLeft -= PAGE_MARK_CHARS
       if (outcome.status === 'rejected') {
         broken.push(String(outcome.reason))
         texts.push({ page, text: '', problem: 'broken' })
         continue
       }
       const { text } = outcome.value
-      if (text.length > room) {
-        texts.push({ page, text: text.slice(0, Math.max(0, room)).toWellFormed() })
+      if (text.length > charsLeft) {
+        texts.push({ page, text: text.slice(0, Math.max(0, charsLeft)).toWellFormed() })
         return { pages: document.numPages, texts, truncated: true }
       }
       texts.push({ page, ...outcome.value })
-      room -= text.length
+      charsLeft -= text.length
     }
   }
-  if (broken.length > 0 && broken.length === texts.length) {
-    const which = broken.length === 1 ? `page ${texts[0]?.page} of the PDF is` : `the pages from ${texts[0]?.page} on are`
-    return { refusal: `${which} broken and cannot be read; other pages may be`, cause: broken[0] ?? '' }
-  }
+  if (broken.length > 0 && broken.length === texts.length) return allBroken(texts, broken[0] ?? '')
   return { pages: document.numPages, texts, truncated: texts.length < wanted.length }
+}
+
+function allBroken(texts: readonly PageText[], cause: string): Refusal {
+  const first = texts[0]?.page
+  const which = texts.length === 1 ? `Page ${first} of the PDF is` : `The pages of the PDF from ${first} on are`
+  return { refusal: `${which} broken and cannot be read; other pages may be readable`, cause }
 }
 
 async function readPage(document: PdfDocument, number: number): Promise<Omit<PageText, 'page'>> {
   const page = await document.getPage(number)
   const { items } = await page.getTextContent()
   const drawn = joinItems(items.filter((item) => 'str' in item))
-  const text = cleaned([drawn.trimEnd(), ...(await annotationLines(page))].filter((part) => part !== '').join('\n'))
+  const text = withoutControls([drawn.trimEnd(), ...(await annotationLines(page))].filter((part) => part !== '').join('\n'))
   return text === '' && (await drawsText(page)) ? { text, problem: 'unmapped' } : { text }
 }
 
-/** Fonts map to any character, NUL and escape sequences included. */
-const cleaned = (text: string): string =>
+/** A font may map its glyphs to any character, including NUL, escape sequences and lone surrogates. */
+const withoutControls = (text: string): string =>
   text
     .replace(/[^\P{Cc}\n\t]/gu, '')
     .toWellFormed()
     .trimEnd()
 
-/** The values of form fields and the texts of notes, which are not part of a page's own text. */
+/** Returns the values of form fields and the texts of notes, which the page's own text does not contain. */
 async function annotationLines(page: PdfPage): Promise<string[]> {
   const annotations = (await page.getAnnotations()) as readonly Annotation[]
   return annotations.flatMap(({ subtype, fieldName, fieldValue, password, contentsObj }) => {
@@ -99,20 +133,4 @@ const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()
 async function drawsText(page: PdfPage): Promise<boolean> {
   const { fnArray } = await page.getOperatorList()
   return fnArray.some((operator) => DRAWS_TEXT.has(operator))
-}
-
-/** The members of pdf.js's annotation data that are read here. */
-interface Annotation {
-  readonly subtype?: string
-  readonly fieldName?: string
-  /** A list for a choice of several. */
-  readonly fieldValue?: unknown
-  readonly password?: boolean
-  readonly contentsObj?: { readonly str?: string }
-}
-
-function openingRefusal(error: unknown): PdfAnswer {
-  const cause = String(error)
-  if (/password|encrypt/i.test(cause)) return { refusal: 'the PDF is encrypted; a copy that opens without a password can be read', cause }
-  return { refusal: 'the PDF is broken or cut short: it cannot be opened', cause }
 }

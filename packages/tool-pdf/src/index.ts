@@ -1,18 +1,17 @@
-/** PDF files as text (§2.7 `rag-pdf`): a tool for the model and a service for other features, in a worker with limits. */
+/** Reads the text of PDF files in a worker with limits: the tool `pdf_read`, and a service for other features. See `docs/pdf.md`. */
 import { defineFeature } from '@sluice/sdk'
 import { checkReading } from './check-reading.ts'
 import { pdfRead } from './pdf-read.ts'
 import { PdfReader } from './pdf-reader.ts'
-import { pdfText } from './pdf-text.ts'
 
 export default defineFeature({
   id: 'tool-pdf',
-  build(host) {
-    const reader = new PdfReader(host)
+  build({ workspace, clock, log }) {
+    const reader = new PdfReader(clock, log)
     return {
-      tools: [pdfRead(host, reader)],
-      services: { pdfText: pdfText(reader) },
-      check: (signal) => checkReading(reader, host.clock, signal),
+      tools: [pdfRead(workspace, reader)],
+      services: { pdfText: (pdf, options) => reader.readTexts(pdf, options) },
+      check: (signal) => checkReading(reader, clock, signal),
       close: () => reader.close(),
     }
   },

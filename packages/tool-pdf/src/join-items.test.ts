@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { joinItems, type TextPiece } from './join-items.ts'
 
-/** Ten points high, at a place, each letter five points wide. */
+/** A piece of text at a position, in a font 10 points high whose letters are 5 points wide. */
 const at = (x: number, y: number, str: string, changes: Partial<TextPiece> = {}): TextPiece => ({
   str,
   transform: [10, 0, 0, 10, x, y],
@@ -21,10 +21,10 @@ test.each<[rule: string, pieces: TextPiece[], text: string]>([
   ['a piece slightly down and far to the left is a new line', [at(400, 4, 'amount'), at(0, 0, 'next')], 'amount\nnext'],
   ['raised letters stay on their line', [at(0, 0, 'x'), at(5, 4, '2')], 'x2'],
   ['a space at the edge of a piece is not doubled', [at(0, 0, 'a '), at(100, 0, 'b')], 'a b'],
-  ['a line end that the library saw is not doubled', [at(0, 20, 'a', { hasEOL: true }), at(0, 0, 'b')], 'a\nb'],
+  ['a line end that the library detected is not doubled', [at(0, 20, 'a', { hasEOL: true }), at(0, 0, 'b')], 'a\nb'],
   ['words written from right to left are separated', [at(100, 0, 'שלום'), at(70, 0, 'עולם')], 'שלום עולם'],
   [
-    'text turned by 90 degrees is joined along its own direction',
+    'text rotated by 90 degrees is joined along its own direction',
     [
       { str: 'up', transform: [0, 10, -10, 0, 50, 0], width: 10, hasEOL: false },
       { str: 'wards', transform: [0, 10, -10, 0, 50, 10], width: 25, hasEOL: false },
@@ -41,6 +41,6 @@ test.each<[rule: string, pieces: TextPiece[], text: string]>([
     [at(0, 0, 'a', { transform: [0, 0, 0, 0, 0, 0] }), at(100, 0, 'b', { transform: [0, 0, 0, 0, 0, 0] })],
     'ab',
   ],
-])('%s', (_, pieces, text) => {
+])('joinItems: %s', (_, pieces, text) => {
   expect(joinItems(pieces)).toBe(text)
 })

@@ -1,24 +1,24 @@
-/** Makes text of the pieces that the PDF library finds on a page, by where they are. */
+/** Joins the pieces of text that the PDF library finds on a page, by their positions. */
 
-/** A piece as the library gives it; see `TextItem` of pdf.js. */
+/** The members of pdf.js's `TextItem` that are read here. */
 export interface TextPiece {
   readonly str: string
-  /** The font's matrix on the page: four numbers for size and direction, two for the start of the baseline. */
+  /** The font's matrix on the page: four numbers for size and direction, then the x and y of the start of the baseline. */
   readonly transform: readonly number[]
-  /** Along the baseline, in units of the page. */
+  /** The length along the baseline, in units of the page. */
   readonly width: number
-  /** The library saw a line end behind it. */
+  /** Whether the library detected the end of a line after this piece. */
   readonly hasEOL: boolean
 }
 
-/** In font sizes: a smaller distance between two pieces is that of two letters. */
+/** In font sizes: a smaller gap separates two letters of a word. */
 const SPACE_EM = 0.15
-/** In font sizes: a piece this far above or below is on another line; raised and lowered letters are closer. */
+/** In font sizes: a piece at least this far above or below is on another line. Superscripts and subscripts are closer. */
 const LINE_EM = 0.6
-/** The same for a piece that begins further left, as the first of the next line does. */
+/** The same for a piece that begins further to the left, like the first piece of the next line. */
 const NEXT_LINE_EM = 0.2
 
-/** Pieces that touch are joined; others are separated by a space or a line break, as they are on the page. */
+/** Joins pieces that touch, and separates the others by a space or a line break according to their distance. */
 export function joinItems(pieces: readonly TextPiece[]): string {
   let text = ''
   let before: TextPiece | undefined
@@ -40,12 +40,12 @@ function separator(before: TextPiece, after: TextPiece): '' | ' ' | '\n' {
   const size = Math.max(Math.hypot(c, d), Math.hypot(afterC, afterD))
   if (scale === 0 || size === 0) return ''
   const [cos, sin] = [a / scale, b / scale]
-  // Text in another direction, such as a label at the side of a table, is a line of its own.
+  // Text in another direction, such as a rotated label of a table, is a line of its own.
   if (Math.abs(cos * afterB - sin * afterA) > 0.1 * Math.hypot(afterA, afterB)) return '\n'
   const [dx, dy] = [afterX - x, afterY - y]
   const along = dx * cos + dy * sin
   const across = Math.abs(dy * cos - dx * sin)
-  // Works in both writing directions: positive whichever of the two comes first on the line.
+  // The gap is positive in both writing directions, whichever of the two pieces comes first on the line.
   const gap = Math.max(along - before.width, -along - after.width)
   if (across > LINE_EM * size || (across > NEXT_LINE_EM * size && along < 0 && gap > size)) return '\n'
   return gap > SPACE_EM * size ? ' ' : ''

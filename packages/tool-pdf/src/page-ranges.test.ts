@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { selectPages } from './extract-text.ts'
 import { parsePageRanges } from './page-ranges.ts'
 import type { PageRange } from './pdf-job.ts'
-import { selectPages } from './select-pages.ts'
 
 const range = (first: number, last = first): PageRange => ({ first, last })
 
@@ -10,12 +10,12 @@ test.each<[string, PageRange[]]>([
   ['1-3,7', [range(1, 3), range(7)]],
   [' 1 - 3 , 7 ', [range(1, 3), range(7)]],
   ['20-', [range(20, Number.POSITIVE_INFINITY)]],
-])('pages as people write them: %s', (text, ranges) => {
+])('parses the page ranges %j', (text, ranges) => {
   expect(parsePageRanges(text)).toEqual(ranges)
 })
 
 test.each(['', ',', '1,', 'a', '-3', '0', '0-3', '3-1', '1-2-3', '1.5', '1e3', '1,'.repeat(200)])(
-  'what is no list of pages is refused: %j',
+  'refuses the malformed page ranges %j',
   (text) => {
     expect(() => parsePageRanges(text)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
   },
@@ -26,7 +26,7 @@ test.each<[ranges: PageRange[], pages: number, selected: number[]]>([
   [[range(3), range(1, 2), range(2)], 3, [1, 2, 3]],
   [[range(2, Number.POSITIVE_INFINITY)], 3, [2, 3]],
   [[range(2, 999_999_999)], 3, [2, 3]],
-])('pages come ascending, each once, as far as there are any: %j of %d', (ranges, pages, selected) => {
+])('selects pages in ascending order and once each: %j of %d', (ranges, pages, selected) => {
   expect(selectPages(ranges, pages)).toEqual(selected)
 })
 
@@ -36,6 +36,6 @@ test.each<[ranges: PageRange[], pages: number, said: string]>([
   [[], 0, 'no pages'],
   [[], -1, 'no pages'],
   [[range(1)], 10_001, '10001 pages'],
-])('what the document does not have is refused: %j of %d', (ranges, pages, said) => {
+])('refuses pages that the document does not have: %j of %d', (ranges, pages, said) => {
   expect(selectPages(ranges, pages)).toEqual({ refusal: expect.stringContaining(said) })
 })

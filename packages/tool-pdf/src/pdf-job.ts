@@ -1,48 +1,48 @@
-/** What the daemon and its PDF worker say to each other: one job, one answer. */
+/** The messages between the daemon and its PDF worker: one job, one answer. */
 
-/** First and last page, both included, counted from 1; `last` may be Infinity. */
+/** The first and last page, both included, counted from 1. `last` may be Infinity. */
 export interface PageRange {
   readonly first: number
   readonly last: number
 }
 
 export interface PdfJob {
-  /** Transferred, not copied. */
+  /** Transferred to the worker, not copied. */
   readonly bytes: Uint8Array<ArrayBuffer>
-  /** None: every page. */
+  /** An empty list selects every page. */
   readonly ranges: readonly PageRange[]
-  /** Reading ends with the page that exceeds it. Each page but the first counts `PAGE_MARK_CHARS` beside its text. */
+  /** Reading ends with the page that exceeds this number. Each page after the first counts `PAGE_MARK_CHARS` in addition to its text. */
   readonly charsMax: number
 }
 
 export interface PageText {
   readonly page: number
-  /** Trimmed at its end, well-formed, without control characters but line breaks and tabs. */
+  /** Well-formed, without trailing white space, and without control characters other than line breaks and tabs. */
   readonly text: string
-  /** Why a page has no text; absent where it has some, and on images and empty pages. */
+  /** The reason for an empty text. Absent when the page has text, is empty or consists of images. */
   readonly problem?: PageProblem
 }
 
-/** `broken`: the page cannot be read. `unmapped`: it draws text in fonts that do not say which characters they draw. */
+/** `broken`: the page cannot be read. `unmapped`: its fonts do not map the glyphs they draw to characters. */
 export type PageProblem = 'broken' | 'unmapped'
 
 export interface PdfText {
-  /** Of the whole document. */
+  /** The number of pages of the whole document. */
   readonly pages: number
-  /** As many of the pages asked for as were read, in order; the last one may be cut. */
+  /** The requested pages in order, up to the first that exceeded `charsMax`, which is cut. */
   readonly texts: readonly PageText[]
-  /** There is more text, or there are more pages asked for, than `charsMax` had room for. */
+  /** True when `charsMax` cut a page or left requested pages out. */
   readonly truncated: boolean
 }
 
 export interface Refusal {
-  /** One sentence for whoever asked. */
+  /** A sentence for the caller. */
   readonly refusal: string
-  /** What the library said, for the log. */
+  /** The library's error, for the log. */
   readonly cause?: string
 }
 
 export type PdfAnswer = PdfText | Refusal
 
-/** The most characters that the two lines take which name a page and say why it has no text. */
+/** The maximum length of the two lines that name a page and say why it has no text. */
 export const PAGE_MARK_CHARS = 40

@@ -8,12 +8,12 @@ import { handMade, streamObject } from './testing/hand-made.ts'
 
 const three = { 'a.pdf': handMade({ pages: ['one', 'two', 'three'] }) }
 
-test('§2.7 the text comes page by page, after a line of facts', async () => {
+test('returns the text page by page after a line of facts', async () => {
   const { run } = arrange({ files: three })
   expect(await run({ path: 'a.pdf' })).toBe('[pages: 3, chars: 11, truncated: false]\n[page 1]\none\n[page 2]\ntwo\n[page 3]\nthree')
 })
 
-test('only the pages asked for come back', async () => {
+test('returns only the requested pages', async () => {
   const { run } = arrange({ files: three })
   expect(await run({ path: 'a.pdf', pages: '3,1' })).toBe('[pages: 3, chars: 8, truncated: false]\n[page 1]\none\n[page 3]\nthree')
   expect(await run({ path: 'a.pdf', pages: '2-' })).toContain('[page 2]\ntwo\n[page 3]\nthree')
@@ -21,7 +21,7 @@ test('only the pages asked for come back', async () => {
   await expect(run({ path: 'a.pdf', pages: 'all' })).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
-test('a longer text is cut, and it is said where', async () => {
+test('cuts a longer text and says where it was cut', async () => {
   const { run } = arrange({ files: { 'a.pdf': handMade({ pages: ['one', 'x'.repeat(5000), 'three'] }) } })
   const answer = await run({ path: 'a.pdf', max_chars: 1000 })
   expect(answer.length).toBeLessThanOrEqual(1000)
@@ -32,22 +32,22 @@ test('a longer text is cut, and it is said where', async () => {
   expect(await run({ path: 'a.pdf', max_chars: 1 })).toMatch(/^\[pages: 3, chars: 1, truncated: true]\n\[page 1]\no\n/)
 })
 
-test('an answer is no longer than asked for, however many pages make it', async () => {
+test('keeps the answer within max_chars for any number of pages', async () => {
   const pages = Array.from({ length: 200 }, (_, at) => (at % 2 ? '' : `page ${at}`))
   const { run } = arrange({ files: { 'a.pdf': handMade({ pages }) } })
   for (const max_chars of [600, 1000, 3000]) expect((await run({ path: 'a.pdf', max_chars })).length).toBeLessThanOrEqual(max_chars)
 })
 
-test('pages without text, and a PDF without any, are said to be so', async () => {
+test('marks pages without text, and says when a PDF has no text at all', async () => {
   const { run } = arrange({ files: { 'some.pdf': handMade({ pages: ['', 'two'] }), 'none.pdf': handMade({ pages: ['', ''] }) } })
   expect(await run({ path: 'some.pdf' })).toBe(
     '[pages: 2, chars: 3, truncated: false]\n[page 1]\n[no text]\n[page 2]\ntwo\n[pages without text are empty or images, such as scans; images are not read]',
   )
   expect(await run({ path: 'none.pdf' })).toMatch(/^\[pages: 2, chars: 0, truncated: false]\n\[There is no text in this PDF: .*images/)
-  expect(await run({ path: 'none.pdf', pages: '1' })).toMatch(/no text on the pages asked for: /)
+  expect(await run({ path: 'none.pdf', pages: '1' })).toMatch(/no text on the requested pages: /)
 })
 
-test('a broken page does not keep the pages before it from being read', async () => {
+test('reads the other pages when one page is broken', async () => {
   const broken = handMade({ pages: ['one', 'two', 'three'], objects: { 7: '<</A '.repeat(200_000) } })
   const { run, read } = arrange({ files: { 'a.pdf': broken } })
   expect(await run({ path: 'a.pdf' })).toBe(
@@ -56,13 +56,13 @@ test('a broken page does not keep the pages before it from being read', async ()
   expect(await read(broken)).toEqual(['one', 'two', '[this page is broken and cannot be read]'])
 })
 
-test('columns and lines that a program drew piece by piece are separated', async () => {
+test('separates columns and lines that are drawn piece by piece', async () => {
   const content = 'BT /F1 10 Tf 10 700 Td (37,499.96) Tj ET BT /F1 10 Tf 300 700 Td (DISTRICT) Tj ET BT /F1 10 Tf 10 690 Td (next) Tj ET'
   const { read } = arrange()
   expect(await read(handMade({ objects: { 4: streamObject(content) } }))).toEqual(['37,499.96 DISTRICT\nnext'])
 })
 
-test('the values of form fields and the texts of notes are read, but for passwords and boxes that are not ticked', async () => {
+test('reads form fields and notes, except passwords and unticked boxes', async () => {
   const fields = [
     '/FT /Tx /T (name) /V (Ada Lovelace)',
     '/FT /Tx /T (code) /Ff 8192 /V (hush)',
@@ -79,7 +79,7 @@ test('the values of form fields and the texts of notes are read, but for passwor
   expect(await read(handMade({ pages: [''], objects }))).toEqual(['[note: please sign]\n[field name: Ada Lovelace]\n[field agree: Yes]'])
 })
 
-test('text in a font that does not say which characters it draws is not called a scan', async () => {
+test('distinguishes text in unmapped fonts from a scan', async () => {
   const objects = {
     4: streamObject('BT /F1 12 Tf 10 20 Td <4F60597D> Tj ET'),
     5: '<</Type /Font /Subtype /Type0 /BaseFont /STSong-Light /Encoding /UniGB-UCS2-H /DescendantFonts [6 0 R]>>',
@@ -89,14 +89,14 @@ test('text in a font that does not say which characters it draws is not called a
   expect(await run({ path: 'a.pdf' })).toMatch(/There is no text in this PDF: some fonts do not say which characters they draw/)
 })
 
-test('the bare text is reported, for a program to go on with', async () => {
+test('reports the plain text as data for programs', async () => {
   const { tool } = arrange({ files: three })
   const reports: ToolReport[] = []
   await tool.run(v.parse(tool.input, { path: 'a.pdf' }), { ...toolContext(), report: (given) => reports.push(given) })
   expect(reports).toEqual([{ data: 'one\n\ntwo\n\nthree' }])
 })
 
-test('input out of bounds is refused', () => {
+test('refuses input out of bounds', () => {
   const { tool } = arrange()
   for (const input of [{}, { path: '' }, { path: 'a', max_chars: 0 }, { path: 'a', max_chars: 200_001 }, { path: 'a', pages: '' }]) {
     expect(v.safeParse(tool.input, input).success).toBe(false)
@@ -104,13 +104,13 @@ test('input out of bounds is refused', () => {
   expect(v.parse(tool.input, { path: 'a' })).toEqual({ path: 'a', max_chars: 50_000 })
 })
 
-test('what the path gate refuses stays refused', async () => {
+test('refuses the paths that the workspace refuses', async () => {
   const { run } = arrange()
   await expect(run({ path: '../a.pdf' })).rejects.toMatchObject({ code: 'forbidden' })
   await expect(run({ path: 'none.pdf' })).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('a PDF as programs make them is read: object streams, a font of its own, an image', async () => {
+test('reads a PDF with object streams, an embedded font and an image', async () => {
   const document = await PDFDocument.create()
   const font = await document.embedFont(StandardFonts.TimesRoman)
   document.addPage().drawText('Grüße, 25 °C', { font, x: 50, y: 700 })
@@ -120,7 +120,7 @@ test('a PDF as programs make them is read: object streams, a font of its own, an
   expect(await read(await document.save())).toEqual(['Grüße, 25 °C', ''])
 })
 
-test('what a font maps to control characters or halves of characters is left out or replaced', async () => {
+test('removes control characters and replaces lone surrogates from fonts', async () => {
   const map =
     'begincmap 1 begincodespacerange <00> <ff> endcodespacerange 3 beginbfchar <62> <001B> <63> <0000> <64> <D800> endbfchar endcmap'
   const font = '<</Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode 6 0 R>>'
@@ -129,7 +129,7 @@ test('what a font maps to control characters or halves of characters is left out
   expect((await read(handMade({ pages: ['ade'], objects: { 5: font, 6: streamObject(map) } })))[0]?.isWellFormed()).toBe(true)
 })
 
-test('what was given to read stays whole, wherever it lies in its buffer', async () => {
+test('leaves the bytes of the caller intact, also inside a larger buffer', async () => {
   const { read } = arrange()
   const pdf = handMade()
   const buffer = Buffer.concat([Buffer.from('before'), pdf, Buffer.from('after')])
@@ -137,7 +137,7 @@ test('what was given to read stays whole, wherever it lies in its buffer', async
   expect(buffer.subarray(0, 11).toString()).toBe('before%PDF-')
 })
 
-test('§2.7 the doctor proves it by reading a PDF', async () => {
+test('the self-check reads a PDF', async () => {
   const { check, close } = arrange()
   expect(await check(new AbortController().signal)).toEqual([{ status: 'ok', detail: expect.stringContaining('a PDF was read') }])
   await close()

@@ -1,4 +1,4 @@
-import { setImmediate as nextRound } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { arrange } from './testing/arrange.ts'
 import { endlessForms } from './testing/bombs.ts'
@@ -7,7 +7,7 @@ import { handMade } from './testing/hand-made.ts'
 const pdf = handMade()
 const workers = (): number => (process.report.getReport() as { workers: unknown[] }).workers.length
 
-test('a worker is there only while it is needed', async () => {
+test('runs one worker for all PDFs and ends it when idle', async () => {
   const before = workers()
   const { read, host } = arrange()
   expect(workers()).toBe(before)
@@ -23,7 +23,7 @@ test('a worker is there only while it is needed', async () => {
   expect(await read(pdf)).toEqual(['hello'])
 })
 
-test('an abort ends what runs at once, and what follows is read', async () => {
+test('an abort ends a running read at once, and the next PDF is read', async () => {
   const { read, host, whileReading } = arrange()
   const abort = new AbortController()
   const running = read(endlessForms(), { signal: abort.signal })
@@ -36,18 +36,18 @@ test('an abort ends what runs at once, and what follows is read', async () => {
   expect(await read(pdf)).toEqual(['hello'])
 })
 
-test('an abort before the worker has begun leaves the turn to the next', async () => {
+test('an abort before the worker starts lets the next PDF be read', async () => {
   const { read } = arrange()
   const abort = new AbortController()
   const running = read(endlessForms(), { signal: abort.signal })
   const next = read(pdf)
-  await nextRound()
+  await nextTick()
   abort.abort()
   await expect(running).rejects.toMatchObject({ code: 'aborted' })
   expect(await next).toEqual(['hello'])
 })
 
-test('an abort ends the wait for a turn', async () => {
+test('an abort ends the wait in the queue', async () => {
   const { read } = arrange()
   const [first, second] = [new AbortController(), new AbortController()]
   const running = read(endlessForms(), { signal: first.signal })
@@ -59,7 +59,7 @@ test('an abort ends the wait for a turn', async () => {
   await expect(read(pdf, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' })
 })
 
-test('no more than thirty-two wait', async () => {
+test('refuses a PDF while 32 others are queued', async () => {
   const { read, close } = arrange()
   const reads = Array.from({ length: 32 }, () => read(pdf))
   await expect(read(pdf)).rejects.toMatchObject({ code: 'unavailable', retryAfterSecs: 5 })
@@ -68,7 +68,7 @@ test('no more than thirty-two wait', async () => {
   await close()
 })
 
-test('closing ends what runs and what waits, for good and as often as it is asked for', async () => {
+test('close ends the running and the queued reads, and may be called twice', async () => {
   const before = workers()
   const { read, close, whileReading } = arrange()
   await read(pdf)
@@ -81,7 +81,7 @@ test('closing ends what runs and what waits, for good and as often as it is aske
   await expect.poll(workers).toBe(before)
 })
 
-test('nothing stays asleep once a PDF is read, but the wait for the next', async () => {
+test('leaves only the idle timer behind after a read, and none after close', async () => {
   const { read, host, close } = arrange()
   await read(pdf)
   expect(host.clock.sleeping).toBe(1)

@@ -1,105 +1,116 @@
-/** One worker thread that reads PDFs, and the limits of time and memory it is held to. */
+/** One worker thread that reads PDFs, with its limits of time and memory. */
 import { Worker } from 'node:worker_threads'
+import { signalScope } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Logger } from '@sluice/sdk'
 import type { PdfAnswer, PdfJob } from './pdf-job.ts'
-import { watchMemory } from './watch-memory.ts'
-
-export interface PdfThreadDeps {
-  readonly clock: Clock
-  readonly log: Logger
-}
 
 const JOB_MS_MAX = 20_000
 const MEBIBYTE = 1024 * 1024
 const MEMORY_BYTES_MAX = 384 * MEBIBYTE
+const MEMORY_CHECK_MS = 25
 /**
- * The last resort, should this thread be kept from looking. It is far above `MEMORY_BYTES_MAX` because a worker that wants
- * much more at once than these leave takes the whole process with it.
+ * The engine's own limits, for the case that the main thread is too busy to check. They are far above `MEMORY_BYTES_MAX`
+ * because a worker that exceeds them by a single large allocation ends the whole process.
  */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 2048, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
 
-const TOO_SLOW = `the PDF takes longer than ${JOB_MS_MAX / 1000} seconds to read; fewer pages may do`
-const TOO_MUCH = `the PDF takes more than ${MEMORY_BYTES_MAX / MEBIBYTE} MiB of memory to read`
-
-type Waiting = Pick<PromiseWithResolvers<PdfAnswer>, 'resolve' | 'reject'>
+const TOO_SLOW = `The PDF takes longer than ${JOB_MS_MAX / 1000} seconds to read; ask for fewer pages`
+const TOO_LARGE = `The PDF takes more than ${MEMORY_BYTES_MAX / MEBIBYTE} MiB of memory to read`
 
 export class PdfThread {
-  readonly #deps: PdfThreadDeps
+  readonly #clock: Clock
+  readonly #log: Logger
   readonly #worker: Worker
-  #waiting: Waiting | undefined
-  #ended = false
+  #job: PromiseWithResolvers<PdfAnswer> | undefined
+  #isEnded = false
 
-  private constructor(deps: PdfThreadDeps, worker: Worker) {
-    this.#deps = deps
+  private constructor(worker: Worker, clock: Clock, log: Logger) {
+    this.#clock = clock
+    this.#log = log
     this.#worker = worker
     worker.unref()
-    worker.on('message', (answer: PdfAnswer) => this.#waiting?.resolve(answer))
-    worker.on('error', (error) => this.#failed(error))
+    worker.on('message', (answer: PdfAnswer) => this.#job?.resolve(answer))
+    worker.on('error', (error) => this.#onError(error))
     worker.on('exit', () => {
-      this.#ended = true
-      this.#waiting?.reject(brokenOff())
+      this.#isEnded = true
+      this.#job?.reject(interrupted())
     })
   }
 
-  static async start(deps: PdfThreadDeps): Promise<PdfThread> {
+  static async start(clock: Clock, log: Logger): Promise<PdfThread> {
     const { PDF_WORKER_MARK, PDF_WORKER_URL } = await import('./pdf-worker.ts')
     const worker = new Worker(new URL(PDF_WORKER_URL), {
       workerData: PDF_WORKER_MARK,
       resourceLimits: RESOURCE_LIMITS,
-      // Nothing of the daemon's goes in, and nothing the library prints comes out.
+      // The worker does not see the daemon's environment, and the library's output is discarded.
       env: {},
       argv: [],
       execArgv: [],
       stdout: true,
       stderr: true,
     })
-    return new PdfThread(deps, worker)
+    return new PdfThread(worker, clock, log)
   }
 
-  get ended(): boolean {
-    return this.#ended
+  get isEnded(): boolean {
+    return this.#isEnded
   }
 
-  /** One job at a time. Throws for what ended the thread: `invalid_request` for a limit, `aborted`, `unavailable` after `end`. */
-  async ask(job: PdfJob, signal: AbortSignal): Promise<PdfAnswer> {
-    if (this.#ended) throw brokenOff()
+  /**
+   * Runs one job; the caller must not start another meanwhile. Throws `invalid_request` when the job exceeds a limit,
+   * `aborted` when `signal` aborts, and `unavailable` after `end`. The thread has ended in each of these cases.
+   */
+  async read(job: PdfJob, signal: AbortSignal): Promise<PdfAnswer> {
+    if (this.#isEnded) throw interrupted()
     if (signal.aborted) throw aborted()
-    const { promise, resolve, reject } = Promise.withResolvers<PdfAnswer>()
-    const over = new AbortController()
-    const { clock } = this.#deps
-    const refuse = (why: string) => reject(new AppError('invalid_request', why))
-    this.#waiting = { resolve, reject }
-    signal.addEventListener('abort', () => reject(aborted()), { signal: over.signal })
-    void clock.sleep(JOB_MS_MAX, over.signal).then(() => over.signal.aborted || refuse(TOO_SLOW))
-    void watchMemory(this.#worker, MEMORY_BYTES_MAX, clock, over.signal).then((tooMuch) => tooMuch && refuse(TOO_MUCH))
+    using scope = signalScope([signal], JOB_MS_MAX, this.#clock)
+    const pending = Promise.withResolvers<PdfAnswer>()
+    this.#job = pending
+    scope.signal.addEventListener('abort', () => pending.reject(scope.timedOut ? new AppError('invalid_request', TOO_SLOW) : aborted()))
+    void this.#rejectAboveMemoryLimit(pending, scope.signal)
     try {
       this.#worker.ref()
       this.#worker.postMessage(job, [job.bytes.buffer])
-      return await promise
+      return await pending.promise
     } catch (error) {
       await this.end()
       throw error
     } finally {
-      over.abort()
-      this.#waiting = undefined
+      this.#job = undefined
       this.#worker.unref()
     }
   }
 
   /** May be called twice, and while a job runs. */
   async end(): Promise<void> {
-    this.#ended = true
+    this.#isEnded = true
     await this.#worker.terminate()
   }
 
-  /** Whatever escapes the library: only a file can make it do so. */
-  #failed(error: Error & { readonly code?: string }): void {
-    this.#ended = true
-    this.#deps.log.warn('the PDF worker failed', { reason: errorText(error) })
+  /**
+   * Checks the memory of the worker, buffers included, until `signal` aborts. The limits of `new Worker` do not count buffers.
+   */
+  async #rejectAboveMemoryLimit(job: PromiseWithResolvers<PdfAnswer>, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#clock.sleep(MEMORY_CHECK_MS, signal)
+      if (signal.aborted) return
+      // The call fails once the worker has ended; the `exit` handler reports that.
+      const heap = await this.#worker.getHeapStatistics().catch(() => undefined)
+      if (heap && heap.used_heap_size + heap.external_memory > MEMORY_BYTES_MAX) {
+        job.reject(new AppError('invalid_request', TOO_LARGE))
+        return
+      }
+    }
+  }
+
+  /** Handles an error that the worker did not catch. Only a hostile file causes one. */
+  #onError(error: Error & { readonly code?: string }): void {
+    this.#isEnded = true
+    this.#log.warn('PDF worker failed', { reason: errorText(error) })
     const isMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-    this.#waiting?.reject(new AppError('invalid_request', isMemory ? TOO_MUCH : 'the PDF is broken: reading it failed'))
+    this.#job?.reject(new AppError('invalid_request', isMemory ? TOO_LARGE : 'The PDF is broken: reading it failed'))
   }
 }
 
-const aborted = () => new AppError('aborted', 'reading the PDF was aborted')
-const brokenOff = () => new AppError('unavailable', 'reading the PDF was broken off')
+const aborted = () => new AppError('aborted', 'Reading the PDF was aborted')
+const interrupted = () => new AppError('unavailable', 'Reading the PDF was interrupted because its worker ended')

@@ -1,5 +1,4 @@
-/** The feature built for a test, with what it offers at hand. */
-
+/** Builds the feature with a test host and returns the parts that tests use. */
 import { systemClock } from '@sluice/kit'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
@@ -10,7 +9,7 @@ import feature from '../index.ts'
 
 export interface ArrangeOptions {
   readonly files?: Readonly<Record<string, string | Uint8Array>>
-  /** Time stands still unless this is set. */
+  /** Uses the system clock. Without it, time passes only when the test advances it. */
   readonly realTime?: true
 }
 
@@ -26,12 +25,13 @@ export function arrange({ files = {}, realTime }: ArrangeOptions = {}) {
     host,
     close,
     check,
-    /** Runs the tool as the executor does: input first through the schema. */
+    /** Runs the tool like the tool executor does, which parses the input by the schema first. */
     run: async (input: object, signal?: AbortSignal) => tool.run(v.parse(tool.input, input), toolContext(signal)),
+    /** Calls the service that other features use. */
     read: async (pdf: Uint8Array, { pages, signal = new AbortController().signal }: { pages?: string; signal?: AbortSignal } = {}) =>
       pdfText(pdf, { signal, ...(pages !== undefined && { pages }) }),
     tool,
-    /** Resolves once a worker has a PDF to read and its time runs. */
+    /** Resolves once a worker reads a PDF and its time limit runs. */
     whileReading: async () => expect.poll(() => host.clock.sleeping).toBeGreaterThan(1),
   }
 }

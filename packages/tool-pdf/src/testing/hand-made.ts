@@ -1,15 +1,15 @@
-/** PDFs written by hand, so that anything in them can be wrong. */
+/** Builds PDFs object by object, so that a test can make any part of them invalid. */
 
 export interface HandMade {
-  /** The text of each page; empty: a page without any. */
+  /** The text of each page. An empty string makes a page without text. */
   readonly pages?: readonly string[]
-  /** Replaces objects, by number: 1 is the catalog, 2 the page tree, then a page and its content in turns from 3 on. */
+  /** Replaces objects by number: 1 is the catalog, 2 the page tree; from 3 on, each page is followed by its content. */
   readonly objects?: Readonly<Record<number, string | Uint8Array>>
   /** Further entries of the trailer. */
   readonly trailer?: string
 }
 
-/** A whole PDF with a right cross-reference table. */
+/** Returns a complete PDF with a correct cross-reference table. */
 export function handMade({ pages = ['hello'], objects = {}, trailer = '' }: HandMade = {}): Buffer {
   const font = 3 + 2 * pages.length
   const kids = pages.map((_, at) => `${3 + 2 * at} 0 R`).join(' ')
@@ -26,11 +26,11 @@ export function handMade({ pages = ['hello'], objects = {}, trailer = '' }: Hand
   return assemble(bodies, trailer)
 }
 
-/** Very wide: text beside a page is not seen. */
+/** The page is very wide, because the library ignores text outside the page. */
 const pageObject = (content: number, font: number): string =>
   `<</Type /Page /Parent 2 0 R /MediaBox [0 0 9000000 800] /Contents ${content} 0 R /Resources <</Font <</F1 ${font} 0 R>>>>>>`
 
-/** `entries` are those of its dictionary beside the length. */
+/** `entries` are added to the stream's dictionary, which already has the length. */
 export const streamObject = (data: string | Uint8Array, entries = ''): Buffer => {
   const bytes = Buffer.from(data)
   return Buffer.concat([Buffer.from(`<<${entries} /Length ${bytes.length}>> stream\n`), bytes, Buffer.from('\nendstream')])
