@@ -579,10 +579,10 @@ const access = [
   ),
   bug(
     'lockout: a forwarding header counts from any peer',
-    'packages/http/src/client-address.ts',
+    'packages/http/src/middleware/client-address.ts',
     'proxies && isTrusted(address, proxies) && forwardedAddress',
     'proxies && forwardedAddress',
-    ['packages/http/src/client-address.test.ts'],
+    ['packages/http/src/middleware/client-address.test.ts'],
   ),
   bug(
     'bodies: an unfinished body is kept as a list of its pieces',

@@ -3,8 +3,8 @@
 import { BoundedMap } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, type DeviceRow, type Role, sha256Hex } from '@sluice/sdk'
-import type { HeaderReader } from './client-address.ts'
 import { createLockout, type Lockout } from './lockout.ts'
+import type { HeaderReader } from './middleware/client-address.ts'
 import { createRevocations } from './revocations.ts'
 
 export interface Principal {

@@ -4,8 +4,8 @@ import type { HttpBindings } from '@hono/node-server'
 import { newTrace } from '@sluice/agent'
 import { type ClientId, type IdempotencyKey, parseTraceparent, type Role, type Route, type Trace } from '@sluice/sdk'
 import type { Context, MiddlewareHandler } from 'hono'
-import type { HeaderReader } from './client-address.ts'
-import type { ClientPeer } from './client-peers.ts'
+import type { HeaderReader } from './middleware/client-address.ts'
+import type { ClientPeer } from './middleware/client-peer.ts'
 
 /** The other end of a connection, before its credential is checked. */
 export interface Peer extends ClientPeer {

@@ -10,7 +10,7 @@ import { AppError } from '@sluice/sdk'
 import { type App, type AppParts, createApp } from './app.ts'
 import type { Auth } from './auth.ts'
 import { BodyBudget } from './body-budget.ts'
-import { createForwardingWatch } from './client-peers.ts'
+import { ForwardingWatch } from './middleware/client-peer.ts'
 import { createLimits } from './middleware/rate-limit.ts'
 import { problem } from './problem.ts'
 import type { Intake } from './routes/webhooks.ts'
@@ -47,7 +47,7 @@ export function attachApplication(server: Server, { runtime, auth, clients, inta
     clients,
     limits: createLimits(runtime.clock),
     budget: new BodyBudget(),
-    forwarding: createForwardingWatch(runtime.log, runtime.health.ignoredForwarding),
+    forwarding: new ForwardingWatch(runtime.log, runtime.health.ignoredForwarding),
     ...(intake && { intake }),
     ...(streams && { streams: streams.endpoints }),
   })

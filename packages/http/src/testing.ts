@@ -18,7 +18,7 @@ import { afterEach } from 'vitest'
 import type { App, AppParts } from './app.ts'
 import { type Auth, createAuth } from './auth.ts'
 import { BodyBudget } from './body-budget.ts'
-import { createForwardingWatch } from './client-peers.ts'
+import { ForwardingWatch } from './middleware/client-peer.ts'
 import { EVERY_PATH } from './middleware/observe.ts'
 import { createLimits } from './middleware/rate-limit.ts'
 import type { Intake } from './routes/webhooks.ts'
@@ -134,7 +134,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     clients: createClients(),
     limits: createLimits(clock),
     budget: new BodyBudget(options.bodyBytesMax),
-    forwarding: createForwardingWatch(log),
+    forwarding: new ForwardingWatch(log),
     ...(streams && { streams }),
     ...(intake && { intake }),
   }

@@ -4,8 +4,8 @@ import type { Clients } from '@sluice/delivery'
 import { isLoopback } from '@sluice/kit'
 import { AppError, type RouteAuth } from '@sluice/sdk'
 import type { Auth } from '../auth.ts'
-import { type HeaderReader, isForwarded } from '../client-address.ts'
 import { type Caller, type HttpContext, headersOf, type Step, socketAddress } from '../context.ts'
+import { type HeaderReader, isForwarded } from './client-address.ts'
 import { checkNames } from './origin.ts'
 
 /** Everything that decides who may call. */

@@ -3,9 +3,9 @@
 import { AppError } from '@sluice/sdk'
 import type { Auth } from '../auth.ts'
 import { readBody, tooLarge } from '../body.ts'
-import type { HeaderReader } from '../client-address.ts'
 import { headersOf, type Step } from '../context.ts'
 import { checkStillGood } from './authenticate.ts'
+import type { HeaderReader } from './client-address.ts'
 
 /** Throws `too_large` for a body that announces more bytes. Nothing of it has been read by then. */
 export function checkDeclaredSize(headers: HeaderReader, bytesMax: number): void {

@@ -1,12 +1,28 @@
-/** Finds out which client a request comes from, through trusted proxies if there are any. */
+/** Finds the client of each request, through trusted proxies if there are any, and reports forwarding headers that are ignored. */
 
-import type { GatewayConfig } from '@sluice/config'
-import { createClientPeers, type ForwardingWatch } from '../client-peers.ts'
+import type { ForwardingSetting } from '@sluice/runtime/health'
+import type { Logger } from '@sluice/sdk'
 import { type HttpContext, headersOf, type Peer, type Step, socketAddress } from '../context.ts'
+import {
+  clientAddress,
+  type HeaderReader,
+  isForwarded,
+  isSpared,
+  isTrustedPeer,
+  type ProxySettings,
+  trustedProxies,
+} from './client-address.ts'
+
+export interface ClientPeer {
+  /** The key that limiters count by; see `clientAddress`. */
+  readonly address: string
+  /** True: limiters do not count its failures; see `isSpared`. */
+  readonly spared: boolean
+}
 
 /** Sets `peer`. */
-export function clientPeer(config: GatewayConfig, forwarding: ForwardingWatch): Step {
-  const peers = createClientPeers(config, forwarding)
+export function clientPeer(settings: ProxySettings, forwarding: ForwardingWatch): Step {
+  const peers = new ClientPeers(settings, forwarding)
   /** By socket: unless headers decide, an address is parsed once per connection. */
   const known = new WeakMap<object, Peer>()
 
@@ -28,5 +44,64 @@ export function clientPeer(config: GatewayConfig, forwarding: ForwardingWatch): 
   return (c, next) => {
     c.set('peer', peerOf(c))
     return next()
+  }
+}
+
+/** The clients of one configuration. */
+export class ClientPeers {
+  readonly #proxies: ReturnType<typeof trustedProxies>
+  /** The setting because of which a header is ignored. */
+  readonly #reason: ForwardingSetting
+  readonly #forwarding: ForwardingWatch
+
+  constructor(settings: ProxySettings, forwarding: ForwardingWatch) {
+    this.#proxies = trustedProxies(settings)
+    this.#reason = this.#proxies ? 'trusted_proxies' : 'trust_forwarded_headers'
+    this.#forwarding = forwarding
+  }
+
+  /** True: one connection may carry requests of several clients. */
+  get byRequest(): boolean {
+    return this.#proxies !== null
+  }
+
+  look(socketAddress: string, headers: HeaderReader): ClientPeer {
+    this.notice(socketAddress, headers)
+    return {
+      address: clientAddress(socketAddress, headers, this.#proxies),
+      spared: isSpared(socketAddress, headers, this.#proxies),
+    }
+  }
+
+  /** Reports a forwarding header that is ignored, such as on a later request of a connection. */
+  notice(socketAddress: string, headers: HeaderReader): void {
+    if (this.#forwarding.ignored.has(this.#reason) || !isForwarded(headers)) return
+    if (!this.#proxies || !isTrustedPeer(socketAddress, this.#proxies)) this.#forwarding.ignore(this.#reason, socketAddress)
+  }
+}
+
+const NOTICES: Readonly<Record<ForwardingSetting, string>> = {
+  trust_forwarded_headers:
+    'A request came through a proxy, but [gateway] trust_forwarded_headers is off: all clients behind the proxy share one rate limit. Set it to true, and trusted_proxies to the address of the proxy.',
+  trusted_proxies:
+    'A forwarding header from a peer outside of [gateway] trusted_proxies is ignored. If the peer is your proxy, add its address to trusted_proxies.',
+}
+
+/** Logs each reason for an ignored header once in the life of a daemon. */
+export class ForwardingWatch {
+  /** The settings because of which headers were ignored so far, for health and doctor. */
+  readonly ignored: Set<ForwardingSetting>
+  readonly #log: Logger
+
+  /** Adds to `ignored`. */
+  constructor(log: Logger, ignored = new Set<ForwardingSetting>()) {
+    this.#log = log
+    this.ignored = ignored
+  }
+
+  ignore(reason: ForwardingSetting, peer: string): void {
+    if (this.ignored.has(reason)) return
+    this.ignored.add(reason)
+    this.#log.warn(NOTICES[reason], { peer })
   }
 }

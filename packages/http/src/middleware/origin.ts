@@ -2,8 +2,8 @@
 
 import { isLoopback } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
-import type { HeaderReader } from '../client-address.ts'
 import { headersOf, type Step } from '../context.ts'
+import type { HeaderReader } from './client-address.ts'
 
 /** The part of `[gateway]` that lists the other host names of this daemon. */
 export interface AllowedHosts {

@@ -21,7 +21,7 @@ const keywords = (description: string) =>
   v.exactOptional(v.pipe(v.array(v.string()), v.maxLength(KEYWORDS_MAX), v.description(description)))
 
 const body = v.looseObject({
-  type: text('What happened; `human_approval_request` is handled specially'),
+  type: text('The kind of event; `human_approval_request` asks for an approval'),
   content: v.exactOptional(v.pipe(v.unknown(), v.description('`title` and `message`'))),
   channels: v.exactOptional(v.pipe(v.array(v.string()), v.maxLength(CHANNELS_MAX), v.description(`Of ${TARGETS.join(', ')}, in any case`))),
   channel_id: v.exactOptional(
@@ -54,7 +54,7 @@ const answer = v.object({
         outbox: v.exactOptional(v.pipe(v.array(v.number()), v.description('Numbers in the outbox'))),
       }),
     ),
-    v.description('What became of each channel asked for; of an approval that is known, nobody is asked again'),
+    v.description('The result of each named channel; for a known approval, people are not asked again'),
   ),
   approval: v.exactOptional(
     v.object({
@@ -73,10 +73,10 @@ export const channelEventsRoute = (runtime: Runtime): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/channel-events',
-    summary: 'Tell every subscriber, and people in chats, of an event; or ask people for an approval',
+    summary: 'Send an event to all subscribers and to people in chats, or ask people for an approval',
     auth: 'local',
     body,
-    answers: { 200: { description: 'Broadcast, with what became of each channel asked for', schema: answer } },
+    answers: { 200: { description: 'The event is broadcast; the result of each named channel', schema: answer } },
     async handle(request) {
       const { body: event, raw } = request
       // The schema accepts an array as an object without members.

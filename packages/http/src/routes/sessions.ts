@@ -2,7 +2,7 @@
 
 import type { Runtime } from '@sluice/runtime'
 import { cursorAfter, erasePerson, exported, plainMessage, readCursor, sessionsEnds, shownConversation } from '@sluice/runtime'
-import { AppError, defineRoute, type Role, type Route, type SessionRow } from '@sluice/sdk'
+import { AppError, type Clock, defineRoute, type Role, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
 import { bareSession, checkSessionName, personOf, sessionNamespace, storedSession } from '../identity.ts'
 import { filterText, flag, wholeText } from './query.ts'
@@ -57,7 +57,10 @@ const erasedSchema = v.object({
   replies: v.number(),
   approvals: v.number(),
   memories: v.number(),
-  held: v.pipe(v.number(), v.description('Requests that also hold messages of other people who are not answered yet; erase again later')),
+  held: v.pipe(
+    v.number(),
+    v.description('Requests kept because they hold unfinished messages of other people; erase again once those are done'),
+  ),
   purged: v.pipe(v.boolean(), v.description('False: the log of recent writes could not be emptied yet')),
   copies: v.pipe(v.array(v.string()), v.description('Copies from before upgrades, which still hold the erased data')),
 })
@@ -73,114 +76,132 @@ function scopeOf({ device, role }: Caller, { all, channel, sender }: v.InferOutp
   return sessionsEnds(channel, sender)
 }
 
-export function sessionRoutes({ store, clock }: Runtime): Route[] {
-  const { sessions } = store
-  return [
-    defineRoute({
-      method: 'GET',
-      path: '/api/sessions',
-      summary:
-        'The sessions of this device, most recently active first. An operator may list all sessions, or the sessions of a channel or a sender',
-      auth: 'client',
-      query: listQuery,
-      answers: {
-        200: {
-          description: 'A page. Pass `next` as `cursor` to get the next page; null is the end',
-          schema: v.object({ sessions: v.array(sessionSchema), next: v.nullable(v.string()) }),
+export const sessionRoutes = ({ store, clock }: Runtime): Route[] => [
+  listRoute(store),
+  erasePersonRoute(store, clock),
+  sessionRoute(store),
+  exportRoute(store),
+  messagesRoute(store),
+  nameRoute(store),
+  eraseRoute(store, clock),
+]
+
+const listRoute = ({ sessions }: Store): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/sessions',
+    summary:
+      'The sessions of this device, most recently active first. An operator may list all sessions, or the sessions of a channel or a sender',
+    auth: 'client',
+    query: listQuery,
+    answers: {
+      200: {
+        description: 'A page. Pass `next` as `cursor` to get the next page; null is the end',
+        schema: v.object({ sessions: v.array(sessionSchema), next: v.nullable(v.string()) }),
+      },
+    },
+    async handle({ device, role, query }) {
+      const { limit, before, cursor } = query
+      const from = cursor !== undefined ? readCursor(cursor) : before && { lastActiveAtMs: Date.parse(before), id: '' }
+      const rows = await sessions.list({ limit: limit + 1, ...scopeOf({ device, role }, query), ...(from && { before: from }) })
+      return { sessions: rows.slice(0, limit).map((row) => shown(device, row)), next: cursorAfter(rows, limit) }
+    },
+  })
+
+const erasePersonRoute = (store: Store, clock: Clock): Route =>
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/sessions',
+    summary: 'Erase a person: all conversations of one sender on a channel, with their memories',
+    auth: 'operator',
+    query: v.object({ channel: v.pipe(v.string(), v.minLength(1)), sender: v.pipe(v.string(), v.minLength(1)) }),
+    answers: { 200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), erased: erasedSchema }) } },
+    async handle({ device, query }) {
+      const erased = await erasePerson(store, query, { atMs: clock.nowMs(), by: personOf(device) })
+      if (!erased) throw new AppError('not_found', `Nothing is kept of ${query.sender} on ${query.channel}.`)
+      return { deleted: true, erased }
+    },
+  })
+
+const sessionRoute = ({ sessions }: Store): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/sessions/:id',
+    summary: 'One session',
+    auth: 'client',
+    answers: { 200: { description: 'The session', schema: sessionSchema } },
+    async handle({ device, role, params }) {
+      const row = await sessions.get(storedOf({ device, role }, params))
+      if (!row) throw unknownSession()
+      return shown(device, row)
+    },
+  })
+
+const exportRoute = ({ sessions }: Store): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/sessions/:id/export',
+    summary: 'The messages of a session, oldest first, one JSON object per line',
+    auth: 'client',
+    mediaType: 'application/x-ndjson',
+    answers: { 200: { description: 'One message per line', schema: v.object({ at: v.string(), ...messageSchema.entries }) } },
+    async handle({ device, role, params }) {
+      const id = storedOf({ device, role }, params)
+      if (!(await sessions.get(id))) throw unknownSession()
+      const lines = exported(sessions, id)
+      const body = new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          const { value, done } = await lines.next()
+          if (done) controller.close()
+          else controller.enqueue(Buffer.from(`${JSON.stringify(value)}\n`))
         },
-      },
-      async handle({ device, role, query }) {
-        const { limit, before, cursor } = query
-        const from = cursor !== undefined ? readCursor(cursor) : before && { lastActiveAtMs: Date.parse(before), id: '' }
-        const rows = await sessions.list({ limit: limit + 1, ...scopeOf({ device, role }, query), ...(from && { before: from }) })
-        return { sessions: rows.slice(0, limit).map((row) => shown(device, row)), next: cursorAfter(rows, limit) }
-      },
-    }),
-    defineRoute({
-      method: 'DELETE',
-      path: '/api/sessions',
-      summary: 'Erase a person: all conversations of one sender on a channel, with their memories',
-      auth: 'operator',
-      query: v.object({ channel: v.pipe(v.string(), v.minLength(1)), sender: v.pipe(v.string(), v.minLength(1)) }),
-      answers: { 200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), erased: erasedSchema }) } },
-      async handle({ device, query }) {
-        const erased = await erasePerson(store, query, { atMs: clock.nowMs(), by: personOf(device) })
-        if (!erased) throw new AppError('not_found', `Nothing is kept of ${query.sender} on ${query.channel}.`)
-        return { deleted: true, erased }
-      },
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/sessions/:id',
-      summary: 'One session',
-      auth: 'client',
-      answers: { 200: { description: 'The session', schema: sessionSchema } },
-      async handle({ device, role, params }) {
-        const row = await sessions.get(storedOf({ device, role }, params))
-        if (!row) throw unknownSession()
-        return shown(device, row)
-      },
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/sessions/:id/export',
-      summary: 'The messages of a session, oldest first, one JSON object per line',
-      auth: 'client',
-      mediaType: 'application/x-ndjson',
-      answers: { 200: { description: 'One message per line', schema: v.object({ at: v.string(), ...messageSchema.entries }) } },
-      async handle({ device, role, params }) {
-        const id = storedOf({ device, role }, params)
-        if (!(await sessions.get(id))) throw unknownSession()
-        const lines = exported(sessions, id)
-        const body = new ReadableStream<Uint8Array>({
-          async pull(controller) {
-            const { value, done } = await lines.next()
-            if (done) controller.close()
-            else controller.enqueue(Buffer.from(`${JSON.stringify(value)}\n`))
-          },
-        })
-        return new Response(body, { headers: { 'content-type': 'application/x-ndjson' } })
-      },
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/sessions/:id/messages',
-      summary: 'The newest messages of a session, oldest first',
-      auth: 'client',
-      query: v.object({ limit: wholeText(1, PAGE_MAX, 50) }),
-      answers: { 200: { description: 'The messages', schema: v.object({ session_id: v.string(), messages: v.array(messageSchema) }) } },
-      async handle({ device, role, params, query: { limit } }) {
-        const id = storedOf({ device, role }, params)
-        const [row, history] = await Promise.all([sessions.get(id), sessions.history(id, limit)])
-        if (!row) throw unknownSession()
-        return { session_id: params.id, messages: history.map(plainMessage) }
-      },
-    }),
-    defineRoute({
-      method: 'PUT',
-      path: '/api/sessions/:id',
-      summary: 'Name a session',
-      auth: 'client',
-      body: v.object({ name: v.nullable(v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(200))) }),
-      answers: { 200: { description: 'Named', schema: v.object({ session_id: v.string(), name: v.nullable(v.string()) }) } },
-      async handle({ device, role, params, body: { name } }) {
-        if (!(await sessions.rename(storedOf({ device, role }, params), name))) throw unknownSession()
-        return { session_id: params.id, name }
-      },
-    }),
-    defineRoute({
-      method: 'DELETE',
-      path: '/api/sessions/:id',
-      summary: 'Erase a session: its conversation, and the contents of its turns, messages and replies',
-      auth: 'client',
-      answers: {
-        200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), session_id: v.string(), erased: erasedSchema }) },
-      },
-      async handle({ device, role, params }) {
-        const erased = await sessions.erase(storedOf({ device, role }, params), { atMs: clock.nowMs(), by: personOf(device) })
-        if (!erased) throw unknownSession()
-        return { deleted: true, session_id: params.id, erased }
-      },
-    }),
-  ]
-}
+      })
+      return new Response(body, { headers: { 'content-type': 'application/x-ndjson' } })
+    },
+  })
+
+const messagesRoute = ({ sessions }: Store): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/sessions/:id/messages',
+    summary: 'The newest messages of a session, oldest first',
+    auth: 'client',
+    query: v.object({ limit: wholeText(1, PAGE_MAX, 50) }),
+    answers: { 200: { description: 'The messages', schema: v.object({ session_id: v.string(), messages: v.array(messageSchema) }) } },
+    async handle({ device, role, params, query: { limit } }) {
+      const id = storedOf({ device, role }, params)
+      const [row, history] = await Promise.all([sessions.get(id), sessions.history(id, limit)])
+      if (!row) throw unknownSession()
+      return { session_id: params.id, messages: history.map(plainMessage) }
+    },
+  })
+
+const nameRoute = ({ sessions }: Store): Route =>
+  defineRoute({
+    method: 'PUT',
+    path: '/api/sessions/:id',
+    summary: 'Name a session',
+    auth: 'client',
+    body: v.object({ name: v.nullable(v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(200))) }),
+    answers: { 200: { description: 'Named', schema: v.object({ session_id: v.string(), name: v.nullable(v.string()) }) } },
+    async handle({ device, role, params, body: { name } }) {
+      if (!(await sessions.rename(storedOf({ device, role }, params), name))) throw unknownSession()
+      return { session_id: params.id, name }
+    },
+  })
+
+const eraseRoute = ({ sessions }: Store, clock: Clock): Route =>
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/sessions/:id',
+    summary: 'Erase a session: its conversation, and the contents of its turns, messages and replies',
+    auth: 'client',
+    answers: {
+      200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), session_id: v.string(), erased: erasedSchema }) },
+    },
+    async handle({ device, role, params }) {
+      const erased = await sessions.erase(storedOf({ device, role }, params), { atMs: clock.nowMs(), by: personOf(device) })
+      if (!erased) throw unknownSession()
+      return { deleted: true, session_id: params.id, erased }
+    },
+  })

@@ -97,106 +97,118 @@ const shownVitals = ({ vitals }: Runtime) => {
   }
 }
 
-export function statusRoutes(runtime: Runtime, snapshot: Snapshot): Route[] {
-  const { clock, bus, store, version, profile, startedAtMs } = runtime
-  const { gateway, features, tools, models, version: generation } = snapshot
-  const uptimeSecs = () => Math.floor((clock.nowMs() - startedAtMs) / 1000)
-  return [
-    defineRoute({
-      method: 'GET',
-      path: '/api/status',
-      summary: 'The version, the configuration and the load of this daemon',
-      auth: 'operator',
-      answers: {
-        200: {
-          description: 'The status',
-          schema: v.object({
-            version: v.string(),
-            profile: v.string(),
-            generation: v.number(),
-            started_at: v.string(),
-            uptime_seconds: v.number(),
-            models: v.array(v.string()),
-            require_pairing: v.boolean(),
-            paired_devices: v.number(),
-            ...vitalsSchema.entries,
-          }),
-        },
+export const statusRoutes = (runtime: Runtime, snapshot: Snapshot): Route[] => [
+  statusRoute(runtime, snapshot),
+  healthRoute(runtime, snapshot),
+  toolsRoute(snapshot),
+  featuresRoute(snapshot),
+  historyRoute(runtime),
+]
+
+const uptimeSecs = ({ clock, startedAtMs }: Runtime): number => Math.floor((clock.nowMs() - startedAtMs) / 1000)
+
+const statusRoute = (runtime: Runtime, { gateway, models, version: generation }: Snapshot): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/status',
+    summary: 'The version, the configuration and the load of this daemon',
+    auth: 'operator',
+    answers: {
+      200: {
+        description: 'The status',
+        schema: v.object({
+          version: v.string(),
+          profile: v.string(),
+          generation: v.number(),
+          started_at: v.string(),
+          uptime_seconds: v.number(),
+          models: v.array(v.string()),
+          require_pairing: v.boolean(),
+          paired_devices: v.number(),
+          ...vitalsSchema.entries,
+        }),
       },
-      handle: async () => ({
-        version,
-        profile,
-        generation,
-        started_at: isoTime(startedAtMs),
-        uptime_seconds: uptimeSecs(),
-        models,
-        require_pairing: gateway.require_pairing,
-        paired_devices: (await store.devices.list()).length,
+    },
+    handle: async () => ({
+      version: runtime.version,
+      profile: runtime.profile,
+      generation,
+      started_at: isoTime(runtime.startedAtMs),
+      uptime_seconds: uptimeSecs(runtime),
+      models,
+      require_pairing: gateway.require_pairing,
+      paired_devices: (await runtime.store.devices.list()).length,
+      ...shownVitals(runtime),
+    }),
+  })
+
+const healthRoute = (runtime: Runtime, { features, channels }: Snapshot): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/health',
+    summary: 'Health with details. A failed feature makes it `degraded`, as does every fault that `/health` reports',
+    auth: 'operator',
+    answers: {
+      200: {
+        description: 'Healthy or degraded',
+        schema: v.object({
+          ...healthSchema.entries,
+          uptime_seconds: v.number(),
+          failed: v.array(v.object({ feature: v.string(), reason: v.nullable(v.string()) })),
+          channels: v.array(channelSchema),
+          ...vitalsSchema.entries,
+        }),
+      },
+    },
+    handle() {
+      const failed = features.filter(({ state }) => state === 'failed').map(({ feature, reason }) => ({ feature, reason }))
+      const health = runtime.health.look()
+      const status = failed.length > 0 ? 'degraded' : health.status
+      return {
+        ...health,
+        status,
+        uptime_seconds: uptimeSecs(runtime),
+        failed,
+        channels: channels.map(shownChannel),
         ...shownVitals(runtime),
-      }),
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/health',
-      summary: 'Health with details. A failed feature makes it `degraded`, as does every fault that `/health` reports',
-      auth: 'operator',
-      answers: {
-        200: {
-          description: 'Healthy or degraded',
-          schema: v.object({
-            ...healthSchema.entries,
-            uptime_seconds: v.number(),
-            failed: v.array(v.object({ feature: v.string(), reason: v.nullable(v.string()) })),
-            channels: v.array(channelSchema),
-            ...vitalsSchema.entries,
-          }),
-        },
+      }
+    },
+  })
+
+const toolsRoute = ({ tools }: Snapshot): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/tools',
+    summary: 'The tools of this build, and the tools that it leaves out, each with the command that builds it in',
+    auth: 'client',
+    answers: { 200: { description: 'All tools', schema: v.object({ tools: v.array(toolSchema) }) } },
+    handle: () => ({ tools }),
+  })
+
+const featuresRoute = ({ features }: Snapshot): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/features',
+    summary: 'Every feature, with its state in this build and configuration',
+    auth: 'operator',
+    answers: { 200: { description: 'One row per feature', schema: v.object({ features: v.array(featureSchema) }) } },
+    handle: () => ({ features }),
+  })
+
+const historyRoute = ({ bus }: Runtime): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/events/history',
+    summary: 'The events that are kept for resuming, oldest first',
+    auth: 'client',
+    query: v.object({ limit: wholeText(1, HISTORY_MAX, 100) }),
+    answers: {
+      200: {
+        description: 'The newest `limit` events',
+        schema: v.object({ events: v.array(v.looseObject({ id: v.string(), type: v.string(), timestamp: v.string() })) }),
       },
-      handle() {
-        const failed = features.filter(({ state }) => state === 'failed').map(({ feature, reason }) => ({ feature, reason }))
-        const health = runtime.health.look()
-        const status = failed.length > 0 ? 'degraded' : health.status
-        return {
-          ...health,
-          status,
-          uptime_seconds: uptimeSecs(),
-          failed,
-          channels: snapshot.channels.map(shownChannel),
-          ...shownVitals(runtime),
-        }
-      },
+    },
+    handle: ({ query: { limit }, role, device }) => ({
+      events: bus.recent(limit, readerOf({ role, device })).map(({ envelope }) => envelope),
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/tools',
-      summary: 'The tools of this build, and the tools that it leaves out, each with the command that builds it in',
-      auth: 'client',
-      answers: { 200: { description: 'All tools', schema: v.object({ tools: v.array(toolSchema) }) } },
-      handle: () => ({ tools }),
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/features',
-      summary: 'Every feature, with its state in this build and configuration',
-      auth: 'operator',
-      answers: { 200: { description: 'One row per feature', schema: v.object({ features: v.array(featureSchema) }) } },
-      handle: () => ({ features }),
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/events/history',
-      summary: 'The events that are kept for resuming, oldest first',
-      auth: 'client',
-      query: v.object({ limit: wholeText(1, HISTORY_MAX, 100) }),
-      answers: {
-        200: {
-          description: 'The newest `limit` events',
-          schema: v.object({ events: v.array(v.looseObject({ id: v.string(), type: v.string(), timestamp: v.string() })) }),
-        },
-      },
-      handle: ({ query: { limit }, role, device }) => ({
-        events: bus.recent(limit, readerOf({ role, device })).map(({ envelope }) => envelope),
-      }),
-    }),
-  ]
-}
+  })

@@ -14,9 +14,8 @@ import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { Hono } from 'hono'
 import { createAuth } from '../../auth.ts'
-import { createForwardingWatch } from '../../client-peers.ts'
 import type { HttpEnv } from '../../context.ts'
-import { clientPeer } from '../../middleware/client-peer.ts'
+import { clientPeer, ForwardingWatch } from '../../middleware/client-peer.ts'
 import { createProblemHandler } from '../../middleware/problems.ts'
 import type { SubscriberCounts } from '../connections.ts'
 import { createStreams, type Streams } from '../streams.ts'
@@ -83,7 +82,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
 
   const app = new Hono<HttpEnv>()
   app.onError(createProblemHandler(runtime))
-  app.use(clientPeer(snapshot.gateway, createForwardingWatch(host.log)))
+  app.use(clientPeer(snapshot.gateway, new ForwardingWatch(host.log)))
   for (const { doc, steps } of streams.endpoints(snapshot, { config: snapshot.gateway, auth, clients: createClients() })) {
     app.on(doc.method, [doc.path], ...steps)
   }

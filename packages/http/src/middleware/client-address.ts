@@ -1,6 +1,5 @@
 /** The address of the client of a request, as rate limiters count it; see docs/contract.md#limits. */
 import { BlockList, isIP, isIPv4 } from 'node:net'
-import type { GatewayConfig } from '@sluice/config'
 import { parseNetwork } from '@sluice/config'
 import { isLoopback, plainAddress } from '@sluice/kit'
 
@@ -49,10 +48,16 @@ export const isForwarded = (headers: HeaderReader): boolean => FORWARDING_HEADER
 /** The networks whose forwarding headers are trusted; null: no such header is. Made once per configuration. */
 export type TrustedProxies = BlockList | null
 
-export function trustedProxies(config: Pick<GatewayConfig, 'trust_forwarded_headers' | 'trusted_proxies'>): TrustedProxies {
-  if (!config.trust_forwarded_headers) return null
+/** The part of `[gateway]` about proxies. */
+export interface ProxySettings {
+  readonly trust_forwarded_headers: boolean
+  readonly trusted_proxies: readonly string[]
+}
+
+export function trustedProxies(settings: ProxySettings): TrustedProxies {
+  if (!settings.trust_forwarded_headers) return null
   const list = new BlockList()
-  for (const entry of config.trusted_proxies) {
+  for (const entry of settings.trusted_proxies) {
     const network = parseNetwork(entry)
     if (network) list.addSubnet(network.address, network.prefix, network.family)
   }

@@ -1,13 +1,13 @@
 import { testHost } from '@sluice/testkit/host'
 import { expect, test } from 'vitest'
-import { createClientPeers, createForwardingWatch } from './client-peers.ts'
+import { ClientPeers, ForwardingWatch } from './client-peer.ts'
 
 const forwarded = new Headers({ 'x-forwarded-for': '198.51.100.7' })
 
 function arrange(trust_forwarded_headers: boolean) {
   const host = testHost()
-  const forwarding = createForwardingWatch(host.log)
-  const peers = () => createClientPeers({ trust_forwarded_headers, trusted_proxies: ['127.0.0.0/8'] }, forwarding)
+  const forwarding = new ForwardingWatch(host.log)
+  const peers = () => new ClientPeers({ trust_forwarded_headers, trusted_proxies: ['127.0.0.0/8'] }, forwarding)
   return { forwarding, peers, warnings: () => host.logs.filter(({ level }) => level === 'warn') }
 }
 
