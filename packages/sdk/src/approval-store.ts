@@ -1,17 +1,17 @@
 /**
- * The port of approvals: questions to people that outlive the process, each answered once. As everywhere in the store, a
- * method that writes resolves once its change is on stable storage.
+ * The port of durable approvals: questions to people, each decided once (docs/contract.md#approvals). A method that writes resolves
+ * when its change is on stable storage.
  */
 import type { Address } from './channel.ts'
 import type { NewReply } from './delivery-store.ts'
 
-/** `pending` becomes exactly one of the others, and then never changes. A time-out makes it `expired`, never `approved`. */
+/** `pending` becomes exactly one of the other states, which is final. A timeout makes it `expired`, never `approved`. */
 export type ApprovalState = 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
 
-/** Who waits for the answer: a step of a procedure, a tool call of a turn, or a program that posted an event. */
+/** The gate that waits: a step of a procedure, a tool call of a turn, or a program that posted an event. */
 export type ApprovalGate = 'sop' | 'tool' | 'event'
 
-/** One question; `runId` names the run of a procedure, the turn, or what the posting program calls its run. */
+/** The key of a question. `runId` is the run of a procedure, the turn, or the run of the posting program. */
 export interface ApprovalKey {
   readonly runId: string
   readonly stepId: string
@@ -19,34 +19,34 @@ export interface ApprovalKey {
 
 export interface NewApproval extends ApprovalKey {
   readonly gate: ApprovalGate
-  /** The procedure, the tool, or what the posting program calls its workflow. */
+  /** The procedure, the tool, or the workflow of the posting program. */
   readonly workflow: string
   readonly title: string
   readonly message: string
-  /** SHA-256 of the exact tool call that is decided; absent for what is no tool call. */
+  /** The SHA-256 of the exact tool call; absent for other questions. */
   readonly callHash?: string | null
-  /** The device whose tool call it is, or `local`: besides the operator, only it sees and decides the approval. Absent: no device's. */
+  /** The device whose tool call it is, or `local`. Only this device and operators see and decide the approval. Absent for other questions. */
   readonly owner?: string | null
-  /** Whom it concerns, where that is known: the sender of the message that led to it. */
+  /** The sender of the message that caused the question, where it is known. */
   readonly person?: string | null
-  /** Lower case, none in both lists. */
+  /** The keywords in lower case; no keyword is in both lists. */
   readonly approveKeywords: readonly string[]
   readonly rejectKeywords: readonly string[]
   readonly createdAtMs: number
-  /** Null: it waits for ever. */
+  /** The time when it expires; null for never. */
   readonly expiresAtMs: number | null
-  /** Names it in the buttons of its prompts: unguessable, at most 40 characters. */
+  /** The token in the buttons of its prompts: unguessable, at most 40 characters. */
   readonly token: string
 }
 
-/** A message that asks; answers are recognised by it. */
+/** A prompt. Replies are matched to it. */
 export interface ApprovalPrompt {
-  /** In the outbox. */
+  /** The number in the outbox. */
   readonly number: number
   readonly channel: string
   readonly account: string
   readonly to: Address
-  /** The provider's id of the message; null until it is sent. */
+  /** The platform's id of the message; null until it is sent. */
   readonly providerId: string | null
 }
 
@@ -55,11 +55,11 @@ export interface Approval extends NewApproval {
   readonly owner: string | null
   readonly person: string | null
   readonly state: ApprovalState
-  /** Who decided: `<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system`. */
+  /** The person or cause of the decision: `<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system`. */
   readonly by: string | null
   readonly feedback: string | null
   readonly decidedAtMs: number | null
-  /** When the gate had taken the decision; null until then. */
+  /** The time when the gate acknowledged the decision; null until then. */
   readonly settledAtMs: number | null
   readonly prompts: readonly ApprovalPrompt[]
 }
@@ -74,32 +74,32 @@ export interface Decision {
 export interface ApprovalFilter {
   readonly limit: number
   readonly state?: ApprovalState
-  /** Only those of this owner. */
+  /** Only approvals of this owner. */
   readonly owner?: string
-  /** Only those made before this one: the page after one that ended there. */
+  /** Only approvals that were opened before this one, for the next page. */
   readonly before?: ApprovalKey
 }
 
 export interface ApprovalStore {
   /**
-   * Opens a question and queues its prompts in one commit. A key that is known opens nothing: it resolves to what is there,
-   * with `opened: false`.
+   * Opens a question and queues its prompts in one commit. A known key opens nothing and resolves to the existing approval with
+   * `opened: false`.
    */
   open(approval: NewApproval, prompts: readonly NewReply[]): Promise<{ readonly opened: boolean; readonly approval: Approval }>
   /**
-   * The first decision wins: `won` tells whether it was this one. An answer that is given when the time is over is none: by
-   * then the approval is `expired`, noticed or not. With `inbox`, the message that decides is done in the same commit; a message
-   * that came too late stays open, so that its sender can be told. Undefined for a key that was never opened.
+   * Decides an approval. The first decision wins, and `won` tells whether it was this one. After its time the approval is `expired`,
+   * even when nothing has recorded that yet. With `inbox`, the deciding message is done in the same commit; a late message stays
+   * open, so that its sender gets a notice. Resolves to undefined for an unknown key.
    */
   decide(key: ApprovalKey, decision: Decision, inbox?: number): Promise<{ readonly won: boolean; readonly approval: Approval } | undefined>
-  /** The gate has taken the decision: queues what is said about it in the same commit; nothing if that was done before. */
+  /** Records that the gate acknowledged the decision and queues the confirmations in the same commit, once. */
   settle(key: ApprovalKey, atMs: number, replies: readonly NewReply[]): Promise<readonly number[]>
   get(key: ApprovalKey): Promise<Approval | undefined>
-  /** By the token of its buttons, whatever its state. */
+  /** Finds an approval in any state by the token of its buttons. */
   byToken(token: string): Promise<Approval | undefined>
-  /** Newest first. */
+  /** Lists approvals, newest first. */
   list(filter: ApprovalFilter): Promise<Approval[]>
-  /** Pending, and decided but not settled: what a start takes up. `decided`: only the latter. Oldest first, after a key. */
+  /** Lists pending approvals and decided ones that no gate has acknowledged, oldest first, after a key. `decided`: only the latter. */
   unsettled(page: { readonly after: ApprovalKey | null; readonly limit: number; readonly decided?: true }): Promise<Approval[]>
   counts(): Promise<{ readonly pending: number }>
 }

@@ -1,47 +1,47 @@
 /**
- * Every feature there is, one literal row each: what a build has is checked against it, what a build lacks answers from
- * it (§2.7). Imports nothing, so that reading it loads nothing.
+ * The catalogue: one literal row for every feature. Features of a build are checked against it, and stubs for left-out features
+ * answer from it (docs/contract.md#features). It imports nothing, so that reading it loads nothing.
  */
 
 export type Profile = 'minimal' | 'standard' | 'full'
 export type FeatureKind = 'channel' | 'provider' | 'tool' | 'hardware' | 'sandbox' | 'observability' | 'gateway'
 
-/** How a command is used, for help and completion without loading its feature. */
+/** The usage of a command, for help and completion without loading its feature. */
 export interface CommandHelp {
   readonly summary: string
-  /** What follows the words in the usage line, such as `<directory-or-archive-or-url>`. */
+  /** The arguments in the usage line, such as `<directory-or-archive-or-url>`. */
   readonly usage?: string
-  /** Beside those every command takes, by name without dashes; `value` stands for what follows one. */
+  /** The options of the command, by name without dashes. `value` names the value of an option. */
   readonly options?: Readonly<Record<string, { readonly value?: string; readonly help: string }>>
 }
 
 export interface Row {
-  /** The build flag of §2.7, or null: always compiled in. */
+  /** The build flag; null for a feature that is always compiled in. */
   readonly flag: string | null
   readonly kind: FeatureKind
-  /** The smallest shipped profile that has it; null: none, name it yourself. */
+  /** The smallest shipped profile with the feature; null when no profile has it. */
   readonly profile: Profile | null
-  /** True: the package is not part of this release. */
+  /** True when the package is not part of this release. */
   readonly planned?: true
   readonly summary: string
-  /** Its configuration section; `keys` are its own where the section is shared with others. */
+  /** The configuration section. `keys` lists the feature's keys in a shared section. */
   readonly section?: string
-  /** Further sections that belong to it as a whole. */
+  /** Further sections of the feature. */
   readonly moreSections?: readonly string[]
   readonly keys?: readonly string[]
-  /** A file of the data directory that it is configured by. */
+  /** The file of the data directory that configures the feature. */
   readonly file?: string
   readonly tools?: readonly string[]
-  /** Its tools have names of their own, known only once it is built. */
+  /** True when the names of its tools are known only after it was built. */
   readonly namesItsTools?: true
-  /** `METHOD /path`, a channel's webhook included. */
+  /** The routes as `METHOD /path`, with the webhook of a channel. */
   readonly routes?: readonly string[]
   readonly commands?: readonly string[]
-  /** Of each of its commands, by the command's words. */
+  /** The help of each command, by the words of the command. */
   readonly commandHelp?: Readonly<Record<string, CommandHelp>>
-  /** The value of `[security.sandbox] backend`, or of `[observability] backend`. */
+  /** The value of `[security.sandbox] backend` or `[observability] backend`. */
   readonly backend?: string
-  /** Values of `[provider] kind`. */
+  /** The values of `[provider] kind`. */
   readonly kinds?: readonly string[]
 }
 
@@ -52,16 +52,16 @@ export const CATALOGUE = {
   'provider-offline': {
     ...always,
     kind: 'provider',
-    summary: 'The built-in deterministic provider: no key, no network',
+    summary: 'The built-in deterministic provider, without key and network',
     kinds: ['offline'],
   },
   'provider-openai': {
     ...always,
     kind: 'provider',
-    summary: 'Models behind any OpenAI-compatible endpoint, Ollama included',
+    summary: 'Models of any OpenAI-compatible endpoint, including Ollama',
     kinds: ['openai', 'ollama'],
   },
-  'provider-anthropic': { ...always, kind: 'provider', summary: 'Models behind the Anthropic messages interface', kinds: ['anthropic'] },
+  'provider-anthropic': { ...always, kind: 'provider', summary: 'Models of the Anthropic messages API', kinds: ['anthropic'] },
 
   'tool-files': {
     ...always,
@@ -218,8 +218,8 @@ export const CATALOGUE = {
     ],
     commands: ['hardware discover', 'hardware introspect', 'peripheral add', 'peripheral list', 'peripheral flash'],
     commandHelp: {
-      'hardware discover': { summary: 'List what is on USB, which of it is a known board, and the boards that are known' },
-      'hardware introspect': { summary: 'Open a serial port and ask whoever is there what it is', usage: '<path>' },
+      'hardware discover': { summary: 'List USB devices, the known boards among them, and all supported boards' },
+      'hardware introspect': { summary: 'Open a serial port and identify the device on it', usage: '<path>' },
       'peripheral add': {
         summary: 'Add a board to the configuration; without arguments, show what was found and ask',
         usage: '[<board> <path|native|sim|host:port>]',
@@ -329,13 +329,13 @@ export const CATALOGUE = {
     namesItsTools: true,
     commands: ['plugin list', 'plugin install', 'plugin remove', 'plugin info'],
     commandHelp: {
-      'plugin list': { summary: 'List installed plugins, and what is wrong with them' },
+      'plugin list': { summary: 'List installed plugins and their problems' },
       'plugin install': {
         summary: 'Install a plugin from a folder, a .tar.gz, or a .tar.gz at an https URL',
         usage: '<directory-or-archive-or-url>',
       },
       'plugin remove': { summary: 'Remove an installed plugin', usage: '<name>' },
-      'plugin info': { summary: 'Show what an installed plugin says of itself, and who signed it', usage: '<name>' },
+      'plugin info': { summary: 'Show the manifest and the signer of an installed plugin', usage: '<name>' },
     },
   },
   webauthn: {
@@ -357,42 +357,42 @@ export const CATALOGUE = {
     ],
     commands: ['passkeys list', 'passkeys remove'],
     commandHelp: {
-      'passkeys list': { summary: 'List registered passkeys: whose they are, and which device registered them' },
+      'passkeys list': { summary: 'List registered passkeys with their users and the devices that registered them' },
       'passkeys remove': { summary: 'Remove a passkey', usage: '<credential-id>' },
     },
   },
 } as const satisfies Record<string, Row>
 
 export type CatalogueId = keyof typeof CATALOGUE
-/** A catalogue row's key, or an embedder's own. */
+/** The key of a catalogue row, or the id of an embedder's feature. */
 export type FeatureId = CatalogueId | `x-${string}`
 
-/** The rows, typed as rows. */
+/** The rows with their common type. */
 export const ROWS: readonly (readonly [id: CatalogueId, row: Row])[] = Object.entries(CATALOGUE) as never
 
 export const rowOf = (id: string): Row | undefined => (Object.hasOwn(CATALOGUE, id) ? CATALOGUE[id as CatalogueId] : undefined)
 
 const PROFILES: readonly Profile[] = ['minimal', 'standard', 'full']
 
-/** True if a shipped profile contains the row's feature, once its package exists. */
+/** Tells whether a shipped profile contains the feature of the row. */
 export const isInProfile = (row: Row, profile: string): boolean => {
   const rank = PROFILES.indexOf(profile as Profile)
   return rank >= 0 && row.profile !== null && PROFILES.indexOf(row.profile) <= rank
 }
 
-/** The command that built this bundle: a profile with more features, or, without a profile, these features alone. */
+/** The build of this bundle: a profile with further features, or only these features when there is no profile. */
 export interface BuildRecipe {
   readonly profile?: string
   readonly features: readonly string[]
-  /** The folder in `dist/`, where it is not the default. */
+  /** The folder in `dist/` when it is not the default. */
   readonly name?: string
 }
 
-/** Set by scripts/build.mjs; undefined where the sources run directly. */
+/** Set by scripts/build.mjs; undefined when the sources run directly. */
 declare const SLUICE_BUILD: BuildRecipe | undefined
 const running: BuildRecipe = typeof SLUICE_BUILD === 'undefined' ? { profile: 'full', features: [] } : SLUICE_BUILD
 
-/** The command that builds this bundle with one feature more. The only place where that is worded. */
+/** Returns the command that builds this bundle with one more feature. No other place words this instruction. */
 export function buildHint(id: CatalogueId, { profile, features, name }: BuildRecipe = running): string {
   const row: Row = CATALOGUE[id]
   const list = [...features, row.flag ?? id].join(',')

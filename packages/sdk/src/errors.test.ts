@@ -1,9 +1,9 @@
-/** The error table and the catalogue's wording. */
+/** Tests of the error table and of build instructions. */
 import { describe, expect, test } from 'vitest'
 import { AppError, buildHint, type CatalogueId, ERRORS, errorText, formatTraceparent, parseTraceparent, ROWS } from './index.ts'
 
 describe('the error table', () => {
-  test('every code has a status, a title and an exit code', () => {
+  test('has a status, a title and an exit code for every code', () => {
     for (const [code, { status, title, exit }] of Object.entries(ERRORS)) {
       expect(code).toMatch(/^[a-z_]+$/)
       expect(status).toBeGreaterThanOrEqual(400)
@@ -12,9 +12,9 @@ describe('the error table', () => {
     }
   })
 
-  test('§7 429 says Too Many Requests', () => expect(ERRORS.rate_limited).toMatchObject({ status: 429, title: 'Too Many Requests' }))
+  test('titles 429 Too Many Requests', () => expect(ERRORS.rate_limited).toMatchObject({ status: 429, title: 'Too Many Requests' }))
 
-  test('an error carries its cause and knows its status', () => {
+  test('gives an error its cause and status', () => {
     const cause = new Error('below')
     const error = new AppError('upstream', 'above', { cause, retryAfterSecs: 3 })
     expect(error).toMatchObject({ status: 502, message: 'above', cause, retryAfterSecs: 3, fields: {} })
@@ -39,7 +39,7 @@ describe('build instructions', () => {
     expect(buildHint('webauthn', { features: ['provider-openai'] })).toBe('pnpm build --only provider-openai,webauthn')
   })
 
-  test('say so where a release has no package yet', () => {
+  test('say when a release has no package yet', () => {
     const planned = ROWS.find(([, row]) => row.planned)?.[0] as CatalogueId
     expect(buildHint(planned)).toContain(`@sluice/${planned}`)
   })

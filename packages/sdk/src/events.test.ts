@@ -6,7 +6,7 @@ import type { SopRunStatus, SopStepResult, TriggerKind } from './sop.ts'
 
 type Of<Type extends SluiceEvent['type']> = Extract<SluiceEvent, { readonly type: Type }>
 
-test('§6 the types are those of the ports', () => {
+test('has the event types of the ports', () => {
   expectTypeOf<Of<'human_approval_resolved'>['state']>().toEqualTypeOf<Exclude<ApprovalState, 'pending'>>()
   expectTypeOf<Of<'sop_run'>['status']>().toEqualTypeOf<SopRunStatus>()
   expectTypeOf<Of<'sop_step'>['status']>().toEqualTypeOf<'started' | SopStepResult['status']>()
@@ -19,7 +19,7 @@ test('§6 the types are those of the ports', () => {
   }>()
 })
 
-test('every type stands once, with when it is told', () => {
+test('describes every type once', () => {
   const members = eventMembers()
   expect(new Set(members.map(({ type }) => type)).size).toBe(members.length)
   expect(members.length).toBeGreaterThanOrEqual(19)
@@ -32,6 +32,6 @@ test.each([
   [{ type: 'config_rejected' }, false],
   [{ type: 'mine', error: 'no' }, false],
   [{ type: 'human_approval_resolved', run_id: 'r', step_id: 's', approved: true, state: 'pending', feedback: null, by: 'x' }, false],
-])('%j fits: %s', (event, fits) => {
+])('accepts %j: %s', (event, fits) => {
   expect(v.is(eventSchema, event)).toBe(fits)
 })

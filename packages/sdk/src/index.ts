@@ -1,4 +1,4 @@
-/** The seam of Sluice: what a feature is made of and what it may use. Nothing here does I/O. */
+/** The contract between Sluice and its features: ports, the catalogue, errors and security primitives. Nothing here does I/O. */
 export { isAllowed, normaliseE164 } from './allow.ts'
 export { isAllowedDomain } from './allowed-domain.ts'
 export type {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { oneLine, printable, printableLine } from './printable.ts'
 
-test('what a terminal would obey is spelled out, what people write is not', () => {
+test('escapes terminal controls and keeps ordinary text', () => {
   expect(printable('\u001b[31mred\u001b]0;title\u0007')).toBe('\\u001b[31mred\\u001b]0;title\\u0007')
   expect(printable('abc\u202edcba')).toBe('abc\\u202edcba')
   expect(printable('line\r\nline\tgrüße 😀')).toBe('line\nline\tgrüße 😀')
@@ -10,7 +10,7 @@ test('what a terminal would obey is spelled out, what people write is not', () =
   expect(printableLine('one\r\ntwo\t\u202e')).toBe('one\\u000d\\u000atwo\\u0009\\u202e')
 })
 
-test('a line is one line, cut between characters', () => {
+test('cuts a line between characters', () => {
   expect(oneLine('one\n two\t three', 80)).toBe('one two three')
   expect(oneLine('😀😀😀😀', 3)).toBe('😀😀…')
   expect(oneLine('😀😀😀', 3)).toBe('😀😀😀')

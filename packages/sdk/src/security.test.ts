@@ -1,4 +1,4 @@
-/** The security primitives: each is the only one of its kind, so each is tried hard here. */
+/** Tests of the security primitives, each of which exists once. */
 import { createHmac } from 'node:crypto'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
@@ -18,7 +18,7 @@ import {
 } from './index.ts'
 
 describe('signatures', () => {
-  test('RFC 4231 vectors', () => {
+  test('match the vectors of RFC 4231', () => {
     expect(hmacSha256(Buffer.alloc(20, 0x0b), 'Hi There').toString('hex')).toBe(
       'b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7',
     )
@@ -28,7 +28,7 @@ describe('signatures', () => {
     expect(sha256Hex('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
   })
 
-  test('a signature verifies over the very bytes, in either case, with the prefix demanded', () => {
+  test('verify over the exact bytes, in either case, with the required prefix', () => {
     const body = Uint8Array.from([0xff, 0x00, 0x7b])
     const hex = createHmac('sha256', 'key').update(body).digest('hex')
     expect(verifyHmac('key', [body], `sha256=${hex}`, { prefix: 'sha256=' })).toBe(true)
@@ -39,7 +39,7 @@ describe('signatures', () => {
     expect(verifyHmac('key', [body], base64.replace('=', ''), { encoding: 'base64' })).toBe(false)
   })
 
-  test('base64 has one form: other bits behind the last byte, which most readers overlook, do not verify', () => {
+  test('accept one base64 form only: set unused bits do not verify', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
     for (const body of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
       const right = createHmac('sha256', 'key').update(body).digest('base64')
@@ -49,7 +49,7 @@ describe('signatures', () => {
     }
   })
 
-  test('nothing but the signature itself verifies', () => {
+  test('accept no other text', () => {
     const right = createHmac('sha256', 'key').update('body').digest('hex')
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[0-9a-fA-F]{64}$/)), (signature) => {
@@ -62,26 +62,26 @@ describe('signatures', () => {
     }
   })
 
-  test('comparison is by value for any length', () => {
+  test('compare values of any length', () => {
     fc.assert(fc.property(fc.string(), fc.string(), (a, b) => equalTexts(a, b) === Buffer.from(a).equals(Buffer.from(b))))
     expect(equalDigests(Buffer.alloc(32), Buffer.alloc(31))).toBe(false)
     expect(equalDigests(Buffer.alloc(32), Buffer.alloc(32))).toBe(true)
   })
 })
 
-describe('allowlists (§5 rule 6)', () => {
-  test('empty denies all, a star allows all', () => {
+describe('allowlists', () => {
+  test('deny all when empty and allow all with a star', () => {
     expect(isAllowed([], 'anybody')).toBe(false)
     expect(isAllowed(['*'], 'anybody')).toBe(true)
   })
 
-  test('numbers match in any spelling; what has no digit matches nothing', () => {
+  test('match numbers in any spelling, and nothing without a digit', () => {
     expect(isAllowed(['+49 (170) 123-45'], '4917012345', normaliseE164)).toBe(true)
     expect(isAllowed(['+4917012345'], '+4917012346', normaliseE164)).toBe(false)
     expect(isAllowed(['none'], 'none', normaliseE164)).toBe(false)
   })
 
-  test('an entry may cover senders that are not written like it, but never nobody', () => {
+  test('let an entry cover other senders, but never an empty one', () => {
     const lower = (text: string) => text.toLowerCase()
     const inDomain = (entry: string, sender: string) => sender.endsWith(`@${entry}`)
     expect(isAllowed(['example.com'], 'Ada@Example.com', lower, inDomain)).toBe(true)
@@ -91,7 +91,7 @@ describe('allowlists (§5 rule 6)', () => {
   })
 })
 
-describe('freshness (§8)', () => {
+describe('freshness', () => {
   test.each([
     [1000, true],
     [700, true],
@@ -103,7 +103,7 @@ describe('freshness (§8)', () => {
   ])('a timestamp of %d s at 1000 s is fresh: %s', (timestamp, fresh) => expect(isFresh(timestamp, 1_000_000, 300)).toBe(fresh))
 })
 
-describe('same origin (§4.2)', () => {
+describe('same origin', () => {
   test.each([
     ['https://api.example/x', 'https://api.example/media/1', true],
     ['https://api.example', 'https://API.EXAMPLE:443/m', true],
@@ -118,7 +118,7 @@ describe('same origin (§4.2)', () => {
 })
 
 describe('secrets', () => {
-  test('values are masked whole: longer ones first, trimmed, and cut anywhere behind their beginning', () => {
+  test('are masked as a whole: longer ones first, trimmed, and cut at the end of a text', () => {
     const [long, short] = ['canary-0123456789-abcdefgh', 'canary-0123456789']
     expect(withoutSecrets(`a ${long} b ${short} c`, [short, ` ${long}\n`])).toBe('a [secret] b [secret] c')
     for (let at = 16; at < long.length; at++) expect(withoutSecrets(`a ${long.slice(0, at)}`, [long])).toBe('a [secret]')
@@ -127,7 +127,7 @@ describe('secrets', () => {
     expect(withoutSecrets('short', ['short'])).toBe('short')
   })
 
-  test('no way of printing shows one', () => {
+  test('are shown by no way of printing', () => {
     const secret = new Secret('hunter2')
     const shown = [
       String(secret),

@@ -1,6 +1,6 @@
 /**
- * The port of procedure runs and their audit log. A method that writes resolves once its change is on stable storage, and
- * what it changes and what it records are one commit.
+ * The port of procedure runs and their audit log. A method that writes resolves when its change is on stable storage. A change and
+ * its audit records are one commit.
  */
 import type { SopDispatch, SopRun, SopRunStatus } from './sop.ts'
 import type { IdempotencyKey } from './store.ts'
@@ -24,55 +24,55 @@ export type AuditKind =
   | 'run_cancelled'
   | 'conversation_erased'
 
-/** What is recorded of a transition. */
+/** The record of a transition. */
 export interface NewAudit {
   readonly kind: AuditKind
   readonly atMs: number
-  /** Empty for what belongs to no procedure. */
+  /** The procedure; empty when the record belongs to none. */
   readonly sop: string
-  /** Null for a trigger that started nothing. */
+  /** The run; null for a trigger that started nothing. */
   readonly run: string | null
   readonly step: number | null
-  /** Who: as in `SopEvent.by` and `Approval.by`; `engine` for what follows by itself. */
+  /** The cause, as in `SopEvent.by` and `Approval.by`; `engine` for automatic transitions. */
   readonly by: string
   readonly reason: string | null
-  /** JSON; no secret. */
+  /** Plain data without secrets. */
   readonly detail: Readonly<Record<string, unknown>>
 }
 
 export interface AuditRow extends NewAudit {
-  /** From 1, without gaps. */
+  /** The number, from 1 without gaps. */
   readonly number: number
-  /** SHA-256, hex: of the record before; 64 zeros for the first. */
+  /** The hash of the previous record; 64 zeros for the first. */
   readonly previous: string
-  /** SHA-256, hex, of `previous` and everything else in the record (`auditHash`). */
+  /** The SHA-256 in hex of `previous` and all other members (`auditHash`). */
   readonly hash: string
 }
 
-/** One procedure an event matches, ready to run. */
+/** A run of a matching procedure, ready to start. */
 export interface SopStart {
   readonly run: SopRun
   readonly audit: readonly NewAudit[]
   readonly limits: { readonly cooldownMs: number; readonly concurrentMax: number; readonly totalMax: number }
-  /** What is recorded when a limit holds it back. */
+  /** Makes the record for a start that a limit prevents. */
   skipped(reason: string): NewAudit
 }
 
 export interface SopStore {
   /**
-   * Starts what no limit holds back, in order, each seeing those before it. An event of a known key starts nothing and
-   * resolves to its first answer. Either way the idempotency key and the inbox message are done in the same commit.
+   * Starts the runs that no limit prevents, in order; each counts the earlier ones. An event with a known key starts nothing and
+   * resolves to its first answer. In both cases the same commit marks the idempotency key and the inbox message as done.
    */
   start(
     starts: readonly SopStart[],
     about: { readonly atMs: number; readonly key?: string; readonly idempotency?: IdempotencyKey; readonly inbox?: number },
   ): Promise<readonly SopDispatch[]>
-  /** Replaces a run as it was read: false if it has changed since, and nothing is recorded then. */
+  /** Replaces a run. Resolves to false and records nothing when the run has changed since it was read. */
   advance(before: SopRun, after: SopRun, audit: readonly NewAudit[]): Promise<boolean>
-  /** Appends what belongs to no transition. */
+  /** Appends records that belong to no transition. */
   record(audit: readonly NewAudit[]): Promise<void>
   get(runId: string): Promise<SopRun | undefined>
-  /** Newest first. `active`: those that have not ended, or only those that have. */
+  /** Lists runs, newest first. `active` selects unfinished runs (true) or ended ones (false). */
   runs(filter: {
     readonly limit: number
     readonly sop?: string
@@ -80,17 +80,17 @@ export interface SopStore {
     readonly status?: SopRunStatus
     readonly before?: string
   }): Promise<SopRun[]>
-  /** Those that have not ended, oldest first, after a run's id. */
+  /** Lists unfinished runs, oldest first, after the id of a run. */
   unfinished(options: { readonly after: string | null; readonly limit: number }): Promise<SopRun[]>
   activeCounts(): Promise<ReadonlyMap<string, number>>
-  /** In order; of one run or of all. */
+  /** Lists records in order, of one run or all. */
   audit(filter: { readonly limit: number; readonly after?: number; readonly run?: string; readonly sop?: string }): Promise<AuditRow[]>
-  /** Reads the whole log and checks numbers and hashes; resolves to the first record that does not fit, and how many there are. */
+  /** Verifies the numbers and hashes of the whole log. Resolves to the number of records and the first broken one. */
   verify(): Promise<{
     readonly records: number
     readonly head: string
     readonly broken: { readonly number: number; readonly why: string } | null
   }>
-  /** Drops all but the newest `finishedMax` ended runs (0: keeps all) and the event keys from before `keysBeforeMs`; never audit records. */
+  /** Deletes all but the newest `finishedMax` ended runs (0 keeps all) and event keys from before `keysBeforeMs`. Never deletes audit records. */
   prune(limits: { readonly finishedMax: number; readonly keysBeforeMs: number }): Promise<number>
 }

@@ -1,7 +1,8 @@
 /**
- * The port of durable state. A method that writes resolves once its change is on stable storage, and rejects with
- * `unavailable` when it could not be kept (full disk, I/O error): then nothing of it is seen in this process; a crash before
- * the next write may bring it back, whole. Writes asked for at about the same time may share a commit. Times are milliseconds since 1970; JSON members hold plain data.
+ * The port of durable state (docs/contract.md#storage). A method that writes resolves when its change is on stable storage, and
+ * rejects with `unavailable` when the change could not be written (full disk, I/O error). This process then sees nothing of the
+ * change, although a crash before the next write may bring it back as a whole. Simultaneous writes may share a commit. Times are
+ * milliseconds since 1970; JSON members hold plain data.
  */
 import type { ApprovalStore } from './approval-store.ts'
 import type { InboxStore, NewReply, OutboxStore } from './delivery-store.ts'
@@ -10,7 +11,7 @@ import type { Forgotten, Retention, StoreUsage } from './retention.ts'
 import type { Role } from './route.ts'
 import type { SopStore } from './sop-store.ts'
 
-/** Durable keys and values of one owner. Keys sort by code unit. */
+/** The durable key-value pairs of one owner. Keys sort by code unit. */
 export interface KeyValue {
   get(key: string): Promise<unknown>
   set(key: string, value: unknown): Promise<void>
@@ -27,50 +28,50 @@ export interface SessionRow {
 }
 
 export interface SessionStore {
-  /** The newest `limit` messages, oldest first. An unknown session has none. */
+  /** Resolves to the newest `limit` messages, oldest first; empty for an unknown session. */
   history(id: string, limit: number): Promise<ModelMessage[]>
   get(id: string): Promise<SessionRow | undefined>
-  /** Those whose id starts with `prefix` and ends with `suffix`, most recently active first; `before` is the last one of the page before. */
+  /** Lists sessions whose id starts with `prefix` and ends with `suffix`, most recently active first. `before` is the last row of the previous page. */
   list(options: {
     readonly limit: number
     readonly before?: Pick<SessionRow, 'id' | 'lastActiveAtMs'>
     readonly prefix?: string
     readonly suffix?: string
   }): Promise<SessionRow[]>
-  /** What was said, oldest first, turn by turn; `after` is the `upTo` of the last turn of the page before, 0 for the first page. */
+  /** Lists the messages by turn, oldest first. `after` is the `upTo` of the last turn of the previous page, 0 for the first page. */
   said(id: string, options: { readonly after: number; readonly limit: number }): Promise<SaidInTurn[]>
   rename(id: string, name: string | null): Promise<boolean>
   /**
-   * Erases a conversation: the session with what was said, and the contents of its turns, messages, replies and approvals, also
-   * where they are kept without a session. What waits for its turn is given up. Afterwards none of it can be found in the files
-   * of the store. The audit log says that it was done, by whom, and nothing of what it was. Undefined if nothing is kept of it.
-   * Rejects with `conflict` while a turn of it runs or waits. `memoriesOf`: the memories of this owner go with it.
+   * Erases a conversation: its messages and the contents of its turns, inbox messages, replies and approvals, and with `memoriesOf`
+   * the memories of this owner. Waiting messages become done. Afterwards no content remains in the files of the store. The audit
+   * log records when and by whom, but no content. Resolves to undefined when nothing is stored. Rejects with `conflict` while a
+   * turn of the conversation runs or waits.
    */
   erase(id: string, about: { readonly atMs: number; readonly by: string; readonly memoriesOf?: string }): Promise<Erased | undefined>
 }
 
-/** What one turn added to a session. */
+/** The messages that one turn added to a session. */
 export interface SaidInTurn {
-  /** The session's message count with it. */
+  /** The message count of the session after the turn. */
   readonly upTo: number
   readonly atMs: number
   readonly messages: readonly ModelMessage[]
 }
 
-/** How much was erased of a conversation. */
+/** The amount of erased data. */
 export interface Erased {
-  /** Turns of the session with what was said in them. */
+  /** The number of turns whose messages were erased. */
   readonly said: number
   readonly turns: number
   readonly messages: number
   readonly replies: number
   readonly approvals: number
   readonly memories: number
-  /** Requests that are kept until other people's messages in them are done; erase again then. */
+  /** Requests that also hold unfinished messages of other senders; erase again when these are done. */
   readonly held: number
-  /** False: another process kept the store's log from being emptied; it is emptied when the store is next closed. */
+  /** False when another process prevented emptying the write-ahead log, which then happens when the store is closed. */
   readonly purged: boolean
-  /** Copies made before upgrades, which still hold it until they are deleted. */
+  /** The paths of copies from before upgrades, which still hold the data. */
   readonly copies: readonly string[]
 }
 
@@ -79,7 +80,7 @@ export type TurnStatus = 'queued' | 'running' | 'done' | 'failed' | 'aborted'
 export interface TurnRow {
   readonly id: string
   readonly sessionId: string | null
-  /** On whose behalf it ran; null: not known. */
+  /** The client of the turn; null when it is unknown. */
   readonly owner: string | null
   readonly source: string
   readonly status: TurnStatus
@@ -90,17 +91,17 @@ export interface TurnRow {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costUsd: number
-  /** How often it has been started, without the starts after which it only went on waiting for a person. */
+  /** The number of starts, without those after which it only continued to wait for a person. */
   readonly attempts: number
-  /** How often it has been started in all; more than once means that a crash or a stop interrupted it. 0 for a turn that was not kept. */
+  /** The number of all starts; more than one means that a crash or stop interrupted it. 0 for a turn that was not stored. */
   readonly starts: number
   readonly createdAtMs: number
   readonly endedAtMs: number | null
-  /** What the caller wants back when the turn is taken up again after a restart; JSON. */
+  /** Data that the caller gets back when the turn resumes after a restart; JSON. */
   readonly context: unknown
 }
 
-/** A turn that must survive a crash from now on. */
+/** A turn to store before it runs, so that it survives a crash. */
 export interface QueuedTurn {
   readonly id: string
   readonly sessionId: string | null
@@ -112,7 +113,7 @@ export interface QueuedTurn {
   readonly idempotency?: IdempotencyKey
 }
 
-/** The end of a turn: everything in it is committed together or not at all. */
+/** The end of a turn, committed as a whole. */
 export interface TurnEnd {
   readonly id: string
   readonly sessionId: string | null
@@ -129,66 +130,65 @@ export interface TurnEnd {
   readonly attempts: number
   readonly createdAtMs: number
   readonly endedAtMs: number
-  /** Appended to the session's history; empty for a failed turn. */
+  /** The messages to append to the session; empty for a failed turn. */
   readonly messages: readonly ModelMessage[]
-  /** Marked done when the turn is, released when it failed. */
+  /** The idempotency key, which becomes done with the turn or is released when the turn failed. */
   readonly idempotency?: IdempotencyKey
-  /** The message it answers: done from now on, its replies queued. */
+  /** The inbox message that the turn answers, which becomes done, and its replies. */
   readonly delivery?: { readonly inbox: number; readonly replies: readonly NewReply[] }
 }
 
 export interface TurnStore {
-  /** Keeps a turn before anybody is told it was accepted. Rejects with `conflict` if its id is known. */
+  /** Stores a turn before its acceptance is reported. Rejects with `conflict` when the id is known. */
   enqueue(turn: QueuedTurn): Promise<void>
   /**
-   * Counts one more start of a queued turn, unless a question about one of its tool calls is open: then it only goes on waiting.
-   * Resolves to the number of starts so far, this one included. Rejects with
-   * `not_found` unless the turn is kept and unfinished, as `checkpoint` does.
+   * Counts a start of a stored turn, except while a question about one of its tool calls is open. Resolves to the number of counted
+   * starts. Rejects with `not_found` unless the turn is stored and unfinished, as `checkpoint` does.
    */
   start(id: string): Promise<number>
   /**
-   * Takes back the attempt that a kept turn is in, while it waits for a person (`true`), and counts it again when it goes on:
-   * an attempt that a crash interrupts meanwhile is not counted, and neither is a start while the question is still open. Of a turn that answers a message, the attempt at the
-   * message likewise. Changes nothing for a turn that is not kept or has ended.
+   * Uncounts the current attempt of a stored turn while it waits for a person (`true`), and counts it again when it continues. An
+   * attempt that a crash interrupts meanwhile does not count, nor does a start while the question is open. The same applies to the
+   * attempt at the inbox message of the turn. Changes nothing for a turn that is not stored or has ended.
    */
   waits(id: string, isWaiting: boolean): Promise<void>
   /**
-   * Keeps the messages a running turn has produced so far, tool results included, so that a turn cut by a crash goes on
-   * where it stood. Replaces the previous checkpoint of this turn.
+   * Stores the messages that a running turn has produced, with tool results, so that the turn resumes there after a crash. Replaces
+   * the previous checkpoint of the turn.
    */
   checkpoint(id: string, messages: readonly ModelMessage[]): Promise<void>
   /**
-   * Ends a turn, whether or not it was ever queued, and drops its checkpoint. Settles the key the turn was queued with even
-   * if `end` does not name it. Rejects with `conflict` for a turn that has ended, and appends nothing then. Resolves to the
-   * numbers of the replies in the outbox, in their order.
+   * Ends a turn, stored or not, and deletes its checkpoint. Completes or releases the idempotency key that the turn was stored with,
+   * even when `end` does not name it. Rejects with `conflict` for a turn that has ended. Resolves to the numbers of the replies in
+   * the outbox, in order.
    */
   finish(end: TurnEnd): Promise<readonly number[]>
   get(id: string): Promise<TurnRow | undefined>
-  /** Turns a crash left behind, oldest first, each with its last checkpoint; without those that answer an inbox message. */
+  /** Lists turns that a crash interrupted, oldest first, with their checkpoints, except turns that answer an inbox message. */
   unfinished(limit: number): Promise<(TurnRow & { readonly checkpoint: readonly ModelMessage[] })[]>
-  /** Costs of all ended turns since a moment. */
+  /** Resolves to the cost of all turns that ended since a time. */
   spentUsd(sinceMs: number): Promise<number>
 }
 
 export interface IdempotencyKey {
-  /** Who and where: a hash of the credential, and the route. */
+  /** A hash of the credential, and the route. */
   readonly scope: string
   readonly key: string
 }
 
-/** What a claim found: `claimed` is ours now, `in_flight` runs elsewhere, `done` ended well within the window. */
+/** The result of a claim: `claimed` by this caller, `in_flight` in another request, or `done` within the window. */
 export type Claim = 'claimed' | 'in_flight' | 'done'
 
 export interface IdempotencyStore {
   /**
-   * Takes a key atomically. A claim lives in memory until its turn is queued or ends, and a crash before that releases it.
-   * At most `keysMax` keys are remembered, oldest dropped first, those in flight last. A key in flight does not expire,
-   * since its turn still runs; one that is done expires `ttlMs` after its turn ended.
+   * Claims a key atomically. A claim is in memory until its turn is stored or ends, and a crash before that releases it. At most
+   * `keysMax` keys are remembered; the oldest are dropped first, those in flight last. A key in flight does not expire; a done key
+   * expires `ttlMs` after its turn ended.
    */
   claim(key: IdempotencyKey, limits: { readonly ttlMs: number; readonly keysMax: number }): Claim | Promise<Claim>
-  /** The turn that holds or used up a claimed key; undefined while no turn is known, and where a procedure took the request. */
+  /** Returns the turn of a claimed key; undefined while there is no turn yet, and when a procedure accepted the request. */
   turnOf(key: IdempotencyKey): string | undefined | Promise<string | undefined>
-  /** Gives a claimed key back; a key that is done stays, and one whose turn is queued is given back by that turn's end alone. */
+  /** Releases a claimed key. A done key stays, and only the end of its turn releases the key of a stored turn. */
   release(key: IdempotencyKey): void | Promise<void>
 }
 
@@ -200,56 +200,56 @@ export interface DeviceRow {
   readonly createdAtMs: number
   readonly lastSeenAtMs: number | null
   readonly lastAddress: string | null
-  /** Null: never. */
+  /** The expiry; null for never. */
   readonly expiresAtMs: number | null
-  /** The paired device that registered the passkey this one was issued for; null: it was paired itself. */
+  /** The device that registered the passkey of this device; null for a device that was paired itself. */
   readonly issuedBy: string | null
 }
 
-/** A device to be added, with the SHA-256 (hex) of its token. */
+/** A device to add, with the SHA-256 of its token in hex. */
 export type NewDevice = Omit<DeviceRow, 'lastSeenAtMs' | 'lastAddress' | 'issuedBy'> & {
   readonly tokenHash: string
-  /** Default: null. */
+  /** Null unless given. */
   readonly issuedBy?: string | null
 }
 
 export interface DeviceStore {
-  /** Adds a device; those that have expired go. Throws `conflict` for an id or a token that is kept already. */
+  /** Adds a device and deletes expired ones. Throws `conflict` for a known id or token. */
   add(device: NewDevice): Promise<void>
-  /** The device whose token has this SHA-256 (hex); sees what other processes wrote. Cheap enough for every request. */
+  /** Finds the device by the SHA-256 of its token in hex, including changes of other processes. Cheap enough for every request. */
   findByTokenHash(tokenHash: string): DeviceRow | undefined | Promise<DeviceRow | undefined>
   list(): Promise<DeviceRow[]>
   /**
-   * Removes a device, and the devices its passkeys were good for; its passkeys are good for nothing any more. With
-   * `keepPasskeys` it removes the device alone. False if there is no such device.
+   * Removes a device, its passkeys, and the devices that were issued for them. With `keepPasskeys` it removes only the device.
+   * Resolves to false for an unknown device.
    */
   revoke(id: string, options?: { readonly keepPasskeys?: boolean }): Promise<boolean>
-  /** Those of the devices that were revoked together with their passkeys. */
+  /** Resolves to those of the devices that were revoked together with their passkeys. */
   revokedAmong(ids: readonly string[]): Promise<readonly string[]>
-  /** Replaces a device's token; the old one is refused from then on. */
+  /** Replaces the token of a device; the old one is refused from now on. */
   rotate(id: string, tokenHash: string): Promise<boolean>
   touch(seen: readonly { readonly id: string; readonly atMs: number; readonly address: string }[]): Promise<void>
-  /** Changes whenever any process has written to the store; for noticing revocations. */
+  /** A number that changes when any process writes to the store, for noticing revocations. */
   version(): number | Promise<number>
-  /** Keeps a one-time code by its SHA-256; at most `pendingMax` live ones, oldest dropped first. */
+  /** Stores the SHA-256 of a one-time code; at most `pendingMax` valid ones, the oldest dropped first. */
   addCode(code: { readonly hash: string; readonly role: Role; readonly expiresAtMs: number }, pendingMax: number): Promise<void>
   /**
-   * Uses a code up and adds the device, with the role of the code, in one commit. Resolves to that role, or to undefined if the
-   * code is unknown, used or expired.
+   * Redeems a code and adds the device with the role of the code in one commit. Resolves to the role, or to undefined when the code
+   * is unknown, used or expired.
    */
   redeemCode(codeHash: string, device: Omit<NewDevice, 'role'>): Promise<Role | undefined>
-  /** Drops every pending code, after too many wrong ones. */
+  /** Deletes every pending code, after too many wrong guesses. Resolves to their number. */
   dropCodes(): Promise<number>
 }
 
-/** Owns memories that every client may read and only an operator, or a daemon with `[memory] shared = true`, may change. */
+/** The owner of memories that every client may read, and that change only by an operator or with `[memory] shared = true`. */
 export const SHARED_MEMORIES = '*'
 
-/** Owns memories written before memories had owners: every client may read them until an operator assigns them. */
+/** The owner of memories of the first release: every client may read them until an operator assigns them. */
 export const UNOWNED_MEMORIES = ''
 
 export interface MemoryEntry {
-  /** As in `ToolContext.caller`, or one of the two names above. */
+  /** The owner, as in `ToolContext.caller`, or one of the two constants above. */
   readonly owner: string
   readonly key: string
   readonly content: string
@@ -257,33 +257,33 @@ export interface MemoryEntry {
   readonly updatedAtMs: number
 }
 
-/** What the agent remembers across sessions, found again by words. Each entry belongs to one owner; keys of two owners never meet. */
+/** The memories of the agent, searched by words. Each entry belongs to one owner, and keys of different owners are independent. */
 export interface Memories {
-  /** Adds an entry, or replaces the one of the same owner and key. */
+  /** Adds an entry or replaces the one with the same owner and key. */
   put(entry: Omit<MemoryEntry, 'updatedAtMs'> & { readonly atMs: number }): Promise<void>
   /**
-   * What `reader` may read: its own entries, the shared ones and the unowned ones, of which an own entry of the same key
-   * hides the others. Best match first; an empty query lists the newest. Any text is a valid query.
+   * Searches the entries that `reader` may read: its own, shared and unowned ones. An own entry hides others with the same key. The
+   * best match is first; an empty query lists the newest entries. Any text is a valid query.
    */
   search(reader: string, query: string, limit: number): Promise<MemoryEntry[]>
   get(owner: string, key: string): Promise<MemoryEntry | undefined>
   delete(owner: string, key: string): Promise<boolean>
 }
 
-/** Memories with what only operators may do; no tool is given this. */
+/** Memories with the methods for operators. Tools do not get this interface. */
 export interface MemoryStore extends Memories {
-  /** Every entry, or those of one owner, sorted by owner and key; `after` is the last entry of the page before. */
+  /** Lists all entries or those of one owner, sorted by owner and key. `after` is the last entry of the previous page. */
   list(options: {
     readonly limit: number
     readonly owner?: string
     readonly after?: Pick<MemoryEntry, 'owner' | 'key'>
   }): Promise<MemoryEntry[]>
   /**
-   * Gives entries of one owner to another; `key`: only this one. An entry whose key the new owner uses already stays where it
-   * is. Resolves to how many were given.
+   * Moves the entries of one owner, or only the one with `key`, to another owner. An entry whose key the new owner already uses
+   * stays. Resolves to the number of moved entries.
    */
   assign(change: { readonly from: string; readonly to: string; readonly key?: string }): Promise<number>
-  /** How many entries each owner has, sorted by owner. */
+  /** Counts the entries of each owner, sorted by owner. */
   owners(): Promise<{ readonly owner: string; readonly count: number }[]>
 }
 
@@ -291,11 +291,11 @@ export interface StoreProblem {
   readonly detail: string
 }
 
-/** What the store noticed of its disk and its file. */
+/** The state of the store's disk and file as noticed. */
 export interface StoreHealth {
-  /** When the last commit was, as `Clock.monotonicMs()` counts; null before the first. */
+  /** The time of the last commit by `Clock.monotonicMs()`; null before the first. */
   readonly lastCommitMs: number | null
-  /** Why nothing can be written, or what is wrong with the file, in the database's own words; null: nothing was noticed. */
+  /** Why nothing can be written, or the damage of the file, in the words of the database; null when nothing was noticed. */
   readonly fault: string | null
 }
 
@@ -309,9 +309,9 @@ export interface Store {
   readonly outbox: OutboxStore
   readonly approvals: ApprovalStore
   readonly sops: SopStore
-  /** Drops what may be forgotten, in small commits, and gives the space back; resolves to how many rows of each kind. */
+  /** Deletes old data in small commits and frees the space. Resolves to the number of rows of each kind. */
   prune(retention: Retention): Promise<Forgotten>
-  /** What `prune` would drop for its age, if `limit` allowed everything. Reads all of it: for `doctor`. */
+  /** Resolves to the rows that `prune` would delete for their age without a limit. Reads all rows, for `sluice doctor`. */
   prunable(retention: Retention): Promise<Forgotten>
   usage(): Promise<StoreUsage>
   /** Changes whenever another process has written; cheap enough for every second. */

@@ -6,15 +6,18 @@ const spanId = '00f067aa0ba902b7'
 const header = `00-${traceId}-${spanId}-01`
 
 describe('W3C Trace Context', () => {
-  test('the state goes with the parent', () => {
+  test('passes the state on with the parent', () => {
     expect(parseTraceparent(header, 'a=1,b=2')).toEqual({ traceId, parentId: spanId, state: 'a=1,b=2' })
   })
 
   const fields = `${traceId}-${spanId}-01`
 
-  test.each([header, `01-${fields}`, `cc-${fields}`, `01-${fields}-`, `cc-${fields}-what-comes-later`])('%s names its parent', (line) => {
-    expect(parseTraceparent(line)).toEqual({ traceId, parentId: spanId })
-  })
+  test.each([header, `01-${fields}`, `cc-${fields}`, `01-${fields}-`, `cc-${fields}-what-comes-later`])(
+    'reads the parent of %s',
+    (line) => {
+      expect(parseTraceparent(line)).toEqual({ traceId, parentId: spanId })
+    },
+  )
 
   test.each([
     `ff-${fields}`,
@@ -29,7 +32,7 @@ describe('W3C Trace Context', () => {
     `01-${traceId}-${'0'.repeat(16)}-01`,
     header.slice(0, -1),
     ` ${header}`,
-  ])('%j is not valid', (line) => expect(parseTraceparent(line)).toBeUndefined())
+  ])('refuses %j', (line) => expect(parseTraceparent(line)).toBeUndefined())
 
   test.each([undefined, null, '', 'a=1\nb=2', 'ä=1', `a=${'1'.repeat(511)}`])(
     'a state that cannot be passed on is left out: %j',
@@ -41,13 +44,13 @@ describe('W3C Trace Context', () => {
   test.each<[Trace, string]>([
     [{ traceId, spanId, parentId: null }, header],
     [{ traceId, spanId, parentId: null, state: 'a=1, b=2' }, `${header} a=1, b=2`],
-  ])('what is kept of a span is read as the parent of others', (trace, line) => {
+  ])('reads a stored span as the parent of others', (trace, line) => {
     expect(formatTraceContext(trace)).toBe(line)
     const { state } = trace
     expect(parseTraceContext(line)).toEqual({ traceId, parentId: spanId, ...(state !== undefined && { state }) })
   })
 
-  test.each(['', 'x', header.slice(1), `01${header.slice(2)}`])('anything else is no parent: %j', (line) => {
+  test.each(['', 'x', header.slice(1), `01${header.slice(2)}`])('reads no parent from %j', (line) => {
     expect(parseTraceContext(line)).toBeUndefined()
   })
 })
