@@ -36,9 +36,9 @@ describe.each([
     except: [
       { rule: 'any one changed byte of the body is unauthorized', why: NOT_SIGNED },
       { rule: 'a stale proof is unauthorized, whether from the past or from the future', why: NOT_SIGNED },
-      { rule: 'every refusal says why, for the log', why: `${NOT_SIGNED}; webhook.test.ts tests it for tokens` },
-      { rule: 'every refusal says the same', why: `${NOT_SIGNED}; webhook.test.ts tests it for tokens` },
-      { rule: 'a wrong token is 403, no challenge 400', why: 'the check of the platform brings no token; webhook.test.ts tests the 400' },
+      { rule: 'every refusal carries its reason for the log', why: `${NOT_SIGNED}; webhook.test.ts tests it for tokens` },
+      { rule: 'every refusal has the same message', why: `${NOT_SIGNED}; webhook.test.ts tests it for tokens` },
+      { rule: 'a wrong handshake token is 403, a missing challenge 400', why: 'the check of the platform brings no token; webhook.test.ts tests the 400' },
     ],
   })
 })

@@ -22,7 +22,7 @@ describe.skipIf(!available)(detail, () => {
   sandboxConformance({
     name: 'container',
     create,
-    except: [{ rule: 'the network is there where it is allowed', why: 'the engine of this test has no bridge' }],
+    except: [{ rule: 'the network works where the policy allows it', why: 'the engine of this test has no bridge' }],
   })
   sandboxEscapes({ name: 'container', create, except: NOT_PROMISED })
 })

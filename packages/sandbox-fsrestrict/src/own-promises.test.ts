@@ -43,7 +43,7 @@ describe.skipIf(!byPerl.available).each([
     })
   })
 
-  test('it may read what programs need', async () => {
+  test('a command can read the files that programs need', async () => {
     await inWorkspace(sandbox, async ({ run }) => {
       const { code, stdout } = await run('sh', [
         '-c',

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { loadFixtures } from './channel-fixtures.ts'
 
-test('fixtures are read by name; a text body is taken as it is, any other as JSON', () => {
+test('loads fixtures sorted by name; a text body stays as it is, any other is JSON', () => {
   const folder = mkdtempSync(join(tmpdir(), 'fixtures-'))
   try {
     writeFileSync(join(folder, 'b.json'), JSON.stringify({ headers: { 'x-kind': 'text' }, body: 'a=b', expect: [] }))

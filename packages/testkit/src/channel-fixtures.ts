@@ -1,16 +1,19 @@
-/** Reads the payloads of a channel from its `fixtures` folder. */
+/** Loads the recorded payloads of a channel from its `fixtures` folder. */
 import { readdirSync, readFileSync } from 'node:fs'
 import * as v from 'valibot'
 import type { ChannelFixture } from './channel.ts'
 
 const fileSchema = v.strictObject({
   headers: v.optional(v.record(v.string(), v.string()), {}),
-  /** A text is taken as it is, anything else as the JSON it stands for. */
+  /** A string is the body itself; any other value is the body's JSON. */
   body: v.unknown(),
   expect: v.array(v.custom<ChannelFixture['expect'][number]>((value) => typeof value === 'object' && value !== null)),
 })
 
-/** Every `<case>.json` of the folder, by name; call it with `new URL('../fixtures/', import.meta.url)`. */
+/**
+ * Loads every `<case>.json` of the folder, sorted by name. Call it with `new URL('../fixtures/', import.meta.url)`.
+ * Throws if a file is not JSON or has unknown members.
+ */
 export const loadFixtures = (folder: URL): ChannelFixture[] =>
   readdirSync(folder)
     .filter((file) => file.endsWith('.json'))

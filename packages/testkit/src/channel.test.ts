@@ -37,7 +37,7 @@ const bodySchema = v.object({
   events: v.array(v.object({ id: v.string(), from: v.string(), room: v.string(), text: v.optional(v.string()) })),
 })
 
-/** A channel that keeps every rule, and what a test makes of it. */
+/** A channel that keeps every rule; a test breaks one by changing a member. */
 const feature = (
   change: (channel: Channel, tools: Tools) => Partial<Channel> = () => ({}),
   parts: (built: Parts) => Parts = (built) => built,
@@ -165,7 +165,7 @@ const subject = (under: Feature): ChannelSubject => ({
 
 channelConformance(subject(feature()))
 
-/** The sample with another webhook. */
+/** The sample feature with changed members of its webhook. */
 const webhook = (change: (hook: NonNullable<Channel['webhook']>, tools: Tools) => Partial<NonNullable<Channel['webhook']>>) =>
   feature(({ webhook: hook }, tools) => (hook ? { webhook: { ...hook, ...change(hook, tools) } } : {}))
 
@@ -187,30 +187,30 @@ describe('a broken channel breaks its rule', () => {
     ['name and section equal the catalogue row', { ...feature(), id: 'channel-roomchat' }],
     ['routes equal the catalogue row', { ...feature(), id: 'channel-roomchat' }],
     ['build does no I/O', feature((_channel, { log }) => ({ health: log('hello') as undefined }) as object)],
-    ['limits are whole and positive', feature(() => ({ limits: { text: 0, unit: 'byte' } }))],
-    ['the allowlist is the configured one, empty or not', feature(({ allow }) => ({ allow: allow.length > 0 ? allow : ['*'] }))],
-    ['health is passive', feature((_channel, { log }) => ({ health: () => ({ state: 'ok', detail: String(log('asking')) }) }))],
+    ['limits are positive integers', feature(() => ({ limits: { text: 0, unit: 'byte' } }))],
+    ['the allowlist equals the configured one, even when empty', feature(({ allow }) => ({ allow: allow.length > 0 ? allow : ['*'] }))],
+    ['health makes no calls', feature((_channel, { log }) => ({ health: () => ({ state: 'ok', detail: String(log('asking')) }) }))],
     ['close may be called twice', feature(undefined, (built) => ({ ...built, close: onlyOnce() }))],
     [
-      'each fixture parses to its golden messages',
+      'each fixture parses to its expected messages',
       webhook(({ parse }) => ({ parse: async (raw) => (await parse(raw)).map((m) => ({ ...m, text: '' })) })),
     ],
-    ['a check asked as the provider would is answered', webhook(() => ({ handshakeQuery: () => ({}) }))],
+    ['the handshake accepts the query the channel builds', webhook(() => ({ handshakeQuery: () => ({}) }))],
     [
-      'messages are whole, and no two of one payload share an id',
+      'every message has all its parts and an id unique in its payload',
       webhook(({ parse }) => ({ parse: async (raw) => (await parse(raw)).map((m) => ({ ...m, account: '' })) })),
     ],
     [
-      'messages are whole, and no two of one payload share an id',
+      'every message has all its parts and an id unique in its payload',
       webhook(({ parse }) => ({ parse: async (raw) => [...(await parse(raw)), ...(await parse(raw))] })),
     ],
-    ['our own message is no message', webhook(() => ({ parse: ({ body }) => parseSample(body, 'somebody-else') }))],
+    ["the bot's own messages are ignored", webhook(() => ({ parse: ({ body }) => parseSample(body, 'somebody-else') }))],
     [
-      'a replay has the same id, so that it runs once',
+      'a replayed request yields the same message ids',
       webhook(({ parse }) => ({ parse: async (raw) => (await parse(raw)).map((m) => ({ ...m, id: `${m.id}-${replays++}` })) })),
     ],
     [
-      'a sender off the list is denied, on it or with * allowed, by the gateway and not by the channel',
+      'the gateway applies the allowlist, not the channel',
       feature(({ webhook: hook, allow }) =>
         hook
           ? {
@@ -222,9 +222,9 @@ describe('a broken channel breaks its rule', () => {
           : {},
       ),
     ],
-    ['one form of a sender is final', feature(() => ({ normalise: (sender) => `+${sender}` }))],
-    ['a proved request is let in', webhook(() => ({ verify: () => refuse('Invalid signature') }))],
-    ['the proof is over bytes, whatever they are', verifyAfter((raw) => void JSON.parse(text(raw)))],
+    ['normalising a sender twice changes nothing', feature(() => ({ normalise: (sender) => `+${sender}` }))],
+    ['a request with a valid proof is accepted', webhook(() => ({ verify: () => refuse('Invalid signature') }))],
+    ['the proof covers the raw bytes of any body', verifyAfter((raw) => void JSON.parse(text(raw)))],
     ['any one changed byte of the body is unauthorized', verifyOr((raw) => text(raw).includes('"bot":"helper"'))],
     ['any one changed character of the proof is unauthorized', verifyOr(({ headers }) => headers['x-signature']?.endsWith('a') === true)],
     ['a missing or empty part of the proof is unauthorized', verifyOr(({ headers }) => !headers['x-signature'])],
@@ -233,11 +233,11 @@ describe('a broken channel breaks its rule', () => {
       webhook(({ verify }) => ({ verify: (raw) => verify({ ...raw, receivedAtMs: Number(raw.headers['x-time']) * 1000 }) })),
     ],
     [
-      'every refusal says the same',
+      'every refusal has the same message',
       webhook(({ verify }) => ({ verify: (raw) => (raw.headers['x-time'] ? verify(raw) : refuse('no time')) })),
     ],
     [
-      'every refusal says why, for the log',
+      'every refusal carries its reason for the log',
       webhook(({ verify }) => ({
         async verify(raw) {
           try {
@@ -248,76 +248,82 @@ describe('a broken channel breaks its rule', () => {
         },
       })),
     ],
-    ['without its secret everything is let in, and it says which key is missing', webhook(() => ({ unsigned: 'webhook_secret' }))],
+    ['without a secret every request is accepted and the missing key is named', webhook(() => ({ unsigned: 'webhook_secret' }))],
     [
-      'without its secret everything is let in, and it says which key is missing',
+      'without a secret every request is accepted and the missing key is named',
       webhook(({ unsigned }) => (unsigned ? { unsigned: 'secret' } : {})),
     ],
     [
-      'without its secret everything is let in, and it says which key is missing',
+      'without a secret every request is accepted and the missing key is named',
       webhook(({ unsigned }) => (unsigned ? { verify: () => refuse('Invalid signature') } : {})),
     ],
     [
-      'a sample is let in and is the message it was made from',
+      'a sample request is accepted and parses to its message',
       webhook(({ sample }) => ({ sample: (wanted) => ({ ...sample(wanted), headers: {} }) })),
     ],
     [
-      'a sample is let in and is the message it was made from',
+      'a sample request is accepted and parses to its message',
       webhook(({ sample }) => ({ sample: (wanted) => sample({ ...wanted, text: 'hello' }) })),
     ],
     [
-      'a sample is let in and is the message it was made from',
+      'a sample request is accepted and parses to its message',
       webhook(({ sample }) => ({ sample: (wanted) => sample({ ...wanted, sender: 'somebody-else' }) })),
     ],
     [
-      'a sample is let in and is the message it was made from',
+      'a sample request is accepted and parses to its message',
       webhook(({ sample }) => ({ sample: ({ ignored, ...wanted }) => sample(wanted) })),
     ],
     [
-      'any bytes are messages or invalid_request',
+      'any bytes parse to messages or fail with invalid_request',
       webhook(() => ({ parse: ({ body }) => JSON.parse(new TextDecoder().decode(body)).events.map(() => inbound) })),
     ],
-    ["the provider's check gets its challenge back", webhook(() => ({ handshake: () => Response.json('12345') }))],
-    ['a wrong token is 403, no challenge 400', webhook(() => ({ handshake: (url) => new Response(url.searchParams.get('challenge')) }))],
-    ['any one changed byte of the body is unauthorized', verifyAfter((_raw, { log, secret }) => log(secret?.reveal() ?? ''))],
-    ["send gives the provider's id", feature(() => ({ send: async () => ({ id: 'made up' }) }))],
+    ['the handshake returns the challenge', webhook(() => ({ handshake: () => Response.json('12345') }))],
     [
-      'the longest text goes out whole',
+      'a wrong handshake token is 403, a missing challenge 400',
+      webhook(() => ({ handshake: (url) => new Response(url.searchParams.get('challenge')) })),
+    ],
+    ['any one changed byte of the body is unauthorized', verifyAfter((_raw, { log, secret }) => log(secret?.reveal() ?? ''))],
+    ['send returns the message id of the platform', feature(() => ({ send: async () => ({ id: 'made up' }) }))],
+    [
+      'a text of the maximum length is sent in full',
       feature(({ send }) => ({ send: (to, message, signal) => send(to, { ...message, text: message.text.slice(0, 499) }, signal) })),
     ],
     [
-      'where the platform drops repeats, it is given the client id',
+      'a platform that drops duplicates receives the client id',
       feature(({ send }) => ({ send: (to, message, signal) => send(to, { ...message, clientId: '' }, signal) })),
     ],
-    ['429 is rate_limited, with the wait the provider asked for', recoded((code) => (code === 'rate_limited' ? 'upstream' : code))],
-    ['what the provider refuses is never sent again', recoded((code) => (code === 'invalid_request' ? 'unavailable' : code))],
-    ['what never reached the provider is sent again', recoded((code) => (code === 'unavailable' ? 'upstream' : code))],
-    ['what may have been sent is not sent again, nor given up as refused', recoded((code) => (code === 'upstream' ? 'unavailable' : code))],
+    ['429 is rate_limited with the requested wait', recoded((code) => (code === 'rate_limited' ? 'upstream' : code))],
+    ['a refused message is never retried', recoded((code) => (code === 'invalid_request' ? 'unavailable' : code))],
+    ['a message that never left is retried', recoded((code) => (code === 'unavailable' ? 'upstream' : code))],
+    ['a message that may have arrived is neither retried nor refused', recoded((code) => (code === 'upstream' ? 'unavailable' : code))],
     [
-      'any answer gives an id or an AppError',
+      'any answer yields an id or an AppError',
       feature(({ send }) => ({ send: (...args) => send(...args).catch((error) => Promise.reject(new TypeError(error.message))) })),
     ],
     [
-      'any answer gives an id or an AppError',
+      'any answer yields an id or an AppError',
       feature(({ send }) => ({
         send: (...args) => send(...args).catch(() => Promise.reject(new AppError('upstream', `${API}?token=${TOKEN}`))),
       })),
     ],
-    ['send ends soon after its abort', feature(({ send }) => ({ send: (to, message) => send(to, message, new AbortController().signal) }))],
     [
-      'listen delivers its golden messages',
+      'send ends promptly after an abort',
+      feature(({ send }) => ({ send: (to, message) => send(to, message, new AbortController().signal) })),
+    ],
+    [
+      'listen delivers the expected messages',
       feature(({ listen }) => ({ listen: (deliver, signal) => listen?.((m) => deliver({ ...m, id: 'x' }), signal) ?? Promise.resolve() })),
     ],
     [
-      'listen resolves soon after its abort, whether or not a message came',
+      'listen resolves promptly after an abort, with or without messages',
       feature(({ listen }) => ({ listen: (deliver) => listen?.(deliver, new AbortController().signal) ?? Promise.resolve() })),
     ],
     [
-      'listen resolves soon after its abort, whether or not a message came',
+      'listen resolves promptly after an abort, with or without messages',
       feature(({ listen }) => ({ listen: async (deliver, signal) => listen?.(deliver, signal).then(() => refuse('aborted')) })),
     ],
     [
-      'a message that could not be kept is no unhandled rejection',
+      'a failed delivery causes no unhandled rejection',
       feature(() => ({ listen: async (deliver) => deliver(inbound).catch(() => Promise.reject(new TypeError('no'))) })),
     ],
   ])('%s', { timeout: 20_000 }, async (rule, under) => {
@@ -331,7 +337,7 @@ const refuse = (detail: string): never => {
   throw new AppError('unauthorized', detail)
 }
 
-/** The sample, telling other codes when sending fails. */
+/** The sample feature with other error codes when sending fails. */
 function recoded(change: (code: AppError['code']) => AppError['code']): Feature {
   return feature(({ send }) => ({
     send: (...args) => send(...args).catch((error: AppError) => Promise.reject(new AppError(change(error.code), error.message))),

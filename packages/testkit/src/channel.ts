@@ -1,4 +1,4 @@
-/** What every channel has to keep to: `channelConformance` in the tests of a feature with a channel. */
+/** The conformance suite of channels: call `channelConformance` in the tests of a feature with a channel. */
 import type { Address, Feature, Inbound } from '@sluice/sdk'
 import { createBench } from './channel-rules/bench.ts'
 import { buildRules } from './channel-rules/build.ts'
@@ -8,66 +8,69 @@ import { webhookRules } from './channel-rules/webhook.ts'
 import type { TestHostOverrides } from './host.ts'
 import { holdRules, type LeftOut, type Rules } from './rules.ts'
 
-/** A request body as the provider sends it, and the messages in it. */
+/** A recorded request body of the platform and the messages it contains. */
 export interface ChannelFixture {
   readonly name: string
-  /** Besides those that prove where it comes from. */
+  /** The request's headers without those that prove its origin. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
   readonly expect: readonly Inbound[]
 }
 
-/** What shows that a request comes from the provider. */
+/** The headers and query parameters that prove that a request comes from the platform. */
 export interface Proof {
   readonly headers?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
 }
 
 export interface WebhookSubject {
-  /** At least one with a message in it; `loadFixtures` reads them from a folder. */
+  /** At least one, and at least one of them with a message; `loadFixtures` reads them from a folder. */
   readonly fixtures: readonly ChannelFixture[]
-  /** The name of the fixture that is a message of our own. */
+  /** The name of the fixture with a message that the bot itself wrote. */
   readonly own: string
-  /** Proves a body as the provider does, at a moment in milliseconds since 1970. */
+  /** Returns the platform's proof for a body, made at `atMs` milliseconds since 1970. */
   prove(body: Uint8Array, atMs: number): Proof
-  /** The key in `config` without which nothing is proved. */
+  /** The key of the webhook secret in `config`. Without the secret the channel accepts every request. */
   readonly secretKey: string
-  /** The query of the provider's GET check: with the right token, and the challenge it brings. */
+  /** The query of the platform's GET check with the right token, and which of its keys hold the token and the challenge. */
   readonly handshake?: { readonly query: Readonly<Record<string, string>>; readonly tokenKey: string; readonly challengeKey: string }
 }
 
 export interface SendSubject {
   readonly to: Address
-  /** What the provider answers when all is well. */
+  /** Answers as the platform does when it accepts the message. */
   answer(request: Request): Response | Promise<Response>
-  /** The id in that answer. */
+  /** The message id in that answer. */
   readonly id: string
 }
 
 export interface ListenSubject {
-  /** What the connection needs of the host; its outside brings the messages of `expect`, then nothing. */
+  /** Host members that the connection needs. They bring the messages of `expect` and then no others. */
   host(): TestHostOverrides
   readonly expect: readonly Inbound[]
 }
 
 export interface ChannelSubject {
   readonly feature: Feature
-  /** Of its section, as TOML has it, secrets included. */
+  /** The values of the feature's section as in TOML, secrets included. */
   readonly config: object
-  /** The key of the allowlist. */
+  /** The key of the allowlist in `config`. */
   readonly allowKey: string
-  /** The texts in `config` that must never show. */
+  /** Secrets in `config` that must never appear in a log or an error. */
   readonly secrets: readonly string[]
   readonly webhook?: WebhookSubject
-  /** For a channel that sends with `host.fetch`. */
+  /** For a channel that sends through `host.fetch`. */
   readonly send?: SendSubject
   readonly listen?: ListenSubject
+  /** Rules this channel does not keep, each with its reason. */
   readonly except?: readonly LeftOut[]
 }
 
+/** Registers one test for each rule that applies to the channel. */
 export const channelConformance = (subject: ChannelSubject): void =>
   holdRules(`channel conformance: ${subject.feature.id}`, channelRules(subject), subject.except)
 
+/** Returns the rules that apply to the channel, by title. */
 export function channelRules(subject: ChannelSubject): Rules {
   const bench = createBench(subject)
   return {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { testClock } from './clock.ts'
 
-test('a sleep ends at its own moment, in order, and not before', async () => {
+test('sleeps end in order, each at its own time', async () => {
   const clock = testClock(1000)
   const woke: [string, number][] = []
   void clock.sleep(20).then(() => woke.push(['late', clock.nowMs()]))
@@ -17,7 +17,7 @@ test('a sleep ends at its own moment, in order, and not before', async () => {
   expect(clock.monotonicMs()).toBe(109)
 })
 
-test('a sleep begun by one that woke up ends within the same advance', async () => {
+test('a sleep started by a woken sleeper can end in the same advance', async () => {
   const clock = testClock()
   let rounds = 0
   const loop = async () => {
@@ -29,7 +29,7 @@ test('a sleep begun by one that woke up ends within the same advance', async () 
   expect(rounds).toBe(3)
 })
 
-test('a sleep ends at once when its signal aborts, and keeps nothing', async () => {
+test('an aborted sleep ends at once and leaves nothing behind', async () => {
   const clock = testClock()
   const abort = new AbortController()
   const slept = clock.sleep(1000, abort.signal)

@@ -1,10 +1,10 @@
-/** A clock that stands still until a test advances it. */
+/** A clock that moves only when a test advances it. */
 import type { Clock } from '@sluice/sdk'
 
 export interface TestClock extends Clock {
-  /** Moves time forward, ending each sleep at its own moment, in order; resolves when what woke up has had its turn. */
+  /** Moves time forward, ending each sleep in order at its own time. Resolves after the woken code has run. */
   advance(ms: number): Promise<void>
-  /** Sleeps that have not ended yet. */
+  /** The number of sleeps that have not ended. */
   readonly sleeping: number
 }
 
@@ -16,7 +16,7 @@ interface Sleeper {
 /** Lets promise callbacks and one round of I/O run. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** `startMs` is milliseconds since 1970; `monotonicMs` starts at 0. */
+/** Creates a clock at `startMs` milliseconds since 1970; `monotonicMs` starts at 0. */
 export function testClock(startMs = Date.UTC(2026, 0, 1)): TestClock {
   let passedMs = 0
   const sleepers = new Set<Sleeper>()

@@ -3,14 +3,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FakeProvider, type ProviderFault, type ProviderReply, type ProviderRequest, startFakeProvider } from './fake-provider.ts'
 import { within } from './within.ts'
 
-/** In real time, how long silence is waited for, and how long an end at most. */
+/** Real milliseconds: how long a test watches for silence, and how long it waits for an end. */
 const QUIET_MS = 50
 const SOON_MS = 2000
-/** What `fetch` says of a connection that broke. */
+/** Error codes of `fetch` for a broken connection. */
 const BROKEN = /^(?:ECONNRESET|UND_ERR_SOCKET)$/
 
 let fake: FakeProvider
-/** What the platform did, by the text it was asked for. */
+/** The texts of the requests that took effect. */
 let done: string[]
 let reply: (request: ProviderRequest) => ProviderReply
 
@@ -27,7 +27,7 @@ afterEach(() => fake.close())
 
 const post = (text: string, signal: AbortSignal | null = null, path = '/send') =>
   fetch(fake.url + path, { method: 'POST', body: JSON.stringify({ text }), signal })
-/** The text of the answer; else the code below the error `fetch` throws, or the error. */
+/** Returns the text of the answer, the error code of a failed `fetch`, or the error itself. */
 const outcome = async (response: Promise<Response>): Promise<unknown> => {
   try {
     return await (await response).text()
@@ -38,7 +38,7 @@ const outcome = async (response: Promise<Response>): Promise<unknown> => {
 }
 
 describe('a good request', () => {
-  test('is seen whole and answered as the platform would', async () => {
+  test('is recorded in full and answered', async () => {
     const response = await fetch(`${fake.url}/rooms/7?limit=2&limit=3`, {
       method: 'PUT',
       headers: { Authorization: 'Bearer x' },
@@ -52,14 +52,14 @@ describe('a good request', () => {
     expect(request?.body.toString()).toBe('{"text":"né"}')
   })
 
-  test('a body that is no JSON is `undefined`, with its bytes kept', async () => {
+  test('a body that is not JSON has json undefined and keeps its bytes', async () => {
     reply = () => ({ status: 204 })
     expect((await fetch(fake.url, { method: 'POST', body: Uint8Array.of(0xff, 0) })).status).toBe(204)
     expect(fake.requests[0]?.json).toBeUndefined()
     expect([...(fake.requests[0]?.body ?? [])]).toEqual([0xff, 0])
   })
 
-  test('texts and bytes are answered as they are', async () => {
+  test('sends text and byte bodies unchanged', async () => {
     for (const body of ['plain', Buffer.from('plain')]) {
       reply = () => ({ status: 200, headers: { 'content-type': 'text/plain' }, body })
       const response = await fetch(fake.url)
@@ -67,7 +67,7 @@ describe('a good request', () => {
     }
   })
 
-  test('what the fake throws is a 500 that says so', async () => {
+  test('an error thrown by the fake becomes a 500 with its message', async () => {
     reply = () => {
       throw new Error('not as the platform would')
     }
@@ -82,17 +82,17 @@ describe('faults', () => {
     return post(text)
   }
 
-  test('lost: it is done, but its answer never arrives', async () => {
+  test('lost: the request takes effect but its answer never arrives', async () => {
     expect(await outcome(meet({ fault: 'lost' }))).toMatch(BROKEN)
     expect(done).toEqual(['hello'])
   })
 
-  test('reset: the connection breaks before anything is done', async () => {
+  test('reset: the connection breaks before the request takes effect', async () => {
     expect(await outcome(meet({ fault: 'reset' }))).toMatch(BROKEN)
     expect([done, fake.requests.length]).toEqual([[], 1])
   })
 
-  test('hang: nothing is done and no answer comes, until the connection ends', async () => {
+  test('hang: the request has no effect and gets no answer', async () => {
     fake.fail({ fault: 'hang' })
     const abort = new AbortController()
     const hanging = outcome(post('hello', abort.signal))
@@ -102,21 +102,21 @@ describe('faults', () => {
     expect([done, fake.requests.length]).toEqual([[], 1])
   })
 
-  test('garbage: it is done, with an answer that is no JSON', async () => {
+  test('garbage: the request takes effect but the answer is not JSON', async () => {
     const response = await meet({ fault: 'garbage' })
     expect(response.status).toBe(201)
     await expect(response.json()).rejects.toThrow(SyntaxError)
     expect(done).toEqual(['hello'])
   })
 
-  test('cut: it is done, with an answer that breaks off in the middle', async () => {
+  test('cut: the request takes effect but the answer breaks off', async () => {
     const response = await meet({ fault: 'cut' })
     expect([response.status, response.headers.get('content-length')]).toEqual([201, String('{"echo":"hello"}'.length)])
     expect(await outcome(Promise.resolve(response))).toMatch(BROKEN)
     expect(done).toEqual(['hello'])
   })
 
-  test('slow: it is done, and the answer takes its time but comes whole', async () => {
+  test('slow: the request takes effect and the full answer arrives late', async () => {
     const started = performance.now()
     const response = await meet({ fault: 'slow', ms: 20 })
     expect(await response.json()).toEqual({ echo: 'hello' })
@@ -124,7 +124,7 @@ describe('faults', () => {
     expect(done).toEqual(['hello'])
   })
 
-  test('slow ends when the client has left', async () => {
+  test('slow: sending stops when the client disconnects', async () => {
     fake.fail({ fault: 'slow', ms: 1 })
     const abort = new AbortController()
     const response = await post('x'.repeat(200_000), abort.signal)
@@ -133,14 +133,14 @@ describe('faults', () => {
     expect(await within(SOON_MS, fake.close())).toBe('ended')
   })
 
-  test('status: nothing is done, and the answer is the given one', async () => {
+  test('status: the request has no effect and gets the given answer', async () => {
     const response = await meet({ fault: 'status', status: 429, headers: { 'retry-after': '7' }, body: { error: 'slow down' } })
     expect([response.status, response.headers.get('retry-after'), await response.json()]).toEqual([429, '7', { error: 'slow down' }])
     expect([done, fake.requests.length]).toEqual([[], 1])
   })
 })
 
-describe('which request meets which fault', () => {
+describe('the fault queue', () => {
   const status = (code: number): ProviderFault => ({ fault: 'status', status: code })
   const statuses = async (...paths: string[]) => {
     const met: number[] = []
@@ -148,20 +148,20 @@ describe('which request meets which fault', () => {
     return met
   }
 
-  test('faults are met in order, each as often as it says, then all is well', async () => {
+  test('applies faults in order, each the given number of times', async () => {
     fake.fail(status(500), { times: 2 })
     fake.fail(status(429))
     expect(await statuses('/', '/', '/', '/')).toEqual([500, 500, 429, 201])
   })
 
-  test('a fault waits for a request that it matches', async () => {
+  test('keeps a fault until a request matches it', async () => {
     fake.fail(status(503), { matches: ({ path }) => path === '/media' })
     fake.fail(status(500), { matches: ({ json }) => (json as { text: string }).text === 'other' })
     expect(await statuses('/send', '/media', '/media')).toEqual([201, 503, 201])
   })
 })
 
-test('close breaks what hangs, and the port is free again', async () => {
+test('close breaks hanging requests and frees the port', async () => {
   fake.fail({ fault: 'hang' })
   const hanging = outcome(post('hello'))
   while (fake.requests.length === 0) await sleep(1)

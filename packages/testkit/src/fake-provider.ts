@@ -1,6 +1,6 @@
 /**
- * A real HTTP server that stands in for a platform's API: the fake of each platform checks what it is sent as the platform
- * would, and a test injects the faults of the wire. Started by tests and by hand; loopback only.
+ * An HTTP server on loopback that stands in for a platform's API. The fake of each platform checks requests as the platform
+ * does, and a test injects network faults. Both tests and operators start it.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -9,26 +9,27 @@ import { headersIn, jsonIn, listenOnLoopback, readWhole } from './loopback-serve
 
 export interface ProviderRequest {
   readonly method: string
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: Headers
   readonly body: Buffer
-  /** The body as JSON; `undefined` if it is none. */
+  /** The body parsed as JSON; `undefined` if it is not JSON. */
   readonly json: unknown
 }
 
 export interface ProviderReply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
-  /** An object goes out as JSON. */
+  /** A string or bytes are sent unchanged; anything else is sent as JSON. */
   readonly body?: unknown
 }
 
 /**
- * What may go wrong on the wire. `lost`: the request is done, but its answer never arrives. `reset`: the connection breaks
- * before anything is done. `hang`: no answer, until the connection ends. `slow`: each byte of the answer takes its time.
- * `garbage`: done, with an answer that is no JSON; `cut`: done, with one that breaks off in the middle.
+ * A network fault. `lost`: the request takes effect but its answer never arrives. `reset`: the connection breaks before the
+ * request takes effect. `hang`: no answer until the connection ends. `slow`: `ms` milliseconds pass between pieces of the
+ * answer. `garbage`: the request takes effect but the answer is not JSON. `cut`: the request takes effect but the answer
+ * breaks off in the middle. `status`: the request has no effect and gets the given answer.
  */
 export type ProviderFault =
   | { readonly fault: 'lost' | 'reset' | 'hang' | 'garbage' | 'cut' }
@@ -38,17 +39,17 @@ export type ProviderFault =
 export interface FakeProvider {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string
-  /** Every request so far, those met by a fault included; at most the last `REQUESTS_MAX`. */
+  /** The last `REQUESTS_MAX` requests, including those that met a fault. */
   readonly requests: readonly ProviderRequest[]
-  /** Queues faults: each request that `matches` meets the next one instead of a good answer. */
+  /** Queues a fault for the next `times` requests (default 1) that `matches` accepts (default: every request). */
   fail(fault: ProviderFault, options?: { readonly times?: number; matches?(request: ProviderRequest): boolean }): void
   close(): Promise<void>
 }
 
 export interface FakeProviderOptions {
-  /** Default: any that is free. */
+  /** Default: any free port. */
   readonly port?: number
-  /** Takes connections that become WebSockets; whoever keeps them ends them before `close`. */
+  /** Handles WebSocket upgrades. The handler must end its connections before `close`. */
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): void
 }
 
@@ -56,7 +57,7 @@ const REQUESTS_MAX = 100_000
 const BODY_BYTES_MAX = 64 * 1024 * 1024
 const DRIP_BYTES = 8
 
-/** `answer` checks the request as the platform does, and does what it asks for; what it throws becomes a 500 and shows in the test. */
+/** `answer` checks a request and applies it as the platform does. An error it throws is sent as a 500 with the error's text. */
 export async function startFakeProvider(
   answer: (request: ProviderRequest) => ProviderReply | Promise<ProviderReply>,
   { port = 0, upgrade }: FakeProviderOptions = {},
@@ -147,8 +148,8 @@ async function drip(outgoing: ServerResponse, reply: ProviderReply, ms: number):
 }
 
 /**
- * The platform takes the next request, or the next that matches, and never answers. The signal aborts when it has arrived,
- * however slow the machine is.
+ * Makes the platform leave one request without an answer: the next one, or the next that `isMeant` accepts. The returned
+ * signal aborts as soon as that request arrives, so a test needs no timer.
  */
 export function abortedOnArrival(
   fake: Pick<FakeProvider, 'fail'>,

@@ -9,7 +9,7 @@ test('the test host records logs and events', () => {
   expect(host.emitted).toEqual([{ type: 'x_test' }])
 })
 
-test('the test host reaches nothing it was not given', async () => {
+test('the test host rejects calls to members it was not given', async () => {
   const host = testHost()
   await expect(host.fetch('http://127.0.0.1/')).rejects.toThrow('no fetch')
   await expect(host.publicFetch('http://127.0.0.1/', { signal: new AbortController().signal })).rejects.toThrow('no publicFetch')
@@ -28,7 +28,7 @@ test('the test host keeps keys, secrets and files in memory', async () => {
   expect((await host.workspace.list('.', { limit: 10 })).entries).toMatchObject([{ name: 'notes', kind: 'folder' }])
 })
 
-test('the workspace in memory refuses what the contract refuses', async () => {
+test('the in-memory workspace refuses what the contract refuses', async () => {
   const { workspace } = testHost()
   await expect(workspace.read('../etc/passwd', { bytesMax: 10 })).rejects.toMatchObject({ code: 'forbidden' })
   await expect(workspace.read('/etc/passwd', { bytesMax: 10 })).rejects.toMatchObject({ code: 'forbidden' })
@@ -37,7 +37,7 @@ test('the workspace in memory refuses what the contract refuses', async () => {
   await expect(workspace.read('big', { bytesMax: 10 })).rejects.toMatchObject({ code: 'too_large' })
 })
 
-test('the throwing host lets members be kept and no call through', () => {
+test('the throwing host allows keeping members but throws on every call', () => {
   const host = throwingHost()
   const { log, fetch } = host
   expect(host.policy.level).toBe('full')

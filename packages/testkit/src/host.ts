@@ -1,4 +1,4 @@
-/** The hosts a feature is tested in: one that keeps everything in memory and one that forbids every call. */
+/** The hosts a feature is tested with: one that keeps everything in memory and one that throws on every call. */
 import type { Host, LogFields, Logger, Policy, Services, SluiceEvent } from '@sluice/sdk'
 import { type TestClock, testClock } from './clock.ts'
 import { memoryKeyValue, memorySecrets } from './memory-store.ts'
@@ -12,13 +12,13 @@ export interface LogLine {
 
 export interface TestHost extends Host {
   readonly clock: TestClock
-  /** What was logged, in order. */
+  /** The log lines, in order. */
   readonly logs: readonly LogLine[]
-  /** The events that were emitted, in order. */
+  /** The emitted events, in order. */
   readonly emitted: readonly SluiceEvent[]
-  /** The reasons given to `rebuild`, in order. */
+  /** The reasons passed to `rebuild`, in order. */
   readonly rebuilds: readonly string[]
-  /** The reasons given to `refresh`, in order. */
+  /** The reasons passed to `refresh`, in order. */
   readonly refreshes: readonly string[]
   /** Moves the clock; see `TestClock.advance`. */
   advance(ms: number): Promise<void>
@@ -30,14 +30,17 @@ export interface TestHostOverrides extends Partial<Omit<Host, 'clock' | 'service
   readonly services?: Partial<Services>
 }
 
-/** Asks nobody and allows every command. */
+/** A policy that allows every command and never asks for approval. */
 export const openPolicy: Policy = { level: 'full', allowed_commands: ['*'], forbidden_paths: [], auto_approve: [], always_ask: [] }
 
-const notGiven = (what: string) => async (): Promise<never> => {
-  throw new Error(`this test host was given no ${what}`)
+const notGiven = (member: string) => async (): Promise<never> => {
+  throw new Error(`this test host was given no ${member}`)
 }
 
-/** Everything in memory, time standing still; `fetch`, `publicFetch`, `publicAddresses`, `spawn` and `companion` reject unless they are given. */
+/**
+ * Creates a host that keeps everything in memory, with a clock that stands still. `fetch`, `publicFetch`, `publicAddresses`,
+ * `spawn` and `companion` reject unless the caller gives them.
+ */
 export function testHost({ policy, services = {}, ...overrides }: TestHostOverrides = {}): TestHost {
   const logs: LogLine[] = []
   const emitted: SluiceEvent[] = []
@@ -76,18 +79,18 @@ export function testHost({ policy, services = {}, ...overrides }: TestHostOverri
   }
 }
 
-/** A function that throws when called, and whose members are the same. */
+/** Returns a function that throws when called; each of its members is such a function too. */
 const forbidden = (path: string): never =>
   new Proxy(() => undefined, {
     get: (_target, member) => forbidden(`${path}.${String(member)}`),
     apply: () => {
-      throw new Error(`${path}() was called where nothing may be done`)
+      throw new Error(`${path}() was called while calls are forbidden`)
     },
   }) as never
 
 /**
- * The host for "build does no I/O": members may be kept, as `Feature.build` is promised, and plain data may be read, but
- * every call throws, on whatever depth.
+ * Creates the host for the rule "build does no I/O": code may keep its members, as `Feature.build` is allowed to, and read
+ * plain data, but every call throws at any depth.
  */
 export const throwingHost = (): Host => ({
   feature: 'x-test',

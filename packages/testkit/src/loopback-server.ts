@@ -1,14 +1,15 @@
-/** What the servers of tests have in common: a port on this machine alone, and requests read whole. */
+/** What the test servers share: listening on loopback only and reading whole requests. */
 import type { IncomingMessage, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface Listening {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string
-  /** Breaks open connections. */
+  /** Breaks open connections and frees the port. */
   close(): Promise<void>
 }
 
+/** Listens on 127.0.0.1; port 0 means any free port. Rejects if the port is in use. */
 export async function listenOnLoopback(server: Server, port = 0): Promise<Listening> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -24,22 +25,23 @@ export async function listenOnLoopback(server: Server, port = 0): Promise<Listen
   }
 }
 
-/** With every value of a header that came more than once. */
+/** The request's headers, including every value of a repeated header. */
 export const headersIn = ({ headersDistinct }: IncomingMessage): Headers =>
   new Headers(Object.entries(headersDistinct).flatMap(([name, values = []]) => values.map((value): [string, string] => [name, value])))
 
+/** Reads the whole body; throws if it has more than `bytesMax` bytes. */
 export async function readWhole(incoming: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > bytesMax) throw new Error(`a request body of more than ${bytesMax} bytes`)
+    if (bytes > bytesMax) throw new Error(`the request body has more than ${bytesMax} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
 }
 
-/** `undefined` if it is no JSON. */
+/** Parses the body as JSON; `undefined` if it is not JSON. */
 export function jsonIn(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString())

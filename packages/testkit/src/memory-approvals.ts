@@ -1,26 +1,26 @@
-/** The approval registry in memory: questions are kept, decided once and taken by their gate; nobody is asked. */
+/** An approval registry in memory: it keeps approvals, decides each once and dispatches the decision. It sends no prompts. */
 import { AppError, type Approval, type ApprovalGate, type ApprovalKey, type Approvals, type Clock } from '@sluice/sdk'
 
 export interface MemoryApprovals extends Approvals {
-  /** Oldest first. */
+  /** Every approval, oldest first. */
   all(): readonly Approval[]
 }
 
 const keyOf = ({ runId, stepId }: ApprovalKey): string => `${runId} ${stepId}`
 const RETRY_MS = 1000
 
-/** `kept` is what outlives a restart: give the same map to the registry that comes after. */
+/** `kept` holds what survives a restart: pass the same map to the registry of the next run. */
 export function memoryApprovals(clock: Clock, kept: Map<string, Approval> = new Map()): MemoryApprovals {
-  const takers = new Map<ApprovalGate, (approval: Approval) => Promise<void>>()
+  const handlers = new Map<ApprovalGate, (approval: Approval) => Promise<void>>()
 
-  /** Calls the gate until it has taken the decision, or there is no gate any more. */
-  async function settle(key: string): Promise<void> {
+  /** Calls the gate's handler until it accepts the decision or the gate has no handler. */
+  async function dispatch(key: string): Promise<void> {
     for (;;) {
       const approval = kept.get(key)
-      const take = approval && takers.get(approval.gate)
-      if (!take || approval.state === 'pending' || approval.settledAtMs !== null) return
+      const handle = approval && handlers.get(approval.gate)
+      if (!handle || approval.state === 'pending' || approval.settledAtMs !== null) return
       try {
-        await take(approval)
+        await handle(approval)
         kept.set(key, { ...approval, settledAtMs: clock.nowMs() })
         return
       } catch {
@@ -77,19 +77,19 @@ export function memoryApprovals(clock: Clock, kept: Map<string, Approval> = new 
     async decide(keyed, { state, by, feedback }) {
       const key = keyOf(keyed)
       const known = kept.get(key)
-      if (!known) throw new AppError('not_found', 'Nobody was asked that')
+      if (!known) throw new AppError('not_found', `There is no approval for step '${keyed.stepId}' of run '${keyed.runId}'`)
       if (known.state !== 'pending') return { won: false, approval: known }
       const approval: Approval = { ...known, state, by, feedback: feedback ?? null, decidedAtMs: clock.nowMs() }
       kept.set(key, approval)
-      void settle(key)
+      void dispatch(key)
       return { won: true, approval }
     },
     get: async (key) => kept.get(keyOf(key)),
-    taker(gate, take) {
-      takers.set(gate, take)
-      for (const key of kept.keys()) void settle(key)
+    taker(gate, handle) {
+      handlers.set(gate, handle)
+      for (const key of kept.keys()) void dispatch(key)
       return () => {
-        if (takers.get(gate) === take) takers.delete(gate)
+        if (handlers.get(gate) === handle) handlers.delete(gate)
       }
     },
   }

@@ -1,4 +1,4 @@
-/** A memory that keeps its entries in this process and finds those that contain every word of a query, newest first. */
+/** Agent memory in this process. A search finds the entries that contain every word of the query, newest first. */
 import { type Memories, type MemoryEntry, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 
 export function memoryEntries(): Memories {

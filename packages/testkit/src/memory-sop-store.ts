@@ -1,4 +1,4 @@
-/** Runs of procedures and their audit log in memory, by the rules of the port; what it is asked and what it answers are copies. */
+/** Procedure runs and their audit log in memory. Arguments and results are copied, so callers cannot change stored data. */
 import {
   AUDIT_ROOT,
   type AuditRow,
@@ -14,7 +14,7 @@ import {
 const copy = <Value>(value: Value): Value => structuredClone(value)
 interface Kept {
   readonly run: SopRun
-  /** A run is replaced only as it was read. */
+  /** The run as it was stored; `advance` compares it with what the caller read. */
   readonly json: string
 }
 
@@ -103,6 +103,7 @@ export function memorySopStore(): SopStore {
   }
 }
 
+/** Returns the limit that forbids the start, or `undefined` if it is allowed. */
 function heldBack({ run, limits }: SopStart, runs: readonly SopRun[], atMs: number): string | undefined {
   const active = runs.filter(isActive)
   if (active.filter(({ sop }) => sop === run.sop).length >= limits.concurrentMax) return `max_concurrent = ${limits.concurrentMax}`

@@ -1,7 +1,7 @@
-/** Durable things that are not: keys and secrets held in memory for a test. */
+/** In-memory key-value and secret stores for tests. */
 import type { KeyValue, SecretStore } from '@sluice/sdk'
 
-/** Values are copied as JSON on their way in, as a real store would. */
+/** Stores each value as a JSON copy, as a real store does. */
 export function memoryKeyValue(): KeyValue {
   const kept = new Map<string, string>()
   return {

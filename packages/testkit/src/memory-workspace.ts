@@ -1,13 +1,13 @@
-/** A workspace in memory: the contract of `Workspace` without a file system, so without links to defend against. */
+/** A workspace in memory. It has no links, so it needs no defence against them. */
 import { posix } from 'node:path'
 import { AppError, type Workspace, type WorkspaceEntry } from '@sluice/sdk'
 
-/** `files` are what is there at first, by path relative to the root. */
+/** `files` is the initial content by path relative to `root`. */
 export function memoryWorkspace(files: Readonly<Record<string, string | Uint8Array>> = {}, root = '/workspace'): Workspace {
   const kept = new Map<string, Uint8Array>()
   for (const [path, content] of Object.entries(files)) kept.set(path, Buffer.from(content))
 
-  /** The path relative to the root; empty for the root itself. */
+  /** Returns the path relative to the root; empty for the root itself. Throws `forbidden` for a path outside it. */
   const locate = (path: string): string => {
     const absolute = posix.resolve(root, path)
     const isInside = absolute === root || absolute.startsWith(`${root}/`)
@@ -23,12 +23,12 @@ export function memoryWorkspace(files: Readonly<Record<string, string | Uint8Arr
     async read(path, { bytesMax }) {
       const bytes = kept.get(locate(path))
       if (!bytes) throw missing(path)
-      if (bytes.length > bytesMax) throw new AppError('too_large', `'${path}' has ${bytes.length} bytes, more than ${bytesMax}`)
+      if (bytes.length > bytesMax) throw new AppError('too_large', `'${path}' has ${bytes.length} bytes; at most ${bytesMax} are read`)
       return Uint8Array.from(bytes)
     },
     async write(path, bytes) {
       const name = locate(path)
-      if (name === '') throw new AppError('invalid_request', 'the workspace itself is not a file')
+      if (name === '') throw new AppError('invalid_request', 'The root of the workspace is not a file')
       kept.set(name, Uint8Array.from(bytes))
     },
     async list(path, { limit }) {

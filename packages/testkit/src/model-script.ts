@@ -1,7 +1,7 @@
-/** What a test can make the model server answer, and what both of its wire formats have in common. */
+/** The scripted steps of the model server, and what its two wire formats share. */
 
 export interface ModelToolCall {
-  /** Default: made up, unique on this server. */
+  /** Default: a generated id, unique on this server. */
   readonly id?: string
   readonly name: string
   readonly input: unknown
@@ -10,35 +10,35 @@ export interface ModelToolCall {
 export interface ModelReply {
   readonly text?: string
   readonly toolCalls?: readonly ModelToolCall[]
-  /** Default: four characters a token. */
+  /** Default: one token for every four characters. */
   readonly usage?: { readonly inputTokens: number; readonly outputTokens: number }
-  /** True: the model ran out of output tokens. */
+  /** Whether the model ran out of output tokens. */
   readonly cutShort?: boolean
-  /** Milliseconds before each chunk of a stream. */
+  /** Milliseconds to wait before each chunk of a stream. */
   readonly chunkMs?: number
-  /** How many chunks of a stream are sent before the connection breaks. */
+  /** The number of chunks after which the connection breaks. */
   readonly breakAfter?: number
-  /** How many are sent before the answer ends as if that were all, as behind an impatient proxy. */
+  /** The number of chunks after which the stream ends as if it were complete, as behind a proxy with a time limit. */
   readonly endAfter?: number
 }
 
-/** An answer that is no 2xx; by default with the body the real service would send. */
+/** An error answer. Default body: the one the real service sends. */
 export interface ModelRefusal {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
 }
 
-/** `reset`: the connection breaks before any answer; `hang`: no answer ever; `garbage`: 200 with a body that makes no sense. */
+/** `reset`: the connection breaks before any answer. `hang`: no answer ever. `garbage`: status 200 with an invalid body. */
 export interface ModelFault {
   readonly fault: 'reset' | 'hang' | 'garbage'
 }
 
 export type ModelStep = ModelReply | ModelRefusal | ModelFault
 
-/** A reply with nothing left open. */
+/** A reply with every default filled in. */
 export interface FullReply {
-  /** Of this answer; ids are made from it. */
+  /** Counts the answers of this server from 1; ids contain it. */
   readonly number: number
   readonly model: string
   readonly text: string
@@ -47,29 +47,29 @@ export interface FullReply {
   readonly cutShort: boolean
 }
 
-/** One wire format: what it refuses and how it writes an answer. */
+/** A wire format: which requests it refuses and how it writes an answer. */
 export interface ModelWire {
   readonly name: 'openai' | 'anthropic'
   readonly path: string
-  /** The key a request carries; empty: none. */
+  /** The API key in a request's headers; empty if there is none. */
   apiKey(headers: Headers): string
   /** The answer to `GET /v1/models`. */
   models(names: readonly string[]): unknown
-  /** Why the service would refuse the request with 400; `undefined` if it would not. */
+  /** The reason why the service would refuse the request with 400; `undefined` if it would accept it. */
   problem(headers: Headers, body: unknown): string | undefined
   /** The body of an error answer. */
   error(status: number, message: string): unknown
-  /** The last thing the user said in a request without problems. */
+  /** The text of the last user message in a valid request. */
   lastUserText(body: unknown): string
   json(reply: FullReply): unknown
-  /** The chunks of a stream, each a whole server-sent event. */
+  /** The chunks of a stream; each is a complete server-sent event. */
   events(reply: FullReply, body: unknown): readonly string[]
 }
 
-/** Words with the space behind them: joined they are the text again. */
+/** Splits a text into words with their trailing spaces; joined they are the text again. */
 export const words = (text: string): readonly string[] => text.match(/\S+\s*|^\s+/g) ?? []
 
-/** At least two pieces of any text that is longer than one character. */
+/** Splits a text of two or more characters into two or three pieces. */
 export function pieces(text: string): readonly string[] {
   const size = Math.max(1, Math.ceil(text.length / 3))
   return Array.from({ length: Math.ceil(text.length / size) }, (_, index) => text.slice(index * size, (index + 1) * size))

@@ -44,7 +44,7 @@ describe.each(Object.entries(protocols))('%s', (name, { path, headers, body, cal
     })
   const talk = (...messages: object[]) => post({ messages: [...body.messages, ...messages] })
 
-  it('answers what it was scripted to, then echoes, and records what it was sent', async () => {
+  it('plays the script, then echoes, and records each request', async () => {
     server.script({ text: 'one two' })
     expect(JSON.stringify(await (await post()).json())).toContain('one two')
     expect(JSON.stringify(await (await post()).json())).toContain('You said: hello there')
@@ -52,7 +52,7 @@ describe.each(Object.entries(protocols))('%s', (name, { path, headers, body, cal
     expect(await server.requests[0]?.ended).toBe('answered')
   })
 
-  it('answers whole server-sent events', async () => {
+  it('streams complete server-sent events', async () => {
     server.script({ text: 'one two', toolCalls: [{ name: 'weather', input: { city: 'Oslo' } }] })
     const response = await post({ stream: true })
     expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
@@ -80,11 +80,11 @@ describe.each(Object.entries(protocols))('%s', (name, { path, headers, body, cal
     expect(server.requests[0]?.refused).toEqual(expect.any(String))
   })
 
-  it('takes a call with its result', async () => {
+  it('accepts a tool call followed by its result', async () => {
     expect((await talk(called, result('c1'))).status).toBe(200)
   })
 
-  it('plays faults: status, reset, garbage, a stream that breaks, a stream left by its reader', async () => {
+  it('plays faults: status, reset, garbage and a broken stream', async () => {
     server.script({ status: 429, headers: { 'retry-after': '3' } }, { fault: 'reset' }, { fault: 'garbage' })
     const refused = await post()
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '3'])
@@ -96,7 +96,7 @@ describe.each(Object.entries(protocols))('%s', (name, { path, headers, body, cal
     expect(await server.requests[3]?.ended).toBe('broken')
   })
 
-  it('close ends a request that hangs', async () => {
+  it('close ends a hanging request', async () => {
     server.script({ fault: 'hang' })
     const hanging = post()
     await expect.poll(() => server.requests.length).toBe(1)
@@ -106,7 +106,7 @@ describe.each(Object.entries(protocols))('%s', (name, { path, headers, body, cal
   })
 })
 
-it('openai: usage comes in a stream only where it was asked for, and alone', async () => {
+it('openai: a stream reports usage only on request, in its own chunk', async () => {
   const { path, headers, body } = protocols.openai
   const stream = async (options: object) => {
     const sent = JSON.stringify({ ...body, stream: true, ...options })
@@ -118,7 +118,7 @@ it('openai: usage comes in a stream only where it was asked for, and alone', asy
   expect(await stream({ stream_options: { include_usage: true } })).toMatch(/"choices":\[\],"usage":.*\n\ndata: \[DONE\]\n\n$/)
 })
 
-it('without a key it takes requests without one', async () => {
+it('a server without a key accepts requests without one', async () => {
   const open = await startModelServer({ apiKey: null })
   const { path, body } = protocols.openai
   const response = await fetch(open.url + path, {

@@ -1,6 +1,6 @@
 /**
- * A real HTTP server that talks like a model service, on both wire formats: for tests of anything that calls a model, and
- * by hand (`node packages/testkit/src/model-server.ts`). It refuses what the real services refuse.
+ * An HTTP server that speaks both wire formats of model services, for tests of code that calls a model. Start it by hand with
+ * `node packages/testkit/src/model-server.ts`. It refuses the requests that the real services refuse.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,31 +14,31 @@ export type { ModelFault, ModelRefusal, ModelReply, ModelStep, ModelToolCall } f
 export interface ModelRequest {
   readonly wire: 'openai' | 'anthropic'
   readonly headers: Headers
-  /** The JSON body as it was read; `undefined` if it was none. */
+  /** The body parsed as JSON; `undefined` if it is not JSON. */
   readonly body: unknown
   readonly lastUserText: string
-  /** Why it was refused before any step was taken; `null` if it was not. */
+  /** Why the server refused the request without taking a step; `null` if it accepted it. */
   readonly refused: string | null
-  /** Resolves when the exchange is over: answered to the end, or broken off by either side. */
+  /** Resolves when the exchange ends: `answered` after the full answer, `broken` if either side closed the connection. */
   readonly ended: Promise<'answered' | 'broken'>
 }
 
 export interface ModelServerOptions {
-  /** The key demanded of every request; `null`: none, as local servers do. Default `test-key-0123456789`. */
+  /** The key that every request must carry; `null` for none, as with local servers. Default `test-key-0123456789`. */
   readonly apiKey?: string | null
   /** The models that `GET /v1/models` lists. Default: `small`. */
   readonly models?: readonly string[]
-  /** The step for a request once the script is used up. Default: a reply that echoes the user. */
+  /** Gives the step for a request when the script is empty. Default: a reply that echoes the user's text. */
   readonly answer?: (request: ModelRequest) => ModelStep
 }
 
 export interface ModelServer {
-  /** `http://127.0.0.1:PORT`; the wire formats live below `/v1`. */
+  /** `http://127.0.0.1:PORT`; the paths of both wire formats start with `/v1`. */
   readonly url: string
   readonly apiKey: string
-  /** Every request so far, refused ones included; at most the last `REQUESTS_MAX`. */
+  /** The last `REQUESTS_MAX` requests, including refused ones. */
   readonly requests: readonly ModelRequest[]
-  /** Queues steps: each good request takes the next one. */
+  /** Queues steps: each accepted request takes the next one. */
   script(...steps: readonly ModelStep[]): void
   /** Breaks open connections. */
   close(): Promise<void>
@@ -77,7 +77,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
 
   const serveModels = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const headers = headersIn(incoming)
-    // Both services list their models at the same path; Anthropic refuses requests without its version header.
+    // Both services list their models at the same path, but Anthropic requires its version header.
     const wire = headers.has('anthropic-version') ? anthropicWire : openaiWire
     const isRefused = apiKey !== '' && wire.apiKey(headers) !== apiKey
     sendJson(

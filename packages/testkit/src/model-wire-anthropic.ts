@@ -45,7 +45,7 @@ const idsOf = ({ content }: Message, role: 'tool_use' | 'tool_result'): readonly
         return block.type === 'tool_result' && role === 'tool_result' ? [block.tool_use_id] : []
       })
 
-/** The uses of one message have to be answered in the next one, and nothing else may be. */
+/** Checks that the message after each tool use answers it, and answers no other. */
 function pairing(messages: readonly Message[]): string | undefined {
   if (messages[0]?.role !== 'user') return 'messages: first message must use the "user" role'
   let open: readonly string[] = []
@@ -110,7 +110,7 @@ export const anthropicWire: ModelWire = {
   name: 'anthropic',
   path: '/v1/messages',
   apiKey: (headers) => headers.get('x-api-key') ?? '',
-  // The shape is that of https://docs.anthropic.com/en/api/models-list.
+  // Source: https://docs.anthropic.com/en/api/models-list.
   models: (names) => ({
     data: names.map((id) => ({ type: 'model', id, display_name: id, created_at: '2026-01-01T00:00:00Z' })),
     first_id: names[0] ?? null,

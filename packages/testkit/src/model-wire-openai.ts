@@ -37,7 +37,7 @@ const request = v.looseObject({
 })
 type Message = v.InferOutput<typeof message>
 
-/** Each call has to be answered right behind the message that made it, and nothing else may be. */
+/** Checks that the messages right after each tool call answer it, and answer no other. */
 function pairing(messages: readonly Message[]): string | undefined {
   let open = new Set<string>()
   for (const [index, current] of messages.entries()) {
@@ -94,7 +94,7 @@ export const openaiWire: ModelWire = {
   name: 'openai',
   path: '/v1/chat/completions',
   apiKey: (headers) => /^Bearer (.+)$/.exec(headers.get('authorization') ?? '')?.[1] ?? '',
-  // The shape is that of https://platform.openai.com/docs/api-reference/models/list.
+  // Source: https://platform.openai.com/docs/api-reference/models/list.
   models: (names) => ({
     object: 'list',
     data: names.map((id) => ({ id, object: 'model', created: 1_767_225_600, owned_by: 'system' })),

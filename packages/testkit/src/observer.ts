@@ -1,4 +1,4 @@
-/** What every observer has to keep to: `observerConformance` for a feature's, `observerRules` for any other. */
+/** The conformance suite of observers: `observerConformance` for a feature's observer, `observerRules` for any other. */
 import { type Feature, type Host, type Observation, type Observer, rowOf, type Trace } from '@sluice/sdk'
 import fc from 'fast-check'
 import * as v from 'valibot'
@@ -8,7 +8,7 @@ import { parseTextMetrics } from './text-metrics.ts'
 
 export interface ObserverUnderTest {
   readonly feature: Feature
-  /** Of its section; default: none. */
+  /** The values of the feature's section; default: none. */
   readonly config?: object
 }
 
@@ -40,13 +40,14 @@ export function observerConformance({ feature, config = {} }: ObserverUnderTest)
 
 const STORM = 20_000
 
+/** Registers the rules of an observer; `create` returns a new observer for each rule. */
 export function observerRules(create: () => Observer): void {
-  it('record never throws, whatever the observation holds', () => {
+  it('record never throws for any observation', () => {
     const observer = create()
     fc.assert(fc.property(anyObservation, (observation) => observer.record(observation)))
   })
 
-  it('what is rendered is well formed, before, while and after it is told of anything', async () => {
+  it('renders well-formed text before, during and after recording', async () => {
     const observer = create()
     if (!observer.render) return
     await rendered(observer)
@@ -55,7 +56,7 @@ export function observerRules(create: () => Observer): void {
     await rendered(observer)
   })
 
-  it('it grows with the kinds of work and not with their number: names that never repeat are bounded', async () => {
+  it('the output stays bounded when names never repeat', async () => {
     const observer = create()
     const storm = async (round: number) => {
       for (let index = 0; index < STORM; index++) observer.record(request(`/made-up/${round}/${index}`))

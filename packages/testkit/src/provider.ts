@@ -1,4 +1,4 @@
-/** What every model provider has to keep to, run against the model server: `providerConformance` in a provider's tests. */
+/** The conformance suite of model providers, run against the model server: call `providerConformance` in a provider's tests. */
 import { inspect } from 'node:util'
 import {
   AppError,
@@ -18,22 +18,23 @@ import { type ModelServer, type ModelStep, startModelServer } from './model-serv
 
 export interface ProviderUnderTest {
   readonly feature: Feature
-  /** Settings that work against the server, one for each kind; `api_key` is the server's. */
+  /** Settings that work against the server, at least one for each kind; `api_key` is the server's key. */
   readonly settings: readonly ((server: Pick<ModelServer, 'url' | 'apiKey'>) => ProviderSettings)[]
-  /** Settings that cannot work, with the TOML key to be named. */
+  /** Settings that must be refused, each with the TOML key the error must name. */
   readonly invalid: readonly { readonly settings: ProviderSettings; readonly names: string }[]
-  /** Environments, and what is found in them. */
+  /** Environment variables, and the settings `detect` must find in them. */
   readonly detects: readonly { readonly env: Readonly<Record<string, string>>; readonly finds: object }[]
-  /** Rules left out. */
+  /** Groups of rules that do not apply, each with its reason. */
   readonly except?: readonly { readonly rule: 'network'; readonly why: string }[]
 }
 
-/** A message every provider can be made to answer with the call of a tool: by script, or because it obeys. */
+/** A message that every provider answers with a tool call, either by script or because it obeys the text. */
 const CALL = '/tool lookup {"city":"Oslo"}'
 const CALLED = { name: 'lookup', input: { city: 'Oslo' } }
 const TOOLS = [
   { type: 'function' as const, name: 'lookup', description: 'Weather of a city', inputSchema: { type: 'object' as const, properties: {} } },
 ]
+/** Real milliseconds within which an aborted stream must end. */
 const PROMPT_MS = 2000
 
 const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
@@ -60,21 +61,18 @@ export function providerConformance({ feature, settings, invalid, detects, excep
       for (const provider of providersOf()) expect(provider.detect?.({})).toBeUndefined()
     })
 
-    it.each(detects)('detect finds in $env what can be used', async ({ env, finds }) => {
+    it.each(detects)('detect finds usable settings in $env', async ({ env, finds }) => {
       const found = providersOf().flatMap((provider) => provider.detect?.(env) ?? [])
       expect(found).toMatchObject([finds])
       for (const detected of found) await serving(detected.kind).load(detected, { fetch })
     })
 
-    it.each(invalid)(
-      'check refuses settings with a wrong $names as config_invalid, before anything is loaded',
-      ({ settings: wrong, names }) => {
-        const check = () => serving(wrong.kind).check?.(wrong)
-        expect(check).toThrow(expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(`[provider] ${names} `) }))
-      },
-    )
+    it.each(invalid)('check refuses a wrong $names as config_invalid before loading', ({ settings: wrong, names }) => {
+      const check = () => serving(wrong.kind).check?.(wrong)
+      expect(check).toThrow(expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(`[provider] ${names} `) }))
+    })
 
-    it.each(invalid)('load refuses settings with a wrong $names as config_invalid', async ({ settings: wrong, names }) => {
+    it.each(invalid)('load refuses a wrong $names as config_invalid', async ({ settings: wrong, names }) => {
       const refused = await serving(wrong.kind)
         .load(wrong, { fetch })
         .catch((error: unknown) => error)
@@ -107,7 +105,7 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
   })
   afterAll(() => server.close())
 
-  it('lists the models of its endpoint, and reports a refused key or an endpoint that is away', async () => {
+  it('lists the models and reports a refused key or unreachable endpoint', async () => {
     const { provider, settings } = arrange(server)
     const signal = new AbortController().signal
     expect((await provider.models?.(settings, { fetch, signal })) ?? ['small']).toEqual(['small'])
@@ -118,7 +116,7 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
     await expect(away).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('http://127.0.0.1:1/v1') })
   })
 
-  it('a stream gives the text that generate gives, in several deltas', async () => {
+  it('a stream yields the text of generate in several deltas', async () => {
     const prompt = [user('hello there')]
     const { content, finishReason } = await model.doGenerate({ prompt })
     const parts = await collect(model, prompt)
@@ -128,7 +126,7 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
     expect(finishReason.unified).toBe('stop')
   })
 
-  it('usage is given, by generate and at the end of a stream', async () => {
+  it('generate and the end of a stream report usage', async () => {
     const prompt = [user('hello there')]
     const ends = (await collect(model, prompt)).filter((part) => part.type === 'finish')
     const counted = { inputTokens: { total: expect.any(Number) }, outputTokens: { total: expect.any(Number) } }
@@ -136,7 +134,7 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
     expect(ends).toMatchObject([{ usage: counted }])
   })
 
-  it('a tool is called and its result is answered', async () => {
+  it('calls a tool and answers its result', async () => {
     server.script({ toolCalls: [CALLED] }, { text: 'In Oslo it is sunny.' })
     const parts = await collect(model, [user(CALL)])
     const [call, ...more] = parts.filter((part) => part.type === 'tool-call')
@@ -148,14 +146,14 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
     expect(textOf(answer)).toContain('it is sunny')
   })
 
-  it('each call has an id of its own', async () => {
+  it('each tool call has a unique id', async () => {
     server.script({ toolCalls: [CALLED] }, { toolCalls: [CALLED] })
     const first = idsOf(await collect(model, [user(CALL)]))
     const again = idsOf(await collect(model, [user(CALL), ...exchange(first[0] ?? ''), user(CALL)]))
     expect(new Set([...first, ...again]).size).toBe(2)
   })
 
-  it('an aborted call rejects before anything is done', async () => {
+  it('a call with an aborted signal rejects without a request', async () => {
     const asked = server.requests.length
     const abortSignal = AbortSignal.abort()
     await expect(model.doStream({ prompt: [user('hello')], abortSignal })).rejects.toThrow()
@@ -177,13 +175,13 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
     if (network) expect(await request?.ended).toBe('broken')
   })
 
-  it.runIf(network)('the given fetch makes every request', async () => {
+  it.runIf(network)('every request goes through the given fetch', async () => {
     const { provider, settings } = arrange(server)
     const refused = await provider.load(settings, { fetch: () => Promise.reject(new Error('not this way')) })
     await expect(refused.doGenerate({ prompt: [user('hello')] })).rejects.toThrow('not this way')
   })
 
-  it.runIf(network)('the key stands in no error, even where the service echoes it', async () => {
+  it.runIf(network)('no error contains the key, even if the service echoes it', async () => {
     const { apiKey } = server
     server.script({ status: 401, body: { type: 'error', error: { type: 'authentication_error', message: `bad key ${apiKey}` } } })
     const error: unknown = await model.doGenerate({ prompt: [user('hello')] }).then(String, (thrown: unknown) => thrown)
@@ -199,7 +197,7 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
     expect(server.requests.length).toBe(asked + 1)
   })
 
-  it.runIf(network)('a connection that breaks is one request, reported as retryable', async () => {
+  it.runIf(network)('a broken connection is one request, reported as retryable', async () => {
     server.script({ fault: 'reset' })
     const asked = server.requests.length
     await expect(model.doGenerate({ prompt: [user('hello')] })).rejects.toMatchObject({ isRetryable: true })
@@ -213,7 +211,7 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
       { text: 'one two three', endAfter: 4 },
       { toolCalls: [CALLED], endAfter: 4 },
       { fault: 'garbage' },
-    ])('a stream that is not whole never has a good end: %o', async (step) => {
+    ])('an incomplete stream never ends with success: %o', async (step) => {
     server.script(step)
     const parts = await collect(model, [user('hello')]).catch(() => [])
     const reasons = parts.map((part) => (part.type === 'finish' ? part.finishReason.unified : undefined))
@@ -221,7 +219,7 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
     expect(reasons).not.toContain('tool-calls')
   })
 
-  it.runIf(network)('an abort ends a request that hangs', async () => {
+  it.runIf(network)('an abort ends a hanging request', async () => {
     server.script({ fault: 'hang' })
     const abort = new AbortController()
     const asked = server.requests.length
@@ -232,7 +230,7 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
   })
 }
 
-/** The call a model made and what the tool said. */
+/** The model's tool call and the tool's result as prompt messages. */
 const exchange = (toolCallId: string): ModelPrompt => [
   { role: 'assistant', content: [{ type: 'tool-call', toolCallId, toolName: CALLED.name, input: CALLED.input }] },
   {

@@ -1,18 +1,19 @@
-/** Rules of a conformance suite: by what they promise, so that a suite can be run, excused from in part, and tested itself. */
+/** Rules of a conformance suite by title, so that a suite can be run, run in part, and tested itself. */
 import { describe, expect, it } from 'vitest'
 
-/** By what is promised; a check throws where the promise is broken. */
+/** Checks by the rule they test; a check throws if the rule is broken. */
 export type Rules = Readonly<Record<string, () => void | Promise<void>>>
 
+/** A rule that a subject does not keep, and the reason. */
 export interface LeftOut {
   readonly rule: string
   readonly why: string
 }
 
-/** One test for each rule that is not left out. */
+/** Registers one test for each rule, and skips the rules of `except`. */
 export function holdRules(title: string, rules: Rules, except: readonly LeftOut[] = []): void {
   describe(title, () => {
-    it('what is left out are rules, each with a reason', () => {
+    it('every exception names a rule and gives a reason', () => {
       for (const { rule, why } of except) {
         expect(Object.keys(rules)).toContain(rule)
         expect(why).not.toBe('')
@@ -22,7 +23,7 @@ export function holdRules(title: string, rules: Rules, except: readonly LeftOut[
   })
 }
 
-/** The rules that do not hold, by name. For tests of the suites themselves. */
+/** Runs every rule and returns the titles of the broken ones. For tests of the suites themselves. */
 export async function brokenRules(rules: Rules): Promise<string[]> {
   const broken: string[] = []
   for (const [rule, check] of Object.entries(rules)) {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { brokenRules } from './rules.ts'
 import { sandboxConformance, sandboxRules } from './sandbox.ts'
 
-/** Runs commands as they are. */
+/** A sandbox that confines nothing. */
 const open: Sandbox = {
   name: 'open',
   strength: 1,
@@ -12,7 +12,7 @@ const open: Sandbox = {
   wrap: (command) => command,
 }
 
-/** A real one, of namespaces and remounts, for root on Linux: enough to show that the rules can be kept. */
+/** A working sandbox of namespaces and remounts for root on Linux. It shows that the rules can be kept. */
 const INSIDE = `
 set -e
 mount --make-rprivate /
@@ -61,42 +61,42 @@ describe.skipIf(!works)('a sandbox that confines keeps the rules', () => {
 })
 
 const ESCAPES = [
-  'so is what had left its process group',
-  'it changes nothing outside',
-  'it changes nothing without a folder to write in',
-  'it does not see what is private',
-  'the network is not there where it is not',
+  'killing a command also ends processes that left its group',
+  'a command cannot change files outside its folder',
+  'a command without a writable folder changes nothing',
+  'a command cannot read private files',
+  'the network is unreachable where the policy forbids it',
   'sockets of other programs are out of reach',
   'other processes cannot be signalled',
   "other processes' environment cannot be read",
-  'there are no privileges, and none to be had',
+  'a command has no privileges and cannot gain any',
   'the number of processes is bounded',
   'memory is bounded',
   'the size of a file is bounded',
 ]
 
-test('without confinement every escape succeeds, and nothing else breaks', { timeout: 60_000 }, async () => {
+test('without confinement every escape succeeds and no other rule breaks', { timeout: 60_000 }, async () => {
   expect(await brokenRules(sandboxRules({ name: 'open', create: () => open }))).toEqual(ESCAPES)
 })
 
 test.each<[rule: string, change: Partial<Sandbox>]>([
-  ['the probe passes here and says what it found', { probe: async () => ({ available: false, detail: 'no' }) }],
+  ['the probe passes here and reports what it found', { probe: async () => ({ available: false, detail: 'no' }) }],
   [
     'output and exit code come through',
     { wrap: (command) => ({ ...command, file: 'sh', args: ['-c', '"$@"; exit 0', 'sh', command.file, ...command.args] }) },
   ],
   [
-    'arguments arrive unchanged, whatever is in them',
+    'arguments arrive unchanged, with any characters',
     { wrap: (command) => ({ ...command, file: 'sh', args: ['-c', 'exec "$0" $*', command.file, ...command.args] }) },
   ],
-  ['the environment is the given one', { wrap: (command) => ({ ...command, env: { PATH: command.env.PATH ?? '' } }) }],
+  ['a command gets the given environment and no other', { wrap: (command) => ({ ...command, env: { PATH: command.env.PATH ?? '' } }) }],
   [
-    'the environment is the given one',
+    'a command gets the given environment and no other',
     { wrap: (command) => ({ ...command, env: { ...(process.env as Record<string, string>), ...command.env } }) },
   ],
   ['a command starts in its folder', { wrap: (command) => ({ ...command, cwd: '/' }) }],
   [
-    'input arrives, and so does its end',
+    'standard input arrives, including its end',
     { wrap: (command) => ({ ...command, file: 'sh', args: ['-c', 'exec "$@" < /dev/null', 'sh', command.file, ...command.args] }) },
   ],
 ])('a broken sandbox breaks its rule: %s', async (rule, change) => {

@@ -1,8 +1,8 @@
-/** Random input for a Valibot schema: mostly what fits it, near its bounds, made from the schema alone. */
+/** Random input for a Valibot schema, made from the schema alone: most of it fits, much of it near the bounds. */
 import fc from 'fast-check'
 import type * as v from 'valibot'
 
-/** What the schemas a tool may have for its input hold, whatever their kind. */
+/** The members of a schema that this generator reads, for schemas of any type. */
 interface SchemaNode {
   readonly type: string
   readonly entries?: Readonly<Record<string, SchemaNode>>
@@ -11,7 +11,7 @@ interface SchemaNode {
   readonly items?: readonly SchemaNode[]
   readonly key?: SchemaNode
   readonly value?: SchemaNode
-  /** Of a union they are schemas, of a pick list values. */
+  /** The schemas of a union, or the values of a pick list. */
   readonly options?: readonly unknown[]
   readonly literal?: unknown
   readonly pipe?: readonly { readonly type: string; readonly requirement?: unknown }[]
@@ -19,13 +19,13 @@ interface SchemaNode {
 
 const nodeOf = (schema: v.GenericSchema): SchemaNode => schema as unknown as SchemaNode
 
-/** Schemas whose input is plain JSON, so that it has a JSON Schema. */
+/** Types whose input is plain JSON, so that a JSON Schema can describe them. */
 const JSON_TYPES = ['object', 'strict_object', 'loose_object', 'string', 'number', 'boolean', 'null', 'literal', 'picklist', 'enum']
 const MAY_BE_MISSING = ['optional', 'exact_optional', 'nullish']
 const WRAPPERS = [...MAY_BE_MISSING, 'nullable']
 const CONTAINERS = ['array', 'tuple', 'record', 'union', 'variant', 'unknown', 'any']
 
-/** Where in the schema something stands that is not JSON, such as a date; `undefined` if nothing does. */
+/** Returns the path and type of the first part that is not JSON, such as a date; `undefined` if all parts are. */
 export function notJson(schema: v.GenericSchema, path = 'input'): string | undefined {
   const { type, entries = {}, wrapped, item, items = [], value, options = [] } = nodeOf(schema)
   if (![...JSON_TYPES, ...WRAPPERS, ...CONTAINERS].includes(type)) return `${path}: ${type}`
@@ -41,14 +41,14 @@ export function notJson(schema: v.GenericSchema, path = 'input'): string | undef
   return undefined
 }
 
-/** Any JSON, and objects with the right keys and anything under them. */
+/** Any JSON, objects with the schema's keys and any values, and input that fits. */
 export function inputAround(schema: v.GenericSchema): fc.Arbitrary<unknown> {
   const keys = Object.keys(nodeOf(schema).entries ?? {})
   const keyed = fc.record(Object.fromEntries(keys.map((key) => [key, fc.jsonValue()])), { requiredKeys: [] })
   return fc.oneof(fc.jsonValue(), keyed, inputFor(schema))
 }
 
-/** Values for the schema. Nearly all fit; a check this does not know, such as a pattern, may refuse some. */
+/** Values for the schema. Nearly all fit; a check this generator does not know, such as a pattern, may refuse some. */
 export const inputFor = (schema: v.GenericSchema): fc.Arbitrary<unknown> => arbitraryOf(nodeOf(schema))
 
 function arbitraryOf(node: SchemaNode): fc.Arbitrary<unknown> {
@@ -98,9 +98,9 @@ function arbitraryOf(node: SchemaNode): fc.Arbitrary<unknown> {
   }
 }
 
-/** Words people write, words that look like paths, addresses and commands, and whatever Unicode has. */
+/** Words that people write, texts that look like paths, addresses and commands, and any Unicode. */
 function anyText(minLength: number, maxLength: number): fc.Arbitrary<string> {
-  const telling = [
+  const suspicious = [
     '..',
     '/',
     '../../etc/passwd',
@@ -117,7 +117,7 @@ function anyText(minLength: number, maxLength: number): fc.Arbitrary<string> {
   return fc
     .oneof(
       fc.string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, minLength + 200) }),
-      fc.constantFrom(...telling),
+      fc.constantFrom(...suspicious),
       fc.array(fc.constantFrom('a', ' ', '/', '.', 'ls', 'notes.txt', '\n', '-', 'é'), { maxLength: 12 }).map((parts) => parts.join('')),
     )
     .map((text) => (text.length < minLength ? text.padEnd(minLength, 'x') : text.slice(0, maxLength)))

@@ -1,4 +1,4 @@
-/** The conformance suite of the `Store` port: the same rules for every backend. */
+/** The conformance suite of the `Store` port: every backend keeps the same rules. */
 import type { Clock, Store } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type TestClock, testClock } from './clock.ts'
@@ -24,25 +24,25 @@ import { turnRules } from './store-rules/turns.ts'
 
 export interface StoreSubject {
   readonly name: string
-  /** Opens a store that is empty and nobody else's. */
+  /** Opens an empty store that no other caller uses. */
   open(clock: Clock): Store | Promise<Store>
-  /** Opens what `store` keeps once more, as another process would; `store` may still be open. */
+  /** Opens the data of `store` again, as another process does; `store` may still be open. */
   reopen(store: Store, clock: Clock): Store | Promise<Store>
-  /** Rules this backend does not hold. */
+  /** Rules this backend does not keep, each with its reason. */
   readonly except?: readonly { readonly rule: string; readonly why: string }[]
 }
 
-/** What a rule works with: an empty store, its clock, and further handles on the same data. */
+/** The bench of a rule: an empty store, its clock, and further handles on the same data. */
 export interface StoreBench {
   readonly store: Store
   readonly clock: TestClock
-  /** As another process. */
+  /** Opens the data as another process does; the first store stays open. */
   beside(): Promise<Store>
-  /** Closes the store and opens what it kept. */
+  /** Closes the store and opens its data again. */
   restart(): Promise<Store>
 }
 
-/** By what is promised. */
+/** Checks by the rule they test; a check throws if the rule is broken. */
 export type StoreRules = Readonly<Record<string, (bench: StoreBench) => Promise<void>>>
 
 const GROUPS: Readonly<Record<string, StoreRules>> = {
@@ -67,7 +67,7 @@ const GROUPS: Readonly<Record<string, StoreRules>> = {
   'life cycle': lifeCycleRules,
 }
 
-/** Registers one test per rule. */
+/** Registers one test for each rule. */
 export function storeConformance({ name, open, reopen, except = [] }: StoreSubject): void {
   const left = new Map(except.map(({ rule, why }) => [rule, why]))
   const opened: Store[] = []
@@ -81,7 +81,7 @@ export function storeConformance({ name, open, reopen, except = [] }: StoreSubje
       for (const store of opened.splice(0)) await store.close()
     })
 
-    test('a rule left out is a rule, and says why', () => {
+    test('every exception names a rule and gives a reason', () => {
       const known = Object.values(GROUPS).flatMap((rules) => Object.keys(rules))
       for (const [rule, why] of left) {
         expect(known).toContain(rule)

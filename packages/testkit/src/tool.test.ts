@@ -8,7 +8,7 @@ import { type ToolSubject, toolConformance, toolRules } from './tool.ts'
 
 const SECRET = 'hunter2-hunter2'
 
-/** A tool that keeps every rule; the changes break one each. */
+/** A tool that keeps every rule; a test breaks one by changing a member. */
 const feature = (changes: Partial<Tool> = {}, also: (host: Host) => void = () => {}): Feature =>
   defineFeature({
     id: 'x-sample',
@@ -16,7 +16,7 @@ const feature = (changes: Partial<Tool> = {}, also: (host: Host) => void = () =>
       also(host)
       const sample = defineTool({
         name: 'sample_run',
-        description: 'Runs something and says how it went.',
+        description: 'Runs a program and returns its output.',
         input: v.object({
           path: v.pipe(v.string(), v.maxLength(100)),
           times: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 1),
@@ -44,15 +44,15 @@ const subject = (under: Feature): ToolSubject => ({
 
 toolConformance(subject(feature()))
 
-describe('a broken tool breaks its rule and no other', () => {
+describe('a broken tool breaks only its own rule', () => {
   test.each<[rule: string, under: Feature]>([
     ['build does no I/O', feature({}, (host) => host.log.info('hello'))],
-    ['each tool says what it does, in sentences', feature({ description: 'runs' })],
+    ['each tool is described in full sentences', feature({ description: 'runs' })],
     ['input is an object of plain JSON', feature({ input: v.object({ path: v.string(), at: v.optional(v.date()) }) })],
-    ['the risk of any input is one of the three', feature({ risk: () => 'harmless' as 'read' })],
-    ['whether a tool is there is a plain answer', feature({ available: () => 'yes' as unknown as boolean })],
+    ['the risk of any input is read, write or execute', feature({ risk: () => 'harmless' as 'read' })],
+    ['availability is a boolean', feature({ available: () => 'yes' as unknown as boolean })],
     [
-      'run gives a text or refuses with an AppError, whatever the input',
+      'run returns a text or throws an AppError for any input',
       feature({ run: async ({ path }) => (path === 'a' ? 'fine' : broken(path)) }),
     ],
     ['no secret reaches a result, an error or the log', feature({ run: async () => SECRET })],
@@ -61,17 +61,17 @@ describe('a broken tool breaks its rule and no other', () => {
   ])('%s', async (rule, under) => {
     const found = await brokenRules(toolRules(subject(under)))
     expect(found).toContain(rule)
-    // a tool that leaks by refusing does not work either
+    // A tool that answers every call with a refusal also fails its example.
     expect(found.filter((name) => name !== rule && !name.startsWith('each tool has an example'))).toEqual([])
   })
 
-  test('any JSON is either taken or refused, never an exception', async () => {
+  test('validating any JSON never throws', async () => {
     const input = v.pipe(
       v.object({ path: v.string() }),
       v.check(({ path }) => path === 'a' || broken(path)),
     )
     const found = await brokenRules(toolRules(subject(feature({ input }))))
-    expect(found).toContain('any JSON is either taken or refused, never an exception')
+    expect(found).toContain('validating any JSON never throws')
   })
 
   test('names equal the catalogue row', async () => {
@@ -93,12 +93,12 @@ describe('a broken tool breaks its rule and no other', () => {
   test('a call ends soon after its abort', { timeout: 10_000 }, async () => {
     const under = feature({ run: () => new Promise(() => {}) })
     const rules = toolRules({ ...subject(under), host: () => ({}) })
-    const names = ['a call ends soon after its abort, even if the outside never answers', 'a call that is aborted from the start ends']
+    const names = ['an aborted call ends promptly even if the host never answers', 'a call with an aborted signal ends']
     const chosen = Object.fromEntries(Object.entries(rules).filter(([name]) => names.includes(name)))
     expect(await brokenRules(chosen)).toEqual(names)
   })
 
-  test("a process gets nothing of the daemon's environment unasked", async () => {
+  test("a process inherits nothing from the daemon's environment", async () => {
     let host: Host | undefined
     const under = feature(
       {
@@ -113,11 +113,11 @@ describe('a broken tool breaks its rule and no other', () => {
         host = given
       },
     )
-    expect(await brokenRules(toolRules(subject(under)))).toEqual(["a process gets nothing of the daemon's environment unasked"])
+    expect(await brokenRules(toolRules(subject(under)))).toEqual(["a process inherits nothing from the daemon's environment"])
   })
 })
 
-test('random input fits nearly every schema it is made for', () => {
+test('random input fits the schema it is made for', () => {
   const schema = v.object({
     text: v.pipe(v.string(), v.minLength(3), v.maxLength(5)),
     count: v.pipe(v.number(), v.integer(), v.minValue(2), v.maxValue(4)),

@@ -1,4 +1,4 @@
-/** What every tool has to keep to: `toolConformance` in the tests of a feature with tools. */
+/** The conformance suite of tools: call `toolConformance` in the tests of a feature with tools. */
 import { AppError, type ClientId, type Feature, type Host, type Risk, rowOf, type Tool, type ToolContext } from '@sluice/sdk'
 import fc from 'fast-check'
 import * as v from 'valibot'
@@ -10,21 +10,23 @@ import { within } from './within.ts'
 
 export interface ToolSubject {
   readonly feature: Feature
-  /** Of its section, as TOML has it; default: none. */
+  /** The values of the feature's section as in TOML; default: none. */
   readonly config?: object
-  /** What its tools need of the host to work, made anew for each rule. */
+  /** Returns the host members the tools need; called once for each rule. */
   readonly host?: () => TestHostOverrides
-  /** Calls that work, at least one for each tool. */
+  /** Calls that succeed, at least one for each tool. */
   readonly examples: readonly { readonly tool: string; readonly input: object }[]
-  /** Texts that stand in `config` or in what `host` gives and must never show. */
+  /** Secrets in `config` or in the members of `host` that must never appear in a result, an error or the log. */
   readonly secrets?: readonly string[]
+  /** Rules this feature does not keep, each with its reason. */
   readonly except?: readonly LeftOut[]
 }
 
+/** Registers one test for each rule. */
 export const toolConformance = (subject: ToolSubject): void =>
   holdRules(`tool conformance: ${subject.feature.id}`, toolRules(subject), subject.except)
 
-/** A context for calling a tool by hand. */
+/** A tool context for calling a tool outside a turn. */
 export const toolContext = (signal: AbortSignal = new AbortController().signal): ToolContext => ({
   client: 'client' as ClientId,
   session: 'session',
@@ -35,9 +37,10 @@ export const toolContext = (signal: AbortSignal = new AbortController().signal):
 
 const RISKS: readonly Risk[] = ['read', 'write', 'execute']
 const RUNS = 60
-/** In real time; only a tool that does not end uses it up. */
+/** Real milliseconds within which an aborted call must end; a passing tool needs far less. */
 const PROMPT_MS = 1000
 
+/** Returns the rules by title. */
 export function toolRules({ feature, config = {}, host: hostOf = () => ({}), examples, secrets = [] }: ToolSubject): Rules {
   const build = (host: Host) => feature.build(host, feature.section ? v.parse(feature.section.schema, config) : config)
   const toolsOf = (host: Host): readonly Tool[] => build(host).tools ?? []
@@ -49,11 +52,11 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
   }
   const run = async (on: Host, { tool: name, input }: { tool: string; input: unknown }, signal?: AbortSignal): Promise<string> => {
     const tool = named(toolsOf(on), name)
-    // As the executor does: such a call never runs unasked.
+    // The executor does the same: a tool that always asks runs only with an approval.
     const who = { caller: 'device:kit', ...(tool.alwaysAsks && { approvedBy: 'device:kit' }) }
     return tool.run(v.parse(tool.input, input), { ...toolContext(signal), ...who })
   }
-  /** Calls each tool with random input that fits; the sink gets what came of each. */
+  /** Calls each tool with random valid input and passes each result or error to `sink`. */
   const runRandomly = async (on: Host, sink: (outcome: unknown) => void) => {
     for (const tool of toolsOf(on)) {
       for (const input of fc.sample(inputFor(tool.input), { numRuns: RUNS, seed: 1 })) {
@@ -78,7 +81,7 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
       build(throwingHost())
     },
 
-    'each tool says what it does, in sentences': () => {
+    'each tool is described in full sentences': () => {
       for (const { description } of toolsOf(host())) {
         expect(description).toMatch(/^[A-Z].*\.$/s)
         expect(description.length).toBeLessThan(1000)
@@ -92,7 +95,7 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
       }
     },
 
-    'any JSON is either taken or refused, never an exception': () => {
+    'validating any JSON never throws': () => {
       for (const { input } of toolsOf(host())) {
         fc.assert(
           fc.property(inputAround(input), (json) => {
@@ -102,7 +105,7 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
       }
     },
 
-    'the risk of any input is one of the three': () => {
+    'the risk of any input is read, write or execute': () => {
       for (const { input, risk } of toolsOf(host())) {
         for (const value of fc.sample(inputFor(input), { numRuns: RUNS, seed: 2 })) {
           const parsed = v.safeParse(input, value)
@@ -111,7 +114,7 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
       }
     },
 
-    'whether a tool is there is a plain answer': () => {
+    'availability is a boolean': () => {
       for (const tool of toolsOf(host())) expect(typeof (tool.available?.() ?? true)).toBe('boolean')
     },
 
@@ -128,7 +131,7 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
       }
     },
 
-    'a call that works passes the precheck, and what does not pass is refused with an AppError': async () => {
+    'precheck passes valid calls and throws only AppError': async () => {
       const { signal } = new AbortController()
       for (const { tool: name, input } of examples) {
         const tool = named(toolsOf(host()), name)
@@ -146,25 +149,25 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
       }
     },
 
-    'run gives a text or refuses with an AppError, whatever the input': async () => {
+    'run returns a text or throws an AppError for any input': async () => {
       await runRandomly(host(), (outcome) => {
         if (typeof outcome !== 'string') expect(outcome).toBeInstanceOf(AppError)
       })
     },
 
-    'a call ends soon after its abort, even if the outside never answers': async () => {
+    'an aborted call ends promptly even if the host never answers': async () => {
       for (const example of examples) {
         const abort = new AbortController()
-        const ended = run(host(silentOutside), example, abort.signal).catch(() => undefined)
+        const ended = run(host(silentHost), example, abort.signal).catch(() => undefined)
         await new Promise((resolve) => setImmediate(resolve))
         abort.abort()
         await expect(within(PROMPT_MS, ended)).resolves.toBe('ended')
       }
     },
 
-    'a call that is aborted from the start ends': async () => {
+    'a call with an aborted signal ends': async () => {
       for (const example of examples) {
-        const ended = run(host(silentOutside), example, AbortSignal.abort()).catch(() => undefined)
+        const ended = run(host(silentHost), example, AbortSignal.abort()).catch(() => undefined)
         await expect(within(PROMPT_MS, ended)).resolves.toBe('ended')
       }
     },
@@ -178,13 +181,13 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
       for (const secret of secrets) expect(shown).not.toContain(secret)
     },
 
-    "a process gets nothing of the daemon's environment unasked": async () => {
+    "a process inherits nothing from the daemon's environment": async () => {
       const given = hostOf()
       const environments: Readonly<Record<string, string>>[] = []
       const on = host({
         spawn: (request) => {
           environments.push(request.env)
-          if (!given.spawn) throw new AppError('unavailable', 'there is nothing to run here')
+          if (!given.spawn) throw new AppError('unavailable', 'This test host cannot start processes')
           return given.spawn(request)
         },
       })
@@ -207,7 +210,7 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
 
 const textOf = (outcome: unknown): unknown => (outcome instanceof Error ? [outcome.message, outcome.stack, { ...outcome }] : outcome)
 
-/** Rejects when the signal aborts, and does nothing before. */
+/** Rejects when the signal aborts; never resolves. */
 const untilAborted = (signal: AbortSignal | null | undefined): Promise<never> =>
   new Promise((_resolve, reject) => {
     const onAbort = () => reject(new AppError('aborted', 'the call was aborted'))
@@ -215,8 +218,8 @@ const untilAborted = (signal: AbortSignal | null | undefined): Promise<never> =>
     signal?.addEventListener('abort', onAbort, { once: true })
   })
 
-/** An outside that takes everything and never says a word. */
-const silentOutside: TestHostOverrides = {
+/** Host members that accept every call and never answer. */
+const silentHost: TestHostOverrides = {
   spawn: ({ signal }) => untilAborted(signal),
   publicFetch: (_url, init) => untilAborted(init?.signal),
   fetch: (input, init) => untilAborted(init?.signal ?? (input instanceof Request ? input.signal : undefined)),

@@ -1,6 +1,6 @@
-/** Whether something ends in time, for rules on what must not hang. */
+/** Tells whether a promise ends in time, for rules against hanging. */
 
-/** In real time, all of which only what does not end uses up. */
+/** Waits for the promise, but at most `ms` real milliseconds. Never rejects. */
 export const within = (ms: number, ended: Promise<unknown>): Promise<'ended' | 'still running'> => {
   const { promise, resolve } = Promise.withResolvers<'ended' | 'still running'>()
   const timer = setTimeout(() => resolve('still running'), ms)

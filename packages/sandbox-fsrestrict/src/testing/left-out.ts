@@ -6,8 +6,8 @@ const OWN_PROCESS =
 
 export const LEFT_OUT: { readonly conformance: readonly LeftOut[]; readonly escapes: readonly LeftOut[] } = {
   conformance: [
-    { rule: 'it may read what programs need', why: 'it lists `/`: Landlock grants a folder with all that is below it' },
-    { rule: 'there are no privileges, and none to be had', why: OWN_PROCESS },
+    { rule: 'a command can read the files that programs need', why: 'it lists `/`: Landlock grants a folder with all that is below it' },
+    { rule: 'a command has no privileges and cannot gain any', why: OWN_PROCESS },
   ],
   escapes: [
     { rule: 'privileges: it has none and gets none', why: OWN_PROCESS },

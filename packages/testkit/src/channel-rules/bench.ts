@@ -1,4 +1,4 @@
-/** What the rules of a channel work with. */
+/** The test bench of the channel rules: builds the channel under test and its requests. */
 import type { Channel, Host, Parts, Raw, Webhook } from '@sluice/sdk'
 import * as v from 'valibot'
 import { expect } from 'vitest'
@@ -7,15 +7,16 @@ import { type TestHost, testHost } from '../host.ts'
 
 export interface Bench {
   readonly subject: ChannelSubject
-  /** The feature's parts, with the allowlist if one is given. */
+  /** Builds the feature; `allow` replaces the allowlist of the subject's configuration. */
   build(host: Host, allow?: readonly string[]): Parts
+  /** Builds the feature and returns its only channel; throws if it does not build exactly one. */
   channel(host?: Host, allow?: readonly string[]): Channel
   webhook(host?: Host): Webhook
-  /** The channel without the secret of its webhook. */
+  /** Builds the channel from a configuration without its webhook secret. */
   unsigned(host?: Host): Channel
-  /** A request as it comes in, proved at the host's own time unless a proof is given. */
+  /** Makes an incoming request. Without `proof`, the subject proves the body at the time of the host's clock. */
   raw(host: TestHost, content: Pick<ChannelFixture, 'body' | 'headers'> | Uint8Array, proof?: Proof): Raw
-  /** Throws if any secret stands in what was logged or is given. */
+  /** Throws if a secret of the subject appears in the host's log or in `shown`. */
   expectNoSecret(host: TestHost, ...shown: readonly unknown[]): void
 }
 
@@ -27,7 +28,7 @@ export function createBench(subject: ChannelSubject): Bench {
   }
   const only = ({ channels = [] }: Parts): Channel => {
     const [first, ...more] = channels
-    if (!first || more.length > 0) throw new Error(`${feature.id} does not build exactly one channel`)
+    if (!first || more.length > 0) throw new Error(`${feature.id} must build exactly one channel; it builds ${channels.length}`)
     return first
   }
   const channel = (host: Host = testHost(), allow?: readonly string[]): Channel => only(build(host, allow))
@@ -59,7 +60,7 @@ export function createBench(subject: ChannelSubject): Bench {
   }
 }
 
-/** Errors with what they show when printed, so that they survive JSON. */
+/** Turns errors into plain objects with everything they print, because `JSON.stringify` would drop it. */
 const plain = (value: unknown): unknown => {
   if (value instanceof Error) return { ...value, message: value.message, stack: value.stack, cause: plain(value.cause) }
   if (Array.isArray(value)) return value.map(plain)

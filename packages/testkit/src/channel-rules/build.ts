@@ -1,4 +1,4 @@
-/** Rules on what a channel is made of. */
+/** Rules for building a channel: its name, routes, limits, allowlist and life cycle. */
 import { rowOf } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { testHost, throwingHost } from '../host.ts'
@@ -25,17 +25,17 @@ export function buildRules({ subject: { feature, config, allowKey }, build, chan
       build(throwingHost())
     },
 
-    'limits are whole and positive': () => {
+    'limits are positive integers': () => {
       const { text } = channel().limits
       expect(Number.isSafeInteger(text) && text > 0).toBe(true)
     },
 
-    'the allowlist is the configured one, empty or not': () => {
+    'the allowlist equals the configured one, even when empty': () => {
       const configured = (config as Readonly<Record<string, readonly string[]>>)[allowKey] ?? ['*']
       for (const allow of [[], ['*'], configured]) expect(channel(testHost(), allow).allow).toEqual(allow)
     },
 
-    'health is passive': () => {
+    'health makes no calls': () => {
       const host = { ...throwingHost(), clock: testHost().clock }
       expect(['ok', 'connecting', 'down', undefined]).toContain(channel(host).health?.().state)
     },

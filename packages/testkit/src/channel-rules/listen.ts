@@ -1,4 +1,4 @@
-/** Rules on messages that come in over a connection the channel holds. */
+/** Rules for messages that arrive over a connection the channel keeps open. */
 import { AppError, type Channel, type Inbound } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { ListenSubject } from '../channel.ts'
@@ -7,11 +7,11 @@ import type { Rules } from '../rules.ts'
 import { within } from '../within.ts'
 import type { Bench } from './bench.ts'
 
-/** In real time; only a channel that does not end uses it up. */
+/** Real milliseconds within which a channel must deliver and stop; a passing channel needs far less. */
 const PROMPT_MS = 2000
 
 export function listenRules({ build, expectNoSecret }: Bench, { host: hostOf, expect: golden }: ListenSubject): Rules {
-  /** Listens until `enough` messages came, then aborts. */
+  /** Listens until `enough` messages arrive, then aborts. */
   const listen = async (deliver: (inbound: Inbound) => Promise<void>, enough: number) => {
     const host = testHost(hostOf())
     const parts = build(host)
@@ -32,7 +32,7 @@ export function listenRules({ build, expectNoSecret }: Bench, { host: hostOf, ex
       )
     await within(PROMPT_MS, Promise.race([came.promise, ended]))
     abort.abort()
-    expect(await within(PROMPT_MS, ended), 'after its abort').toBe('ended')
+    expect(await within(PROMPT_MS, ended), 'listen after its abort').toBe('ended')
     await parts.close?.()
     expectNoSecret(host, await ended)
     return { delivered, ended: await ended }
@@ -40,16 +40,16 @@ export function listenRules({ build, expectNoSecret }: Bench, { host: hostOf, ex
   const nothing = async () => undefined
 
   return {
-    'listen delivers its golden messages': async () => {
+    'listen delivers the expected messages': async () => {
       expect((await listen(nothing, golden.length)).delivered).toEqual(golden)
     },
 
-    'listen resolves soon after its abort, whether or not a message came': async () => {
+    'listen resolves promptly after an abort, with or without messages': async () => {
       expect((await listen(nothing, golden.length)).ended).toBe('resolved')
       expect((await listen(nothing, 0)).ended).toBe('resolved')
     },
 
-    'a message that could not be kept is no unhandled rejection': async () => {
+    'a failed delivery causes no unhandled rejection': async () => {
       const { ended } = await listen(() => Promise.reject(new AppError('unavailable', 'the disk is full')), 1)
       if (ended !== 'resolved') expect(ended).toBeInstanceOf(AppError)
     },

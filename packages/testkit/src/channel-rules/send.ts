@@ -1,4 +1,4 @@
-/** Rules on messages that go out. */
+/** Rules for sending messages. */
 import { AppError, type Outbound } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { SendSubject } from '../channel.ts'
@@ -7,13 +7,14 @@ import type { Rules } from '../rules.ts'
 import { within } from '../within.ts'
 import type { Bench } from './bench.ts'
 
-/** What the outbox sends again, knowing that it was not sent. */
+/** Error codes after which the outbox retries: the message was certainly not sent. */
 const NOT_SENT = ['rate_limited', 'unavailable']
-const NEVER = ['invalid_request', 'forbidden']
+/** Error codes after which the outbox gives up: the platform refused the message. */
+const REFUSED = ['invalid_request', 'forbidden']
 
 export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }: SendSubject): Rules {
   const message: Outbound = { text: 'hello', clientId: 'client-message-1' }
-  /** Sends to a provider that answers so; what came of it, an error included. */
+  /** Sends a message to a platform that answers with `provider`. Returns the outcome, which may be an error, and the requests. */
   const send = async (
     provider: (request: Request) => Response | Promise<Response>,
     changes: { text?: string; signal?: AbortSignal } = {},
@@ -41,23 +42,23 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
     })
 
   return {
-    "send gives the provider's id": async () => {
+    'send returns the message id of the platform': async () => {
       expect((await send(answer)).outcome).toMatchObject({ id })
     },
 
-    'the longest text goes out whole': async () => {
+    'a text of the maximum length is sent in full': async () => {
       const { text } = channel().limits
       const { outcome, requests } = await send(answer, { text: 'Z'.repeat(text) })
       expect(outcome).toMatchObject({ id })
       expect(requests.map(({ body }) => body.split('Z').length - 1).reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(text)
     },
 
-    'where the platform drops repeats, it is given the client id': async () => {
+    'a platform that drops duplicates receives the client id': async () => {
       const { requests } = await send(answer)
       if (channel().limits.dedupesClientIds) expect(JSON.stringify(requests)).toContain(message.clientId)
     },
 
-    '429 is rate_limited, with the wait the provider asked for': async () => {
+    '429 is rate_limited with the requested wait': async () => {
       expect((await status(429, { 'retry-after': '7' })).outcome).toMatchObject({
         name: 'AppError',
         code: 'rate_limited',
@@ -65,22 +66,22 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
       })
     },
 
-    'what the provider refuses is never sent again': async () => {
-      for (const code of [400, 403]) expect(NEVER).toContain(codeOf((await status(code)).outcome))
+    'a refused message is never retried': async () => {
+      for (const code of [400, 403]) expect(REFUSED).toContain(codeOf((await status(code)).outcome))
     },
 
-    'what never reached the provider is sent again': async () => {
+    'a message that never left is retried': async () => {
       for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']) expect(NOT_SENT).toContain(codeOf((await failed(code)).outcome))
     },
 
-    'what may have been sent is not sent again, nor given up as refused': async () => {
+    'a message that may have arrived is neither retried nor refused': async () => {
       const proxy = await send(() => new Response('<html>Bad Gateway</html>', { status: 502 }))
       for (const { outcome } of [await failed('ECONNRESET'), await failed('UND_ERR_SOCKET'), await status(504), proxy]) {
-        expect([...NOT_SENT, ...NEVER]).not.toContain(codeOf(outcome))
+        expect([...NOT_SENT, ...REFUSED]).not.toContain(codeOf(outcome))
       }
     },
 
-    'any answer gives an id or an AppError': async () => {
+    'any answer yields an id or an AppError': async () => {
       for (const code of [200, 201, 204, 302, 401, 404, 408, 409, 413, 418, 502, 503, 504]) {
         for (const body of ['', '{', 'null', '[]', '{}', '<html></html>', '{"ok":false}', '{"messages":[]}']) {
           const { outcome } = await send(() => new Response(code === 204 ? null : body, { status: code }))
@@ -89,7 +90,7 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
       }
     },
 
-    'send ends soon after its abort': async () => {
+    'send ends promptly after an abort': async () => {
       const abort = new AbortController()
       const sending = send(({ signal }) => untilAborted(signal), { signal: abort.signal })
       await new Promise((resolve) => setImmediate(resolve))
@@ -100,7 +101,7 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
   }
 }
 
-const codeOf = (outcome: unknown): string => (outcome instanceof AppError ? outcome.code : `no AppError but ${outcome}`)
+const codeOf = (outcome: unknown): string => (outcome instanceof AppError ? outcome.code : `not an AppError: ${outcome}`)
 
 const untilAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Rules on messages that come in over HTTP. */
+/** Rules for messages that arrive over HTTP. */
 import { AppError, type Inbound, isAllowed, type Raw, type Webhook } from '@sluice/sdk'
 import fc from 'fast-check'
 import { expect } from 'vitest'
@@ -7,11 +7,11 @@ import { testHost } from '../host.ts'
 import type { Rules } from '../rules.ts'
 import type { Bench } from './bench.ts'
 
-/** How many bytes of a body are changed, spread evenly. */
+/** How many bytes of a body are changed one by one, spread evenly over it. */
 const FLIPS_MAX = 600
 const LONG_AGO_MS = 24 * 3_600_000
 const RUNS = 200
-const LET_IN = { by: expect.stringMatching(/\S/) }
+const ACCEPTED = { by: expect.stringMatching(/\S/) }
 
 export function webhookRules(bench: Bench, { fixtures, own, prove, secretKey, handshake }: WebhookSubject): Rules {
   const { webhook, raw, expectNoSecret } = bench
@@ -22,10 +22,10 @@ export function webhookRules(bench: Bench, { fixtures, own, prove, secretKey, ha
   }
   const messages = async () => (await Promise.all(fixtures.map((fixture) => parse(fixture)))).flat()
   const [sample] = fixtures
-  if (!sample) throw new Error('a webhook is tested with at least one fixture')
+  if (!sample) throw new Error('webhook: give at least one fixture')
   const bytes = new TextEncoder().encode(sample.body)
 
-  /** The error of each of these requests, which must all be refused. */
+  /** Verifies requests that must all be refused, and returns their errors. */
   const refusals = async (requests: (host: ReturnType<typeof testHost>) => Iterable<Raw>): Promise<AppError[]> => {
     const host = testHost()
     const errors: AppError[] = []
@@ -42,12 +42,12 @@ export function webhookRules(bench: Bench, { fixtures, own, prove, secretKey, ha
   }
 
   return {
-    'each fixture parses to its golden messages': async () => {
+    'each fixture parses to its expected messages': async () => {
       for (const fixture of fixtures) expect(await parse(fixture), fixture.name).toEqual(fixture.expect)
       expect(fixtures.some((fixture) => fixture.expect.length > 0)).toBe(true)
     },
 
-    'messages are whole, and no two of one payload share an id': async () => {
+    'every message has all its parts and an id unique in its payload': async () => {
       for (const fixture of fixtures) {
         const parsed = await parse(fixture)
         for (const { id, account, sender, to } of parsed) for (const part of [id, account, sender, to.to]) expect(part).toMatch(/\S/)
@@ -56,20 +56,20 @@ export function webhookRules(bench: Bench, { fixtures, own, prove, secretKey, ha
       }
     },
 
-    'our own message is no message': async () => {
+    "the bot's own messages are ignored": async () => {
       const fixture = fixtures.find(({ name }) => name === own)
-      expect(fixture, `the fixture '${own}'`).toBeDefined()
+      expect(fixture, `the fixture named by 'own': '${own}'`).toBeDefined()
       if (fixture) expect(await parse(fixture)).toEqual([])
     },
 
-    'a replay has the same id, so that it runs once': async () => {
+    'a replayed request yields the same message ids': async () => {
       for (const fixture of fixtures) {
         const ids = async () => (await parse(fixture)).map(({ account, id }) => [account, id])
         expect(await ids()).toEqual(await ids())
       }
     },
 
-    'a sender off the list is denied, on it or with * allowed, by the gateway and not by the channel': async () => {
+    'the gateway applies the allowlist, not the channel': async () => {
       const { normalise } = bench.channel()
       for (const { sender } of await messages()) {
         expect(isAllowed([], sender, normalise)).toBe(false)
@@ -80,22 +80,22 @@ export function webhookRules(bench: Bench, { fixtures, own, prove, secretKey, ha
       for (const fixture of fixtures) for (const allow of [[], ['nobody-0']]) expect(await parse(fixture, allow)).toEqual(fixture.expect)
     },
 
-    'one form of a sender is final': async () => {
+    'normalising a sender twice changes nothing': async () => {
       const { normalise = (sender: string) => sender } = bench.channel()
       for (const { sender } of await messages()) expect(normalise(normalise(sender))).toBe(normalise(sender))
     },
 
-    'a proved request is let in': async () => {
+    'a request with a valid proof is accepted': async () => {
       const host = testHost()
-      for (const fixture of fixtures) expect(await verified(webhook(host), raw(host, fixture)), fixture.name).toMatchObject(LET_IN)
+      for (const fixture of fixtures) expect(await verified(webhook(host), raw(host, fixture)), fixture.name).toMatchObject(ACCEPTED)
       expectNoSecret(host)
     },
 
-    'the proof is over bytes, whatever they are': async () => {
+    'the proof covers the raw bytes of any body': async () => {
       const host = testHost()
       const hook = webhook(host)
       for (const body of fc.sample(fc.uint8Array({ maxLength: 200 }), { numRuns: RUNS, seed: 1 })) {
-        expect(await verified(hook, raw(host, body))).toMatchObject(LET_IN)
+        expect(await verified(hook, raw(host, body))).toMatchObject(ACCEPTED)
       }
     },
 
@@ -130,7 +130,7 @@ export function webhookRules(bench: Bench, { fixtures, own, prove, secretKey, ha
       })
     },
 
-    'every refusal says why, for the log': async () => {
+    'every refusal carries its reason for the log': async () => {
       const errors = await refusals(function* (host) {
         const proof = prove(bytes, host.clock.nowMs())
         yield { ...raw(host, sample, proof), body: bytes.subarray(0, -1) }
@@ -139,15 +139,15 @@ export function webhookRules(bench: Bench, { fixtures, own, prove, secretKey, ha
       for (const { cause } of errors) expect(cause).toEqual(expect.stringMatching(/\S/))
     },
 
-    'without its secret everything is let in, and it says which key is missing': async () => {
+    'without a secret every request is accepted and the missing key is named': async () => {
       const host = testHost()
       expect(webhook(host).unsigned).toBeUndefined()
       const hook = bench.unsigned(host).webhook
       expect(hook?.unsigned).toBe(secretKey)
-      expect(await hook?.verify(raw(host, sample, {}))).toMatchObject(LET_IN)
+      expect(await hook?.verify(raw(host, sample, {}))).toMatchObject(ACCEPTED)
     },
 
-    'a sample is let in and is the message it was made from': async () => {
+    'a sample request is accepted and parses to its message': async () => {
       const host = testHost()
       const { normalise = (sender: string) => sender } = bench.channel(host)
       const hook = webhook(host)
@@ -157,17 +157,17 @@ export function webhookRules(bench: Bench, { fixtures, own, prove, secretKey, ha
       const request = (made: ReturnType<Webhook['sample']>) =>
         raw(host, { body: made.body, headers: made.headers }, { headers: made.headers, query: made.query ?? {} })
       const made = request(hook.sample(given))
-      expect(await verified(hook, made)).toMatchObject(LET_IN)
+      expect(await verified(hook, made)).toMatchObject(ACCEPTED)
       const parsed = await hook.parse(made)
       expect(parsed.map(({ text }) => text)).toEqual([given.text])
       expect(normalise(parsed[0]?.sender ?? '')).toBe(normalise(sender))
       expect(parsed[0]?.id).toContain(given.id)
       const ignored = request(hook.sample({ ...given, ignored: true }))
-      expect(await verified(hook, ignored)).toMatchObject(LET_IN)
+      expect(await verified(hook, ignored)).toMatchObject(ACCEPTED)
       expect(await hook.parse(ignored)).toEqual([])
     },
 
-    'every refusal says the same': async () => {
+    'every refusal has the same message': async () => {
       const errors = await refusals(function* (host) {
         const proof = prove(bytes, host.clock.nowMs())
         yield { ...raw(host, sample, proof), body: bytes.subarray(0, -1) }
@@ -176,7 +176,7 @@ export function webhookRules(bench: Bench, { fixtures, own, prove, secretKey, ha
       expect(new Set(errors.map(({ message }) => message)).size).toBe(1)
     },
 
-    'any bytes are messages or invalid_request': async () => {
+    'any bytes parse to messages or fail with invalid_request': async () => {
       const host = testHost()
       const hook = webhook(host)
       const bodies = [
@@ -206,23 +206,23 @@ function handshakeRules({ webhook }: Bench, { query, tokenKey, challengeKey }: N
     return [response?.status ?? 0, (await response?.text()) ?? '']
   }
   return {
-    "the provider's check gets its challenge back": async () => {
+    'the handshake returns the challenge': async () => {
       expect(await ask({})).toEqual([200, query[challengeKey]])
       expect(await ask({ [challengeKey]: '<b>1</b>' })).toEqual([200, '<b>1</b>'])
     },
-    'a check asked as the provider would is answered': async () => {
+    'the handshake accepts the query the channel builds': async () => {
       const asked = webhook().handshakeQuery?.('98765') ?? {}
       const response = webhook().handshake?.(new URL(`http://localhost/webhook?${new URLSearchParams(asked)}`))
       expect(await response?.text()).toBe('98765')
     },
-    'a wrong token is 403, no challenge 400': async () => {
+    'a wrong handshake token is 403, a missing challenge 400': async () => {
       for (const token of ['wrong', '', undefined]) expect((await ask({ [tokenKey]: token }))[0]).toBe(403)
       expect((await ask({ [challengeKey]: undefined }))[0]).toBe(400)
     },
   }
 }
 
-/** What came of it, an error included. */
+/** Runs the step and returns its result or the error it throws. */
 const attempt = async (step: () => unknown): Promise<unknown> => {
   try {
     return await step()
@@ -231,10 +231,10 @@ const attempt = async (step: () => unknown): Promise<unknown> => {
   }
 }
 
-/** What `verify` found, or threw. */
+/** Returns the result of `verify`, or the error it throws. */
 const verified = (hook: Webhook, request: Raw): Promise<unknown> => attempt(() => hook.verify(request))
 
-/** The proof without one of its parts, or with it empty. */
+/** Returns the proof with each part removed in turn, and with each part empty in turn. */
 function lackingProofs({ headers = {}, query = {} }: Proof): Proof[] {
   const lacking = (parts: Readonly<Record<string, string>>) =>
     Object.keys(parts).flatMap((name) => {
@@ -247,7 +247,7 @@ function lackingProofs({ headers = {}, query = {} }: Proof): Proof[] {
   ]
 }
 
-/** The proof with one character changed to one that means something else in decimal, hex and base64, in either case. */
+/** Returns the proof with each character changed in turn, to one that differs in decimal, hex and base64 of either case. */
 function changedProofs({ headers = {}, query = {} }: Proof): Proof[] {
   const changed = (parts: Readonly<Record<string, string>>) =>
     Object.entries(parts).flatMap(([name, value]) =>
@@ -259,7 +259,7 @@ function changedProofs({ headers = {}, query = {} }: Proof): Proof[] {
   return [...changed(headers).map((parts) => ({ headers: parts, query })), ...changed(query).map((parts) => ({ headers, query: parts }))]
 }
 
-/** The JSON with each member in turn left out or replaced by something of another kind; nothing for what is not JSON. */
+/** Returns the JSON with each member removed or replaced by a value of another type; empty if the text is not JSON. */
 function damaged(json: string): string[] {
   let root: unknown
   try {

@@ -1,18 +1,18 @@
-/** The host API of bizchat, as strict as the real one: what it is sent is checked, what it took is kept. */
+/** The host API of bizchat on loopback: it checks requests as the real service does and records the accepted messages. */
 import { randomUUID } from 'node:crypto'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 
 export interface BizchatFakeOptions {
   readonly port?: number
-  /** The bearer it wants. */
+  /** The bearer token that every request must carry. */
   readonly token?: string
-  /** The open conversations: who they are with, and by which channels of the account. */
+  /** The open conversations: the other party, and the account's channels that have a conversation with them. */
   readonly conversations?: Readonly<Record<string, readonly string[]>>
-  /** Media by file name: bytes, or where they have gone. */
+  /** Media by file name: the bytes, or the address they have moved to. */
   readonly media?: Readonly<Record<string, { readonly bytes: Uint8Array; readonly mime: string } | { readonly movedTo: string }>>
 }
 
-/** A message it accepted. It knows no repeats: the same text twice is two messages. */
+/** An accepted message. The service does not drop duplicates: the same text sent twice is two messages. */
 export interface BizchatSent {
   readonly id: string
   readonly channel: string
@@ -23,7 +23,7 @@ export interface BizchatSent {
 export interface BizchatFake extends FakeProvider {
   readonly sent: readonly BizchatSent[]
   mediaUrl(fileName: string): string
-  /** The bearer it wants from now on. */
+  /** Replaces the bearer token that requests must carry. */
   changeToken(token: string): void
 }
 

@@ -1,4 +1,4 @@
-/** What the cloud API of chatapp takes as a text message: these members and no others. */
+/** The shape of a text message that the cloud API of chatapp accepts: these members and no others. */
 import * as v from 'valibot'
 
 const TEXT_MAX = 4096
@@ -33,6 +33,7 @@ const message = v.pipe(
 
 export type ChatappMessage = v.InferOutput<typeof message>
 
+/** Validates a request body; `problem` is the message of the API's error. */
 export function checkMessage(json: unknown): { readonly problem: string } | { readonly message: ChatappMessage } {
   const parsed = v.safeParse(message, json)
   if (parsed.success) return { message: parsed.output }

@@ -24,7 +24,7 @@ const post = async (body: unknown, { path = '/v23.0/200000000000002/messages', h
 }
 const refused = (code: number) => ({ error: { type: 'OAuthException', code, message: expect.any(String), fbtrace_id: expect.any(String) } })
 
-test('a good message is taken and kept', async () => {
+test('accepts and records a valid message', async () => {
   const { status, json } = await post({ ...good, context: { message_id: 'wamid.1' } })
   expect(status).toBe(200)
   expect(json).toEqual({
@@ -37,33 +37,33 @@ test('a good message is taken and kept', async () => {
   ])
 })
 
-describe('what the cloud API refuses', () => {
+describe('the cloud API refuses', () => {
   test.each([
-    ['no JSON', '{'],
+    ['a body that is not JSON', '{'],
     ['an unknown member', { ...good, biz_opaque: 'x' }],
     ['an unknown member of the text', { ...good, text: { ...good.text, link: true } }],
     ['another product', { ...good, messaging_product: 'other' }],
-    ['a plus', { ...good, to: '+15550002222' }],
+    ['a number with a plus sign', { ...good, to: '+15550002222' }],
     ['no recipient', { ...good, to: undefined }],
     ['two recipients', { ...good, recipient: 'US.90000000000001' }],
-    ['a number as an id', { ...good, to: undefined, recipient: '15550002222' }],
-    ['a number as a group', { ...good, recipient_type: 'group' }],
+    ['a phone number as a scoped id', { ...good, to: undefined, recipient: '15550002222' }],
+    ['a phone number as a group id', { ...good, recipient_type: 'group' }],
     ['an empty text', { ...good, text: { preview_url: false, body: '' } }],
     ['a text that is too long', { ...good, text: { preview_url: false, body: 'a'.repeat(4097) } }],
-    ['an empty quote', { ...good, context: { message_id: '' } }],
+    ['an empty id of the quoted message', { ...good, context: { message_id: '' } }],
   ])('%s', async (_what, body) => {
     const before = fake.sent.length
     expect(await post(body)).toMatchObject({ status: 400, json: refused(100) })
     expect(fake.sent).toHaveLength(before)
   })
 
-  test('another number, version or type of body', async () => {
+  test('another phone number id, version or content type', async () => {
     expect(await post(good, { path: '/v23.0/200000000000009/messages' })).toMatchObject({ status: 400, json: refused(100) })
     expect(await post(good, { path: '/v1.0/200000000000002/messages' })).toMatchObject({ status: 400, json: refused(2500) })
     expect(await post(good, { headers: { 'content-type': 'text/plain' } })).toMatchObject({ status: 400, json: refused(100) })
   })
 
-  test('no token and a wrong one', async () => {
+  test('a missing and a wrong token', async () => {
     expect(await post(good, { headers: { authorization: 'Basic x' } })).toMatchObject({ status: 401, json: refused(104) })
     expect(await post(good, { headers: { authorization: 'Bearer wrong' } })).toMatchObject({ status: 401, json: refused(190) })
   })

@@ -1,4 +1,4 @@
-/** The cloud API of chatapp on loopback: takes messages, gives media, and refuses what the real one refuses, in its words. */
+/** The cloud API of chatapp on loopback: it accepts messages, serves media and returns the errors of the real API. */
 import { equalTexts, sha256Hex } from '@sluice/sdk'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 import { checkMessage } from './chatapp-message.ts'
@@ -10,32 +10,32 @@ export interface ChatappFakeOptions {
   readonly port?: number
 }
 
-/** A message that was accepted. */
+/** An accepted message. */
 export interface ChatappSent {
   readonly id: string
-  /** Digits, a business-scoped id, or the id of a group. */
+  /** A phone number in digits, a business-scoped id, or the id of a group. */
   readonly to: string
   readonly recipientType: 'individual' | 'group'
   readonly text: string
-  /** The message it quotes. */
+  /** The id of the quoted message. */
   readonly replyTo?: string
 }
 
 export interface ChatappMedia {
   readonly bytes: Uint8Array
   readonly mime: string
-  /** What the API says of it instead of the truth. */
+  /** Members that the API reports in place of the true ones. */
   readonly said?: Readonly<Record<string, unknown>>
 }
 
 export interface ChatappFake extends FakeProvider {
   readonly phoneNumberId: string
   readonly accessToken: string
-  /** At most the last `SENT_MAX`. */
+  /** The last `SENT_MAX` accepted messages. */
   readonly sent: readonly ChatappSent[]
-  /** Resolves to its media id. */
+  /** Stores a file and returns its media id. */
   addMedia(media: ChatappMedia): string
-  /** From now on the token is refused. */
+  /** Refuses the access token from now on. */
   expireToken(): void
 }
 
@@ -105,7 +105,7 @@ export async function startChatappFake(options: ChatappFakeOptions = {}): Promis
   }
 }
 
-/** An error as the graph API puts it. */
+/** An error in the format of the graph API. */
 const refusal = (status: number, code: number, message: string, more: Readonly<Record<string, unknown>> = {}): ProviderReply => ({
   status,
   body: { error: { message, type: 'OAuthException', code, ...more, fbtrace_id: 'AFakeTraceIdOfThisRequest' } },

@@ -1,4 +1,4 @@
-/** What a bot posts to discord, as JSON or with files, and what the platform has against it. */
+/** Parses the message a bot posts to discord, as JSON or with files, and finds the platform's objections to it. */
 import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
 
 export interface DiscordMessageBody {
@@ -6,11 +6,11 @@ export interface DiscordMessageBody {
   readonly components: readonly unknown[]
   readonly files: readonly { readonly name: string; readonly mime?: string; readonly bytes: Uint8Array }[]
   readonly replyTo?: string
-  /** The message it answers has to be there. */
+  /** Whether the quoted message must exist. */
   readonly mustExist: boolean
   readonly nonce?: string
   readonly isNonceEnforced: boolean
-  /** Whether this text notifies anybody. */
+  /** Whether this text notifies anyone. */
   pings(content: string): boolean
 }
 
@@ -47,7 +47,7 @@ function bodyOf(json: Members, files: DiscordMessageBody['files']): DiscordMessa
   }
 }
 
-/** Without `allowed_mentions` everything in the text counts; with it, what it lists. */
+/** Without `allowed_mentions` every mention in the text notifies; with it, only the kinds it lists. */
 function isPing(content: string, allowed: unknown): boolean {
   const { parse, users, roles } = members(allowed)
   const kinds = allowed === undefined ? ['everyone', 'users', 'roles'] : Array.isArray(parse) ? parse : []
@@ -56,7 +56,7 @@ function isPing(content: string, allowed: unknown): boolean {
   return /<@&\d+>/.test(content) && (kinds.includes('roles') || (Array.isArray(roles) && roles.length > 0))
 }
 
-/** The platform's refusal, if it has one. */
+/** The platform's refusal of the message; `undefined` if it accepts it. */
 export function checkDiscordMessage({ content, components, files, nonce }: DiscordMessageBody): ProviderReply | undefined {
   if ([...content].length > CONTENT_MAX) return invalid({ content: errors('BASE_TYPE_MAX_LENGTH', 'Must be 2000 or fewer in length.') })
   if (nonce !== undefined && nonce.length > NONCE_MAX) return invalid({ nonce: errors('NONCE_TYPE_TOO_LONG', 'Too long.') })

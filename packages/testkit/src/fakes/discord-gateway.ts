@@ -1,4 +1,4 @@
-/** The gateway of discord, over WebSockets: sessions, resuming with what was missed, heartbeats, and closes by code. */
+/** The gateway of discord over WebSockets: sessions, resuming with missed events, heartbeats, and close codes. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
@@ -7,36 +7,36 @@ export interface DiscordGatewayOptions {
   token(): string
   readonly user: { readonly id: string; readonly username: string }
   readonly heartbeatMs: number
-  /** What the bot may ask for. */
+  /** The intents the bot may request, as a bit set. */
   readonly intents: number
   /** READY lists them as unavailable, and a GUILD_CREATE for each follows (https://discord.com/developers/docs/events/gateway-events#ready). */
   readonly guilds: readonly { readonly id: string }[]
 }
 
-/** What a test makes the gateway do. */
+/** The faults and states that a test sets. */
 export interface DiscordGatewayControls {
-  /** Closes every connection with this code. `forget`: the sessions can not be resumed. */
+  /** Closes every connection with this code. `forget`: the sessions cannot be resumed. */
   kick(code: number, options?: { readonly forget?: boolean }): void
-  /** Asks to connect anew (op 7). */
+  /** Asks every client to reconnect (op 7). */
   reconnect(): void
-  /** Tells that the session is invalid (op 9). */
+  /** Reports the session as invalid to every client (op 9). */
   invalidate(isResumable: boolean): void
-  /** Heartbeats are no longer answered, or are again; the connection stays open. */
+  /** Stops or resumes the answers to heartbeats; connections stay open. */
   muteAcks(isMute: boolean): void
-  /** From now on new connections are turned away before they are any, or let in again. */
+  /** Refuses new connections with 503, or accepts them again. */
   refuse(isRefused: boolean): void
-  /** So many sessions may still be begun. */
+  /** Sets how many sessions may still be started today. */
   setSessionsLeft(count: number): void
-  /** What happened: `identify`, `resume`, `replayed <n>`, `invalid session`, `closed <code>`; at most the last `HAPPENED_MAX`. */
+  /** The last `HAPPENED_MAX` events: `identify`, `resume`, `replayed <n>`, `invalid session`, `closed <code>`. */
   readonly happened: readonly string[]
-  /** Connections with a session. */
+  /** The number of connections with a session. */
   readonly connected: number
 }
 
 export interface DiscordGateway extends DiscordGatewayControls {
   readonly sessionsLeft: number
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** An event, to every session. */
+  /** Sends an event to every session. */
   dispatch(type: string, data: unknown): void
   close(): void
 }
@@ -60,7 +60,7 @@ const CLOSE = {
   disallowedIntents: 4014,
 } as const
 const KNOWN_INTENTS = (1 << 26) - 1
-/** Of one session, for resuming. */
+/** The events one session keeps for resuming. */
 const EVENTS_MAX = 1000
 const SESSIONS_MAX = 100
 const HAPPENED_MAX = 10_000
@@ -89,7 +89,7 @@ export function createDiscordGateway({ token, user, heartbeatMs, intents, guilds
   }
   const sessionOn = (socket: WebSocket): Session | undefined => [...sessions.values()].find((session) => session.socket === socket)
 
-  /** Handlers of what clients send; the code to close with, if it is wrong. */
+  /** Starts a session. Like `resume` and `receive`, it returns the code to close with, or `undefined` for a valid message. */
   const identify = (socket: WebSocket, d: Payload, resumeUrl: string): number | undefined => {
     note('identify')
     if (sessionOn(socket)) return CLOSE.alreadyAuthenticated
@@ -101,8 +101,8 @@ export function createDiscordGateway({ token, user, heartbeatMs, intents, guilds
     const session: Session = { id: `session-${++lastSession}`, events: [], seq: 0, socket }
     sessions.set(session.id, session)
     if (sessions.size > SESSIONS_MAX) sessions.delete(sessions.keys().next().value ?? '')
-    const told = { v: 10, user: { ...user, bot: true }, guilds: guilds.map(({ id }) => ({ id, unavailable: true })), shard: d.shard }
-    emit(session, 'READY', { ...told, session_id: session.id, resume_gateway_url: resumeUrl })
+    const ready = { v: 10, user: { ...user, bot: true }, guilds: guilds.map(({ id }) => ({ id, unavailable: true })), shard: d.shard }
+    emit(session, 'READY', { ...ready, session_id: session.id, resume_gateway_url: resumeUrl })
     for (const guild of guilds) emit(session, 'GUILD_CREATE', guild)
     return undefined
   }
@@ -127,7 +127,7 @@ export function createDiscordGateway({ token, user, heartbeatMs, intents, guilds
     return undefined
   }
 
-  const take = (socket: WebSocket, data: RawData, resumeUrl: string): number | undefined => {
+  const receive = (socket: WebSocket, data: RawData, resumeUrl: string): number | undefined => {
     const { op, d } = parsed(data)
     const content = (typeof d === 'object' && d !== null ? d : {}) as Payload
     if (op === OP.identify) return identify(socket, content, resumeUrl)
@@ -153,7 +153,7 @@ export function createDiscordGateway({ token, user, heartbeatMs, intents, guilds
     const session = sessionOn(socket)
     if (!session) return
     session.socket = undefined
-    // Whoever leaves in the usual way does not come back.
+    // A client that closes normally gives up its session.
     if (code === 1000 || code === 1001) sessions.delete(session.id)
   }
 
@@ -172,7 +172,7 @@ export function createDiscordGateway({ token, user, heartbeatMs, intents, guilds
         const resumeUrl = `ws://${request.headers.host}`
         connection.on('error', () => undefined)
         connection.on('close', (code) => closed(connection, code))
-        connection.on('message', (data) => closeWith(connection, take(connection, data, resumeUrl)))
+        connection.on('message', (data) => closeWith(connection, receive(connection, data, resumeUrl)))
         closeWith(connection, hello(connection, query))
       })
     },

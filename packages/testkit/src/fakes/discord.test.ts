@@ -1,4 +1,4 @@
-/** The fake refuses what the platform refuses. */
+/** The fake refuses the requests that the platform refuses. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { DISCORD_CHANNEL, DISCORD_TOKEN, type DiscordFake, startDiscordFake } from './discord.ts'
@@ -11,7 +11,7 @@ afterEach(() => fake.close())
 
 const identify = { token: DISCORD_TOKEN, intents: 37_377, properties: { os: 'linux' } }
 
-/** Sends these once greeted; the code the gateway closes with, or the last operation it sent. */
+/** Sends the payloads after the hello. Returns the close code of the gateway, or 9 if it reports an invalid session. */
 async function closeCode(sent: readonly unknown[], query = 'v=10&encoding=json'): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
   const socket = new WebSocket(`${fake.url.replace('http', 'ws')}?${query}`)
@@ -30,16 +30,16 @@ async function closeCode(sent: readonly unknown[], query = 'v=10&encoding=json')
 
 describe('the gateway', () => {
   test.each<[why: string, code: number, sent: readonly unknown[], query?: string]>([
-    ['what is no JSON', 4002, ['{']],
+    ['a frame that is not JSON', 4002, ['{']],
     ['an unknown operation', 4001, [{ op: 99, d: null }]],
-    ['anything before the session', 4003, [{ op: 3, d: {} }]],
+    ['an operation before identify', 4003, [{ op: 3, d: {} }]],
     ['a wrong token', 4004, [{ op: 2, d: { ...identify, token: 'x' } }]],
     ['a second session', 4005, [identify, identify].map((d) => ({ op: 2, d }))],
     ['an unknown intent', 4013, [{ op: 2, d: { ...identify, intents: 2 ** 30 } }]],
     ['an intent that is not allowed', 4014, [{ op: 2, d: { ...identify, intents: 37_377 | 2 } }]],
     ['another version', 4012, [], 'v=6&encoding=json'],
     ['another encoding', 4002, [], 'v=10&encoding=etf'],
-    ['the session of nobody', 9, [{ op: 6, d: { token: DISCORD_TOKEN, session_id: 'x', seq: 1 } }]],
+    ['an unknown session', 9, [{ op: 6, d: { token: DISCORD_TOKEN, session_id: 'x', seq: 1 } }]],
   ])('refuses %s with %i', async (_why, code, sent, query) => {
     expect(await closeCode(sent, query)).toBe(code)
   })
@@ -60,13 +60,13 @@ describe('the REST interface', () => {
 
   test.each<[why: string, answer: readonly unknown[], body: object, headers?: Record<string, string>]>([
     ['a wrong token', [401, 0], { content: 'x' }, { authorization: 'Bot x' }],
-    ['a client that does not say what it is', [403, 40333], { content: 'x' }, { 'user-agent': 'node' }],
-    ['nothing', [400, 50006], { content: ' ' }],
-    ['too much', [400, 50035], { content: 'x'.repeat(2001) }],
+    ['a client without the required user agent', [403, 40333], { content: 'x' }, { 'user-agent': 'node' }],
+    ['an empty message', [400, 50006], { content: ' ' }],
+    ['a message over the length limit', [400, 50035], { content: 'x'.repeat(2001) }],
     ['a long nonce', [400, 50035], { content: 'x', nonce: 'x'.repeat(26) }],
-    ['a quote of nothing', [400, 50035], { content: 'x', message_reference: { message_id: '1' } }],
-    ['a button outside of a row', [400, 50035], { content: 'x', components: [button] }],
-    ['two buttons of one value', [400, 50035], row(button, button)],
+    ['a quote of an unknown message', [400, 50035], { content: 'x', message_reference: { message_id: '1' } }],
+    ['a button outside a row', [400, 50035], { content: 'x', components: [button] }],
+    ['two buttons with one id', [400, 50035], row(button, button)],
     ['six buttons in a row', [400, 50035], row(...Array.from({ length: 6 }, (_, id) => ({ ...button, custom_id: String(id) })))],
     ['a button without a label', [400, 50035], row({ ...button, label: '' })],
   ])('refuses %s', async (_why, answer, body, changes) => {
@@ -74,7 +74,7 @@ describe('the REST interface', () => {
     expect(fake.sent).toEqual([])
   })
 
-  test('notifies whoever a text names, unless told not to', async () => {
+  test('mentions notify unless allowed_mentions forbids it', async () => {
     await post({ content: '@everyone', allowed_mentions: { parse: [] } })
     expect(fake.pings).toEqual([])
     await post({ content: '@everyone' })

@@ -1,22 +1,22 @@
-/** discord on loopback: its REST interface and its gateway, one server with conversations, threads and people who write. */
+/** discord on loopback: its REST interface and gateway on one server, with conversations, threads and people who write. */
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 import { checkDiscordMessage, type DiscordMessageBody, readDiscordBody } from './discord-body.ts'
 import { createDiscordGateway, type DiscordGatewayControls } from './discord-gateway.ts'
 
 export interface DiscordFakeOptions {
   readonly token?: string
-  /** Default 41,250, as the platform asks for. */
+  /** Default 41,250, the platform's own interval. */
   readonly heartbeatMs?: number
-  /** Intents the bot may ask for; default: all it needs. */
+  /** The intents the bot may request; default: all that the channel needs. */
   readonly intents?: number
   readonly port?: number
-  /** The servers it tells of at the beginning of a session, as `GUILD_CREATE` has them; default: none. */
+  /** The servers reported at the start of a session, in the shape of `GUILD_CREATE`; default: none. */
   readonly guilds?: readonly { readonly id: string; readonly [member: string]: unknown }[]
-  /** What time it is there; default: the real one. */
+  /** The platform's clock in milliseconds since 1970; default: the real time. */
   nowMs?(): number
 }
 
-/** A message in a conversation, as the interface shows it. */
+/** A message in a conversation, in the shape of the REST interface. */
 export interface DiscordMessage {
   readonly id: string
   readonly channel_id: string
@@ -37,9 +37,9 @@ export interface DiscordMessage {
 
 export interface DiscordSaid {
   readonly text: string
-  /** Default: the conversation on the server. */
+  /** Default: `DISCORD_CHANNEL`. */
   readonly channel?: string
-  /** Default: somebody. */
+  /** Default: `DISCORD_USER`. */
   readonly author?: string
   readonly isBot?: boolean
   readonly replyTo?: string
@@ -51,24 +51,24 @@ export interface DiscordFake extends FakeProvider, DiscordGatewayControls {
   readonly apiUrl: string
   readonly token: string
   readonly bot: string
-  /** Messages of a conversation, oldest first. */
+  /** The messages of a conversation, oldest first. */
   messages(channel?: string): readonly DiscordMessage[]
-  /** What the bot posted, anywhere, oldest first. */
+  /** Every message of the bot, oldest first. */
   readonly sent: readonly DiscordMessage[]
-  /** Conversations somebody would have been notified in: everybody, or whom a message names. */
+  /** The conversations in which a message of the bot would have notified someone. */
   readonly pings: readonly string[]
-  /** Threads, by the message they hang on. */
+  /** Threads by the id of the message they start from. */
   readonly threads: ReadonlyMap<string, { readonly name: string; readonly parent: string }>
-  /** Presses that were acknowledged. */
+  /** Ids of the button presses the bot acknowledged. */
   readonly acknowledged: readonly string[]
   readonly typing: readonly string[]
-  /** Somebody writes; the id of the message. */
+  /** Writes a message as a user and returns its id. */
   say(said: DiscordSaid): string
-  /** Somebody presses a button; the id of the press. */
+  /** Presses a button as a user and returns the id of the press. */
   press(pressed: { readonly message: string; readonly value: string; readonly user?: string }): string
-  /** The bot may no longer do anything there. */
+  /** Takes away the bot's permissions in a conversation. */
   forbid(channel: string): void
-  /** From now on only this token is good. */
+  /** Replaces the token that requests must carry. */
   changeToken(token: string): void
 }
 
@@ -77,17 +77,17 @@ export const DISCORD_TOKEN = `${Buffer.from(DISCORD_BOT).toString('base64url')}.
 export const DISCORD_GUILD = '300000000000000001'
 /** A conversation on the server. */
 export const DISCORD_CHANNEL = '200000000000000001'
-/** Another one on it. */
+/** Another conversation on that server. */
 export const DISCORD_OTHER_CHANNEL = '200000000000000002'
 /** A direct conversation with the bot. */
 export const DISCORD_DIRECT = '200000000000000003'
-/** A conversation on a server that is not `DISCORD_GUILD`. */
+/** A conversation on a server other than `DISCORD_GUILD`. */
 export const DISCORD_ELSEWHERE = '200000000000000004'
 export const DISCORD_USER = '400000000000000001'
 
 const EPOCH_MS = 1_420_070_400_000
 const GUILDS_AND_MESSAGES = 1 | 512 | 4096 | 32768
-/** Of one conversation. */
+/** The messages kept for one conversation. */
 const MESSAGES_MAX = 10_000
 const NOTED_MAX = 100_000
 const HISTORY_MAX = 100
@@ -128,14 +128,14 @@ export async function startDiscordFake(options: DiscordFakeOptions = {}): Promis
     if (noted.length > NOTED_MAX) noted.shift()
   }
 
-  /** Keeps a message and tells the gateway, which says more than the history does. */
+  /** Stores a message and dispatches it to the gateway, whose events hold more members than the history. */
   const add = (message: DiscordMessage): DiscordMessage => {
     const all = messages(message.channel_id)
     all.push(message)
     if (all.length > MESSAGES_MAX) all.shift()
     const guild = guilds.get(message.channel_id)
-    const { components: _, ...told } = message
-    gateway.dispatch('MESSAGE_CREATE', { ...told, ...(guild !== undefined && { guild_id: guild, member: { roles: [] } }) })
+    const { components: _, ...shown } = message
+    gateway.dispatch('MESSAGE_CREATE', { ...shown, ...(guild !== undefined && { guild_id: guild, member: { roles: [] } }) })
     return message
   }
 
@@ -301,7 +301,7 @@ export async function startDiscordFake(options: DiscordFakeOptions = {}): Promis
     },
     press({ message, value, user = DISCORD_USER }) {
       const pressed = sent.find(({ id }) => id === message)
-      if (!pressed) throw new Error(`no message ${message} of the bot's has buttons`)
+      if (!pressed) throw new Error(`the bot has sent no message ${message}`)
       const id = newId()
       const secret = `interaction-token-${id}`
       interactions.set(id, secret)

@@ -1,18 +1,18 @@
-/** The mailbox behind the fake mail API: mails, threads, and the history of what came, with numbers that only grow. */
+/** The mailbox of the fake mail API: mails, threads, and a history of changes with increasing ids. */
 
 export interface MailParts {
   readonly from: string
   readonly subject?: string
   readonly text?: string
   readonly html?: string
-  /** Besides the usual ones; topmost first. */
+  /** Headers in addition to the usual ones, topmost first; a header of the same name replaces the usual one. */
   readonly headers?: readonly (readonly [name: string, value: string])[]
   readonly attachments?: readonly { readonly name: string; readonly mime: string; readonly bytes: Uint8Array }[]
   readonly labels?: readonly string[]
-  /** An earlier mail's thread; default: one of its own. */
+  /** The thread of an earlier mail; default: a new thread. */
   readonly threadId?: string
   readonly atMs?: number
-  /** In place of all that is made of the above. */
+  /** Replaces the payload made from the other members. */
   readonly payload?: unknown
 }
 
@@ -36,15 +36,15 @@ export interface Mailbox {
   readonly mails: ReadonlyMap<string, StoredMail>
   readonly changes: readonly Change[]
   readonly attachments: ReadonlyMap<string, Uint8Array>
-  /** Of the newest change. */
+  /** The id of the newest change. */
   now(): bigint
   /** The oldest history id a listing may start from. */
   oldest(): bigint
   add(parts: MailParts): StoredMail
   remove(id: string): void
-  /** Changes a mail without bringing one, as reading it does. */
+  /** Changes a mail without adding one, as reading it does. */
   touch(id: string): void
-  /** All history so far is too long ago. */
+  /** Expires the whole history. */
   forget(): void
 }
 
@@ -110,7 +110,7 @@ interface Made {
   }[]
 }
 
-/** As the provider takes a mail apart. */
+/** Splits a mail into the parts that the provider returns. */
 function payloadOf({ from, subject = 'Hello', text, html, headers = [] }: MailParts, { id, address, attachments }: Made): object {
   const texts = [...(text === undefined ? [] : [leaf('text/plain', text)]), ...(html === undefined ? [] : [leaf('text/html', html)])]
   const files = attachments.map(({ name, mime, bytes, attachmentId }) => ({

@@ -1,4 +1,4 @@
-/** The push side of the mail provider: envelopes, and the signed tokens that come with them, with the keys to check them. */
+/** The push service of the mail provider: push bodies, their signed tokens, and the public keys that verify them. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
 export interface PushClaims {
@@ -13,13 +13,13 @@ export interface PushClaims {
 }
 
 export interface PushKeys {
-  /** As the key server answers. */
+  /** The key set in the format of the key server. */
   jwks(): { readonly keys: readonly object[] }
-  /** Signs as the push service does: RS256, good for an hour. */
+  /** Signs a token with RS256 as the push service does; it is valid for an hour unless `exp` is given. */
   mint(claims: PushClaims, nowMs: number): string
-  /** Of the current key, as PEM; what a forger knows. */
+  /** The current public key as PEM, which a forger can know too. */
   publicPem(): string
-  /** From now on another key signs; the one before it can still be had. */
+  /** Starts signing with a new key; the previous one stays in the key set. */
   rotate(): void
 }
 
@@ -59,7 +59,7 @@ export function createPushKeys(): PushKeys {
   }
 }
 
-/** The body of a push. */
+/** The body of a push request. */
 export const pushEnvelope = (notice: object, messageId = '700000000000001'): string =>
   JSON.stringify({
     message: {

@@ -1,16 +1,16 @@
-/** Takes apart a mail that was sent to the fake mail API, and says what a mail server would not take in it. */
+/** Parses a mail sent through the fake mail API and refuses one that a mail server would refuse. */
 
 export interface SentMail {
   readonly threadId: string | undefined
-  /** By names in small letters, unfolded. */
+  /** Unfolded values by lower-case name. */
   readonly headers: ReadonlyMap<string, string>
-  /** Decoded, with plain line ends. */
+  /** The decoded text with `\n` line ends. */
   readonly text: string
 }
 
 const LINE_BYTES_MAX = 998
 
-/** A text is what is wrong with it. */
+/** Returns the parsed mail, or a text with the reason for refusing it. */
 export function readSentMail(raw: string, threadId: string | undefined): SentMail | string {
   if (!/^[\w-]+={0,2}$/.test(raw)) return 'Invalid value for ByteString'
   const mail = Buffer.from(raw, 'base64url').toString()
@@ -30,6 +30,6 @@ export function readSentMail(raw: string, threadId: string | undefined): SentMai
   if (!/^[^\s<>,@]+@[^\s<>,@]+$/.test(headers.get('to') ?? '')) return 'Invalid To header'
   if (!/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}$/.test(headers.get('date') ?? '')) return 'Invalid Date header'
   if (!/^<[^\s<>@]+@[^\s<>@]+>$/.test(headers.get('message-id') ?? '')) return 'Invalid Message-ID header'
-  if (headers.get('content-transfer-encoding') !== 'base64') return 'This fake decodes base64 alone'
+  if (headers.get('content-transfer-encoding') !== 'base64') return 'This fake decodes only base64'
   return { threadId, headers, text: Buffer.from(mail.slice(end), 'base64').toString().replaceAll('\r\n', '\n') }
 }

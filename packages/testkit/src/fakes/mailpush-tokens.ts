@@ -1,11 +1,12 @@
-/** The token endpoint beside the fake mail API: access tokens for a refresh token, each good until all of them expire. */
+/** The token endpoint of the fake mail API. It exchanges a refresh token for access tokens, which stay valid until `expire`. */
 import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
 
 export interface Tokens {
   readonly client: { readonly client_id: string; readonly client_secret: string; readonly refresh_token: string }
   isGood(token: string): boolean
-  /** Answers as the token endpoint does. */
+  /** Answers a request as the token endpoint does. */
   grant(request: ProviderRequest): ProviderReply
+  /** Invalidates every access token. */
   expire(): void
 }
 

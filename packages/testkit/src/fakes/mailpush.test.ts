@@ -33,7 +33,7 @@ const MAIL = [
   'aGk=',
 ].join('\r\n')
 
-test('only good tokens are let in, and a refresh token gets another', async () => {
+test('accepts only valid access tokens and refreshes them', async () => {
   expect((await ask('/profile')).json.emailAddress).toBe('bot@example.com')
   expect((await ask('/profile', { token: 'other' })).status).toBe(401)
   fake.expireTokens()
@@ -46,7 +46,7 @@ test('only good tokens are let in, and a refresh token gets another', async () =
   }
 })
 
-test('history is paged, of one moment, and forgotten', async () => {
+test('pages through the history as of one moment, until it expires', async () => {
   const since = fake.mailbox.now()
   const mails = [1, 2, 3].map((count) => fake.receive({ from: `a${count}@example.com`, text: 'x' }))
   const first = await ask(`/history?startHistoryId=${since}`)
@@ -62,21 +62,21 @@ test('history is paged, of one moment, and forgotten', async () => {
   expect((await ask(`/history?startHistoryId=${since}`)).status).toBe(404)
 })
 
-test('an id is never used again, even of a mail that is gone', () => {
+test('never reuses the id of a deleted mail', () => {
   const first = fake.receive({ from: 'ada@example.com', text: 'x' })
   fake.mailbox.remove(first.id)
   expect(fake.receive({ from: 'ada@example.com', text: 'y' }).id).not.toBe(first.id)
 })
 
-test('a subscription names its topic', async () => {
+test('a watch request needs a valid topic', async () => {
   expect((await post('/watch', { topicName: 'projects/p/topics/t', labelIds: ['INBOX'] })).json.historyId).toBe(String(fake.mailbox.now()))
   for (const body of [{}, { topicName: 't' }, { topicName: 'projects/p/topics/t', labelIds: 'INBOX' }]) {
     expect((await post('/watch', body)).status).toBe(400)
   }
 })
 
-describe('a mail that is sent', () => {
-  test('is kept, and comes by in the history as our own', async () => {
+describe('sending a mail', () => {
+  test('stores the mail and lists it in the history as our own', async () => {
     const { json } = await send(MAIL)
     expect(fake.sent).toMatchObject([{ text: 'hi' }])
     expect((await ask(`/messages/${json.id}`)).json.labelIds).toEqual(['SENT'])
@@ -86,21 +86,21 @@ describe('a mail that is sent', () => {
     ['no To', MAIL.replace(/^To.*\r\n/, '')],
     ['two recipients', MAIL.replace('ada@example.com', 'ada@example.com, bob@example.com')],
     ['bare line ends', MAIL.replaceAll('\r\n', '\n')],
-    ['a line without end', MAIL.replace('Subject: x', `Subject: ${'x'.repeat(1000)}`)],
-    ['a header twice', MAIL.replace('Subject: x', 'Subject: x\r\nSubject: y')],
+    ['a line over the length limit', MAIL.replace('Subject: x', `Subject: ${'x'.repeat(1000)}`)],
+    ['a repeated header', MAIL.replace('Subject: x', 'Subject: x\r\nSubject: y')],
     ['no date', MAIL.replace(/Date.*\r\n/, '')],
     ['no body', 'To: ada@example.com'],
-  ])('is refused with %s', async (_, mail) => {
+  ])('refuses a mail with %s', async (_, mail) => {
     expect((await send(mail)).status).toBe(400)
     expect(fake.sent).toEqual([])
   })
 
-  test('is refused in a thread that is not there', async () => {
+  test('refuses an unknown thread', async () => {
     expect((await send(MAIL, 'gone')).status).toBe(404)
   })
 })
 
-test('push tokens are signed by a key the key server tells', async () => {
+test('the key server publishes the key that signs push tokens', async () => {
   const [header = '', payload = '', signature = ''] = fake.keys.mint({ aud: 'https://gw', email: 'a@b.c' }, 0).split('.')
   const { keys } = (await (await fetch(`${fake.url}/oauth2/v3/certs`)).json()) as { keys: { kid: string }[] }
   const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString())

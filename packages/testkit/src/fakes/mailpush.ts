@@ -1,4 +1,4 @@
-/** The mail provider of mailpush on loopback: mail API, token endpoint and key server, which refuse what the real ones refuse. */
+/** The mail provider of mailpush on loopback: mail API, token endpoint and key server, with the refusals of the real ones. */
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 import { createMailbox, type Mailbox, type MailParts, type StoredMail } from './mailpush-mailbox.ts'
 import { createPushKeys, type PushKeys, pushEnvelope } from './mailpush-push.ts'
@@ -7,11 +7,11 @@ import { createTokens, type Tokens } from './mailpush-tokens.ts'
 
 export interface MailpushFakeOptions {
   readonly mailbox?: string
-  /** The access token that is good at first. */
+  /** The initial access token. */
   readonly accessToken?: string
-  /** How many changes or mails are on one page, at most. */
+  /** The maximum number of changes or mails on one page. */
   readonly pageSize?: number
-  /** History ids as JSON numbers, which the real API does not do, but its pushes do. */
+  /** Sends history ids as JSON numbers. The real API sends strings, but its pushes send numbers. */
   readonly numericIds?: boolean
   nowMs?(): number
   readonly port?: number
@@ -20,17 +20,17 @@ export interface MailpushFakeOptions {
 export interface MailpushFake extends FakeProvider {
   readonly mailbox: Mailbox
   readonly keys: PushKeys
-  /** What was sent, in order. */
+  /** The sent mails, in order. */
   readonly sent: readonly SentMail[]
-  /** The bodies of the subscriptions, in order. */
+  /** The bodies of the watch requests, in order. */
   readonly watches: readonly unknown[]
-  /** The client, as the token endpoint knows it. */
+  /** The OAuth client that the token endpoint accepts. */
   readonly client: Tokens['client']
-  /** Somebody writes to the mailbox. */
+  /** Delivers a mail to the mailbox. */
   receive(parts: MailParts): StoredMail
-  /** The body of the push that follows a change. */
+  /** The body of the push request that follows a change. */
   push(): string
-  /** The access tokens of now are no longer good. */
+  /** Invalidates the current access tokens. */
   expireTokens(): void
 }
 
@@ -46,7 +46,7 @@ export async function startMailpushFake(options: MailpushFakeOptions = {}): Prom
   const tokens = createTokens(options.accessToken ?? 'oauth-token-01')
 
   const wireId = (id: bigint): string | number => (numericIds ? Number(id) : String(id))
-  /** One page of what is listed, and the token of the next; a listing is of the moment of its first page. */
+  /** Returns one page of a list as of the time of its first page, with the token of the next; `undefined` if a parameter is invalid. */
   const page = <Item>(list: (asOf: bigint) => readonly Item[], { query }: ProviderRequest) => {
     const token = query.get('pageToken') ?? `0.${mailbox.now()}`
     const [, from, asOf] = /^(\d+)\.(\d+)$/.exec(token) ?? []
@@ -92,7 +92,7 @@ export async function startMailpushFake(options: MailpushFakeOptions = {}): Prom
   const list = (request: ProviderRequest): ProviderReply => {
     const { query } = request
     const [, after] = /^after:(\d+)$/.exec(query.get('q') ?? '') ?? []
-    if (after === undefined) return refusal(400, 'This fake knows no such query')
+    if (after === undefined) return refusal(400, 'This fake supports only the query after:<seconds>')
     const labels = query.getAll('labelIds')
     const wanted = [...mailbox.mails.values()].filter(
       (mail) => Number(mail.internalDate) >= Number(after) * 1000 && labels.every((label) => mail.labelIds.includes(label)),

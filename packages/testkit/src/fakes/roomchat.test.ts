@@ -40,20 +40,20 @@ const asUser = (body: Message, headers: Record<string, string> = {}, room = 'ops
   post(`chat/${room}`, body, { authorization: `Bearer ${ROOMCHAT_APP_TOKEN}`, ...headers })
 
 describe('the bot interface', () => {
-  test('a message signed over its text is taken, and the answer names no id', async () => {
+  test('accepts a message signed over its text and returns no id', async () => {
     const answer = await asBot({ message: 'hello room', referenceId: 'a'.repeat(64), silent: true })
     expect([answer.status, answer.body.ocs.data]).toEqual([201, null])
     expect(fake.sent).toEqual([{ id: 4711, room: 'ops4room', by: 'bot', text: 'hello room', referenceId: 'a'.repeat(64), silent: true }])
   })
 
-  test('R9 a signature over the JSON around the text is 401', async () => {
+  test('a signature over the JSON around the text is 401', async () => {
     const wrong = '3c6d1b45d0fe3e81cd3593ca101ac18f64723337d1c981cfa28dd014a534c92a'
     expect(wrong).toBe(signature('{"message":"hello room"}'))
     expect((await asBot({ message: 'hello room' }, { 'x-nextcloud-talk-bot-signature': wrong })).status).toBe(401)
     expect(fake.sent).toEqual([])
   })
 
-  test('what is missing is 400, a room without the bot 401, no interface header 412', async () => {
+  test('missing parts are 400, a room without the bot 401, no API header 412', async () => {
     expect((await asBot({ message: ' ' })).status).toBe(400)
     expect((await asBot({ message: 'x' }, { 'x-nextcloud-talk-bot-random': 'short' })).status).toBe(400)
     expect((await asBot({ message: 'x' }, { 'x-nextcloud-talk-bot-signature': null })).status).toBe(400)
@@ -63,19 +63,19 @@ describe('the bot interface', () => {
     expect(fake.sent).toEqual([])
   })
 
-  test('many wrong signatures are 429, as are good ones after them', async () => {
+  test('after many wrong signatures every request is 429', async () => {
     for (let tries = 0; tries < 10; tries++) {
       expect((await asBot({ message: 'x' }, { 'x-nextcloud-talk-bot-signature': signature('y') })).status).toBe(401)
     }
     expect((await asBot({ message: 'x' })).status).toBe(429)
   })
 
-  test('32,000 characters are taken, one more is 413', async () => {
+  test('accepts 32,000 characters and refuses one more with 413', async () => {
     expect((await asBot({ message: '😀'.repeat(32_000) })).status).toBe(201)
     expect((await asBot({ message: 'x'.repeat(32_001) })).status).toBe(413)
   })
 
-  test('a message of the same room is quoted, any other is 400', async () => {
+  test('quotes a message of the same room and refuses any other with 400', async () => {
     const { id } = fake.write({ text: 'a question' })
     const elsewhere = fake.write({ text: 'another', room: 'other' })
     expect((await asBot({ message: 'x', replyTo: id })).status).toBe(201)
@@ -86,7 +86,7 @@ describe('the bot interface', () => {
 })
 
 describe('the chat interface', () => {
-  test('a bearer is wanted, and the answer shows the message', async () => {
+  test('requires a bearer token and returns the message', async () => {
     expect((await asUser({ message: 'x' }, { authorization: 'Bearer wrong' })).status).toBe(401)
     expect((await asUser({ message: 'x' }, {}, 'other')).status).toBe(404)
     const answer = await asUser({ message: 'hello' })
@@ -95,7 +95,7 @@ describe('the chat interface', () => {
   })
 })
 
-test('what somebody writes is signed over a random value and the body', () => {
+test('a user message is signed over a random value and the body', () => {
   const { headers, body, id } = fake.write({ text: 'né', actor: 'guests/1f' })
   const random = headers['x-nextcloud-talk-random'] ?? ''
   expect(random).toMatch(/^[A-Za-z0-9+/]{64}$/)
@@ -107,14 +107,14 @@ test('what somebody writes is signed over a random value and the body', () => {
   expect(JSON.parse(body)).toMatchObject({ actor: { id: 'guests/1f' }, object: { id: String(id) }, target: { id: 'ops4room' } })
 })
 
-test('changed credentials are the only good ones', async () => {
+test('after a change only the new credentials are valid', async () => {
   fake.change({ secret: 'another secret', appToken: 'another token' })
   expect((await asBot({ message: 'x' })).status).toBe(401)
   expect((await asUser({ message: 'x' })).status).toBe(401)
   expect((await asUser({ message: 'x' }, { authorization: `Bearer ${fake.appToken}` })).status).toBe(201)
 })
 
-test('anything else is 404', async () => {
+test('any other request is 404', async () => {
   expect((await post('bot/ops4room/reaction/1', {}, {})).status).toBe(404)
   expect((await fetch(`${fake.url}/ocs/v2.php/apps/spreed/api/v1/chat/ops4room`)).status).toBe(404)
 })

@@ -1,45 +1,45 @@
-/** The server of roomchat on loopback: takes messages for its rooms, signs what is written in them, and refuses what the real one refuses. */
+/** The server of roomchat on loopback: it accepts messages for its rooms, signs user messages and refuses what the real server refuses. */
 import { randomBytes } from 'node:crypto'
 import { equalTexts, hmacSha256 } from '@sluice/sdk'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 
 export interface RoomchatCredentials {
-  /** The secret the bot was installed with. */
+  /** The secret shared with the bot when it was installed. */
   readonly secret: string
-  /** What the chat interface takes as a bearer. */
+  /** The bearer token of the chat interface. */
   readonly appToken: string
 }
 
 export interface RoomchatFakeOptions extends Partial<RoomchatCredentials> {
-  /** Tokens of the rooms there are, the bot enabled in each. */
+  /** The tokens of the rooms; the bot is enabled in each. */
   readonly rooms?: readonly string[]
   readonly port?: number
 }
 
-/** A message that was accepted; one that came twice is here twice. */
+/** An accepted message; a message sent twice is listed twice. */
 export interface RoomchatSent {
   readonly id: number
   readonly room: string
   readonly by: 'bot' | 'user'
   readonly text: string
-  /** The message it quotes. */
+  /** The id of the quoted message. */
   readonly replyTo?: number
   readonly referenceId: string
   readonly silent: boolean
 }
 
 export interface RoomchatFake extends FakeProvider, Readonly<RoomchatCredentials> {
-  /** At most the last `SENT_MAX`. */
+  /** The last `SENT_MAX` accepted messages. */
   readonly sent: readonly RoomchatSent[]
-  /** Somebody writes: the request the server posts to the bot. */
+  /** Writes a message as a user and returns the request the server posts to the bot. */
   write(written: { readonly text: string; readonly actor?: string; readonly room?: string }): {
     readonly headers: Readonly<Record<string, string>>
     readonly body: string
     readonly id: number
   }
-  /** From now on a message cannot be quoted. */
+  /** Deletes a message, so it cannot be quoted any more. */
   remove(id: number): void
-  /** From now on only these are good. */
+  /** Replaces the given credentials; the old ones become invalid. */
   change(credentials: Partial<RoomchatCredentials>): void
 }
 
@@ -50,17 +50,17 @@ const SENT_MAX = 100_000
 const TEXT_CHARS_MAX = 32_000
 const REFERENCE_CHARS_MAX = 64
 const RANDOM_CHARS_MIN = 32
-/** Wrong signatures, until the server slows their sender down. */
-const UNPROVED_MAX = 10
+/** The wrong signatures after which the server throttles the sender. */
+const WRONG_SIGNATURES_MAX = 10
 const PATH = /^\/ocs\/v2\.php\/apps\/spreed\/api\/v1\/(?:bot\/(?<bot>[^/]+)\/message|chat\/(?<chat>[^/]+))$/
 
 export async function startRoomchatFake(options: RoomchatFakeOptions = {}): Promise<RoomchatFake> {
   const rooms = new Set(options.rooms ?? ['ops4room'])
   const sent: RoomchatSent[] = []
-  /** The room of each message that can be quoted. */
+  /** The room of each message that can be quoted, by message id. */
   const messages = new Map<number, string>()
   let { secret = ROOMCHAT_SECRET, appToken = ROOMCHAT_APP_TOKEN } = options
-  let unproved = 0
+  let wrongSignatures = 0
   let lastId = 4710
 
   const answer = (request: ProviderRequest): ProviderReply => {
@@ -73,14 +73,14 @@ export async function startRoomchatFake(options: RoomchatFakeOptions = {}): Prom
     return fromUser(request, chat ?? '') ?? take('user', chat ?? '', { ...params, text })
   }
 
-  /** What is wrong with a bot's request; the checks and their order are the server's. */
+  /** Returns the refusal of a bot's request, if any. The server makes the same checks in the same order. */
   const fromBot = ({ headers }: ProviderRequest, room: string, text: string): ProviderReply | undefined => {
     const random = headers.get('x-nextcloud-talk-bot-random') ?? ''
     const signature = headers.get('x-nextcloud-talk-bot-signature') ?? ''
     if (text.trim() === '' || random.length < RANDOM_CHARS_MIN || signature === '') return ocs(400)
-    if (unproved >= UNPROVED_MAX) return ocs(429, { message: 'Reached maximum delay' })
+    if (wrongSignatures >= WRONG_SIGNATURES_MAX) return ocs(429, { message: 'Reached maximum delay' })
     if (rooms.has(room) && equalTexts(signature.toLowerCase(), sign(random, text))) return undefined
-    unproved += 1
+    wrongSignatures += 1
     return ocs(401)
   }
 
@@ -148,7 +148,7 @@ type Params = Readonly<Record<string, unknown>>
 
 const membersOf = (json: unknown): Params => (typeof json === 'object' && json !== null ? (json as Params) : {})
 
-/** The envelope of every answer. */
+/** Wraps an answer in the envelope that the server puts around each. */
 function ocs(status: number, { message = '', data = null }: { readonly message?: string; readonly data?: unknown } = {}): ProviderReply {
   const meta = { status: status < 400 ? 'ok' : 'failure', statuscode: status, message }
   return { status, body: { ocs: { meta, data } } }

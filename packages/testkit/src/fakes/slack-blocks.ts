@@ -1,4 +1,4 @@
-/** What is wrong with the blocks of a message; only those the channel has a use for are known. */
+/** Validates the blocks of a message. It knows only the block types that the channel uses. */
 
 type Block = Readonly<Record<string, unknown>>
 
@@ -9,12 +9,13 @@ const LABEL_CHARS_MAX = 75
 const VALUE_CHARS_MAX = 2000
 const STYLES = [undefined, 'primary', 'danger']
 
+/** Returns a problem for each invalid part of the blocks; empty if they are valid. */
 export function problemsOf(blocks: unknown): readonly string[] {
   if (!Array.isArray(blocks) || blocks.length > BLOCKS_MAX) return [`must be a list of at most ${BLOCKS_MAX} blocks`]
   return blocks.flatMap((value: unknown, index) => problems(of(value)).map((problem) => `${problem} [json-pointer:/blocks/${index}]`))
 }
 
-/** The elements of all actions. */
+/** Returns the elements of all `actions` blocks. */
 export const elementsOf = (blocks: readonly unknown[]): readonly Block[] =>
   blocks.map(of).flatMap(({ type, elements }) => (type === 'actions' && Array.isArray(elements) ? elements.map(of) : []))
 

@@ -1,4 +1,4 @@
-/** The conversations of the fake workspace: messages with ids that are times, threads, and the reading of both in pages. */
+/** The conversations of the fake workspace: messages whose ids are timestamps, threads, and paged reading of both. */
 
 export interface SlackMessage {
   readonly type: 'message'
@@ -43,7 +43,7 @@ export class SlackConversations {
     return this.#messages.has(channel)
   }
 
-  /** Oldest first, threads among them. */
+  /** Every message of the conversation, oldest first, including those in threads. */
   list(channel: string): readonly SlackMessage[] {
     return this.#messages.get(channel) ?? []
   }
@@ -54,7 +54,7 @@ export class SlackConversations {
 
   add(channel: string, { atSecs, ...content }: NewSlackMessage): SlackMessage {
     const messages = this.#messages.get(channel)
-    if (!messages || messages.length >= MESSAGES_MAX) throw new Error(`no room for a message in ${channel}`)
+    if (!messages || messages.length >= MESSAGES_MAX) throw new Error(`conversation ${channel} is unknown or full`)
     const ts = `${atSecs ?? ++this.#lastSecs}.000100`
     const parent = content.thread_ts === undefined ? undefined : this.find(channel, content.thread_ts)
     const message: SlackMessage = { type: 'message', ts, ...content, ...(parent && { parent_user_id: parent.user }) }
@@ -68,7 +68,7 @@ export class SlackConversations {
     messages[messages.findIndex(({ ts }) => ts === changed.ts)] = changed
   }
 
-  /** Newest first, without what was said in threads alone. */
+  /** A page of messages, newest first, without those posted only to a thread. */
   history(channel: string, window: Window): Page {
     const roots = this.list(channel).filter(({ thread_ts, subtype }) => thread_ts === undefined || subtype === 'thread_broadcast')
     return page(
@@ -79,7 +79,7 @@ export class SlackConversations {
     )
   }
 
-  /** Oldest first; each page begins with the first message of the thread. */
+  /** A page of a thread, oldest first; every page starts with the thread's first message. */
   replies(channel: string, root: SlackMessage, window: Window): Page {
     const replies = this.list(channel).filter(({ thread_ts }) => thread_ts === root.ts)
     const { messages, next } = page(within(replies, window), { ...window, limit: Math.max(1, window.limit - 1) })

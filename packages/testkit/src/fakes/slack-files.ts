@@ -1,4 +1,4 @@
-/** The files of the fake workspace: uploads in three steps, and downloads for those who may. */
+/** The files of the fake workspace: uploads in three steps, and downloads that require the bot token. */
 import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
 
 export interface SlackFile {
@@ -12,15 +12,15 @@ export interface SlackFile {
 }
 
 export interface SlackFiles {
-  /** The path the bytes go to. */
+  /** Starts an upload; `path` is where the bytes must be posted. */
   reserve(name: string, length: number): { readonly id: string; readonly path: string }
-  /** Undefined if its bytes never came. */
+  /** Completes an upload; `undefined` if its bytes were not posted or it is already shared. */
   share(id: string, title: string | undefined): SlackFile | undefined
   info(id: string): SlackFile | undefined
-  /** A file somebody has. */
+  /** Adds a file of a user. */
   add(file: { readonly name: string; readonly mime: string; readonly bytes: Uint8Array }): SlackFile
   bytes(id: string): Uint8Array | undefined
-  /** An upload or a download; undefined for another path. */
+  /** Answers an upload or a download; `undefined` for any other path. */
   answer(request: ProviderRequest, token: string): ProviderReply | undefined
 }
 

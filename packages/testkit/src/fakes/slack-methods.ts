@@ -1,4 +1,4 @@
-/** The Web API of the fake workspace: every answer has status 200, and a refusal is a word. */
+/** The Web API of the fake workspace. Every answer has status 200; a refusal is an error word in the body. */
 import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
 import { problemsOf } from './slack-blocks.ts'
 import type { SlackConversations, SlackMessage, Window } from './slack-conversations.ts'
@@ -9,14 +9,14 @@ export interface SlackWorkspace {
   readonly bot: { readonly user: string; readonly id: string }
   readonly conversations: SlackConversations
   readonly files: SlackFiles
-  /** The conversations the bot is no member of, and those nobody may write in. */
+  /** The conversations the bot is not a member of. */
   readonly foreign: ReadonlySet<string>
   readonly archived: ReadonlySet<string>
   readonly tokens: { readonly bot_token: string; readonly app_token: string }
   readonly statuses: { channel: string; thread: string; status: string }[]
-  /** The path of a new connection. */
+  /** Returns the path for a new connection. */
   ticket(): string
-  /** The bot wrote something, which everybody is told, the bot included. */
+  /** Reports a message of the bot to all members, including the bot. */
   written(channel: string, message: SlackMessage): void
 }
 
@@ -31,7 +31,7 @@ const refuse = (word: string): never => {
 const TEXT_CHARS_MAX = 40_000
 const EDIT_CHARS_MAX = 4000
 const PAGE_MAX = 999
-/** Methods that read no JSON. */
+/** Methods that ignore a JSON body. */
 const FORM_ONLY = /^(?:conversations|files|auth|apps)\./
 
 export function answerMethod(workspace: SlackWorkspace, name: string, request: ProviderRequest): ProviderReply {

@@ -1,4 +1,4 @@
-/** Socket mode of the fake workspace: tickets, connections, and envelopes that come again until they are acknowledged. */
+/** Socket mode of the fake workspace: tickets, connections, and envelopes that are repeated until they are acknowledged. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -10,25 +10,25 @@ export interface SlackEnvelope {
 }
 
 export interface SlackSocket {
-  /** The path of a new connection, good once. */
+  /** Returns the path for a new connection; it can be used once. */
   ticket(): string
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Waits for a connection if there is none. */
+  /** Sends an envelope as soon as there is a connection. */
   emit(envelope: SlackEnvelope): void
-  /** What was sent over connections so far, repeats included. */
+  /** Every envelope sent over a connection, including repeats. */
   readonly delivered: readonly (SlackEnvelope & { readonly id: string; readonly attempt: number })[]
   /** Envelopes that were acknowledged. */
   readonly acknowledged: readonly SlackEnvelope[]
-  /** How many connections are open, and how many there ever were. */
+  /** The number of open connections, and the number ever opened. */
   readonly open: number
   readonly opened: number
-  /** Tells every connection to make way for another one; it works on. */
+  /** Asks every client to open a new connection; the old ones keep working. */
   announce(reason: 'warning' | 'refresh_requested' | 'link_disabled'): void
-  /** Ends every connection: in order, without a word, or so that it stays and nothing comes any more. */
+  /** Ends every connection normally or abruptly, or keeps it open without traffic. */
   cut(how: 'close' | 'reset' | 'mute'): void
-  /** A frame as it is, to every connection. */
+  /** Sends a frame unchanged over every connection. */
   raw(frame: string): void
-  /** From now on connections are not greeted. */
+  /** Stops sending the hello frame on new connections. */
   hush(): void
   close(): void
 }
@@ -40,7 +40,7 @@ interface Pending extends SlackEnvelope {
   timer?: NodeJS.Timeout
 }
 
-/** The first, and three repeats. */
+/** The first attempt and three repeats. */
 const ATTEMPTS_MAX = 4
 const KEPT_MAX = 100_000
 const SOCKETS_MAX = 10

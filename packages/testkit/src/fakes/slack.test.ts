@@ -31,7 +31,7 @@ async function connect(): Promise<{ readonly socket: WebSocket; readonly frames:
   return { socket, frames }
 }
 
-test('each token is good for its own methods', async () => {
+test('each method accepts only its own kind of token', async () => {
   expect(await call('auth.test')).toMatchObject({ ok: true, user_id: SLACK_BOT.user })
   expect(await refused('auth.test', {}, null)).toBe('not_authed')
   expect(await refused('auth.test', {}, 'xoxb-wrong')).toBe('invalid_auth')
@@ -40,7 +40,7 @@ test('each token is good for its own methods', async () => {
   expect(await refused('chat.postNothing')).toBe('unknown_method')
 })
 
-test('methods that read no JSON get nothing from it', async () => {
+test('methods without JSON support ignore a JSON body', async () => {
   const headers = { authorization: `Bearer ${SLACK_BOT_TOKEN}`, 'content-type': 'application/json' }
   const post = async (method: string, body: object) =>
     (await fetch(`${fake.apiUrl}${method}`, { method: 'POST', headers, body: JSON.stringify(body) })).json()
@@ -55,15 +55,15 @@ describe('a message', () => {
   test.each([
     ['a section too long', [section('x'.repeat(3001))]],
     ['too many blocks', Array.from({ length: 51 }, () => section('x'))],
-    ['two buttons of one id', [{ type: 'actions', elements: [button, button] }]],
-    ['a button of no known style', [{ type: 'actions', elements: [{ ...button, style: 'loud' }] }]],
-    ['a block of no known type', [{ type: 'hologram' }]],
+    ['two buttons with one id', [{ type: 'actions', elements: [button, button] }]],
+    ['a button of an unknown style', [{ type: 'actions', elements: [{ ...button, style: 'loud' }] }]],
+    ['a block of an unknown type', [{ type: 'hologram' }]],
   ])('with %s is refused', async (_name, blocks) => {
     expect(await refused('chat.postMessage', { channel: 'C1', text: 'x', blocks: JSON.stringify(blocks) })).toBe('invalid_blocks')
   })
 
-  test('is edited by its author alone, and no longer than an edit may be', async () => {
-    const ts = fake.say({ text: 'somebody else’s' })
+  test('can be edited only by its author, up to the length of an edit', async () => {
+    const ts = fake.say({ text: 'a user’s message' })
     expect(await refused('chat.update', { channel: 'C1', ts, text: 'x' })).toBe('cant_update_message')
     const { ts: own } = await call('chat.postMessage', { channel: 'C1', text: 'x'.repeat(4001) })
     expect(await refused('chat.update', { channel: 'C1', ts: String(own), text: 'x'.repeat(4001) })).toBe('msg_too_long')
@@ -71,14 +71,14 @@ describe('a message', () => {
 })
 
 describe('an envelope', () => {
-  test('comes four times if nobody acknowledges it, and says how often it came', async () => {
+  test('is sent four times without an acknowledgement, with its attempt number', async () => {
     const { socket, frames } = await connect()
     fake.say({ text: 'x' })
     await vi.waitFor(() => expect(frames.map(({ retry_attempt }) => retry_attempt)).toEqual([undefined, 0, 1, 2, 3]))
     socket.terminate()
   })
 
-  test('comes no more once it is acknowledged', async () => {
+  test('is not repeated after its acknowledgement', async () => {
     const { socket, frames } = await connect()
     socket.on('message', () => {
       const last = frames.at(-1)
@@ -91,7 +91,7 @@ describe('an envelope', () => {
   })
 })
 
-test('a ticket is good once', async () => {
+test('a ticket can be used once', async () => {
   const { url } = await call('apps.connections.open', {}, SLACK_APP_TOKEN)
   const [first, second] = [new WebSocket(String(url)), new WebSocket(String(url))]
   const outcomes = await Promise.allSettled(
@@ -100,7 +100,7 @@ test('a ticket is good once', async () => {
   expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
 })
 
-test('an upload is shared once its bytes are there', async () => {
+test('an upload can be shared once its bytes are complete', async () => {
   const { file_id, upload_url } = await call('files.getUploadURLExternal', { filename: 'a.txt', length: '3' })
   const files = JSON.stringify([{ id: file_id }])
   expect(await refused('files.completeUploadExternal', { files, channel_id: 'C1' })).toBe('file_not_found')
@@ -110,6 +110,6 @@ test('an upload is shared once its bytes are there', async () => {
   expect(fake.messages()).toMatchObject([{ files: [{ name: 'a.txt' }] }])
 })
 
-test('a button that is not there cannot be pressed', () => {
+test('a missing button cannot be pressed', () => {
   expect(() => fake.press({ message: fake.say({ text: 'x' }), value: 'approve' })).toThrow('no button approve')
 })

@@ -1,4 +1,4 @@
-/** A workspace of Slack's on loopback: its Web API, socket mode and files, with one bot in it; people write and press by calls. */
+/** A Slack workspace on loopback: its Web API, socket mode and files, with one bot. Tests write and press buttons by method calls. */
 import { type FakeProvider, startFakeProvider } from '../fake-provider.ts'
 import { elementsOf } from './slack-blocks.ts'
 import { SlackConversations, type SlackMessage } from './slack-conversations.ts'
@@ -13,12 +13,12 @@ export interface SlackTokens {
 
 export interface SlackFakeOptions extends Partial<SlackTokens> {
   readonly port?: number
-  /** Those that start with `D` are direct messages. */
+  /** Ids of the conversations; an id that starts with `D` is a direct message. */
   readonly channels?: readonly string[]
-  /** Conversations the bot is no member of, and those that are archived. */
+  /** Conversations without the bot, and archived conversations. */
   readonly foreign?: readonly string[]
   readonly archived?: readonly string[]
-  /** How long an acknowledgement may take; Slack gives 3,000. */
+  /** Milliseconds to wait for an acknowledgement; Slack waits 3,000. */
   readonly ackMs?: number
 }
 
@@ -31,9 +31,9 @@ export interface Said {
   readonly thread?: string
   readonly subtype?: string
   readonly files?: readonly object[]
-  /** Seconds since 1970 of its id; default: one after the last. */
+  /** The message's time in seconds since 1970; default: one second after the last. */
   readonly atSecs?: number
-  /** No event of it ever comes, as after an outage longer than Slack repeats for. */
+  /** Sends no event for the message, as after an outage longer than Slack's repeats. */
   readonly isLost?: boolean
 }
 
@@ -51,13 +51,13 @@ export interface SlackFake extends FakeProvider {
   readonly socket: SlackSocket
   readonly files: Pick<SlackFiles, 'add' | 'bytes'>
   readonly statuses: SlackWorkspace['statuses']
-  /** Somebody writes; the result is the message's id. Whoever mentions the bot makes two events. */
+  /** Writes a message as a user and returns its id. A message that mentions the bot causes two events. */
   say(said: Said): string
-  /** Somebody presses. Throws if no such button stands under the message. */
+  /** Presses a button as a user. Throws if the message has no such button. */
   press(pressed: Pressed): void
-  /** Oldest first, those in threads among them. */
+  /** The messages of a conversation, oldest first, including those in threads. */
   messages(channel?: string): readonly SlackMessage[]
-  /** From now on only these are good. */
+  /** Replaces the given tokens; the old ones become invalid. */
   change(tokens: Partial<SlackTokens>): void
 }
 
@@ -138,7 +138,7 @@ export async function startSlackFake(options: SlackFakeOptions = {}): Promise<Sl
     press({ message: ts, value, channel = 'C1', user = 'UADA' }) {
       const message = conversations.find(channel, ts)
       const button = elementsOf(message?.blocks ?? []).find((element) => element.value === value)
-      if (!message || !button) throw new Error(`no button ${value} stands under ${ts}`)
+      if (!message || !button) throw new Error(`message ${ts} has no button ${value}`)
       const { thread_ts } = message
       const container = { type: 'message', message_ts: ts, channel_id: channel, is_ephemeral: false, ...(thread_ts && { thread_ts }) }
       const action = { ...button, block_id: 'b1', action_ts: `${PRESS_SECS + presses++}.000200` }

@@ -1,4 +1,4 @@
-/** The chats of the telegram fake and what is written in them: refuses what the real server refuses, with its words. */
+/** The chats of the telegram fake and their messages, with the refusals of the real server in its words. */
 import type { ProviderReply } from '../fake-provider.ts'
 import { badRequest, fromNumber, members, object, type Params, refusal, result } from './telegram-wire.ts'
 
@@ -11,23 +11,23 @@ export interface TelegramUser {
 export interface TelegramChat {
   readonly id: number
   readonly type: 'private' | 'group' | 'supergroup'
-  /** Topics of a forum. */
+  /** The ids of a forum's topics. */
   readonly threads?: readonly number[]
 }
 
-/** A message there is, whoever wrote it. */
+/** A message of any author. */
 export interface TelegramMessage {
   readonly id: number
   readonly chat: number
   readonly from: TelegramUser
-  /** Of a message with a file: its caption. */
+  /** The text, or the caption of a message with a file. */
   readonly text: string
   readonly thread?: number
   readonly replyTo?: number
-  /** The data of its buttons, row by row. */
+  /** The data of the buttons, row by row. */
   readonly buttons?: readonly (readonly string[])[]
   readonly file?: { readonly method: string; readonly name: string; readonly bytes: Uint8Array }
-  /** How often its text was edited. */
+  /** The number of edits of its text. */
   readonly edits: number
 }
 
@@ -37,11 +37,11 @@ export interface TelegramChats {
   add(chat: TelegramChat): void
   write(message: Omit<TelegramMessage, 'id' | 'edits'>): TelegramMessage
   get(chat: number, id: number): TelegramMessage | undefined
-  /** As the server shows it. */
+  /** The message in the format of the API. */
   shown(message: TelegramMessage): object
-  /** What is wrong with an address, if anything is. */
+  /** The refusal of a request's chat or thread; `undefined` if both are valid. */
   refused(params: Params): ProviderReply | undefined
-  /** Answers `sendMessage`, or one of the methods that send a file, which is then named by its field. */
+  /** Answers `sendMessage`, or, with the name of the form's file field, a method that sends a file. */
   send(params: Params, field?: string): Promise<ProviderReply>
   edit(params: Params): ProviderReply
   block(chat: number): void
@@ -98,7 +98,7 @@ export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): T
     return thread !== 0 && !known.threads?.includes(thread) ? badRequest('message thread not found') : undefined
   }
 
-  /** The rows of a keyboard's data, or what is wrong with it. */
+  /** Returns the button data row by row, or `invalid`. */
   const buttonsOf = (params: Params): readonly (readonly string[])[] | 'invalid' => {
     const rows: unknown = object(params.reply_markup).inline_keyboard ?? []
     if (!Array.isArray(rows)) return 'invalid'
@@ -180,7 +180,7 @@ export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): T
   }
 }
 
-/** The server shows one level of what is answered. */
+/** Removes the nested reply, because the server shows one level of replies. */
 function withoutReply({ replyTo: _, ...rest }: TelegramMessage): TelegramMessage {
   return rest
 }

@@ -1,4 +1,4 @@
-/** What waits for the bot of the telegram fake: updates stay until a later offset confirms them, and only one poller is served. */
+/** The update queue of the telegram fake. Updates stay until a later offset confirms them, and one poller is served at a time. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProviderReply } from '../fake-provider.ts'
 import { fromNumber, type Params, refusal, result } from './telegram-wire.ts'
@@ -9,17 +9,17 @@ export interface TelegramUpdate {
 }
 
 export interface TelegramUpdates {
-  /** Queues one, unless its type was not asked for. */
+  /** Queues an update, unless the bot did not ask for its type. */
   add(type: string, content: object): void
   /** Answers `getUpdates`. */
   poll(params: Params): Promise<ProviderReply>
-  /** Those not confirmed yet, oldest first. */
+  /** The unconfirmed updates, oldest first. */
   readonly waiting: readonly TelegramUpdate[]
-  /** The next one has this number, as after a week without any. */
+  /** Sets the id of the next update, as the server does after a week without updates. */
   renumber(next: number): void
-  /** The poll under way ends now, as after its time. */
+  /** Ends the current poll as if its time were over. */
   lapse(): void
-  /** Whether somebody waits for the next one. */
+  /** Whether a poll is waiting. */
   readonly polled: boolean
 }
 
@@ -30,14 +30,14 @@ const WAITING_MAX = 100_000
 export function createTelegramUpdates(): TelegramUpdates {
   let waiting: TelegramUpdate[] = []
   let lastId = 900_000
-  /** Remembered from poll to poll, as the server does. */
+  /** The requested types, which the server remembers between polls. */
   let wanted: readonly string[] | undefined
   let poller: AbortController | undefined
   let wake = Promise.withResolvers<void>()
   let lapsed = Promise.withResolvers<void>()
 
   const from = (offset: number): TelegramUpdate[] => {
-    // A negative one counts from the end, and forgets what is before.
+    // A negative offset counts from the end and drops the earlier updates.
     if (offset < 0) waiting = waiting.slice(offset)
     if (offset > 0) waiting = waiting.filter(({ update_id }) => update_id >= offset)
     return waiting

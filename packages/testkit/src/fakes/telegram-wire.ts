@@ -1,4 +1,4 @@
-/** The Bot API's way of asking and answering, for the telegram fake. */
+/** The request and answer formats of the Bot API, for the telegram fake. */
 import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
 
 export type Params = Readonly<Record<string, unknown>>
@@ -13,7 +13,7 @@ export const refusal = (status: number, description: string, parameters?: object
 export const badRequest = (description: string, parameters?: object): ProviderReply =>
   refusal(400, `Bad Request: ${description}`, parameters)
 
-/** From the query, from JSON, or from a form; files are `File`s. */
+/** Reads the parameters from the query, from JSON or from a form; files are `File`s. */
 export async function paramsOf({ query, headers, body, json }: ProviderRequest): Promise<Params> {
   const type = headers.get('content-type') ?? ''
   if (type.startsWith('application/json')) return { ...Object.fromEntries(query), ...members(json) }
@@ -24,7 +24,7 @@ export async function paramsOf({ query, headers, body, json }: ProviderRequest):
 
 export const members = (value: unknown): Params => (typeof value === 'object' && value !== null ? (value as Params) : {})
 
-/** An object, which a form brings as JSON. */
+/** Returns an object, parsing the JSON text that a form carries; empty if there is none. */
 export const object = (value: unknown): Params => {
   if (typeof value !== 'string') return members(value)
   try {
@@ -34,7 +34,7 @@ export const object = (value: unknown): Params => {
   }
 }
 
-/** A number, or the text of one; else 0. */
+/** Returns a number or the number in a text; 0 for any other value. */
 export const fromNumber = (value: unknown): number => {
   const number = typeof value === 'string' || typeof value === 'number' ? Number(value) : 0
   return Number.isSafeInteger(number) ? number : 0

@@ -26,7 +26,7 @@ const ids = ({ result }: Answer) => (result as { update_id: number }[]).map(({ u
 const said = ({ result }: Answer) => (result as { message: { text: string } }[]).map(({ message }) => message.text)
 
 describe('updates', () => {
-  test('come again until a later offset confirms them', async () => {
+  test('repeat until a later offset confirms them', async () => {
     for (const text of ['one', 'two', 'three']) fake.say({ text })
     const first = await call('getUpdates')
     expect(said(await call('getUpdates'))).toEqual(['one', 'two', 'three'])
@@ -38,7 +38,7 @@ describe('updates', () => {
     expect(fake.waiting).toHaveLength(1)
   })
 
-  test('end a poll that waits for them; without any it ends empty after its time', async () => {
+  test('end a waiting poll; without updates the poll ends empty', async () => {
     const polling = call('getUpdates', { timeout: 30 })
     while (!fake.polled) await new Promise((resolve) => setTimeout(resolve, 1))
     fake.say({ text: 'hi' })
@@ -47,7 +47,7 @@ describe('updates', () => {
     expect(await call('getUpdates', { offset, timeout: 0 })).toEqual({ ok: true, result: [] })
   })
 
-  test('go to one poller: the one before is told of the conflict', async () => {
+  test('go to the newest poller and end the older one with a conflict', async () => {
     const first = call('getUpdates', { timeout: 30 })
     while (!fake.polled) await new Promise((resolve) => setTimeout(resolve, 1))
     const second = call('getUpdates', { timeout: 30 })
@@ -56,7 +56,7 @@ describe('updates', () => {
     expect(said(await second)).toEqual(['hi'])
   })
 
-  test('of kinds that were not asked for are dropped', async () => {
+  test('of a type the bot did not ask for are dropped', async () => {
     await call('getUpdates', { allowed_updates: ['callback_query'] })
     const message = fake.say({ text: 'hi' })
     fake.press({ message, data: 'x' })
@@ -64,7 +64,7 @@ describe('updates', () => {
   })
 })
 
-test('a token that is not good is 401, one that is none 404', async () => {
+test('a wrong token is 401, a malformed one 404', async () => {
   expect(await call('getMe', {}, '700100:other')).toMatchObject({ ok: false, error_code: 401, description: 'Unauthorized' })
   expect(await call('getMe', {}, 'x')).toMatchObject({ ok: false, error_code: 404 })
   expect(await call('noMethod')).toMatchObject({ ok: false, error_code: 404 })
@@ -88,7 +88,7 @@ test.each<[params: object, words: string]>([
   expect(fake.sent()).toEqual([])
 })
 
-test('edits change text and buttons, and refuse what is the same, gone or not the bot’s', async () => {
+test('edits text and buttons; refuses unchanged, unknown and foreign messages', async () => {
   const keyboard = { inline_keyboard: [[{ text: 'Yes', callback_data: 'y' }]] }
   const { result } = await call('sendMessage', { chat_id: TELEGRAM_GROUP, text: 'may I?', reply_markup: keyboard })
   const { message_id } = result as { message_id: number }
@@ -102,14 +102,14 @@ test('edits change text and buttons, and refuse what is the same, gone or not th
   expect(await refused('editMessageText', { ...edit, message_id: theirs.id })).toBe("Bad Request: message can't be edited")
 })
 
-test('a press is answered once', async () => {
+test('a button press can be answered once', async () => {
   const query = fake.press({ message: fake.say({ text: 'x' }), data: 'y' })
   expect(await refused('answerCallbackQuery', { callback_query_id: query })).toBe('not refused')
   expect(await refused('answerCallbackQuery', { callback_query_id: query })).toContain('query is too old')
   expect(fake.answered).toEqual([query])
 })
 
-test('files go in as forms and come out by their path', async () => {
+test('accepts uploaded files as forms and serves files by path', async () => {
   const form = new FormData()
   form.set('chat_id', String(TELEGRAM_GROUP))
   form.set('caption', 'look')
@@ -123,7 +123,7 @@ test('files go in as forms and come out by their path', async () => {
   expect((await fetch(`${fake.url}/file/bot700100:other/${file_path}`)).status).toBe(401)
 })
 
-test('a blocked bot is 403, a group with a new id names it', async () => {
+test('a blocked bot gets 403, and an upgraded group reports its new id', async () => {
   fake.block(1001)
   expect(await call('sendMessage', { chat_id: 1001, text: 'x' })).toMatchObject({ error_code: 403 })
   fake.migrate(TELEGRAM_GROUP, { id: -100_900, type: 'supergroup' })

@@ -1,4 +1,4 @@
-/** The Bot API of telegram on loopback: people write and press in its chats, a bot polls, and what the real one refuses is refused. */
+/** The Bot API of telegram on loopback: users write and press buttons in chats, a bot polls, with the refusals of the real server. */
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 import { createTelegramChats, type TelegramChat, type TelegramMessage, type TelegramUser } from './telegram-chats.ts'
 import { createTelegramUpdates, type TelegramUpdate } from './telegram-updates.ts'
@@ -7,12 +7,12 @@ import { badRequest, fromNumber, type Params, paramsOf, refusal, result } from '
 export interface TelegramFakeOptions {
   readonly port?: number
   readonly token?: string
-  /** Of the bot. */
+  /** The bot's user name. */
   readonly username?: string
   readonly chats?: readonly TelegramChat[]
 }
 
-/** What somebody writes; `extra` is put into the message as it is. */
+/** A user's message; the members of `extra` are copied into it. */
 export interface TelegramSaid {
   readonly chat?: number
   readonly from?: TelegramUser
@@ -25,35 +25,35 @@ export interface TelegramSaid {
 export interface TelegramFake extends FakeProvider {
   readonly token: string
   readonly bot: TelegramUser & { readonly username: string }
-  /** Somebody writes. A private chat begins with its first message. */
+  /** Writes a message as a user. The first message of a private chat creates it. */
   say(said: TelegramSaid): TelegramMessage
-  /** Somebody presses a button; the data is whatever their client sends. Returns the query's id. */
+  /** Presses a button as a user, with any data. Returns the id of the callback query. */
   press(pressed: { readonly message: TelegramMessage; readonly from?: TelegramUser; readonly data: string }): string
-  /** An update of any kind. */
+  /** Queues an update of any type. */
   update(type: string, content: object): void
-  /** All of a chat, or of all chats; at most the last 100,000. */
+  /** The last 100,000 messages of one chat or of all chats. */
   messages(chat?: number): readonly TelegramMessage[]
-  /** Of these, the bot's own. */
+  /** The bot's own messages of one chat or of all chats. */
   sent(chat?: number): readonly TelegramMessage[]
-  /** Not confirmed yet. */
+  /** The unconfirmed updates, oldest first. */
   readonly waiting: readonly TelegramUpdate[]
-  /** The next update has this number, as after a week without any. */
+  /** Sets the id of the next update, as the server does after a week without updates. */
   renumber(next: number): void
-  /** The poll under way ends now, as after its time. */
+  /** Ends the current poll as if its time were over. */
   lapse(): void
-  /** Whether a poll is under way. */
+  /** Whether a poll is waiting. */
   readonly polled: boolean
-  /** Ids of the queries that were answered. */
+  /** Ids of the answered callback queries. */
   readonly answered: readonly string[]
-  /** What the bot was shown to do, as `<chat>:<action>`, with `:<thread>` in a thread. */
+  /** The chat actions shown, as `<chat>:<action>` or `<chat>:<action>:<thread>`. */
   readonly actions: readonly string[]
-  /** Keeps a file; returns its id. */
+  /** Stores a file and returns its id. */
   file(bytes: Uint8Array, path: string): string
-  /** From now on only this one is good. */
+  /** Replaces the token that requests must carry. */
   changeToken(token: string): void
-  /** The bot may not write there any more. */
+  /** Blocks the bot in a chat. */
   block(chat: number): void
-  /** A group gets another id. */
+  /** Gives a group a new id. */
   migrate(chat: number, to: TelegramChat): void
 }
 
@@ -71,7 +71,7 @@ const CALL = /^\/bot(?<token>[^/]*)\/(?<method>\w+)$/
 const FILE = /^\/file\/bot(?<token>[^/]*)\/(?<path>.+)$/
 const TOKEN = /^\d+:[\w-]+$/
 const FILE_BYTES_MAX = 20 * 1024 * 1024
-/** The methods that send a file, and the field it is in. */
+/** The methods that send a file, and the form field of the file. */
 const UPLOADS: Readonly<Record<string, string>> = {
   sendphoto: 'photo',
   senddocument: 'document',

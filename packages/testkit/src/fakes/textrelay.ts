@@ -1,21 +1,21 @@
-/** The partner API of textrelay, as strict as the real one: what it is sent is checked, what it took is kept. */
+/** The partner API of textrelay on loopback: it checks requests as the real service does and records the accepted messages. */
 import { randomUUID } from 'node:crypto'
 import { hmacSha256 } from '@sluice/sdk'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 
 export interface TextrelayFakeOptions {
   readonly port?: number
-  /** The bearer it wants. */
+  /** The bearer token that every request must carry. */
   readonly token?: string
-  /** The numbers that token may send from. */
+  /** The phone numbers this token may send from. */
   readonly phones?: readonly string[]
-  /** The chats there are: by id, who else is in it. */
+  /** The chats by id, each with its other members. */
   readonly chats?: Readonly<Record<string, string>>
-  /** Media by name, for `mediaUrl`. */
+  /** Media by name, served at `mediaUrl`. */
   readonly media?: Readonly<Record<string, { readonly bytes: Uint8Array; readonly mime: string }>>
 }
 
-/** A message it took; a repeat of one is not a second. */
+/** An accepted message; a repeat with the same idempotency key is not recorded again. */
 export interface TextrelaySent {
   readonly id: string
   readonly chat: string
@@ -25,13 +25,13 @@ export interface TextrelaySent {
 }
 
 export interface TextrelayFake extends FakeProvider {
-  /** What `api_url` is to be. */
+  /** The value for `api_url`. */
   readonly apiUrl: string
   readonly sent: readonly TextrelaySent[]
-  /** From now on no chat has this id. */
+  /** Removes a chat. */
   dropChat(id: string): void
   mediaUrl(name: string): string
-  /** The bearer it wants from now on. */
+  /** Replaces the bearer token that requests must carry. */
   changeToken(token: string): void
 }
 
@@ -43,7 +43,7 @@ const PARTS_MAX = 100
 const KEY_CHARS_MAX = 255
 const RECIPIENTS_MAX = 31
 
-/** The provider's own codes and what it says with them. */
+/** The service's error codes with their HTTP status and message. */
 const PROBLEMS = {
   1001: [400, 'Missing required field'],
   1002: [400, 'Phone number must be in E.164 format'],
@@ -70,7 +70,7 @@ export async function startTextrelayFake(options: TextrelayFakeOptions = {}): Pr
   const chats = new Map(Object.entries(options.chats ?? { 'chat-1': '+15550003333' }))
   const sent: TextrelaySent[] = []
 
-  /** Keeps a message, unless its key says that it is here already. */
+  /** Records a message and returns it, or the earlier message with the same idempotency key. */
   const take = (chat: string, to: string, { text, key }: { text: string; key: string | undefined }): TextrelaySent => {
     const known = sent.find(({ idempotencyKey }) => key !== undefined && idempotencyKey === key)
     if (known) return known
@@ -136,7 +136,7 @@ export async function startTextrelayFake(options: TextrelayFakeOptions = {}): Pr
   }
 }
 
-/** The headers of a webhook with this body, signed in both ways as the provider does; a plain secret is signed in one. */
+/** Signs a webhook body in both of the provider's formats; a secret without `whsec_` is used for the first only. */
 export function textrelaySignatures(
   body: string | Uint8Array,
   options: { readonly secret: string; readonly id: string; readonly atMs: number },
@@ -162,7 +162,7 @@ function checkMessage(message: unknown): { text: string; key: string | undefined
   if (!Array.isArray(parts) || parts.length === 0 || parts.length > PARTS_MAX) throw new Refusal(1004)
   const texts = parts.map((part) => member(part, 'value'))
   const areTexts = parts.every((part) => member(part, 'type') === 'text') && texts.every((text) => typeof text === 'string' && text !== '')
-  // two texts in a row are refused, and this fake takes nothing but texts
+  // The service refuses two texts in a row, and this fake supports only texts.
   if (!areTexts || parts.length > 1) throw new Refusal(1004)
   if (key !== undefined && (typeof key !== 'string' || key === '' || key.length > KEY_CHARS_MAX)) throw new Refusal(1005)
   return { text: texts.join('\n'), key }

@@ -1,13 +1,13 @@
-/** An OpenAI-compatible transcription service on loopback: checks the form it is sent, and refuses what the real one refuses. */
+/** An OpenAI-compatible transcription service on loopback: it checks the form and returns the errors of the real service. */
 import { equalTexts } from '@sluice/sdk'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 
 export interface TranscriptionFakeOptions {
-  /** Null: no key is asked for. */
+  /** `null`: no key is required. */
   readonly apiKey?: string | null
   readonly models?: readonly string[]
   readonly port?: number
-  /** What is heard in a recording. Default: its bytes as text. */
+  /** Returns the text spoken in a recording. Default: its bytes as text. */
   hear?(recording: HeardRecording): string
 }
 
@@ -21,7 +21,7 @@ export interface HeardRecording {
 
 export interface TranscriptionFake extends FakeProvider {
   readonly apiKey: string | null
-  /** What was transcribed, in order; at most the last `HEARD_MAX`. */
+  /** The last `HEARD_MAX` transcribed recordings, in order. */
   readonly heard: readonly HeardRecording[]
 }
 
@@ -66,7 +66,7 @@ function problemOf(form: FormData, models: readonly string[]): ProviderReply | u
   if (!(file instanceof File)) return refusal(400, "[{'type': 'missing', 'loc': ('body', 'file'), 'msg': 'Field required'}]")
   if (typeof model !== 'string') return refusal(400, 'you must provide a model parameter')
   if (!models.includes(model)) return refusal(404, `The model '${model}' does not exist or you do not have access to it.`)
-  if (format !== null && format !== 'json') return refusal(400, 'This fake answers in json alone')
+  if (format !== null && format !== 'json') return refusal(400, 'This fake answers only in the format json')
   if (file.size > FILE_BYTES_MAX) return refusal(413, `Maximum content size limit (${FILE_BYTES_MAX}) exceeded`)
   if (!FORMATS.includes(file.name.split('.').at(-1) ?? '')) {
     return refusal(400, `Invalid file format. Supported formats: ['${FORMATS.join("', '")}']`)
@@ -89,7 +89,7 @@ async function recordingOf(form: FormData): Promise<HeardRecording> {
   }
 }
 
-/** Quotes the key, as some compatible servers do. */
+/** Quotes the given key, as some compatible servers do. */
 const unauthorized = (headers: Headers): ProviderReply => {
   const given = headers.get('authorization')?.replace(/^Bearer /, '')
   return given === undefined ? refusal(401, "You didn't provide an API key.") : refusal(401, `Incorrect API key provided: ${given}.`)

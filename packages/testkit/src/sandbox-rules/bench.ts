@@ -1,4 +1,4 @@
-/** A place to break out of: a workspace, folders outside it with something to protect, and a way to run commands. */
+/** The test bench of the sandbox rules: a workspace, protected folders outside it, and ways to run commands. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import type { SandboxSubject } from '../sandbox.ts'
 
 export const CANARY = 'canary-that-stays-where-it-is'
 const TIMEOUT_MS = 20_000
-/** How long a process that left the group may still hold our pipes. */
+/** How long a process that left the process group may keep the output pipes open. */
 const PIPE_DRAIN_MS = 250
 const OUTPUT_CHARS_MAX = 100_000
 
@@ -28,23 +28,23 @@ export interface RunOptions {
 }
 
 export interface SandboxBench {
-  /** Its name has a blank, a quote and a dollar in it. */
+  /** A folder whose name contains a space, a quote and a dollar sign. */
   readonly workspace: string
-  /** Folders that hold a file `canary` for its owner's eyes: beside the workspace and in the home directory. */
+  /** Folders next to the workspace and in the home directory; each holds a file `canary` that only its owner may read. */
   readonly outside: readonly string[]
-  /** Runs a script with `sh` inside, in the workspace. */
+  /** Runs a script with `sh` in the sandbox, in the workspace. */
   run(script: string, options?: RunOptions): Promise<Ran>
-  /** Runs any program inside, in the workspace. */
+  /** Runs any program in the sandbox, in the workspace. */
   execute(file: string, args: readonly string[], options?: RunOptions): Promise<Ran>
-  /** Runs a script for `perl` inside; throws if there is none. */
+  /** Runs a script with `perl` in the sandbox; throws if there is no perl. */
   runPerl(script: string, args: readonly string[], policy?: Partial<SandboxPolicy>): Promise<Ran>
-  /** Starts a script with `sh` inside; `stop` kills its group and ends what that leaves. */
+  /** Starts a script with `sh` in the sandbox; `stop` kills its process group and releases the sandbox. */
   start(script: string, policy?: Partial<SandboxPolicy>): Promise<{ stop(): Promise<void> }>
-  /** Throws unless everything outside is as it was. */
+  /** Throws if anything outside has changed. */
   expectUntouched(): void
 }
 
-/** Runs a rule in a bench of its own. */
+/** Runs a rule in a new bench. */
 export type InBench = (rule: (bench: SandboxBench) => Promise<void>) => () => Promise<void>
 
 export const createSandboxBench =
@@ -92,7 +92,7 @@ function benchOf({ create, workspace, outside }: Pick<SandboxSubject, 'create'> 
     run: (script, options = {}) => execute('sh', ['-c', script, 'sh', ...(options.args ?? [])], options),
     async runPerl(script, args, policy = {}) {
       const ran = await execute('perl', ['-e', script, ...args], { policy })
-      if (ran.code === 127) throw new Error('there is no perl inside the sandbox to probe it with')
+      if (ran.code === 127) throw new Error('The sandbox has no perl to probe it with; make perl available inside')
       return ran
     },
     async start(script, policy = {}) {
@@ -125,7 +125,7 @@ function runToEnd(command: ProcessCommand, input = ''): Promise<Ran> {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
     } catch {
-      // It is gone.
+      // The group has already ended.
     }
   }
   const timer = setTimeout(killGroup, TIMEOUT_MS)
@@ -138,7 +138,7 @@ function runToEnd(command: ProcessCommand, input = ''): Promise<Ran> {
   child.stdin.on('error', () => undefined)
   child.stdin.end(input)
   child.on('error', reject)
-  // As the core does it: what is left of the group ends with the command, and who has left it no longer holds us.
+  // The daemon does the same: the rest of the process group ends with the command, and a process that left it is not waited for.
   child.once('exit', (code) => {
     clearTimeout(timer)
     killGroup()

@@ -1,11 +1,11 @@
-/** Rules on files: what a command may write and read. */
+/** Rules for files: what a command can write and read. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Rules } from '../rules.ts'
 import { CANARY, type InBench } from './bench.ts'
 
-/** Attempts to change `$1/canary` or its folder; each does no more than that where it succeeds. */
+/** Attempts to change `$1/canary` or its folder; a successful attempt changes nothing else. */
 const CHANGES = [
   'echo changed > "$1/canary"',
   'echo changed >> "$1/canary"',
@@ -38,17 +38,17 @@ const READS = [
 ]
 
 export const fileRules = (inBench: InBench): Rules => ({
-  'a command may change its own folder': inBench(async ({ run, workspace }) => {
+  'a command can change its own folder': inBench(async ({ run, workspace }) => {
     const { code } = await run('echo a > a && echo b >> a && mkdir d && mv a d/b && ln -s d l && cp d/b c && rm c && chmod 600 d/b')
     expect(code).toBe(0)
     expect(readFileSync(join(workspace, 'd/b'), 'utf8')).toBe('a\nb\n')
   }),
 
-  'it may read what programs need': inBench(async ({ run }) => {
+  'a command can read the files that programs need': inBench(async ({ run }) => {
     expect((await run('ls / > /dev/null && cat /etc/hosts > /dev/null && echo fine')).stdout).toBe('fine\n')
   }),
 
-  'it changes nothing outside': inBench(async ({ run, outside, expectUntouched }) => {
+  'a command cannot change files outside its folder': inBench(async ({ run, outside, expectUntouched }) => {
     for (const folder of outside) {
       for (const change of CHANGES) {
         await run(change, { args: [folder] })
@@ -57,12 +57,12 @@ export const fileRules = (inBench: InBench): Rules => ({
     }
   }),
 
-  'it changes nothing without a folder to write in': inBench(async ({ run, workspace }) => {
+  'a command without a writable folder changes nothing': inBench(async ({ run, workspace }) => {
     await run('echo new > new', { policy: { writable: [] } })
     expect(() => readFileSync(join(workspace, 'new'))).toThrow()
   }),
 
-  'it does not see what is private': inBench(async ({ run, outside }) => {
+  'a command cannot read private files': inBench(async ({ run, outside }) => {
     for (const folder of outside) {
       for (const read of READS) {
         const { stdout, stderr } = await run(read, { args: [folder] })

@@ -1,11 +1,11 @@
-/** Rules on what a command may use up. */
+/** Rules for the resources a command can use. */
 import { expect } from 'vitest'
 import type { Rules } from '../rules.ts'
 import type { InBench } from './bench.ts'
 
 const MIB = 1024 * 1024
 const FORKS = 'i=0; while [ $i -lt 40 ]; do sleep 1 & i=$((i+1)); echo $i; done'
-/** Holds a line of 200 MiB in memory. */
+/** Needs memory for one line of 200 MiB. */
 const HUNGRY = 'head -c 209715200 /dev/zero | tail -n 1 | wc -c'
 
 const forked = (stdout: string): number => Math.max(0, ...stdout.split('\n').map(Number))

@@ -1,4 +1,4 @@
-/** Rules on everything but files: network, other processes, privileges. */
+/** Rules for the network, other processes and privileges. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -10,7 +10,7 @@ import { CANARY, type InBench } from './bench.ts'
 const TCP = `use IO::Socket::INET; my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $ARGV[0], Timeout => 2) or die; print $s "x"; close $s`
 const UNIX = `use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die; print $s "x"; close $s`
 
-/** Listens while `use` runs; how many connections came. */
+/** Listens while `use` runs; resolves to the number of connections. */
 async function connectionsWhile(at: string | number, use: (server: Server) => Promise<unknown>): Promise<number> {
   let count = 0
   const server = createServer((socket) => {
@@ -22,7 +22,7 @@ async function connectionsWhile(at: string | number, use: (server: Server) => Pr
   await once(server, 'listening')
   try {
     await use(server)
-    // what connected is told of on a later turn of the loop
+    // The server reports connections on a later tick.
     await new Promise((resolve) => setTimeout(resolve, 20))
   } finally {
     server.close()
@@ -33,11 +33,11 @@ async function connectionsWhile(at: string | number, use: (server: Server) => Pr
 const portOf = (server: Server): string => String((server.address() as AddressInfo).port)
 
 export const reachRules = (inBench: InBench): Rules => ({
-  'the network is there where it is allowed': inBench(async ({ runPerl }) => {
+  'the network works where the policy allows it': inBench(async ({ runPerl }) => {
     expect(await connectionsWhile(0, (server) => runPerl(TCP, [portOf(server)], { network: true }))).toBe(1)
   }),
 
-  'the network is not there where it is not': inBench(async ({ runPerl }) => {
+  'the network is unreachable where the policy forbids it': inBench(async ({ runPerl }) => {
     expect(await connectionsWhile(0, (server) => runPerl(TCP, [portOf(server)]))).toBe(0)
   }),
 
@@ -51,7 +51,7 @@ export const reachRules = (inBench: InBench): Rules => ({
     const other = spawn('cat', { stdio: ['pipe', 'pipe', 'ignore'] })
     await once(other, 'spawn')
     other.stdin.on('error', () => {})
-    // A process that was killed never echoes: whichever comes first tells, without a wait.
+    // A killed process never echoes, so the first event decides without a fixed wait.
     const outcome = Promise.race([once(other, 'exit').then(() => 'killed'), once(other.stdout, 'data').then(() => 'alive')])
     try {
       await run('kill -9 "$1"', { args: [String(other.pid)] })
@@ -73,7 +73,7 @@ export const reachRules = (inBench: InBench): Rules => ({
     }
   }),
 
-  'there are no privileges, and none to be had': inBench(async ({ run }) => {
+  'a command has no privileges and cannot gain any': inBench(async ({ run }) => {
     const { stdout } = await run('cat /proc/self/status')
     expect(stdout).toMatch(/^CapEff:\s+0+$/m)
     expect(stdout).toMatch(/^NoNewPrivs:\s+1$/m)

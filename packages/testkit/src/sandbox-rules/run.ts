@@ -1,4 +1,4 @@
-/** Rules on commands inside a sandbox that mean no harm: they run as they would outside. */
+/** Rules for harmless commands: in the sandbox they run as they do outside. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
@@ -7,11 +7,11 @@ import { runBare } from '../run-bare.ts'
 import type { SandboxSubject } from '../sandbox.ts'
 import { CANARY, type InBench } from './bench.ts'
 
-/** More than the layers a kernel lets one process stack. */
+/** More runs than the number of layers the kernel lets one process stack. */
 const IN_A_ROW = 20
 
 export const runRules = ({ create }: SandboxSubject, inBench: InBench): Rules => ({
-  'the probe passes here and says what it found': async () => {
+  'the probe passes here and reports what it found': async () => {
     const sandbox = create()
     expect(await sandbox.probe(new AbortController().signal, runBare)).toMatchObject({
       available: true,
@@ -25,13 +25,13 @@ export const runRules = ({ create }: SandboxSubject, inBench: InBench): Rules =>
     expect(await run('echo out; echo err >&2; exit 7')).toEqual({ code: 7, stdout: 'out\n', stderr: 'err\n' })
   }),
 
-  'arguments arrive unchanged, whatever is in them': inBench(async ({ run }) => {
+  'arguments arrive unchanged, with any characters': inBench(async ({ run }) => {
     const args = ['a b', '', "it's", '"', '$HOME', '`id`', '*', 'two\nlines', '-x', '--', 'é', '\\']
     const { stdout } = await run('for each; do printf "%s|" "$each"; done', { args })
     expect(stdout).toBe(args.map((arg) => `${arg}|`).join(''))
   }),
 
-  'the environment is the given one': inBench(async ({ run }) => {
+  'a command gets the given environment and no other': inBench(async ({ run }) => {
     process.env.SVC_CONFORMANCE_CANARY = CANARY
     try {
       const { stdout } = await run('env', { env: { GIVEN: 'a b=$c' } })
@@ -46,11 +46,11 @@ export const runRules = ({ create }: SandboxSubject, inBench: InBench): Rules =>
     expect((await run('pwd -P; ls')).stdout).toBe(`${workspace}\n`)
   }),
 
-  'input arrives, and so does its end': inBench(async ({ run }) => {
+  'standard input arrives, including its end': inBench(async ({ run }) => {
     expect((await run('cat', { input: 'hello' })).stdout).toBe('hello')
   }),
 
-  'SIGPIPE ends a writer nobody reads': inBench(async ({ run }) => {
+  'SIGPIPE ends a writer without a reader': inBench(async ({ run }) => {
     expect((await run('yes | head -n 1')).stdout).toBe('y\n')
   }),
 
@@ -58,31 +58,31 @@ export const runRules = ({ create }: SandboxSubject, inBench: InBench): Rules =>
     expect((await runPerl("use threads; threads->create(sub { print 'fine' })->join", [])).stdout).toBe('fine')
   }),
 
-  'a program that is not there fails': inBench(async ({ run }) => {
+  'a missing program fails': inBench(async ({ run }) => {
     expect((await run('exec no-such-program-here')).code).not.toBe(0)
   }),
 
-  'commands run in a row and side by side': inBench(async ({ run }) => {
+  'commands run one after another and in parallel': inBench(async ({ run }) => {
     for (let round = 0; round < IN_A_ROW; round++) expect((await run('echo fine')).stdout).toBe('fine\n')
     const together = await Promise.all(['a', 'b', 'c', 'd'].map((name) => run(`echo ${name} > ${name}; cat ${name}`)))
     expect(together.map(({ stdout }) => stdout)).toEqual(['a\n', 'b\n', 'c\n', 'd\n'])
   }),
 
-  'the daemon itself stays free': inBench(async ({ run, outside }) => {
+  'the daemon itself is not confined': inBench(async ({ run, outside }) => {
     await run('true')
     for (const folder of outside) expect(readFileSync(join(folder, 'canary'), 'utf8')).toBe(CANARY)
   }),
 
-  'a killed command is gone, with what it had started': inBench(async ({ start, workspace }) => {
+  'killing a command ends the processes it started': inBench(async ({ start, workspace }) => {
     await expectSilence({ start, workspace }, '')
   }),
 
-  'so is what had left its process group': inBench(async ({ start, workspace }) => {
+  'killing a command also ends processes that left its group': inBench(async ({ start, workspace }) => {
     await expectSilence({ start, workspace }, 'setsid')
   }),
 })
 
-/** Starts something that writes all the time, kills it, and throws if it still writes. */
+/** Starts a process that writes all the time, kills it, and throws if it still writes. */
 async function expectSilence(
   { start, workspace }: Pick<Parameters<Parameters<InBench>[0]>[0], 'start' | 'workspace'>,
   by: string,

@@ -1,4 +1,4 @@
-/** Questions to people, with everything filled in that a rule does not care about. */
+/** Sample approvals with defaults for every member a rule does not care about. */
 import type { Decision, NewApproval } from '@sluice/sdk'
 
 export const asked = (runId: string, part: Partial<NewApproval> = {}): NewApproval => {

@@ -1,4 +1,4 @@
-/** What every backend promises about approvals: each is answered once, whoever answers and whatever happens meanwhile. */
+/** Rules for approvals: each is decided once, by any decider and in spite of crashes. */
 import type { Approval, ApprovalKey, Decision, Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
@@ -15,7 +15,7 @@ async function openAll(store: Store, runs: readonly string[]): Promise<void> {
 }
 
 export const approvalRules: StoreRules = {
-  'a question is opened with its prompts in the outbox, for whoever opens the store next': async ({ store, beside }) => {
+  'opening an approval queues its prompts in the same commit': async ({ store, beside }) => {
     const prompts = [...replyParts(['one', 'two'], { turnId: null }), reply('three', { channel: 'bizchat', to: { to: 'other' } })]
     const { opened, approval } = await store.approvals.open(asked('r1'), prompts)
     expect(opened).toBe(true)
@@ -34,7 +34,7 @@ export const approvalRules: StoreRules = {
     expect(await other.approvals.byToken('other')).toBeUndefined()
   },
 
-  'the end of a turn withdraws what people were asked about its calls, and nothing else': async ({ store }) => {
+  'the end of a turn cancels the pending approvals of its calls only': async ({ store }) => {
     const ask = (runId: string, part: Parameters<typeof asked>[1] = {}) => store.approvals.open(asked(runId, { gate: 'tool', ...part }), [])
     const withdrawn = { state: 'cancelled', by: 'system' }
     await store.turns.enqueue(queuedTurn('finished'))
@@ -59,7 +59,7 @@ export const approvalRules: StoreRules = {
     expect(await store.approvals.decide(key('buried'), decision('approved'))).toMatchObject({ won: false, approval: withdrawn })
   },
 
-  'a question that is known opens nothing and is shown as it is': async ({ store, restart }) => {
+  'opening a known approval changes nothing and returns it': async ({ store, restart }) => {
     await store.approvals.open(asked('r1'), [reply('first')])
     const again = asked('r1', { title: 'other', token: 'other' })
     expect(await store.approvals.open(again, [reply('second')])).toMatchObject({ opened: false, approval: { title: 'Deploy?' } })
@@ -70,13 +70,13 @@ export const approvalRules: StoreRules = {
     expect(await outbox.list({ limit: 10 })).toHaveLength(1)
   },
 
-  'run and step together are the key': async ({ store: { approvals } }) => {
+  'run id and step id together are the key': async ({ store: { approvals } }) => {
     const keys = [key('a', 'bc'), key('ab', 'c'), key('abc', ''), key('', 'abc'), key('a', 'b'), key('a\0', 'b')]
     for (const one of keys) expect(await approvals.open(asked(one.runId, one), [])).toMatchObject({ opened: true, approval: one })
     for (const one of keys) expect(await approvals.open(asked(one.runId, one), [])).toMatchObject({ opened: false, approval: one })
   },
 
-  'one of many who open the same question opens it': async ({ store, beside }) => {
+  'of many concurrent opens of one approval exactly one succeeds': async ({ store, beside }) => {
     const other = await beside()
     const results = await Promise.all(
       Array.from({ length: 20 }, (_, at) => (at % 2 ? store : other).approvals.open(asked('r1'), [reply('a')])),
@@ -85,12 +85,12 @@ export const approvalRules: StoreRules = {
     expect(await store.outbox.list({ limit: 10 })).toHaveLength(1)
   },
 
-  'a question that waits for ever has no end, and lists of words are kept': async ({ store: { approvals } }) => {
+  'stores an approval without a time limit, and its keyword lists': async ({ store: { approvals } }) => {
     const given = asked('r1', { expiresAtMs: null, approveKeywords: [], rejectKeywords: ['näh', 'no "way"'], gate: 'event' })
     expect((await approvals.open(given, [])).approval).toEqual({ ...given, ...pending, prompts: [] })
   },
 
-  'odd texts are asked and answered': async ({ store: { approvals } }) => {
+  'stores odd texts in approvals and decisions': async ({ store: { approvals } }) => {
     for (const [at, text] of ODD_TEXTS.map((odd) => odd.toWellFormed()).entries()) {
       const given = asked(`r${at}`, { title: text, message: text, workflow: text })
       const { approval } = await approvals.open(given, [])
@@ -101,7 +101,7 @@ export const approvalRules: StoreRules = {
     }
   },
 
-  'the first decision wins and stays, over a restart too': async ({ store, restart }) => {
+  'the first decision wins and survives a restart': async ({ store, restart }) => {
     await store.approvals.open(asked('r1'), [])
     const first = decision('approved', { feedback: 'go on', atMs: 5_000 })
     const taken = { ...asked('r1'), state: 'approved', by: first.by, feedback: 'go on', decidedAtMs: 5_000, settledAtMs: null, prompts: [] }
@@ -114,7 +114,7 @@ export const approvalRules: StoreRules = {
     expect(await approvals.get(key('r1'))).toEqual(taken)
   },
 
-  'what has expired or was cancelled is not approved any more': async ({ store: { approvals } }) => {
+  'an expired or cancelled approval cannot be approved': async ({ store: { approvals } }) => {
     for (const state of ['expired', 'cancelled'] as const) {
       await approvals.open(asked(state), [])
       expect(await approvals.decide(key(state), decision(state, { by: 'system' }))).toMatchObject({ won: true })
@@ -122,7 +122,7 @@ export const approvalRules: StoreRules = {
     }
   },
 
-  'an answer after the time is over finds it expired, whether or not that was noticed': async ({ store, restart }) => {
+  'a decision after the time limit finds the approval expired': async ({ store, restart }) => {
     await openAll(store, ['a', 'b', 'c', 'd'])
     await store.approvals.open(asked('e', { expiresAtMs: null }), [])
     const inbox = await keepOne(store, 'm1')
@@ -142,7 +142,7 @@ export const approvalRules: StoreRules = {
     expect(await next.inbox.get(inbox)).toMatchObject({ state: 'pending' })
   },
 
-  'of many who decide in two processes one wins, and all learn the same': async ({ store, beside }) => {
+  'of many decisions in two processes one wins and all return it': async ({ store, beside }) => {
     const other = await beside()
     await openAll(
       store,
@@ -162,7 +162,7 @@ export const approvalRules: StoreRules = {
     }
   },
 
-  'nobody decides what nobody asked': async ({ store }) => {
+  'deciding an unknown approval returns nothing': async ({ store }) => {
     const inbox = await keepOne(store, 'm1')
     expect(await store.approvals.decide(key('r1'), decision('approved'), inbox)).toBeUndefined()
     expect(await store.approvals.get(key('r1'))).toBeUndefined()
@@ -170,7 +170,7 @@ export const approvalRules: StoreRules = {
     expect(await store.approvals.settle(key('r1'), 3_000, [reply('a')])).toEqual([])
   },
 
-  'ends the message that decides with its decision, and leaves one that came too late': async ({ store, restart }) => {
+  'a decision completes the message that made it, but not a late one': async ({ store, restart }) => {
     await store.approvals.open(asked('r1'), [])
     const [first, second] = [await keepOne(store, 'm1'), await keepOne(store, 'm2')]
     await store.inbox.start(second, 't2', STARTS_MAX)
@@ -182,7 +182,7 @@ export const approvalRules: StoreRules = {
     expect((await inbox.waiting({ after: 0, limit: 10 })).map(({ number }) => number)).toEqual([second])
   },
 
-  'queues what is said about a late answer with the end of its message, once': async ({ store, restart }) => {
+  'the reply to a late answer is queued once, as its message ends': async ({ store, restart }) => {
     const late = await keepOne(store, 'm1')
     await store.inbox.start(late, 't1', STARTS_MAX)
     expect(await store.inbox.done(late, 4_000, [reply('too late')])).toHaveLength(1)
@@ -193,7 +193,7 @@ export const approvalRules: StoreRules = {
     expect((await outbox.waiting({ after: 0, limit: 10 })).length).toBe(1)
   },
 
-  'decision and message are kept together or not at all': async ({ store }) => {
+  'a decision and its message are committed together or not at all': async ({ store }) => {
     await store.approvals.open(asked('r1'), [])
     const inbox = await keepOne(store, 'm1')
     const poison = { by: 'x', state: 'approved', feedback: {} as unknown as string, atMs: 1 } as const
@@ -203,7 +203,7 @@ export const approvalRules: StoreRules = {
     expect(await store.approvals.decide(key('r1'), decision('approved'), inbox)).toMatchObject({ won: true })
   },
 
-  'what is said about a decision is queued once, when the gate has taken it': async ({ store, restart }) => {
+  'the reply about a decision is queued once, when its gate accepts it': async ({ store, restart }) => {
     await store.approvals.open(asked('r1'), [])
     expect(await store.approvals.settle(key('r1'), 3_000, [reply('early')])).toEqual([])
     await store.approvals.decide(key('r1'), decision('approved'))
@@ -216,7 +216,7 @@ export const approvalRules: StoreRules = {
     expect(await outbox.start(numbers[0] ?? 0)).toMatchObject({ extras: { edits: 'p1' } })
   },
 
-  'of gates that settle in two processes one speaks': async ({ store, beside }) => {
+  'of two processes that settle an approval one queues the reply': async ({ store, beside }) => {
     const other = await beside()
     await store.approvals.open(asked('r1'), [])
     await store.approvals.decide(key('r1'), decision('approved'))
@@ -224,7 +224,7 @@ export const approvalRules: StoreRules = {
     expect(await store.outbox.list({ limit: 10 })).toHaveLength(1)
   },
 
-  'a prompt learns its id when it is sent, however late': async ({ store, restart }) => {
+  'a prompt gets its platform id when it is sent, however late': async ({ store, restart }) => {
     await store.approvals.open(asked('r1'), [reply('a'), reply('b')])
     await store.approvals.open(asked('r2'), [reply('c')])
     const [first = 0, second = 0] = (await store.outbox.waiting({ after: 0, limit: 10 })).map(({ number }) => number)
@@ -245,7 +245,7 @@ export const approvalRules: StoreRules = {
     expect((await approvals.unsettled({ after: null, limit: 10 }))[0]?.prompts).toMatchObject([{ providerId: 'p1' }, { providerId: 'p2' }])
   },
 
-  'a list is newest first, page by page, of a state': async ({ store: { approvals }, store }) => {
+  'lists approvals of a state newest first, in pages': async ({ store: { approvals }, store }) => {
     await openAll(store, ['a', 'b', 'c', 'd', 'e'])
     await approvals.decide(key('b'), decision('approved'))
     await approvals.decide(key('d'), decision('approved'))
@@ -262,7 +262,7 @@ export const approvalRules: StoreRules = {
     expect(await list({ state: 'cancelled' })).toEqual([])
   },
 
-  'a start takes up what is pending or not settled, oldest first, page by page': async ({ store, restart }) => {
+  'lists pending and unsettled approvals oldest first, in pages': async ({ store, restart }) => {
     await openAll(store, ['a', 'b', 'c', 'd'])
     for (const run of ['b', 'c']) await store.approvals.decide(key(run), decision('rejected'))
     await store.approvals.settle(key('c'), 3_000, [])
@@ -279,7 +279,7 @@ export const approvalRules: StoreRules = {
     expect(await unsettled({ after: null, limit: 2, decided: true })).toEqual([['b', 'rejected']])
   },
 
-  'pending ones are counted': async ({ store: { approvals }, store }) => {
+  'counts pending approvals': async ({ store: { approvals }, store }) => {
     expect(await approvals.counts()).toEqual({ pending: 0 })
     await openAll(store, ['a', 'b', 'c'])
     await approvals.decide(key('b'), decision('approved'))

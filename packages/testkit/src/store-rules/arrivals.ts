@@ -1,11 +1,11 @@
-/** What every backend promises about keeping what comes in. */
+/** Rules for storing incoming messages. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { answerOne, arrival, arrivalOf, bodyOf, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS } from './samples.ts'
 
 export const arrivalRules: StoreRules = {
-  'a message is kept as it came, for whoever opens the store next': async ({ store: { inbox }, beside }) => {
+  'a stored message is unchanged in another process': async ({ store: { inbox }, beside }) => {
     const message = inbound('m1', {
       to: { to: 'room', replyTo: 'm0', more: { a: 'b' } },
       attachments: [{ kind: 'image', name: 'a.png', mime: 'image/png', source: { id: 'f1' } }],
@@ -37,12 +37,12 @@ export const arrivalRules: StoreRules = {
     expect(await inbox.get(number + 1)).toBeUndefined()
   },
 
-  'an empty body is a body': async ({ store }) => {
+  'stores an empty body': async ({ store }) => {
     const number = await keepOne(store, 'm1', { raw: new Uint8Array() })
     expect((await store.inbox.get(number))?.raw).toEqual(new Uint8Array())
   },
 
-  'a message that is known is not kept again, whatever state it is in': async ({ store }) => {
+  'a known message is not stored again in any state': async ({ store }) => {
     const { inbox } = store
     const done = await answerOne(store, 'done')
     const dead = await keepOne(store, 'dead')
@@ -58,7 +58,7 @@ export const arrivalRules: StoreRules = {
     )
   },
 
-  'whether messages are known can be asked before they are kept': async ({ store, restart, beside }) => {
+  'tells which messages are known before they are stored': async ({ store, restart, beside }) => {
     const asked = ['new', 'm1', 'buried', 'm2', 'm1', 'other'].map((id) => inbound(id))
     const answer = [false, true, true, true, true, false]
     expect(await store.inbox.known('roomchat', asked)).toEqual(asked.map(() => false))
@@ -73,13 +73,13 @@ export const arrivalRules: StoreRules = {
     expect(await inbox.known('roomchat', [])).toEqual([])
   },
 
-  'a message is not known for having been asked about': async ({ store: { inbox } }) => {
+  'asking about a message does not make it known': async ({ store: { inbox } }) => {
     expect(await inbox.known('roomchat', [inbound('m1')])).toEqual([false])
     expect(await inbox.keep(arrival('m1'))).toEqual([expect.any(Number)])
     expect(await inbox.list({ limit: 10 })).toHaveLength(1)
   },
 
-  'channel, account and id together make a message, and are never mixed up': async ({ store: { inbox } }) => {
+  'channel, account and id together identify a message': async ({ store: { inbox } }) => {
     const parts = ['', ' ', 'a', 'b', 'ab', 'a b', 'a\0', '\0a', 'a"', '","', ...ODD_TEXTS.slice(4, 9)]
     const all = parts.flatMap((channel) => [
       arrivalOf(inbound('b', { account: 'a' }), { channel }),
@@ -90,25 +90,25 @@ export const arrivalRules: StoreRules = {
     for (const one of all) expect(await inbox.keep(one)).toEqual([null])
   },
 
-  'of a hundred copies at once one is kept': async ({ store, beside }) => {
+  'of a hundred concurrent copies one is stored': async ({ store, beside }) => {
     const other = await beside()
     const kept = await Promise.all(Array.from({ length: 100 }, (_, at) => (at % 10 ? store : other).inbox.keep(arrival('m1'))))
     expect(kept.flat().filter((number) => number !== null)).toHaveLength(1)
     expect(await store.inbox.list({ limit: 10 })).toHaveLength(1)
   },
 
-  'what is known stays known over a restart': async ({ store, restart }) => {
+  'known messages stay known after a restart': async ({ store, restart }) => {
     await keepOne(store, 'm1')
     expect(await (await restart()).inbox.keep(arrival('m1'))).toEqual([null])
   },
 
-  'numbers grow in the order of arrival': async ({ store: { inbox }, restart }) => {
+  'numbers increase in order of arrival': async ({ store: { inbox }, restart }) => {
     const kept = await Promise.all(Array.from({ length: 20 }, (_, at) => inbox.keep(arrival(`m${at}`))))
     const numbers = [...kept, await (await restart()).inbox.keep(arrival('last'))].flat().map(Number)
     expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b))
   },
 
-  'a batch has one number for each message that is new, and every one of them its body': async ({ store: { inbox } }) => {
+  'each new message of a batch gets a number and the batch body': async ({ store: { inbox } }) => {
     await inbox.keep(arrival('known'))
     const kept = await inbox.keep(arrival(['known', 'm1', 'm2', 'm3', 'm1', 'm4']))
     const [known, first, second, third, repeat, fourth] = kept
@@ -133,7 +133,7 @@ export const arrivalRules: StoreRules = {
     expect((await inbox.waiting({ after: 0, limit: 10 })).map(({ lane }) => lane)).toEqual(['session a', 'session b'])
   },
 
-  'a value used once is refused, and nothing of that request kept': async ({ store: { inbox }, restart, beside }) => {
+  'a used nonce is refused and its request is not stored': async ({ store: { inbox }, restart, beside }) => {
     const nonce = { value: 'nonce', untilMs: 2_000 }
     expect(await inbox.keep(arrival('m1', { nonce }))).toEqual([expect.any(Number)])
     expect(await inbox.keep(arrival('m1', { nonce }))).toBe('replayed')
@@ -145,35 +145,35 @@ export const arrivalRules: StoreRules = {
     expect(await again.keep(arrival('m2'))).toEqual([expect.any(Number)])
   },
 
-  'a value is free again once its time is over, and is used up anew then': async ({ store: { inbox } }) => {
+  'a nonce can be used again after it expires': async ({ store: { inbox } }) => {
     await inbox.keep(arrival('m1', { nonce: { value: 'nonce', untilMs: 2_000 } }))
     const later = { receivedAtMs: 2_000, nonce: { value: 'nonce', untilMs: 3_000 } }
     expect(await inbox.keep(arrival('m2', later))).toEqual([expect.any(Number)])
     expect(await inbox.keep(arrival('m3', { ...later, receivedAtMs: 2_999 }))).toBe('replayed')
   },
 
-  'values of different channels have nothing to do with each other': async ({ store: { inbox } }) => {
+  'nonces of different channels are independent': async ({ store: { inbox } }) => {
     const nonce = { value: 'nonce', untilMs: 2_000 }
     await inbox.keep(arrival('m1', { nonce }))
     expect(await inbox.keep(arrival('m1', { nonce, channel: 'bizchat' }))).toEqual([expect.any(Number)])
     expect(await inbox.keep(arrival('m2', { nonce: { ...nonce, value: 'NONCE' } }))).toEqual([expect.any(Number)])
   },
 
-  'of many requests with one value at once one is kept': async ({ store: { inbox } }) => {
+  'of many concurrent requests with one nonce one is stored': async ({ store: { inbox } }) => {
     const nonce = { value: 'nonce', untilMs: 2_000 }
     const kept = await Promise.all(Array.from({ length: 50 }, (_, at) => inbox.keep(arrival(`m${at}`, { nonce }))))
     expect(kept.filter((one) => one !== 'replayed')).toHaveLength(1)
     expect(await inbox.list({ limit: 10 })).toHaveLength(1)
   },
 
-  'a request without messages uses its value up and leaves nothing': async ({ store: { inbox } }) => {
+  'a request without messages consumes its nonce and stores nothing': async ({ store: { inbox } }) => {
     const nonce = { value: 'nonce', untilMs: 2_000 }
     expect(await inbox.keep(arrival([], { nonce }))).toEqual([])
     expect(await inbox.keep(arrival([], { nonce }))).toBe('replayed')
     expect(await inbox.list({ limit: 10 })).toEqual([])
   },
 
-  'a request that cannot be kept takes no other with it, nor its value': async ({ store: { inbox } }) => {
+  'a request that fails to store affects neither others nor its nonce': async ({ store: { inbox } }) => {
     const nonce = { value: 'nonce', untilMs: 2_000 }
     const poison = arrivalOf(inbound('poison', { sender: {} as unknown as string }), { nonce })
     const kept = await Promise.allSettled([inbox.keep(arrival('m1')), inbox.keep(poison), inbox.keep(arrival('m2'))])

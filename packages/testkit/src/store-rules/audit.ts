@@ -1,4 +1,4 @@
-/** What every backend promises about the audit log of procedures: nothing is changed in it, and whether that is so can be checked. */
+/** Rules for the audit log of procedures: no record changes unnoticed. */
 import { AUDIT_ROOT, auditHash } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
@@ -6,7 +6,7 @@ import { ODD_TEXTS } from './samples.ts'
 import { audited, sopRun, startOf, startRuns } from './sop-samples.ts'
 
 export const auditRules: StoreRules = {
-  'a record is kept as it was given, numbered and chained to the one before': async ({ store, restart }) => {
+  'a record is stored unchanged, numbered and chained to the last': async ({ store, restart }) => {
     await startRuns(store, ['r1'])
     const given = [
       audited('approved', { run: 'r1', step: 2, by: 'roomchat:+15550100', reason: 'go on', detail: { b: [1, { c: null }], a: '"' } }),
@@ -27,7 +27,7 @@ export const auditRules: StoreRules = {
     expect(await sops.verify()).toEqual({ records: 3, head: rows[2]?.hash, broken: null })
   },
 
-  'what belongs to no procedure is chained like the rest': async ({ store, restart }) => {
+  'records without a procedure are chained too': async ({ store, restart }) => {
     await startRuns(store, ['r1'])
     const given = audited('device_write', { sop: '', run: null, step: null, detail: { device: 'board_a0', pin: 2, value: 1 } })
     await store.sops.record([given])
@@ -36,7 +36,7 @@ export const auditRules: StoreRules = {
     expect((await sops.verify()).broken).toBeNull()
   },
 
-  'an empty log is sound': async ({ store: { sops } }) => {
+  'an empty log verifies': async ({ store: { sops } }) => {
     expect(await sops.verify()).toEqual({ records: 0, head: AUDIT_ROOT, broken: null })
     expect(await sops.audit({ limit: 10 })).toEqual([])
   },
@@ -52,7 +52,7 @@ export const auditRules: StoreRules = {
     expect(rows.map(({ detail }) => detail)).toEqual(records.map(({ detail }) => detail))
   },
 
-  'records of two processes are one chain without gaps, whatever is refused meanwhile': async ({ store, beside }) => {
+  'records of two processes form one chain without gaps': async ({ store, beside }) => {
     const stores = [store, await beside()]
     const poison = { ...startOf(sopRun('poison')), audit: [audited('run_started', { kind: {} as unknown as 'reported' })] }
     await Promise.allSettled(
@@ -63,7 +63,7 @@ export const auditRules: StoreRules = {
     expect(await store.sops.verify()).toMatchObject({ records: 48, broken: null })
   },
 
-  'the log is read in order, page by page, of a run or a procedure': async ({ store }) => {
+  'lists records in order, in pages, by run or procedure': async ({ store }) => {
     await startRuns(store, ['a', 'b'])
     await startRuns(store, ['c'], { sop: 'other' })
     await store.sops.advance(sopRun('a'), sopRun('a', { step: 2 }), [
@@ -80,7 +80,7 @@ export const auditRules: StoreRules = {
     expect(await numbers({ sop: 'deploy', run: 'b' })).toEqual([2])
   },
 
-  'a long log is checked while it grows': async ({ store }) => {
+  'a long log can be verified while it grows': async ({ store }) => {
     await startRuns(
       store,
       Array.from({ length: 1_200 }, (_, at) => `r${at}`),

@@ -1,8 +1,8 @@
-/** Requests and replies to keep, with everything filled in that a rule does not care about. */
+/** Sample requests and replies with defaults for every member a rule does not care about. */
 import type { Arrival, Inbound, NewReply, Store, TurnEnd } from '@sluice/sdk'
 import { turnEnd } from './samples.ts'
 
-/** Rules that are not about it start no message so often. */
+/** The limit of attempts in rules about other things; no such rule reaches it. */
 export const STARTS_MAX = 5
 
 export const inbound = (id: string, part: Partial<Inbound> = {}): Inbound => ({
@@ -17,7 +17,7 @@ export const inbound = (id: string, part: Partial<Inbound> = {}): Inbound => ({
 
 export const bodyOf = (id: string): Uint8Array => new TextEncoder().encode(`body of ${id}`)
 
-/** One request with these messages, all of one session. */
+/** A request with these messages, all in one session. */
 export const arrival = (ids: string | readonly string[], part: Partial<Arrival> = {}): Arrival => ({
   channel: 'roomchat',
   verdict: 'signature',
@@ -27,15 +27,15 @@ export const arrival = (ids: string | readonly string[], part: Partial<Arrival> 
   ...part,
 })
 
-/** One request with one message. */
+/** A request with one message. */
 export const arrivalOf = (message: Inbound, part: Partial<Arrival> = {}): Arrival =>
   arrival([], { messages: [{ message, session: 'roomchat:room' }], ...part })
 
-/** Keeps one new message; resolves to its number. */
+/** Stores one new message; resolves to its number. */
 export async function keepOne(store: Store, id: string, part: Partial<Arrival> = {}): Promise<number> {
   const kept = await store.inbox.keep(arrival(id, part))
   const number = kept === 'replayed' ? undefined : kept[0]
-  if (typeof number !== 'number') throw new Error(`the message ${id} is not new`)
+  if (typeof number !== 'number') throw new Error(`the message ${id} is already known`)
   return number
 }
 
@@ -52,11 +52,11 @@ export const reply = (text: string, part: Partial<NewReply> = {}): NewReply => (
   ...part,
 })
 
-/** One long reply in its parts. */
+/** A long reply in parts. */
 export const replyParts = (texts: readonly string[], part: Partial<NewReply> = {}): NewReply[] =>
   texts.map((text, at) => reply(text, { part: at + 1, parts: texts.length, ...part }))
 
-/** Keeps and starts a message, and ends its turn with these replies; resolves to its number. */
+/** Stores and starts a message and ends its turn with these replies; resolves to the message's number. */
 export async function answerOne(store: Store, id: string, replies: readonly NewReply[] = [], part: Partial<TurnEnd> = {}): Promise<number> {
   const number = await keepOne(store, id)
   await store.inbox.start(number, `turn of ${id}`, STARTS_MAX)

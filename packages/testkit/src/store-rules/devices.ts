@@ -1,4 +1,4 @@
-/** What every backend promises about paired devices and one-time codes. */
+/** Rules for paired devices and one-time codes. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 
@@ -13,7 +13,7 @@ const device = (id: string, part: { readonly expiresAtMs?: number; readonly toke
 })
 
 export const deviceRules: StoreRules = {
-  'a device is found by its token’s hash and nothing else': async ({ store: { devices } }) => {
+  'a device is found only by the hash of its token': async ({ store: { devices } }) => {
     await devices.add(device('d1'))
     const row = {
       id: 'd1',
@@ -31,7 +31,7 @@ export const deviceRules: StoreRules = {
       expect(await devices.findByTokenHash(wrong)).toBeUndefined()
   },
 
-  'a device of a known id or token is a conflict': async ({ store: { devices } }) => {
+  'adding a known device id or token is a conflict': async ({ store: { devices } }) => {
     await devices.add(device('d1'))
     await expect(devices.add(device('d1', { tokenHash: 'other' }))).rejects.toMatchObject({ code: 'conflict' })
     await expect(devices.add(device('d2', { tokenHash: 'hash of d1' }))).rejects.toMatchObject({ code: 'conflict' })
@@ -45,7 +45,7 @@ export const deviceRules: StoreRules = {
     expect(await devices.findByTokenHash('hash of d1')).toBeUndefined()
   },
 
-  'expired devices are gone with the next one that is added, by token or by code': async ({ store: { devices }, clock }) => {
+  'adding or redeeming a device removes expired devices': async ({ store: { devices }, clock }) => {
     const ids = async () => (await devices.list()).map(({ id }) => id)
     await devices.add(device('stays'))
     await devices.add(device('d1', { expiresAtMs: clock.nowMs() + 1_000 }))
@@ -61,7 +61,7 @@ export const deviceRules: StoreRules = {
     expect(await ids()).toEqual(['stays', 'd3', 'd4'])
   },
 
-  'a revoked device is refused at once, whoever revoked it': async ({ store: { devices }, beside }) => {
+  'a device revoked by another process is refused at once': async ({ store: { devices }, beside }) => {
     for (const id of ['d1', 'd2']) {
       await devices.add(device(id))
       expect(await devices.findByTokenHash(`hash of ${id}`)).toMatchObject({ id })
@@ -74,13 +74,13 @@ export const deviceRules: StoreRules = {
     expect(await devices.findByTokenHash('hash of d2')).toBeUndefined()
   },
 
-  'a device another process added is found': async ({ store: { devices }, beside }) => {
+  'finds a device that another process added': async ({ store: { devices }, beside }) => {
     expect(await devices.findByTokenHash('hash of d1')).toBeUndefined()
     await (await beside()).devices.add(device('d1'))
     expect(await devices.findByTokenHash('hash of d1')).toMatchObject({ id: 'd1' })
   },
 
-  'after a rotation only the new token is good': async ({ store: { devices } }) => {
+  'after a rotation only the new token is valid': async ({ store: { devices } }) => {
     await devices.add(device('d1'))
     expect(await devices.findByTokenHash('hash of d1')).toMatchObject({ id: 'd1' })
     expect(await devices.rotate('d1', 'new hash')).toBe(true)
@@ -89,7 +89,7 @@ export const deviceRules: StoreRules = {
     expect(await devices.rotate('unknown', 'x')).toBe(false)
   },
 
-  'the last sight of a device is kept': async ({ store: { devices } }) => {
+  'stores when a device was last seen': async ({ store: { devices } }) => {
     await devices.add(device('d1'))
     await devices.add(device('d2'))
     await devices.findByTokenHash('hash of d1')
@@ -101,7 +101,7 @@ export const deviceRules: StoreRules = {
     expect((await devices.list()).map(({ lastSeenAtMs }) => lastSeenAtMs)).toEqual([5, null])
   },
 
-  'the version changes with every write, of any process': async ({ store, beside }) => {
+  'the version changes with every write of any process': async ({ store, beside }) => {
     const versions = [await store.devices.version()]
     await store.devices.add(device('d1'))
     versions.push(await store.devices.version())
@@ -114,7 +114,7 @@ export const deviceRules: StoreRules = {
     expect(await store.devices.version()).toBe(versions[3])
   },
 
-  'a code makes one device, once': async ({ store: { devices }, clock }) => {
+  'a code can be redeemed once': async ({ store: { devices }, clock }) => {
     await devices.addCode({ hash: 'code', role: 'operator', expiresAtMs: clock.nowMs() + 1_000 }, 5)
     const redeemed = await Promise.all(['d1', 'd2', 'd3'].map((id) => devices.redeemCode('code', device(id))))
     expect(redeemed.filter(Boolean)).toHaveLength(1)
@@ -122,7 +122,7 @@ export const deviceRules: StoreRules = {
     expect(await devices.redeemCode('unknown', device('d4'))).toBeUndefined()
   },
 
-  'a redeemed device has the role of its code': async ({ store: { devices }, clock }) => {
+  'a redeemed device gets the role of its code': async ({ store: { devices }, clock }) => {
     await devices.addCode({ hash: 'code', role: 'client', expiresAtMs: clock.nowMs() + 1_000 }, 5)
     expect(await devices.redeemCode('code', device('d1'))).toBe('client')
     await devices.add({ ...device('d2'), role: 'client' })
@@ -134,7 +134,7 @@ export const deviceRules: StoreRules = {
     expect(await devices.findByTokenHash('another token')).toMatchObject({ role: 'client' })
   },
 
-  'a revoked device takes the devices it vouches for with it, unless its passkeys are kept': async ({ store: { devices } }) => {
+  'revoking a device revokes those it vouches for, unless passkeys stay': async ({ store: { devices } }) => {
     for (const id of ['d1', 'd2']) {
       await devices.add(device(id))
       await devices.add({ ...device(`${id} by passkey`), issuedBy: id })
@@ -146,14 +146,14 @@ export const deviceRules: StoreRules = {
     expect(await devices.revokedAmong(['d1', 'd2', 'd2 by passkey', 'unknown'])).toEqual(['d1'])
   },
 
-  'an expired code makes none': async ({ store: { devices }, clock }) => {
+  'an expired code cannot be redeemed': async ({ store: { devices }, clock }) => {
     await devices.addCode({ hash: 'code', role: 'operator', expiresAtMs: clock.nowMs() + 1_000 }, 5)
     await clock.advance(1_000)
     expect(await devices.redeemCode('code', device('d1'))).toBeUndefined()
     expect(await devices.list()).toEqual([])
   },
 
-  'at most pendingMax codes wait, the oldest go first, expired ones do not count': async ({ store: { devices }, clock }) => {
+  'keeps at most pendingMax unexpired codes and drops the oldest': async ({ store: { devices }, clock }) => {
     await devices.addCode({ hash: 'expired', role: 'operator', expiresAtMs: clock.nowMs() }, 2)
     for (const hash of ['a', 'b', 'c']) await devices.addCode({ hash, role: 'operator', expiresAtMs: clock.nowMs() + 1_000 }, 2)
     expect(await devices.redeemCode('a', device('d1'))).toBeUndefined()
@@ -161,7 +161,7 @@ export const deviceRules: StoreRules = {
     expect(await devices.redeemCode('c', device('d3'))).toBe('operator')
   },
 
-  'all codes can be dropped': async ({ store: { devices }, clock }) => {
+  'drops all codes': async ({ store: { devices }, clock }) => {
     for (const hash of ['a', 'b']) await devices.addCode({ hash, role: 'operator', expiresAtMs: clock.nowMs() + 1_000 }, 5)
     expect(await devices.dropCodes()).toBe(2)
     expect(await devices.redeemCode('a', device('d1'))).toBeUndefined()

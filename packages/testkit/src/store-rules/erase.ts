@@ -1,4 +1,4 @@
-/** What every backend promises about erasing a conversation. */
+/** Rules for erasing a conversation. */
 import type { Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
@@ -8,14 +8,14 @@ import { queuedTurn, turnEnd, user } from './samples.ts'
 
 const ABOUT = { atMs: 5_000, by: 'cli:ada' }
 
-/** The session of the messages that `keepOne` keeps. */
+/** The session of the messages that `keepOne` stores. */
 async function sessionOf(store: Store, number: number): Promise<string> {
   const row = await store.inbox.get(number)
   return row?.session ?? expect.fail('no such message')
 }
 
 export const eraseRules: StoreRules = {
-  'a conversation goes with its messages and the texts of its turns; others stay': async ({ store, restart }) => {
+  'erases the messages and turn texts of one conversation only': async ({ store, restart }) => {
     await store.turns.finish(turnEnd('t1'))
     await store.turns.finish(turnEnd('failed', { status: 'failed', error: { code: 'upstream', message: 'private' }, messages: [] }))
     await store.turns.finish(turnEnd('t2', { sessionId: 'other' }))
@@ -42,7 +42,7 @@ export const eraseRules: StoreRules = {
     expect(await again.check()).toEqual([])
   },
 
-  'a conversation of a channel goes with its messages, replies and approvals, and is still known as a repeat': async ({ store }) => {
+  'erases messages, replies and approvals but still detects duplicates': async ({ store }) => {
     const { inbox, outbox, approvals } = store
     const number = await answerOne(store, 'm1', [reply('private')])
     const session = await sessionOf(store, number)
@@ -62,7 +62,7 @@ export const eraseRules: StoreRules = {
     expect(await store.check()).toEqual([])
   },
 
-  'a conversation whose turn runs or waits is not erased': async ({ store }) => {
+  'does not erase a conversation with an unfinished turn': async ({ store }) => {
     const { inbox, sessions, turns } = store
     await turns.enqueue(queuedTurn('waiting'))
     await expect(sessions.erase('room', ABOUT)).rejects.toMatchObject({ code: 'conflict' })
@@ -72,7 +72,7 @@ export const eraseRules: StoreRules = {
     expect(await inbox.get(number)).toMatchObject({ state: 'running', message: inbound('m1') })
   },
 
-  'a request that also holds a message of somebody else is kept until that one is done': async ({ store }) => {
+  'keeps a shared request until its other messages are done': async ({ store }) => {
     const { inbox } = store
     const both = arrival(['m1', 'm2'])
     const [mine, theirs] = both.messages
@@ -86,7 +86,7 @@ export const eraseRules: StoreRules = {
     expect(await inbox.get(second)).toMatchObject({ message: null, raw: null })
   },
 
-  'memories of an owner go with a conversation where that is asked for': async ({ store }) => {
+  "erases the owner's memories on request": async ({ store }) => {
     const { memory, sessions, turns } = store
     for (const owner of ['device:a', 'device:b']) await memory.put({ owner, key: 'colour', content: 'teal', category: 'core', atMs: 1 })
     await turns.finish(turnEnd('t1'))
@@ -96,7 +96,7 @@ export const eraseRules: StoreRules = {
     expect(await sessions.erase('room', { ...ABOUT, memoriesOf: 'device:b' })).toMatchObject({ said: 0, memories: 1 })
   },
 
-  'erasing is recorded in the audit log, with who did it and without what it was': async ({ store }) => {
+  'the audit log records who erased, but not the content': async ({ store }) => {
     await store.turns.finish(turnEnd('t1', { sessionId: 'channel:roomchat/%2B15550100' }))
     await store.sessions.erase('channel:roomchat/%2B15550100', ABOUT)
     const [record, ...others] = await store.sops.audit({ limit: 10 })

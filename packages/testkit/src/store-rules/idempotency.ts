@@ -1,4 +1,4 @@
-/** What every backend promises about idempotency keys (§2.2). */
+/** Rules for idempotency keys (docs/contract.md#idempotency). */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { failedTurn, ODD_TEXTS, queuedTurn, turnEnd } from './samples.ts'
@@ -8,13 +8,13 @@ const LIMITS = { ttlMs: 300_000, keysMax: 100 }
 const key = (name: string, scope = 'caller /webhook') => ({ scope, key: name })
 
 export const idempotencyRules: StoreRules = {
-  'one claim gets the key, the others learn that it is in flight': async ({ store: { idempotency } }) => {
+  'one claim gets the key, all others see it in flight': async ({ store: { idempotency } }) => {
     const claims = await Promise.all(Array.from({ length: 20 }, async () => idempotency.claim(key('a'), LIMITS)))
     expect(claims.filter((claim) => claim === 'claimed')).toHaveLength(1)
     expect(claims.filter((claim) => claim === 'in_flight')).toHaveLength(19)
   },
 
-  'scopes are apart, wherever scope and key meet': async ({ store: { idempotency } }) => {
+  'the same key in different scopes does not collide': async ({ store: { idempotency } }) => {
     expect(await idempotency.claim({ scope: 'ab', key: 'c' }, LIMITS)).toBe('claimed')
     expect(await idempotency.claim({ scope: 'a', key: 'bc' }, LIMITS)).toBe('claimed')
     expect(await idempotency.claim({ scope: '', key: 'abc' }, LIMITS)).toBe('claimed')
@@ -22,7 +22,7 @@ export const idempotencyRules: StoreRules = {
     for (const text of ODD_TEXTS) expect(await idempotency.claim(key(text), LIMITS)).toBe('in_flight')
   },
 
-  'a key is done once its turn is, until the window ends': async ({ store: { idempotency, turns }, clock }) => {
+  'a key is done from the end of its turn until the window ends': async ({ store: { idempotency, turns }, clock }) => {
     await idempotency.claim(key('a'), LIMITS)
     await turns.finish(turnEnd('t1', { endedAtMs: clock.nowMs(), idempotency: key('a') }))
     await clock.advance(LIMITS.ttlMs - 1)
@@ -31,7 +31,7 @@ export const idempotencyRules: StoreRules = {
     expect(await idempotency.claim(key('a'), LIMITS)).toBe('claimed')
   },
 
-  'a claimed key names its turn from the moment the turn is being kept, also after a restart': async ({ store, restart, clock }) => {
+  'a claimed key names its turn, also after a restart': async ({ store, restart, clock }) => {
     const first = store
     await first.idempotency.claim(key('queued'), LIMITS)
     expect(await first.idempotency.turnOf(key('queued'))).toBeUndefined()
@@ -49,7 +49,7 @@ export const idempotencyRules: StoreRules = {
     }
   },
 
-  'a turn that did not end well gives its key back': async ({ store: { idempotency, turns } }) => {
+  'a failed turn releases its key': async ({ store: { idempotency, turns } }) => {
     for (const status of ['failed', 'aborted'] as const) {
       await idempotency.claim(key(status), LIMITS)
       await turns.finish(failedTurn(status, { status, idempotency: key(status) }))
@@ -57,14 +57,14 @@ export const idempotencyRules: StoreRules = {
     }
   },
 
-  'an end that could not be kept gives the key back': async ({ store: { idempotency, turns } }) => {
+  'a turn end that fails to commit releases its key': async ({ store: { idempotency, turns } }) => {
     await idempotency.claim(key('a'), LIMITS)
     const unkeepable = { ...turnEnd('t1'), messages: [1n], idempotency: key('a') } as unknown as ReturnType<typeof turnEnd>
     await expect(turns.finish(unkeepable)).rejects.toThrow()
     expect(await idempotency.claim(key('a'), LIMITS)).toBe('claimed')
   },
 
-  'a released claim is free again; a key that is done stays': async ({ store: { idempotency, turns }, clock }) => {
+  'a released claim is free again, but a done key stays done': async ({ store: { idempotency, turns }, clock }) => {
     await idempotency.claim(key('a'), LIMITS)
     await idempotency.release(key('a'))
     expect(await idempotency.claim(key('a'), LIMITS)).toBe('claimed')
@@ -74,13 +74,13 @@ export const idempotencyRules: StoreRules = {
     await idempotency.release(key('unknown'))
   },
 
-  'a claim whose turn was never kept ends with the process': async ({ store: { idempotency }, restart }) => {
+  'a claim without a stored turn ends with the process': async ({ store: { idempotency }, restart }) => {
     await idempotency.claim(key('a'), LIMITS)
     const again = await restart()
     expect(await again.idempotency.claim(key('a'), LIMITS)).toBe('claimed')
   },
 
-  'a queued turn holds its key, also across a restart, until it ends': async ({ store, restart, clock }) => {
+  'a queued turn holds its key until it ends, also after a restart': async ({ store, restart, clock }) => {
     await store.idempotency.claim(key('a'), LIMITS)
     await store.turns.enqueue(queuedTurn('t1', { idempotency: key('a') }))
     await store.idempotency.release(key('a'))
@@ -92,7 +92,7 @@ export const idempotencyRules: StoreRules = {
     expect(await again.idempotency.claim(key('a'), LIMITS)).toBe('done')
   },
 
-  'a key that is done stays done across a restart, for the rest of the window': async ({ store, restart, clock }) => {
+  'a done key survives a restart for the rest of the window': async ({ store, restart, clock }) => {
     await store.idempotency.claim(key('a'), LIMITS)
     await store.turns.finish(turnEnd('t1', { endedAtMs: clock.nowMs(), idempotency: key('a') }))
     await store.turns.finish(failedTurn('t2', { endedAtMs: clock.nowMs(), idempotency: key('b') }))
@@ -103,7 +103,7 @@ export const idempotencyRules: StoreRules = {
     expect(await again.idempotency.claim(key('a'), LIMITS)).toBe('claimed')
   },
 
-  'at most keysMax keys are remembered, the oldest go first': async ({ store: { idempotency, turns }, clock }) => {
+  'keeps at most keysMax keys and drops the oldest': async ({ store: { idempotency, turns }, clock }) => {
     const limits = { ...LIMITS, keysMax: 3 }
     const use = async (name: string) => {
       await idempotency.claim(key(name), limits)
@@ -115,7 +115,7 @@ export const idempotencyRules: StoreRules = {
     expect(await idempotency.claim(key('b'), limits)).toBe('claimed')
   },
 
-  'a key in flight outlives the ones that are done; among its like the oldest goes': async ({ store: { idempotency, turns }, clock }) => {
+  'done keys are dropped before keys in flight, oldest first': async ({ store: { idempotency, turns }, clock }) => {
     const limits = { ...LIMITS, keysMax: 2 }
     await idempotency.claim(key('running'), limits)
     for (const name of ['a', 'b']) {

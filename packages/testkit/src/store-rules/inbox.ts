@@ -1,4 +1,4 @@
-/** What every backend promises about a kept message, from its first attempt to its end. */
+/** Rules for a stored message, from its first attempt to its end. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { asked, decision } from './approval-samples.ts'
@@ -8,7 +8,7 @@ import { ODD_TEXTS, turnEnd, user } from './samples.ts'
 const numbersOf = (rows: readonly { readonly number: number }[]): number[] => rows.map(({ number }) => number)
 
 export const inboxRules: StoreRules = {
-  'a start begins a turn that is in the books as running': async ({ store: { inbox, turns } }) => {
+  'starting a message stores a running turn': async ({ store: { inbox, turns } }) => {
     await inbox.keep(arrival(['m1', 'm2']))
     const [first, second] = numbersOf(await inbox.waiting({ after: 0, limit: 2 })) as [number, number]
     expect(await inbox.start(first, 't1', STARTS_MAX)).toEqual({
@@ -38,7 +38,7 @@ export const inboxRules: StoreRules = {
     expect(await inbox.get(second)).toMatchObject({ state: 'pending', turnId: null })
   },
 
-  'every attempt belongs to one turn, and goes on from its checkpoint': async ({ store, restart }) => {
+  'every attempt resumes the same turn from its checkpoint': async ({ store, restart }) => {
     const number = await keepOne(store, 'm1')
     await store.inbox.start(number, 't1', STARTS_MAX)
     await store.turns.checkpoint('t1', ODD_TEXTS.map(user))
@@ -50,7 +50,7 @@ export const inboxRules: StoreRules = {
     expect(await cut.turns.get('t2')).toBeUndefined()
   },
 
-  'a message whose turn waits for a person is started again however often that is cut': async ({ store, restart }) => {
+  'interruptions while a turn awaits approval never exhaust its attempts': async ({ store, restart }) => {
     const number = await keepOne(store, 'm1')
     let cut = store
     for (let crash = 0; crash < 2 * STARTS_MAX; crash++) {
@@ -65,15 +65,12 @@ export const inboxRules: StoreRules = {
     expect(await cut.inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0 })
   },
 
-  'a start while the question of a turn is open counts for nothing, and the one after it is decided counts again': async ({
-    store,
-    restart,
-  }) => {
+  'attempts count only while no approval of the turn is pending': async ({ store, restart }) => {
     const number = await keepOne(store, 'm1')
     await store.inbox.start(number, 't1', STARTS_MAX)
     await store.turns.waits('t1', true)
     await store.approvals.open(asked('t1', { gate: 'tool' }), [])
-    // A crash before the resumed turn waits again, more often than a message may be started.
+    // A crash before the resumed turn waits again, repeated more often than the limit of attempts.
     let cut = store
     for (let crash = 0; crash < 2 * STARTS_MAX; crash++) {
       if (crash < 3) cut = await restart()
@@ -88,19 +85,19 @@ export const inboxRules: StoreRules = {
     expect(await cut.turns.get('t1')).toMatchObject({ attempts: 1, starts: 2 + 2 * STARTS_MAX })
   },
 
-  'odd texts reach the turn': async ({ store: { inbox } }) => {
+  'odd texts reach the turn unchanged': async ({ store: { inbox } }) => {
     for (const [at, text] of ODD_TEXTS.entries()) {
       const [number] = await inbox.keep(arrival([], { messages: [{ message: inbound(`m${at}`, { text }), session: 's' }] }))
       expect(await inbox.start(Number(number), `t${at}`, STARTS_MAX)).toMatchObject({ message: { text } })
     }
   },
 
-  'a turn that answers a message is not taken up as an unfinished one': async ({ store, restart }) => {
+  'a turn that answers a message is not listed as unfinished': async ({ store, restart }) => {
     await store.inbox.start(await keepOne(store, 'm1'), 't1', STARTS_MAX)
     expect(await (await restart()).turns.unfinished(10)).toEqual([])
   },
 
-  'what is done, dead or unknown is not started': async ({ store }) => {
+  'a done, dead or unknown message is not started': async ({ store }) => {
     const done = await answerOne(store, 'done')
     const dead = await keepOne(store, 'dead')
     await store.inbox.markDead(dead, { error: 'e', atMs: 5 })
@@ -109,7 +106,7 @@ export const inboxRules: StoreRules = {
     expect(await store.inbox.get(done)).toMatchObject({ state: 'done', attempts: 1 })
   },
 
-  'what was started as often as it may be is not started again, and left as it is': async ({ store, restart }) => {
+  'a message without attempts left is not started and stays unchanged': async ({ store, restart }) => {
     const { inbox, turns } = store
     const number = await keepOne(store, 'm1')
     const other = await keepOne(store, 'm2')
@@ -129,14 +126,14 @@ export const inboxRules: StoreRules = {
     expect(await again.start(number, 't4', 2)).toMatchObject({ turnId: 't4', attempts: 1 })
   },
 
-  'of starts at once no more are begun than there may be': async ({ store }) => {
+  'concurrent starts never exceed the attempts allowed': async ({ store }) => {
     const number = await keepOne(store, 'm1')
     const started = await Promise.all([1, 2, 3].map(() => store.inbox.start(number, 't1', 2)))
     expect(started.map((one) => one && 'spent' in one)).toEqual([false, false, true])
     expect(await store.inbox.get(number)).toMatchObject({ attempts: 2 })
   },
 
-  'a failed attempt waits for its time, and counts': async ({ store }) => {
+  'a failed attempt waits for its retry time and counts': async ({ store }) => {
     const { inbox, turns } = store
     const number = await keepOne(store, 'm1')
     await inbox.start(number, 't1', STARTS_MAX)
@@ -148,7 +145,7 @@ export const inboxRules: StoreRules = {
     expect(await inbox.get(number)).toMatchObject({ state: 'running', nextAtMs: null })
   },
 
-  'an attempt that met nobody waits for its time, and does not count': async ({ store }) => {
+  'an attempt without a connection waits for its retry and is not counted': async ({ store }) => {
     const { inbox, turns } = store
     const number = await keepOne(store, 'm1')
     await inbox.start(number, 't1', STARTS_MAX)
@@ -158,7 +155,7 @@ export const inboxRules: StoreRules = {
     expect(await inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ attempts: 1, sinceMs: 1_000 })
   },
 
-  'an attempt cut by a stop does not count': async ({ store }) => {
+  'an attempt interrupted by a shutdown is not counted': async ({ store }) => {
     const { inbox, turns } = store
     const number = await keepOne(store, 'm1')
     await inbox.start(number, 't1', STARTS_MAX)
@@ -168,7 +165,7 @@ export const inboxRules: StoreRules = {
     expect(await inbox.start(number, 't2', STARTS_MAX)).toMatchObject({ attempts: 1, turnId: 't1' })
   },
 
-  'only a running attempt fails or is cut': async ({ store }) => {
+  'only a running attempt can fail or be interrupted': async ({ store }) => {
     const { inbox } = store
     const pending = await keepOne(store, 'pending')
     const done = await answerOne(store, 'done')
@@ -180,7 +177,7 @@ export const inboxRules: StoreRules = {
     expect(await inbox.list({ limit: 10 })).toEqual(before)
   },
 
-  'a buried message is dead, and its turn has failed': async ({ store }) => {
+  'a dead-lettered message is dead and its turn failed': async ({ store }) => {
     const { inbox, turns } = store
     const started = await keepOne(store, 'started')
     const fresh = await keepOne(store, 'fresh')
@@ -196,14 +193,14 @@ export const inboxRules: StoreRules = {
     expect(await inbox.waiting({ after: 0, limit: 10 })).toEqual([])
   },
 
-  'what has ended is not buried': async ({ store }) => {
+  'an ended message is not dead-lettered': async ({ store }) => {
     const number = await answerOne(store, 'm1')
     await store.inbox.markDead(number, { error: 'e', atMs: 8_000 })
     expect(await store.inbox.get(number)).toMatchObject({ state: 'done', error: null })
     expect(await store.turns.get('turn of m1')).toMatchObject({ status: 'done' })
   },
 
-  'what waits comes oldest first, with what a crash left running, page by page': async ({ store, restart }) => {
+  'lists waiting and interrupted messages oldest first, in pages': async ({ store, restart }) => {
     const numbers: number[] = []
     for (let at = 0; at < 7; at++) numbers.push(await keepOne(store, `m${at}`))
     const [running, retried, done, dead] = numbers as [number, number, number, number]
@@ -230,7 +227,7 @@ export const inboxRules: StoreRules = {
     expect(first).toHaveLength(2)
   },
 
-  'a list is newest first, page by page, of a state or a channel': async ({ store }) => {
+  'lists entries newest first, in pages, by state or channel': async ({ store }) => {
     const { inbox } = store
     const done = await answerOne(store, 'a')
     const dead = await keepOne(store, 'b', { channel: 'bizchat' })
@@ -266,7 +263,7 @@ export const inboxRules: StoreRules = {
     })
   },
 
-  'a list finds what is rare among many': async ({ store }) => {
+  'a filtered list finds one entry among many': async ({ store }) => {
     const rare = await answerOne(store, 'rare')
     const ids = Array.from({ length: 12_000 }, (_, at) => `m${at}`)
     await store.inbox.keep(arrival(ids, { channel: 'bizchat' }))
@@ -275,7 +272,7 @@ export const inboxRules: StoreRules = {
     expect(await store.inbox.list({ limit: 11_999, channel: 'bizchat' })).toHaveLength(11_999)
   },
 
-  'a replay runs what is done or dead once more, in a new turn': async ({ store }) => {
+  'a replay runs a done or dead message again in a new turn': async ({ store }) => {
     const { inbox, turns } = store
     const done = await answerOne(store, 'done')
     const dead = await keepOne(store, 'dead')
@@ -303,7 +300,7 @@ export const inboxRules: StoreRules = {
     expect(await inbox.replay(999)).toBe(false)
   },
 
-  'a message keeps its kind and the approval it answers': async ({ store, restart }) => {
+  'stores the kind of a message and the approval it answers': async ({ store, restart }) => {
     const approval = { runId: 'release/17', stepId: 'deploy ü' }
     const { messages, ...request } = arrival(['reply', 'press', 'event', 'turn', 'unknown'])
     const kinds = [
@@ -321,7 +318,7 @@ export const inboxRules: StoreRules = {
     expect(started.map((one) => one && 'approval' in one && one.approval)).toEqual([approval, false, false, false, false])
   },
 
-  'a replay classifies a message again, unless it answers an approval': async ({ store: { inbox } }) => {
+  'a replay resets the kind of a message that answers no approval': async ({ store: { inbox } }) => {
     const { messages, ...request } = arrival(['reply', 'event', 'turn'])
     const kinds = ['approval_reply', 'procedure_event', 'turn'] as const
     await inbox.keep({ ...request, messages: messages.map((message, index) => ({ ...message, kind: kinds[index] ?? 'turn' })) })
@@ -332,7 +329,7 @@ export const inboxRules: StoreRules = {
     expect((await inbox.waiting({ after: 0, limit: 10 })).map(({ kind }) => kind)).toEqual(['approval_reply', undefined, undefined])
   },
 
-  'what has not ended is counted by its state, and what is dead': async ({ store }) => {
+  'counts unfinished messages by state, and dead ones': async ({ store }) => {
     const { inbox } = store
     expect(await inbox.counts()).toEqual({ pending: 0, running: 0, dead: 0 })
     await answerOne(store, 'done')

@@ -1,10 +1,10 @@
-/** What every backend promises about durable keys and values. */
+/** Rules for durable keys and values. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { ODD_TEXTS } from './samples.ts'
 
 export const keyValueRules: StoreRules = {
-  'a value is kept, replaced and deleted': async ({ store, beside }) => {
+  'stores, replaces and deletes a value': async ({ store, beside }) => {
     const values = store.keyValue('feature')
     expect(await values.get('a')).toBeUndefined()
     for (const value of [null, false, 0, '', [1, { b: [] }], { text: 'a\ud800\0' }]) {
@@ -17,7 +17,7 @@ export const keyValueRules: StoreRules = {
     await values.delete('a')
   },
 
-  'owners never see each other’s keys': async ({ store }) => {
+  'an owner never sees the keys of another': async ({ store }) => {
     await store.keyValue('one').set('a', 1)
     await store.keyValue('two').set('a', 2)
     await store.keyValue('two').delete('a')
@@ -26,7 +26,7 @@ export const keyValueRules: StoreRules = {
     expect(await store.keyValue('').list('', 10)).toEqual([])
   },
 
-  'keys are listed by code unit, from a literal prefix, up to the limit': async ({ store }) => {
+  'lists keys by code unit, with a literal prefix, up to the limit': async ({ store }) => {
     const values = store.keyValue('feature')
     const keys = ['b', 'a', 'a/2', 'a/1', 'A', 'a_', 'a%', 'ab', '\u{1f600}', '\uffff', '\uffff\uffffx', 'é']
     await Promise.all(keys.map((key) => values.set(key, key)))
@@ -37,7 +37,7 @@ export const keyValueRules: StoreRules = {
     }
   },
 
-  'any text is a key, and no two are the same': async ({ store }) => {
+  'accepts any text as a key and confuses no two': async ({ store }) => {
     const values = store.keyValue('feature')
     const keys = [...ODD_TEXTS, 'a\ud801b', 'a\ufffdb', 'a']
     await Promise.all(keys.map((key, at) => values.set(key, at)))
@@ -45,7 +45,7 @@ export const keyValueRules: StoreRules = {
     expect((await values.list('', 100)).map(({ key }) => key)).toEqual([...keys].sort())
   },
 
-  'a value is copied when it is handed over': async ({ store }) => {
+  'later changes to a value do not affect the stored copy': async ({ store }) => {
     const values = store.keyValue('feature')
     const value = { a: [1] }
     const written = values.set('k', value)

@@ -1,4 +1,4 @@
-/** What every backend promises about writing, checking and closing. */
+/** Rules for writing, checking and closing a store. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { asked } from './approval-samples.ts'
@@ -7,14 +7,14 @@ import { queuedTurn, turnEnd } from './samples.ts'
 import { sopRun, startOf, startRuns } from './sop-samples.ts'
 
 export const lifeCycleRules: StoreRules = {
-  'what was acknowledged is there for whoever opens it next, without a close': async ({ store, beside }) => {
+  'another process sees acknowledged writes without a close': async ({ store, beside }) => {
     await Promise.all(Array.from({ length: 50 }, (_, at) => store.turns.finish(turnEnd(`t${at}`))))
     const other = await beside()
     for (let at = 0; at < 50; at++) expect(await other.turns.get(`t${at}`)).toMatchObject({ status: 'done' })
     expect(await other.sessions.history('room', 1_000)).toHaveLength(100)
   },
 
-  'writes take effect in the order they were asked for': async ({ store }) => {
+  'writes take effect in call order': async ({ store }) => {
     const values = store.keyValue('feature')
     await Promise.all([
       ...Array.from({ length: 20 }, (_, at) => values.set('a', at)),
@@ -26,7 +26,7 @@ export const lifeCycleRules: StoreRules = {
     expect(await values.get('b')).toBe(2)
   },
 
-  'one write that fails takes no other with it': async ({ store: { turns, devices } }) => {
+  'a failed write does not affect other writes': async ({ store: { turns, devices } }) => {
     const poison = queuedTurn('poison', { input: { not: 'a text' } as unknown as string })
     const writes = await Promise.allSettled([
       turns.enqueue(queuedTurn('t1')),
@@ -39,7 +39,7 @@ export const lifeCycleRules: StoreRules = {
     expect(await devices.findByTokenHash('h')).toMatchObject({ id: 'd1' })
   },
 
-  'the foreign version changes with what other processes write, and with nothing else': async ({ store, beside }) => {
+  'the foreign version changes only with writes of other processes': async ({ store, beside }) => {
     const before = await store.foreignVersion()
     await store.inbox.keep(arrival('m1'))
     expect(await store.foreignVersion()).toBe(before)
@@ -50,7 +50,7 @@ export const lifeCycleRules: StoreRules = {
     expect(await store.foreignVersion()).toBe(after)
   },
 
-  'waiting writes are counted': async ({ store }) => {
+  'counts waiting writes': async ({ store }) => {
     expect(store.pending()).toBe(0)
     const written = store.keyValue('feature').set('a', 1)
     expect(store.pending()).toBe(1)
@@ -58,7 +58,7 @@ export const lifeCycleRules: StoreRules = {
     expect(store.pending()).toBe(0)
   },
 
-  'a sound store has no problems': async ({ store }) => {
+  'a sound store reports no problems': async ({ store }) => {
     await store.turns.finish(turnEnd('t1'))
     await store.memory.put({ owner: 'cli', key: 'a', content: 'b', category: 'c', atMs: 1 })
     await answerOne(store, 'm1', [reply('a')])
@@ -67,7 +67,7 @@ export const lifeCycleRules: StoreRules = {
     expect(await store.check()).toEqual([])
   },
 
-  'closing waits for what was asked for, and may be done twice': async ({ store, beside }) => {
+  'close waits for pending writes and may be called twice': async ({ store, beside }) => {
     const written = store.turns.finish(turnEnd('t1'))
     await Promise.all([store.close(), store.close()])
     await written
@@ -75,7 +75,7 @@ export const lifeCycleRules: StoreRules = {
     expect(await (await beside()).turns.get('t1')).toMatchObject({ status: 'done' })
   },
 
-  'a closed store refuses everything as unavailable': async ({ store }) => {
+  'every call on a closed store fails with unavailable': async ({ store }) => {
     await store.close()
     const calls = [
       () => store.turns.finish(turnEnd('t1')),

@@ -1,4 +1,4 @@
-/** What every backend promises about the agent's memory. */
+/** Rules for the agent's memory. */
 import { SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
@@ -10,7 +10,7 @@ const OTHER = 'device:other'
 const entry = (key: string, content: string, atMs = 1) => ({ owner: ME, key, content, category: 'core', atMs })
 
 export const memoryRules: StoreRules = {
-  'an entry is kept, replaced by its key, and deleted': async ({ store: { memory } }) => {
+  'stores, replaces and deletes an entry by key': async ({ store: { memory } }) => {
     await memory.put(entry('colour', 'green', 1))
     expect(await memory.get(ME, 'colour')).toEqual({ owner: ME, key: 'colour', content: 'green', category: 'core', updatedAtMs: 1 })
     await memory.put({ ...entry('colour', 'blue', 2), category: 'daily' })
@@ -22,7 +22,7 @@ export const memoryRules: StoreRules = {
     expect(await memory.delete(ME, 'colour')).toBe(false)
   },
 
-  'a search finds any of the words, in keys and contents, whatever their case and accents': async ({ store: { memory } }) => {
+  'a search matches any word in keys and contents, ignoring case and accents': async ({ store: { memory } }) => {
     await memory.put(entry('favourite_drink', 'Crème brûlée latte'))
     await memory.put(entry('pet', 'a dog named Zoë'))
     const keys = async (query: string) => (await memory.search(ME, query, 10)).map(({ key }) => key)
@@ -33,7 +33,7 @@ export const memoryRules: StoreRules = {
     expect(await keys('cat')).toEqual([])
   },
 
-  'the best match comes first': async ({ store: { memory } }) => {
+  'lists the best match first': async ({ store: { memory } }) => {
     await memory.put(entry('a', 'the garden has a tree and a bench and a gate and a long path'))
     await memory.put(entry('b', 'the tree in the garden'))
     await memory.put(entry('c', 'the kitchen'))
@@ -41,7 +41,7 @@ export const memoryRules: StoreRules = {
     expect((await memory.search(ME, 'tree garden', 1)).map(({ key }) => key)).toEqual(['b'])
   },
 
-  'an empty query lists the newest': async ({ store: { memory } }) => {
+  'an empty query lists the newest entries': async ({ store: { memory } }) => {
     for (const [at, key] of ['a', 'b', 'c'].entries()) await memory.put(entry(key, 'x', at))
     await memory.put(entry('a', 'y', 9))
     for (const query of ['', '  \n']) expect((await memory.search(ME, query, 2)).map(({ key }) => key)).toEqual(['a', 'c'])
@@ -76,7 +76,7 @@ export const memoryRules: StoreRules = {
     expect((await memory.search(ME, '"dog', 5)).length).toBe(0)
   },
 
-  'an entry of one owner is neither found, read, replaced nor deleted by another': async ({ store: { memory } }) => {
+  "an owner cannot find, read, replace or delete another's entry": async ({ store: { memory } }) => {
     await memory.put(entry('colour', 'green', 1))
     expect(await memory.search(OTHER, 'green', 10)).toEqual([])
     expect(await memory.search(OTHER, '', 10)).toEqual([])
@@ -88,7 +88,7 @@ export const memoryRules: StoreRules = {
     expect((await memory.search(OTHER, 'colour', 10)).map(({ content }) => content)).toEqual(['red'])
   },
 
-  'shared and unowned entries are found by every owner, unless an own entry has the same key': async ({ store: { memory } }) => {
+  'every owner finds shared and unowned entries without a same-key entry': async ({ store: { memory } }) => {
     await memory.put({ ...entry('house_rule', 'shoes off', 1), owner: SHARED_MEMORIES })
     await memory.put({ ...entry('old_note', 'from before', 2), owner: UNOWNED_MEMORIES })
     const found = async (reader: string, query: string) =>
@@ -100,7 +100,7 @@ export const memoryRules: StoreRules = {
     expect(await found(OTHER, 'shoes')).toEqual(['*: shoes off'])
   },
 
-  'an operator lists all entries a page at a time, counts them by owner and assigns them': async ({ store: { memory } }) => {
+  'lists all entries in pages, counts them by owner and assigns them': async ({ store: { memory } }) => {
     for (const key of ['a', 'b', 'c']) await memory.put({ ...entry(key, `unowned ${key}`), owner: UNOWNED_MEMORIES })
     await memory.put(entry('a', 'mine'))
     const names = (entries: Awaited<ReturnType<typeof memory.list>>) => entries.map(({ owner, key }) => `${owner}/${key}`)

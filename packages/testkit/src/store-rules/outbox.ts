@@ -1,4 +1,4 @@
-/** What every backend promises about what goes out. */
+/** Rules for outgoing messages. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { reply, replyParts } from './delivery-samples.ts'
@@ -7,7 +7,7 @@ const statesOf = (rows: readonly { readonly number: number; readonly state: stri
   rows.toSorted((a, b) => a.number - b.number).map(({ state }) => state)
 
 export const outboxRules: StoreRules = {
-  'a message nobody asked for is queued as it is, for whoever opens the store next': async ({ store: { outbox }, beside }) => {
+  'a queued notification is unchanged in another process': async ({ store: { outbox }, beside }) => {
     const given = reply('hello', { to: { to: 'room', more: { subject: 's' } }, turnId: null })
     const numbers = await outbox.add([given, reply('second')])
     expect(numbers).toEqual([numbers[0], (numbers[0] ?? 0) + 1])
@@ -28,7 +28,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.add([])).toEqual([])
   },
 
-  'one conversation of one account is one lane, a thread in it another': async ({ store: { outbox } }) => {
+  'each conversation and each thread has its own lane': async ({ store: { outbox } }) => {
     await outbox.add([
       reply('a', { to: { to: 'room' } }),
       reply('b', { to: { to: 'room', replyTo: 'm7', more: { subject: 's' } } }),
@@ -42,7 +42,7 @@ export const outboxRules: StoreRules = {
     expect(lanes.map((lane) => lanes.indexOf(lane))).toEqual([0, 0, 2, 2, 4, 5, 6])
   },
 
-  'a start is durable before anything is sent, and begins one attempt': async ({ store: { outbox }, beside }) => {
+  'a start is durable before sending and begins one attempt': async ({ store: { outbox }, beside }) => {
     const given = reply('hello')
     const [number = 0] = await outbox.add([given])
     expect(await outbox.start(number)).toEqual({ ...given, number, attempts: 1, sinceMs: given.createdAtMs })
@@ -52,7 +52,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.start(999)).toBeUndefined()
   },
 
-  'what was sent has the id the provider gave it, and is not sent again': async ({ store: { outbox } }) => {
+  'a sent message stores its platform id and is not sent again': async ({ store: { outbox } }) => {
     const [number = 0] = await outbox.add([reply('hello')])
     await outbox.start(number)
     await outbox.sent(number, { providerId: 'p1', atMs: 5_000 })
@@ -64,7 +64,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.waiting({ after: 0, limit: 10 })).toEqual([])
   },
 
-  'what was not sent waits for its time, and keeps its client id': async ({ store: { outbox } }) => {
+  'an unsent message waits for its retry and keeps its client id': async ({ store: { outbox } }) => {
     const [number = 0] = await outbox.add([reply('hello')])
     await outbox.start(number)
     await outbox.retry(number, { error: 'too many', atMs: 7_000 })
@@ -74,7 +74,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.get(number)).toMatchObject({ state: 'sending', nextAtMs: null })
   },
 
-  'an attempt that met nobody waits for its time, and does not count': async ({ store: { outbox }, clock }) => {
+  'an attempt without a connection waits for its retry and is not counted': async ({ store: { outbox }, clock }) => {
     const [number = 0] = await outbox.add([reply('hello')])
     expect(await outbox.start(number)).toMatchObject({ attempts: 1, sinceMs: 2_000 })
     await outbox.retry(number, { error: 'away', atMs: 7_000, uncounted: true })
@@ -85,7 +85,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.start(number)).toMatchObject({ attempts: 1, sinceMs: clock.nowMs() })
   },
 
-  'what was sent in the end shows no error of an earlier attempt': async ({ store: { outbox } }) => {
+  'a message that was sent shows no error of earlier attempts': async ({ store: { outbox } }) => {
     const [number = 0] = await outbox.add([reply('hello')])
     await outbox.start(number)
     await outbox.retry(number, { error: 'too many', atMs: 7_000 })
@@ -94,7 +94,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.get(number)).toMatchObject({ state: 'sent', attempts: 2, error: null })
   },
 
-  'what is given up as ambiguous is left alone, and leaves later parts alone': async ({ store: { outbox } }) => {
+  'an ambiguous part is not retried and does not affect later parts': async ({ store: { outbox } }) => {
     const [first = 0] = await outbox.add(replyParts(['one', 'two']))
     await outbox.start(first)
     await outbox.giveUp(first, { state: 'ambiguous', error: 'cut off', atMs: 8_000 })
@@ -103,7 +103,7 @@ export const outboxRules: StoreRules = {
     expect(statesOf(await outbox.list({ limit: 10 }))).toEqual(['ambiguous', 'queued'])
   },
 
-  'a dead part takes the later parts of its reply with it, and nothing else': async ({ store: { outbox } }) => {
+  'a dead part also ends the later parts of its reply, and no others': async ({ store: { outbox } }) => {
     const before = await outbox.add(replyParts(['a1', 'a2', 'a3']))
     const [one = 0, two = 0, three = 0, four = 0] = await outbox.add(replyParts(['b1', 'b2', 'b3', 'b4']))
     const after = await outbox.add([...replyParts(['c1', 'c2', 'c3']), reply('d', { to: { to: 'other' } })])
@@ -120,7 +120,7 @@ export const outboxRules: StoreRules = {
     expect((await outbox.waiting({ after: 0, limit: 20 })).map(({ number }) => number)).toEqual([...before, ...after])
   },
 
-  'what has ended stays as it ended': async ({ store: { outbox } }) => {
+  'an ended message never changes': async ({ store: { outbox } }) => {
     const [dead = 0, ambiguous = 0] = await outbox.add([reply('a'), reply('b')])
     for (const number of [dead, ambiguous]) await outbox.start(number)
     await outbox.giveUp(dead, { state: 'dead', error: 'e', atMs: 1 })
@@ -134,7 +134,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.list({ limit: 10 })).toEqual(before)
   },
 
-  'a replay brings a dead part back, with the parts that died with it': async ({ store: { outbox } }) => {
+  'a replay revives a dead part and the parts that died with it': async ({ store: { outbox } }) => {
     const [one = 0, two = 0, three = 0] = await outbox.add(replyParts(['one', 'two', 'three']))
     await outbox.start(one)
     await outbox.giveUp(one, { state: 'dead', error: 'refused', atMs: 8_000 })
@@ -152,7 +152,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.get(three)).toMatchObject({ state: 'dead', error: 'by itself' })
   },
 
-  'a replay is of what is ambiguous or dead, and of nothing else': async ({ store: { outbox } }) => {
+  'only ambiguous and dead messages can be replayed': async ({ store: { outbox } }) => {
     const [ambiguous = 0, queued = 0, sending = 0, failed = 0, sent = 0] = await outbox.add(
       ['a', 'b', 'c', 'd', 'e'].map((text) => reply(text)),
     )
@@ -167,7 +167,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.waiting({ after: 0, limit: 1 })).toMatchObject([{ number: ambiguous, atMs: 0 }])
   },
 
-  'after a crash what was under way is due where repeats are dropped, else ambiguous': async ({ store, restart }) => {
+  'after a crash an interrupted send is retried if deduplicated, else ambiguous': async ({ store, restart }) => {
     const numbers = await store.outbox.add([
       reply('a', { channel: 'repeatable' }),
       reply('b', { channel: 'fragile' }),
@@ -187,7 +187,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.recover({ repeatable: [], atMs: 6_001 })).toEqual([])
   },
 
-  'an edit that was under way is due as well, since it may be repeated': async ({ store, restart }) => {
+  'after a crash an interrupted edit is retried': async ({ store, restart }) => {
     const [edit = 0, plain = 0] = await store.outbox.add([
       reply('a', { extras: { edits: 'p1', elseSend: true } }),
       reply('b', { extras: { topic: 't' } }),
@@ -198,7 +198,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.get(edit)).toMatchObject({ state: 'failed', nextAtMs: 6_000 })
   },
 
-  'what is sent instead of an edit is a message like any other, with all it had beside': async ({ store, restart }) => {
+  'a message sent instead of an edit keeps its extras': async ({ store, restart }) => {
     const files = [{ kind: 'image', path: 'a.png' }] as const
     const [number = 0] = await store.outbox.add([reply('a', { extras: { edits: 'p1', elseSend: true, files } })])
     await store.outbox.start(number)
@@ -209,7 +209,7 @@ export const outboxRules: StoreRules = {
     expect((await outbox.start(number))?.extras).toEqual({ files })
   },
 
-  'what waits comes oldest first, page by page, without what is under way': async ({ store: { outbox } }) => {
+  'lists waiting messages oldest first, in pages, without running ones': async ({ store: { outbox } }) => {
     const numbers = await outbox.add(['a', 'b', 'c', 'd', 'e'].map((text) => reply(text)))
     const [failed = 0, sending = 0, ...queued] = numbers
     await outbox.start(sending)
@@ -224,7 +224,7 @@ export const outboxRules: StoreRules = {
     expect(await outbox.waiting({ after: queued[0] ?? 0, limit: 10 })).toEqual(waiting.slice(2))
   },
 
-  'a list is newest first, page by page, of a state or a channel': async ({ store: { outbox } }) => {
+  'lists entries newest first, in pages, by state or channel': async ({ store: { outbox } }) => {
     const [a = 0, b = 0, c = 0] = await outbox.add([reply('a'), reply('b', { channel: 'bizchat' }), reply('c')])
     await outbox.start(a)
     await outbox.sent(a, { providerId: 'p', atMs: 1 })
@@ -239,7 +239,7 @@ export const outboxRules: StoreRules = {
     expect(await list({ channel: 'bizchat', state: 'sent' })).toEqual([])
   },
 
-  'what is not sent is counted by its state': async ({ store: { outbox } }) => {
+  'counts unsent messages by state': async ({ store: { outbox } }) => {
     expect(await outbox.counts()).toEqual({ queued: 0, sending: 0, failed: 0, ambiguous: 0, dead: 0 })
     const [sent = 0, sending = 0, failed = 0, ambiguous = 0, dead = 0] = await outbox.add('abcdefg'.split('').map((text) => reply(text)))
     for (const number of [sent, sending, failed, ambiguous, dead]) await outbox.start(number)

@@ -1,4 +1,4 @@
-/** What every backend promises about forgetting. */
+/** Rules for pruning. */
 import type { Forgotten, Retention, Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
@@ -7,7 +7,7 @@ import { answerOne, arrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from 
 import { queuedTurn, turnEnd, user } from './samples.ts'
 import { ended, sopRun, startRuns } from './sop-samples.ts'
 
-/** Forgets nothing unless told to. */
+/** Limits that prune nothing; a rule overrides some. */
 const upTo = (part: Partial<Retention>): Retention => ({
   endedBeforeMs: 0,
   idsBeforeMs: 0,
@@ -26,7 +26,7 @@ const answer = (store: Store, number: number): Promise<readonly number[]> =>
   store.turns.finish(turnEnd(`t${number}`, { delivery: { inbox: number, replies: [] } }))
 
 export const pruneRules: StoreRules = {
-  'what ended before is dropped whole, done or dead, and its id may come again': async ({ store }) => {
+  'drops ended messages past the age limit; their ids may arrive again': async ({ store }) => {
     const { inbox } = store
     const done = await answerOne(store, 'done')
     const dead = await keepOne(store, 'dead')
@@ -39,21 +39,21 @@ export const pruneRules: StoreRules = {
     expect(await inbox.keep(arrival(['done', 'dead']))).toEqual([expect.any(Number), expect.any(Number)])
   },
 
-  'a message whose id is still remembered is not dropped': async ({ store }) => {
+  'keeps a message while its id must be remembered': async ({ store }) => {
     await answerOne(store, 'm1')
     await store.prune(upTo({ endedBeforeMs: 9_000, idsBeforeMs: 1_000 }))
     expect(await store.inbox.keep(arrival('m1'))).toEqual([null])
     expect(await store.prune(upTo({ endedBeforeMs: 9_000, idsBeforeMs: 9_000 }))).toMatchObject({ messages: 1 })
   },
 
-  'a clock that was set back does not make an id forgotten early': async ({ store }) => {
+  'a clock set back does not drop an id early': async ({ store }) => {
     const number = await keepOne(store, 'm1', { receivedAtMs: 5_000 })
     await store.inbox.markDead(number, { error: 'e', atMs: 2_000 })
     expect(await store.prune(upTo({ endedBeforeMs: 9_000, idsBeforeMs: 3_000 }))).toMatchObject({ messages: 0 })
     expect(await store.inbox.keep(arrival('m1'))).toEqual([null])
   },
 
-  'numbers are not given again, not even that of the newest': async ({ store, restart }) => {
+  'never reuses a number, not even the newest': async ({ store, restart }) => {
     const [queued = 0] = await store.outbox.add([reply('a')])
     await store.outbox.start(queued)
     await store.outbox.giveUp(queued, { state: 'ambiguous', error: 'e', atMs: 1 })
@@ -64,7 +64,7 @@ export const pruneRules: StoreRules = {
     expect((await again.outbox.add([reply('b')]))[0]).toBeGreaterThan(queued)
   },
 
-  'what waits or runs is never dropped, and neither is what it says': async ({ store, restart }) => {
+  'never drops an unfinished message or its content': async ({ store, restart }) => {
     const { inbox, outbox } = store
     const pending = await keepOne(store, 'pending')
     const running = await keepOne(store, 'running')
@@ -85,7 +85,7 @@ export const pruneRules: StoreRules = {
     for (const number of [queued, sending, failed]) expect(await again.outbox.get(number)).toBeDefined()
   },
 
-  'what was sent, is dead or ambiguous is dropped once it ended before': async ({ store }) => {
+  'drops sent, dead and ambiguous replies past the age limit': async ({ store }) => {
     const { outbox } = store
     const numbers = await outbox.add(['a', 'b', 'c', 'd'].map((text) => reply(text)))
     const [sent = 0, ambiguous = 0, dead = 0, late = 0] = numbers
@@ -98,7 +98,7 @@ export const pruneRules: StoreRules = {
     expect((await outbox.list({ limit: 10 })).map(({ number }) => number)).toEqual([late])
   },
 
-  'beyond the size the contents of messages that are done go first, the oldest before others': async ({ store }) => {
+  'over the size limit drops the contents of done messages first, oldest first': async ({ store }) => {
     const { inbox } = store
     const pending = await keepOne(store, 'm0')
     const numbers: number[] = []
@@ -118,7 +118,7 @@ export const pruneRules: StoreRules = {
     expect(await inbox.keep(arrival(['m1', 'm2', 'm3']))).toEqual([null, null, null])
   },
 
-  'beyond the size sent replies, ended turns and what was said go, and dead letters stay': async ({ store }) => {
+  'over the size limit drops sent replies and turns, but no dead letters': async ({ store }) => {
     const { outbox, turns, sessions } = store
     await answerOne(store, 'm1', [reply('sent'), reply('dead'), reply('queued')])
     const [sent = 0, dead = 0, queued = 0] = (await outbox.list({ limit: 10 })).map(({ number }) => number).toReversed()
@@ -131,7 +131,7 @@ export const pruneRules: StoreRules = {
     expect(await turns.get('waiting')).toMatchObject({ status: 'queued' })
   },
 
-  'ended turns are dropped for their age, unless their key still counts, and what they cost stays counted': async ({ store }) => {
+  'drops old turns without a live key, and keeps counting their cost': async ({ store }) => {
     const { turns } = store
     const HOUR_MS = 3_600_000
     for (const at of [1, 2, 3]) await turns.finish(turnEnd(`t${at}`, { endedAtMs: at * HOUR_MS, costUsd: 0.25 }))
@@ -153,7 +153,7 @@ export const pruneRules: StoreRules = {
     expect(await store.sessions.history('room', 10)).toHaveLength(6)
   },
 
-  'what was said before is dropped, and conversations that were last active before': async ({ store }) => {
+  'drops old session messages and inactive sessions': async ({ store }) => {
     const { sessions, turns } = store
     for (const at of [1, 2, 3]) await turns.finish(turnEnd(`t${at}`, { endedAtMs: at * 1_000, messages: [user(`said ${at}`)] }))
     await turns.finish(turnEnd('old', { sessionId: 'quiet', endedAtMs: 1_500 }))
@@ -168,7 +168,7 @@ export const pruneRules: StoreRules = {
     expect((await sessions.said('room', { after: 0, limit: 10 })).map(({ atMs }) => atMs)).toEqual([2_000, 3_000, 4_000])
   },
 
-  'ended runs are dropped for their age': async ({ store }) => {
+  'drops ended runs past the age limit': async ({ store }) => {
     await startRuns(store, ['r1', 'r2', 'r3'])
     await store.sops.advance(sopRun('r1'), ended(sopRun('r1'), { endedAtMs: 1_000 }), [])
     await store.sops.advance(sopRun('r2'), ended(sopRun('r2')), [])
@@ -177,7 +177,7 @@ export const pruneRules: StoreRules = {
     for (const id of ['r2', 'r3']) expect(await store.sops.get(id)).toBeDefined()
   },
 
-  'a message stays as long as a reply to it does': async ({ store }) => {
+  'keeps a message as long as a reply to it': async ({ store }) => {
     const number = await answerOne(store, 'm1', [reply('slow')])
     const all = upTo({ endedBeforeMs: 9_000, idsBeforeMs: 9_000 })
     expect(await store.prune(all)).toMatchObject({ messages: 0, replies: 0 })
@@ -187,7 +187,7 @@ export const pruneRules: StoreRules = {
     expect(await store.inbox.get(number)).toBeUndefined()
   },
 
-  'the body of a batch is kept as long as one of its messages is not done': async ({ store, restart }) => {
+  'keeps the body of a batch until all its messages are done': async ({ store, restart }) => {
     const ids = ['m1', 'm2', 'm3', 'm4']
     const [done = 0, ...others] = (await store.inbox.keep(arrival(ids))) as number[]
     const [pending = 0, running = 0, dead = 0] = others
@@ -205,7 +205,7 @@ export const pruneRules: StoreRules = {
     expect(await again.inbox.list({ limit: 10 })).toEqual([])
   },
 
-  'a body that is held holds up no other, and goes once its batch is done': async ({ store }) => {
+  'a body in use does not block others and goes when its batch is done': async ({ store }) => {
     const [first = 0, second = 0] = (await store.inbox.keep(arrival(['m1', 'm2']))) as number[]
     await store.inbox.start(first, `t${first}`, STARTS_MAX)
     await answer(store, first)
@@ -219,7 +219,7 @@ export const pruneRules: StoreRules = {
     for (const number of [first, second]) expect(await store.inbox.get(number)).toMatchObject({ raw: null, message: null })
   },
 
-  'as many as may be forgotten are, in one call': async ({ store }) => {
+  'one call drops everything that may be dropped': async ({ store }) => {
     const numbers = (await store.inbox.keep(arrival(Array.from({ length: 700 }, (_, at) => `m${at}`)))) as number[]
     await Promise.all(numbers.map((number) => store.inbox.markDead(number, { error: 'e', atMs: 2_000 })))
     const all = upTo({ endedBeforeMs: 9_000, idsBeforeMs: 9_000, limit: 600 })
@@ -228,7 +228,7 @@ export const pruneRules: StoreRules = {
     expect(await store.inbox.list({ limit: 10 })).toEqual([])
   },
 
-  'a message that ended late loses its content all the same': async ({ store }) => {
+  'drops the content of a message that ended late': async ({ store }) => {
     const slow = await keepOne(store, 'slow')
     for (const id of ['m1', 'm2']) await answerOne(store, id)
     await store.prune(upTo({ bytesMax: 0 }))
@@ -240,7 +240,7 @@ export const pruneRules: StoreRules = {
     expect(await store.inbox.get(slow)).toMatchObject({ state: 'done', message: null })
   },
 
-  'at most so many rows are dropped at a time, the oldest first': async ({ store }) => {
+  'drops at most the given number of rows, oldest first': async ({ store }) => {
     const numbers: number[] = []
     for (const at of [1, 2, 3, 4, 5]) numbers.push(await answerOne(store, `m${at}`, [], { endedAtMs: 2_000 + at }))
     const left = async () => (await store.inbox.list({ limit: 10 })).map(({ number }) => number).reverse()
@@ -255,7 +255,7 @@ export const pruneRules: StoreRules = {
     expect(await store.prune(all)).toEqual(NOTHING)
   },
 
-  'values whose time is over are forgotten, others are not': async ({ store }) => {
+  'drops expired nonces only': async ({ store }) => {
     const nonce = { value: 'nonce', untilMs: 2_000 }
     await store.inbox.keep(arrival('m1', { nonce }))
     await store.prune(upTo({ nowMs: 1_999 }))
@@ -264,7 +264,7 @@ export const pruneRules: StoreRules = {
     expect(await store.inbox.keep(arrival('m2', { nonce }))).toEqual([expect.any(Number)])
   },
 
-  'a settled approval is dropped once it was settled before; what is not settled is kept, whatever its age': async ({ store, restart }) => {
+  'drops old settled approvals and keeps unsettled ones of any age': async ({ store, restart }) => {
     const { approvals, outbox } = store
     for (const runId of ['settled', 'late', 'decided', 'pending']) await approvals.open(asked(runId), [reply(runId)])
     for (const runId of ['settled', 'late', 'decided']) await approvals.decide({ runId, stepId: 'step-1' }, decision('approved'))

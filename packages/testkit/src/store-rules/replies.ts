@@ -1,11 +1,11 @@
-/** What every backend promises about the end of a turn that answers a message. */
+/** Rules for the end of a turn that answers a message. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { answerOne, keepOne, reply, replyParts, STARTS_MAX } from './delivery-samples.ts'
 import { failedTurn, turnEnd, user } from './samples.ts'
 
 export const replyRules: StoreRules = {
-  'the end of a turn is the end of its message, and queues its replies': async ({ store, beside }) => {
+  'ending a turn completes its message and queues its replies': async ({ store, beside }) => {
     const number = await keepOne(store, 'm1')
     await store.inbox.start(number, 't1', STARTS_MAX)
     await store.turns.checkpoint('t1', [user('x')])
@@ -35,7 +35,7 @@ export const replyRules: StoreRules = {
     expect(await other.sessions.history('room', 10)).toHaveLength(2)
   },
 
-  'a message that is done in the end shows no error of an earlier attempt': async ({ store }) => {
+  'a done message shows no error of earlier attempts': async ({ store }) => {
     const number = await keepOne(store, 'm1')
     await store.inbox.start(number, 't1', STARTS_MAX)
     await store.inbox.retry(number, { error: 'no answer', atMs: 3_000 })
@@ -44,18 +44,18 @@ export const replyRules: StoreRules = {
     expect(await store.inbox.get(number)).toMatchObject({ state: 'done', attempts: 2, error: null })
   },
 
-  'an end without a message to answer queues nothing': async ({ store: { turns, outbox } }) => {
+  'ending a turn without a message queues nothing': async ({ store: { turns, outbox } }) => {
     expect(await turns.finish(turnEnd('t1'))).toEqual([])
     expect(await outbox.list({ limit: 10 })).toEqual([])
   },
 
-  'a turn that failed for good may answer as well': async ({ store }) => {
+  'a failed turn can queue replies too': async ({ store }) => {
     const number = await answerOne(store, 'm1', [reply('sorry')], failedTurn('turn of m1'))
     expect(await store.inbox.get(number)).toMatchObject({ state: 'done', replies: [{ text: 'sorry' }] })
     expect(await store.turns.get('turn of m1')).toMatchObject({ status: 'failed' })
   },
 
-  'a turn that has ended queues nothing more': async ({ store }) => {
+  'an ended turn queues nothing more': async ({ store }) => {
     const number = await answerOne(store, 'm1', [reply('first')])
     const again = turnEnd('turn of m1', { endedAtMs: 9_000, delivery: { inbox: number, replies: [reply('second')] } })
     for (const end of [again, { ...again, sessionId: null }]) {
@@ -66,7 +66,7 @@ export const replyRules: StoreRules = {
     expect(await store.sessions.history('room', 10)).toHaveLength(2)
   },
 
-  'turn, message and replies end together or not at all': async ({ store }) => {
+  'turn, message and replies are committed together or not at all': async ({ store }) => {
     const number = await keepOne(store, 'm1')
     await store.inbox.start(number, 't1', STARTS_MAX)
     const poison = reply('poison', { clientId: {} as unknown as string })
@@ -77,7 +77,7 @@ export const replyRules: StoreRules = {
     expect(await store.turns.finish(turnEnd('t1', { delivery: { inbox: number, replies: [reply('good')] } }))).toHaveLength(1)
   },
 
-  'a message that runs once more keeps the replies it had': async ({ store }) => {
+  'a replayed message keeps its earlier replies': async ({ store }) => {
     const number = await answerOne(store, 'm1', [reply('first')])
     await store.inbox.replay(number)
     await store.inbox.start(number, 't2', STARTS_MAX)

@@ -1,4 +1,4 @@
-/** What every backend promises about what a message has beside its text, and about the message that shows a reply being made. */
+/** Rules for the extras of a message besides its text, and for the draft that shows a reply in progress. */
 import type { ReplyExtras } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
@@ -14,7 +14,7 @@ const EXTRAS: readonly ReplyExtras[] = [
 ]
 
 export const replyExtraRules: StoreRules = {
-  'extras reach the attempt as they were given, in every attempt': async ({ store, restart }) => {
+  'every attempt gets the extras unchanged': async ({ store, restart }) => {
     const numbers = await store.outbox.add(EXTRAS.map((extras) => reply('a', { extras })))
     const { outbox } = await restart()
     for (const [at, number] of numbers.entries()) {
@@ -24,14 +24,14 @@ export const replyExtraRules: StoreRules = {
     }
   },
 
-  'the replies of a turn have them, too': async ({ store }) => {
+  'replies of a turn have extras too': async ({ store }) => {
     const number = await answerOne(store, 'm1', [reply('a'), reply('b', { extras: { edits: 'p1' } })])
     const [plain = 0, edit = 0] = (await store.inbox.get(number))?.replies.map((row) => row.number) ?? []
     expect(await store.outbox.start(plain)).not.toHaveProperty('extras')
     expect(await store.outbox.start(edit)).toMatchObject({ extras: { edits: 'p1' } })
   },
 
-  'the message that shows the reply is known to later attempts, the newest of them': async ({ store, restart }) => {
+  'later attempts know the newest draft of the reply': async ({ store, restart }) => {
     const number = await keepOne(store, 'm1')
     expect(await store.inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ draft: null })
     await store.inbox.draft(number, 'p1')
@@ -42,7 +42,7 @@ export const replyExtraRules: StoreRules = {
     expect(await inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ draft: 'p2' })
   },
 
-  'a replay makes a message of its own': async ({ store }) => {
+  'a replay sends a new message': async ({ store }) => {
     const number = await keepOne(store, 'm1')
     await store.inbox.start(number, 't1', STARTS_MAX)
     await store.inbox.draft(number, 'p1')
@@ -52,7 +52,7 @@ export const replyExtraRules: StoreRules = {
     expect(await store.inbox.start(number, 't2', STARTS_MAX)).toMatchObject({ draft: null })
   },
 
-  'a message for which nothing is to run is done, with the turn that was begun': async ({ store, restart }) => {
+  'a message with nothing to run is done, and so is its turn': async ({ store, restart }) => {
     const [waiting, running, retried] = [await keepOne(store, 'm1'), await keepOne(store, 'm2'), await keepOne(store, 'm3')]
     for (const number of [running, retried]) await store.inbox.start(number, `t${number}`, STARTS_MAX)
     await store.inbox.retry(retried, { error: 'e', atMs: 9_000 })
@@ -66,7 +66,7 @@ export const replyExtraRules: StoreRules = {
     expect(await turns.unfinished(10)).toEqual([])
   },
 
-  'what has ended is not done once more': async ({ store }) => {
+  'an ended message cannot be completed again': async ({ store }) => {
     const done = await answerOne(store, 'm1')
     const dead = await keepOne(store, 'm2')
     await store.inbox.markDead(dead, { error: 'e', atMs: 3_000 })

@@ -1,4 +1,4 @@
-/** Turns and messages to keep, with everything filled in that a rule does not care about. */
+/** Sample turns and messages with defaults for every member a rule does not care about. */
 import type { ModelMessage, QueuedTurn, TurnEnd } from '@sluice/sdk'
 
 export const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
@@ -16,7 +16,7 @@ export const queuedTurn = (id: string, part: Partial<QueuedTurn> = {}): QueuedTu
   ...part,
 })
 
-/** Ends well, with one question and one answer. */
+/** A successful turn with one question and one answer. */
 export const turnEnd = (id: string, part: Partial<TurnEnd> = {}): TurnEnd => ({
   id,
   sessionId: 'room',
@@ -37,11 +37,11 @@ export const turnEnd = (id: string, part: Partial<TurnEnd> = {}): TurnEnd => ({
   ...part,
 })
 
-/** A turn that failed: nothing of it goes into the session's history. */
+/** A failed turn; none of its messages enter the session's history. */
 export const failedTurn = (id: string, part: Partial<TurnEnd> = {}): TurnEnd =>
   turnEnd(id, { status: 'failed', response: null, model: null, error: { code: 'upstream', message: 'no answer' }, messages: [], ...part })
 
-/** Texts a careless store mangles: NUL, half a surrogate pair, right-to-left, wildcards, quotes, something long. */
+/** Texts that a careless store corrupts: NUL, half a surrogate pair, right-to-left, wildcards, quotes, a long text. */
 export const ODD_TEXTS: readonly string[] = [
   '',
   ' ',

@@ -1,4 +1,4 @@
-/** What every backend promises about sessions. */
+/** Rules for sessions. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { assistant, failedTurn, ODD_TEXTS, turnEnd, user } from './samples.ts'
@@ -12,21 +12,21 @@ export const sessionRules: StoreRules = {
     expect(await sessions.erase('nobody', { atMs: 1, by: 'test' })).toBeUndefined()
   },
 
-  'the first turn makes the session, the next ones append to it': async ({ store: { sessions, turns } }) => {
+  'the first turn creates the session, later turns append to it': async ({ store: { sessions, turns } }) => {
     await turns.finish(turnEnd('t1', { createdAtMs: 10, endedAtMs: 20 }))
     expect(await sessions.get('room')).toEqual({ id: 'room', name: null, createdAtMs: 10, lastActiveAtMs: 20, messageCount: 2 })
     await turns.finish(turnEnd('t2', { createdAtMs: 30, endedAtMs: 40, messages: [user('and?'), assistant('so'), assistant('it is')] }))
     expect(await sessions.get('room')).toEqual({ id: 'room', name: null, createdAtMs: 10, lastActiveAtMs: 40, messageCount: 5 })
   },
 
-  'a history holds the newest messages, oldest first': async ({ store: { sessions, turns } }) => {
+  'returns the newest messages of a history, oldest first': async ({ store: { sessions, turns } }) => {
     for (const id of ['a', 'b', 'c'])
       await turns.finish(turnEnd(id, { messages: [user(`${id}1`), assistant(`${id}2`), assistant(`${id}3`)] }))
     const all = ['a', 'b', 'c'].flatMap((id) => [user(`${id}1`), assistant(`${id}2`), assistant(`${id}3`)])
     for (let limit = 0; limit <= 10; limit++) expect(await sessions.history('room', limit)).toEqual(limit === 0 ? [] : all.slice(-limit))
   },
 
-  'sessions never see each other’s messages': async ({ store: { sessions, turns } }) => {
+  'sessions never share messages': async ({ store: { sessions, turns } }) => {
     await Promise.all(
       ['a', 'b', 'a', 'b'].map((id, at) => turns.finish(turnEnd(`t${at}`, { sessionId: id, messages: [user(`${id}${at}`)] }))),
     )
@@ -34,7 +34,7 @@ export const sessionRules: StoreRules = {
     expect(await sessions.history('b', 10)).toEqual([user('b1'), user('b3')])
   },
 
-  'a turn that appends nothing leaves its session as it was': async ({ store: { sessions, turns } }) => {
+  'a turn that appends nothing leaves its session unchanged': async ({ store: { sessions, turns } }) => {
     await turns.finish(failedTurn('t1'))
     expect(await sessions.get('room')).toBeUndefined()
     await turns.finish(turnEnd('t2', { endedAtMs: 20 }))
@@ -42,13 +42,13 @@ export const sessionRules: StoreRules = {
     expect(await sessions.get('room')).toMatchObject({ lastActiveAtMs: 20, messageCount: 2 })
   },
 
-  'messages come back as they were, whatever is in them': async ({ store: { sessions, turns } }) => {
+  'messages with odd texts come back unchanged': async ({ store: { sessions, turns } }) => {
     const messages = ODD_TEXTS.map(user)
     await turns.finish(turnEnd('t1', { messages }))
     expect(await sessions.history('room', messages.length)).toEqual(messages)
   },
 
-  'sessions are listed by activity, newest first, and paged by it': async ({ store: { sessions, turns } }) => {
+  'lists sessions by activity, newest first, in pages': async ({ store: { sessions, turns } }) => {
     for (const [at, id] of ['a', 'b', 'c', 'd'].entries()) await turns.finish(turnEnd(`t${at}`, { sessionId: id, endedAtMs: at }))
     await turns.finish(turnEnd('late', { sessionId: 'a', endedAtMs: 9 }))
     const ids = async (options: Parameters<typeof sessions.list>[0]) => (await sessions.list(options)).map(({ id }) => id)
@@ -57,7 +57,7 @@ export const sessionRules: StoreRules = {
     expect(await ids({ limit: 2, before: { lastActiveAtMs: 3, id: 'd' } })).toEqual(['c', 'b'])
   },
 
-  'sessions that were last active at the same time are paged, too': async ({ store: { sessions, turns } }) => {
+  'pages through sessions with the same time of activity': async ({ store: { sessions, turns } }) => {
     for (const id of ['a', 'b', 'c', 'd', 'e']) await turns.finish(turnEnd(`t-${id}`, { sessionId: id, endedAtMs: 7 }))
     const seen: string[] = []
     for (let page = await sessions.list({ limit: 2 }); page.length > 0; ) {
@@ -68,7 +68,7 @@ export const sessionRules: StoreRules = {
     expect(seen).toEqual(['e', 'd', 'c', 'b', 'a'])
   },
 
-  'a suffix is taken literally, with a prefix and without one': async ({ store: { sessions, turns } }) => {
+  'matches a suffix literally, with and without a prefix': async ({ store: { sessions, turns } }) => {
     for (const [at, id] of ['x/1/%2B1', 'x/2/%2B1', 'x/1/22B1', 'y/1/%2B1'].entries())
       await turns.finish(turnEnd(`t${at}`, { sessionId: id, endedAtMs: at }))
     const ids = async (options: { prefix?: string; suffix: string }) => (await sessions.list({ limit: 10, ...options })).map(({ id }) => id)
@@ -77,7 +77,7 @@ export const sessionRules: StoreRules = {
     expect(await ids({ suffix: '%' })).toEqual([])
   },
 
-  'what was said is read turn by turn, oldest first, a page at a time': async ({ store: { sessions, turns } }) => {
+  'reads messages turn by turn, oldest first, in pages': async ({ store: { sessions, turns } }) => {
     for (const at of [1, 2, 3]) await turns.finish(turnEnd(`t${at}`, { endedAtMs: at, messages: [user(`q${at}`), assistant(`a${at}`)] }))
     const first = await sessions.said('room', { after: 0, limit: 2 })
     expect(first).toEqual([
@@ -87,7 +87,7 @@ export const sessionRules: StoreRules = {
     expect((await sessions.said('room', { after: 4, limit: 2 })).map(({ upTo }) => upTo)).toEqual([6])
   },
 
-  'a prefix is taken literally, and pages like the rest': async ({ store: { sessions, turns } }) => {
+  'matches a prefix literally and pages through the matches': async ({ store: { sessions, turns } }) => {
     const ids = ['x:1', 'x:2', 'x;', 'X:3', 'x_:4', 'x%:5', '\u{10ffff}a', '\ud7ffb', '\ue000c', '']
     for (const [at, id] of ids.entries()) await turns.finish(turnEnd(`t${at}`, { sessionId: id, endedAtMs: at }))
     const list = async (prefix: string, before?: number) =>
@@ -104,7 +104,7 @@ export const sessionRules: StoreRules = {
     expect(await list('')).toHaveLength(ids.length)
   },
 
-  'a name is given, changed and taken away': async ({ store: { sessions, turns } }) => {
+  'sets, changes and removes a name': async ({ store: { sessions, turns } }) => {
     await turns.finish(turnEnd('t1'))
     for (const name of ['Kitchen', 'Küche', null]) {
       expect(await sessions.rename('room', name)).toBe(true)

@@ -1,4 +1,4 @@
-/** What every backend promises about runs of procedures once they have started. */
+/** Rules for procedure runs after their start. */
 import type { Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
@@ -8,10 +8,10 @@ import { audited, ended, runOnce, sopRun, startOf, startRuns } from './sop-sampl
 const list = async ({ sops }: Store, filter: object): Promise<string[]> => (await sops.runs({ limit: 100, ...filter })).map(({ id }) => id)
 
 export const sopRunRules: StoreRules = {
-  'a run is replaced as it was read, with its records': async ({ store, restart }) => {
+  'replaces an unchanged run together with its records': async ({ store, restart }) => {
     await startRuns(store, ['r1'])
     const read = await store.sops.get('r1')
-    if (!read) throw new Error('the run is not there')
+    if (!read) throw new Error('the run was not stored')
     const after = sopRun('r1', {
       step: 2,
       results: [
@@ -29,7 +29,7 @@ export const sopRunRules: StoreRules = {
     expect(again && (await sops.advance(again, ended(again), []))).toBe(true)
   },
 
-  'a run that has changed since it was read stays as it is, and nothing is recorded': async ({ store, beside }) => {
+  'a run that changed since it was read is not replaced': async ({ store, beside }) => {
     const other = await beside()
     await startRuns(store, ['r1'])
     const stepped = sopRun('r1', { step: 2 })
@@ -40,7 +40,7 @@ export const sopRunRules: StoreRules = {
     expect(await store.sops.audit({ limit: 10 })).toHaveLength(2)
   },
 
-  'of many who replace the same run in two processes one does': async ({ store, beside }) => {
+  'of many replacements of one run in two processes one succeeds': async ({ store, beside }) => {
     const stores = [store, await beside()]
     await startRuns(store, ['r1'])
     const results = await Promise.all(
@@ -54,7 +54,7 @@ export const sopRunRules: StoreRules = {
     expect((await store.sops.audit({ limit: 10 })).map(({ step }) => step)).toEqual([null, gates - 1])
   },
 
-  'a page of one status is full while there are older runs of that status': async ({ store }) => {
+  'a page of one status is full while older runs match': async ({ store }) => {
     const failed = await runOnce(store, 'r1', { status: 'failed' })
     for (const id of ['r2', 'r3', 'r4']) await runOnce(store, id)
     expect(await list(store, { status: 'failed', limit: 1 })).toEqual([failed.id])
@@ -63,14 +63,14 @@ export const sopRunRules: StoreRules = {
     expect(await list(store, { status: 'completed', active: true })).toEqual([])
   },
 
-  'a run that has ended stays as it is': async ({ store }) => {
+  'an ended run never changes': async ({ store }) => {
     const over = await runOnce(store, 'r1')
     expect(await store.sops.advance(over, { ...over, status: 'running', endedAtMs: null }, [audited('step_started')])).toBe(false)
     expect(await store.sops.get('r1')).toEqual(over)
     expect(await store.sops.audit({ limit: 10 })).toHaveLength(1)
   },
 
-  'a run and its records are replaced together or not at all': async ({ store }) => {
+  'a run and its records are committed together or not at all': async ({ store }) => {
     await startRuns(store, ['r1'])
     const poison = audited('step_completed', { by: {} as unknown as string })
     await expect(store.sops.advance(sopRun('r1'), sopRun('r1', { step: 2 }), [audited('reported'), poison])).rejects.toThrow()
@@ -78,7 +78,7 @@ export const sopRunRules: StoreRules = {
     expect(await store.sops.audit({ limit: 10 })).toHaveLength(1)
   },
 
-  'a list is newest first, page by page, of a procedure or a state': async ({ store }) => {
+  'lists runs newest first, in pages, by procedure or state': async ({ store }) => {
     await startRuns(store, ['a', 'b', 'c'])
     await startRuns(store, ['d', 'e'], { sop: 'other' })
     for (const run of [sopRun('b'), sopRun('d', { sop: 'other' })]) await store.sops.advance(run, ended(run), [])
@@ -94,7 +94,7 @@ export const sopRunRules: StoreRules = {
     expect(await list(store, { sop: 'unknown' })).toEqual([])
   },
 
-  'what has not ended comes oldest first, page by page': async ({ store, restart }) => {
+  'lists unfinished runs oldest first, in pages': async ({ store, restart }) => {
     await startRuns(store, ['a', 'b', 'c', 'd', 'e'])
     await store.sops.advance(sopRun('b'), ended(sopRun('b'), { status: 'failed' }), [])
     const { sops } = await restart()
@@ -105,7 +105,7 @@ export const sopRunRules: StoreRules = {
     expect(await sops.unfinished({ after: 'b', limit: 1 })).toEqual([sopRun('c')])
   },
 
-  'active runs are counted by procedure': async ({ store }) => {
+  'counts active runs by procedure': async ({ store }) => {
     expect(await store.sops.activeCounts()).toEqual(new Map())
     await startRuns(store, ['a', 'b'])
     await startRuns(store, ['c'], { sop: 'other' })
@@ -118,7 +118,7 @@ export const sopRunRules: StoreRules = {
     )
   },
 
-  'all but the newest ended runs are forgotten, by their ends; none that is active': async ({ store }) => {
+  'drops all but the newest ended runs, and no active run': async ({ store }) => {
     await startRuns(store, ['active'])
     await startRuns(store, ['late'])
     for (const [at, id] of ['a', 'b', 'c', 'd'].entries()) await runOnce(store, id, { endedAtMs: 2_000 + at })
@@ -131,7 +131,7 @@ export const sopRunRules: StoreRules = {
     expect(await store.sops.audit({ limit: 10 })).toHaveLength(6)
   },
 
-  'as many runs as may be forgotten are, in one call': async ({ store }) => {
+  'one call drops every run that may be dropped': async ({ store }) => {
     const runs = Array.from({ length: 700 }, (_, at) => sopRun(`r${at}`))
     await startRuns(
       store,
@@ -142,7 +142,7 @@ export const sopRunRules: StoreRules = {
     expect((await list(store, {})).slice(-1)).toEqual(['r650'])
   },
 
-  'events from before are forgotten and may come again': async ({ store }) => {
+  'drops old event keys, so the events may come again': async ({ store }) => {
     const fire = (id: string, key: string, atMs: number) => store.sops.start([startOf(sopRun(id))], { atMs, key })
     await fire('r1', 'old', 1_000)
     await fire('r2', 'new', 2_000)

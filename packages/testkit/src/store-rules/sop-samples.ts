@@ -1,4 +1,4 @@
-/** Runs of procedures, with everything filled in that a rule does not care about. */
+/** Sample procedure runs with defaults for every member a rule does not care about. */
 import type { NewAudit, SopDispatch, SopRun, SopStart, Store } from '@sluice/sdk'
 
 export const sopRun = (id: string, part: Partial<SopRun> = {}): SopRun => ({
@@ -26,7 +26,7 @@ export const sopRun = (id: string, part: Partial<SopRun> = {}): SopRun => ({
   ...part,
 })
 
-/** The same run, over. */
+/** The same run after its end. */
 export const ended = (run: SopRun, part: Partial<SopRun> = {}): SopRun => ({ ...run, status: 'completed', endedAtMs: 2_000, ...part })
 
 export const audited = (kind: NewAudit['kind'], part: Partial<NewAudit> = {}): NewAudit => ({
@@ -50,7 +50,7 @@ export const startOf = (run: SopRun, limits: Partial<SopStart['limits']> = {}): 
   skipped: (reason) => audited('trigger_skipped', { sop: run.sop, by: run.event.by, reason }),
 })
 
-/** Starts runs of `deploy` in one go, whatever else runs. */
+/** Starts runs of `deploy` in one call, without limits. */
 export const startRuns = (store: Store, ids: readonly string[], part: Partial<SopRun> = {}): Promise<readonly SopDispatch[]> =>
   store.sops.start(
     ids.map((id) => startOf(sopRun(id, part))),

@@ -1,4 +1,4 @@
-/** What every backend promises about the start of procedures: limits, repeats, and what ends with it. */
+/** Rules for starting procedures: limits, repeated events, and what else the start completes. */
 import { SOP_ENDED, type SopDispatch, type SopStart, type Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
@@ -15,12 +15,12 @@ const reasonsOf = (dispatched: readonly SopDispatch[]): string[] =>
   dispatched.flatMap((one) => (one.status === 'skipped' ? [one.reason] : []))
 const runIds = async ({ sops }: Store): Promise<string[]> => (await sops.runs({ limit: 100 })).map(({ id }) => id)
 
-/** A run of `deploy` under some limits, at 1,000. */
+/** A start of `deploy` under the given limits, at 1,000 ms. */
 const start = ({ sops }: Store, id: string, limits: Partial<SopStart['limits']>, atMs = 1_000): Promise<readonly SopDispatch[]> =>
   sops.start([startOf(sopRun(id), limits)], { atMs })
 
 export const sopStartRules: StoreRules = {
-  'a start keeps the run and its records, for whoever opens the store next': async ({ store, beside }) => {
+  'another process sees a started run and its records': async ({ store, beside }) => {
     const runs = [sopRun('r1'), sopRun('r2', { sop: 'other', event: { ...sopRun('r2').event, payload: ODD_TEXTS.join(' ') } })]
     const dispatched = await store.sops.start(
       runs.map((run) => startOf(run)),
@@ -39,7 +39,7 @@ export const sopStartRules: StoreRules = {
     ])
   },
 
-  'no more runs of a procedure are active than may be, each start seeing those before it': async ({ store }) => {
+  'starts of one batch respect the limit of active runs of a procedure': async ({ store }) => {
     const starts = ['r1', 'r2', 'r3'].map((id) => startOf(sopRun(id), { concurrentMax: 2 }))
     const other = startOf(sopRun('r4', { sop: 'other' }), { concurrentMax: 1 })
     const dispatched = await store.sops.start([...starts, other], { atMs: 1_000 })
@@ -55,7 +55,7 @@ export const sopStartRules: StoreRules = {
     expect(await store.sops.get('r3')).toBeUndefined()
   },
 
-  'a run counts until it ends, whatever it waits for': async ({ store }) => {
+  'a run counts as active until it ends': async ({ store }) => {
     await startRuns(store, ['r1'])
     const waiting = sopRun('r1', { status: 'waiting_approval', gate: { stepId: 'g1', sinceMs: 1_500, why: 'mode' } })
     await store.sops.advance(sopRun('r1'), waiting, [])
@@ -64,14 +64,14 @@ export const sopStartRules: StoreRules = {
     expect(startedOf(await start(store, 'r3', { concurrentMax: 1 }))).toEqual(['r3'])
   },
 
-  'no more runs of all procedures are active than may be': async ({ store }) => {
+  'starts respect the limit of active runs of all procedures': async ({ store }) => {
     const starts = ['a', 'b', 'c'].map((sop) => startOf(sopRun(`run of ${sop}`, { sop }), { totalMax: 2 }))
     const dispatched = await store.sops.start(starts, { atMs: 1_000 })
     expect(startedOf(dispatched)).toEqual(['run of a', 'run of b'])
     expect(reasonsOf(dispatched)).toEqual([expect.stringContaining('max_concurrent_total = 2')])
   },
 
-  'a procedure cools down after the last of its runs ended, however it ended': async ({ store }) => {
+  'a procedure cools down after its last run, whatever its outcome': async ({ store }) => {
     for (const status of SOP_ENDED) {
       const sop = `sop ${status}`
       await runOnce(store, `run ${status}`, { sop, status, endedAtMs: 10_000 })
@@ -83,7 +83,7 @@ export const sopStartRules: StoreRules = {
     expect(startedOf(await start(store, 'first', { cooldownMs: 60_000 }))).toEqual(['first'])
   },
 
-  'a procedure cools down over a restart, and after its runs are forgotten': async ({ store, restart }) => {
+  'a cooldown survives a restart and the pruning of its runs': async ({ store, restart }) => {
     await runOnce(store, 'r1', { endedAtMs: 10_000 })
     await runOnce(store, 'r2', { sop: 'other', endedAtMs: 20_000 })
     expect(await store.sops.prune({ finishedMax: 1, keysBeforeMs: 0 })).toBe(1)
@@ -92,7 +92,7 @@ export const sopStartRules: StoreRules = {
     expect(reasonsOf(await start(again, 'r3', { cooldownMs: 60_000 }, 15_000))).toEqual(['cooling down for another 55 s'])
   },
 
-  'nothing cools down for longer than it should when the clock was set back': async ({ store }) => {
+  'a clock set back does not extend a cooldown': async ({ store }) => {
     await runOnce(store, 'r1', { endedAtMs: 3_600_000 })
     expect(reasonsOf(await start(store, 'r2', { cooldownMs: 60_000 }, 1_000))).toEqual(['cooling down for another 60 s'])
     expect(startedOf(await start(store, 'r3', { cooldownMs: 60_000 }, 61_000))).toEqual(['r3'])
@@ -109,7 +109,7 @@ export const sopStartRules: StoreRules = {
     expect(await store.sops.verify()).toMatchObject({ records: 40, broken: null })
   },
 
-  'an event of a known key starts nothing and gets the first answer': async ({ store, restart }) => {
+  'an event with a known key starts nothing and gets the first answer': async ({ store, restart }) => {
     const about = { atMs: 1_000, key: 'event' }
     const first = await store.sops.start([startOf(sopRun('r1')), startOf(sopRun('r2'), { concurrentMax: 1 })], about)
     expect(first.map(({ status }) => status)).toEqual(['started', 'skipped'])
@@ -120,13 +120,13 @@ export const sopStartRules: StoreRules = {
     expect(await again.sops.audit({ limit: 10 })).toHaveLength(2)
   },
 
-  'an event that started nothing is a known one': async ({ store }) => {
+  'an event that started nothing is known too': async ({ store }) => {
     expect(await store.sops.start([], { atMs: 1_000, key: 'event' })).toEqual([])
     expect(await store.sops.start([startOf(sopRun('r1'))], { atMs: 1_000, key: 'event' })).toEqual([])
     expect(await runIds(store)).toEqual([])
   },
 
-  'of many copies of an event in two processes one starts': async ({ store, beside }) => {
+  'of many copies of an event in two processes one starts a run': async ({ store, beside }) => {
     const stores = [store, await beside()]
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) => stores[at % 2]?.sops.start([startOf(sopRun(`r${at}`))], { atMs: 1_000, key: 'event' })),
@@ -135,14 +135,14 @@ export const sopStartRules: StoreRules = {
     for (const answer of answers) expect(startedOf(answer ?? [])).toEqual(await runIds(store))
   },
 
-  'keys of events are kept apart, whatever is in them; without a key no event is a repeat': async ({ store }) => {
+  'event keys never collide, and events without a key never repeat': async ({ store }) => {
     for (const [at, odd] of ODD_TEXTS.entries()) {
       expect(startedOf(await store.sops.start([startOf(sopRun(`r${at}`))], { atMs: 1_000, key: odd }))).toEqual([`r${at}`])
     }
     for (const id of ['x', 'y']) expect(startedOf(await store.sops.start([startOf(sopRun(id))], { atMs: 1_000 }))).toEqual([id])
   },
 
-  'the idempotency key is done with the start, over a restart, for the rest of the window': async ({ store, restart, clock }) => {
+  'a start completes its idempotency key for the rest of the window': async ({ store, restart, clock }) => {
     for (const name of ['a', 'b']) await store.idempotency.claim(key(name), LIMITS)
     await store.sops.start([startOf(sopRun('r1'))], { atMs: clock.nowMs(), key: 'event', idempotency: key('a') })
     await store.sops.start([], { atMs: clock.nowMs(), idempotency: key('b') })
@@ -154,7 +154,7 @@ export const sopStartRules: StoreRules = {
     for (const name of ['a', 'b']) expect(await again.idempotency.claim(key(name), LIMITS)).toBe('claimed')
   },
 
-  'a repeat of an event uses up its own idempotency key, and ends its own message': async ({ store, restart, clock }) => {
+  'a repeated event completes its own idempotency key and message': async ({ store, restart, clock }) => {
     const about = { atMs: clock.nowMs(), key: 'event' }
     await store.sops.start([startOf(sopRun('r1'))], { ...about, idempotency: key('a') })
     await store.idempotency.claim(key('b'), LIMITS)
@@ -166,7 +166,7 @@ export const sopStartRules: StoreRules = {
     expect(await again.inbox.get(inbox)).toMatchObject({ state: 'done' })
   },
 
-  'at most keysMax keys are remembered after a restart, those of turns and of events together': async ({ store, restart, clock }) => {
+  'keeps at most keysMax keys of turns and events after a restart': async ({ store, restart, clock }) => {
     const limits = { ...LIMITS, keysMax: 3 }
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
       await clock.advance(1)
@@ -178,7 +178,7 @@ export const sopStartRules: StoreRules = {
     expect(await idempotency.claim(key('c'), limits)).toBe('claimed')
   },
 
-  'the message an event came with is done with its start': async ({ store, restart }) => {
+  'a start completes the message that brought the event': async ({ store, restart }) => {
     const [waiting, running] = [await keepOne(store, 'm1'), await keepOne(store, 'm2')]
     await store.inbox.start(running, 't2', STARTS_MAX)
     await store.sops.start([startOf(sopRun('r1'))], { atMs: 5_000, inbox: waiting })
@@ -190,7 +190,7 @@ export const sopStartRules: StoreRules = {
     expect(await inbox.waiting({ after: 0, limit: 10 })).toEqual([])
   },
 
-  'a start that cannot be kept leaves nothing, gives its key back, and takes no other with it': async ({ store }) => {
+  'a start that fails to commit stores nothing and releases its key': async ({ store }) => {
     const inbox = await keepOne(store, 'm1')
     const good = startOf(sopRun('r1'))
     const poisons: SopStart[] = [

@@ -1,4 +1,4 @@
-/** What every backend promises about the trace a message came in and a reply goes out with. */
+/** Rules for the trace context of incoming messages and outgoing replies. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { answerOne, arrival, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
@@ -6,7 +6,7 @@ import { answerOne, arrival, keepOne, reply, STARTS_MAX } from './delivery-sampl
 const LINE = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01 vendor=1,other=2`
 
 export const traceRules: StoreRules = {
-  'the trace of a request is with each of its messages, in every attempt': async ({ store, restart }) => {
+  'every attempt of a message has the trace of its request': async ({ store, restart }) => {
     const kept = await store.inbox.keep(arrival(['m1', 'm2'], { trace: LINE }))
     const { inbox } = await restart()
     for (const number of kept === 'replayed' ? [] : kept) {
@@ -18,14 +18,14 @@ export const traceRules: StoreRules = {
     expect(kept).toHaveLength(2)
   },
 
-  'the trace of a reply reaches its attempts': async ({ store, restart }) => {
+  'every attempt of a reply has its trace': async ({ store, restart }) => {
     const number = await answerOne(store, 'm1', [reply('a', { trace: LINE })])
     const [row] = (await store.inbox.get(number))?.replies ?? []
     const { outbox } = await restart()
     expect(await outbox.start(row?.number ?? 0)).toMatchObject({ trace: LINE })
   },
 
-  'what came and went without a trace has none': async ({ store }) => {
+  'messages and replies without a trace have none': async ({ store }) => {
     const number = await keepOne(store, 'm1')
     expect(await store.inbox.get(number)).not.toHaveProperty('trace')
     expect(await store.inbox.start(number, 't', STARTS_MAX)).not.toHaveProperty('trace')

@@ -1,10 +1,10 @@
-/** What every backend promises about turns. */
+/** Rules for turns. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { assistant, failedTurn, ODD_TEXTS, queuedTurn, turnEnd, user } from './samples.ts'
 
 export const turnRules: StoreRules = {
-  'an enqueued turn is kept, and waits': async ({ store: { turns }, beside }) => {
+  'an enqueued turn is stored and waits': async ({ store: { turns }, beside }) => {
     await turns.enqueue(queuedTurn('t1', { context: { reply_to: ['x', 1] } }))
     const row = {
       id: 't1',
@@ -30,27 +30,27 @@ export const turnRules: StoreRules = {
     expect(await turns.get('t2')).toBeUndefined()
   },
 
-  'a second turn of one id is a conflict and changes nothing': async ({ store: { turns } }) => {
+  'a second turn with the same id is a conflict and changes nothing': async ({ store: { turns } }) => {
     await turns.enqueue(queuedTurn('t1'))
     await expect(turns.enqueue(queuedTurn('t1', { input: 'other' }))).rejects.toMatchObject({ code: 'conflict' })
     expect((await turns.get('t1'))?.input).toBe('input of t1')
   },
 
-  'each start is counted': async ({ store: { turns } }) => {
+  'counts each start': async ({ store: { turns } }) => {
     await turns.enqueue(queuedTurn('t1'))
     expect(await turns.start('t1')).toBe(1)
     expect(await turns.start('t1')).toBe(2)
     expect(await turns.get('t1')).toMatchObject({ status: 'running', attempts: 2 })
   },
 
-  'an attempt that waits for a person is not counted until it goes on': async ({ store: { turns }, restart }) => {
+  'an attempt that awaits approval counts only after it continues': async ({ store: { turns }, restart }) => {
     await turns.enqueue(queuedTurn('t1'))
     await turns.start('t1')
     await turns.waits('t1', true)
     expect((await turns.get('t1'))?.attempts).toBe(0)
     const cut = await restart()
     expect(await cut.turns.start('t1')).toBe(1)
-    // Who asks whether the turn may have acted before needs every start, counted or not.
+    // The caller needs every start, counted or not, to know whether the turn may already have acted.
     expect(await cut.turns.get('t1')).toMatchObject({ attempts: 1, starts: 2 })
     await cut.turns.waits('t1', true)
     await cut.turns.waits('t1', false)
@@ -60,7 +60,7 @@ export const turnRules: StoreRules = {
     expect(await cut.turns.get('t1')).toMatchObject({ attempts: 2, starts: 3 })
   },
 
-  'only an unfinished turn is started or checkpointed': async ({ store: { turns } }) => {
+  'only an unfinished turn can be started or checkpointed': async ({ store: { turns } }) => {
     await turns.finish(turnEnd('ended'))
     for (const id of ['ended', 'unknown']) {
       await expect(turns.start(id)).rejects.toMatchObject({ code: 'not_found' })
@@ -69,7 +69,7 @@ export const turnRules: StoreRules = {
     expect((await turns.get('ended'))?.status).toBe('done')
   },
 
-  'unfinished turns come back oldest first, each with its last checkpoint': async ({ store: { turns }, restart }) => {
+  'lists unfinished turns oldest first with their last checkpoint': async ({ store: { turns }, restart }) => {
     await turns.enqueue(queuedTurn('young', { createdAtMs: 30 }))
     await turns.enqueue(queuedTurn('old', { createdAtMs: 10 }))
     await turns.enqueue(queuedTurn('ended', { createdAtMs: 20 }))
@@ -87,7 +87,7 @@ export const turnRules: StoreRules = {
     expect(await again.unfinished(1)).toHaveLength(1)
   },
 
-  'an ended turn is in the books as it ended, queued before or not': async ({ store: { turns } }) => {
+  'an ended turn is stored as it ended, queued before or not': async ({ store: { turns } }) => {
     await turns.enqueue(queuedTurn('queued', { context: { a: 1 } }))
     await turns.checkpoint('queued', [user('x')])
     for (const id of ['queued', 'direct']) {
@@ -117,20 +117,20 @@ export const turnRules: StoreRules = {
     expect(await turns.get('failed')).toMatchObject({ status: 'failed', response: null, error: { code: 'upstream', message: 'no answer' } })
   },
 
-  'a turn ends once: ending it again is a conflict and appends nothing': async ({ store: { turns, sessions } }) => {
+  'ending a turn twice is a conflict and appends nothing': async ({ store: { turns, sessions } }) => {
     await turns.finish(turnEnd('t1'))
     await expect(turns.finish(turnEnd('t1', { response: 'other' }))).rejects.toMatchObject({ code: 'conflict' })
     expect((await turns.get('t1'))?.response).toBe('response of t1')
     expect(await sessions.history('room', 10)).toHaveLength(2)
   },
 
-  'a turn without a session is kept alone': async ({ store: { turns, sessions } }) => {
+  'a turn without a session is stored alone': async ({ store: { turns, sessions } }) => {
     await turns.finish(turnEnd('t1', { sessionId: null }))
     expect(await turns.get('t1')).toMatchObject({ sessionId: null, response: 'response of t1' })
     expect(await sessions.list({ limit: 10 })).toEqual([])
   },
 
-  'an end is kept whole or not at all': async ({ store: { turns, sessions } }) => {
+  'a turn end is committed as a whole or not at all': async ({ store: { turns, sessions } }) => {
     const unkeepable = { ...turnEnd('bad'), messages: [{ role: 'user', content: 1n }] } as unknown as ReturnType<typeof turnEnd>
     const ends = await Promise.allSettled([turns.finish(turnEnd('t1')), turns.finish(unkeepable), turns.finish(turnEnd('t2'))])
     expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
@@ -138,7 +138,7 @@ export const turnRules: StoreRules = {
     expect(await sessions.history('room', 10)).toHaveLength(4)
   },
 
-  'what was handed over may change afterwards': async ({ store: { turns, sessions } }) => {
+  'later changes to the arguments do not affect stored data': async ({ store: { turns, sessions } }) => {
     const context = { step: 1 }
     const messages = [user('as it was')]
     const writes = [turns.enqueue(queuedTurn('t1', { context })), turns.finish(turnEnd('t2', { messages }))]
@@ -149,14 +149,14 @@ export const turnRules: StoreRules = {
     expect(await sessions.history('room', 10)).toEqual([user('as it was')])
   },
 
-  'counts that are no numbers do not keep a turn from ending': async ({ store: { turns } }) => {
+  'a turn ends even if its token counts are not numbers': async ({ store: { turns } }) => {
     await turns.finish(turnEnd('nan', { inputTokens: Number.NaN, outputTokens: Number.POSITIVE_INFINITY, costUsd: Number.NaN }))
     expect(await turns.get('nan')).toMatchObject({ status: 'done', inputTokens: 0, outputTokens: 0, costUsd: 0 })
     await turns.finish(turnEnd('huge', { inputTokens: 2 ** 60, outputTokens: 1e300 }))
     expect(await turns.get('huge')).toMatchObject({ inputTokens: 2 ** 60, outputTokens: 1e300 })
   },
 
-  'valid texts come back as they were, others as valid ones': async ({ store: { turns } }) => {
+  'valid texts come back unchanged, invalid ones repaired': async ({ store: { turns } }) => {
     for (const [at, text] of ODD_TEXTS.entries()) {
       await turns.finish(turnEnd(`t${at}`, { sessionId: text, input: text, response: text }))
       const valid = text.toWellFormed()
@@ -164,7 +164,7 @@ export const turnRules: StoreRules = {
     }
   },
 
-  'what was spent counts every ended turn since the moment, failed ones too': async ({ store: { turns } }) => {
+  'the amount spent counts every ended turn, failed ones too': async ({ store: { turns } }) => {
     expect(await turns.spentUsd(0)).toBe(0)
     await turns.finish(turnEnd('t1', { endedAtMs: 100, costUsd: 1 }))
     await turns.finish(failedTurn('t2', { endedAtMs: 200, costUsd: 2 }))
