@@ -38,7 +38,10 @@ describe.each([
       { rule: 'a stale proof is unauthorized, whether from the past or from the future', why: NOT_SIGNED },
       { rule: 'every refusal carries its reason for the log', why: `${NOT_SIGNED}; webhook.test.ts tests it for tokens` },
       { rule: 'every refusal has the same message', why: `${NOT_SIGNED}; webhook.test.ts tests it for tokens` },
-      { rule: 'a wrong handshake token is 403, a missing challenge 400', why: 'the check of the platform brings no token; webhook.test.ts tests the 400' },
+      {
+        rule: 'a wrong handshake token is 403, a missing challenge 400',
+        why: 'the check of the platform brings no token; webhook.test.ts tests the 400',
+      },
     ],
   })
 })

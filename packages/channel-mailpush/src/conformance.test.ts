@@ -77,6 +77,9 @@ channelConformance({
     { rule: 'a stale proof is unauthorized, whether from the past or from the future', why: NOT_OVER_BODY },
     { rule: 'every refusal carries its reason for the log', why: `its first case is a changed body: ${NOT_OVER_BODY}` },
     { rule: 'every refusal has the same message', why: `its first case is a changed body: ${NOT_OVER_BODY}` },
-    { rule: 'a text of the maximum length is sent in full', why: 'the rule looks for the text in the request, which contains it in base64' },
+    {
+      rule: 'a text of the maximum length is sent in full',
+      why: 'the rule looks for the text in the request, which contains it in base64',
+    },
   ],
 })
