@@ -756,7 +756,7 @@ const INSTALL = 'packages/plugins-wasm/src/install.test.ts'
 
 const features = [
   bug(
-    'passkeys: a challenge is good more than once',
+    'passkeys: a challenge is valid more than once',
     `${WEBAUTHN}/challenges.ts`,
     'if (!own?.delete(challenge) || !pending)',
     'if (!own || !pending)',
@@ -765,12 +765,12 @@ const features = [
   bug(
     "passkeys: another principal's challenge is taken",
     `${WEBAUTHN}/sign-ins.ts`,
-    'if (handle !== undefined && userOf(handle) !== userId) refuse(',
-    'if (handle === undefined) refuse(',
+    'if (handle !== undefined && userOf(handle) !== userId) this.#refuse(',
+    'if (handle === undefined) this.#refuse(',
     SIGN_INS,
   ),
   bug(
-    'passkeys: nobody verifies the user',
+    'passkeys: the user is not verified',
     `${WEBAUTHN}/verify-sign-in.ts`,
     'requireUserVerification: true',
     'requireUserVerification: false',

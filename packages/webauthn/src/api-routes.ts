@@ -1,11 +1,19 @@
-/** The passkey endpoints of §4.6, for whoever has a bearer token. */
+/** The passkey endpoints for callers with a bearer token (docs/passkeys.md). */
 import { AppError, defineRoute, ROLES, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { registerFinishBody, registerStartBody, signInFinishBody, signInStartBody, userQuery } from './bodies.ts'
-import type { OwnedPasskey, Passkey, Passkeys } from './passkeys.ts'
-import type { Registrations } from './registration.ts'
+import {
+  optionsSchema,
+  registerFinishBody,
+  registerStartBody,
+  signedInAnswer,
+  signedInSchema,
+  signInFinishBody,
+  signInStartBody,
+  userQuery,
+} from './bodies.ts'
+import type { OwnedPasskey, Passkey, PasskeyStore } from './passkeys.ts'
+import type { Registrations } from './registrations.ts'
 import type { SignIns } from './sign-ins.ts'
-import { signedIn, signedInSchema } from './signed-in.ts'
 
 const text = v.string()
 const credentialSchema = v.object({
@@ -22,13 +30,14 @@ const credentialSchema = v.object({
   disabled: v.boolean(),
 })
 
-export const shownCredential = ({ userId, userName, passkey }: OwnedPasskey): v.InferOutput<typeof credentialSchema> => ({
-  ...shownKey(passkey),
+/** Describes a passkey and its owner in answers and command output, without the key. */
+export const credentialView = ({ userId, userName, passkey }: OwnedPasskey): v.InferOutput<typeof credentialSchema> => ({
+  ...passkeyView(passkey),
   user_id: userId,
   user_name: userName,
 })
 
-const shownKey = (passkey: Passkey) => ({
+const passkeyView = (passkey: Passkey) => ({
   credential_id: passkey.id,
   label: passkey.label,
   registered_at: new Date(passkey.registeredAtMs).toISOString(),
@@ -40,33 +49,37 @@ const shownKey = (passkey: Passkey) => ({
   disabled: passkey.disabledAtMs !== null,
 })
 
-const options = v.looseObject({ challenge: text, public_key: v.looseObject({}) })
-
-export interface Ceremonies {
-  readonly passkeys: Passkeys
+/** The parts of the feature that its endpoints call. */
+export interface PasskeyParts {
+  readonly passkeys: PasskeyStore
   readonly registrations: Registrations
   readonly signIns: SignIns
 }
 
-export const apiRoutes = ({ passkeys, registrations, signIns }: Ceremonies): Route[] => [
+export const apiRoutes = ({ passkeys, registrations, signIns }: PasskeyParts): Route[] => [
   defineRoute({
     method: 'POST',
     path: '/api/webauthn/register/start',
     summary: 'Begin to register a passkey for a user',
     auth: 'operator',
     body: registerStartBody,
-    answers: { 200: { description: "What the authenticator needs; `public_key` is the same in the browsers' spelling", schema: options } },
+    answers: {
+      200: {
+        description: 'The options for the authenticator; `public_key` repeats them in the spelling of browsers',
+        schema: optionsSchema,
+      },
+    },
     handle: ({ body, device }) => registrations.start(body, device),
   }),
   defineRoute({
     method: 'POST',
     path: '/api/webauthn/register/finish',
-    summary: 'Register the passkey the authenticator made',
+    summary: 'Register the passkey that the authenticator created',
     auth: 'operator',
     body: registerFinishBody,
     answers: { 200: { description: 'Registered', schema: v.pick(credentialSchema, ['credential_id', 'label', 'registered_at']) } },
     async handle({ body, device }) {
-      const { credential_id, label, registered_at } = shownKey(await registrations.finish(body, device))
+      const { credential_id, label, registered_at } = passkeyView(await registrations.finish(body, device))
       return { credential_id, label, registered_at }
     },
   }),
@@ -76,33 +89,40 @@ export const apiRoutes = ({ passkeys, registrations, signIns }: Ceremonies): Rou
     summary: 'Begin to sign in with a passkey of a user',
     auth: 'client',
     body: signInStartBody,
-    answers: { 200: { description: "What the authenticator needs; `public_key` is the same in the browsers' spelling", schema: options } },
+    answers: {
+      200: {
+        description: 'The options for the authenticator; `public_key` repeats them in the spelling of browsers',
+        schema: optionsSchema,
+      },
+    },
     handle: ({ body, device }) => signIns.start({ device }, body.user_id),
   }),
   defineRoute({
     method: 'POST',
     path: '/api/webauthn/auth/finish',
-    summary: 'Turn what the authenticator signed into a bearer token',
+    summary: 'Exchange the signature of the authenticator for a bearer token',
     auth: 'client',
     body: signInFinishBody,
-    answers: { 200: { description: 'Signed in; the token is shown this once', schema: signedInSchema } },
-    handle: async ({ body, device }) => signedIn(await signIns.finish(body, { device })),
+    answers: { 200: { description: 'Signed in; the token is shown only here', schema: signedInSchema } },
+    handle: async ({ body, device }) => signedInAnswer(await signIns.finish(body, { device })),
   }),
   defineRoute({
     method: 'GET',
     path: '/api/webauthn/credentials',
-    summary: 'The passkeys, of one user or of all',
+    summary: 'List the passkeys of one user or of all users',
     auth: 'operator',
     query: userQuery,
-    answers: { 200: { description: 'In the order they were registered in', schema: v.object({ credentials: v.array(credentialSchema) }) } },
+    answers: {
+      200: { description: 'The passkeys in the order of their registration', schema: v.object({ credentials: v.array(credentialSchema) }) },
+    },
     handle: async ({ query: { user_id } }) => ({
-      credentials: (await passkeys.all()).filter(({ userId }) => user_id === undefined || userId === user_id).map(shownCredential),
+      credentials: (await passkeys.all()).filter(({ userId }) => user_id === undefined || userId === user_id).map(credentialView),
     }),
   }),
   defineRoute({
     method: 'DELETE',
     path: '/api/webauthn/credentials/:id',
-    summary: 'Delete a passkey; tokens it gave stay until they expire',
+    summary: 'Delete a passkey; tokens from its sign-ins stay valid until they expire',
     auth: 'operator',
     query: userQuery,
     answers: { 200: { description: 'Deleted', schema: v.object({ status: v.literal('deleted') }) } },

@@ -1,11 +1,11 @@
-/** Attestation objects, without what is attested: any authenticator may be registered, so nobody's word for it is needed. */
+/** Reads attestation objects without their attestation, because the gateway accepts every make of authenticator. */
 import { endOfItem, MAJOR, readHead } from './cbor-item.ts'
 
 const MEMBERS = 3
 
 /**
- * The authenticator data in an attestation object; `undefined` for anything but a CBOR map of `fmt`, `attStmt` and
- * `authData`, each once and of its kind, with nothing after it.
+ * Returns the authenticator data of an attestation object. Returns undefined unless the bytes are exactly one CBOR map of
+ * `fmt`, `attStmt` and `authData`, each of its type and present once.
  */
 export function authenticatorDataIn(object: Uint8Array): Uint8Array | undefined {
   try {
@@ -39,7 +39,7 @@ function read(object: Uint8Array): Uint8Array | undefined {
   return isWhole ? data.content : undefined
 }
 
-/** The attestation object that attests nothing about this authenticator data. */
+/** Builds an attestation object of the format `none` around authenticator data. */
 export const unattested = (authenticatorData: Uint8Array): Buffer =>
   Buffer.concat([
     Buffer.from([0xa3]),
@@ -52,5 +52,5 @@ export const unattested = (authenticatorData: Uint8Array): Buffer =>
     authenticatorData,
   ])
 
-/** Of at most 23 characters of ASCII. */
+/** Encodes a text of at most 23 ASCII characters. */
 const cborText = (text: string): Buffer => Buffer.from([0x60 + text.length, ...Buffer.from(text)])

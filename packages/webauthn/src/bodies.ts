@@ -1,20 +1,21 @@
-/** The bodies of the passkey endpoints (§4.6): snake_case, or what browsers make of a credential by `toJSON()`. */
+/** The request and answer bodies of the passkey endpoints. A request may also be the result of `PublicKeyCredential.toJSON()`. */
 import { ROLES } from '@sluice/sdk'
 import * as v from 'valibot'
+import type { SignedIn } from './sign-ins.ts'
 
-/** User handles have at most 64 bytes, and the user id is the handle. */
+/** The W3C limit for a user handle, which holds the user id. */
 const USER_ID_BYTES_MAX = 64
 const NAME_CHARS_MAX = 64
 const CREDENTIAL_ID_CHARS_MAX = 1364
 const TRANSPORTS_MAX = 8
 
-/** Base64url without padding, of a length that can be one. */
+/** Accepts base64url without padding, of a length that is possible. */
 const base64url = (charsMax: number) =>
   v.pipe(
     v.string(),
     v.maxLength(charsMax),
-    v.regex(/^[A-Za-z0-9_-]+$/, 'It is not base64url without padding'),
-    v.check((text) => text.length % 4 !== 1, 'It is not base64url without padding'),
+    v.regex(/^[A-Za-z0-9_-]+$/, 'It must be base64url without padding'),
+    v.check((text) => text.length % 4 !== 1, 'It must be base64url without padding'),
   )
 
 const name = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(NAME_CHARS_MAX), v.regex(/^\P{C}+$/u))
@@ -24,17 +25,19 @@ const userId = v.pipe(
   v.minLength(1),
   v.maxBytes(USER_ID_BYTES_MAX),
   v.regex(/^\P{C}+$/u),
-  v.description('Any text the operator knows the user by'),
+  v.description('Any text by which the operator identifies the user'),
 )
 
-const role = v.optional(v.pipe(v.picklist(ROLES), v.description('What a sign-in with this passkey may do')), 'operator')
+const role = v.optional(v.pipe(v.picklist(ROLES), v.description('The role of a sign-in with this passkey')), 'operator')
 
 export const registerStartBody = v.object({ user_id: userId, user_name: name, role })
 export const signInStartBody = v.object({ user_id: userId })
 export const userQuery = v.object({ user_id: v.exactOptional(userId) })
 
 const credential = {
-  challenge: v.optional(v.pipe(base64url(128), v.description('As it was given; without it, the one in the client data'))),
+  challenge: v.optional(
+    v.pipe(base64url(128), v.description('The challenge of the options; if it is missing, the one in the client data is used')),
+  ),
   id: v.pipe(base64url(CREDENTIAL_ID_CHARS_MAX), v.description('The credential id')),
   raw_id: v.optional(v.string()),
   type: v.optional(v.literal('public-key')),
@@ -43,12 +46,12 @@ const credential = {
 
 const TWO_IDS = 'id and raw_id differ'
 
-/** The schema's members in either spelling, those of `response` beside the others. */
+/** Accepts the members of the schema in snake_case, or in the spelling of browsers with some of them in `response`. */
 const inEitherSpelling = <const Schema extends v.GenericSchema & { readonly entries: v.ObjectEntries }>(schema: Schema) =>
   v.pipe(
-    // What is demanded of them is looked at below; here they are named for the documentation.
+    // Names the members for the API documentation; `schema` checks them below.
     v.looseObject(Object.fromEntries(Object.keys(schema.entries).map((name) => [name, v.optional(v.unknown())]))),
-    v.description('In snake_case, all members beside each other; or what `PublicKeyCredential.toJSON()` returns'),
+    v.description('All members in snake_case on one level, or the result of `PublicKeyCredential.toJSON()`'),
     v.transform(({ response, ...own }: Readonly<Record<string, unknown>>) => {
       const inner = typeof response === 'object' ? response : {}
       const members = Object.entries({ ...own, ...inner }).map(([key, value]) => [SNAKE[key] ?? key, value])
@@ -70,7 +73,7 @@ export const registerFinishBody = inEitherSpelling(
     v.object({
       ...credential,
       attestation_object: base64url(16_384),
-      label: v.optional(v.pipe(name, v.description('What people know this passkey by')), 'Hardware Key'),
+      label: v.optional(v.pipe(name, v.description('The name of this passkey in lists')), 'Hardware Key'),
       transports: v.optional(v.pipe(v.array(v.pipe(v.string(), v.regex(/^[a-z-]{1,32}$/))), v.maxLength(TRANSPORTS_MAX)), []),
     }),
     v.check(({ id, raw_id = id }) => raw_id === id, TWO_IDS),
@@ -91,3 +94,22 @@ export const signInFinishBody = inEitherSpelling(
 
 export type RegisterFinish = v.InferOutput<typeof registerFinishBody>
 export type SignInFinish = v.InferOutput<typeof signInFinishBody>
+
+/** The answer to a `start` request. */
+export const optionsSchema = v.looseObject({ challenge: v.string(), public_key: v.looseObject({}) })
+
+export const signedInSchema = v.object({
+  status: v.literal('authenticated'),
+  token: v.string(),
+  expires_at: v.string(),
+  device_id: v.string(),
+  user_id: v.string(),
+})
+
+export const signedInAnswer = ({ token, expiresAtMs, deviceId, userId }: SignedIn): v.InferOutput<typeof signedInSchema> => ({
+  status: 'authenticated',
+  token,
+  expires_at: new Date(expiresAtMs).toISOString(),
+  device_id: deviceId,
+  user_id: userId,
+})

@@ -3,18 +3,18 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { foundChromium, launchChromium, plugIn } from './testing/chromium.ts'
+import { addAuthenticator, foundChromium, launchChromium } from './testing/chromium.ts'
 import { type PasskeyDaemon, startPasskeys } from './testing/daemon.ts'
 
-const why = 'missing' in foundChromium ? ` (left out: ${foundChromium.missing})` : ''
+const why = 'missing' in foundChromium ? ` (skipped: ${foundChromium.missing})` : ''
 
-/** What other programs use in browsers; it is handed `public_key` and its answer goes back as it is. */
+/** A client library that other programs use in browsers. It takes `public_key` as it is and returns the body for `finish`. */
 const LIBRARY = readFileSync(
   join(dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')), '../dist/bundle/index.umd.min.js'),
   'utf8',
 )
 
-describe.skipIf('missing' in foundChromium)(`in a real browser${why}`, () => {
+describe.skipIf('missing' in foundChromium)(`passkeys in a real browser${why}`, () => {
   let gateway: PasskeyDaemon
   let browser: Browser
 
@@ -48,11 +48,11 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${why}`, () => {
   const statusOf = async (path: string, token: string) =>
     (await fetch(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${token}` } })).status
 
-  test('§5 rule 7: the page registers a passkey and signs in with it, for a token that is good', async () => {
+  test('registers a passkey on the page and signs in for a valid token', async () => {
     const page = await open()
     const failures: string[] = []
     page.on('console', (message) => failures.push(message.text()))
-    await plugIn(page)
+    await addAuthenticator(page)
     expect(await register(page, 'alice')).toBe('Registered: key of alice')
     expect(await click(page, '#sign-in')).toBe('Signed in as alice')
     const token = await page.inputValue('#token')
@@ -64,38 +64,38 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${why}`, () => {
     expect(failures).toEqual([])
   })
 
-  test('a counter that went back disables the passkey', async () => {
+  test('disables a passkey whose counter decreased', async () => {
     const page = await open()
-    const plugged = await plugIn(page)
+    const authenticator = await addAuthenticator(page)
     const token = await gateway.pair()
     await register(page, 'bob', token)
     expect(await click(page, '#sign-in')).toBe('Signed in as bob')
-    const [credential] = await plugged.passkeys()
-    if (!credential) throw new Error('there is no passkey')
-    await plugged.putBack(credential, 0)
+    const [credential] = await authenticator.passkeys()
+    if (!credential) throw new Error('The authenticator has no passkey')
+    await authenticator.replacePasskeys(credential, 0)
     expect(await click(page, '#sign-in')).toBe('The passkey was not accepted')
-    await plugged.putBack(credential, credential.signCount + 5)
+    await authenticator.replacePasskeys(credential, credential.signCount + 5)
     expect(await click(page, '#sign-in')).toBe('The passkey was not accepted')
     const headers = { authorization: `Bearer ${token}` }
     const { credentials } = (await (await fetch(`${gateway.url}/api/webauthn/credentials?user_id=bob`, { headers })).json()) as never
     expect(credentials).toMatchObject([{ label: 'key of bob', disabled: true }])
   })
 
-  test('somebody who cannot say who they are neither registers nor signs in', async () => {
+  test('neither registers nor signs in a user whom the authenticator does not verify', async () => {
     const page = await open()
-    const plugged = await plugIn(page)
-    await plugged.setVerified(false)
+    const authenticator = await addAuthenticator(page)
+    await authenticator.setVerified(false)
     expect(await register(page, 'carol')).toMatch(/not allowed|timed out/)
-    await plugged.setVerified(true)
+    await authenticator.setVerified(true)
     expect(await click(page, '#register')).toBe('Registered: key of carol')
-    await plugged.setVerified(false)
+    await authenticator.setVerified(false)
     expect(await click(page, '#sign-in')).toMatch(/not allowed|timed out/)
     expect(await page.isVisible('#token')).toBe(false)
   })
 
-  test('a passkey that this gateway does not know signs nobody in', async () => {
+  test('refuses a passkey that was deleted from the gateway', async () => {
     const page = await open()
-    await plugIn(page)
+    await addAuthenticator(page)
     const token = await gateway.pair()
     await register(page, 'dave', token)
     const headers = { authorization: `Bearer ${token}` }
@@ -105,9 +105,9 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${why}`, () => {
     expect(await click(page, '#sign-in')).toBe('The passkey was not accepted')
   })
 
-  test('§4.6 the endpoints understand a client library', async () => {
+  test('works with a client library', async () => {
     const page = await open()
-    await plugIn(page)
+    await addAuthenticator(page)
     await page.evaluate(LIBRARY)
     const token = await gateway.pair()
     const signedIn = await page.evaluate(async (bearer) => {
@@ -119,13 +119,13 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${why}`, () => {
       }
       const created = await post('/api/webauthn/register/start', { user_id: 'erin', user_name: 'Erin' })
       const registered = await post('/api/webauthn/register/finish', await startRegistration({ optionsJSON: created.public_key }))
-      const asked = await post('/api/webauthn/auth/start', { user_id: 'erin' })
-      return [registered, await post('/api/webauthn/auth/finish', await startAuthentication({ optionsJSON: asked.public_key }))]
+      const requested = await post('/api/webauthn/auth/start', { user_id: 'erin' })
+      return [registered, await post('/api/webauthn/auth/finish', await startAuthentication({ optionsJSON: requested.public_key }))]
     }, token)
     expect(signedIn).toMatchObject([{ label: 'Hardware Key' }, { status: 'authenticated', user_id: 'erin', token: expect.any(String) }])
   })
 
-  test('the page says so where it is opened at another origin than rp_origin', async () => {
+  test('shows the right address when the page is opened at another origin', async () => {
     expect(await status(await open(gateway.url))).toBe(`Passkeys work at ${gateway.origin} only: open this page there.`)
   })
 })

@@ -1,4 +1,4 @@
-/** Just enough CBOR (RFC 8949) to see what an attestation object is made of; definite lengths only, as CTAP2 demands. */
+/** Reads the CBOR (RFC 8949) of attestation objects. Supports only definite lengths, as CTAP2 requires. */
 
 const DEPTH_MAX = 8
 
@@ -6,15 +6,15 @@ export const MAJOR = { bytes: 2, text: 3, list: 4, map: 5, tag: 6, simple: 7 } a
 
 export interface CborHead {
   readonly major: number
-  /** The number itself, or how many bytes, items or pairs follow. */
+  /** The number itself, or the count of bytes, items or pairs that follow. */
   readonly value: number
-  /** Where what follows begins. */
+  /** The index of the first byte after the head. */
   readonly next: number
 }
 
 const malformed = (): RangeError => new RangeError('malformed CBOR')
 
-/** Throws `RangeError` for what is no head of an item. */
+/** Reads the head of the item at `at`. Throws `RangeError` if it is malformed. */
 export function readHead(bytes: Uint8Array, at: number): CborHead {
   const first = bytes[at]
   if (first === undefined) throw malformed()
@@ -28,7 +28,7 @@ export function readHead(bytes: Uint8Array, at: number): CborHead {
   return { major, value, next: at + 1 + width }
 }
 
-/** Where the item that begins at `at` ends. Throws `RangeError` for one that is cut short, malformed or nested deeper than 8. */
+/** Returns the end of the item at `at`. Throws `RangeError` if the item is incomplete, malformed or nested deeper than 8 levels. */
 export function endOfItem(bytes: Uint8Array, at: number, depth = 0): number {
   if (depth > DEPTH_MAX) throw malformed()
   const { major, value, next } = readHead(bytes, at)
@@ -39,7 +39,7 @@ export function endOfItem(bytes: Uint8Array, at: number, depth = 0): number {
   if (major < MAJOR.bytes || major === MAJOR.simple) return next
   const items = major === MAJOR.map ? value * 2 : major === MAJOR.list ? value : 1
   let end = next
-  // Every item takes a byte at least, so that the bytes bound this and not the number somebody wrote there.
+  // Each item takes at least one byte, so the input's length bounds this loop even if it claims more items.
   for (let item = 0; item < items; item++) end = endOfItem(bytes, end, depth + 1)
   return end
 }

@@ -1,9 +1,9 @@
-/** `sluice passkeys list|remove`; they work while passkeys are turned off, too. */
+/** The commands `sluice passkeys list` and `sluice passkeys remove`, which also work while passkeys are disabled. */
 import { AppError, CATALOGUE, type Command } from '@sluice/sdk'
-import { shownCredential } from './api-routes.ts'
-import type { Passkeys } from './passkeys.ts'
+import { credentialView } from './api-routes.ts'
+import type { PasskeyStore } from './passkeys.ts'
 
-export function passkeyCommands(passkeys: Passkeys): Command[] {
+export function passkeyCommands(passkeys: PasskeyStore): Command[] {
   const { commandHelp } = CATALOGUE.webauthn
   return [
     {
@@ -11,7 +11,7 @@ export function passkeyCommands(passkeys: Passkeys): Command[] {
       ...commandHelp['passkeys list'],
       async run({ args, json, print }) {
         if (args.length > 0) throw new AppError('invalid_request', "'passkeys list' takes no arguments")
-        const credentials = (await passkeys.all()).map(shownCredential)
+        const credentials = (await passkeys.all()).map(credentialView)
         if (json) print(JSON.stringify(credentials, null, 2))
         else if (credentials.length === 0) print('no passkey is registered')
         for (const { credential_id, user_id, label, role, registered_by, registered_at, disabled } of json ? [] : credentials) {
@@ -28,7 +28,7 @@ export function passkeyCommands(passkeys: Passkeys): Command[] {
         const [id] = args
         if (id === undefined || args.length > 1) throw new AppError('invalid_request', "'passkeys remove' takes one credential id")
         if (!(await passkeys.remove(undefined, id)))
-          throw new AppError('not_found', `no passkey '${id}'; 'sluice passkeys list' lists them`)
+          throw new AppError('not_found', `There is no passkey '${id}'. 'sluice passkeys list' shows all passkeys.`)
         print(json ? JSON.stringify({ removed: id }) : `removed ${id}`)
         return 0
       },

@@ -1,4 +1,4 @@
-/** `[security.webauthn]` (§2.6): who this gateway is to browsers and authenticators. */
+/** The configuration section `[security.webauthn]`: the identity of this gateway to browsers and authenticators. */
 import { isIP } from 'node:net'
 import * as v from 'valibot'
 
@@ -12,27 +12,36 @@ export const webauthnSection = {
       rp_id: v.optional(
         v.pipe(
           v.string(),
-          v.regex(RP_ID, 'It is a domain name in lower case, such as example.com'),
-          v.check((id) => isIP(id) === 0, 'Browsers have no passkeys for addresses, only for names'),
-          v.description('The domain passkeys belong to: the host of rp_origin, or a domain that host is in'),
+          v.regex(RP_ID, 'It must be a domain name in lower case, such as example.com'),
+          v.check((id) => isIP(id) === 0, 'Browsers support passkeys only for names, not for IP addresses'),
+          v.description('The domain that passkeys belong to: the host of rp_origin, or a parent domain of it'),
         ),
         'localhost',
       ),
       rp_origin: v.optional(
         v.pipe(
           v.string(),
-          v.check(isOrigin, 'It is an origin as browsers write it, such as https://example.com, without a path'),
-          v.check((origin) => !isOrigin(origin) || isSecure(origin), 'Browsers have passkeys on https only, and on http://localhost'),
-          v.description('Where browsers reach this gateway; passkeys made or used elsewhere are refused'),
+          v.check(isOrigin, 'It must be an origin as browsers write it, such as https://example.com, without a path'),
+          v.check((origin) => !isOrigin(origin) || isSecure(origin), 'Browsers support passkeys only on https and on http://localhost'),
+          v.description('The origin at which browsers reach this gateway; passkeys created or used at another origin are refused'),
         ),
         'http://localhost:42617',
       ),
       rp_name: v.optional(
-        v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64), v.description('What people are told they sign in to')),
+        v.pipe(
+          v.string(),
+          v.trim(),
+          v.minLength(1),
+          v.maxLength(64),
+          v.description('The name of this gateway that browsers show to users'),
+        ),
         'Sluice',
       ),
     }),
-    v.check(({ rp_id, rp_origin }) => isWithin(hostOf(rp_origin), rp_id), 'rp_id is neither the host of rp_origin nor a domain it is in'),
+    v.check(
+      ({ rp_id, rp_origin }) => isWithin(hostOf(rp_origin), rp_id),
+      'rp_id is neither the host of rp_origin nor a parent domain of it',
+    ),
   ),
 } as const
 
@@ -47,5 +56,5 @@ const hostOf = (origin: string): string => URL.parse(origin)?.hostname ?? ''
 
 const isSecure = (origin: string): boolean => origin.startsWith('https:') || isWithin(hostOf(origin), 'localhost')
 
-/** A top-level domain is nobody's own, but for `localhost`. */
+/** True if `id` is the host or a parent domain of it. Of the top-level domains only `localhost` is accepted, because the others are public. */
 const isWithin = (host: string, id: string): boolean => host === id || (host.endsWith(`.${id}`) && (id.includes('.') || id === 'localhost'))

@@ -1,27 +1,27 @@
-/** Passkeys: registered by whoever has a token, good for a token where there is none (§4.6, §5 rule 7). */
+/** Passkeys: an operator with a token registers one, and its owner signs in with it for a new token (docs/passkeys.md). */
 import { defineFeature } from '@sluice/sdk'
 import { apiRoutes } from './api-routes.ts'
-import { check } from './check.ts'
+import { checkPasskeys } from './check-passkeys.ts'
 import { passkeyCommands } from './commands.ts'
 import { webauthnSection } from './config.ts'
 import { pageRoutes } from './page-routes.ts'
-import { createPasskeys } from './passkeys.ts'
-import { createRegistrations } from './registration.ts'
-import { createSignIns } from './sign-ins.ts'
+import { PasskeyStore } from './passkeys.ts'
+import { Registrations } from './registrations.ts'
+import { SignIns } from './sign-ins.ts'
 
 export default defineFeature({
   id: 'webauthn',
   section: webauthnSection,
   build(host, config) {
-    const passkeys = createPasskeys(host.secrets, () => host.service('pairing'))
+    const passkeys = new PasskeyStore(host.secrets, () => host.service('pairing'))
     const commands = passkeyCommands(passkeys)
     if (!config.enabled) return { commands, disabledReason: '`enabled` is false' }
-    const registrations = createRegistrations(host, config, passkeys)
-    const signIns = createSignIns(host, config, passkeys)
+    const registrations = new Registrations(host, config, passkeys)
+    const signIns = new SignIns(host, config, passkeys)
     return {
       commands,
       routes: [...apiRoutes({ passkeys, registrations, signIns }), ...pageRoutes(config, signIns)],
-      check: () => check(config, host.secrets, passkeys),
+      check: () => checkPasskeys(config, host.secrets, passkeys),
     }
   },
 })

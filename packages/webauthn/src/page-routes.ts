@@ -1,20 +1,18 @@
-/** The sign-in page for people who have no token yet, and the two open endpoints behind it. No user is named to either. */
+/** The sign-in page for users without a token, and the two open endpoints behind it. Neither endpoint takes a user's name. */
 import { defineRoute, type Route } from '@sluice/sdk'
-import * as v from 'valibot'
-import { signInFinishBody } from './bodies.ts'
+import { optionsSchema, signedInAnswer, signedInSchema, signInFinishBody } from './bodies.ts'
 import type { WebauthnConfig } from './config.ts'
 import { page } from './page.ts'
 import type { SignIns } from './sign-ins.ts'
-import { signedIn, signedInSchema } from './signed-in.ts'
 
-/** Of each of the two, from one address. */
+/** The limit of each of the two endpoints for one address. */
 const CALLS_PER_MINUTE = 30
 
 export const pageRoutes = (config: WebauthnConfig, signIns: SignIns): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/passkey',
-    summary: 'The page to sign in with a passkey, or to register one',
+    summary: 'Show the page to sign in with a passkey or to register one',
     auth: 'open',
     mediaType: 'text/html',
     answers: { 200: { description: 'The page' } },
@@ -26,19 +24,17 @@ export const pageRoutes = (config: WebauthnConfig, signIns: SignIns): Route[] =>
     summary: 'Begin to sign in with any passkey of this gateway',
     auth: 'open',
     callsPerMinute: CALLS_PER_MINUTE,
-    answers: {
-      200: { description: 'What the authenticator needs', schema: v.looseObject({ challenge: v.string(), public_key: v.looseObject({}) }) },
-    },
-    handle: () => signIns.start('anybody'),
+    answers: { 200: { description: 'The options for the authenticator', schema: optionsSchema } },
+    handle: () => signIns.start('anonymous'),
   }),
   defineRoute({
     method: 'POST',
     path: '/passkey/finish',
-    summary: 'Turn what the authenticator signed into a bearer token',
+    summary: 'Exchange the signature of the authenticator for a bearer token',
     auth: 'open',
     callsPerMinute: CALLS_PER_MINUTE,
     body: signInFinishBody,
-    answers: { 200: { description: 'Signed in; the token is shown this once', schema: signedInSchema } },
-    handle: async ({ body }) => signedIn(await signIns.finish(body, 'anybody')),
+    answers: { 200: { description: 'Signed in; the token is shown only here', schema: signedInSchema } },
+    handle: async ({ body }) => signedInAnswer(await signIns.finish(body, 'anonymous')),
   }),
 ]

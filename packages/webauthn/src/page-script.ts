@@ -1,4 +1,4 @@
-/** The script of the sign-in page, as browsers get it. */
+/** The source of the script of the sign-in page. */
 
 export const SCRIPT = `
 'use strict'

@@ -1,4 +1,4 @@
-/** The sign-in page: one document that loads nothing, whose only script and style are those its policy names by hash. */
+/** The sign-in page: one document that loads nothing. Its content security policy allows its own script and style by hash. */
 import { hash } from 'node:crypto'
 import type { WebauthnConfig } from './config.ts'
 import { SCRIPT } from './page-script.ts'
@@ -18,6 +18,7 @@ details { margin-top: 2rem }
 
 const sourceOf = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`
 
+/** Returns the page with its content security policy. */
 export function page({ rp_name, rp_origin }: WebauthnConfig): Response {
   const policy = [
     "default-src 'none'",
@@ -42,13 +43,13 @@ const html = (name: string, origin: string): string => `<!doctype html>
 <button id="sign-in" type="button">Sign in with a passkey</button>
 <p id="status" role="status"></p>
 <div id="signed-in" hidden>
-<label>Your token, until <span id="expires"></span>. It is shown this once.
+<label>Your token, valid until <span id="expires"></span>. Copy it now: it is not shown again.
 <textarea id="token" rows="3" readonly></textarea></label>
 <button id="copy" type="button">Copy</button>
 </div>
 <details>
 <summary>Register a passkey</summary>
-<p>With the token of a device that is paired already.</p>
+<p>You need the token of a paired device.</p>
 <label>Token <input id="bearer" type="password" autocomplete="off"></label>
 <label>User <input id="user" maxlength="64" autocomplete="off"></label>
 <label>Name of the passkey <input id="label" maxlength="64" autocomplete="off" placeholder="Hardware Key"></label>

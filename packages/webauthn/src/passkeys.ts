@@ -1,47 +1,54 @@
-/** The passkeys of all users, kept encrypted in the secret store (§4.6, §5 rule 7). */
-
+/** The passkeys of all users, stored encrypted in the secret store (docs/contract.md#secrets). */
 import { Shared } from '@sluice/kit'
 import { AppError, type Pairing, ROLES, type SecretStore } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const PASSKEYS_PER_USER_MAX = 20
 const USERS_MAX = 1000
-/** Of all users together: they are one secret, which each sign-in writes anew. */
+/** All passkeys are one secret, which each sign-in rewrites. */
 const PASSKEYS_MAX = 2000
 const SECRET = 'passkeys'
 
-const passkey = v.object({
+const passkeySchema = v.object({
   /** The credential id, in base64url. */
   id: v.string(),
-  /** As COSE has it, in base64url. */
+  /** The COSE key, in base64url. */
   publicKey: v.string(),
-  /** Of COSE. */
+  /** The COSE algorithm. */
   algorithm: v.number(),
-  /** What the authenticator counted up to when it was last believed. */
+  /** The counter of the last accepted sign-in. */
   counter: v.number(),
   label: v.string(),
   transports: v.array(v.string()),
   aaguid: v.string(),
-  /** Whether the authenticator may copy it to other devices, which never changes; and whether it has. */
+  /** Whether the authenticator may copy the passkey to other devices. This never changes. */
   mayBeBackedUp: v.boolean(),
+  /** Whether the authenticator has copied the passkey to other devices. */
   isBackedUp: v.boolean(),
   registeredAtMs: v.number(),
-  /** The device whose token it was registered with; null where no pairing is required. */
+  /** The device whose token registered the passkey; null if the gateway required no pairing. */
   registeredBy: v.nullable(v.string()),
-  /** Of the tokens it is good for. */
+  /** The role of the tokens that a sign-in with this passkey yields. */
   role: v.optional(v.picklist(ROLES), 'operator'),
   lastUsedAtMs: v.nullable(v.number()),
-  /** Since when it is refused, because its counter went back. */
+  /** The time at which the counter did not increase, since when the passkey is refused; null while it is usable. */
   disabledAtMs: v.nullable(v.number()),
 })
-const user = v.object({ name: v.string(), passkeys: v.array(passkey) })
-const book = v.pipe(v.string(), v.parseJson(), v.object({ version: v.literal(1), users: v.array(v.tuple([v.string(), user])) }))
+const userSchema = v.object({ name: v.string(), passkeys: v.array(passkeySchema) })
+const secretSchema = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({ version: v.literal(1), users: v.array(v.tuple([v.string(), userSchema])) }),
+)
 
-export type Passkey = Readonly<v.InferOutput<typeof passkey>>
+export type Passkey = Readonly<v.InferOutput<typeof passkeySchema>>
+
 interface User {
   readonly name: string
   readonly passkeys: readonly Passkey[]
 }
+
+type Users = ReadonlyMap<string, User>
 
 export interface OwnedPasskey {
   readonly userId: string
@@ -49,103 +56,130 @@ export interface OwnedPasskey {
   readonly passkey: Passkey
 }
 
-/** Passkeys that a device registered which was revoked since are not there any more. */
-export interface Passkeys {
-  /** Empty for a user nobody knows. */
-  of(userId: string): Promise<readonly Passkey[]>
-  /** Throws `conflict` where `add` would for any passkey. */
-  checkRoom(userId: string): Promise<void>
-  /** Throws `conflict` for an id that is known, whoever has it, and where there is no room. */
-  add(userId: string, userName: string, passkey: Passkey): Promise<void>
-  /** Keeps what `change` makes of the passkey as it is by now. False if there is none by now. */
-  update(userId: string, id: string, change: (passkey: Passkey) => Passkey): Promise<boolean>
-  /** All there are, in the order they were registered in. */
-  all(): Promise<readonly OwnedPasskey[]>
-  /** False if there is no such passkey, or not of the user who is named. */
-  remove(userId: string | undefined, id: string): Promise<boolean>
-  count(): Promise<{ readonly users: number; readonly passkeys: number; readonly disabled: number }>
+export interface PasskeyCount {
+  readonly users: number
+  readonly passkeys: number
+  readonly disabled: number
 }
 
-type Users = ReadonlyMap<string, User>
+/** Describes a passkey in the options of a ceremony, in the spelling of the W3C specification. */
+export const credentialDescriptor = ({ id, transports }: Passkey) => ({ type: 'public-key', id, transports })
 
-/** One change at a time; each is on disk when its promise resolves. */
-export function createPasskeys(secrets: SecretStore, pairing: () => Pick<Pairing, 'revokedAmong'> | undefined = () => undefined): Passkeys {
-  const turns = new Shared<undefined>('passkeys', undefined)
+/**
+ * Reads and changes the stored passkeys. Changes run one at a time, and each is on disk when its promise resolves. Passkeys
+ * that a revoked device registered are never returned, and the next change removes them. Every method throws `internal` if
+ * the stored passkeys cannot be read.
+ */
+export class PasskeyStore {
+  readonly #secrets: SecretStore
+  readonly #pairing: () => Pick<Pairing, 'revokedAmong'> | undefined
+  /** Serializes the changes; the passkeys themselves are read from the secret store each time. */
+  readonly #lock = new Shared<undefined>('passkeys', undefined)
 
-  const load = async (): Promise<Users> => {
-    const text = await secrets.get(SECRET)
-    if (text === undefined) return new Map()
-    const read = v.safeParse(book, text)
-    if (!read.success) throw new AppError('internal', 'The kept passkeys cannot be read')
-    return withoutRevoked(new Map(read.output.users))
+  constructor(secrets: SecretStore, pairing: () => Pick<Pairing, 'revokedAmong'> | undefined = () => undefined) {
+    this.#secrets = secrets
+    this.#pairing = pairing
   }
-  const withoutRevoked = async (users: Users): Promise<Users> => {
-    const registrars = new Set(allIn(users).flatMap(({ registeredBy }) => registeredBy ?? []))
-    const revoked = new Set((registrars.size > 0 && (await pairing()?.revokedAmong([...registrars]))) || [])
-    return revoked.size === 0 ? users : filtered(users, ({ registeredBy }) => registeredBy === null || !revoked.has(registeredBy))
+
+  /** Returns the passkeys of a user; an unknown user has none. */
+  of(userId: string): Promise<readonly Passkey[]> {
+    return this.#read((users) => users.get(userId)?.passkeys ?? [])
   }
-  /** Keeps what `edit` returns; `undefined` keeps everything as it is. */
-  const change = async (edit: (users: Users) => Users | undefined): Promise<boolean> => {
-    let changed = false
-    await turns.update(async () => {
-      const users = edit(await load())
-      if (users) await secrets.set(SECRET, JSON.stringify({ version: 1, users: [...users] }))
-      changed = users !== undefined
+
+  /** Returns all passkeys in the order of their registration. */
+  all(): Promise<readonly OwnedPasskey[]> {
+    return this.#read((users) =>
+      [...users].flatMap(([userId, { name, passkeys }]) => passkeys.map((passkey) => ({ userId, userName: name, passkey }))),
+    )
+  }
+
+  count(): Promise<PasskeyCount> {
+    return this.#read((users) => {
+      const all = passkeysIn(users)
+      return { users: users.size, passkeys: all.length, disabled: all.filter(({ disabledAtMs }) => disabledAtMs !== null).length }
+    })
+  }
+
+  /** Throws `conflict` if the user cannot have another passkey. */
+  checkRoom(userId: string): Promise<void> {
+    return this.#read((users) => checkRoom(users, userId))
+  }
+
+  /** Throws `conflict` if any user has a passkey with this id, or if the user cannot have another passkey. */
+  async add(userId: string, userName: string, passkey: Passkey): Promise<void> {
+    await this.#change((users) => {
+      checkRoom(users, userId)
+      if (passkeysIn(users).some(({ id }) => id === passkey.id)) throw new AppError('conflict', 'This passkey is registered already')
+      return new Map(users).set(userId, { name: userName, passkeys: [...(users.get(userId)?.passkeys ?? []), passkey] })
+    })
+  }
+
+  /** Replaces a passkey by the result of `edit`, which gets its current state. Returns false if the user has no such passkey. */
+  update(userId: string, id: string, edit: (passkey: Passkey) => Passkey): Promise<boolean> {
+    return this.#change((users) => {
+      const user = users.get(userId)
+      if (!user?.passkeys.some((passkey) => passkey.id === id)) return undefined
+      const passkeys = user.passkeys.map((passkey) => (passkey.id === id ? edit(passkey) : passkey))
+      return new Map(users).set(userId, { ...user, passkeys })
+    })
+  }
+
+  /** Removes a passkey of the given user, or of any user. Returns false if it does not exist or has another owner. */
+  remove(userId: string | undefined, id: string): Promise<boolean> {
+    return this.#change((users) => {
+      const owner = [...users].find(([, { passkeys }]) => passkeys.some((passkey) => passkey.id === id))?.[0]
+      if (owner === undefined || (userId !== undefined && userId !== owner)) return undefined
+      return withPasskeys(users, (passkey) => passkey.id !== id)
+    })
+  }
+
+  #read<Result>(use: (users: Users) => Result): Promise<Result> {
+    return this.#lock.read(async () => use(await this.#load()))
+  }
+
+  /** Stores the result of `edit`. Returns false, and stores nothing, if `edit` returns undefined. */
+  async #change(edit: (users: Users) => Users | undefined): Promise<boolean> {
+    let isChanged = false
+    await this.#lock.update(async () => {
+      const users = edit(await this.#load())
+      if (users) await this.#secrets.set(SECRET, JSON.stringify({ version: 1, users: [...users] }))
+      isChanged = users !== undefined
       return undefined
     })
-    return changed
+    return isChanged
   }
-  const read = <Result>(use: (users: Users) => Result): Promise<Result> => turns.read(async () => use(await load()))
 
-  return {
-    of: (userId) => read((users) => users.get(userId)?.passkeys ?? []),
-    checkRoom: (userId) => read((users) => checkRoom(users, userId)),
-    async add(userId, name, added) {
-      await change((users) => {
-        checkRoom(users, userId)
-        if (allIn(users).some(({ id }) => id === added.id)) throw new AppError('conflict', 'This passkey is registered already')
-        return new Map(users).set(userId, { name, passkeys: [...(users.get(userId)?.passkeys ?? []), added] })
-      })
-    },
-    update: (userId, id, edit) =>
-      change((users) => {
-        const known = users.get(userId)
-        if (!known?.passkeys.some((one) => one.id === id)) return undefined
-        return new Map(users).set(userId, { ...known, passkeys: known.passkeys.map((one) => (one.id === id ? edit(one) : one)) })
-      }),
-    all: () =>
-      read((users) =>
-        [...users].flatMap(([userId, { name, passkeys }]) => passkeys.map((passkey) => ({ userId, userName: name, passkey }))),
-      ),
-    remove: (userId, id) =>
-      change((users) => {
-        const owner = [...users].find(([, { passkeys }]) => passkeys.some((one) => one.id === id))?.[0]
-        if (owner === undefined || (userId !== undefined && userId !== owner)) return undefined
-        return filtered(users, (one) => one.id !== id)
-      }),
-    count: () =>
-      read((users) => {
-        const all = allIn(users)
-        return { users: users.size, passkeys: all.length, disabled: all.filter(({ disabledAtMs }) => disabledAtMs !== null).length }
-      }),
+  async #load(): Promise<Users> {
+    const text = await this.#secrets.get(SECRET)
+    if (text === undefined) return new Map()
+    const read = v.safeParse(secretSchema, text)
+    if (!read.success) throw new AppError('internal', 'The stored passkeys cannot be read')
+    return this.#withoutRevoked(new Map(read.output.users))
+  }
+
+  async #withoutRevoked(users: Users): Promise<Users> {
+    const registrars = new Set(passkeysIn(users).flatMap(({ registeredBy }) => registeredBy ?? []))
+    const revoked = new Set((registrars.size > 0 && (await this.#pairing()?.revokedAmong([...registrars]))) || [])
+    return revoked.size === 0 ? users : withPasskeys(users, ({ registeredBy }) => registeredBy === null || !revoked.has(registeredBy))
   }
 }
 
-/** What is left of the users when only these passkeys stay; a user without any goes. */
-const filtered = (users: Users, stays: (passkey: Passkey) => boolean): Users =>
+/** Returns the users with only the passkeys that `keeps` accepts, without users that have none left. */
+const withPasskeys = (users: Users, keeps: (passkey: Passkey) => boolean): Users =>
   new Map(
     [...users]
-      .map(([id, user]): [string, User] => [id, { ...user, passkeys: user.passkeys.filter(stays) }])
+      .map(([id, user]): [string, User] => [id, { ...user, passkeys: user.passkeys.filter(keeps) }])
       .filter(([, { passkeys }]) => passkeys.length > 0),
   )
 
-const allIn = (users: Users): Passkey[] => [...users.values()].flatMap(({ passkeys }) => passkeys)
+const passkeysIn = (users: Users): Passkey[] => [...users.values()].flatMap(({ passkeys }) => passkeys)
 
 function checkRoom(users: Users, userId: string): void {
-  const own = users.get(userId)
-  if (own && own.passkeys.length >= PASSKEYS_PER_USER_MAX)
-    throw new AppError('conflict', `A user has at most ${PASSKEYS_PER_USER_MAX} passkeys; delete one first`)
-  if (!own && users.size >= USERS_MAX)
-    throw new AppError('conflict', `There are ${USERS_MAX} users with passkeys, which is all there may be`)
-  if (allIn(users).length >= PASSKEYS_MAX) throw new AppError('conflict', `There are ${PASSKEYS_MAX} passkeys, which is all there may be`)
+  const user = users.get(userId)
+  if (user && user.passkeys.length >= PASSKEYS_PER_USER_MAX)
+    throw new AppError('conflict', `A user can have at most ${PASSKEYS_PER_USER_MAX} passkeys; delete one first`)
+  if (!user && users.size >= USERS_MAX)
+    throw new AppError('conflict', `At most ${USERS_MAX} users can have passkeys; delete all passkeys of another user first`)
+  if (passkeysIn(users).length >= PASSKEYS_MAX)
+    throw new AppError('conflict', `The gateway can have at most ${PASSKEYS_MAX} passkeys; delete one first`)
 }

@@ -1,4 +1,4 @@
-/** Whether what an authenticator made is a passkey for this gateway (W3C Web Authentication §7.1). */
+/** Verifies a new credential as a passkey for this gateway (W3C Web Authentication, "Registering a New Credential"). */
 import { authenticatorDataIn, unattested } from './attestation-object.ts'
 import type { RegisterFinish } from './bodies.ts'
 import { clientDataFault } from './client-data.ts'
@@ -7,7 +7,7 @@ import type { Passkey } from './passkeys.ts'
 
 export type NewPasskey = Pick<Passkey, 'id' | 'publicKey' | 'algorithm' | 'counter' | 'aaguid' | 'mayBeBackedUp' | 'isBackedUp'>
 
-/** `fault` ends a sentence for the person who registers; `detail` is for the log. */
+/** The result of a verification: `fault` is a clause for the caller, `detail` is only for the log. */
 export type Registration = { readonly passkey: NewPasskey } | { readonly fault: string; readonly detail?: string }
 
 export async function verifyRegistration(body: RegisterFinish, challenge: string, { rpId, origin }: RelyingParty): Promise<Registration> {
@@ -29,7 +29,7 @@ export async function verifyRegistration(body: RegisterFinish, challenge: string
     })
     if (!info) return { fault: 'it does not verify' }
     const { credential, aaguid, credentialDeviceType, credentialBackedUp: isBackedUp } = info
-    if (credential.id !== id) return { fault: 'its id is not the one the authenticator made' }
+    if (credential.id !== id) return { fault: 'its id is not the one in its attestation object' }
     const algorithm = await algorithmOf(credential.publicKey)
     const publicKey = Buffer.from(credential.publicKey).toString('base64url')
     const mayBeBackedUp = credentialDeviceType === 'multiDevice'
@@ -39,17 +39,17 @@ export async function verifyRegistration(body: RegisterFinish, challenge: string
   }
 }
 
-/** A well-formed signature that no key has made: what cannot even refuse it is no key. */
+/** A well-formed signature that no key created. A valid key rejects it; an invalid key makes the library throw. */
 const NO_SIGNATURE = new Uint8Array([0x30, 6, 2, 1, 1, 2, 1, 1])
 
-/** Throws for a key that could never be used. */
+/** Returns the COSE algorithm of a public key. Throws if the key does not fit its algorithm or is unusable. */
 async function algorithmOf(credentialPublicKey: Uint8Array<ArrayBuffer>): Promise<number> {
   const { cose, decodeCredentialPublicKey, verifySignature } = await loadWebauthnHelpers()
   const key = decodeCredentialPublicKey(credentialPublicKey) as unknown as ReadonlyMap<number, unknown>
   const { kty, alg, crv } = cose.COSEKEYS
   const wanted = ALGORITHMS.find((algorithm) => algorithm.alg === key.get(alg))
   if (!wanted || wanted.kty !== key.get(kty) || (wanted.crv !== undefined && wanted.crv !== key.get(crv)))
-    throw new Error('the key is of another type than its algorithm')
+    throw new Error('the type of the key does not fit its algorithm')
   await verifySignature({ signature: NO_SIGNATURE, data: NO_SIGNATURE, credentialPublicKey })
   return wanted.alg
 }

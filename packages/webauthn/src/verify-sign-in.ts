@@ -1,11 +1,17 @@
-/** Whether an authenticator has signed for this passkey, here and now (W3C Web Authentication §7.2). */
+/** Verifies that the authenticator of a passkey signed this challenge (W3C Web Authentication, "Verifying an Authentication Assertion"). */
 import type { SignInFinish } from './bodies.ts'
 import { clientDataFault } from './client-data.ts'
 import { ES256, loadWebauthn, type RelyingParty, reasonOf } from './library.ts'
 import type { Passkey } from './passkeys.ts'
 
-/** `counter` is proved to be the authenticator's, and compared with nothing yet. `fault` is for the log. */
-export type SignIn = { readonly counter: number; readonly isBackedUp: boolean } | { readonly fault: string }
+/** The state that the authenticator signed. The caller compares the counter with the stored one. */
+export interface SignedCounter {
+  readonly counter: number
+  readonly isBackedUp: boolean
+}
+
+/** `fault` is a clause for the log. */
+export type SignIn = SignedCounter | { readonly fault: string }
 
 export async function verifySignIn(
   body: SignInFinish,
@@ -16,7 +22,7 @@ export async function verifySignIn(
   const { id, client_data_json: clientDataJSON, authenticator_data: authenticatorData, signature } = body
   const fault = clientDataFault(clientDataJSON, { type: 'webauthn.get', challenge, origin })
   if (fault) return { fault }
-  if (passkey.algorithm === ES256 && !isWholeDer(signature)) return { fault: 'its signature is not DER' }
+  if (passkey.algorithm === ES256 && !isSingleSequence(signature)) return { fault: 'its signature is not DER' }
   const { verifyAuthenticationResponse } = await loadWebauthn()
   try {
     const { verified, authenticationInfo: info } = await verifyAuthenticationResponse({
@@ -31,7 +37,7 @@ export async function verifySignIn(
       expectedOrigin: origin,
       expectedRPID: rpId,
       requireUserVerification: true,
-      // The library compares counters before it knows who counted; here a counter means something only once it is signed.
+      // With 0 the library does not compare counters, which it would do before it verifies the signature over them.
       credential: { id, publicKey: new Uint8Array(Buffer.from(passkey.publicKey, 'base64url')), counter: 0 },
     })
     if (!verified) return { fault: 'its signature is wrong' }
@@ -42,8 +48,8 @@ export async function verifySignIn(
   }
 }
 
-/** True if nothing follows the sequence that is the signature, which the library would not see. Those of P-256 are short. */
-function isWholeDer(signature: string): boolean {
+/** True if the bytes are one DER sequence with nothing after it, which the library does not check. P-256 signatures have short lengths. */
+function isSingleSequence(signature: string): boolean {
   const bytes = Buffer.from(signature, 'base64url')
   return bytes[0] === 0x30 && bytes[1] === bytes.length - 2
 }

@@ -1,4 +1,4 @@
-/** An authenticator and the browser around it, in software: everything they say can be told to be something else. */
+/** A software authenticator with its browser. A test can change every value that they produce. */
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { type Cbor, cbor } from './cbor.ts'
 
@@ -9,7 +9,7 @@ type Kind = 'ES256' | 'EdDSA' | 'RS256'
 type Json = Record<string, unknown>
 type EditBytes = (bytes: Buffer) => Uint8Array
 
-/** What is not as it should be. */
+/** Replaces parts of a valid registration or sign-in. */
 export interface Edit {
   readonly clientData?: (data: Json) => unknown
   readonly clientDataBytes?: EditBytes
@@ -29,9 +29,9 @@ export interface Edit {
 export interface Authenticator {
   readonly id: Buffer
   counter: number
-  /** The body of register/finish for what register/start said. */
+  /** Returns the body of register/finish for the options of register/start. */
   register(options: Json, edit?: Edit): unknown
-  /** The body of auth/finish for what auth/start said. */
+  /** Returns the body of auth/finish for the options of auth/start. */
   signIn(options: Json, edit?: Edit): unknown
 }
 

@@ -1,4 +1,4 @@
-/** CBOR as CTAP2 writes it, of what authenticators say. */
+/** Encodes values as CBOR in the form of CTAP2. */
 
 export type Cbor = number | string | Uint8Array | readonly Cbor[] | ReadonlyMap<Cbor, Cbor>
 

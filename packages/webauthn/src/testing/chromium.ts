@@ -1,8 +1,8 @@
-/** A real Chromium with an authenticator that is plugged in by its debugging protocol. */
+/** A real Chromium with a virtual authenticator, which its debugging protocol provides. */
 import { testChromium } from '@sluice/qa/chromium'
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
 
-/** The browser, or why there is none, as the end of a sentence. */
+/** The browser on this machine, or a clause with the reason why it is missing. */
 export const foundChromium = await testChromium()
 
 export async function launchChromium(): Promise<Browser> {
@@ -11,21 +11,21 @@ export async function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: path, env: { ...(process.env as Record<string, string>), ...env }, args: ['--no-sandbox'] })
 }
 
-export interface Plugged {
-  /** Whether its user can say who they are. */
+export interface VirtualAuthenticator {
+  /** Sets whether its user passes the user verification. */
   setVerified(isVerified: boolean): Promise<void>
-  /** Takes the passkey out, so that it can be put into another authenticator, or back. */
   passkeys(): Promise<readonly Credential[]>
-  putBack(credential: Credential, signCount: number): Promise<void>
+  /** Replaces all passkeys by this one with the given counter. */
+  replacePasskeys(credential: Credential, signCount: number): Promise<void>
 }
 
-/** As the debugging protocol has it. */
+/** A passkey in the form of the debugging protocol. */
 export interface Credential {
   readonly credentialId: string
   readonly signCount: number
 }
 
-export async function plugIn(page: Page): Promise<Plugged> {
+export async function addAuthenticator(page: Page): Promise<VirtualAuthenticator> {
   const session: CDPSession = await page.context().newCDPSession(page)
   await session.send('WebAuthn.enable')
   const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true } as const
@@ -37,7 +37,7 @@ export async function plugIn(page: Page): Promise<Plugged> {
       await session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified })
     },
     passkeys: async () => (await session.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
-    async putBack(credential, signCount) {
+    async replacePasskeys(credential, signCount) {
       await session.send('WebAuthn.clearCredentials', { authenticatorId })
       await session.send('WebAuthn.addCredential', { authenticatorId, credential: { ...credential, signCount } as never })
     },

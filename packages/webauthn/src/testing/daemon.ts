@@ -1,4 +1,4 @@
-/** A whole daemon with passkeys and little else, at an origin of its own. */
+/** A complete daemon that serves passkeys, at its own origin. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,14 +8,14 @@ import { defineFeature, type Role } from '@sluice/sdk'
 import feature from '../index.ts'
 
 export interface PasskeyDaemon {
-  /** By address, which browsers have no passkeys for. */
+  /** The URL with an IP address, at which browsers do not support passkeys. */
   readonly url: string
-  /** By name; `rp_origin`. */
+  /** The origin with a host name; the value of `rp_origin`. */
   readonly origin: string
   readonly dataDir: string
-  /** The endpoints off or on again. */
+  /** Reloads the configuration with passkeys enabled or disabled. */
   enable(enabled: boolean): Promise<void>
-  /** A new device's token. */
+  /** Pairs a new device and returns its token. */
   pair(role?: Role): Promise<string>
   stop(): Promise<void>
 }
@@ -33,7 +33,7 @@ export async function startPasskeys(): Promise<PasskeyDaemon> {
   writeFileSync(configFile, config(''))
   const features = [provider, feature]
   const daemon = await startDaemon({ features, dataDir, configFile, env: {}, profile: 'test', version: '0', host: '127.0.0.1', port: 0 })
-  // Which port it is is known only now.
+  // The port is known only after the start.
   const origin = `http://localhost:${new URL(daemon.url).port}`
   const enable = async (enabled: boolean): Promise<void> => {
     const text = config(`enabled = ${enabled}\nrp_origin = "${origin}"\n`)

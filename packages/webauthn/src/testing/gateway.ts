@@ -1,4 +1,4 @@
-/** The feature's routes as the gateway serves them: bodies validated, refusals as statuses. */
+/** Calls the routes of the feature as the gateway does: it validates bodies and turns errors into statuses. */
 import { AppError, type Host, type IssuedToken, type Pairing, type Role } from '@sluice/sdk'
 import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
@@ -11,46 +11,46 @@ export interface Answer {
   readonly body: Record<string, unknown>
 }
 
-export interface Asked {
+export interface TestCall {
   readonly body?: unknown
   readonly query?: Record<string, string>
   readonly id?: string
-  /** Whose token it comes with. */
+  /** The device whose token authenticates the call. */
   readonly device?: string | null
 }
 
 export interface TestPasskeys {
   readonly host: TestHost
-  /** The tokens that were issued, in order. */
+  /** The issued tokens, in order. */
   readonly issued: readonly {
     readonly name: string
     readonly role: Role
     readonly issuedBy: string | null
     readonly expiresAtMs: number | null
   }[]
-  /** `name` such as `POST /passkey/start`. */
-  call(name: string, asked?: Asked): Promise<Answer>
+  /** Calls a route by its method and path, such as `POST /passkey/start`. */
+  call(name: string, request?: TestCall): Promise<Answer>
   register(authenticator: Authenticator, edit?: Edit & { readonly user?: string; readonly device?: string }): Promise<Answer>
   signIn(authenticator: Authenticator, edit?: Edit & { readonly user?: string }): Promise<Answer>
-  /** An authenticator with a passkey of this user. */
+  /** Returns an authenticator with a registered passkey of this user. */
   registered(user?: string): Promise<Authenticator>
-  /** What GET shows of a user's passkeys. */
+  /** Returns the passkeys of a user as the GET route lists them. */
   kept(user?: string): Promise<Record<string, unknown>[]>
-  /** What a command prints. */
+  /** Runs a command and returns the lines that it prints. */
   command(name: string, ...args: string[]): Promise<string[]>
-  /** The same gateway after a restart. */
+  /** Returns the same gateway after a restart. */
   restarted(): TestPasskeys
 }
 
 export function testPasskeys(overrides: TestHostOverrides = {}, config: object = {}, pairing?: Pairing): TestPasskeys {
   const issued: { name: string; role: Role; issuedBy: string | null; expiresAtMs: number | null }[] = []
-  const issueToken = async (asked: {
+  const issueToken = async (request: {
     name: string
     role: Role
     issuedBy: string | null
     expiresAtMs: number | null
   }): Promise<IssuedToken> => {
-    const number = issued.push(asked)
+    const number = issued.push(request)
     return { token: `sluice_${number}`, deviceId: `device-${number}` }
   }
   const host = testHost({ services: { issueToken, ...(pairing && { pairing }) }, ...overrides })
@@ -61,7 +61,7 @@ function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: obje
   const { routes = [], commands = [] } = feature.build(host as Host, v.parse(webauthnSection.schema, { enabled: true, ...config }))
   const call: TestPasskeys['call'] = async (name, { body, query = {}, id = '', device = 'laptop' } = {}) => {
     const route = routes.find(({ method, path }) => `${method} ${path}` === name)
-    if (!route) throw new Error(`there is no ${name}`)
+    if (!route) throw new Error(`The feature has no route ${name}`)
     try {
       const request = {
         client: 'client' as never,
@@ -118,5 +118,5 @@ function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: obje
 function valid(schema: v.GenericSchema, value: unknown): unknown {
   const result = v.safeParse(schema, value, { abortEarly: true })
   if (result.success) return result.output
-  throw new AppError('invalid_request', `not valid at '${v.getDotPath(result.issues[0])}'`)
+  throw new AppError('invalid_request', `The body is invalid at '${v.getDotPath(result.issues[0])}'`)
 }
