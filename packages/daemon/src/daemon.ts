@@ -81,14 +81,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 async function bindServer(runtime: OpenRuntime, options: DaemonOptions, deliveries: Promise<Deliveries>): Promise<Listening> {
   const gateway = runtime.config().core(gatewaySection)
   const host = options.host ?? gateway.host
-  const demandsProof = !isLoopbackHost(host)
-  if (demandsProof && !gateway.allow_unsigned_webhooks) requireSignatures(runtime.snapshot().channels, host)
+  const refusesUnsigned = !isLoopbackHost(host)
+  if (refusesUnsigned && !gateway.allow_unsigned_webhooks) requireSignatures(runtime.snapshot().channels, host)
   return listen({
     runtime,
     auth: createAuth(runtime),
     clients: runtime.clients,
     subscribers: runtime.subscribers,
-    intake: { receive: async (channel, received) => (await deliveries).receive(channel, received), demandsProof },
+    intake: { receive: async (channel, received) => (await deliveries).receive(channel, received), refusesUnsigned },
     host,
     port: options.port ?? gateway.port,
     ready: deliveries,

@@ -42,7 +42,7 @@ export interface TestGatewayOptions {
   readonly snapshot?: Partial<Snapshot>
   /** Takes the messages of channels; without it, no channel is served. */
   readonly receive?: Intake['receive']
-  readonly demandsProof?: boolean
+  readonly refusesUnsigned?: boolean
   /** The bytes of webhook bodies that may be in memory at once. */
   readonly bodyBytesMax?: number
   /** Called when deliveries were made due. */
@@ -127,7 +127,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const auth = createAuth(runtime)
   const own = options.withStreams ? createStreams(runtime, auth, { sse: 0, ws: 0, dropped: 0 }) : undefined
   const streams = own ? own.endpoints : options.streams
-  const intake = options.receive && { receive: options.receive, demandsProof: options.demandsProof ?? false }
+  const intake = options.receive && { receive: options.receive, refusesUnsigned: options.refusesUnsigned ?? false }
   const parts: AppParts = {
     runtime,
     auth,

@@ -146,7 +146,7 @@ describe('the webhook of a channel', () => {
     const local = served(unsigned)
     expect((await local.post('{"text":"hi"}', {})).status).toBe(200)
     expect(local.made.observations).toContainEqual(expect.objectContaining({ kind: 'ingress', signed: false }))
-    const open = served(unsigned, { demandsProof: true })
+    const open = served(unsigned, { refusesUnsigned: true })
     const response = await open.post('{"text":"hi"}', {})
     expect(response.status).toBe(503)
     expect(((await response.json()) as { error: string }).error).toContain('[channels_config.x] app_secret')
@@ -155,7 +155,7 @@ describe('the webhook of a channel', () => {
 
   test('without a secret is served to other machines only while that is allowed', async () => {
     const unsigned = { unsigned: 'app_secret', verify: () => ({ by: 'nothing: app_secret is not set' }) }
-    const { made, post } = served(unsigned, { demandsProof: true, config: { allow_unsigned_webhooks: true } })
+    const { made, post } = served(unsigned, { refusesUnsigned: true, config: { allow_unsigned_webhooks: true } })
     expect((await post('{"text":"hi"}', {})).status).toBe(200)
     made.reload({ allow_unsigned_webhooks: false })
     expect((await post('{"text":"hi"}', {})).status).toBe(503)

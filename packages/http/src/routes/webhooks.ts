@@ -16,7 +16,7 @@ export interface Intake {
   /** Resolves once the messages are durable. */
   readonly receive: Deliveries['receive']
   /** True if the address is not loopback: unsigned webhooks are then served only if `[gateway]` allows them. */
-  readonly demandsProof: boolean
+  readonly refusesUnsigned: boolean
 }
 
 const REASON_LOGGED_EVERY_MS = 60_000
@@ -62,9 +62,9 @@ export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyB
  * Refuses an unsigned webhook with `unavailable` where other machines can reach it, unless `[gateway]` allows it, and with
  * `forbidden` if it comes from a web page: platforms send no `Origin`.
  */
-function guardUnsigned({ name }: Channel, { unsigned }: Webhook, { demandsProof }: Intake, { gateway }: Snapshot): Step {
+function guardUnsigned({ name }: Channel, { unsigned }: Webhook, { refusesUnsigned }: Intake, { gateway }: Snapshot): Step {
   return (c, next) => {
-    if (demandsProof && !gateway.allow_unsigned_webhooks) {
+    if (refusesUnsigned && !gateway.allow_unsigned_webhooks) {
       throw new AppError(
         'unavailable',
         `${name} is not served here: [channels_config.${name}] ${unsigned} is not set, and the address is not loopback`,
