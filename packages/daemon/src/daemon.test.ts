@@ -161,7 +161,7 @@ describe('a changed configuration', () => {
     running = await startDaemon(options())
     const { runtime } = running
     const before = runtime.guards()
-    await expect(runtime.reload('[agent]\nworkspace = "elsewhere"\n[provider]\nkind = "nobody"\n')).rejects.toThrow('nobody')
+    await expect(runtime.reload('[agent]\nworkspace = "elsewhere"\n[provider]\nkind = "unknown"\n')).rejects.toThrow('unknown')
     expect(runtime.guards()).toBe(before)
   })
 

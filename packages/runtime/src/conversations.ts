@@ -4,7 +4,7 @@ import { personIn, senderOf, sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import { AppError, type Erased, type ModelMessage, type SessionRow, type SessionStore, type Store } from '@sluice/sdk'
 
-/** A sender of a channel, by the channel's own name for it. */
+/** A sender, by the name that the channel has for it. */
 export interface Person {
   readonly channel: string
   readonly sender: string

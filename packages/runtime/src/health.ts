@@ -1,4 +1,4 @@
-/** The health of this daemon, as `GET /health` and `GET /ready` report it, from what is in memory. */
+/** The health of this daemon, as `GET /health` and `GET /ready` report it. Everything it reports is in memory. */
 
 import { healthOf } from '@sluice/delivery'
 import type { Clock, KeyValue, StoreHealth } from '@sluice/sdk'

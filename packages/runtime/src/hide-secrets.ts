@@ -1,12 +1,12 @@
-/** Masks the configured secrets in what leaves the daemon: platforms quote requests, and people paste keys. */
+/** Masks the configured secrets in all text that leaves the daemon: platforms quote requests, and people paste keys. */
 import { type Secret, withoutSecrets } from '@sluice/sdk'
 
-/** Takes a text or plain data, and returns it with every text in it masked. */
+/** Returns the text or plain data with the secrets in every text masked. */
 export type HideSecrets = <Value>(value: Value) => Value
 
 export const noSecrets: HideSecrets = (value) => value
 
-/** `secrets` are the values in use now. */
+/** `secrets` returns the values in use now. */
 export function createHideSecrets(secrets: () => readonly Secret[]): HideSecrets {
   return <Value>(value: Value): Value => {
     const values = secrets().map((secret) => secret.reveal())

@@ -1,24 +1,23 @@
-/** Pairing: one-time codes that turn into bearer tokens. Also used by the command line, without a daemon. */
+/** Pairing: makes one-time codes, and exchanges them for bearer tokens. The command line uses it without a daemon, too. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { GatewayConfig } from '@sluice/config'
 import { AppError, type Clock, type Role, type Store, sha256Hex } from '@sluice/sdk'
 
 type Devices = Pick<Store, 'devices'>
-type Now = Pick<Clock, 'nowMs'>
 
 /** Base 32 without the letters and digits that look alike: 40 bits in 8 characters. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 const CODE_LENGTH = 8
 const CODES_PENDING_MAX = 3
 const NAME_LENGTH_MAX = 100
-/** Whoever can make a code or a token is an operator already, and every documented call works with what pairing gives. */
+/** Only operators make codes and tokens, and an operator's token can make every documented call. */
 const ROLE_DEFAULT: Role = 'operator'
 
-/** A one-time code for a new device of this role. At most three are pending: a fourth drops the oldest. */
+/** Makes a one-time code for a new device of this role. At most three codes are pending: a fourth drops the oldest. */
 export async function newPairingCode(
   { devices }: Devices,
   { pairing_code_ttl_secs }: Pick<GatewayConfig, 'pairing_code_ttl_secs'>,
-  clock: Now,
+  clock: Clock,
   role: Role = ROLE_DEFAULT,
 ): Promise<{ readonly code: string; readonly expiresAtMs: number }> {
   const code = Array.from(randomBytes(CODE_LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]).join('')
@@ -36,29 +35,29 @@ export interface NewTokenOptions {
   readonly issuedBy?: string | null
 }
 
-/** A new device with a token that is shown this once. */
+/** Makes a device and its token. The store keeps only a hash, so the token cannot be shown again. */
 export async function newToken(
   { devices }: Devices,
   { name, role = ROLE_DEFAULT, expiresAtMs = null, issuedBy = null }: NewTokenOptions,
-  clock: Now,
+  clock: Clock,
 ): Promise<{ readonly token: string; readonly device: string }> {
   const { token, row } = makeDevice(name, expiresAtMs, clock)
   await devices.add({ ...row, role, issuedBy })
   return { token, device: row.id }
 }
 
-/** Turns a code into a device of the code's role. Undefined if the code is unknown, used or expired. */
+/** Exchanges a code for a device of the code's role. Undefined if the code is unknown, used or expired. */
 export async function redeemCode(
   { devices }: Devices,
   { code, name }: { readonly code: string; readonly name: string },
-  clock: Now,
+  clock: Clock,
 ): Promise<{ readonly token: string; readonly device: string; readonly name: string; readonly role: Role } | undefined> {
   const { token, row } = makeDevice(name, null, clock)
   const role = await devices.redeemCode(hashOf(code), row)
   return role && { token, device: row.id, name: row.name, role }
 }
 
-/** Gives a device another token; the one it had is refused from then on. Undefined if there is no such device. */
+/** Replaces the token of a device; the old one is refused from then on. Undefined if the device does not exist. */
 export async function rotateToken({ devices }: Devices, device: string): Promise<string | undefined> {
   const token = makeToken()
   return (await devices.rotate(device, sha256Hex(token))) ? token : undefined
@@ -66,15 +65,15 @@ export async function rotateToken({ devices }: Devices, device: string): Promise
 
 const makeToken = (): string => `sluice_${randomBytes(32).toString('hex')}`
 
-function makeDevice(name: string, expiresAtMs: number | null, clock: Now) {
+function makeDevice(name: string, expiresAtMs: number | null, clock: Clock) {
   const token = makeToken()
   return { token, row: { id: randomUUID(), name: cleanName(name), tokenHash: sha256Hex(token), createdAtMs: clock.nowMs(), expiresAtMs } }
 }
 
-/** As people type it: in any case, with spaces and dashes anywhere. */
+/** Ignores case, spaces and dashes, which people type differently. */
 const hashOf = (code: string): string => sha256Hex(code.replace(/[\s-]/g, '').toUpperCase())
 
-/** Throws `invalid_request` for a name that is longer than 100 characters or not for reading. */
+/** Throws `invalid_request` for a name of more than 100 characters, or with characters that cannot be seen. */
 function cleanName(name: string): string {
   const clean = name.trim()
   if (clean.length > NAME_LENGTH_MAX || /\p{C}/u.test(clean)) {

@@ -1,15 +1,15 @@
-/** The one check of a configuration that schemas cannot make: whether a provider of this build accepts its settings. */
+/** Checks what no schema can: whether a provider of this build accepts the settings of the configuration. */
 
 import { type ConfigSource, providerSection, readConfig } from '@sluice/config'
 import { AppError, type Host, rowOf } from '@sluice/sdk'
 
-/** Providers of the catalogue are built from nothing: they take neither a host nor a section of their own. */
+/** Providers of the catalogue use neither a host nor a section of their own when they are built. */
 const NO_HOST = Object.freeze({}) as Host
 
-/** Why the daemon would refuse the providers of the file, in one sentence; undefined if it would not. Opens nothing but the file. */
+/** Why the daemon would refuse the providers of the file, in one sentence; undefined if it accepts them. Opens only the file. */
 export async function providerProblem(source: ConfigSource): Promise<string | undefined> {
   const { features, env } = source
-  // A feature outside of the catalogue may bring any kind, and may need a host to be built.
+  // A feature outside the catalogue may bring any provider kind, and may need a host.
   if (features.some(({ id }) => rowOf(id) === undefined)) return undefined
   const config = await readConfig(source)
   const { chooseProviders } = await import('@sluice/agent')

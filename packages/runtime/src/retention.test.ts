@@ -11,7 +11,7 @@ const NONE: Forgotten = { messages: 0, contents: 0, replies: 0, approvals: 0, tu
 
 const configOf = (toml: string) => parseConfig({ features: [], dataDir: '/', configFile: 'config.toml', env: {} }, toml)
 
-/** A store that is asked to prune; `answers` are taken one after the other, then nothing is left. */
+/** Starts retention on a store that returns `answers` one after the other, then nothing. */
 async function pruning(upgradedAtMs: number | null, answers: readonly Partial<Forgotten>[] = []) {
   const clock = testClock(NOW_MS)
   const stop = new AbortController()
@@ -30,7 +30,7 @@ async function pruning(upgradedAtMs: number | null, answers: readonly Partial<Fo
   return { clock, stop, asked }
 }
 
-test('deliveries, turns and runs are kept for seven days, conversations for good', async () => {
+test('keeps deliveries, turns and runs for seven days, conversations permanently', async () => {
   expect(retentionOf(await configOf(''), NOW_MS)).toMatchObject({
     endedBeforeMs: NOW_MS - 7 * DAY_MS,
     idsBeforeMs: NOW_MS - 3 * DAY_MS,
@@ -46,7 +46,7 @@ test('deliveries, turns and runs are kept for seven days, conversations for good
   })
 })
 
-test('in the seven days after an upgrade nothing is deleted, and after them what is old is', async () => {
+test('deletes nothing in the seven days after an upgrade', async () => {
   const { clock, stop, asked } = await pruning(NOW_MS - 7 * DAY_MS + 90_000)
   await clock.advance(60_000)
   expect(asked).toEqual([
@@ -62,13 +62,13 @@ test('in the seven days after an upgrade nothing is deleted, and after them what
   stop.abort()
 })
 
-test('a store that was never upgraded, or whose clock was set back, is not held', () => {
+test('does not hold a store that was never upgraded, or whose clock was set back', () => {
   expect(heldUntilMs({ upgradedAtMs: null }, NOW_MS)).toBeUndefined()
   expect(heldUntilMs({ upgradedAtMs: NOW_MS }, NOW_MS)).toBe(NOW_MS + 7 * DAY_MS)
   expect(heldUntilMs({ upgradedAtMs: NOW_MS + 30 * DAY_MS }, NOW_MS)).toBeUndefined()
 })
 
-test('pruning goes on at once while a kind reaches its limit', async () => {
+test('prunes again at once while a kind reaches its limit', async () => {
   const { clock, stop, asked } = await pruning(null, [{ said: 2_000 }, { turns: 2_000 }, { said: 1 }])
   await clock.advance(60_000)
   for (let round = 0; round < 5; round++) await new Promise((resolve) => setImmediate(resolve))

@@ -1,4 +1,4 @@
-/** What is kept and for how long: one policy for everything in the store. */
+/** Retention: one policy for all data in the store, applied once a minute; see docs/contract.md#storage. */
 
 import type { LoadedConfig } from '@sluice/config'
 import { deliverySection, gatewaySection, sessionsSection } from '@sluice/config'
@@ -9,10 +9,10 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const PRUNE_MS = 60_000
 const PRUNE_ROWS = 2000
-/** After an upgrade nothing is deleted for so long: its operator may want to go back, or to change the policy first. */
+/** For this long after an upgrade nothing is deleted: the operator may want to go back, or to change the policy first. */
 const UPGRADE_HOLD_DAYS = 7
 
-/** What the configuration lets be forgotten at this moment. */
+/** The limits at this time, by the retention settings of the configuration. */
 export function retentionOf(config: LoadedConfig, nowMs: number): Retention {
   const { retention_days, retention_mb, dedupe_hours } = config.core(deliverySection)
   const sessionDays = config.core(sessionsSection).retention_days
@@ -27,15 +27,15 @@ export function retentionOf(config: LoadedConfig, nowMs: number): Retention {
   }
 }
 
-/** When retention begins to delete after an upgrade; undefined: it does so already. */
+/** The end of the hold after an upgrade; undefined: there is none, or it is over. */
 export function heldUntilMs({ upgradedAtMs }: Pick<StoreUsage, 'upgradedAtMs'>, nowMs: number): number | undefined {
   if (upgradedAtMs === null) return undefined
   const endMs = upgradedAtMs + UPGRADE_HOLD_DAYS * DAY_MS
-  // A clock that was set back holds nothing for longer.
+  // A clock that was set back does not prolong the hold.
   return nowMs < endMs && nowMs >= upgradedAtMs - DAY_MS ? endMs : undefined
 }
 
-/** Keeps everything; only values whose own time is over are dropped. */
+/** Deletes nothing but values that have an expiry of their own. */
 const withoutDeletions = (retention: Retention): Retention => ({
   ...retention,
   endedBeforeMs: Number.NEGATIVE_INFINITY,
@@ -43,7 +43,7 @@ const withoutDeletions = (retention: Retention): Retention => ({
   bytesMax: Number.MAX_SAFE_INTEGER,
 })
 
-export interface RetentionDeps {
+export interface RetentionSources {
   readonly store: Pick<Store, 'prune' | 'usage'>
   readonly clock: Clock
   readonly log: Logger
@@ -51,7 +51,7 @@ export interface RetentionDeps {
 }
 
 /** Prunes once a minute until the signal aborts. */
-export function startRetention({ store, clock, log, config }: RetentionDeps, signal: AbortSignal): void {
+export function startRetention({ store, clock, log, config }: RetentionSources, signal: AbortSignal): void {
   const prune = async (): Promise<void> => {
     for (let more = true; more && !signal.aborted; ) {
       const nowMs = clock.nowMs()
@@ -65,12 +65,12 @@ export function startRetention({ store, clock, log, config }: RetentionDeps, sig
     if (isPruning) return
     isPruning = true
     prune()
-      .catch((error: unknown) => log.error('Old data could not be deleted.', { error }))
+      .catch((error: unknown) => log.error('pruning failed', { error }))
       .finally(() => {
         isPruning = false
       })
   })
 }
 
-/** At least one kind reached its limit, so there may be more. */
+/** True if a kind reached its limit, so that there may be more rows to delete. */
 const isFull = (forgotten: Forgotten): boolean => Object.values(forgotten).some((count) => count >= PRUNE_ROWS)

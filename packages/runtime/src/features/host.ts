@@ -19,7 +19,7 @@ export interface HostServices {
   readonly traces: TraceScope
 }
 
-/** What the life cycle of features decides for one host. */
+/** The part of a host that the life cycle of features provides. */
 export interface HostControl {
   /** The guards in force: a feature of an earlier configuration must obey what an operator has changed since. */
   guards(): HostGuards
@@ -28,7 +28,7 @@ export interface HostControl {
   refresh(feature: FeatureId, reason: string): void
 }
 
-/** What the security sections allow. A changed configuration replaces it, also for turns that are under way. */
+/** The limits that the security sections set. A changed configuration replaces them, also for turns under way. */
 export interface HostGuards {
   readonly policy: Policy
   readonly workspace: Workspace

@@ -1,4 +1,4 @@
-/** The life cycle and reload rules of §1, each row with features that record what happens to them. */
+/** The rules of docs/contract.md#features, each shown with features that record their life cycle. */
 
 import type { LoadedConfig } from '@sluice/config'
 import { CORE_SECTIONS } from '@sluice/config'
@@ -15,7 +15,7 @@ interface Sections {
   readonly [path: string]: Record<string, unknown>
 }
 
-/** A configuration of plain values: what the file would say, per section path. */
+/** A configuration of plain values, by the path of their section. */
 const configOf = (values: Sections, features: readonly Feature[]): LoadedConfig => {
   const parse = (section: Section) => v.parse(section.schema, values[section.path] ?? {}) as never
   return {
@@ -46,7 +46,7 @@ interface Recorded {
   readonly log: string[]
 }
 
-/** A feature that writes down each phase. */
+/** A feature that records each phase of its life cycle. */
 function recorded(
   id: `x-${string}`,
   options: { tools?: boolean; register?: () => Promise<void>; log?: string[]; run?: Tool['run'] } = {},
@@ -111,8 +111,8 @@ const offline = defineFeature({
 const compiledTools = (lifecycle: Lifecycle) =>
   lifecycle.snapshot().tools.flatMap(({ name, feature, compiled }) => (compiled ? [[name, feature]] : []))
 
-describe('§1 life cycle', () => {
-  test('build all, register all once, close in reverse', async () => {
+describe('Lifecycle', () => {
+  test('builds all, registers all once, and closes in reverse order', async () => {
     const log: string[] = []
     const features = [offline, recorded('x-a', { log }).feature, recorded('x-b', { log }).feature]
     const lifecycle = lifecycleOf(features)
@@ -145,7 +145,7 @@ describe('§1 life cycle', () => {
     expect(log).toEqual(['x-a close 1', 'drain', 'x-a close 2'])
   })
 
-  test('a tool whose hardware came is offered after a refresh, and turns under way keep what they had', async () => {
+  test('offers a tool that became available to turns after a refresh, not to earlier ones', async () => {
     let isThere = false
     const plugged = { ...tool('x_plugged_tool'), available: () => isThere }
     const feature = defineFeature({ id: 'x-plugged', build: () => ({ tools: [plugged] }) })
@@ -163,7 +163,7 @@ describe('§1 life cycle', () => {
     await lifecycle.refresh('x-plugged', 'too late')
   })
 
-  test('a feature that cannot register is failed, its tools say why, the others work', async () => {
+  test('marks a feature that cannot register failed; its tools give the reason', async () => {
     const broken = recorded('x-broken', { register: () => Promise.reject(new Error('the key was refused')) })
     const features = [offline, broken.feature, recorded('x-fine').feature]
     const lifecycle = lifecycleOf(features)
@@ -173,7 +173,7 @@ describe('§1 life cycle', () => {
     expect(lifecycle.lease().registry.offered.map(({ name }) => name)).toEqual(['x_fine_tool'])
   })
 
-  test('of what turns itself off only the commands stay', async () => {
+  test('keeps only the commands of a feature that disables itself', async () => {
     const command = { name: 'plugin list', summary: 'x', run: async () => 0 }
     const off = defineFeature({
       id: 'plugins-wasm',
@@ -185,7 +185,7 @@ describe('§1 life cycle', () => {
     expect(compiledTools(lifecycle)).toEqual([])
   })
 
-  test('tools with names of their own are known after registration, and give way where a name is taken', async () => {
+  test('drops a tool of a plugin whose name another feature uses', async () => {
     let found: Tool[] = []
     const plugins = defineFeature({
       id: 'plugins-wasm',
@@ -208,7 +208,7 @@ describe('§1 life cycle', () => {
     expect(lifecycle.lease().registry.offered.map(({ name }) => name)).toEqual(['own', 'x_a_tool'])
   })
 
-  test('a feature its configuration leaves out says why, and its routes are not found', async () => {
+  test('answers routes of an unconfigured feature with not_found and the reason', async () => {
     const off = defineFeature({
       id: 'channel-roomchat',
       build: () => ({ disabledReason: '`enabled` is false', channels: [{ name: 'roomchat' } as Channel] }),
@@ -224,7 +224,7 @@ describe('§1 life cycle', () => {
     expect(stubs).toContainEqual(expect.objectContaining({ method: 'POST', path: '/roomchat', code: 'not_found' }))
   })
 
-  test('a feature whose construction throws is failed, the others work', async () => {
+  test('marks a feature whose build throws failed, and keeps the others', async () => {
     const throwing = defineFeature({
       id: 'x-throwing',
       build: () => {
@@ -241,14 +241,14 @@ describe('§1 life cycle', () => {
     expect(lifecycle.lease().registry.offered).toHaveLength(1)
   })
 
-  test('the snapshot is frozen', async () => {
+  test('freezes the snapshot', async () => {
     const lifecycle = lifecycleOf([offline])
     await lifecycle.apply(configOf({}, [offline]))
     const snapshot = lifecycle.snapshot()
     for (const part of [snapshot, snapshot.registry]) expect(Object.isFrozen(part)).toBe(true)
   })
 
-  test('a left-out tool is listed with its build command and named in the system prompt', async () => {
+  test('lists a left-out tool with its build command, and names it in the system prompt', async () => {
     const lifecycle = lifecycleOf([offline])
     await lifecycle.apply(configOf({}, [offline]))
     const { tools, registry } = lifecycle.snapshot()
@@ -265,7 +265,7 @@ describe('§1 life cycle', () => {
     ])
   })
 
-  test('a left-out tool is offered to the model once its feature is configured', async () => {
+  test('offers a left-out tool to the model once its feature is configured', async () => {
     const lifecycle = lifecycleOf([offline])
     const leftOut = [{ section: 'peripherals', feature: 'hardware-probe', build: '' }] as const
     await lifecycle.apply({ ...configOf({}, [offline]), leftOut })
@@ -275,7 +275,7 @@ describe('§1 life cycle', () => {
     expect(registry.prompt()).toContain('pdf_read')
   })
 
-  test('a tool of a feature in the build takes the place of a left-out one of its name', async () => {
+  test('prefers a tool of the build to a left-out one of the same name', async () => {
     const own = defineFeature({ id: 'x-own', build: () => ({ tools: [tool('pdf_read')] }) })
     const lifecycle = lifecycleOf([offline, own])
     await lifecycle.apply(configOf({}, [offline, own]))
@@ -284,7 +284,7 @@ describe('§1 life cycle', () => {
     expect(registry.prompt()).not.toContain('pdf_read')
   })
 
-  test('a left-out tool answers with the instruction that builds it in, and is not offered', async () => {
+  test('answers a call of a left-out tool with the build command', async () => {
     const lifecycle = lifecycleOf([offline])
     await lifecycle.apply(configOf({}, [offline]))
     const { registry } = lifecycle.lease()
@@ -345,7 +345,7 @@ describe('onSnapshot', () => {
   })
 })
 
-describe('§1 item 5, reload', () => {
+describe('Lifecycle on a changed configuration', () => {
   const trio = () => {
     const log: string[] = []
     const features = [
@@ -358,7 +358,7 @@ describe('§1 item 5, reload', () => {
   }
   const builds = (log: readonly string[]) => log.filter((line) => line.includes('build')).map((line) => line.split(' ')[0])
 
-  test('a changed section builds exactly its feature anew', async () => {
+  test('builds exactly the feature of a changed section again', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({}, features))
     log.length = 0
@@ -367,7 +367,7 @@ describe('§1 item 5, reload', () => {
     expect(log).toEqual(['x-b build 2 new', 'x-b register 2', 'x-b close 1'])
   })
 
-  test('an unchanged configuration builds nothing and keeps the parts', async () => {
+  test('builds no feature again if nothing changed', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({ 'x-a': { token: 't' } }, features))
     const before = lifecycle.snapshot().instances
@@ -377,15 +377,15 @@ describe('§1 item 5, reload', () => {
     expect(lifecycle.snapshot().instances).toEqual(before)
   })
 
-  test.each(CORE_SECTIONS.map(({ path }) => path))('a change in [%s] is told of', async (path) => {
+  test.each(CORE_SECTIONS.map(({ path }) => path))('reports a change in [%s]', async (path) => {
     const { features, lifecycle } = trio()
-    const told = { ...configOf({}, features), hash: () => 'before' }
-    await lifecycle.apply(told)
-    const { sections } = await lifecycle.apply({ ...told, hash: (_owner, asked) => (asked === path ? 'after' : 'before') })
+    const first = { ...configOf({}, features), hash: () => 'before' }
+    await lifecycle.apply(first)
+    const { sections } = await lifecycle.apply({ ...first, hash: (_owner, asked) => (asked === path ? 'after' : 'before') })
     expect(sections).toEqual([path])
   })
 
-  test('a changed security policy builds every feature with tools anew, and no other', async () => {
+  test('builds every feature with tools again for a changed policy, and no other', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({}, features))
     log.length = 0
@@ -393,7 +393,7 @@ describe('§1 item 5, reload', () => {
     expect(builds(log)).toEqual(['x-a', 'x-b'])
   })
 
-  test('a turn under way acts by the policy, sandbox and file rules that are in force now', async () => {
+  test('applies the policy, sandbox and file rules in force to turns under way', async () => {
     const seen: unknown[] = []
     const feature = defineFeature({
       id: 'x-guarded',
@@ -440,7 +440,7 @@ describe('§1 item 5, reload', () => {
     await lifecycle.close()
   })
 
-  test('a changed workspace does the same; any other key of [agent] does not', async () => {
+  test('treats a changed workspace like a changed policy, but no other key of [agent]', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({}, features))
     log.length = 0
@@ -450,7 +450,7 @@ describe('§1 item 5, reload', () => {
     expect(builds(log)).toEqual(['x-a', 'x-b'])
   })
 
-  test('a changed provider replaces the models and builds no feature anew', async () => {
+  test('replaces the models for a changed provider, and builds no feature again', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({ provider: { kind: 'offline' } }, features))
     const { models } = lifecycle.snapshot().registry
@@ -463,7 +463,7 @@ describe('§1 item 5, reload', () => {
     expect(lifecycle.snapshot().registry.models).toBe(kept)
   })
 
-  test('a rotated credential drops the per-client state that was made with the old one', async () => {
+  test('drops the per-client state of a rotated credential', async () => {
     const states: PerClient<{ authorised: boolean }>[] = []
     const feature = defineFeature({
       id: 'x-client',
@@ -485,7 +485,7 @@ describe('§1 item 5, reload', () => {
     expect(states.at(-1)?.find(client)).toBeUndefined()
   })
 
-  test('a turn in flight ends on the old registry; its parts close when the last lease goes', async () => {
+  test('closes a replaced feature when the last turn that uses it has ended', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({}, features))
     const [one, two] = [lifecycle.lease(), lifecycle.lease()]
@@ -504,7 +504,7 @@ describe('§1 item 5, reload', () => {
     expect(log).not.toContain('x-b close 1')
   })
 
-  test('a configuration that cannot be applied leaves the one in force, and closes what was built for it', async () => {
+  test('keeps the configuration in force when the next cannot be applied', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({}, features))
     const before = lifecycle.snapshot()
@@ -516,7 +516,7 @@ describe('§1 item 5, reload', () => {
     expect(log).toEqual(['x-a build 2 new', 'x-a close 2'])
   })
 
-  test('a feature built anew that leaves no usable provider is closed again; the one in force stays', async () => {
+  test('keeps a feature whose rebuild would leave no usable provider', async () => {
     const log: string[] = []
     let built = 0
     const flaky = defineFeature({
@@ -539,7 +539,7 @@ describe('§1 item 5, reload', () => {
     expect(log).toEqual(['build 1', 'build 2', 'close 2'])
   })
 
-  test('late registration joins by a registry of its own', async () => {
+  test('adds a feature that registers late with a snapshot of its own', async () => {
     const gate = Promise.withResolvers<void>()
     const features = [offline, recorded('x-late', { register: () => gate.promise }).feature]
     const host = testHost()
@@ -555,7 +555,7 @@ describe('§1 item 5, reload', () => {
     expect(lifecycle.lease().registry.offered).toHaveLength(1)
   })
 
-  test('a feature may ask to be built anew', async () => {
+  test('builds a feature again on its own request', async () => {
     let ask: (() => void) | undefined
     const log: string[] = []
     const feature = defineFeature({

@@ -284,7 +284,7 @@ async function closeInReverse(instances: readonly Instance[]): Promise<void> {
 /** Tools and services keep the guards that they were built with. */
 const usesGuards = ({ parts: { tools = [], services } }: Instance): boolean => tools.length > 0 || services !== undefined
 
-/** Of `[agent]`, only the workspace matters to tools. */
+/** In `[agent]`, only the workspace matters to tools. */
 function hasGuardChanged(section: (typeof GUARD_SECTIONS)[number], before: LoadedConfig, next: LoadedConfig): boolean {
   if (section === agentSection) return before.core(agentSection).workspace !== next.core(agentSection).workspace
   return before.hash('core', section.path) !== next.hash('core', section.path)

@@ -1,11 +1,11 @@
-/** An installation that an earlier release used goes on with the procedures in its workspace, as they stand there at the upgrade. */
+/** Keeps the procedures in the workspace of an earlier release running: at the upgrade, they count as agreed to. */
 
 import type { LoadedConfig } from '@sluice/config'
 import type { Clock, Logger, Store } from '@sluice/sdk'
 import { createAgreements } from '@sluice/sop'
 import { sopSettings } from './sop-settings.ts'
 
-export interface UpgradeDeps {
+export interface UpgradeSources {
   readonly store: Pick<Store, 'keyValue'>
   readonly config: LoadedConfig
   readonly dataDir: string
@@ -13,8 +13,8 @@ export interface UpgradeDeps {
   readonly log: Logger
 }
 
-/** Call it before the agent does anything: what it writes from then on waits for an operator. */
-export async function agreeAtUpgrade({ store, config, dataDir, clock, log }: UpgradeDeps): Promise<void> {
+/** Must run before the agent does: a procedure that the agent writes later waits for an operator. */
+export async function agreeAtUpgrade({ store, config, dataDir, clock, log }: UpgradeSources): Promise<void> {
   const agreements = createAgreements(store.keyValue('sop'))
   if (!(await agreements.isUpgrade())) return
   const { loadSops } = await import('@sluice/sop/load-sops')
@@ -23,7 +23,7 @@ export async function agreeAtUpgrade({ store, config, dataDir, clock, log }: Upg
   for (const { folder, hash } of waiting) await agreements.agree(folder, hash)
   await agreements.upgraded()
   if (waiting.length > 0)
-    log.warn('The procedures in the workspace go on as they are. A change of one of them waits for an operator.', {
+    log.warn('The procedures in the workspace keep running. A change of one of them waits for an operator.', {
       procedures: waiting.length,
       fix: 'sluice sop adopt',
     })

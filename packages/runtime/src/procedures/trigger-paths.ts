@@ -1,11 +1,11 @@
-/** Which paths the trigger of a procedure may name: not what the gateway serves itself, and what messages come by only if that is configured. */
+/** The paths that the trigger of a procedure may name: none that the daemon serves itself, and paths of messages only if configured. */
 
 import { ROWS } from '@sluice/sdk'
 
 /** The path of the generic webhook. */
 export const WEBHOOK_PATH = '/webhook'
 
-/** The `POST` routes of the gateway itself, features left out; held to the truth by a test. */
+/** The `POST` routes of the daemon itself, without those of features. A test compares them with the served routes. */
 export const OWN_POST_ROUTES = [
   '/pair',
   '/api/channel-events',
@@ -26,18 +26,18 @@ const postRoutes = (kind: 'channels' | 'others'): string[] =>
     .filter((route) => route.startsWith(POST))
     .map((route) => route.slice(POST.length))
 
-/** The function tells why no trigger may name a path; undefined: it may. */
+/** The result returns why no trigger may name a path; undefined: a trigger may name it. */
 export function createPathRule(takeOver: boolean): (path: string) => string | undefined {
   const messages = new Set([WEBHOOK_PATH, ...postRoutes('channels')])
   const served = [...OWN_POST_ROUTES, ...postRoutes('others')].map(patternOf)
   return (path) => {
-    if (served.some((pattern) => pattern.test(path))) return `the gateway serves POST ${path} itself, so this trigger would never fire`
+    if (served.some((pattern) => pattern.test(path))) return `the daemon serves POST ${path} itself, so this trigger would never fire`
     if (takeOver || !messages.has(path)) return undefined
     return `POST ${path} brings messages to the agent; procedures may take them if [sop] take_over = true`
   }
 }
 
-/** `:name` and `{name}` stand for one part of a path. */
+/** A pattern for a route: `:name` and `{name}` match one part of a path. */
 const patternOf = (route: string): RegExp =>
   new RegExp(
     `^${route

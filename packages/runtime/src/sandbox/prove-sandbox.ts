@@ -84,7 +84,7 @@ export async function proveSandbox(sandbox: Sandbox, { run, signal, workspace, p
 
 /** The files, sockets and ports of one proof: planted before the command runs, compared after it, and removed in the end. */
 class Proof {
-  /** Stands in every planted file. */
+  /** The content of every planted file. */
   readonly #secret = randomBytes(16).toString('hex')
   /** The command writes it in its own folder. */
   readonly #word = randomBytes(16).toString('hex')

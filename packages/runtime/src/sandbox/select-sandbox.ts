@@ -100,7 +100,7 @@ function reason(backend: string, probes: readonly TriedProbe[]): string {
   const named = probes.find(({ name }) => name === backend)
   if (named) return `'${backend}' does not work on this machine: ${named.detail}`
   const row = ROWS.find(([, { backend: name, kind }]) => kind === 'sandbox' && name === backend)
-  return row ? `'${backend}' is not in this build: ${buildHint(row[0])}` : `'${backend}' is no backend`
+  return row ? `'${backend}' is not in this build: ${buildHint(row[0])}` : `'${backend}' is not a backend`
 }
 
 /**

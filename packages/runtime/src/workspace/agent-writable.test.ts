@@ -15,7 +15,7 @@ test.each([
   ['below the workspace', 'data/workspace', 'data/workspace/sops', true],
   ['below the workspace, not there yet', 'data/workspace', 'data/workspace/new/SOP.toml', true],
   ['the workspace itself', 'project', 'project', true],
-  ['beside the workspace', 'data/workspace', 'data/sops', false],
+  ['next to the workspace', 'data/workspace', 'data/sops', false],
   ['a name that only begins like the workspace', 'project', 'project-2/config.toml', false],
   ['in the data directory, which lies in the workspace', '.', 'data/sops', false],
   ['elsewhere in a workspace that holds the data directory', '.', 'other', true],
