@@ -9,7 +9,9 @@ const REPLAYS = 'qa/src/e2e/replay.test.ts'
 const VECTORS = 'qa/src/vectors/vectors.test.ts'
 const FUZZ = 'qa/src/fuzz/fuzz.test.ts'
 const SOURCES = 'qa/src/repo.test.ts'
-const DELIVERIES = 'packages/delivery/src/deliveries.test.ts'
+const INTAKE_TESTS = 'packages/delivery/src/intake.test.ts'
+const INBOX_TESTS = 'packages/delivery/src/inbox-worker.test.ts'
+const OUTBOX_TESTS = 'packages/delivery/src/outbox-worker.test.ts'
 const LANE_QUEUE = 'packages/kit/src/lane-queue.ts'
 const LANES = 'packages/kit/src/lane-queue.test.ts'
 const STORE_RULES = `${STORE}/conformance.test.ts`
@@ -100,14 +102,14 @@ const arrival = [
     `${STORE}/keep-arrival.ts`,
     "key: rowKey(ids[index] ?? '')",
     `key: rowKey((ids[index] ?? '') + ${OF_THIS_RUN})`,
-    [REPLAYS, DELIVERIES],
+    [REPLAYS, INTAKE_TESTS],
   ),
   bug(
     'a message is known without its account',
     `${STORE}/keep-arrival.ts`,
     '=> joinTexts(channel, account, id))\n',
     '=> joinTexts(channel, id))\n',
-    [STORE_RULES, DELIVERIES],
+    [STORE_RULES, INTAKE_TESTS],
   ),
   bug(
     'a random value is remembered in memory only (roomchat)',
@@ -128,7 +130,7 @@ const arrival = [
     'packages/delivery/src/intake.ts',
     'this.#exceeds(messages.filter(isNoReply), max_pending) ||',
     'this.#exceeds(messages.filter(isNoReply), max_pending + 1e9) ||',
-    [DELIVERIES],
+    [INTAKE_TESTS],
   ),
   bug(
     'an empty allowlist allows everybody',
@@ -142,7 +144,7 @@ const arrival = [
     'packages/delivery/src/intake.ts',
     'this.#senders.admit(channel, sender))',
     'this.#senders.admit(channel, sender) || true)',
-    [DELIVERIES],
+    [INTAKE_TESTS],
   ),
   bug(
     'the cursor moves before the mails are handed over (mailpush)',
@@ -166,7 +168,7 @@ const turns = [
     LANE_QUEUE,
     'enter(job: Job): QueuedJob | undefined {',
     'enter(queued: Job): QueuedJob | undefined {\n    const job = { ...queued, lane: String(Math.random()) }',
-    [LANES, DELIVERIES],
+    [LANES, INBOX_TESTS],
   ),
   bug(
     'a message that waits for another attempt holds a place',
@@ -180,14 +182,14 @@ const turns = [
     LANE_QUEUE,
     'lane.behind.push(entry)\n      lane.head.attempt?.supersede()',
     'lane.behind.push(entry)',
-    [LANES, DELIVERIES],
+    [LANES, INBOX_TESTS],
   ),
   bug(
     'attempts are not counted as they start',
     `${STORE}/message-attempt.ts`,
     'attempts = attempts + NOT',
     'attempts = attempts + 0 * NOT',
-    [STORE_RULES, DELIVERIES],
+    [STORE_RULES, INBOX_TESTS],
   ),
   {
     name: 'a reply is queued after the commit that ends its turn',
@@ -214,7 +216,7 @@ const turns = [
           '    const replies = await this.#options.store.outbox.add(later)\n    const lane = replyLane({ channel: channel.name, account, to: message.to })\n',
       },
     ],
-    tests: [DELIVERIES],
+    tests: [OUTBOX_TESTS],
   },
   bug(
     'a replayed message has another id',
@@ -231,7 +233,7 @@ const replies = [
     'packages/delivery/src/outbox-worker.ts',
     'await this.#record(number, () => store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))',
     'await store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs })',
-    [DELIVERIES],
+    [OUTBOX_TESTS],
   ),
   {
     name: 'a reply that was sent, but could not be noted, is sent again',
@@ -243,14 +245,14 @@ const replies = [
           "try {\n    await store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })\n  } catch {\n    return this.#failed({ started, channel, error: new AppError('unavailable', 'not recorded'), startedMs, ended })\n  }",
       },
     ],
-    tests: [DELIVERIES],
+    tests: [OUTBOX_TESTS],
   },
   bug(
     'a reply that may have been sent is sent again',
     'packages/delivery/src/outbox-worker.ts',
     '(UNKNOWN.has(code) && isSafe)',
     'UNKNOWN.has(code)',
-    [DELIVERIES],
+    [OUTBOX_TESTS],
   ),
   bug(
     'a reply may have been sent before a byte was written',
@@ -264,7 +266,7 @@ const replies = [
     'packages/delivery/src/outbox-worker.ts',
     'isRepeatable && (isOurs ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)',
     'isRepeatable && attempts < max_attempts',
-    [DELIVERIES],
+    [OUTBOX_TESTS],
   ),
   bug(
     'markers of files are looked for in quadratic time',
@@ -283,7 +285,7 @@ const replies = [
         replace: "', next_at = ?\n  WHERE state = 'sending'",
       },
     ],
-    tests: [STORE_RULES, DELIVERIES],
+    tests: [STORE_RULES, OUTBOX_TESTS],
   },
   bug(
     'a replayed reply has another client id',

@@ -35,7 +35,7 @@ export interface DeliveryOptions {
   changedElsewhere(): Promise<void>
 }
 
-/** The features and settings in force; each call reads them anew, since a reload may change them. */
+/** The features and settings in force. Each call reads the current ones, because a reload may change them. */
 export interface DeliveryFeatures {
   /** Calls `listener` after each change of the features in force. Returns an unsubscribe function. */
   onChange(listener: () => void): () => void
@@ -62,7 +62,7 @@ export interface DeliveryTurns {
 
 /** The part of approvals that delivery uses. */
 export interface DeliveryApprovals {
-  /** The approval that a text answers; undefined when it answers none. Called for every message that is no press of a button. */
+  /** The approval that a text answers, if it answers one. Called for every message that has a text and not a pressed button. */
   matchReply(channel: Channel, inbound: Inbound): ApprovalKey | undefined | Promise<ApprovalKey | undefined>
   /** Decides the approval that the message answers, or tells the sender why it decides nothing, and ends the message in the same commit. */
   handleReply(message: StartedMessage): Promise<void>

@@ -18,7 +18,7 @@ const PLACEHOLDER = '…'
 /** How long sending the draft may delay the turn, and one edit may delay the reply. */
 const SEND_MS_MAX = 5000
 
-/** Resolves to undefined where the channel shows no drafts, or the draft could not be sent: the reply then comes by itself. */
+/** Resolves to undefined if the channel shows no drafts or the draft could not be sent; the reply is then an ordinary message. */
 export async function openDraft(options: DraftOptions): Promise<Draft | undefined> {
   const { channel, started, inbox, log } = options
   if (channel.draftEveryMs === undefined || !channel.update) return undefined

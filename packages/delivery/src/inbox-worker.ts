@@ -196,14 +196,14 @@ export class InboxWorker {
       return { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
     }
     if (failure?.code === 'rate_limited') {
-      // The operator's budget is spent, which is no fault of this message.
+      // The operator's budget is spent, so the attempt does not count.
       await store.inbox.release(number)
       return { retryAtMs: clock.nowMs() + retryDelayMs(1, failure.retryAfterSecs) }
     }
     const { max_attempts, max_age_hours } = features.config()
     const nowMs = clock.nowMs()
     const ageMs = nowMs - started.sinceMs
-    // The model was away or the turn was refused, which is no fault of this message either.
+    // The model was away or the turn was refused, so the attempt does not count either.
     const isAway = failure !== undefined && (failure.isPassing || failure.code === 'unavailable')
     const isSpent = isAway ? ageMs >= max_age_hours * HOUR_MS : attempts >= max_attempts
     const reason = scrub(errorText(error))

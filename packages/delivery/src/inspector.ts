@@ -84,7 +84,7 @@ export const inboxEntrySchema = v.object({
   message: v.nullable(messageSchema),
   turn: v.nullable(turnSchema),
   replies: v.array(outboxRowSchema),
-  raw: v.optional(v.pipe(nullableText, v.description('The request body; null once it is no longer kept'))),
+  raw: v.optional(v.pipe(nullableText, v.description('The request body; null after retention has dropped it'))),
   raw_base64: v.optional(v.pipe(v.string(), v.description('In place of `raw`, where the body is not UTF-8'))),
 })
 

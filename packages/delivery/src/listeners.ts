@@ -1,4 +1,4 @@
-/** Keeps the connections of channels that hold one: starts them, restarts them with backoff, and stops those of removed channels. */
+/** Keeps a connection for each channel that listens: starts it, restarts it with backoff, and stops it when the channel is removed. */
 import { backoffMs } from '@sluice/kit'
 import type { Channel, Clock, Deliver, Logger } from '@sluice/sdk'
 

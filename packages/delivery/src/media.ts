@@ -39,8 +39,8 @@ const URL_CHARS_MAX = 2000
 const LABELS = { image: 'Image', audio: 'Audio', video: 'Video', file: 'Document' } as const
 
 /**
- * The text of the message, then a line for each attachment: the words of a recording, the path of any other file, or the reason why
- * there is none. Rejects only with `aborted`, when `signal` aborts.
+ * The text of the message, then a line for each attachment: the words of a recording, the path of any other file, or the reason of
+ * a failure. Rejects only with `aborted`, when `signal` aborts.
  */
 export async function textWithMedia({ text, attachments = [] }: Inbound, options: MediaOptions): Promise<string> {
   if (attachments.length === 0) return text
@@ -70,7 +70,7 @@ async function lineOf(attachment: Attachment, options: MediaOptions): Promise<st
     if ('value' in words) return `[Voice] ${oneLine(words.value) || '(nothing was said)'}`
     note = ` ${words.failure}`
   }
-  // A name that the sender chose could stand for another file.
+  // The sender's name for the file could be the name of another one.
   const path = `attachments/${sha256Hex(bytes).slice(0, 16)}.${mediaExtension(name, mime, fetchedMime)}`
   const saved = await tried('saved', () => workspace.write(path, bytes), trial)
   return 'failure' in saved ? `${label} ${saved.failure}` : `${label} ${path}${note}`

@@ -13,8 +13,8 @@ const JITTER_MS = 1000
 const ASKED_MS_MAX = LONGEST_DELAY_MS - JITTER_MS
 
 /**
- * The delay after `attempts` failed attempts, the last one included, with full jitter. It is no shorter than the `Retry-After` in
- * `askedSecs`, which gets a little jitter too.
+ * The delay after `attempts` failed attempts, the last one included, with full jitter. At least `askedSecs`, the `Retry-After` of the
+ * other side, with a little jitter of its own.
  */
 export function retryDelayMs(attempts: number, askedSecs = 0, random: () => number = Math.random): number {
   return Math.max(Math.floor(backoffMs(attempts - 1, FAILED, random)), askedMs(askedSecs, random))

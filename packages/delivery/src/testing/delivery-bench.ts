@@ -1,0 +1,198 @@
+/** Durable delivery on a real store, with a fake channel and a fake agent. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
+import { deliverySection } from '@sluice/config'
+import { LaneQueue } from '@sluice/kit'
+import type { Channel, ClientId, Clock, Inbound, Outbound, Store } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach, beforeEach, expect } from 'vitest'
+import { type Deliveries, startDeliveries } from '../deliveries.ts'
+import type { DeliveryOptions } from '../delivery-options.ts'
+
+let folder: string
+/** The clock and the host of the test that runs. */
+export let clock: TestClock
+export let host: ReturnType<typeof testHost>
+const stores: Store[] = []
+export const running: Deliveries[] = []
+const QUIET_TICKS = 60
+/** Bounds the wait for a store that fails and never ends a write. */
+const TICKS_MAX = 20_000
+
+/** For each test of the file that calls it: a clock, a host and a folder, and the end of everything that was started. */
+export function setUpDeliveries(): void {
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'deliveries-'))
+    clock = testClock()
+    host = testHost({ clock })
+  })
+  afterEach(async () => {
+    for (const deliveries of running.splice(0)) await deliveries.stop(0)
+    for (const store of stores.splice(0)) await store.close()
+    rmSync(folder, { recursive: true })
+  })
+}
+
+export const open = (): Store => {
+  const store = openStore({ file: join(folder, 'sluice.db'), clock, log: host.log })
+  stores.push(store)
+  return store
+}
+
+export const message = (id: string, more: Partial<Inbound> = {}): Inbound => ({
+  id,
+  account: 'our-number',
+  sender: '+15550002222',
+  to: { to: '+15550002222', replyTo: id },
+  text: `text of ${id}`,
+  ...more,
+})
+
+export interface DeliveryBench {
+  readonly store: Store
+  readonly deliveries: Deliveries
+  readonly turns: TurnRequest[]
+  readonly sent: (Outbound & { readonly to: unknown })[]
+  receive(...messages: Inbound[]): ReturnType<Deliveries['receive']>
+}
+
+export interface DeliveryBenchOptions {
+  readonly store?: Store
+  readonly channel?: Partial<Channel>
+  readonly send?: Channel['send']
+  readonly turn?: (request: TurnRequest) => string | Promise<string>
+  readonly config?: object
+  readonly turnsMax?: number
+  readonly clock?: Clock
+  /** The paths that procedures have triggers for; an array that a test may change. */
+  readonly triggers?: readonly string[]
+}
+
+export async function bench(options: DeliveryBenchOptions = {}): Promise<DeliveryBench> {
+  const store = options.store ?? open()
+  const turns: TurnRequest[] = []
+  const sent: DeliveryBench['sent'] = []
+  const channel: Channel = {
+    name: 'x',
+    allow: ['*'],
+    limits: { text: 100, unit: 'utf16' },
+    async send(to, outbound, signal) {
+      const answer = await options.send?.(to, outbound, signal)
+      sent.push({ to, ...outbound })
+      return answer ?? { id: `sent-${sent.length}` }
+    },
+    ...options.channel,
+  }
+  const deps: DeliveryOptions = {
+    store,
+    events: host.events,
+    approvals: {
+      matchReply: () => undefined,
+      handleReply: () => Promise.reject(new Error('no reply to an approval comes here')),
+      current: async (outbound) => outbound,
+    },
+    changedElsewhere: async () => {},
+    clock: options.clock ?? clock,
+    log: host.log,
+    features: {
+      onChange: () => () => {},
+      channels: () => [channel],
+      config: () => v.parse(deliverySection.schema, options.config ?? {}),
+      workspace: () => host.workspace,
+      transcribe: () => undefined,
+      procedures: () =>
+        options.triggers && {
+          matches: (_source, path) => options.triggers?.includes(path) === true,
+          async fire(_event, also) {
+            if (also?.inbox !== undefined) await store.inbox.done(also.inbox, clock.nowMs())
+            return [{ sop: 'procedure', status: 'started', runId: 'run' }]
+          },
+        },
+    },
+    turns: {
+      agent: testAgent(store, turns, options.turn ?? (({ text }) => `re: ${text}`)),
+      lanes: new LaneQueue({ clock: options.clock ?? clock, permits: () => options.turnsMax ?? 8 }),
+      clients: { ofCaller: (caller) => caller as ClientId },
+    },
+    telemetry: { observe: () => {}, traces: () => false, within: (_, work) => work() },
+    scrub: (text) => text.replaceAll('our-token', '[redacted]'),
+  }
+  const deliveries = await startDeliveries(deps)
+  running.push(deliveries)
+  return {
+    store,
+    deliveries,
+    turns,
+    sent,
+    receive: (...messages) =>
+      deliveries.receive(channel, { raw: Buffer.from('{}'), verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages }),
+  }
+}
+
+/** Ends turns as the real agent does: in one commit with the replies. */
+const testAgent = (store: Store, turns: TurnRequest[], answer: (request: TurnRequest) => string | Promise<string>): Pick<Agent, 'run'> => ({
+  async run(request) {
+    turns.push(request)
+    const text = await answer(request)
+    const { delivery } = request
+    if (!delivery) throw new Error('no delivery')
+    const usage = { inputTokens: 1, outputTokens: 1, costUsd: 0 }
+    const replies = await store.turns.finish({
+      id: delivery.turnId,
+      sessionId: request.session,
+      source: request.source,
+      status: 'done',
+      input: request.text,
+      response: text,
+      model: 'm',
+      error: null,
+      ...usage,
+      attempts: delivery.attempts,
+      createdAtMs: clock.nowMs(),
+      endedAtMs: clock.nowMs(),
+      messages: [],
+      delivery: { inbox: delivery.inbox, replies: delivery.reply(text, newTrace()) },
+    })
+    return { id: delivery.turnId, text, model: 'm', usage, replies }
+  },
+})
+
+/** Waits until all work is done that the test's clock allows. */
+export const settle = async () => {
+  // A commit may wait for a moment of real time, which is any number of ticks.
+  for (let [tick, quiet] = [0, 0]; tick < TICKS_MAX && quiet < QUIET_TICKS; tick++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    quiet = stores.some((store) => store.pending() > 0) ? 0 : quiet + 1
+  }
+}
+export const states = async ({ store }: DeliveryBench) => ({
+  inbox: (await store.inbox.list({ limit: 100 })).map(({ state }) => state),
+  outbox: (await store.outbox.list({ limit: 100 })).map(({ state }) => state),
+})
+/** Advances the clock until the condition is true, at most by 20 minutes, which is more than all delays together. */
+export const advanceUntil = async (isTrue: () => boolean) => {
+  for (let minute = 0; minute < 20 && !isTrue(); minute++) {
+    await clock.advance(60_000)
+    await settle()
+  }
+  expect(isTrue()).toBe(true)
+}
+export const until = async (isTrue: () => boolean) => {
+  for (let turn = 0; turn < 20_000 && !isTrue(); turn++) await new Promise((resolve) => setImmediate(resolve))
+  expect(isTrue()).toBe(true)
+}
+
+/** Waits until the newest row of the inbox or outbox has these members. */
+export const untilRow = async (box: { list(filter: { limit: number }): Promise<readonly object[]> }, wanted: object) => {
+  let row: object | undefined
+  for (let turn = 0; turn < 20_000; turn++) {
+    row = (await box.list({ limit: 1 }))[0]
+    if (Object.entries(wanted).every(([key, value]) => row && Reflect.get(row, key) === value)) return
+  }
+  expect(row).toMatchObject(wanted)
+}
