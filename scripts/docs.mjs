@@ -44,7 +44,7 @@ function features() {
   ])
   return page(
     'Features',
-    'Every feature is a package of its own. What a build leaves out still answers: a route with 404 and `not_compiled`, a tool with an error result the model can read, a command with exit code 2, each with the instruction that builds it in. `planned` features are not part of this release.',
+    'Each feature is a package of its own, and a build contains some of them. `sluice features` lists those of your build with their state:\n\n```sh\nsluice features\n```\n\nA feature that the build leaves out still answers, with the command that builds it in: its routes with 404 and `not_compiled`, its tools with an error result that the model can read, its commands with exit code 2. Features marked `planned` are not part of this release.',
     table(['feature', 'flag', 'what it is', 'brings', 'section', 'get it by'], rows),
   )
 }

@@ -25,7 +25,7 @@ const approval = { run_id: text, step_id: text } as const
 
 const knownEventSchema = v.variant('type', [
   event('turn_started', 'A turn begins', { ...turn, source: text }),
-  event('turn_completed', 'A turn has ended, and its answer is kept', {
+  event('turn_completed', 'A turn has ended, and its answer is stored', {
     ...turn,
     source: text,
     model: text,
@@ -46,24 +46,24 @@ const knownEventSchema = v.variant('type', [
   }),
   event('config_rejected', 'A changed configuration is not valid; the one in force stays', { error: text }),
   event('feature_failed', 'A feature could not be built', { feature: text, error: text }),
-  event('delivery', 'What became of a message that came in, or of one that went out; `number` is that of inbox or outbox', {
+  event('delivery', 'A message of the inbox or a reply of the outbox has a new state; `number` is its number there', {
     direction: v.picklist(['inbound', 'outbound']),
     channel: text,
     number,
     state: v.picklist(['sent', 'ambiguous', 'dead']),
     error: nullableText,
   }),
-  event('channel_health', 'A channel went down, or is back', {
+  event('channel_health', 'A channel went down, or works again', {
     channel: text,
     state: v.picklist(['ok', 'connecting', 'down']),
     detail: nullableText,
   }),
-  event('human_approval_request', 'People are asked; `title` and `message` are what they are asked', {
+  event('human_approval_request', 'An approval was opened; `title` and `message` are the text of its prompt', {
     ...approval,
     workflow_name: text,
     title: text,
     message: text,
-    expires_at: v.pipe(nullableText, v.description('RFC 3339; null: it waits for ever')),
+    expires_at: v.pipe(nullableText, v.description('RFC 3339; null: it never expires')),
   }),
   event('human_approval_resolved', 'An approval was decided, and the gate has taken the decision', {
     ...approval,
@@ -91,14 +91,14 @@ const knownEventSchema = v.variant('type', [
     source: v.picklist(['manual', 'webhook', 'cron', 'mqtt', 'peripheral']),
     reason: text,
   }),
-  event('sops_reloaded', 'The definitions of procedures were read anew', { loaded: number, broken: number }),
+  event('sops_reloaded', 'The definitions of procedures were loaded again', { loaded: number, broken: number }),
   event('device_paired', 'A device was paired', { device_id: text, name: text }),
   event('device_revoked', 'The token of a device is refused from now on', { device_id: text }),
 ])
 
 /** A type for the prefix, because valibot infers `string`, which would make `type` useless as a discriminator. */
 const ownType = v.pipe(v.string(), v.regex(/^x_/)) as unknown as v.GenericSchema<`x_${string}`>
-const ownEventSchema = v.pipe(v.looseObject({ type: ownType }), v.readonly(), v.description("An embedder's own"))
+const ownEventSchema = v.pipe(v.looseObject({ type: ownType }), v.readonly(), v.description('An event of a program that embeds Sluice'))
 
 /** An event. `type` is the discriminator. Members are JSON without secrets, and only channel events and approvals have message text. */
 export const eventSchema = v.union([knownEventSchema, ownEventSchema])
