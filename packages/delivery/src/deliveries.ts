@@ -72,7 +72,7 @@ class RunningDeliveries implements Deliveries {
   }
 
   async start(): Promise<void> {
-    const { clock, features, log, store } = this.#options
+    const { clock, features, log, store, turns } = this.#options
     const channels = features.channels()
     const repeatable = channels.flatMap(({ name, limits }) => (limits.dedupesClientIds ? [name] : []))
     const ambiguous = await store.outbox.recover({ repeatable, atMs: clock.nowMs() })
@@ -88,6 +88,8 @@ class RunningDeliveries implements Deliveries {
     this.#unsubscribe = features.onChange(() => {
       this.#changes += 1
       this.#listeners.set(features.channels())
+      // `max_concurrent_turns` may have grown.
+      turns.lanes.wake()
       look()
     })
     this.#listeners.set(features.channels())

@@ -105,19 +105,26 @@ export class InboxWorker {
     return this.#turn(channel, number, attempt)
   }
 
+  /** Begins an attempt durably. Resolves to undefined if the message has ended, or crashes have interrupted all its attempts. */
+  async #start(number: number): Promise<StartedMessage | undefined> {
+    const { clock, features, store } = this.#options
+    const started = await store.inbox.start(number, newTurnId(clock.nowMs()), features.config().max_attempts)
+    if (!started || !('spent' in started)) return started
+    await this.#giveUp(started, `it was started ${started.attempts} times and never reached its end`)
+    return undefined
+  }
+
   async #approvalReply(number: number): Promise<JobOutcome> {
     const { approvals, clock, features, log, scrub, store } = this.#options
-    const { max_attempts } = features.config()
-    const started = await store.inbox.start(number, newTurnId(clock.nowMs()), max_attempts)
+    const started = await this.#start(number)
     if (!started) return 'done'
-    if ('spent' in started) return this.#giveUp(started, neverEnded(started.attempts))
     try {
       await approvals.handleReply(started)
       return 'done'
     } catch (error) {
       log.error('reply to an approval failed', { inbox: number, error })
       const reason = scrub(errorText(error))
-      if (started.attempts >= max_attempts) return this.#giveUp(started, reason)
+      if (started.attempts >= features.config().max_attempts) return this.#giveUp(started, reason)
       const retryAtMs = clock.nowMs() + retryDelayMs(started.attempts)
       await store.inbox.retry(number, { error: reason, atMs: retryAtMs })
       return { retryAtMs }
@@ -125,10 +132,9 @@ export class InboxWorker {
   }
 
   async #turn(channel: Channel, number: number, attempt: Attempt): Promise<JobOutcome> {
-    const { clock, features, onReplies, stopping, store, telemetry } = this.#options
-    const started = await store.inbox.start(number, newTurnId(clock.nowMs()), features.config().max_attempts)
+    const { clock, onReplies, stopping, store, telemetry } = this.#options
+    const started = await this.#start(number)
     if (!started) return 'done'
-    if ('spent' in started) return this.#giveUp(started, neverEnded(started.attempts))
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
     const drafting = { ...this.#options, inbox: store.inbox, channel, started, signal: stopping }
     const draft = await telemetry.within(trace, () => openDraft(drafting))
@@ -245,5 +251,3 @@ export class InboxWorker {
     return 'done'
   }
 }
-
-const neverEnded = (attempts: number): string => `it was started ${attempts} times and never reached its end`

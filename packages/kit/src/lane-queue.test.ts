@@ -154,6 +154,16 @@ describe('LaneQueue', () => {
       enter('c', null)
       expect(started).toEqual(['a', 'b'])
     })
+
+    test('that wait start by wake when the bound is raised', () => {
+      const { queue, limits, enter, started } = bench(1)
+      enter('a', null)
+      enter('b', null)
+      limits.permits = 2
+      expect(started).toEqual(['a'])
+      queue.wake()
+      expect(started).toEqual(['a', 'b'])
+    })
   })
 
   describe('a job', () => {
