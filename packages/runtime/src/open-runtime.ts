@@ -22,6 +22,7 @@ import { openSecretBox } from '@sluice/store/secret-box'
 import { createCoreServices } from './core-services.ts'
 import { createEventBus, type EventBus } from './events/event-bus.ts'
 import { createGuards, type Guards } from './features/guards.ts'
+import type { Instance } from './features/instance.ts'
 import { Lifecycle, type Reload } from './features/lifecycle.ts'
 import { observationOf } from './features/observers.ts'
 import type { Snapshot } from './features/snapshot.ts'
@@ -102,6 +103,7 @@ export class OpenRuntime implements Runtime {
   /** Aborts once the runtime is closed. */
   readonly #closed = new AbortController()
   #secrets: readonly Secret[]
+  readonly #reportedFailures = new WeakSet<Instance>()
   #snapshot: Snapshot | undefined
   #closing: Promise<void> | undefined
 
@@ -258,8 +260,18 @@ export class OpenRuntime implements Runtime {
     lifecycle.onSnapshot((snapshot) => {
       this.#snapshot = snapshot
       this.log.setLevel(this.#logLevel(snapshot.config))
+      this.#reportFailures(snapshot)
     })
     return lifecycle
+  }
+
+  /** Emits an event for each failed feature, once for each build of it. */
+  #reportFailures({ instances }: Snapshot): void {
+    for (const instance of instances) {
+      if (instance.state() !== 'failed' || this.#reportedFailures.has(instance)) continue
+      this.#reportedFailures.add(instance)
+      this.bus.emit({ type: 'feature_failed', feature: instance.feature.id, error: instance.reason() ?? '' })
+    }
   }
 
   #createHealth(): HealthWatch {

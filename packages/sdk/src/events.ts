@@ -45,7 +45,7 @@ const knownEventSchema = v.variant('type', [
     rebuilt: v.pipe(v.array(v.string()), v.readonly()),
   }),
   event('config_rejected', 'A changed configuration is not valid; the one in force stays', { error: text }),
-  event('feature_failed', 'A feature could not be built', { feature: text, error: text }),
+  event('feature_failed', 'A feature could not be built or registered', { feature: text, error: text }),
   event('delivery', 'A message of the inbox or a reply of the outbox has a new state; `number` is its number there', {
     direction: v.picklist(['inbound', 'outbound']),
     channel: text,
