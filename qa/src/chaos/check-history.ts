@@ -1,4 +1,4 @@
-/** Everything a crash run is held to. Pure: it looks at what was seen and at what the store held, and at nothing else. */
+/** All checks of a crash run. They are pure: they read only the recorded events and a view of the store. */
 import { checkGates } from './check-gates.ts'
 import { checkKept } from './check-kept.ts'
 import { checkOrder } from './check-order.ts'
@@ -6,7 +6,7 @@ import { checkReplies } from './check-replies.ts'
 import { checkRuns } from './check-runs.ts'
 import type { History, StoreView, Violation } from './history.ts'
 
-/** Empty: all is well. */
+/** Returns the violations of all rules; an empty list if there are none. */
 export const checkHistory = (history: History, store: StoreView): Violation[] => [
   ...checkKept(history, store),
   ...checkRuns(history),

@@ -1,70 +1,119 @@
-/** What was acknowledged is there: at once, once, and done in the end. And the file is whole. */
-import { countsOf } from './counts-of.ts'
-import type { History, Message, StoreView, Violation } from './history.ts'
+/** Checks that every acknowledged message is stored at once, stored once, and done in the end, and that the database file is intact. */
+import {
+  countsOf,
+  type History,
+  type InboxSeen,
+  type Message,
+  type Report,
+  reporter,
+  type Seen,
+  type StoreView,
+  type Violation,
+} from './history.ts'
 
-/** So often a turn of `POST /webhook` is started that never reaches its end. */
-const WEBHOOK_STARTS_MAX = 5
+/** Attempts after which an interrupted turn of `POST /webhook` fails. */
+const WEBHOOK_ATTEMPTS_MAX = 5
+
+interface Acknowledged {
+  readonly marks: ReadonlySet<string>
+  /** How many kills came after the first acknowledgement of the message. */
+  killsSince(mark: string): number
+}
 
 export function checkKept({ attemptsMax, messages, seen }: History, store: StoreView): Violation[] {
-  const found: Violation[] = []
-  const tell = (rule: string, detail: string) => void found.push({ rule, detail })
+  const { found, report } = reporter()
   const byMark = new Map(messages.map((message) => [message.mark, message]))
-  const acked = new Set<string>()
-  /** How many kills each message has lived through since it was acknowledged. */
-  let kills = 0
-  const killsBefore = new Map<string, number>()
+  const acknowledged = checkEvents(seen, byMark, report)
+  checkRows(store, report)
+  const index = indexOf(store)
+  for (const mark of acknowledged.marks) {
+    const message = byMark.get(mark)
+    if (!message) continue
+    /** A message that kills interrupted this often is rightly given up. */
+    const isRightlyGivenUp = (attempts: number, max: number): boolean => attempts >= max && acknowledged.killsSince(mark) >= max
+    if (message.kind === 'webhook') checkTurn(message, index, (attempts) => isRightlyGivenUp(attempts, WEBHOOK_ATTEMPTS_MAX), report)
+    else checkMessage(message, index, (attempts) => isRightlyGivenUp(attempts, attemptsMax), report)
+  }
+  return found
+}
 
+/** Checks answers, stops and each look at the store after a kill. */
+function checkEvents(seen: readonly Seen[], byMark: ReadonlyMap<string, Message>, report: Report): Acknowledged {
+  const marks = new Set<string>()
+  const killsBefore = new Map<string, number>()
+  let kills = 0
   for (const event of seen) {
     if (event.type === 'ended' && event.by === 'SIGKILL') kills += 1
-    if (event.type === 'ended' && event.by === 'SIGTERM' && event.code !== 0) tell('stop', `SIGTERM ended the daemon with ${event.code}`)
-    if (event.type === 'refused') tell('taken', `${event.marks.join(' ')} was answered ${event.status}`)
-    if (event.type === 'nonsense') tell('sense', event.detail)
+    if (event.type === 'ended' && event.by === 'SIGTERM' && event.code !== 0)
+      report('stop', `SIGTERM ended the daemon with exit code ${event.code}`)
+    if (event.type === 'refused') report('taken', `${event.marks.join(' ')} was refused with status ${event.status}`)
+    if (event.type === 'unexpected') report('unexpected', event.detail)
     if (event.type === 'acked') {
       for (const mark of event.marks) {
-        acked.add(mark)
+        marks.add(mark)
         if (!killsBefore.has(mark)) killsBefore.set(mark, kills)
       }
     }
     if (event.type === 'inspected') {
       const kept = new Set(event.kept)
-      for (const mark of acked)
-        if (!kept.has(mark) && isPushed(byMark.get(mark))) tell('durable', `${mark} was acknowledged and is not kept`)
-      for (const problem of event.problems) tell('file', problem)
+      for (const mark of marks)
+        if (!kept.has(mark) && isPushed(byMark.get(mark))) report('durable', `the acknowledged message ${mark} is not stored after a kill`)
+      for (const problem of event.problems) report('file', problem)
     }
   }
-  for (const problem of store.problems) tell('file', problem)
-
-  // Each channel of a run has one account.
-  const rows = Map.groupBy(store.inbox, ({ channel, id }) => `${channel} ${id}`)
-  for (const [name, same] of rows) if (same.length > 1) tell('unique', `${name} has ${same.length} rows`)
-  const answered = countsOf(store.sessions.flat())
-  for (const [mark, times] of answered) if (times > 1) tell('once', `${mark} is ${times} times in its session`)
-  for (const mark of store.unfinished) tell('lost', `the turn of ${mark} has not ended`)
-
-  const withdrawn = new Set(store.questions.flatMap(({ mark, state }) => (state === 'cancelled' || state === 'rejected' ? [mark] : [])))
-  const failed = new Map(store.failed.map(({ mark, attempts }) => [mark, attempts]))
-  for (const mark of acked) {
-    const message = byMark.get(mark)
-    if (!message) continue
-    /** What was cut so often is given up, and rightly. */
-    const isGivenUpRightly = (starts: number, startsMax: number): boolean =>
-      starts >= startsMax && kills - (killsBefore.get(mark) ?? 0) >= startsMax
-    const isAnswered = answered.has(mark)
-    if (message.kind === 'webhook') {
-      if (!isAnswered && !isGivenUpRightly(failed.get(mark) ?? 0, WEBHOOK_STARTS_MAX)) tell('lost', `no turn answers ${mark}`)
-      continue
-    }
-    const [row, another] = rows.get(`${message.kind} ${message.id}`) ?? []
-    if (!row || another) tell('lost', `${mark} is not once in the inbox`)
-    else if (row.isAnswer) continue
-    else if (row.state === 'dead' && isAnswered) tell('once', `${mark} is dead, and its session answers it`)
-    else if (row.state === 'done' && !isAnswered) tell('once', `${mark} is done, and no session answers it`)
-    else if (row.state === 'dead' && message.gate === 'withdrawn' && withdrawn.has(mark)) continue
-    else if (row.state !== 'done' && !(row.state === 'dead' && isGivenUpRightly(row.attempts, attemptsMax)))
-      tell('lost', `${mark} is ${row.state} after ${row.attempts} starts`)
-  }
-  return found
+  return { marks, killsSince: (mark) => kills - (killsBefore.get(mark) ?? 0) }
 }
 
-/** What is fetched by the daemon itself is kept later. */
+function checkRows({ problems, inbox, sessions, unfinished }: StoreView, report: Report): void {
+  for (const problem of problems) report('file', problem)
+  // Each channel of a run has one account.
+  const rows = Map.groupBy(inbox, ({ channel, id }) => `${channel} ${id}`)
+  for (const [name, same] of rows) if (same.length > 1) report('unique', `${name} has ${same.length} rows in the inbox`)
+  for (const [mark, times] of countsOf(sessions.flat())) if (times > 1) report('once', `${mark} appears ${times} times in its session`)
+  for (const mark of unfinished) report('lost', `the turn of ${mark} has not ended`)
+}
+
+/** The store, by message. */
+interface Index {
+  /** By channel and message id. */
+  readonly rows: ReadonlyMap<string, readonly InboxSeen[]>
+  /** Marks that a session answers. */
+  readonly answered: ReadonlySet<string>
+  /** Marks whose question was rejected or withdrawn. */
+  readonly withdrawn: ReadonlySet<string>
+  /** Attempts of failed turns, by mark. */
+  readonly failed: ReadonlyMap<string, number>
+}
+
+const indexOf = ({ inbox, sessions, questions, failed }: StoreView): Index => ({
+  rows: Map.groupBy(inbox, ({ channel, id }) => `${channel} ${id}`),
+  answered: new Set(sessions.flat()),
+  withdrawn: new Set(questions.filter(({ state }) => state === 'cancelled' || state === 'rejected').map(({ mark }) => mark)),
+  failed: new Map(failed.map(({ mark, attempts }) => [mark, attempts])),
+})
+
+type GivenUp = (attempts: number) => boolean
+
+/** Checks a message of `POST /webhook`, which has a turn and no row in the inbox. */
+function checkTurn({ mark }: Message, { answered, failed }: Index, isRightlyGivenUp: GivenUp, report: Report): void {
+  if (!answered.has(mark) && !isRightlyGivenUp(failed.get(mark) ?? 0)) report('lost', `no turn answers ${mark}`)
+}
+
+function checkMessage({ mark, kind, id, gate }: Message, index: Index, isRightlyGivenUp: GivenUp, report: Report): void {
+  const [row, another] = index.rows.get(`${kind} ${id}`) ?? []
+  if (!row || another) {
+    report('lost', `${mark} does not have exactly one row in the inbox`)
+    return
+  }
+  // An answer to an approval has no turn, and a message is also dead when its turn was aborted while a person was asked.
+  const isWithdrawn = row.state === 'dead' && gate === 'withdrawn' && index.withdrawn.has(mark)
+  const isAnswered = index.answered.has(mark)
+  if (row.isAnswer) return
+  if (row.state === 'dead' && isAnswered) report('once', `${mark} is dead, but its session answers it`)
+  else if (row.state === 'done' && !isAnswered) report('once', `${mark} is done, but no session answers it`)
+  else if (row.state !== 'done' && !isWithdrawn && !(row.state === 'dead' && isRightlyGivenUp(row.attempts)))
+    report('lost', `${mark} is ${row.state} after ${row.attempts} attempts`)
+}
+
+/** A message that the daemon fetches itself is stored only after the fetch. */
 const isPushed = (message: Message | undefined): boolean => message !== undefined && message.kind !== 'mailpush'

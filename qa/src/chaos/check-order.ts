@@ -1,10 +1,10 @@
-/** Inside a session everything is in order: turns as messages were acknowledged and numbered, replies as their turns, parts as they read. */
+/** Checks the order inside each session: turns as messages were acknowledged and numbered, replies as their turns, parts as they read. */
 import { type History, laneOf, nameOf, type StoreView, type Violation } from './history.ts'
 
-type Tell = (detail: string) => void
+type Report = (detail: string) => void
 type Numbers = ReadonlyMap<string, number>
 
-/** Positions in what was seen. */
+/** Positions in the list of events. */
 interface Times {
   posted?: number
   acked?: number
@@ -14,7 +14,7 @@ interface Times {
 
 export function checkOrder(history: History, store: StoreView): Violation[] {
   const found: Violation[] = []
-  const tell: Tell = (detail) => void found.push({ rule: 'order', detail })
+  const report: Report = (detail) => void found.push({ rule: 'order', detail })
   const times = timesOf(history)
   const timeOf = (mark: string): Times => times.get(mark) ?? {}
   const lanes = new Map(history.messages.map((message) => [message.mark, laneOf(message)]))
@@ -22,24 +22,24 @@ export function checkOrder(history: History, store: StoreView): Violation[] {
   const numbers = new Map(history.messages.flatMap(({ mark, kind, id }) => pair(mark, inbox.get(`${kind} ${id}`))))
 
   const checkTurns = (marks: readonly string[]): void => {
-    checkAcknowledged(marks, timeOf, tell)
-    checkAscending(marks, numbers, tell)
+    checkAcknowledged(marks, timeOf, report)
+    checkAscending(marks, numbers, report)
   }
   for (const session of store.sessions) {
     checkTurns(session)
     const [one, other] = new Set(session.map((mark) => lanes.get(mark)))
-    if (other !== undefined) tell(`one session answers ${one} and ${other}`)
+    if (other !== undefined) report(`one session answers both ${one} and ${other}`)
   }
   const begun = [...times].flatMap(([mark, { askedFirst }]) => pair(mark, askedFirst)).toSorted(([, a], [, b]) => a - b)
   for (const lane of Map.groupBy(begun, ([mark]) => lanes.get(mark)).values()) {
     const marks = lane.map(([mark]) => mark)
     checkTurns(marks)
-    checkApart(marks, timeOf, tell)
+    checkOneAtATime(marks, timeOf, report)
   }
 
   const outbox = new Map(store.outbox.flatMap(({ number, parts }) => parts.map((part) => [nameOf(part), number] as const)))
   const sent = history.seen.flatMap((event) => (event.type === 'sending' ? event.parts : []))
-  for (const lane of Map.groupBy(sent, ({ mark }) => lanes.get(mark)).values()) checkAscending(lane.map(nameOf), outbox, tell)
+  for (const lane of Map.groupBy(sent, ({ mark }) => lanes.get(mark)).values()) checkAscending(lane.map(nameOf), outbox, report)
   return found
 }
 
@@ -60,32 +60,32 @@ function timesOf({ seen }: History): Map<string, Times> {
   return all
 }
 
-/** None comes before one that had been acknowledged when it was first posted. */
-function checkAcknowledged(marks: readonly string[], timeOf: (mark: string) => Times, tell: Tell): void {
+/** No message runs before one that had been acknowledged when it was first posted. */
+function checkAcknowledged(marks: readonly string[], timeOf: (mark: string) => Times, report: Report): void {
   let earliest = { acked: Number.POSITIVE_INFINITY, mark: '' }
   for (const mark of marks.toReversed()) {
     const { posted = 0, acked = Number.POSITIVE_INFINITY } = timeOf(mark)
-    if (earliest.acked < posted) tell(`${mark} ran before ${earliest.mark}, which had been acknowledged when it was posted`)
+    if (earliest.acked < posted) report(`${mark} ran before ${earliest.mark}, which was acknowledged before ${mark} was posted`)
     if (acked < earliest.acked) earliest = { acked, mark }
   }
 }
 
-/** A turn begins when the one before it has ended. */
-function checkApart(marks: readonly string[], timeOf: (mark: string) => Times, tell: Tell): void {
+/** A turn begins after the turn before it in its session has ended. */
+function checkOneAtATime(marks: readonly string[], timeOf: (mark: string) => Times, report: Report): void {
   for (const [index, mark] of marks.entries()) {
     const before = marks[index - 1]
     if (before === undefined) continue
     const [{ askedLast = 0 }, { askedFirst = 0 }] = [timeOf(before), timeOf(mark)]
-    if (askedLast > askedFirst) tell(`${before} went on after ${mark} had begun`)
+    if (askedLast > askedFirst) report(`two turns of a session overlap: ${before} was still running when ${mark} began`)
   }
 }
 
-/** What has no number is left out. */
-function checkAscending(names: readonly string[], numbers: Numbers, tell: Tell): void {
+/** Names without a number are skipped. */
+function checkAscending(names: readonly string[], numbers: Numbers, report: Report): void {
   const numbered = names.flatMap((name) => pair(name, numbers.get(name)))
   for (const [index, [name, number]] of numbered.entries()) {
     const [before = '', last = 0] = numbered[index - 1] ?? []
-    if (last > number) tell(`${before} came before ${name}, against their numbers`)
+    if (last > number) report(`${before} (number ${last}) came before ${name} (number ${number})`)
   }
 }
 

@@ -1,12 +1,23 @@
-/** Each reply goes out once; what nobody can tell is called ambiguous, for a reason; nothing is given up without one. */
-import { countsOf } from './counts-of.ts'
-import { type ChannelName, type FaultName, type History, nameOf, type OutboxSeen, type StoreView, type Violation } from './history.ts'
+/** Checks that each reply is sent once, is ambiguous only for a reason, and becomes a dead letter only after the last attempt. */
+import {
+  type ChannelName,
+  countsOf,
+  type FaultName,
+  type History,
+  nameOf,
+  type OutboxSeen,
+  type Report,
+  reporter,
+  type StoreView,
+  type Violation,
+} from './history.ts'
 
 /** Sends of one channel that run at once. */
 const SENDS_MAX = 64
-/** It drops repeats, so that nothing is ever in doubt. */
+/** This platform drops repeats, so that no reply to it is ever ambiguous. */
 const REPEATABLE: ChannelName = 'textrelay'
-const IN_DOUBT: readonly (FaultName | null)[] = ['reset', 'lost']
+/** After these faults the daemon cannot know whether the reply was sent. */
+const AMBIGUOUS_AFTER: readonly (FaultName | null)[] = ['reset', 'lost']
 
 interface Attempt {
   readonly life: number
@@ -19,49 +30,60 @@ interface Life {
   readonly isKilled: boolean
 }
 
+interface Sends {
+  /** By the name of the part. */
+  readonly attempts: ReadonlyMap<string, readonly Attempt[]>
+  readonly lives: readonly Life[]
+}
+
 export function checkReplies(history: History, store: StoreView): Violation[] {
-  const found: Violation[] = []
-  const tell = (rule: string, detail: string) => void found.push({ rule, detail })
-  const { attempts, lives } = sendsOf(history)
+  const { found, report } = reporter()
+  const sends = sendsOf(history)
   const delivered = countsOf(history.delivered.flatMap(({ parts }) => parts.map(nameOf)))
   const rows = Map.groupBy(
     store.outbox.flatMap((row) => row.parts.map((part) => ({ part, row }))),
     ({ part }) => nameOf(part),
   )
-  for (const [name, times] of delivered) if (times > 1) tell('sent once', `${name} was sent ${times} times`)
+  for (const [name, times] of delivered) if (times > 1) report('sent once', `${name} was sent ${times} times`)
 
   const answered = new Set(store.sessions.flat())
   for (const { mark, parts } of history.messages) {
     if (!answered.has(mark)) continue
     for (let part = 1; part <= parts; part++) {
       const name = nameOf({ mark, part })
-      const [own, another] = rows.get(name) ?? []
-      const times = delivered.get(name) ?? 0
-      if (!own || another) tell('queued once', `${name} is ${rows.get(name)?.length ?? 0} times in the outbox`)
-      else if (own.row.state === 'sent' && times === 0) tell('sent', `${name} is noted as sent, and the provider lacks it`)
-      else if (own.row.state === 'dead' && times > 0) tell('dead', `${name} is given up, and the provider has it`)
-      else if (!['sent', 'ambiguous', 'dead'].includes(own.row.state)) tell('sent', `${name} is ${own.row.state}`)
+      checkPart(name, rows.get(name)?.map(({ row }) => row) ?? [], delivered.get(name) ?? 0, report)
     }
   }
-
-  for (const row of store.outbox) {
-    // What one row holds goes out at once: each attempt is seen with its first part.
-    const [first] = row.parts
-    const tries = (first && attempts.get(nameOf(first))) ?? []
-    const name = row.parts.map(nameOf).join(' ')
-    if (row.state === 'dead' && !isGivenUpRightly(row, tries, history.attemptsMax))
-      tell('dead', `${name} was given up after ${row.attempts} attempts`)
-    if (row.state !== 'ambiguous') continue
-    if (row.channel === REPEATABLE) tell('ambiguous', `${name} is ambiguous where repeats are dropped`)
-    else if (!row.isCut && !IN_DOUBT.includes(tries.at(-1)?.fault ?? null))
-      tell('ambiguous', `${name} is ambiguous, and nothing went wrong`)
-    else if (row.isCut && !isCutByKill(row, tries, lives)) tell('ambiguous', `${name} is said to be cut, and no kill can have done it`)
-  }
-  return [...found, ...tooManyCut(store, lives)]
+  for (const row of store.outbox) checkRow(row, history.attemptsMax, sends, report)
+  checkInterruptedByOneKill(store, sends.lives, report)
+  return found
 }
 
-/** Where each part was sent to, and the lives of the daemon. */
-function sendsOf({ seen }: History): { readonly attempts: ReadonlyMap<string, readonly Attempt[]>; readonly lives: readonly Life[] } {
+/** Compares one part of a reply in the outbox with the platform. */
+function checkPart(name: string, rows: readonly OutboxSeen[], delivered: number, report: Report): void {
+  const [row, another] = rows
+  if (!row || another) report('queued once', `${name} is in the outbox ${rows.length} times`)
+  else if (row.state === 'sent' && delivered === 0) report('sent', `${name} is recorded as sent, but the platform does not have it`)
+  else if (row.state === 'dead' && delivered > 0) report('dead', `${name} is a dead letter, but the platform has it`)
+  else if (!['sent', 'ambiguous', 'dead'].includes(row.state)) report('sent', `${name} is ${row.state} at the end`)
+}
+
+function checkRow(row: OutboxSeen, attemptsMax: number, { attempts, lives }: Sends, report: Report): void {
+  // All parts of one row are sent together: each attempt is seen with the first part.
+  const [first] = row.parts
+  const tries = (first && attempts.get(nameOf(first))) ?? []
+  const name = row.parts.map(nameOf).join(' ')
+  if (row.state === 'dead' && !isRightlyGivenUp(row, tries, attemptsMax))
+    report('dead', `${name} became a dead letter after only ${row.attempts} attempts`)
+  if (row.state !== 'ambiguous') return
+  if (row.channel === REPEATABLE) report('ambiguous', `${name} is ambiguous, but ${REPEATABLE} drops repeats`)
+  else if (!row.isInterrupted && !AMBIGUOUS_AFTER.includes(tries.at(-1)?.fault ?? null))
+    report('ambiguous', `${name} is ambiguous, but no request failed in a way that leaves doubt`)
+  else if (row.isInterrupted && !isInterruptedByKill(row, tries, lives))
+    report('ambiguous', `${name} is recorded as interrupted, but no kill came while it was sent`)
+}
+
+function sendsOf({ seen }: Pick<History, 'seen'>): Sends {
   const attempts = new Map<string, Attempt[]>()
   const lives: Life[] = []
   let startedMs = 0
@@ -78,30 +100,30 @@ function sendsOf({ seen }: History): { readonly attempts: ReadonlyMap<string, re
   return { attempts, lives }
 }
 
-/** The life that found it in doubt began after one that was killed, in which it was sent last if that can be seen. */
-function isCutByKill({ endedAtMs, attempts }: OutboxSeen, tries: readonly Attempt[], lives: readonly Life[]): boolean {
-  // The last attempt may have been cut before its request got anywhere.
+/** The life that found the reply ambiguous must follow one that was killed; if the last send was seen, it was in that life. */
+function isInterruptedByKill({ endedAtMs, attempts }: OutboxSeen, tries: readonly Attempt[], lives: readonly Life[]): boolean {
+  // The last attempt may have been interrupted before its request was sent.
   const counted = tries.filter(({ fault }) => fault !== 'limited' && fault !== 'away')
   const last = counted.length < attempts ? undefined : tries.at(-1)
   const foundIn = lives.findIndex(({ startedMs, endedMs }) => endedAtMs !== null && startedMs <= endedAtMs && endedAtMs <= endedMs)
   const before = lives.slice(0, Math.max(foundIn, 0))
   const sentIn = last ? lives[last.life] : undefined
   if (!last) return before.some(({ isKilled }) => isKilled)
-  // A life that was cut before it could look may lie between the two.
+  // Between the two, lives may have been killed before they examined the reply.
   return last.life < foundIn && sentIn?.isKilled === true && before.slice(last.life).every(({ isKilled }) => isKilled)
 }
 
-function tooManyCut({ outbox }: StoreView, lives: readonly Life[]): Violation[] {
-  const cut = outbox.filter(({ isCut, state }) => isCut && state === 'ambiguous')
-  return lives.flatMap(({ startedMs, endedMs }) => {
-    const here = cut.filter(({ endedAtMs }) => endedAtMs !== null && startedMs <= endedAtMs && endedAtMs <= endedMs)
-    return [...countsOf(here.map(({ channel }) => channel))]
-      .filter(([, count]) => count > SENDS_MAX)
-      .map(([channel, count]) => ({ rule: 'ambiguous', detail: `${count} replies of ${channel} were cut by one kill` }))
-  })
+function checkInterruptedByOneKill({ outbox }: StoreView, lives: readonly Life[], report: Report): void {
+  const interrupted = outbox.filter(({ isInterrupted, state }) => isInterrupted && state === 'ambiguous')
+  for (const { startedMs, endedMs } of lives) {
+    const here = interrupted.filter(({ endedAtMs }) => endedAtMs !== null && startedMs <= endedAtMs && endedAtMs <= endedMs)
+    for (const [channel, count] of countsOf(here.map((row) => row.channel))) {
+      if (count > SENDS_MAX)
+        report('ambiguous', `one kill interrupted ${count} replies of ${channel}, but at most ${SENDS_MAX} run at once`)
+    }
+  }
 }
 
-/** Every attempt that counts was interrupted: an outage of the platform, however long, gives nothing up here. */
-function isGivenUpRightly({ attempts }: OutboxSeen, tries: readonly Attempt[], attemptsMax: number): boolean {
-  return attempts >= attemptsMax && tries.length >= attemptsMax
-}
+/** An outage of the platform, however long, makes no reply a dead letter here: every counted attempt was interrupted. */
+const isRightlyGivenUp = ({ attempts }: OutboxSeen, tries: readonly Attempt[], attemptsMax: number): boolean =>
+  attempts >= attemptsMax && tries.length >= attemptsMax

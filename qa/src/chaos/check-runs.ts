@@ -1,17 +1,19 @@
-/** What has ended never runs again, what was cut begins anew once a life, and a tool call whose result is kept is not repeated. */
-import { type History, PROMPT_PART, type Violation } from './history.ts'
+/** Checks that an ended turn never runs again, an interrupted one is resumed once in each life, and no stored tool call is repeated. */
+import { type History, PROMPT_PART, reporter, type Violation } from './history.ts'
 
 interface Run {
-  /** Why no more may come of it. */
-  over?: string
-  /** The life it last began in, the last one its tool had an effect in, the last one the model was told the result in. */
-  beganIn?: number
+  /** Why the turn has ended. */
+  ended?: string
+  /** The life in which the turn began last. */
+  begunIn?: number
+  /** The last life in which the tool had an effect. */
   effectIn?: number
-  toldIn?: number
+  /** The last life in which the model got the result of the tool. */
+  resultIn?: number
 }
 
 export function checkRuns({ seen }: History): Violation[] {
-  const found: Violation[] = []
+  const { found, report } = reporter()
   const runs = new Map<string, Run>()
   const runOf = (mark: string): Run => {
     const run = runs.get(mark) ?? {}
@@ -22,22 +24,21 @@ export function checkRuns({ seen }: History): Violation[] {
 
   const asked = (mark: string, afterTool: boolean): void => {
     const run = runOf(mark)
-    const tell = (rule: string, detail: string) => void found.push({ rule, detail: `the model was asked of ${mark} ${detail}` })
-    if (run.over) tell('ended', `after ${run.over}`)
+    const reportRequest = (rule: string, when: string) => report(rule, `the model was asked about ${mark} ${when}`)
+    if (run.ended) reportRequest('ended', `after ${run.ended}`)
     if (afterTool) {
-      if (run.toldIn === life) tell('begun', 'twice in one life after its tool')
-      run.toldIn = life
+      if (run.resultIn === life) reportRequest('begun', 'twice in one life after its tool call')
+      run.resultIn = life
       return
     }
-    if (run.toldIn !== undefined) tell('checkpoint', 'from the beginning, after its tool call was kept')
-    if (run.beganIn === life) tell('begun', 'twice in one life')
-    run.beganIn = life
+    if (run.resultIn !== undefined) reportRequest('checkpoint', 'from the beginning, although its tool call was stored')
+    if (run.begunIn === life) reportRequest('begun', 'twice in one life')
+    run.begunIn = life
   }
   const effect = (mark: string): void => {
     const run = runOf(mark)
-    const tell = (detail: string) => void found.push({ rule: 'effect', detail: `the tool of ${mark} had an effect ${detail}` })
-    if (run.toldIn !== undefined) tell('after its result was kept')
-    if (run.effectIn === life) tell('twice in one life')
+    if (run.resultIn !== undefined) report('effect', `the tool of ${mark} had an effect after its result was stored`)
+    if (run.effectIn === life) report('effect', `the tool of ${mark} had its effect twice in one life`)
     run.effectIn = life
   }
 
@@ -46,8 +47,8 @@ export function checkRuns({ seen }: History): Violation[] {
     else if (event.type === 'asked') asked(event.mark, event.afterTool)
     else if (event.type === 'effect') effect(event.mark)
     else if (event.type === 'sending') {
-      for (const { mark, part } of event.parts) if (part !== PROMPT_PART) runOf(mark).over ??= 'its reply was on its way'
-    } else if (event.type === 'inspected') for (const mark of event.done) runOf(mark).over ??= 'the store had its end'
+      for (const { mark, part } of event.parts) if (part !== PROMPT_PART) runOf(mark).ended ??= 'its reply was sent'
+    } else if (event.type === 'inspected') for (const mark of event.done) runOf(mark).ended ??= 'its end was stored'
   }
   return found
 }

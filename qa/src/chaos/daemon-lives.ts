@@ -1,33 +1,33 @@
-/** The lives of one daemon on one data directory: begun, ended, and both seen. */
+/** Starts and ends the processes of one daemon on one data directory, and records both. */
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type StartingDaemon, spawnDaemon } from '../daemons/bundle.ts'
 import type { Lived } from './history.ts'
 
 export interface Life {
-  /** Undefined if it ended before it listened. */
+  /** Resolves to undefined if the process ends before it listens. */
   readonly url: Promise<string | undefined>
-  /** Resolves once the process is gone and all it had sent has been seen. */
+  /** Resolves once the process has ended and everything that it sent has been recorded. */
   end(by: 'SIGKILL' | 'SIGTERM'): Promise<void>
-  /** Stops the process for so long, as a suspended machine does. */
+  /** Stops the process for this time, like a suspended machine. */
   suspend(ms: number): Promise<void>
 }
 
 export interface DaemonLives {
   begin(): Life
-  /** Leaves no process behind. */
+  /** Kills the process that still runs. */
   close(): Promise<void>
 }
 
-/** What a dead process had sent lies with the kernel, and is read within one turn of the event loop. */
+/** Data that a dead process had sent waits in the kernel and is read within one tick of the event loop. */
 const SETTLE_MS = 30
-/** Ten seconds to drain, and a margin. */
+/** The daemon drains for at most ten seconds. */
 const STOP_MS_MAX = 15_000
 
 export interface DaemonLivesOptions {
   readonly profile: string
   readonly dataDir: string
-  /** Where its log goes. */
+  /** The file for its log. */
   readonly logFile: string
   readonly recorder: { see(event: Lived): void }
 }

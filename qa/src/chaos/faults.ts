@@ -1,56 +1,56 @@
-/** Makes a provider fail now and then, and tells of every request that sends what became of it. */
+/** Makes the fake of a platform fail now and then, and records the outcome of every request that sends. */
 import type { FakeProvider, ProviderFault, ProviderRequest } from '@sluice/testkit/fake-provider'
 import { type ChannelName, type FaultName, nameOf } from './history.ts'
 import { partsIn } from './marks.ts'
 import type { Random } from './random.ts'
 import type { Recorder } from './recorder.ts'
 
-const COME_AGAIN = { 'retry-after': '1' }
+const RETRY_AFTER_HEADERS = { 'retry-after': '1' }
 const FAULTS: readonly { readonly name: FaultName; readonly chance: number; readonly fault: ProviderFault }[] = [
-  { name: 'limited', chance: 0.02, fault: { fault: 'status', status: 429, headers: COME_AGAIN } },
-  { name: 'away', chance: 0.02, fault: { fault: 'status', status: 503, headers: COME_AGAIN } },
+  { name: 'limited', chance: 0.02, fault: { fault: 'status', status: 429, headers: RETRY_AFTER_HEADERS } },
+  { name: 'away', chance: 0.02, fault: { fault: 'status', status: 503, headers: RETRY_AFTER_HEADERS } },
   { name: 'reset', chance: 0.01, fault: { fault: 'reset' } },
   { name: 'lost', chance: 0.01, fault: { fault: 'lost' } },
   { name: 'slow', chance: 0.03, fault: { fault: 'slow', ms: 3 } },
 ]
-/** The second time these make the daemon wait half a minute, the third time two: no run has so much patience. */
-const NO_TIME: readonly (FaultName | null)[] = ['reset', 'lost']
+/** The daemon waits 30 seconds after the second such fault and 2 minutes after the third, too long for a run: each part gets one. */
+const ONCE_PER_PART: readonly (FaultName | null)[] = ['reset', 'lost']
 
-export interface MeddleOptions {
+export interface FaultOptions {
   readonly channel: ChannelName
   readonly random: Random
   readonly recorder: Recorder
   isOn(): boolean
-  /** Whether every request meets a platform that is away. */
+  /** Whether the platform refuses every request. */
   isAway(): boolean
-  /** What a request says; default: its body. */
+  /** The text in a request; default: its body. */
   readonly textIn?: (request: ProviderRequest) => string
 }
 
-export function meddle(provider: FakeProvider, { channel, random, recorder, isOn, isAway, textIn = bodyOf }: MeddleOptions): void {
-  /** A request is asked about once for each fault there is. */
+export function injectFaults(provider: FakeProvider, { channel, random, recorder, isOn, isAway, textIn = bodyOf }: FaultOptions): void {
+  /** The fake asks for each request once per kind of fault. */
   const decided = new WeakMap<ProviderRequest, FaultName | null>()
   /** Parts that were sent before. */
-  const met = new Set<string>()
+  const sentParts = new Set<string>()
 
   const decide = (request: ProviderRequest): FaultName | null => {
     const parts = partsIn(textIn(request))
     if (parts.length === 0) return null
     const drawn = isAway() ? 'away' : isOn() ? draw(random) : null
-    const fault = parts.some((part) => met.has(nameOf(part))) && NO_TIME.includes(drawn) ? null : drawn
-    for (const part of parts) met.add(nameOf(part))
+    const fault = parts.some((part) => sentParts.has(nameOf(part))) && ONCE_PER_PART.includes(drawn) ? null : drawn
+    for (const part of parts) sentParts.add(nameOf(part))
     recorder.see({ type: 'sending', channel, parts, fault })
     return fault
   }
-  const fateOf = (request: ProviderRequest): FaultName | null => {
+  const faultOf = (request: ProviderRequest): FaultName | null => {
     const known = decided.get(request)
     if (known !== undefined) return known
-    const fate = decide(request)
-    decided.set(request, fate)
-    return fate
+    const fault = decide(request)
+    decided.set(request, fault)
+    return fault
   }
   for (const { name, fault } of FAULTS) {
-    provider.fail(fault, { times: Number.POSITIVE_INFINITY, matches: (request) => fateOf(request) === name })
+    provider.fail(fault, { times: Number.POSITIVE_INFINITY, matches: (request) => faultOf(request) === name })
   }
 }
 

@@ -1,29 +1,29 @@
-/** What a crash run saw, in its order, and what the store held: plain data, and all that the checks look at. */
+/** The data of a crash run: the recorded events in their order and a view of the store. The checks read nothing else. */
 
 export type ChannelName = 'chatapp' | 'textrelay' | 'bizchat' | 'roomchat' | 'mailpush'
 /** `webhook`: the generic `POST /webhook`. */
 export type KindName = ChannelName | 'webhook'
 
-/** One message somebody sent us. */
+/** One message that a sender wrote. */
 export interface Message {
-  /** Stands in its text and in everything that comes of it. */
+  /** Appears in its text, in requests to the model, and in the reply. */
   readonly mark: string
   readonly kind: KindName
-  /** Everything one sender sends us is one session. */
+  /** All messages of one sender are one session. */
   readonly sender: string
-  /** The provider's id of it; of a webhook, its idempotency key. */
+  /** The platform's id of the message; for `webhook`, the idempotency key. */
   readonly id: string
-  /** Of its reply; 0: nobody is sent one. */
+  /** Parts of its reply; 0 if no reply is sent. */
   readonly parts: number
   /** Its turn calls a tool before it answers. */
   readonly usesTool: boolean
-  /** Its turn calls a tool that a person has to approve, and this is what becomes of the question. Absent: nobody is asked. */
+  /** Its turn calls a tool that a person has to approve; the value is the intended decision. Absent: no person is asked. */
   readonly gate?: Gate
   /** It answers the question that the turn of another message asked. */
   readonly answers?: Answer
 }
 
-/** `withdrawn`: the turn is aborted while a person answers, so that either may come first. */
+/** `withdrawn`: the turn is aborted at the moment when a person answers, so that either may come first. */
 export type Gate = 'approved' | 'rejected' | 'withdrawn'
 
 export interface Answer {
@@ -37,13 +37,13 @@ export interface Part {
   readonly part: number
 }
 
-/** The part that stands for the prompt which asks a person about the tool call of a message. */
+/** The number of the prompt that asks a person about the tool call of a message; replies are numbered from 1. */
 export const PROMPT_PART = 0
 
-/** `limited`, `away`: refused with a time to come back. `reset`: broken before anything was done. `lost`: done, the answer lost. */
+/** `limited`, `away`: refused with a Retry-After header. `reset`: the connection broke before the send. `lost`: it broke after the send. */
 export type FaultName = 'limited' | 'away' | 'reset' | 'lost' | 'slow'
 
-/** A life of the daemon, from its process to the end of it. */
+/** The life of one daemon process. */
 export type Lived =
   | { readonly type: 'started'; readonly wallMs: number }
   | { readonly type: 'ending'; readonly wallMs: number }
@@ -51,33 +51,33 @@ export type Lived =
 
 export type Seen =
   | Lived
-  /** Each attempt of the provider, and its good end. */
+  /** Each attempt of the platform to deliver, and its success. */
   | { readonly type: 'posted'; readonly marks: readonly string[] }
   | { readonly type: 'acked'; readonly marks: readonly string[] }
-  /** Answered with something else than "come again". */
+  /** Refused with another status than 503. */
   | { readonly type: 'refused'; readonly marks: readonly string[]; readonly status: number }
-  /** A request to the model. */
-  | { readonly type: 'asked'; readonly mark: string; readonly afterTool: boolean; readonly told?: Told }
-  /** The question that its turn asks a person was seen to be open for the first time. */
+  /** A request to the model. `result`: of a call that needs approval, if the request ends with it. */
+  | { readonly type: 'asked'; readonly mark: string; readonly afterTool: boolean; readonly result?: CallResult }
+  /** The question of its turn was listed as open for the first time. */
   | { readonly type: 'waiting'; readonly mark: string }
-  /** What the tool does in the world. */
+  /** The effect of the tool outside of the daemon. */
   | { readonly type: 'effect'; readonly mark: string }
-  /** A request to a provider that sends. */
+  /** A request to a platform that sends parts of replies. */
   | { readonly type: 'sending'; readonly channel: ChannelName; readonly parts: readonly Part[]; readonly fault: FaultName | null }
-  /** A look at a copy of the store while no daemon ran. */
+  /** A copy of the store was read while no daemon ran. */
   | { readonly type: 'inspected'; readonly kept: readonly string[]; readonly done: readonly string[]; readonly problems: readonly string[] }
-  /** Something the model or a tool was asked that makes no sense. */
-  | { readonly type: 'nonsense'; readonly detail: string }
+  /** A request that no message of the run explains. */
+  | { readonly type: 'unexpected'; readonly detail: string }
 
-/** What the model was told of a call that needs approval. `cut`: the daemon ended while it ran. */
-export type Told = 'ran' | 'refused' | 'cut' | 'something else'
+/** The result that the model got of a call that needs approval. `interrupted`: the daemon ended while the call ran. */
+export type CallResult = 'ran' | 'refused' | 'interrupted' | 'other'
 
 export interface History {
   /** `[delivery] max_attempts`. */
   readonly attemptsMax: number
   readonly messages: readonly Message[]
   readonly seen: readonly Seen[]
-  /** What each provider has in the end; a repeat it dropped is not there. */
+  /** The messages that each platform has in the end, without the repeats that it dropped. */
   readonly delivered: readonly { readonly channel: ChannelName; readonly parts: readonly Part[] }[]
 }
 
@@ -88,18 +88,18 @@ export interface InboxSeen {
   readonly id: string
   readonly state: string
   readonly attempts: number
-  /** It was taken as the answer to a question, and no turn runs for it. */
+  /** It answers a question, and no turn runs for it. */
   readonly isAnswer: boolean
 }
 
 export interface QuestionSeen {
   readonly mark: string
-  /** The conversation it was asked in. */
+  /** The conversation in which it was asked. */
   readonly place: string
   readonly state: string
 }
 
-/** What people were told of a question. `late`: to somebody who answered when it had been decided. */
+/** A notice of the end of a question. `late`: for a person who answered after the decision. */
 export interface NoticeSeen {
   readonly place: string
   readonly says: 'approved' | 'rejected' | 'cancelled' | 'late'
@@ -111,35 +111,51 @@ export interface OutboxSeen {
   readonly parts: readonly Part[]
   readonly state: string
   readonly attempts: number
-  /** Ambiguous because the daemon ended in the middle. */
-  readonly isCut: boolean
+  /** It is ambiguous because the daemon ended while sending it. */
+  readonly isInterrupted: boolean
   /** Wall clock. */
   readonly endedAtMs: number | null
 }
 
 export interface StoreView {
-  /** Of the file itself. */
+  /** Problems of the database file itself. */
   readonly problems: readonly string[]
   readonly inbox: readonly InboxSeen[]
   readonly outbox: readonly OutboxSeen[]
   readonly questions: readonly QuestionSeen[]
   readonly notices: readonly NoticeSeen[]
-  /** The effects of approved calls, as the file has them. */
+  /** Marks of the approved calls that wrote a line into the file of effects. */
   readonly lines: readonly string[]
-  /** The marks a session's history answers, in its order: each is a turn whose end was committed. */
+  /** For each session, the marks that its history answers, in order: each is a turn whose end was committed. */
   readonly sessions: readonly (readonly string[])[]
-  /** Of `POST /webhook`: marks of kept turns that have not ended, and of those that failed. */
+  /** Stored turns of `POST /webhook` that have not ended, and those that failed. */
   readonly unfinished: readonly string[]
   readonly failed: readonly { readonly mark: string; readonly attempts: number }[]
 }
 
-/** Something that must not be. */
+/** A broken rule. */
 export interface Violation {
   readonly rule: string
   readonly detail: string
 }
 
+export type Report = (rule: string, detail: string) => void
+
+/** An empty list of violations, and the function that adds to it. */
+export function reporter(): { readonly found: Violation[]; readonly report: Report } {
+  const found: Violation[] = []
+  return { found, report: (rule, detail) => void found.push({ rule, detail }) }
+}
+
+/** How often each item is in the list. */
+export function countsOf<Item>(items: readonly Item[]): Map<Item, number> {
+  const counts = new Map<Item, number>()
+  for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1)
+  return counts
+}
+
+/** The name of a part in violations. */
 export const nameOf = ({ mark, part }: Part): string => `${mark}/${part}`
 
-/** The session a message belongs to, as far as the driver knows. */
+/** The session that the message should belong to. */
 export const laneOf = ({ kind, sender }: Message): string => `${kind} ${sender}`

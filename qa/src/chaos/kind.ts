@@ -1,4 +1,4 @@
-/** A way messages come in, as its provider does it: what a run needs of each. */
+/** The interface of one kind of message: how its platform writes and delivers it. Each kind of a run implements it. */
 import type { FakeProvider, ProviderRequest } from '@sluice/testkit/fake-provider'
 import type { KindName, Message } from './history.ts'
 
@@ -8,29 +8,29 @@ export interface PostedRequest {
   readonly body: string
 }
 
-/** What a message is to be before it has an id. */
+/** A message before it has an id. */
 export type Draft = Omit<Message, 'id' | 'kind'>
 
 export interface Kind {
   readonly name: KindName
-  /** Of the configuration; TOML. */
+  /** Its part of the configuration, as TOML. */
   readonly config: string
   readonly senders: readonly [string, ...string[]]
   /** The most messages of one request. */
   readonly batchMax: number
-  /** Its messages are fetched: a request only says that there are some, and their provider keeps them. */
+  /** The daemon fetches its messages: a request only announces them, and the platform keeps them. */
   readonly isPulled: boolean
-  /** Each sender has a conversation of their own, where a keyword alone answers the one question that waits. Absent: no. */
+  /** Each sender has a conversation of their own, in which a keyword alone answers the only open question. Default: false. */
   readonly isPrivate?: boolean
-  /** False: what is written now, before the first daemon has found its way there, is never brought. Absent: always true. */
+  /** False until the daemon has connected for the first time: messages written before are never delivered. Absent: always true. */
   isReady?(): boolean
-  /** Somebody writes. */
+  /** Makes a message, as its sender writes it. */
   write(draft: Draft): Message
-  /** One attempt to bring messages; proved anew each time. */
+  /** One attempt to deliver messages, with a signature of its own. */
   request(messages: readonly Message[]): PostedRequest
   readonly provider?: FakeProvider
-  /** What a request to the provider says, where its body does not show it. */
+  /** The text in a request to the platform, if it is not in the body as it is. */
   textIn?(request: ProviderRequest): string
-  /** The texts the provider took. */
+  /** The texts that the platform accepted. */
   delivered(): readonly string[]
 }

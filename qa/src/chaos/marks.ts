@@ -1,22 +1,22 @@
-/** How a message is recognised in everything that comes of it: its own text, the model's requests, the replies. */
+/** Marks identify a message in its own text, in requests to the model and in replies. */
 import { type Message, type Part, PROMPT_PART } from './history.ts'
 
 const MARK = /chaos-\d{6}/
 const PART = /to (chaos-\d{6}) part (\d+)/g
-/** Over half of what the platforms with short messages take, so that each paragraph of a long reply is a message there. */
+/** More than half of the shortest limit of a platform, so that each paragraph of a long reply is a message of its own. */
 const PARAGRAPH_CHARS = 2600
 
 export const markOf = (number: number): string => `chaos-${String(number).padStart(6, '0')}`
 
-/** The file in the workspace that approved calls leave a line in. */
+/** The file in the workspace to which approved calls add a line. */
 export const LINES_FILE = 'effects.log'
 
-/** What an approved call writes; the prompt shows it, and is recognised by it. */
+/** The command of an approved call. The prompt shows it, so the mark also identifies the prompt. */
 export const lineCommand = (mark: string): string => `echo to ${mark} part ${PROMPT_PART} | tee -a ${LINES_FILE}`
 
 /**
- * Letters beyond ASCII, since signatures are over bytes. An approval is a keyword and nothing else. A rejection gives a
- * reason, and so has a mark if it is taken for a message to the agent.
+ * The text of a message. It contains letters beyond ASCII, because signatures are over bytes. An approval is only a keyword.
+ * A rejection gives a reason with a mark, so that it can be recognised if it reaches the agent as a message.
  */
 export function textOf({ mark, answers }: Pick<Message, 'mark' | 'answers'>): string {
   if (!answers) return `Grüße, ${mark} 🌊`

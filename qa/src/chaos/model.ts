@@ -1,34 +1,34 @@
-/** A model service that answers as it is told, request by request; refuses what the real ones refuse. */
+/** A fake model service. A function answers each request; requests that the real service refuses get its error. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { openaiWire } from '@sluice/testkit/model-wire-openai'
 import { markIn } from './marks.ts'
 
 export interface Asked {
-  /** Undefined if the last thing a person said has none. */
+  /** The mark in `text`, if there is one. */
   readonly mark: string | undefined
-  /** The last thing a person, or a program, said. */
+  /** The last message of the user. */
   readonly text: string
-  /** What tools gave since then, oldest first. */
+  /** The results of tools since then, oldest first. */
   readonly results: readonly string[]
-  /** The last thing in the conversation is the result of a tool. */
+  /** The conversation ends with the result of a tool. */
   readonly afterTool: boolean
-  /** Why the real service would refuse it. */
+  /** Why the real service would refuse the request. */
   readonly problem: string | undefined
 }
 
-/** `status`: it fails with that. */
+/** `status`: the service fails with this HTTP status. */
 export type ModelAnswer = { readonly text: string } | { readonly tool: string; readonly input: object } | { readonly status: number }
 
 export interface Model {
   /** `base_url` of the provider. */
   readonly url: string
-  /** The most requests that were ever under way at once. */
+  /** The highest number of requests that ran at once. */
   readonly atOnceMax: number
   close(): Promise<void>
 }
 
-/** What never resolves is never answered. */
+/** Starts the service. A request whose `answer` never resolves is never answered. */
 export async function startModel(answer: (asked: Asked) => Promise<ModelAnswer>): Promise<Model> {
   let atOnce = 0
   let atOnceMax = 0

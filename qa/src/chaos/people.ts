@@ -1,4 +1,7 @@
-/** People who are asked about tool calls: each answers once, some only after the daemon was killed many times, and some when an operator ends the turn. */
+/**
+ * Simulates the people who are asked about tool calls. Each answers once: some only after the daemon was killed several times,
+ * and some at the moment when an operator aborts the turn.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { markIn } from './marks.ts'
 import type { Random } from './random.ts'
@@ -7,7 +10,7 @@ import type { Traffic } from './traffic.ts'
 import type { World } from './world.ts'
 
 export interface People {
-  /** Ends with `signal`. `isPatient`: they wait for as many kills as each of them wishes; else they answer at once. */
+  /** Runs until `signal` aborts. `isPatient`: each person waits for a random number of kills; otherwise people answer at once. */
   run(url: string, signal: AbortSignal, options: { readonly isPatient: boolean }): Promise<void>
 }
 
@@ -17,25 +20,25 @@ export interface PeopleOptions {
   readonly random: Random
 }
 
-/** What the API shows of a question. */
-interface Waiting {
+/** An open approval, as the API shows it. */
+interface OpenApproval {
   readonly run_id: string
   readonly message: string
 }
 
-const LOOK_MS = 50
+const POLL_MS = 50
 const WITHDRAW_MS_MAX = 20
-/** Kills that a person waits for; more than five make a message dead where waiting counts as an attempt. */
+/** Kills that a person waits for. If waiting counted as an attempt, more than five would make the message dead. */
 const PATIENCE: readonly [number, ...number[]] = [0, 1, 3, 6, 7, 8]
 
 export function createPeople({ world: { recorder }, traffic, random }: PeopleOptions): People {
-  /** By the mark of each question that was seen: from how many kills on it is answered. */
+  /** By the mark of each question: the number of kills after which it is answered. */
   const patience = new Map<string, number>()
   const answered = new Set<string>()
 
-  const take = async ({ run_id, message }: Waiting, url: string, signal: AbortSignal, isPatient: boolean): Promise<void> => {
+  const handle = async ({ run_id, message }: OpenApproval, url: string, signal: AbortSignal, isPatient: boolean): Promise<void> => {
     const asker = recorder.messages.get(markIn(message) ?? '')
-    if (!asker) return recorder.see({ type: 'nonsense', detail: `a question of no message: ${message}` })
+    if (!asker) return recorder.see({ type: 'unexpected', detail: `an approval belongs to no message of the run: ${message}` })
     const { mark, gate } = asker
     if (!patience.has(mark)) {
       patience.set(mark, recorder.kills + random.pick(PATIENCE))
@@ -44,7 +47,7 @@ export function createPeople({ world: { recorder }, traffic, random }: PeopleOpt
     if (isPatient && recorder.kills < (patience.get(mark) ?? 0)) return
     const withdraw = async (): Promise<void> => {
       await pause(random.within(0, WITHDRAW_MS_MAX), signal)
-      // A turn that is not taken up again yet cannot be ended: the next look tries again.
+      // A turn that is not resumed yet cannot be aborted: the next poll tries again.
       await ask(url, { path: `/api/turns/${run_id}/abort`, body: {}, signal })
     }
     const answer = async (): Promise<void> => {
@@ -61,11 +64,11 @@ export function createPeople({ world: { recorder }, traffic, random }: PeopleOpt
       const busy = new Set<Promise<void>>()
       while (!signal.aborted) {
         const shown = await ask(url, { path: '/api/approvals?state=pending&limit=200', signal })
-        for (const waiting of (shown?.body.approvals ?? []) as readonly Waiting[]) {
-          const taking = take(waiting, url, signal, isPatient).finally(() => busy.delete(taking))
-          busy.add(taking)
+        for (const approval of (shown?.body.approvals ?? []) as readonly OpenApproval[]) {
+          const handling = handle(approval, url, signal, isPatient).finally(() => busy.delete(handling))
+          busy.add(handling)
         }
-        await pause(LOOK_MS, signal)
+        await pause(POLL_MS, signal)
       }
       await Promise.all(busy)
     },

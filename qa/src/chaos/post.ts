@@ -1,8 +1,8 @@
-/** One request to the daemon as a provider makes it. */
+/** Makes one request to the daemon, like a platform. */
 import type { PostedRequest } from './kind.ts'
 
 export interface Posted {
-  /** Undefined: no answer. */
+  /** Undefined if there was no answer. */
   readonly status: number | undefined
   readonly retryAfter: string | null
   readonly tookMs: number

@@ -1,12 +1,12 @@
-/** Random numbers that a seed repeats. */
+/** Random numbers that can be repeated by their seed. */
 
 export interface Random {
-  /** From 0, below 1. */
+  /** At least 0 and below 1. */
   next(): number
   /** A whole number, both ends included. */
   within(min: number, max: number): number
   chance(probability: number): boolean
-  /** One of a list that is not empty. */
+  /** A random item of the list. */
   pick<Item>(items: readonly [Item, ...Item[]]): Item
 }
 

@@ -1,4 +1,4 @@
-/** What a store holds, as the checks look at it; of a copy where a daemon may yet open the file. */
+/** Reads the view of a store that the checks need. Reads a copy if a daemon will open the file again. */
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,9 +13,9 @@ import { LINES_FILE, markIn, partsIn } from './marks.ts'
 const FILE = 'sluice.db'
 const PAGE = 1000
 const EVERYTHING = 1_000_000
-/** Of a message that answers a question, in the place of a session. */
-const ANSWER = 'approval:'
-/** How what people are told of a question begins. */
+/** How the lane of a message begins that answers an approval. */
+const ANSWER_LANE = 'approval:'
+/** The first words of each notice about the end of a question. */
 const NOTICES: readonly { readonly says: NoticeSeen['says']; readonly head: string }[] = [
   { says: 'approved', head: 'Approved by ' },
   { says: 'rejected', head: 'Rejected by ' },
@@ -25,7 +25,7 @@ const NOTICES: readonly { readonly says: NoticeSeen['says']; readonly head: stri
 
 export const open = (dataDir: string): Store => openStore({ file: join(dataDir, FILE), clock: systemClock, log: testHost().log })
 
-/** As a crash left it: the next daemon finds the original untouched. Nothing may have the file open. */
+/** Reads a copy, so that the next daemon finds the original as the crash left it. No process may have the file open. */
 export async function readCopy<View>(dataDir: string, read: (dataDir: string) => Promise<View>): Promise<View> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-chaos-copy-'))
   try {
@@ -46,12 +46,12 @@ export async function readStore(dataDir: string): Promise<StoreView> {
       inbox: (await all<InboxRow>(store.inbox)).map(({ messageId: id, ...row }) => ({
         ...row,
         id,
-        isAnswer: row.session.startsWith(ANSWER),
+        isAnswer: row.session.startsWith(ANSWER_LANE),
       })),
       outbox: outbox.map(({ text, error, ...row }) => ({
         ...row,
         parts: partsIn(text ?? ''),
-        isCut: error?.includes('stopped while this was being sent') ?? false,
+        isInterrupted: error?.includes('stopped while this was being sent') ?? false,
       })),
       questions: await questionsOf(store),
       notices: outbox.flatMap((row) => {
@@ -79,7 +79,7 @@ async function questionsOf({ approvals }: Store): Promise<StoreView['questions']
   }))
 }
 
-/** No port lists turns: their callers know the ids, and here some were never told. */
+/** Reads the table itself: the store finds turns only by id, and some callers never got the id of their turn. */
 function failedOf(file: string): StoreView['failed'] {
   const db = new DatabaseSync(file, { readOnly: true })
   const rows = db.prepare("SELECT input, attempts FROM turns WHERE status = 'failed' AND inbox IS NULL").all()
@@ -90,7 +90,7 @@ function failedOf(file: string): StoreView['failed'] {
   })
 }
 
-/** Oldest first. */
+/** All rows, oldest first. */
 async function all<Row extends { readonly number: number }>(box: {
   list(filter: { limit: number; before?: number }): Promise<Row[]>
 }): Promise<Row[]> {

@@ -1,4 +1,4 @@
-/** Keeps what is seen while a crash run goes on. */
+/** Records the events and messages of a crash run. */
 import type { Message, Seen } from './history.ts'
 
 export interface Recorder {
@@ -7,9 +7,9 @@ export interface Recorder {
   add(message: Message): void
   see(event: Seen): void
   isAsked(mark: string): boolean
-  /** How often the daemon was killed. */
+  /** How often the daemon has been killed. */
   readonly kills: number
-  /** Marks grow from here. */
+  /** The number of the next mark. */
   nextNumber(): number
 }
 

@@ -1,11 +1,11 @@
-/** The crash run: a daemon that is killed again and again while messages come, and then left alone until all is done. */
+/** The crash run: kills a daemon again and again while messages arrive, then lets it finish its work and checks the history. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readCopy, readStore } from './read-store.ts'
 import { listening, type Outcome, type Stage, type StageOptions, setStage } from './stage.ts'
 
 export interface LoopsOptions extends Pick<StageOptions, 'profile' | 'seed' | 'dir' | 'signal'> {
   readonly loops: number
-  /** Told after each loop how many messages there are. */
+  /** Called after each loop with the number of messages so far. */
   onLoop?(loop: number, messages: number): void
 }
 
@@ -13,9 +13,9 @@ export interface LoopsResult extends Outcome {
   readonly tookMs: number
 }
 
-/** So that kills alone give nothing up, and every message has to be done in the end. */
+/** High enough that kills alone make no message a dead letter: all of them must be done in the end. */
 const ATTEMPTS_MAX = 100
-/** Of a whole run, so that reading the store takes little of it. */
+/** The number of inspections of a run, so that reading the store takes little of its time. */
 const INSPECTIONS = 20
 const SHARE = { killedAtStart: 0.12, stopped: 0.15 }
 const START_MS = { min: 20, max: 400 }
@@ -57,7 +57,7 @@ async function oneLoop({ begin, random, traffic, people, signal }: Stage): Promi
   const untilOver = AbortSignal.any([signal, over.signal])
   const posting = Promise.all([traffic.run(url, load, untilOver), people.run(url, untilOver, { isPatient: true })])
   await sleep(random.within(LIFE_MS.min, LIFE_MS.max))
-  // What is under way is cut by the end of the daemon, and not by us.
+  // Open requests are ended by the daemon's end, not by this process.
   await life.end(random.chance(SHARE.stopped) ? 'SIGTERM' : 'SIGKILL')
   over.abort()
   await posting

@@ -1,4 +1,4 @@
-/** `pnpm chaos --loops 500`: the crash runs by hand, or one of them; with `--all` every scenario besides. Stops by itself. */
+/** `pnpm chaos --loops 500`: plays one or both crash runs by hand, and with `--all` every scenario too. Ends by itself. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ import { sopsSummary } from './sops/summary.ts'
 import { summary } from './summary.ts'
 
 const USAGE = 'usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--profile minimal]'
-/** A loop takes about a second; what takes so much longer hangs. */
+/** A loop takes about a second; a run that needs this much longer hangs. */
 const LOOP_MS_MAX = 6000
 const REST_MS_MAX = 240_000
 
@@ -29,7 +29,7 @@ const { values } = parseArgs({
 })
 const { profile } = values
 const [loops, seed] = [Number(values.loops), Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))]
-/** Without `--suite`, all of them. */
+/** Without `--suite`, all suites. */
 const suites = values.suite === undefined ? ['messages', 'sops'] : [values.suite]
 if (!Number.isInteger(loops) || loops < 0 || !Number.isInteger(seed) || !suites.every((suite) => ['messages', 'sops'].includes(suite))) {
   console.error(USAGE)
@@ -41,7 +41,7 @@ const say = (text: string): void => void process.stderr.write(text)
 const interrupted = new AbortController()
 process.once('SIGINT', () => interrupted.abort(new Error('interrupted')))
 
-/** Plays in a directory of its own, which stays if something is wrong; tells what came of it. */
+/** Plays in a directory of its own, which is kept if a rule is broken. Resolves to undefined if the run ended early. */
 async function play<Result extends { readonly violations: readonly Violation[] }>(
   name: string,
   msMax: number,
@@ -49,7 +49,7 @@ async function play<Result extends { readonly violations: readonly Violation[] }
 ): Promise<Result | undefined> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-chaos-'))
   const fail = (text: string): void => {
-    say(`${name}: ${text}; seed ${seed}, kept in ${dir}\n`)
+    say(`${name}: ${text} (seed ${seed}; log and history: ${dir})\n`)
     process.exitCode = 1
   }
   try {
@@ -63,23 +63,26 @@ async function play<Result extends { readonly violations: readonly Violation[] }
   }
 }
 
-const told: Record<string, unknown> = { seed }
+const report: Record<string, unknown> = { seed }
 const msMax = loops * LOOP_MS_MAX + REST_MS_MAX
-const onLoop = (loop: number, count: number): void => say(`\r${loop} of ${loops} loops, ${count} ${loop < loops ? '' : '\n'}`)
+const onLoop =
+  (items: string) =>
+  (loop: number, count: number): void =>
+    say(`\r${loop} of ${loops} loops, ${count} ${items} ${loop < loops ? '' : '\n'}`)
 if (loops > 0 && suites.includes('messages')) {
   say(`messages, seed ${seed}\n`)
-  const result = await play('messages', msMax, (options) => runLoops({ ...options, loops, onLoop }))
-  told.messages = result && { loops, ...summary(result), violations: result.violations }
+  const result = await play('messages', msMax, (options) => runLoops({ ...options, loops, onLoop: onLoop('messages') }))
+  report.messages = result && { loops, ...summary(result), violations: result.violations }
 }
 if (loops > 0 && suites.includes('sops') && !interrupted.signal.aborted) {
   say(`sops, seed ${seed}\n`)
-  const result = await play('sops', msMax, (options) => runSopLoops({ ...options, loops, onLoop }))
-  told.sops = result && { loops, ...sopsSummary(result), violations: result.violations }
+  const result = await play('sops', msMax, (options) => runSopLoops({ ...options, loops, onLoop: onLoop('events') }))
+  report.sops = result && { loops, ...sopsSummary(result), violations: result.violations }
 }
 for (const [name, scenario] of values.all ? Object.entries(SCENARIOS) : []) {
   if (interrupted.signal.aborted) break
   say(`${name}\n`)
-  told[name] = await play(name, REST_MS_MAX, scenario)
+  report[name] = await play(name, REST_MS_MAX, scenario)
 }
-if (values.json) console.log(JSON.stringify(told, null, 2))
-else console.dir(told, { depth: null })
+if (values.json) console.log(JSON.stringify(report, null, 2))
+else console.dir(report, { depth: null })

@@ -24,25 +24,23 @@ const play = async (scenario: Scenario) => {
   expect(violations, JSON.stringify(numbers)).toEqual([])
 }
 
-test('SIGTERM under load ends with 0 in time, and what was acknowledged is done after the next start', { timeout: MS_MAX }, () =>
-  play(sigtermUnderLoad),
-)
+test('SIGTERM under load ends with 0 in time and loses no acknowledged message', { timeout: MS_MAX }, () => play(sigtermUnderLoad))
 
-test('a message that takes the daemon down is dead after five starts, and other sessions go on', { timeout: MS_MAX }, () => play(poison))
+test('a message that crashes the daemon is dead after five attempts and delays no other session', { timeout: MS_MAX }, () => play(poison))
 
-test('hundreds of messages left behind are worked off, never more at once than max_concurrent_turns', { timeout: MS_MAX }, () =>
+test('processes a backlog of 500 messages with at most max_concurrent_turns at once', { timeout: MS_MAX }, () =>
   play(recoveryStorm({ messages: 500 })),
 )
 
-test('over max_pending the answer is 503 with Retry-After, and the retry is taken once', { timeout: MS_MAX }, () => play(fullInbox))
+test('above max_pending answers 503 with Retry-After, and runs the retry once', { timeout: MS_MAX }, () => play(fullInbox))
 
-test('an outage of all platforms loses no reply and doubles none, although the daemon is killed in it', { timeout: MS_MAX }, () =>
+test('kills during an outage of all platforms lose and repeat no reply', { timeout: MS_MAX }, () =>
   play(platformOutage({ lives: 2, restMs: 300 })),
 )
 
-test('a suspended machine loses no reply and leaves none in doubt', { timeout: MS_MAX }, () => play(suspend({ ms: 1500 })))
+test('a suspended machine loses no reply and makes none ambiguous', { timeout: MS_MAX }, () => play(suspend({ ms: 1500 })))
 
-// Other tests run on the same machine: the best of three counts.
-test('while the model hangs, acknowledgements stay below 50 ms at 200 a second', { timeout: MS_MAX, retry: 2 }, () =>
+// Other tests load the same machine, so the best of three runs counts.
+test('acknowledges 200 messages a second below 50 ms while the model hangs', { timeout: MS_MAX, retry: 2 }, () =>
   play(slowModel({ perSecond: 200, seconds: 3, answerMs: Number.POSITIVE_INFINITY })),
 )

@@ -1,4 +1,4 @@
-/** A world and the daemon that lives in it, on a data directory of its own. */
+/** The set-up of a run: the simulated world, and a daemon with a data directory of its own. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,17 +9,17 @@ import { createPeople, type People } from './people.ts'
 import { createRandom, type Random } from './random.ts'
 import { readStore } from './read-store.ts'
 import { settle } from './settle.ts'
-import { createTraffic, type Traffic } from './traffic.ts'
+import { Traffic } from './traffic.ts'
 import { startWorld, type World, type WorldOptions } from './world.ts'
 
 export interface StageOptions extends Omit<WorldOptions, 'random'> {
-  /** Whose bundle is run. */
+  /** The profile whose bundle runs. */
   readonly profile: string
   readonly seed: number
-  /** Empty; for the data directory, the log, and what was seen. */
+  /** An empty directory for the data directory, the log and the history. */
   readonly dir: string
   readonly signal: AbortSignal
-  /** Whether turns of some messages ask a person before they run a tool; default: none does. */
+  /** Whether turns of some messages ask a person before they run a tool. Default: false. */
   readonly asksPeople?: boolean
 }
 
@@ -37,9 +37,9 @@ export interface Stage {
   readonly dataDir: string
   readonly signal: AbortSignal
   begin(): Life
-  /** A life that ends by SIGTERM when all that `bring` brought, and all that was left of earlier lives, is done. */
-  calmLife(bring: (url: string) => Promise<void>): Promise<void>
-  /** What the checks say, now that the daemon is gone. */
+  /** A life that ends by SIGTERM once all messages, those of `deliver` and those of earlier lives, are done. */
+  calmLife(deliver: (url: string) => Promise<void>): Promise<void>
+  /** Runs the checks. Call it once the daemon has ended. */
   outcome(): Promise<Outcome>
   close(): Promise<void>
 }
@@ -51,7 +51,7 @@ export async function setStage({ profile, seed, dir, signal, asksPeople = false,
   const random = createRandom(seed)
   const world = await startWorld({ random, ...options })
   const { recorder } = world
-  const traffic = createTraffic(world, { random, asksPeople })
+  const traffic = new Traffic(world, { random, asksPeople })
   const people = createPeople({ world, traffic, random })
   const dataDir = join(dir, 'data')
   mkdirSync(dataDir, { mode: 0o700 })
@@ -65,12 +65,12 @@ export async function setStage({ profile, seed, dir, signal, asksPeople = false,
     dataDir,
     signal,
     begin: lives.begin,
-    async calmLife(bring) {
+    async calmLife(deliver) {
       const life = lives.begin()
       const url = await listening(life)
       const over = new AbortController()
       const answering = people.run(url, AbortSignal.any([signal, over.signal]), { isPatient: false })
-      await bring(url)
+      await deliver(url)
       await settle(url, world, traffic, SETTLE_MS_MAX)
       over.abort()
       await answering
@@ -89,9 +89,10 @@ export async function setStage({ profile, seed, dir, signal, asksPeople = false,
   }
 }
 
-/** Rejects if it does not listen in time. */
+/** Resolves to the daemon's URL. Rejects if it does not listen in time. */
 export async function listening({ url }: Life): Promise<string> {
   const found = await Promise.race([url, sleep(LISTEN_MS_MAX, undefined, { ref: false })])
-  if (found === undefined) throw new Error('the daemon does not listen')
+  if (found === undefined)
+    throw new Error(`The daemon did not listen within ${LISTEN_MS_MAX / 1000} s, or it ended before. Read daemon.log.`)
   return found
 }

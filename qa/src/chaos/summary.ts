@@ -1,8 +1,7 @@
-/** A crash run in numbers. */
+/** The figures of a crash run. */
 
 import { KILLS_MIN, killsWaited } from './check-gates.ts'
-import { countsOf } from './counts-of.ts'
-import type { Seen } from './history.ts'
+import { countsOf, type Seen } from './history.ts'
 import type { LoopsResult } from './run-loops.ts'
 
 export function summary({ history: { messages, seen, delivered }, store, tookMs }: LoopsResult) {
@@ -10,7 +9,7 @@ export function summary({ history: { messages, seen, delivered }, store, tookMs 
   const acked = new Set(of('acked').flatMap(({ marks }) => marks))
   const begun = of('asked').filter(({ afterTool }) => !afterTool)
   const sendings = of('sending')
-  const inDoubt = store.outbox.filter(({ state }) => state === 'ambiguous')
+  const ambiguous = store.outbox.filter(({ state }) => state === 'ambiguous')
   return {
     seconds: Math.round(tookMs / 1000),
     acknowledged: Object.fromEntries(countsOf(messages.filter(({ mark }) => acked.has(mark)).map(({ kind }) => kind))),
@@ -26,6 +25,9 @@ export function summary({ history: { messages, seen, delivered }, store, tookMs 
     delivered: delivered.length,
     inbox: Object.fromEntries(countsOf(store.inbox.map(({ state }) => state))),
     outbox: Object.fromEntries(countsOf(store.outbox.map(({ state }) => state))),
-    ambiguous: { byKill: inDoubt.filter(({ isCut }) => isCut).length, byFault: inDoubt.filter(({ isCut }) => !isCut).length },
+    ambiguous: {
+      byKill: ambiguous.filter(({ isInterrupted }) => isInterrupted).length,
+      byFault: ambiguous.filter(({ isInterrupted }) => !isInterrupted).length,
+    },
   }
 }

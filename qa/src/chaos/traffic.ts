@@ -1,4 +1,7 @@
-/** People who write, and are asked, and providers that bring it: each message again and again until it is acknowledged, and sometimes once more. */
+/**
+ * Simulates senders and their platforms: each message is delivered again and again until it is acknowledged, and sometimes once
+ * more after that.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Gate, Message } from './history.ts'
 import type { Kind } from './kind.ts'
@@ -7,141 +10,154 @@ import { post } from './post.ts'
 import type { Random } from './random.ts'
 import type { World } from './world.ts'
 
-export interface Traffic {
-  /** Brings what is not acknowledged yet, then about `count` new messages at random moments within `ms`. Ends with `signal`. */
-  run(url: string, load: { readonly count: number; readonly ms: number }, signal: AbortSignal): Promise<void>
-  /** One new message of each kind, once it is ready. */
-  one(url: string, signal: AbortSignal): Promise<void>
-  /** An answer of whoever wrote that message, until it is acknowledged. What `signal` ends is brought by the next `run`. */
-  answer(question: Message, approve: boolean, url: string, signal: AbortSignal): Promise<void>
-  /** Messages that are not acknowledged. */
-  waiting(): number
-}
-
 const RETRY_MS = 100
-const OK = [200, 202]
-/** Says "come again". */
+const ACKNOWLEDGED = [200, 202]
 const UNAVAILABLE = 503
+/** The share of messages or requests with this property. */
 const SHARE = { tool: 0.25, long: 0.08, impatient: 0.2, repeated: 0.12, batch: 0.5, gate: 0.04 }
 const GATES: readonly [Gate, ...Gate[]] = ['approved', 'approved', 'rejected', 'withdrawn']
 const LONG_PARTS = 3
 
-/** One sender of one kind: what it writes is brought in order, as far as its provider is patient. */
+/** One sender of one kind. Messages are delivered in order, unless the platform does not wait for an answer. */
 interface Lane {
   readonly kind: Kind
   readonly sender: string
-  /** Requests that were not acknowledged, each with its messages. */
+  /** The messages of each request that was not acknowledged. */
   readonly unacked: Set<readonly Message[]>
 }
 
 export interface TrafficOptions {
   readonly random: Random
-  /** Whether turns of some messages ask a person, whom `createPeople` has to play. */
+  /** Whether turns of some messages ask a person; `createPeople` answers for them. */
   readonly asksPeople: boolean
 }
 
-export function createTraffic({ kinds, recorder }: World, { random, asksPeople }: TrafficOptions): Traffic {
-  const lanes = kinds.flatMap((kind) => kind.senders.map((sender): Lane => ({ kind, sender, unacked: new Set() })))
+export class Traffic {
+  readonly #world: Pick<World, 'kinds' | 'recorder'>
+  readonly #random: Random
+  readonly #asksPeople: boolean
+  readonly #lanes: readonly Lane[]
+  /**
+   * Conversations in which a question may be withdrawn while its answer is delivered. No other question is asked there, because
+   * the answer would decide it.
+   */
+  readonly #answering = new Set<string>()
 
-  /** Conversations in which the answer to a question that may be withdrawn is under way: it would answer the next question there. */
-  const answering = new Set<string>()
-  const placeOf = (kind: Kind, sender: string): string => `${kind.name} ${sender}`
+  constructor(world: Pick<World, 'kinds' | 'recorder'>, { random, asksPeople }: TrafficOptions) {
+    this.#world = world
+    this.#random = random
+    this.#asksPeople = asksPeople
+    this.#lanes = world.kinds.flatMap((kind) => kind.senders.map((sender): Lane => ({ kind, sender, unacked: new Set() })))
+  }
 
-  const write = (kind: Kind, sender: string, answers?: Answer): Message => {
-    const mayAsk = asksPeople && !answers && kind.isPrivate === true && !answering.has(placeOf(kind, sender))
-    const gate = mayAsk && random.chance(SHARE.gate) ? random.pick(GATES) : undefined
-    if (gate === 'withdrawn') answering.add(placeOf(kind, sender))
-    const draft = {
+  /** The number of requests that are not acknowledged. */
+  get waiting(): number {
+    return this.#lanes.reduce((sum, { unacked }) => sum + unacked.size, 0)
+  }
+
+  /** Delivers what is not acknowledged yet, then about `count` new messages at random moments within `ms`. Ends with `signal`. */
+  async run(url: string, { count, ms }: { readonly count: number; readonly ms: number }, signal: AbortSignal): Promise<void> {
+    const startMs = performance.now()
+    const [first, ...rest] = this.#lanes
+    const moments = new Map<Lane, number[]>()
+    for (let index = 0; index < count && first; index++) {
+      const lane = this.#random.pick([first, ...rest])
+      moments.set(lane, [...(moments.get(lane) ?? []), this.#random.within(0, ms)])
+    }
+    await Promise.all(this.#lanes.map((lane) => this.#runLane(lane, moments.get(lane) ?? [], startMs, url, signal)))
+  }
+
+  /** Delivers one new message of each kind, once the kind is ready. */
+  async one(url: string, signal: AbortSignal): Promise<void> {
+    for (const kind of this.#world.kinds) {
+      const lane = this.#lanes.find((candidate) => candidate.kind === kind)
+      while (kind.isReady?.() === false && !signal.aborted) await pause(RETRY_MS, signal)
+      if (lane) await this.#deliver(lane, [this.#write(kind, lane.sender)], url, signal)
+    }
+  }
+
+  /** Delivers the answer of the sender to a question, until it is acknowledged. After `signal`, the next `run` delivers it. */
+  async answer({ kind: name, sender, mark }: Message, approve: boolean, url: string, signal: AbortSignal): Promise<void> {
+    const lane = this.#lanes.find((candidate) => candidate.kind.name === name && candidate.sender === sender)
+    if (!lane) return
+    const messages = [this.#write(lane.kind, sender, { mark, approve })]
+    let isAcked = false
+    while (!isAcked && !signal.aborted) {
+      isAcked = await this.#deliver(lane, messages, url, signal)
+      if (!isAcked) await pause(RETRY_MS, signal)
+    }
+    if (isAcked) this.#answering.delete(conversationOf(lane.kind, sender))
+    if (this.#random.chance(SHARE.repeated) && !signal.aborted) await this.#deliver(lane, messages, url, signal)
+  }
+
+  async #runLane(lane: Lane, moments: readonly number[], startMs: number, url: string, signal: AbortSignal): Promise<void> {
+    const running: Promise<unknown>[] = []
+    await this.#deliverUnacked(lane, url, signal)
+    for (const moment of moments.toSorted((a, b) => a - b)) {
+      await pause(moment - (performance.now() - startMs), signal)
+      if (signal.aborted) break
+      const messages = this.#writeBatch(lane)
+      const delivered = this.#deliver(lane, messages, url, signal).then(async (isAcked) => {
+        if (isAcked && this.#random.chance(SHARE.repeated)) await this.#deliver(lane, messages, url, signal)
+      })
+      running.push(delivered)
+      if (!this.#random.chance(SHARE.impatient)) await delivered
+    }
+    await Promise.all(running)
+  }
+
+  #write(kind: Kind, sender: string, answers?: Answer): Message {
+    const { recorder } = this.#world
+    const conversation = conversationOf(kind, sender)
+    const mayAsk = this.#asksPeople && !answers && kind.isPrivate === true && !this.#answering.has(conversation)
+    const gate = mayAsk && this.#random.chance(SHARE.gate) ? this.#random.pick(GATES) : undefined
+    if (gate === 'withdrawn') this.#answering.add(conversation)
+    const message = kind.write({
       mark: markOf(recorder.nextNumber()),
       sender,
-      parts: random.chance(SHARE.long) ? LONG_PARTS : 1,
-      usesTool: gate === undefined && random.chance(SHARE.tool),
+      parts: this.#random.chance(SHARE.long) ? LONG_PARTS : 1,
+      usesTool: gate === undefined && this.#random.chance(SHARE.tool),
       ...(gate && { gate }),
       ...(answers && { answers }),
-    }
-    const message = kind.write(draft)
+    })
     recorder.add(message)
     if (kind.isPulled) {
-      // From here on the mailbox has it.
+      // The mailbox has the message now, which counts as an acknowledgement.
       recorder.see({ type: 'posted', marks: [message.mark] })
       recorder.see({ type: 'acked', marks: [message.mark] })
     }
     return message
   }
-  const writeBatch = ({ kind, sender }: Lane): Message[] => {
-    const own = write(kind, sender)
-    const size = random.chance(SHARE.batch) ? random.within(1, kind.batchMax) : 1
-    return [own, ...Array.from({ length: size - 1 }, () => write(kind, random.pick(kind.senders)))]
+
+  #writeBatch({ kind, sender }: Lane): Message[] {
+    const own = this.#write(kind, sender)
+    const size = this.#random.chance(SHARE.batch) ? this.#random.within(1, kind.batchMax) : 1
+    return [own, ...Array.from({ length: size - 1 }, () => this.#write(kind, this.#random.pick(kind.senders)))]
   }
 
-  /** True once it is acknowledged. */
-  const bring = async ({ kind, unacked }: Lane, messages: readonly Message[], url: string, signal: AbortSignal): Promise<boolean> => {
+  /** Makes one request with the messages. Resolves to true once no further attempt is needed. */
+  async #deliver({ kind, unacked }: Lane, messages: readonly Message[], url: string, signal: AbortSignal): Promise<boolean> {
+    const { recorder } = this.#world
     const marks = messages.map(({ mark }) => mark)
     unacked.add(messages)
     if (!kind.isPulled) recorder.see({ type: 'posted', marks })
     const { status } = await post(url, kind.request(messages), signal)
     if (status === undefined || status === UNAVAILABLE) return false
-    if (!OK.includes(status)) recorder.see({ type: 'refused', marks, status })
+    if (!ACKNOWLEDGED.includes(status)) recorder.see({ type: 'refused', marks, status })
     else if (!kind.isPulled) recorder.see({ type: 'acked', marks })
     unacked.delete(messages)
     return true
   }
-  const bringUnacked = async (lane: Lane, url: string, signal: AbortSignal): Promise<void> => {
-    for (const messages of [...lane.unacked]) {
-      while (!signal.aborted && !(await bring(lane, messages, url, signal))) await pause(RETRY_MS, signal)
-    }
-  }
 
-  return {
-    async run(url, { count, ms }, signal) {
-      const startMs = performance.now()
-      const moments = new Map<Lane, number[]>()
-      for (let index = 0; index < count; index++) {
-        const [first, ...rest] = lanes
-        if (!first) return
-        const lane = random.pick([first, ...rest])
-        moments.set(lane, [...(moments.get(lane) ?? []), random.within(0, ms)])
-      }
-      const work = async (lane: Lane): Promise<void> => {
-        const underWay: Promise<unknown>[] = []
-        await bringUnacked(lane, url, signal)
-        for (const moment of (moments.get(lane) ?? []).toSorted((a, b) => a - b)) {
-          await pause(moment - (performance.now() - startMs), signal)
-          if (signal.aborted) break
-          const messages = writeBatch(lane)
-          const brought = bring(lane, messages, url, signal).then(async (isAcked) => {
-            if (isAcked && random.chance(SHARE.repeated)) await bring(lane, messages, url, signal)
-          })
-          underWay.push(brought)
-          if (!random.chance(SHARE.impatient)) await brought
-        }
-        await Promise.all(underWay)
-      }
-      await Promise.all(lanes.map(work))
-    },
-    async one(url, signal) {
-      for (const kind of kinds) {
-        const lane = lanes.find((candidate) => candidate.kind === kind)
-        while (kind.isReady?.() === false && !signal.aborted) await pause(RETRY_MS, signal)
-        if (lane) await bring(lane, [write(kind, lane.sender)], url, signal)
-      }
-    },
-    async answer({ kind: name, sender, mark }, approve, url, signal) {
-      const lane = lanes.find((candidate) => candidate.kind.name === name && candidate.sender === sender)
-      if (!lane) return
-      const messages = [write(lane.kind, sender, { mark, approve })]
-      let isAcked = false
-      while (!isAcked && !signal.aborted) {
-        isAcked = await bring(lane, messages, url, signal)
-        if (!isAcked) await pause(RETRY_MS, signal)
-      }
-      if (isAcked) answering.delete(placeOf(lane.kind, sender))
-      if (random.chance(SHARE.repeated) && !signal.aborted) await bring(lane, messages, url, signal)
-    },
-    waiting: () => lanes.reduce((sum, { unacked }) => sum + unacked.size, 0),
+  async #deliverUnacked(lane: Lane, url: string, signal: AbortSignal): Promise<void> {
+    for (const messages of [...lane.unacked]) {
+      while (!signal.aborted && !(await this.#deliver(lane, messages, url, signal))) await pause(RETRY_MS, signal)
+    }
   }
 }
 
-/** Ends early with `signal`. */
+const conversationOf = (kind: Kind, sender: string): string => `${kind.name} ${sender}`
+
+/** Ends early when `signal` aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   ms <= 0 ? Promise.resolve() : sleep(ms, undefined, { signal }).catch(() => undefined)

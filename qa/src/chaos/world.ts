@@ -1,8 +1,8 @@
-/** Everything around the daemon: the platforms, a model, and a place where tools have their effects, all in this process. */
+/** The world around the daemon, in this process: the platforms, a model, and a server on which tools have their effects. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type FakeProvider, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { meddle } from './faults.ts'
-import type { ChannelName, History, Told } from './history.ts'
+import { injectFaults } from './faults.ts'
+import type { CallResult, ChannelName, History } from './history.ts'
 import type { Kind } from './kind.ts'
 import { bizchatKind } from './kinds/bizchat.ts'
 import { chatappKind } from './kinds/chatapp.ts'
@@ -21,9 +21,9 @@ export interface World {
   readonly kinds: readonly [Kind, ...Kind[]]
   readonly recorder: Recorder
   readonly model: Model
-  /** For a daemon that lives in it; TOML. */
+  /** The configuration of a daemon in this world, as TOML. */
   readonly config: string
-  /** Whether platforms fail now and then, and whether all of them are away; neither at first. */
+  /** `on`: platforms fail now and then. `away`: all of them refuse every request. Both are false at first. */
   readonly faults: { on: boolean; away: boolean }
   history(): History
   close(): Promise<void>
@@ -31,10 +31,11 @@ export interface World {
 
 export interface WorldOptions {
   readonly random: Random
-  /** Instead of a model that answers within `MODEL_MS_MAX`. What it is asked is seen all the same. */
+  /** The model answers once it resolves; default: within `MODEL_MS_MAX`. Requests are recorded in any case. */
   readonly answer?: (mark: string) => Promise<void>
-  /** Of `[delivery]`; else the daemon's own. */
+  /** `[delivery] max_attempts`. */
   readonly attemptsMax?: number
+  /** `[delivery] max_pending`. */
   readonly pendingMax?: number
 }
 
@@ -51,7 +52,7 @@ export async function startWorld({ random, answer, attemptsMax = 5, pendingMax =
   ]
   for (const { name, provider, textIn } of kinds) {
     if (!provider || name === 'webhook') continue
-    meddle(provider, { channel: name, random, recorder, isOn: () => faults.on, isAway: () => faults.away, ...(textIn && { textIn }) })
+    injectFaults(provider, { channel: name, random, recorder, isOn: () => faults.on, isAway: () => faults.away, ...(textIn && { textIn }) })
   }
   const effects = await startEffects(recorder)
   const wait = answer ?? (() => sleep(random.within(0, MODEL_MS_MAX)))
@@ -59,10 +60,10 @@ export async function startWorld({ random, answer, attemptsMax = 5, pendingMax =
   const model = await startModel(async ({ mark = '', afterTool, results, problem }: Asked): Promise<ModelAnswer> => {
     const message = recorder.messages.get(mark)
     if (!message) {
-      recorder.see({ type: 'nonsense', detail: `the model was asked of nothing anybody said: ${problem ?? mark}` })
+      recorder.see({ type: 'unexpected', detail: `the model got a request without a message of the run: ${problem ?? mark}` })
       return { text: 'What?' }
     }
-    recorder.see({ type: 'asked', mark, afterTool, ...(message.gate && afterTool && { told: toldIn(results.at(-1) ?? '') }) })
+    recorder.see({ type: 'asked', mark, afterTool, ...(message.gate && afterTool && { result: callResult(results.at(-1) ?? '') }) })
     await wait(mark)
     if (message.gate && !afterTool) return { tool: 'shell', input: { command: lineCommand(mark) } }
     if (!message.usesTool || afterTool) return { text: replyOf(message) }
@@ -82,10 +83,10 @@ export async function startWorld({ random, answer, attemptsMax = 5, pendingMax =
   }
 }
 
-function toldIn(result: string): Told {
-  if (markIn(result) !== undefined) return 'ran'
-  if (result.includes('and was not given it')) return 'refused'
-  return result.includes('may or may not have taken effect') ? 'cut' : 'something else'
+function callResult(text: string): CallResult {
+  if (markIn(text) !== undefined) return 'ran'
+  if (text.includes('and was not given it')) return 'refused'
+  return text.includes('may or may not have taken effect') ? 'interrupted' : 'other'
 }
 
 const startEffects = (recorder: Recorder): Promise<FakeProvider> =>

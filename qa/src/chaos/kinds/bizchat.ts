@@ -1,4 +1,4 @@
-/** bizchat: proved by a secret in the URL. */
+/** Messages of bizchat, whose requests carry a secret in the URL. */
 import { BIZCHAT_TOKEN, startBizchatFake } from '@sluice/testkit/fakes/bizchat'
 import type { Kind } from '../kind.ts'
 import { textOf } from '../marks.ts'
@@ -22,7 +22,7 @@ allowed_numbers = ["*"]`,
     isPrivate: true,
     write: (draft) => ({ ...draft, kind: 'bizchat', id: `wamid.${draft.mark}` }),
     request([message]) {
-      if (!message) throw new Error('an event without a message')
+      if (!message) throw new Error('A request of this kind carries one message; got none.')
       const { id, sender, mark } = message
       const body = JSON.stringify({
         id: `event-${mark}`,

@@ -1,4 +1,4 @@
-/** chatapp: signed batches. */
+/** Messages of chatapp, which come in signed batches. */
 import { hmacSha256 } from '@sluice/sdk'
 import { startChatappFake } from '@sluice/testkit/fakes/chatapp'
 import type { Kind } from '../kind.ts'

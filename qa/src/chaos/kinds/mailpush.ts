@@ -1,4 +1,4 @@
-/** mailpush: the mailbox keeps the mails, a push says that there are some. */
+/** Mails of mailpush: the mailbox keeps them, and a push announces them. */
 import { startMailpushFake } from '@sluice/testkit/fakes/mailpush'
 import { readSentMail } from '@sluice/testkit/fakes/mailpush-sent'
 import type { Kind } from '../kind.ts'

@@ -1,4 +1,4 @@
-/** roomchat: signed with a random value that is good for one request; several senders share a room. */
+/** Messages of roomchat: each request is signed with a nonce, and several senders share a room. */
 import { randomBytes } from 'node:crypto'
 import { hmacSha256 } from '@sluice/sdk'
 import { startRoomchatFake } from '@sluice/testkit/fakes/roomchat'
@@ -30,7 +30,7 @@ allowed_users = ["*"]`,
     },
     request([message]) {
       const body = bodies.get(message?.mark ?? '')
-      if (body === undefined) throw new Error('an event without a message')
+      if (body === undefined) throw new Error('A request of this kind carries one message; got none.')
       const random = randomBytes(48).toString('base64')
       const headers = {
         'content-type': 'application/json',

@@ -1,4 +1,4 @@
-/** textrelay: signed with a time, and the one provider that drops a repeat of what it has. */
+/** Messages of textrelay: signed with a timestamp, and the only platform that drops repeated replies. */
 import { startTextrelayFake, TEXTRELAY_PHONE, TEXTRELAY_TOKEN, textrelaySignatures } from '@sluice/testkit/fakes/textrelay'
 import type { Kind } from '../kind.ts'
 import { textOf } from '../marks.ts'
@@ -23,7 +23,7 @@ api_url = "${fake.apiUrl}"`,
     isPrivate: true,
     write: (draft) => ({ ...draft, kind: 'textrelay', id: `event-${draft.mark}` }),
     request([message]) {
-      if (!message) throw new Error('an event without a message')
+      if (!message) throw new Error('A request of this kind carries one message; got none.')
       const { id, sender, mark } = message
       const body = JSON.stringify({
         api_version: 'v3',

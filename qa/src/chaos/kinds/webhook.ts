@@ -1,4 +1,4 @@
-/** The generic `POST /webhook` with an idempotency key and a session. Half of the requests wait for the answer of their turn. */
+/** Messages to `POST /webhook`, with an idempotency key and a session. Half of the requests wait for the reply of their turn. */
 import type { Kind } from '../kind.ts'
 import { textOf } from '../marks.ts'
 
@@ -10,7 +10,7 @@ export const webhookKind = (): Kind => ({
   isPulled: false,
   write: (draft) => ({ ...draft, kind: 'webhook', id: `key-${draft.mark}`, parts: 0 }),
   request([message]) {
-    if (!message) throw new Error('an event without a message')
+    if (!message) throw new Error('A request of this kind carries one message; got none.')
     const headers = {
       'content-type': 'application/json',
       ...(message.mark.charCodeAt(message.mark.length - 1) % 2 === 0 && { prefer: 'respond-async' }),

@@ -1,4 +1,4 @@
-/** Every scenario at its full size, for runs by hand; the tests play smaller ones. */
+/** All scenarios at full size, for runs by hand. The tests play smaller ones. */
 import { fullInbox } from './full-inbox.ts'
 import { platformOutage } from './platform-outage.ts'
 import { poison } from './poison.ts'

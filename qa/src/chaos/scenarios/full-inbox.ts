@@ -1,4 +1,4 @@
-/** More messages than may wait: the next one is told to come again, and is taken once when it does. */
+/** Delivers more messages than may wait: the next one gets 503, and runs once after its retry. */
 import { post } from '../post.ts'
 import { setStage } from '../stage.ts'
 import { type Scenario, unless } from './scenario.ts'
@@ -16,17 +16,17 @@ export const fullInbox: Scenario = async (options) => {
     const first: (number | undefined)[] = []
     let retryAfter: string | null = null
     await stage.calmLife(async (url) => {
-      const bring = async (message: (typeof messages)[number]): Promise<number | undefined> => {
+      const deliver = async (message: (typeof messages)[number]): Promise<number | undefined> => {
         world.recorder.see({ type: 'posted', marks: [message.mark] })
         const posted = await post(url, kind.request([message]))
         if (posted.status === 200) world.recorder.see({ type: 'acked', marks: [message.mark] })
         retryAfter ??= posted.retryAfter
         return posted.status
       }
-      for (const message of messages) first.push(await bring(message))
+      for (const message of messages) first.push(await deliver(message))
       released.resolve()
       const refused = messages.at(-1)
-      while (refused && (await bring(refused)) !== 200) await new Promise((resume) => setTimeout(resume, 50))
+      while (refused && (await deliver(refused)) !== 200) await new Promise((resume) => setTimeout(resume, 50))
     })
     const { history, store, violations } = await stage.outcome()
     const asked = history.seen.filter((event) => event.type === 'asked' && event.mark === messages.at(-1)?.mark).length
@@ -35,9 +35,9 @@ export const fullInbox: Scenario = async (options) => {
       numbers: { retryAfterSecs: Number(retryAfter), rows: store.inbox.length },
       violations: [
         ...violations,
-        ...unless(first.join() === expected.join(), 'full', `the answers were ${first.join(' ')}`),
-        ...unless(Number(retryAfter) > 0, 'full', `Retry-After is ${retryAfter}`),
-        ...unless(asked === 1, 'full', `the refused message ran ${asked} times`),
+        ...unless(first.join() === expected.join(), 'full', `the statuses were ${first.join(' ')} instead of ${expected.join(' ')}`),
+        ...unless(Number(retryAfter) > 0, 'full', `the 503 has Retry-After: ${retryAfter}`),
+        ...unless(asked === 1, 'full', `the refused message ran ${asked} times instead of once`),
       ],
     }
   } finally {

@@ -1,12 +1,12 @@
-/** All platforms are away while messages come and the daemon is killed: every reply goes out once after they are back. */
+/** All platforms refuse requests while messages arrive and the daemon is killed: every reply is sent once after the outage. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listening, setStage } from '../stage.ts'
 import { type Scenario, unless } from './scenario.ts'
 
 export interface PlatformOutageOptions {
-  /** Lives of the daemon within the outage; each but the last ends by SIGKILL. */
+  /** How often the daemon is started and killed during the outage. */
   readonly lives: number
-  /** How long each life goes on after its last message. */
+  /** The time between the last message and the end of each life. */
   readonly restMs: number
 }
 
@@ -36,8 +36,8 @@ export const platformOutage =
         numbers: { messages: history.messages.length, refused, dead },
         violations: [
           ...violations,
-          ...unless(refused > 0, 'outage', 'no reply met the outage'),
-          ...unless(dead === 0, 'outage', `${dead} replies were given up`),
+          ...unless(refused > 0, 'outage', 'no reply was sent during the outage'),
+          ...unless(dead === 0, 'outage', `${dead} replies became dead letters`),
         ],
       }
     } finally {

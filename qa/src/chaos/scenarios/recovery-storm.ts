@@ -1,8 +1,8 @@
-/** Thousands of messages wait when the daemon starts: all are worked off, and never more at once than the bound. */
+/** Thousands of messages wait when the daemon starts: all of them are processed, never more at once than the bound. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listening, setStage } from '../stage.ts'
 import { type Scenario, unless } from './scenario.ts'
-import { bringMessages, kindOf } from './write-message.ts'
+import { deliverMessages, kindOf } from './write-message.ts'
 
 const SENDERS = 200
 const BATCH = 100
@@ -23,7 +23,7 @@ export const recoveryStorm =
       const url = await listening(life)
       for (let first = 0; first < count; first += BATCH) {
         const senders = Array.from({ length: BATCH }, (_, index) => `1555${5_550_000 + ((first + index) % SENDERS)}`)
-        await bringMessages(stage, url, kind, senders)
+        await deliverMessages(stage, url, kind, senders)
       }
       await life.end('SIGKILL')
       isUp = true
@@ -37,7 +37,7 @@ export const recoveryStorm =
         violations: [
           ...violations,
           ...unless(done === count, 'storm', `${done} of ${count} messages are done`),
-          ...unless(model.atOnceMax <= AT_ONCE_MAX, 'storm', `${model.atOnceMax} turns ran at once`),
+          ...unless(model.atOnceMax <= AT_ONCE_MAX, 'storm', `${model.atOnceMax} turns ran at once; the bound is ${AT_ONCE_MAX}`),
         ],
       }
     } finally {

@@ -1,16 +1,16 @@
-/** A single crash or overload, played to its end. */
+/** The interface of a scenario: a single crash or overload, played to its end. */
 import type { Violation } from '../history.ts'
 import type { StageOptions } from '../stage.ts'
 
 export type ScenarioOptions = Pick<StageOptions, 'profile' | 'seed' | 'dir' | 'signal'>
 
 export interface Played {
-  /** What was measured, by name. */
+  /** Measurements by name. */
   readonly numbers: Readonly<Record<string, number>>
   readonly violations: readonly Violation[]
 }
 
 export type Scenario = (options: ScenarioOptions) => Promise<Played>
 
-/** The violation, unless all is as it should be. */
-export const unless = (isRight: boolean, rule: string, detail: string): Violation[] => (isRight ? [] : [{ rule, detail }])
+/** A list with the violation, or an empty list if the condition holds. */
+export const unless = (holds: boolean, rule: string, detail: string): Violation[] => (holds ? [] : [{ rule, detail }])

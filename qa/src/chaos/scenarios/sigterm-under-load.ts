@@ -1,11 +1,11 @@
-/** SIGTERM while messages pour in: a clean end soon after, and nothing that was acknowledged is lost. */
+/** Sends SIGTERM while messages arrive: the daemon ends in time, and no acknowledged message is lost. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listening, setStage } from '../stage.ts'
 import { type Scenario, unless } from './scenario.ts'
 
 const LOAD = { count: 300, ms: 1500 }
 const TERM_AFTER_MS = 800
-/** Ten seconds to drain, and a margin. */
+/** The daemon drains for at most ten seconds. */
 const STOP_MS_MAX = 11_000
 
 export const sigtermUnderLoad: Scenario = async (options) => {
@@ -22,7 +22,7 @@ export const sigtermUnderLoad: Scenario = async (options) => {
     const stoppedMs = Math.round(performance.now() - startMs)
     over.abort()
     await posting
-    const unacknowledged = traffic.waiting()
+    const unacknowledged = traffic.waiting
     await stage.calmLife((url) => traffic.run(url, { count: 0, ms: 0 }, signal))
     const { history, violations } = await stage.outcome()
     return {

@@ -1,4 +1,4 @@
-/** A model that takes its time: messages are acknowledged as fast as ever. */
+/** The model answers slowly or never: messages are acknowledged as fast as before. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { post } from '../post.ts'
 import { readStore } from '../read-store.ts'
@@ -9,14 +9,14 @@ import { kindOf, writeMessage } from './write-message.ts'
 export interface SlowModelOptions {
   readonly perSecond: number
   readonly seconds: number
-  /** Infinity: never. */
+  /** The time until the model answers; infinity means never. */
   readonly answerMs: number
 }
 
 const P99_MS_MAX = 50
-/** A machine with other work delays all there is: so much longer than an answer with nothing behind it may an acknowledgement take. */
+/** On a loaded machine, an acknowledgement may take this many times as long as an answer of `/health`. */
 const NOISE = 2
-/** The first ones pay for what is loaded at first use. */
+/** The first requests are slower, because modules are loaded on first use. */
 const WARM_UP = 20
 
 export const slowModel =
@@ -35,18 +35,18 @@ export const slowModel =
       const send = () => post(url, kind.request([writeMessage(world, kind, stage.random.pick(kind.senders))]), signal)
       for (let count = 0; count < WARM_UP; count++) await send()
       const startMs = performance.now()
-      const underWay: ReturnType<typeof send>[] = []
-      const beside: Promise<number>[] = []
-      // Offered at its rate, whatever becomes of the ones before.
+      const running: ReturnType<typeof send>[] = []
+      const healthTimes: Promise<number>[] = []
+      // The rate does not depend on the answers.
       for (let count = 0; count < perSecond * seconds; count++) {
         await sleep(Math.max(0, startMs + (count * 1000) / perSecond - performance.now()))
-        underWay.push(send())
-        beside.push(healthMs(url))
+        running.push(send())
+        healthTimes.push(healthMs(url))
       }
-      const answers = await Promise.all(underWay)
+      const answers = await Promise.all(running)
       const acked = answers.filter(({ status }) => status === 200)
       const times = acked.map(({ tookMs }) => tookMs)
-      const [p50Ms, p99Ms, healthP99Ms] = [share(times, 0.5), share(times, 0.99), share(await Promise.all(beside), 0.99)]
+      const [p50Ms, p99Ms, healthP99Ms] = [share(times, 0.5), share(times, 0.99), share(await Promise.all(healthTimes), 0.99)]
       await life.end('SIGKILL')
       const { inbox, sessions } = await readStore(stage.dataDir)
       const answered = sessions.flat().length
@@ -57,11 +57,15 @@ export const slowModel =
           ...unless(
             acked.length === answers.length,
             'taken',
-            `${answers.length - acked.length} of ${answers.length} were not acknowledged`,
+            `${answers.length - acked.length} of ${answers.length} messages were not acknowledged`,
           ),
-          ...unless(inbox.length === acked.length + WARM_UP, 'durable', `${inbox.length} are kept`),
-          ...unless(isFast, 'fast', `one in a hundred waited ${p99Ms} ms or longer`),
-          ...unless(seconds * 1000 < answerMs || answered > 0, 'slow', 'the model answered, and no turn has ended'),
+          ...unless(
+            inbox.length === acked.length + WARM_UP,
+            'durable',
+            `the inbox has ${inbox.length} messages instead of ${acked.length + WARM_UP}`,
+          ),
+          ...unless(isFast, 'fast', `the 99th percentile of acknowledgements is ${p99Ms} ms; the limit is ${P99_MS_MAX} ms`),
+          ...unless(seconds * 1000 < answerMs || answered > 0, 'slow', 'the model answered, but no turn has ended'),
         ],
       }
     } finally {
@@ -75,7 +79,7 @@ async function healthMs(url: string): Promise<number> {
   return performance.now() - startMs
 }
 
-/** The time that this share of them does not exceed, to a tenth of a millisecond. */
+/** The time that this share of the times does not exceed, rounded to 0.1 ms. */
 function share(times: readonly number[], part: number): number {
   const sorted = times.toSorted((a, b) => a - b)
   return Math.round((sorted[Math.floor(sorted.length * part)] ?? Number.NaN) * 10) / 10

@@ -1,10 +1,10 @@
-/** SIGTERM while a model takes longer than the daemon waits: it ends in time all the same, and the cut turns do not count as failed. */
+/** Sends SIGTERM while the model never answers: the daemon ends in time, and interrupted turns do not count as failed attempts. */
 import { listening, setStage } from '../stage.ts'
 import { type Scenario, unless } from './scenario.ts'
-import { bringMessages, kindOf } from './write-message.ts'
+import { deliverMessages, kindOf } from './write-message.ts'
 
 const MESSAGES = 20
-/** Ten seconds to drain, and a margin. */
+/** The daemon drains for at most ten seconds. */
 const STOP_MS_MAX = 12_000
 
 export const slowStop: Scenario = async (options) => {
@@ -15,7 +15,7 @@ export const slowStop: Scenario = async (options) => {
     const life = stage.begin()
     const url = await listening(life)
     const kind = kindOf(world, 'chatapp')
-    await bringMessages(
+    await deliverMessages(
       stage,
       url,
       kind,
@@ -33,7 +33,7 @@ export const slowStop: Scenario = async (options) => {
       violations: [
         ...violations,
         ...unless(stoppedMs < STOP_MS_MAX, 'stop', `SIGTERM took ${stoppedMs} ms`),
-        ...unless(attempts === 1, 'stop', `a message was started ${attempts} times, one of them cut by SIGTERM`),
+        ...unless(attempts === 1, 'stop', `an attempt that SIGTERM interrupted was counted: a message has ${attempts} attempts`),
       ],
     }
   } finally {

@@ -1,4 +1,4 @@
-/** The machine is suspended under load: nothing is lost or sent twice, and no answer that arrived meanwhile is taken for missing. */
+/** Suspends the machine under load: no message is lost, no reply is sent twice, and answers that arrived meanwhile count. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listening, setStage } from '../stage.ts'
 import { type Scenario, unless } from './scenario.ts'
@@ -6,7 +6,7 @@ import { type Scenario, unless } from './scenario.ts'
 const LOAD = { count: 60, ms: 1200 }
 const SUSPEND_AFTER_MS = 500
 
-/** Longer than half a minute, the time limit of every send that was under way has passed. */
+/** After more than 30 s, the time limit of every running send has passed. */
 export const suspend =
   ({ ms }: { readonly ms: number }): Scenario =>
   async (options) => {
@@ -27,7 +27,10 @@ export const suspend =
       const ambiguous = store.outbox.filter(({ state }) => state === 'ambiguous').length
       return {
         numbers: { messages: history.messages.length, ambiguous },
-        violations: [...violations, ...unless(ambiguous === 0, 'suspend', `${ambiguous} replies became ambiguous`)],
+        violations: [
+          ...violations,
+          ...unless(ambiguous === 0, 'suspend', `${ambiguous} replies became ambiguous because of the suspension`),
+        ],
       }
     } finally {
       await stage.close()

@@ -1,4 +1,4 @@
-/** Messages of senders of one's own choice. */
+/** Writes and delivers messages of chosen senders. */
 import type { KindName, Message } from '../history.ts'
 import type { Kind } from '../kind.ts'
 import { markOf } from '../marks.ts'
@@ -7,7 +7,7 @@ import type { Stage } from '../stage.ts'
 
 export function kindOf({ kinds }: Stage['world'], name: KindName): Kind {
   const found = kinds.find((kind) => kind.name === name)
-  if (!found) throw new Error(`no kind ${name}`)
+  if (!found) throw new Error(`The world has no kind "${name}".`)
   return found
 }
 
@@ -17,8 +17,8 @@ export function writeMessage({ recorder }: Stage['world'], kind: Kind, sender: s
   return message
 }
 
-/** One message of each sender, in one request; seen as posted and, if it was, as acknowledged. */
-export async function bringMessages({ world, signal }: Stage, url: string, kind: Kind, senders: readonly string[]): Promise<Message[]> {
+/** Delivers one message of each sender in one request, and records it as posted and, with status 200, as acknowledged. */
+export async function deliverMessages({ world, signal }: Stage, url: string, kind: Kind, senders: readonly string[]): Promise<Message[]> {
   const messages = senders.map((sender) => writeMessage(world, kind, sender))
   const marks = messages.map(({ mark }) => mark)
   world.recorder.see({ type: 'posted', marks })

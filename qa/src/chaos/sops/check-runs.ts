@@ -1,36 +1,36 @@
-/** Every run has ended, its records keep the rules of the audit log, and no instant of the clock was left out or came twice. */
+/** Checks that every run has ended, that the audit log follows its rules, and that the schedule missed and repeated no instant. */
 import { SOP_ENDED, type SopRun } from '@sluice/sdk'
 import { auditProblems } from '@sluice/sop/testing/audit-problems'
-import { countsOf } from '../counts-of.ts'
-import type { Violation } from '../history.ts'
+import { countsOf, reporter, type Violation } from '../history.ts'
 import type { SopsHistory, SopsView } from './history.ts'
 import { BEAT, BEAT_MS } from './procedures.ts'
 
+/** No step of these procedures takes as long. */
 const STOP_MS_MAX = 8000
 
 export function checkRuns({ seen }: SopsHistory, { problems, runs, audit }: SopsView): Violation[] {
-  const found: Violation[] = problems.map((detail) => ({ rule: 'file', detail }))
-  const tell = (rule: string, detail: string) => void found.push({ rule, detail })
+  const { found, report } = reporter()
+  for (const problem of problems) report('file', problem)
   let endingMs = 0
   for (const event of seen) {
     if (event.type === 'ending') endingMs = event.wallMs
     if (event.type !== 'ended' || event.by !== 'SIGTERM') continue
     const tookMs = event.wallMs - endingMs
-    if (event.code !== 0) tell('stop', `SIGTERM ended the daemon with ${event.code}`)
-    if (tookMs > STOP_MS_MAX) tell('stop', `SIGTERM took ${tookMs} ms, and no step takes so long`)
+    if (event.code !== 0) report('stop', `SIGTERM ended the daemon with exit code ${event.code}`)
+    if (tookMs > STOP_MS_MAX) report('stop', `SIGTERM took ${tookMs} ms; the limit is ${STOP_MS_MAX} ms`)
   }
   const records = Map.groupBy(audit, ({ run }) => run)
   for (const run of runs) {
-    for (const problem of auditProblems(run, records.get(run.id) ?? [])) tell('audit', problem)
-    if (!SOP_ENDED.includes(run.status)) tell('ended', `the run ${run.id} of ${run.sop} is ${run.status} at step ${run.step}`)
+    for (const problem of auditProblems(run, records.get(run.id) ?? [])) report('audit', problem)
+    if (!SOP_ENDED.includes(run.status)) report('ended', `the run ${run.id} of ${run.sop} is still ${run.status} at step ${run.step}`)
   }
   const known = new Set(runs.map(({ id }) => id))
-  for (const id of records.keys()) if (id !== null && !known.has(id)) tell('lost', `the run ${id} is on record and is gone`)
-  for (const detail of beatProblems(runs.filter(({ sop }) => sop === BEAT))) tell('clock', detail)
+  for (const id of records.keys()) if (id !== null && !known.has(id)) report('lost', `the run ${id} is missing, but the audit log has it`)
+  for (const detail of beatProblems(runs.filter(({ sop }) => sop === BEAT))) report('clock', detail)
   return found
 }
 
-/** Each instant at most once, and whatever lies between two is said to have been missed. */
+/** Each instant starts at most one run, and each run counts the instants that were missed before it. */
 function beatProblems(runs: readonly SopRun[]): string[] {
   const beats = runs
     .map(({ event }) => JSON.parse(event.payload ?? '{}') as { readonly scheduled_at: string; readonly missed: number })
@@ -39,7 +39,7 @@ function beatProblems(runs: readonly SopRun[]): string[] {
   const twice = [...countsOf(beats.map(({ atMs }) => atMs))].filter(([, times]) => times > 1)
   const gaps = beats.filter(({ atMs, missed }, index) => index > 0 && atMs - (1 + missed) * BEAT_MS > (beats[index - 1]?.atMs ?? 0))
   return [
-    ...twice.map(([atMs, times]) => `${new Date(atMs).toISOString()} started ${times} runs`),
-    ...gaps.map(({ atMs, missed }) => `${new Date(atMs).toISOString()} tells of ${missed} missed instants, and there were more`),
+    ...twice.map(([atMs, times]) => `${new Date(atMs).toISOString()} started ${times} runs instead of one`),
+    ...gaps.map(({ atMs, missed }) => `${new Date(atMs).toISOString()} counts ${missed} missed instants, but there were more`),
   ]
 }

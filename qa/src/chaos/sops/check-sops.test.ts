@@ -1,5 +1,5 @@
 import type { Approval, AuditRow, NewAudit, OutboxRow, SopRun } from '@sluice/sdk'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { checkSops } from './check-sops.ts'
 import type { Seen, SopsHistory, SopsView } from './history.ts'
 
@@ -100,7 +100,7 @@ const message = (text: string, state: OutboxRow['state'] = 'sent'): OutboxRow =>
   inbox: null,
   turnId: null,
 })
-const SAID = 'Approved by device:local: by-1'
+const CONFIRMATION = 'Approved by device:local: by-1'
 
 const deciding = (tag: string, members: Partial<Extract<Seen, { type: 'deciding' }>> = {}): Seen => ({
   type: 'deciding',
@@ -121,7 +121,7 @@ const effect = (number: number, members: Partial<Extract<Seen, { type: 'effect' 
   ...members,
 })
 const accepted: Seen = { type: 'accepted', mark: MARK, results: [{ sop: 'gated', status: 'started', runId: 'run-1' }] }
-const told = (state = 'approved'): Seen => ({ type: 'told', run: 'run-1', step: 'step-2', state })
+const emitted = (state = 'approved'): Seen => ({ type: 'emitted', run: 'run-1', step: 'step-2', state })
 const ended = (members: Partial<Extract<Seen, { type: 'ended' }>> = {}): Seen => ({
   type: 'ended',
   by: 'SIGTERM',
@@ -132,18 +132,18 @@ const ended = (members: Partial<Extract<Seen, { type: 'ended' }>> = {}): Seen =>
 const LAST: readonly Seen[] = [{ type: 'ending', wallMs: 8990 }, ended(), { type: 'followed', fromMs: 950, untilMs: 8900 }]
 const SEEN: readonly Seen[] = [
   { type: 'started', wallMs: 900 },
-  ...[accepted, effect(1), deciding('by-1'), { type: 'won', tag: 'by-1' } as const, told(), effect(3)],
+  ...[accepted, effect(1), deciding('by-1'), { type: 'won', tag: 'by-1' } as const, emitted(), effect(3)],
   ...LAST,
 ]
 const without = (dropped: Seen): Seen[] => SEEN.filter((event) => JSON.stringify(event) !== JSON.stringify(dropped))
-/** Before the end. */
+/** The events, with more before the end. */
 const and = (...more: Seen[]): Seen[] => [...SEEN.slice(0, -LAST.length), ...more, ...LAST]
 
 const broken = (history: Partial<SopsHistory>, view: Partial<SopsView> = {}): string[] => {
   const events = [{ mark: MARK, path: '/pipe', sops: ['gated'] }]
   const found = checkSops(
-    { events, seen: SEEN, delivered: [SAID], ...history },
-    { problems: [], runs: [run()], audit: AUDIT, approvals: [approval()], outbox: [message(SAID)], lines: [], ...view },
+    { events, seen: SEEN, delivered: [CONFIRMATION], ...history },
+    { problems: [], runs: [run()], audit: AUDIT, approvals: [approval()], outbox: [message(CONFIRMATION)], lines: [], ...view },
   )
   return [...new Set(found.map(({ rule }) => rule))]
 }
@@ -152,86 +152,87 @@ const beat = (id: string, atMs: number, missed: number): SopRun => {
   return run({ id, sop: 'beat', steps: [step(1)], step: 1, results: [], event: { ...run().event, source: 'cron', topic: '*', payload } })
 }
 
-test('a run in which all went well breaks no rule', () => expect(broken({})).toEqual([]))
+test('a correct history breaks no rule', () => expect(broken({})).toEqual([]))
 
-test.each<[what: string, rule: string, history: Partial<SopsHistory>, view?: Partial<SopsView>]>([
-  ['an event is accepted twice', 'answered once', { seen: and(accepted) }],
-  ['an event is refused', 'taken', { seen: and({ type: 'refused', mark: MARK, status: 500 }) }],
-  ['an event sets off less than it fits', 'answered', { seen: [...without(accepted), { ...accepted, results: [] }] }],
-  ['an event that was taken has come to nothing', 'dispatched', {}, { runs: [], audit: [], approvals: [], outbox: [] }],
-  ['a run that was told of is gone', 'lost', {}, { runs: [] }],
-  ['a run by hand that was told of is gone', 'lost', { seen: and({ type: 'begun', run: 'run-9' }) }],
-  ['a run is not there after a crash', 'durable', { seen: and({ type: 'inspected', runs: [], problems: [] }) }],
-  ['an event starts a procedure twice', 'started once', {}, { runs: [run(), run({ id: 'run-2' })] }],
-  [
-    'a repeated event is counted twice',
-    'dispatched',
-    {},
-    { audit: [...AUDIT, row('trigger_skipped', null, { run: null, detail: { source: 'webhook', topic: '/pipe' } })] },
-  ],
-  ['a step has its effect twice', 'effect once', { seen: and(effect(1)) }],
-  ['an effect comes of nothing', 'lost', { seen: and(effect(1, { mark: 'ev-9' })) }],
-  ['an effect is on no record', 'recorded', {}, { audit: AUDIT.filter(({ kind, step: at }) => kind !== 'step_started' || at !== 1) }],
-  ['a step is completed without its effect', 'carried out', { seen: without(effect(3)) }],
-  [
-    'a command runs that nobody agreed to',
-    'allowed',
-    {},
-    { runs: [run({ sop: 'guarded' })], lines: [{ sop: 'guarded', step: 2, mark: MARK }] },
-  ],
-  ['a run goes on for ever', 'ended', {}, { runs: [run({ status: 'running' })] }],
-  ['a run is completed with a step missing', 'audit', {}, { audit: AUDIT.filter(({ step: at }) => at !== 3) }],
-  ['a step starts without its approval', 'audit', {}, { audit: AUDIT.filter(({ kind }) => kind !== 'approved') }],
-  ['the chain of the log is broken', 'file', {}, { problems: ['audit record 3: its hash does not fit'] }],
-  ['an instant comes twice', 'clock', {}, { runs: [run(), beat('b1', 4000, 0), beat('b2', 4000, 0)] }],
-  ['an instant is left out and not told of', 'clock', {}, { runs: [run(), beat('b1', 4000, 0), beat('b2', 10_000, 1)] }],
-  ['SIGTERM waits for people', 'stop', { seen: [...SEEN, ended({ wallMs: 18_991 })] }],
-  ['SIGTERM ends with something else than 0', 'stop', { seen: [...SEEN, ended({ code: 13 })] }],
-  [
-    'two people are told that it was them',
-    'decided once',
-    { seen: and(deciding('by-2', { approve: false }), { type: 'won', tag: 'by-2' }) },
-  ],
-  [
-    'somebody is told of another decision',
-    'decided once',
-    { seen: and(deciding('by-2'), { type: 'lost', tag: 'by-2', state: 'expired' }) },
-  ],
-  [
-    'an approval waits at the end',
-    'decided',
-    {},
-    { approvals: [approval({ state: 'pending', decidedAtMs: null, by: null, settledAtMs: null })] },
-  ],
-  ['a decision was never taken', 'taken', {}, { approvals: [approval({ settledAtMs: null })] }],
-  ['a decision is taken twice', 'taken once', {}, { audit: [...AUDIT, ...AUDIT.filter(({ kind }) => kind === 'approved')] }],
-  ['the log tells of another decision', 'taken', {}, { approvals: [approval({ state: 'rejected', by: 'device:local' })] }],
-  ['a time-out approves', 'by people', {}, { approvals: [approval({ by: 'timeout', feedback: null })] }],
-  [
-    'somebody approves who has no say',
-    'by people',
-    { seen: and(deciding('by-1', { isEntitled: false })).filter((event) => event.type !== 'deciding' || !event.isEntitled) },
-  ],
-  [
-    'an approval expires early',
-    'expired',
-    {},
-    { approvals: [approval({ state: 'expired', by: 'timeout', expiresAtMs: 2000, feedback: null })] },
-  ],
-  ['an approval that was opened is gone', 'kept', { seen: and({ type: 'opened', run: 'ext-1', step: 'deploy' }) }],
-  ['a decision is confirmed twice', 'said once', { delivered: [SAID, SAID] }],
-  ['a decision is not confirmed', 'said once', {}, { outbox: [] }],
-  ['a message is given up', 'said', {}, { outbox: [message(SAID), message('?', 'dead')] }],
-  ['nobody is told of a decision', 'told', { seen: without(told()) }],
-  ['somebody is told twice', 'told', { seen: and(told()) }],
-  ['somebody is told something else', 'told', { seen: [told('expired'), ...without(told())] }],
-  ['something makes no sense', 'sense', { seen: and({ type: 'nonsense', detail: 'an effect at /' }) }],
-])('%s: that is found', (_what, rule, history, view) => {
-  expect(broken(history, view)).toContain(rule)
-})
+describe('checkSops finds that', () =>
+  test.each<[problem: string, rule: string, history: Partial<SopsHistory>, view?: Partial<SopsView>]>([
+    ['an event is accepted twice', 'answered once', { seen: and(accepted) }],
+    ['an event is refused', 'taken', { seen: and({ type: 'refused', mark: MARK, status: 500 }) }],
+    ['an event starts fewer procedures than it matches', 'answered', { seen: [...without(accepted), { ...accepted, results: [] }] }],
+    ['an accepted event has no effect', 'dispatched', {}, { runs: [], audit: [], approvals: [], outbox: [] }],
+    ['an announced run is missing', 'lost', {}, { runs: [] }],
+    ['an announced run by hand is missing', 'lost', { seen: and({ type: 'begun', run: 'run-9' }) }],
+    ['a run is not stored after a kill', 'durable', { seen: and({ type: 'inspected', runs: [], problems: [] }) }],
+    ['an event starts a procedure twice', 'started once', {}, { runs: [run(), run({ id: 'run-2' })] }],
+    [
+      'a repeated event is counted twice',
+      'dispatched',
+      {},
+      { audit: [...AUDIT, row('trigger_skipped', null, { run: null, detail: { source: 'webhook', topic: '/pipe' } })] },
+    ],
+    ['a step has its effect twice', 'effect once', { seen: and(effect(1)) }],
+    ['an effect has no run', 'lost', { seen: and(effect(1, { mark: 'ev-9' })) }],
+    ['an effect has no record', 'recorded', {}, { audit: AUDIT.filter(({ kind, step: at }) => kind !== 'step_started' || at !== 1) }],
+    ['a step is completed without its effect', 'carried out', { seen: without(effect(3)) }],
+    [
+      'a command runs without approval',
+      'allowed',
+      {},
+      { runs: [run({ sop: 'guarded' })], lines: [{ sop: 'guarded', step: 2, mark: MARK }] },
+    ],
+    ['a run never ends', 'ended', {}, { runs: [run({ status: 'running' })] }],
+    ['a run is completed with a step missing', 'audit', {}, { audit: AUDIT.filter(({ step: at }) => at !== 3) }],
+    ['a step starts without its approval', 'audit', {}, { audit: AUDIT.filter(({ kind }) => kind !== 'approved') }],
+    ['the chain of the log is broken', 'file', {}, { problems: ['audit record 3: its hash does not fit'] }],
+    ['an instant starts two runs', 'clock', {}, { runs: [run(), beat('b1', 4000, 0), beat('b2', 4000, 0)] }],
+    ['an instant is missed and not counted', 'clock', {}, { runs: [run(), beat('b1', 4000, 0), beat('b2', 10_000, 1)] }],
+    ['SIGTERM takes too long', 'stop', { seen: [...SEEN, ended({ wallMs: 18_991 })] }],
+    ['SIGTERM ends with another exit code than 0', 'stop', { seen: [...SEEN, ended({ code: 13 })] }],
+    [
+      'two people are answered that they decided',
+      'decided once',
+      { seen: and(deciding('by-2', { approve: false }), { type: 'won', tag: 'by-2' }) },
+    ],
+    [
+      'a person is answered another decision',
+      'decided once',
+      { seen: and(deciding('by-2'), { type: 'lost', tag: 'by-2', state: 'expired' }) },
+    ],
+    [
+      'an approval is pending at the end',
+      'decided',
+      {},
+      { approvals: [approval({ state: 'pending', decidedAtMs: null, by: null, settledAtMs: null })] },
+    ],
+    ['a decision is never acknowledged', 'taken', {}, { approvals: [approval({ settledAtMs: null })] }],
+    ['the audit log has a decision twice', 'taken once', {}, { audit: [...AUDIT, ...AUDIT.filter(({ kind }) => kind === 'approved')] }],
+    ['the audit log has another decision', 'taken', {}, { approvals: [approval({ state: 'rejected', by: 'device:local' })] }],
+    ['a time-out approves', 'by people', {}, { approvals: [approval({ by: 'timeout', feedback: null })] }],
+    [
+      'a person decides who is not entitled',
+      'by people',
+      { seen: and(deciding('by-1', { isEntitled: false })).filter((event) => event.type !== 'deciding' || !event.isEntitled) },
+    ],
+    [
+      'an approval expires early',
+      'expired',
+      {},
+      { approvals: [approval({ state: 'expired', by: 'timeout', expiresAtMs: 2000, feedback: null })] },
+    ],
+    ['an opened approval is missing', 'kept', { seen: and({ type: 'opened', run: 'ext-1', step: 'deploy' }) }],
+    ['a decision is confirmed twice', 'said once', { delivered: [CONFIRMATION, CONFIRMATION] }],
+    ['a decision is not confirmed', 'said once', {}, { outbox: [] }],
+    ['a message is a dead letter', 'said', {}, { outbox: [message(CONFIRMATION), message('?', 'dead')] }],
+    ['the event of a decision is missing', 'event', { seen: without(emitted()) }],
+    ['the event of a decision arrives twice', 'event', { seen: and(emitted()) }],
+    ['the event says another decision', 'event', { seen: [emitted('expired'), ...without(emitted())] }],
+    ['a request is unexpected', 'unexpected', { seen: and({ type: 'unexpected', detail: 'an effect at /' }) }],
+  ])('%s', (_problem, rule, history, view) => {
+    expect(broken(history, view)).toContain(rule)
+  }))
 
-test('a repeat that a person agreed to is none that is found', () => {
-  const cut = [
+test('a repeat that a person agreed to breaks no rule', () => {
+  const interrupted = [
     row('step_started', 1),
     row('step_cut', 1),
     row('approval_requested', 1, { detail: { gate: 'step-1-again-1' } }),
@@ -239,15 +240,15 @@ test('a repeat that a person agreed to is none that is found', () => {
   ]
   const again = approval({ stepId: 'step-1-again-1', feedback: 'by-2', prompts: [] })
   const seen = and(effect(1), deciding('by-2', { step: 'step-1-again-1' }), {
-    type: 'told',
+    type: 'emitted',
     run: 'run-1',
     step: 'step-1-again-1',
     state: 'approved',
   })
-  expect(broken({ seen }, { audit: [...AUDIT.slice(0, 1), ...cut, ...AUDIT.slice(1)], approvals: [approval(), again] })).toEqual([])
+  expect(broken({ seen }, { audit: [...AUDIT.slice(0, 1), ...interrupted, ...AUDIT.slice(1)], approvals: [approval(), again] })).toEqual([])
 })
 
-test('what was taken right before the last event that was seen need not have been told', () => {
-  const seen = SEEN.filter(({ type }) => type !== 'told' && type !== 'followed')
+test('the event of a decision right before the last event may be missing', () => {
+  const seen = SEEN.filter(({ type }) => type !== 'emitted' && type !== 'followed')
   expect(broken({ seen: [...seen, { type: 'followed', fromMs: 950, untilMs: 1900 }] })).toEqual([])
 })

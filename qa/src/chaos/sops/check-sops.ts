@@ -1,12 +1,12 @@
-/** Everything a crash run of procedures is held to. Pure: it looks at what was seen and at what the store held, and at nothing else. */
+/** All checks of a crash run of procedures. They are pure: they read only the recorded events and a view of the store. */
 import type { Violation } from '../history.ts'
 import { checkDecisions } from './check-decisions.ts'
 import { checkEvents } from './check-events.ts'
 import { checkRuns } from './check-runs.ts'
 import { checkSteps } from './check-steps.ts'
-import { checkTold } from './check-told.ts'
+import { checkSubscriber } from './check-subscriber.ts'
 import type { SopsHistory, SopsView } from './history.ts'
 
-/** Empty: all is well. */
+/** Returns the violations of all rules; an empty list if there are none. */
 export const checkSops = (history: SopsHistory, view: SopsView): Violation[] =>
-  [checkEvents, checkSteps, checkRuns, checkDecisions, checkTold].flatMap((check) => check(history, view))
+  [checkEvents, checkSteps, checkRuns, checkDecisions, checkSubscriber].flatMap((check) => check(history, view))

@@ -1,12 +1,10 @@
-/** No step has its effect more often than people agreed to, none without a record, and none counts as done without it. */
-import { countsOf } from '../counts-of.ts'
-import type { Violation } from '../history.ts'
+/** Checks that each step has its effect as often as people agreed to, with a record, and is completed only with its effect. */
+import { countsOf, reporter, type Violation } from '../history.ts'
 import { effectName, markOf, type SopsHistory, type SopsView } from './history.ts'
 import { isDeterministic, lineCommand, stepsOf } from './procedures.ts'
 
 export function checkSteps({ seen }: SopsHistory, view: SopsView): Violation[] {
-  const found: Violation[] = []
-  const tell = (rule: string, detail: string) => void found.push({ rule, detail })
+  const { found, report } = reporter()
   const effects = [...seen.flatMap((event) => (event.type === 'effect' ? [event] : [])), ...view.lines]
   const counts = countsOf(effects.map(effectName))
   const records = Map.groupBy(view.audit, ({ run }) => run)
@@ -22,14 +20,16 @@ export function checkSteps({ seen }: SopsHistory, view: SopsView): Violation[] {
       const times = counts.get(name) ?? 0
       counts.delete(name)
       const agreed = own.filter((row) => row.kind === 'approved' && String(row.detail.gate).startsWith(`step-${step}-again-`)).length
-      if (times > 1 + agreed) tell('effect once', `${name} had its effect ${times} times, and ${agreed} repeats were agreed to`)
-      if (times > 0 && !own.some((row) => row.kind === 'step_started' && row.step === step)) tell('recorded', `${name} is on no record`)
+      if (times > 1 + agreed) report('effect once', `${name} had its effect ${times} times, but people agreed to ${agreed} repeats`)
+      if (times > 0 && !own.some((row) => row.kind === 'step_started' && row.step === step))
+        report('recorded', `${name} had an effect, but the audit log has no start of the step`)
       const isDone = run.results.some((result) => result.step === step && result.status === 'completed')
-      if (isDone && times === 0 && isDeterministic(run.sop)) tell('carried out', `${name} is completed and had no effect`)
+      if (isDone && times === 0 && isDeterministic(run.sop)) report('carried out', `${name} is completed, but had no effect`)
       const allowed = commands.filter((message) => message.includes(lineCommand(run.sop, step, mark))).length
-      if (kind === 'command' && times > allowed) tell('allowed', `${name} ran ${times} times, and people agreed to ${allowed}`)
+      if (kind === 'command' && times > allowed)
+        report('allowed', `${name} ran ${times} times, but people approved ${allowed} runs of its command`)
     }
   }
-  for (const name of counts.keys()) tell('lost', `${name} had an effect, and there is no such run`)
+  for (const name of counts.keys()) report('lost', `${name} had an effect, but its run is missing`)
   return found
 }

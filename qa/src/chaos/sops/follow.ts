@@ -1,11 +1,11 @@
-/** A subscriber that leaves and comes back with the id of the last event it saw, for as long as one life of the daemon. */
+/** Simulates a subscriber of one life of the daemon that disconnects and reconnects with the id of the last event it got. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../random.ts'
 import type { SopsRecorder } from './recorder.ts'
 
-/** From the moment it is let in. */
-const STAY_MS = { min: 50, max: 400 }
-const AWAY_MS_MAX = 60
+/** The duration of a connection, from its first answer on. */
+const CONNECTED_MS = { min: 50, max: 400 }
+const DISCONNECTED_MS_MAX = 60
 
 /** Resolves once `signal` aborts. */
 export async function follow(url: string, recorder: SopsRecorder, random: Random, signal: AbortSignal): Promise<void> {
@@ -13,7 +13,7 @@ export async function follow(url: string, recorder: SopsRecorder, random: Random
   let fromMs: number | undefined
   let untilMs = 0
 
-  const take = (block: string): void => {
+  const record = (block: string): void => {
     const lines = block.split('\n')
     const id = lines.find((line) => line.startsWith('id:'))
     if (id !== undefined) lastId = id.slice('id:'.length).trim()
@@ -22,19 +22,19 @@ export async function follow(url: string, recorder: SopsRecorder, random: Random
     const event = data === undefined ? {} : (JSON.parse(data.slice('data:'.length)) as Readonly<Record<string, string>>)
     if (event.timestamp !== undefined) untilMs = Date.parse(event.timestamp)
     if (event.type !== 'human_approval_resolved') return
-    recorder.see({ type: 'told', run: event.run_id ?? '', step: event.step_id ?? '', state: event.state ?? '' })
+    recorder.see({ type: 'emitted', run: event.run_id ?? '', step: event.step_id ?? '', state: event.state ?? '' })
   }
-  const stay = async (): Promise<void> => {
+  const connect = async (): Promise<void> => {
     const leaving = new AbortController()
     const headers = lastId === undefined ? {} : { 'last-event-id': lastId }
     const response = await fetch(`${url}/api/events`, { signal: AbortSignal.any([signal, leaving.signal]), headers })
-    const timer = setTimeout(() => leaving.abort(), random.within(STAY_MS.min, STAY_MS.max))
+    const timer = setTimeout(() => leaving.abort(), random.within(CONNECTED_MS.min, CONNECTED_MS.max))
     try {
       let text = ''
       for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
         const blocks = (text + chunk).split('\n\n')
         text = blocks.pop() ?? ''
-        for (const block of blocks) take(block)
+        for (const block of blocks) record(block)
       }
     } finally {
       clearTimeout(timer)
@@ -42,8 +42,8 @@ export async function follow(url: string, recorder: SopsRecorder, random: Random
   }
 
   while (!signal.aborted) {
-    await stay().catch(() => undefined)
-    await sleep(random.within(0, AWAY_MS_MAX), undefined, { signal }).catch(() => undefined)
+    await connect().catch(() => undefined)
+    await sleep(random.within(0, DISCONNECTED_MS_MAX), undefined, { signal }).catch(() => undefined)
   }
   if (fromMs !== undefined) recorder.see({ type: 'followed', fromMs, untilMs })
 }

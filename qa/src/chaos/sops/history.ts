@@ -1,34 +1,34 @@
-/** What a crash run of procedures saw, in its order, and what the store held: plain data, and all that its checks look at. */
+/** The data of a crash run of procedures: the recorded events in their order and a view of the store. The checks read nothing else. */
 import type { Approval, AuditRow, OutboxRow, SopDispatch, SopRun } from '@sluice/sdk'
 import type { Lived } from '../history.ts'
 
-/** One event somebody posts, again and again until it is taken. */
+/** One event that a program posts again and again until it is accepted. */
 export interface PostedEvent {
-  /** Its idempotency key; stands in its payload and in every effect that comes of it. */
+  /** Its idempotency key; appears in its payload and in every effect of its runs. */
   readonly mark: string
   readonly path: string
-  /** The procedures it has to start or to be held back from, each once. */
+  /** The procedures that it has to start, or whose trigger has to be skipped with a record, each once. */
   readonly sops: readonly string[]
 }
 
-/** How somebody answers. */
+/** The way a person decides. */
 export type Means = 'http' | 'press' | 'reply' | 'command'
 
 /** One attempt to decide an approval. */
 export interface Attempt {
-  /** Unique; it is the feedback where there is any. */
+  /** Unique; also the feedback, where the means allows one. */
   readonly tag: string
   readonly run: string
   readonly step: string
   readonly means: Means
   readonly approve: boolean
-  /** The beginning of who that is, in the books. */
+  /** The first part of the name under which the store records the person. */
   readonly by: string
-  /** False for somebody who has no say. */
+  /** False for a person who may not decide. */
   readonly isEntitled: boolean
 }
 
-/** What a step does in the world; `step` of `sop`, for the event `mark`. */
+/** The effect of a step outside of the daemon: of `step` of `sop`, for the event `mark`. */
 export interface Effect {
   readonly sop: string
   readonly step: number
@@ -37,51 +37,52 @@ export interface Effect {
 
 export type Seen =
   | Lived
-  /** The answer that tells what became of an event, and the answer that it was taken before. */
+  /** An event was accepted, with the result for each procedure; or it had been accepted before. */
   | { readonly type: 'accepted'; readonly mark: string; readonly results: readonly SopDispatch[] }
   | { readonly type: 'duplicate'; readonly mark: string }
   | { readonly type: 'refused'; readonly mark: string; readonly status: number }
-  /** A run that was started by hand, and told. */
+  /** A run was started by hand, and the caller got its id. */
   | { readonly type: 'begun'; readonly run: string }
   | ({ readonly type: 'effect' } & Effect)
-  /** An approval that a program asked for is open. */
+  /** A program asked for an approval, which is now open. */
   | { readonly type: 'opened'; readonly run: string; readonly step: string }
   | ({ readonly type: 'deciding' } & Attempt)
-  /** The answer to an attempt: it counts, or how it had been decided before. */
+  /** The answer to an attempt: it decided, or the approval had been decided before. */
   | { readonly type: 'won'; readonly tag: string }
   | { readonly type: 'lost'; readonly tag: string; readonly state: string }
-  | { readonly type: 'told'; readonly run: string; readonly step: string; readonly state: string }
-  /** A subscriber came, left and came back; `untilMs` is when the last event happened that it saw in this life. */
+  /** A subscriber got the event of a decision. */
+  | { readonly type: 'emitted'; readonly run: string; readonly step: string; readonly state: string }
+  /** A subscriber followed a life of the daemon, with interruptions; `untilMs` is the time of the last event that it got. */
   | { readonly type: 'followed'; readonly fromMs: number; readonly untilMs: number }
-  /** A look at a copy of the store while no daemon ran. */
+  /** A copy of the store was read while no daemon ran. */
   | { readonly type: 'inspected'; readonly runs: readonly string[]; readonly problems: readonly string[] }
-  | { readonly type: 'nonsense'; readonly detail: string }
+  | { readonly type: 'unexpected'; readonly detail: string }
 
 export interface SopsHistory {
   readonly events: readonly PostedEvent[]
   readonly seen: readonly Seen[]
-  /** Texts the messenger has in the end, edits included. */
+  /** The texts that the messenger has in the end, edits included. */
   readonly delivered: readonly string[]
 }
 
 export interface SopsView {
-  /** Of the file and of the chain of the audit log. */
+  /** Problems of the database file and of the hash chain of the audit log. */
   readonly problems: readonly string[]
   readonly runs: readonly SopRun[]
   readonly audit: readonly AuditRow[]
   readonly approvals: readonly Approval[]
   readonly outbox: readonly OutboxRow[]
-  /** What commands have left behind. */
+  /** The lines that commands wrote. */
   readonly lines: readonly Effect[]
 }
 
-/** One name for what a step does for one event. */
+/** The name of an effect in violations. */
 export const effectName = ({ sop, step, mark }: Effect): string => `${sop}/${step} of ${mark}`
 
-/** One name for one approval. */
+/** The name of an approval in violations. */
 export const gateName = (run: string, step: string): string => `${run} ${step}`
 
-/** The mark of the event that started a run: what its effects are known by. */
+/** The mark of the event that started the run; its effects carry it. */
 export function markOf({ event: { payload, source } }: SopRun): string {
   const values = JSON.parse(payload ?? '{}') as { readonly mark?: string; readonly scheduled_at?: string }
   return (source === 'cron' ? values.scheduled_at : values.mark) ?? ''

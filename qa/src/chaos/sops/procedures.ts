@@ -1,8 +1,8 @@
-/** The procedures of a crash run: every mode and every kind of trigger that needs no broker, each step with an effect that can be counted. */
+/** The procedures of a crash run: every mode, and every kind of trigger that needs no broker. The effect of each step is counted. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** `call`: a request that is counted; `command`: a line in a file, which a person has to agree to. */
+/** `call`: makes a request; `command`: writes a line into a file, after a person has approved it. */
 type Step = 'call' | 'command' | 'checkpoint'
 
 interface Procedure {
@@ -12,9 +12,9 @@ interface Procedure {
   readonly concurrentMax: number
 }
 
-/** Where the lines of commands are kept, below the workspace. */
+/** The file in the workspace to which commands add a line. */
 export const LINES_FILE = 'effects.log'
-/** Its runs start by themselves. */
+/** The procedure that a schedule starts. */
 export const BEAT = 'beat'
 export const BEAT_MS = 2000
 export const MANY = 1000
@@ -40,16 +40,16 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
 export const stepsOf = (sop: string): readonly Step[] => PROCEDURES[sop]?.steps ?? []
 export const isDeterministic = (sop: string): boolean => PROCEDURES[sop]?.mode === 'deterministic'
 
-/** What an event posted there has to set off. */
+/** The procedures that an event posted to this path has to start. */
 export const sopsAt = (path: string, isGated: boolean): readonly string[] =>
   Object.entries(PROCEDURES)
     .filter(([name, { trigger }]) => trigger.includes(`path = "${path}"`) && (name !== 'gated' || isGated))
     .map(([name]) => name)
 
-/** The command by which a step leaves its line. */
+/** The command with which a step writes its line. */
 export const lineCommand = (sop: string, step: number, mark: string): string => `echo ${sop} ${step} ${mark} | tee -a ${LINES_FILE}`
 
-/** Into a data directory; `effectsUrl` is where calls go. */
+/** Writes the procedures into a data directory; their calls go to `effectsUrl`. */
 export function writeProcedures(dataDir: string, effectsUrl: string): void {
   for (const [name, procedure] of Object.entries(PROCEDURES)) {
     const folder = join(dataDir, 'sops', name)
@@ -59,7 +59,7 @@ export function writeProcedures(dataDir: string, effectsUrl: string): void {
   }
 }
 
-/** No run starts by itself any more, once the daemon has noticed. */
+/** Removes the scheduled procedure. The daemon notices it a little later. */
 export const stopBeat = (dataDir: string): void => rmSync(join(dataDir, 'sops', BEAT), { recursive: true, force: true })
 
 const tomlOf = (name: string, { mode, trigger, concurrentMax }: Procedure): string => `[sop]

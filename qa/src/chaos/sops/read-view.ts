@@ -1,4 +1,4 @@
-/** What a store holds of procedures, as their checks look at it. */
+/** Reads the view of a store that the checks of procedures need. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Approval, AuditRow, OutboxRow, SopRun, Store } from '@sluice/sdk'
@@ -45,7 +45,7 @@ const linesIn = (file: string): Effect[] =>
       return { sop, step: Number(step), mark }
     })
 
-/** All there are, page by page, each beginning behind the last row of the one before. */
+/** Reads all rows page by page; each page begins after the last row of the one before. */
 async function pages<Row>(read: (last: Row | undefined) => Promise<readonly Row[]>): Promise<Row[]> {
   const rows: Row[] = []
   for (;;) {

@@ -1,4 +1,4 @@
-/** Keeps what is seen while a crash run of procedures goes on. */
+/** Records the events of a crash run of procedures. */
 import type { PostedEvent, Seen } from './history.ts'
 
 export interface SopsRecorder {
@@ -6,7 +6,7 @@ export interface SopsRecorder {
   readonly events: readonly PostedEvent[]
   see(event: Seen): void
   add(event: PostedEvent): void
-  /** Tags and marks grow from here. */
+  /** The number of the next tag or mark. */
   nextNumber(): string
 }
 

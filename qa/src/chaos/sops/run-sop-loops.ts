@@ -1,4 +1,4 @@
-/** The crash run of procedures: events come and people decide while the daemon is killed again and again; then all is left to end. */
+/** The crash run of procedures: kills the daemon again and again while events arrive and people decide, then lets all runs end. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,24 +8,24 @@ import { createRandom, type Random } from '../random.ts'
 import { readCopy } from '../read-store.ts'
 import { listening } from '../stage.ts'
 import { checkSops } from './check-sops.ts'
-import { createDeciders, type Deciders } from './deciders.ts'
+import { Deciders } from './deciders.ts'
 import { follow } from './follow.ts'
 import type { SopsHistory, SopsView } from './history.ts'
 import { stopBeat, writeProcedures } from './procedures.ts'
 import { readView } from './read-view.ts'
 import { settleSops } from './settle-sops.ts'
-import { createSopsTraffic, type SopsTraffic } from './traffic.ts'
+import { SopsTraffic } from './traffic.ts'
 import { type SopsWorld, startSopsWorld } from './world.ts'
 
 export interface SopLoopsOptions {
-  /** Whose bundle is run. */
+  /** The profile whose bundle runs. */
   readonly profile: string
   readonly seed: number
-  /** Empty; for the data directory, the log, and what was seen. */
+  /** An empty directory for the data directory, the log and the history. */
   readonly dir: string
   readonly signal: AbortSignal
   readonly loops: number
-  /** Told after each loop how many events there are. */
+  /** Called after each loop with the number of events so far. */
   onLoop?(loop: number, events: number): void
 }
 
@@ -46,7 +46,7 @@ interface Stage {
   readonly signal: AbortSignal
 }
 
-/** Of a whole run, so that reading the store takes little of it. */
+/** The number of inspections of a run, so that reading the store takes little of its time. */
 const INSPECTIONS = 20
 const SHARE = { killedAtStart: 0.12, stopped: 0.2 }
 const START_MS = { min: 20, max: 500 }
@@ -66,8 +66,8 @@ export async function runSopLoops({ loops, onLoop, profile, seed, dir, signal }:
   writeFileSync(join(dataDir, 'config.toml'), world.config, { mode: 0o600 })
   writeProcedures(dataDir, world.effectsUrl)
   const lives = createDaemonLives({ profile, dataDir, logFile: join(dir, 'daemon.log'), recorder })
-  const deciders = createDeciders({ world, random, profile, dataDir })
-  const stage: Stage = { world, random, traffic: createSopsTraffic(recorder, random), deciders, lives, dataDir, signal }
+  const deciders = new Deciders({ world, random, profile, dataDir })
+  const stage: Stage = { world, random, traffic: new SopsTraffic(recorder, random), deciders, lives, dataDir, signal }
   try {
     for (let loop = 1; loop <= loops; loop++) {
       signal.throwIfAborted()
@@ -99,13 +99,13 @@ async function oneLoop({ world, random, traffic, deciders, lives, signal }: Stag
   const load = { count: random.within(EVENTS.min, EVENTS.max), ms: random.within(LIFE_MS.min, LIFE_MS.max) }
   const people = [traffic.run(url, load, until), deciders.run(url, until), follow(url, world.recorder, random, until)]
   await sleep(random.within(LIFE_MS.min, LIFE_MS.max))
-  // What is under way is cut by the end of the daemon, and not by us.
+  // Open requests are ended by the daemon's end, not by this process.
   await life.end(random.chance(SHARE.stopped) ? 'SIGTERM' : 'SIGKILL')
   over.abort()
   await Promise.all(people)
 }
 
-/** Ends by SIGTERM when all that was left of earlier lives is done. */
+/** The last life. It ends by SIGTERM once all work of earlier lives is done. */
 async function lastLife({ world, random, traffic, deciders, lives, signal }: Stage): Promise<void> {
   const life = lives.begin()
   const url = await listening(life)

@@ -1,4 +1,4 @@
-/** What the model says of a step it is given: one call of the step's tool, perhaps a report, and an end. It repeats nothing. */
+/** The script of the model for one step: it calls the step's tool once, may report the result, and ends. It repeats no call. */
 import type { Asked, ModelAnswer } from '../model.ts'
 import type { Random } from '../random.ts'
 import { lineCommand, stepsOf } from './procedures.ts'
@@ -11,7 +11,7 @@ const REPORTED_SHARE = 0.5
 export function scriptedStep({ text, results }: Asked, random: Random, effectsUrl: string): ModelAnswer {
   const { step = '', sop = '', run = '' } = STEP.exec(text)?.groups ?? {}
   const mark = MARK.exec(text)?.groups?.mark
-  // People who answer too late for an approval speak to the agent.
+  // A reply that comes too late for its approval is a message to the agent.
   if (run === '' || mark === undefined) return { text: 'What?' }
   const [first] = results
   const number = Number(step)

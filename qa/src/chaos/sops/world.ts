@@ -1,4 +1,4 @@
-/** Everything around the daemon of a crash run of procedures: a model, a messenger, and a place where steps have their effects. */
+/** The world around the daemon of a crash run of procedures: a model, a messenger, and a server on which steps have their effects. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type FakeProvider, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { startTelegramFake, TELEGRAM_GROUP, TELEGRAM_TOKEN, type TelegramFake } from '@sluice/testkit/fakes/telegram'
@@ -8,11 +8,11 @@ import type { SopsHistory } from './history.ts'
 import { createSopsRecorder, type SopsRecorder } from './recorder.ts'
 import { scriptedStep } from './script.ts'
 
-/** People of the messenger: the first two may decide. */
+/** The people on the messenger. The first two may decide. */
 export const PEOPLE = { ada: 1001, bob: 1002, eve: 6666 } as const
-/** Of approvals that wait for a while only. */
-export const PATIENCE_SECS = 3
-/** So that kills fall between an effect and its answer. */
+/** The time limit of approvals that expire. */
+export const APPROVAL_SECS = 3
+/** Long enough that some kills come between an effect and its answer. */
 const EFFECT_MS_MAX = 90
 const MODEL_MS_MAX = 30
 const FAILING_SHARE = 0.04
@@ -22,9 +22,9 @@ export interface SopsWorld {
   readonly recorder: SopsRecorder
   readonly messenger: TelegramFake
   readonly effectsUrl: string
-  /** For a daemon that lives in it; TOML. */
+  /** The configuration of a daemon in this world, as TOML. */
   readonly config: string
-  /** Whether the model fails now and then; it does at first. */
+  /** Whether the model fails now and then; true at first. */
   readonly faults: { on: boolean }
   history(): SopsHistory
   close(): Promise<void>
@@ -55,7 +55,8 @@ export async function startSopsWorld(random: Random): Promise<SopsWorld> {
 const startEffects = (recorder: SopsRecorder, random: Random): Promise<FakeProvider> =>
   startFakeProvider(async ({ path, body }) => {
     const { sop, step } = EFFECT.exec(path)?.groups ?? {}
-    if (sop === undefined || step === undefined) recorder.see({ type: 'nonsense', detail: `an effect at ${path}` })
+    if (sop === undefined || step === undefined)
+      recorder.see({ type: 'unexpected', detail: `a step had an effect at an unknown path: ${path}` })
     else recorder.see({ type: 'effect', sop, step: Number(step), mark: body.toString() })
     await sleep(random.within(0, EFFECT_MS_MAX))
     return { status: 200, body: { done: true } }
@@ -78,13 +79,13 @@ max_concurrent_turns = 16
 
 [sop]
 take_over = true
-approval_timeout_secs = ${PATIENCE_SECS}
+approval_timeout_secs = ${APPROVAL_SECS}
 max_concurrent_total = 10000
 max_finished_runs = 0
 
 [approvals]
 channels = ["messenger", "dashboard"]
-tool_timeout_secs = ${PATIENCE_SECS}
+tool_timeout_secs = ${APPROVAL_SECS}
 
 [channels_config.telegram]
 bot_token = "${TELEGRAM_TOKEN}"
