@@ -1,18 +1,13 @@
 /** The HTTP application of one snapshot. Hono serves every route; this file shows all of them, and the middleware before them. */
 
-import type { Clients } from '@sluice/delivery'
-import type { Runtime, Snapshot, StubRoute } from '@sluice/runtime'
+import type { Runtime, StubRoute } from '@sluice/runtime'
 import { AppError, defineRoute, type Route } from '@sluice/sdk'
 import { Hono } from 'hono'
 import * as v from 'valibot'
-import type { Auth } from './auth.ts'
-import type { BodyBudget } from './body-budget.ts'
-import type { Endpoint, EndpointDoc, HttpContext, HttpEnv, Step } from './context.ts'
-import type { Access } from './middleware/authenticate.ts'
-import { clientPeer, type ForwardingWatch } from './middleware/client-peer.ts'
+import type { AppParts, Endpoint, EndpointDoc, HttpContext, HttpEnv, Step } from './context.ts'
+import { clientPeer } from './middleware/client-peer.ts'
 import { EVERY_PATH, observe } from './middleware/observe.ts'
 import { catchThrownValues, createProblemHandler } from './middleware/problems.ts'
-import type { Limits } from './middleware/rate-limit.ts'
 import { openApiDocument } from './openapi.ts'
 import { refusal } from './problem.ts'
 import { approvalRoutes } from './routes/approvals.ts'
@@ -28,28 +23,13 @@ import { statusRoutes } from './routes/status.ts'
 import { triggerSteps } from './routes/triggers.ts'
 import { turnRoutes } from './routes/turns.ts'
 import { webhookEndpoint } from './routes/webhook.ts'
-import { channelEndpoints, type Intake } from './routes/webhooks.ts'
+import { channelEndpoints } from './routes/webhooks.ts'
 
 export type App = Hono<HttpEnv>
 
-/** The parts of the HTTP side that outlive a snapshot. */
-export interface AppParts {
-  readonly runtime: Runtime
-  readonly auth: Auth
-  readonly clients: Clients
-  readonly limits: Limits
-  readonly budget: BodyBudget
-  readonly forwarding: ForwardingWatch
-  /** Without it, no channel is served. */
-  readonly intake?: Intake
-  /** The routes that stay open: server-sent events and WebSockets. */
-  readonly streams?: (snapshot: Snapshot, access: Access) => readonly Endpoint[]
-}
-
-/** Makes the application for the snapshot in force now; another snapshot needs another application. */
-export function createApp({ runtime, auth, clients, limits, budget, forwarding, intake, streams }: AppParts): App {
-  const snapshot = runtime.snapshot()
-  const access: Access = { config: snapshot.gateway, auth, clients }
+/** A new snapshot needs a new application. */
+export function createApp(parts: AppParts): App {
+  const { runtime, snapshot } = parts
   const app: App = new Hono()
   const routes = new RouteTable(app, runtime)
 
@@ -64,23 +44,19 @@ export function createApp({ runtime, auth, clients, limits, budget, forwarding, 
   routes.add(healthEndpoint(runtime))
   routes.add(readyEndpoint(runtime))
 
-  app.use(clientPeer(snapshot.gateway, forwarding))
+  app.use(clientPeer(snapshot.gateway, parts.forwarding))
 
-  routes.add(metricsEndpoint(snapshot, access))
-  routes.add(pairEndpoint(runtime, snapshot, limits))
-  routes.add(webhookEndpoint(runtime, snapshot, access, limits))
-  for (const endpoint of streams?.(snapshot, access) ?? []) routes.add(endpoint)
-  if (intake) {
-    for (const channel of snapshot.channels) {
-      for (const endpoint of channelEndpoints(channel, intake, budget, runtime, snapshot)) routes.add(endpoint)
-    }
+  routes.add(metricsEndpoint(parts))
+  routes.add(pairEndpoint(parts))
+  routes.add(webhookEndpoint(parts))
+  for (const endpoint of parts.streams?.(parts) ?? []) routes.add(endpoint)
+  for (const channel of snapshot.channels) {
+    for (const endpoint of channelEndpoints(channel, parts)) routes.add(endpoint)
   }
-  for (const route of [...ownRoutes(runtime, snapshot, auth), documentRoute(routes.docs, runtime, snapshot), ...snapshot.routes]) {
-    routes.add(routeEndpoint(route, runtime, snapshot, access, limits))
-  }
+  for (const route of [...ownRoutes(parts), documentRoute(routes.docs, parts), ...snapshot.routes]) routes.add(routeEndpoint(route, parts))
   for (const stub of snapshot.stubs) routes.addStub(stub)
 
-  app.on('POST', ['*'], ...triggerSteps(runtime, snapshot, access, limits))
+  app.on('POST', ['*'], ...triggerSteps(parts))
   return app
 }
 
@@ -115,7 +91,7 @@ class RouteTable {
   }
 }
 
-const ownRoutes = (runtime: Runtime, snapshot: Snapshot, auth: Auth): Route[] => [
+const ownRoutes = ({ runtime, snapshot, auth }: AppParts): Route[] => [
   ...statusRoutes(runtime, snapshot),
   ...sessionRoutes(runtime),
   ...memoryRoutes(runtime),
@@ -127,7 +103,7 @@ const ownRoutes = (runtime: Runtime, snapshot: Snapshot, auth: Auth): Route[] =>
 ]
 
 /** Reads `docs` at the first request for the document, when all routes are in it. */
-function documentRoute(docs: readonly EndpointDoc[], { version }: Runtime, { gateway }: Snapshot): Route {
+function documentRoute(docs: readonly EndpointDoc[], { runtime, snapshot }: AppParts): Route {
   let document: Promise<object> | undefined
   return defineRoute({
     method: 'GET',
@@ -135,7 +111,7 @@ function documentRoute(docs: readonly EndpointDoc[], { version }: Runtime, { gat
     summary: 'This document',
     auth: 'client',
     answers: { 200: { description: 'OpenAPI 3.1', schema: v.looseObject({ openapi: v.string() }) } },
-    handle: () => (document ??= openApiDocument(docs, version, gateway.public_url)),
+    handle: () => (document ??= openApiDocument(docs, runtime.version, snapshot.gateway.public_url)),
   })
 }
 

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { createApp } from './app.ts'
 import { routesOf, type TestGateway, testGateways } from './testing.ts'
 
 const gateway = testGateways()
 
 /** Every route of the application except WebSockets, which answer only upgrades. */
-const paths = ({ parts }: TestGateway) =>
-  routesOf(createApp(parts))
+const paths = (made: TestGateway) =>
+  routesOf(made)
     .filter(({ path }) => !path.startsWith('/ws/'))
     .map(({ method, path }) => ({ method, path: path.replace(/:\w+/g, 'x') }))
 

@@ -1,7 +1,6 @@
 import { defineRoute, eventMembers } from '@sluice/sdk'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
-import { createApp } from './app.ts'
 import { routesOf, type TestGateway, type TestGatewayOptions, testGateways } from './testing.ts'
 
 const gateway = testGateways()
@@ -43,7 +42,7 @@ const room = defineRoute({
 
 test('the document has exactly the served routes, with streams and features', async () => {
   const { made, document } = await withDocument({ snapshot: { routes: [room] }, withStreams: true })
-  const served = routesOf(createApp(made.parts)).map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
+  const served = routesOf(made).map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
   const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
   )

@@ -7,13 +7,13 @@ import { createAdaptorServer, getRequestListener, type HttpBindings, RequestErro
 import type { Clients } from '@sluice/delivery'
 import type { Runtime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
-import { type App, type AppParts, createApp } from './app.ts'
+import { type App, createApp } from './app.ts'
 import type { Auth } from './auth.ts'
 import { BodyBudget } from './body-budget.ts'
+import type { DaemonParts, Intake } from './context.ts'
 import { ForwardingWatch } from './middleware/client-peer.ts'
 import { createLimits } from './middleware/rate-limit.ts'
 import { problem } from './problem.ts'
-import type { Intake } from './routes/webhooks.ts'
 import type { SubscriberCounts } from './streams/connections.ts'
 import { createStreams } from './streams/streams.ts'
 import { createSocketServer } from './streams/websocket.ts'
@@ -78,13 +78,15 @@ export function attachApplication(server: Server, { runtime, auth, clients, inta
 export type Fetch = (request: Request, env: Partial<HttpBindings>) => Response | Promise<Response>
 
 /** Serves each request with the application of the snapshot in force. The first request after a reload makes a new application. */
-export function createFetch(parts: AppParts): Fetch {
-  let app: App | undefined = createApp(parts)
-  parts.runtime.onSnapshot(() => {
+export function createFetch(parts: DaemonParts): Fetch {
+  const { runtime } = parts
+  const makeApp = (): App => createApp({ ...parts, snapshot: runtime.snapshot() })
+  let app: App | undefined = makeApp()
+  runtime.onSnapshot(() => {
     app = undefined
   })
   return (request, env) => {
-    app ??= createApp(parts)
+    app ??= makeApp()
     return app.fetch(request, env)
   }
 }

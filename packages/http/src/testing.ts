@@ -15,13 +15,13 @@ import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import * as v from 'valibot'
 import { afterEach } from 'vitest'
-import type { App, AppParts } from './app.ts'
+import { createApp } from './app.ts'
 import { type Auth, createAuth } from './auth.ts'
 import { BodyBudget } from './body-budget.ts'
+import type { DaemonParts, Intake } from './context.ts'
 import { ForwardingWatch } from './middleware/client-peer.ts'
 import { EVERY_PATH } from './middleware/observe.ts'
 import { createLimits } from './middleware/rate-limit.ts'
-import type { Intake } from './routes/webhooks.ts'
 import { createFetch, type Fetch } from './server.ts'
 import { createStreams } from './streams/streams.ts'
 
@@ -53,7 +53,7 @@ export interface TestGatewayOptions {
   readonly approvalChannels?: readonly string[]
   /** The engine of procedures. */
   readonly sops?: Partial<Sops>
-  readonly streams?: AppParts['streams']
+  readonly streams?: DaemonParts['streams']
   /** True: the streams of the daemon. */
   readonly withStreams?: boolean
   /** The answer of the agent; a rejection is a failed turn. Default: `re: <text>`. */
@@ -75,7 +75,7 @@ export interface TestGateway {
   readonly auth: Auth
   readonly fetch: Fetch
   /** The parts that the application is made from. */
-  readonly parts: AppParts
+  readonly parts: DaemonParts
   /** The lines of level info and above. */
   readonly logs: readonly LogLine[]
   readonly observations: readonly Observation[]
@@ -91,8 +91,9 @@ export interface TestGateway {
   close(): Promise<void>
 }
 
-/** Every route of an application, without its middleware. */
-export const routesOf = ({ routes }: App): { readonly method: string; readonly path: string }[] => {
+/** Every route that a gateway serves, without its middleware. */
+export function routesOf({ parts, runtime }: TestGateway): { readonly method: string; readonly path: string }[] {
+  const { routes } = createApp({ ...parts, snapshot: runtime.snapshot() })
   const named = routes.filter(({ path }) => path !== EVERY_PATH).map(({ method, path }) => [`${method} ${path}`, { method, path }] as const)
   return [...new Map(named).values()]
 }
@@ -128,7 +129,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const own = options.withStreams ? createStreams(runtime, auth, { sse: 0, ws: 0, dropped: 0 }) : undefined
   const streams = own ? own.endpoints : options.streams
   const intake = options.receive && { receive: options.receive, refusesUnsigned: options.refusesUnsigned ?? false }
-  const parts: AppParts = {
+  const parts: DaemonParts = {
     runtime,
     auth,
     clients: createClients(),

@@ -1,19 +1,11 @@
 /** Admits callers: by bearer token and role, by being on this machine, or freely, as each route declares. */
 import type { GatewayConfig } from '@sluice/config'
-import type { Clients } from '@sluice/delivery'
 import { isLoopback } from '@sluice/kit'
 import { AppError, type RouteAuth } from '@sluice/sdk'
 import type { Auth } from '../auth.ts'
-import { type Caller, type HttpContext, headersOf, type Step, socketAddress } from '../context.ts'
+import { type AppParts, type Caller, type HttpContext, headersOf, type Step, socketAddress } from '../context.ts'
 import { type HeaderReader, isForwarded } from './client-address.ts'
 import { checkNames } from './origin.ts'
-
-/** Everything that decides who may call. */
-export interface Access {
-  readonly config: GatewayConfig
-  readonly auth: Auth
-  readonly clients: Clients
-}
 
 /** Reads the credential of a request: its headers, unless the token comes another way, as with the WebSockets of browsers. */
 export type CredentialReader = (c: HttpContext) => HeaderReader
@@ -23,11 +15,10 @@ export type CredentialReader = (c: HttpContext) => HeaderReader
  * while the address is locked out.
  */
 export const authenticate =
-  (required: RouteAuth, access: Access, credentialOf: CredentialReader = headersOf): Step =>
+  (required: RouteAuth, parts: AppParts, credentialOf: CredentialReader = headersOf): Step =>
   async (c, next) => {
-    if (required === 'local') checkIsLocal(c, access.config)
-    const caller =
-      required === 'operator' || required === 'client' ? await identify(c, access, credentialOf(c)) : anonymous(c, access.clients)
+    if (required === 'local') checkIsLocal(c, parts.snapshot.gateway)
+    const caller = required === 'operator' || required === 'client' ? await identify(c, parts, credentialOf(c)) : anonymous(c, parts)
     if (required === 'operator') checkIsOperator(caller)
     c.set('caller', caller)
     await next()
@@ -38,14 +29,15 @@ export async function checkStillGood({ role, tokenHash }: Caller, auth: Auth): P
   if (role !== null && !(await auth.isGood(tokenHash))) throw new AppError('unauthorized', 'Unauthorized: the token was revoked')
 }
 
-async function identify(c: HttpContext, { config, auth, clients }: Access, credential: HeaderReader): Promise<Caller> {
-  if (!config.require_pairing) checkNames(headersOf(c), config)
+async function identify(c: HttpContext, { snapshot, auth, clients }: AppParts, credential: HeaderReader): Promise<Caller> {
+  const { gateway } = snapshot
+  if (!gateway.require_pairing) checkNames(headersOf(c), gateway)
   const { connection, address, spared } = c.get('peer')
   const { device, tokenHash, role } = await auth.bearer(credential, address, spared)
   return { device, tokenHash, role, client: clients.of(connection, device) }
 }
 
-const anonymous = (c: HttpContext, clients: Clients): Caller => ({
+const anonymous = (c: HttpContext, { clients }: AppParts): Caller => ({
   device: null,
   tokenHash: null,
   role: null,

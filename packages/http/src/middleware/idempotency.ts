@@ -1,9 +1,7 @@
 /** Idempotency keys: a request with a known key runs nothing and is answered as a duplicate. */
 
-import type { GatewayConfig } from '@sluice/config'
-import type { Runtime } from '@sluice/runtime'
 import { AppError, type IdempotencyKey } from '@sluice/sdk'
-import { type HttpContext, headersOf, type Step } from '../context.ts'
+import { type AppParts, type HttpContext, headersOf, type Step } from '../context.ts'
 import { JSON_HEADERS } from '../respond.ts'
 
 const DONE = { status: 'duplicate', idempotent: true, message: 'Request already processed for this idempotency key' } as const
@@ -14,8 +12,10 @@ const DUPLICATE = { done: JSON.stringify(DONE), in_flight: JSON.stringify(IN_FLI
  * Claims the key of the request, if it has one, and sets `idempotency`; needs `caller`. The key belongs to the device and the
  * path. A duplicate of a turn is answered with `X-Turn-Id`, and a turn that was interrupted is resumed.
  */
-export function idempotent({ store, agent }: Runtime, config: GatewayConfig): Step {
-  const limits = { ttlMs: config.idempotency_ttl_secs * 1000, keysMax: config.idempotency_max_keys }
+export function idempotent({ runtime, snapshot }: AppParts): Step {
+  const { store, agent } = runtime
+  const { idempotency_ttl_secs, idempotency_max_keys } = snapshot.gateway
+  const limits = { ttlMs: idempotency_ttl_secs * 1000, keysMax: idempotency_max_keys }
   return async (c, next) => {
     const key = keyOf(c)
     if (!key) return next()

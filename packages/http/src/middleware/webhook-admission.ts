@@ -1,25 +1,26 @@
 /** The checks before the body of `POST /webhook` and of every path that a trigger names. */
 
-import { type Snapshot, WEBHOOK_PATH } from '@sluice/runtime'
+import { WEBHOOK_PATH } from '@sluice/runtime'
 import { AppError, equalDigests, sha256Hex } from '@sluice/sdk'
 import { BODY_BYTES_MAX } from '../body.ts'
-import { headersOf, type Step } from '../context.ts'
+import { type AppParts, headersOf, type Step } from '../context.ts'
 import type { Lockout } from '../lockout.ts'
-import { type Access, authenticate } from './authenticate.ts'
+import { authenticate } from './authenticate.ts'
 import { limitDeclaredSize } from './body.ts'
 import { sameOrigin } from './origin.ts'
-import { type Limits, rateLimit } from './rate-limit.ts'
+import { rateLimit } from './rate-limit.ts'
 
 /** The order is part of the contract: the first check that fails answers. All these paths share one rate limit. */
-export function webhookAdmission(access: Access, snapshot: Snapshot, limits: Limits): Step[] {
+export function webhookAdmission(parts: AppParts): Step[] {
+  const { snapshot, limits, auth } = parts
   const { gateway } = snapshot
   const secret = gateway.webhook_secret?.reveal()
   return [
     limitDeclaredSize(BODY_BYTES_MAX),
     sameOrigin(gateway),
     rateLimit(limits.webhook(gateway), WEBHOOK_PATH, snapshot),
-    authenticate('client', access),
-    ...(secret ? [requireSecret(secret, access.auth.lockout)] : []),
+    authenticate('client', parts),
+    ...(secret ? [requireSecret(secret, auth.lockout)] : []),
   ]
 }
 

@@ -1,9 +1,9 @@
 /** `GET /health`, `GET /ready` and `GET /metrics`: routes that ask for no token. */
 
-import type { Runtime, Snapshot } from '@sluice/runtime'
+import type { Runtime } from '@sluice/runtime'
 import { healthSchema, readySchema } from '@sluice/runtime/health'
-import type { Endpoint } from '../context.ts'
-import { type Access, authenticate } from '../middleware/authenticate.ts'
+import type { AppParts, Endpoint } from '../context.ts'
+import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { JSON_HEADERS } from '../respond.ts'
 
@@ -52,7 +52,8 @@ const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const METRICS_OFF = '# Textmetrics backend not enabled. Set [observability] backend = "textmetrics" in config.\n'
 
 /** The metrics of the first observer that renders them; without such an observer, a hint in a comment. */
-export function metricsEndpoint({ observers, metricsLoopbackOnly, gateway }: Snapshot, access: Access): Endpoint {
+export function metricsEndpoint(parts: AppParts): Endpoint {
+  const { observers, metricsLoopbackOnly, gateway } = parts.snapshot
   const auth = metricsLoopbackOnly ? 'local' : 'open'
   const renderer = observers.find(({ render }) => render)
   return {
@@ -66,7 +67,7 @@ export function metricsEndpoint({ observers, metricsLoopbackOnly, gateway }: Sna
     },
     steps: [
       sameOrigin(gateway),
-      authenticate(auth, access),
+      authenticate(auth, parts),
       async () => {
         const { contentType, body } = (await renderer?.render?.()) ?? { contentType: METRICS_TYPE, body: METRICS_OFF }
         return new Response(body, { headers: { ...JSON_HEADERS, 'content-type': contentType } })

@@ -1,10 +1,10 @@
 /** `POST /pair`: a one-time code for a bearer token. */
 
-import { type Runtime, redeemCode, type Snapshot } from '@sluice/runtime'
+import { type Runtime, redeemCode } from '@sluice/runtime'
 import { AppError, errorText, ROLES } from '@sluice/sdk'
 import * as v from 'valibot'
 import { parseJsonObject, readBody } from '../body.ts'
-import { type Endpoint, type EndpointDoc, type HttpContext, headersOf, type Step } from '../context.ts'
+import { type AppParts, type Endpoint, type EndpointDoc, type HttpContext, headersOf, type Step } from '../context.ts'
 import { checkDeclaredSize, checkJsonType } from '../middleware/body.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { type Limits, rateLimit } from '../middleware/rate-limit.ts'
@@ -34,7 +34,7 @@ const doc: EndpointDoc = {
   },
 }
 
-export const pairEndpoint = (runtime: Runtime, snapshot: Snapshot, limits: Limits): Endpoint => ({
+export const pairEndpoint = ({ runtime, snapshot, limits }: AppParts): Endpoint => ({
   doc,
   steps: [
     sameOrigin(snapshot.gateway),

@@ -1,32 +1,31 @@
 /** Serves a `Route`, as features and the resources of the API declare it: caller, query, body, handler, answer. */
 
 import { expectation } from '@sluice/config'
-import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, type Route, type RouteRequest, type Trace } from '@sluice/sdk'
 import * as v from 'valibot'
 import { BODY_BYTES_MAX, parseJson } from '../body.ts'
-import { type Endpoint, type HttpContext, type Step, traceOf } from '../context.ts'
-import { type Access, authenticate } from '../middleware/authenticate.ts'
+import { type AppParts, type Endpoint, type HttpContext, type Step, traceOf } from '../context.ts'
+import { authenticate } from '../middleware/authenticate.ts'
 import { bufferBody, limitDeclaredSize, requireJson } from '../middleware/body.ts'
 import { sameOrigin } from '../middleware/origin.ts'
-import { type Limits, rateLimit } from '../middleware/rate-limit.ts'
+import { rateLimit } from '../middleware/rate-limit.ts'
 import { jsonResponse, withSecurityHeaders } from '../respond.ts'
 
 const NO_BODY = new Uint8Array(0)
 
-/** Without `limits`, the route must not declare `callsPerMinute`. */
-export function routeEndpoint(route: Route, { hideSecrets }: Runtime, snapshot: Snapshot, access: Access, limits?: Limits): Endpoint {
+export function routeEndpoint(route: Route, parts: AppParts): Endpoint {
+  const { runtime, snapshot, auth, limits } = parts
   const { method, path, callsPerMinute, bodyBytesMax = BODY_BYTES_MAX } = route
   const steps: Step[] = [limitDeclaredSize(bodyBytesMax), sameOrigin(snapshot.gateway)]
-  if (limits && callsPerMinute !== undefined) {
+  if (callsPerMinute !== undefined) {
     steps.push(rateLimit(limits.route(`${method} ${path}`, callsPerMinute, snapshot.gateway), path, snapshot))
   }
-  steps.push(authenticate(route.auth, access), validateQuery(route))
-  if (route.body) steps.push(requireJson, bufferBody(bodyBytesMax, access.auth))
+  steps.push(authenticate(route.auth, parts), validateQuery(route))
+  if (route.body) steps.push(requireJson, bufferBody(bodyBytesMax, auth))
   steps.push(async (c) => {
     const body = route.body && validate(route.body, parseJson(c.get('rawBody')), 'body')
     const answer = await route.handle(new ServedRequest(c, body))
-    return answer instanceof Response ? withSecurityHeaders(answer) : jsonResponse(hideSecrets(answer ?? null))
+    return answer instanceof Response ? withSecurityHeaders(answer) : jsonResponse(runtime.hideSecrets(answer ?? null))
   })
   return { doc: route, steps }
 }

@@ -1,15 +1,12 @@
 /** Requests that trigger procedures: `POST /webhook`, and every path without a route that a trigger names. */
 
-import type { Runtime, Snapshot } from '@sluice/runtime'
 import { formatTraceContext, type SopDispatch } from '@sluice/sdk'
 import * as v from 'valibot'
 import { BODY_BYTES_MAX, parseJson } from '../body.ts'
-import { type HttpContext, type Step, traceOf } from '../context.ts'
+import { type AppParts, type HttpContext, type Step, traceOf } from '../context.ts'
 import { personOf } from '../identity.ts'
-import type { Access } from '../middleware/authenticate.ts'
 import { bufferBody } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'
-import type { Limits } from '../middleware/rate-limit.ts'
 import { webhookAdmission } from '../middleware/webhook-admission.ts'
 import { jsonResponse } from '../respond.ts'
 
@@ -29,18 +26,18 @@ export const dispatchedSchema = v.object({
  * The steps of a `POST` to a path without a route. A path that no trigger names is not found. A trigger path takes the
  * credentials, limits and keys of `POST /webhook`; its payload is any JSON, or nothing.
  */
-export const triggerSteps = (runtime: Runtime, snapshot: Snapshot, access: Access, limits: Limits): Step[] => [
-  matchTrigger(runtime),
-  ...webhookAdmission(access, snapshot, limits),
-  bufferBody(BODY_BYTES_MAX, access.auth),
+export const triggerSteps = (parts: AppParts): Step[] => [
+  matchTrigger(parts),
+  ...webhookAdmission(parts),
+  bufferBody(BODY_BYTES_MAX, parts.auth),
   checkPayload,
-  idempotent(runtime, snapshot.gateway),
-  dispatch(runtime, snapshot),
+  idempotent(parts),
+  dispatch(parts),
 ]
 
 /** Which paths trigger procedures changes without a reload. A procedure that was just written may name the path: the request waits until it is loaded. */
 const matchTrigger =
-  (runtime: Runtime): Step =>
+  ({ runtime }: AppParts): Step =>
   async (c, next) => {
     const { path } = c.req
     const procedures = runtime.sops()
@@ -61,12 +58,12 @@ const checkPayload: Step = (c, next) => {
 
 /** If the conditions of every trigger say no, that is an answer too: the key is released, and a repeat gets the same. */
 const dispatch =
-  (runtime: Runtime, snapshot: Snapshot): Step =>
+  (parts: AppParts): Step =>
   async (c) => {
     const { path } = c.req
-    const dispatched = await fireProcedures(c, path, runtime, snapshot)
+    const dispatched = await fireProcedures(c, path, parts)
     const key = c.get('idempotency')
-    if (dispatched.length === 0 && key) await runtime.store.idempotency.release(key)
+    if (dispatched.length === 0 && key) await parts.runtime.store.idempotency.release(key)
     return dispatchedResponse(path, dispatched)
   }
 
@@ -74,12 +71,7 @@ const dispatch =
  * Fires the triggers on a path with the body of the request. Returns nothing if no trigger matches; then nothing has happened.
  * The idempotency key is released if the event could not be kept.
  */
-export async function fireProcedures(
-  c: HttpContext,
-  path: string,
-  runtime: Runtime,
-  { wantsTraces }: Snapshot,
-): Promise<readonly SopDispatch[]> {
+export async function fireProcedures(c: HttpContext, path: string, { runtime, snapshot }: AppParts): Promise<readonly SopDispatch[]> {
   const procedures = runtime.sops()
   if (!procedures?.matches('webhook', path)) return []
   const body = c.get('rawBody')
@@ -90,7 +82,7 @@ export async function fireProcedures(
     payload: body.length === 0 ? null : Buffer.from(body).toString(),
     atMs: runtime.clock.nowMs(),
     by: personOf(c.get('caller').device),
-    ...(wantsTraces && { trace: formatTraceContext(traceOf(c)) }),
+    ...(snapshot.wantsTraces && { trace: formatTraceContext(traceOf(c)) }),
   } as const
   try {
     return await procedures.fire(event, idempotency ? { idempotency } : {})

@@ -1,16 +1,14 @@
 /** `POST /webhook`: one message, for the procedures that it triggers or else for one agent turn, once per idempotency key. */
 
 import type { TurnRequest } from '@sluice/agent'
-import { type Runtime, type Snapshot, WEBHOOK_PATH } from '@sluice/runtime'
+import { WEBHOOK_PATH } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
 import { BODY_BYTES_MAX, parseJsonObject } from '../body.ts'
-import { type Endpoint, type EndpointDoc, type HttpContext, headersOf, type Step, traceOf } from '../context.ts'
+import { type AppParts, type Endpoint, type EndpointDoc, type HttpContext, headersOf, type Step, traceOf } from '../context.ts'
 import { checkSessionName, ownerOf, personOf, storedSession } from '../identity.ts'
-import type { Access } from '../middleware/authenticate.ts'
 import { bufferBody, requireJson } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'
-import type { Limits } from '../middleware/rate-limit.ts'
 import { webhookAdmission } from '../middleware/webhook-admission.ts'
 import { jsonResponse } from '../respond.ts'
 import { dispatchedResponse, dispatchedSchema, fireProcedures } from './triggers.ts'
@@ -51,16 +49,16 @@ const doc: EndpointDoc = {
 }
 
 /** The order of the steps is part of the contract: size, rate, token, secret, body, idempotency, procedures, turn. */
-export const webhookEndpoint = (runtime: Runtime, snapshot: Snapshot, access: Access, limits: Limits): Endpoint => ({
+export const webhookEndpoint = (parts: AppParts): Endpoint => ({
   doc,
   steps: [
-    ...webhookAdmission(access, snapshot, limits),
+    ...webhookAdmission(parts),
     requireJson,
-    bufferBody(BODY_BYTES_MAX, access.auth),
+    bufferBody(BODY_BYTES_MAX, parts.auth),
     parseMessage,
-    idempotent(runtime, snapshot.gateway),
-    dispatchToProcedures(runtime, snapshot),
-    runTurn(runtime),
+    idempotent(parts),
+    dispatchToProcedures(parts),
+    runTurn(parts),
   ],
 })
 
@@ -71,16 +69,17 @@ const parseMessage: Step = (c, next) => {
 }
 
 const dispatchToProcedures =
-  (runtime: Runtime, snapshot: Snapshot): Step =>
+  (parts: AppParts): Step =>
   async (c, next) => {
-    const dispatched = await fireProcedures(c, WEBHOOK_PATH, runtime, snapshot)
+    const dispatched = await fireProcedures(c, WEBHOOK_PATH, parts)
     return dispatched.length > 0 ? dispatchedResponse(WEBHOOK_PATH, dispatched) : next()
   }
 
 /** A client that goes away does not end its turn: its retry is a duplicate. */
 const runTurn =
-  ({ agent }: Runtime): Step =>
+  ({ runtime }: AppParts): Step =>
   async (c) => {
+    const { agent } = runtime
     const { client, device } = c.get('caller')
     const { text, session } = c.get('message')
     const idempotency = c.get('idempotency')

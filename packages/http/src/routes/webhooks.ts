@@ -1,23 +1,15 @@
 /** The webhooks of chat platforms: size, proof over the raw bytes, parse, keep. The first step that refuses answers. */
 
-import { type Deliveries, type IngressWatch, watchIngress } from '@sluice/delivery'
+import { type IngressWatch, watchIngress } from '@sluice/delivery'
 import { BoundedMap } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, type Channel, type Raw, type Webhook } from '@sluice/sdk'
 import { BODY_BYTES_MAX, type BodyRoom, readBody } from '../body.ts'
 import type { BodyBudget } from '../body-budget.ts'
-import { type Endpoint, type HttpContext, headersOf, type Step, traceOf } from '../context.ts'
+import { type AppParts, type Endpoint, type HttpContext, headersOf, type Intake, type Step, traceOf } from '../context.ts'
 import { limitDeclaredSize } from '../middleware/body.ts'
 import { checkNames } from '../middleware/origin.ts'
 import { JSON_HEADERS, withSecurityHeaders } from '../respond.ts'
-
-/** Where the messages of channels go. */
-export interface Intake {
-  /** Resolves once the messages are durable. */
-  readonly receive: Deliveries['receive']
-  /** True if the address is not loopback: unsigned webhooks are then served only if `[gateway]` allows them. */
-  readonly refusesUnsigned: boolean
-}
 
 const REASON_LOGGED_EVERY_MS = 60_000
 const REASONS_MAX = 100
@@ -25,9 +17,10 @@ const REASONS_MAX = 100
 const RECEIVED = JSON.stringify({ status: 'ok' })
 
 /** The route that a platform posts to, and the route of its GET check if it makes one. */
-export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyBudget, runtime: Runtime, snapshot: Snapshot): Endpoint[] {
+export function channelEndpoints(channel: Channel, parts: AppParts): Endpoint[] {
   const { webhook } = channel
-  if (!webhook) return []
+  const { intake } = parts
+  if (!webhook || !intake) return []
   const { path, handshake } = webhook
   const post: Endpoint = {
     doc: {
@@ -39,8 +32,8 @@ export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyB
     },
     steps: [
       limitDeclaredSize(webhook.bodyBytesMax ?? BODY_BYTES_MAX),
-      ...(webhook.unsigned === undefined ? [] : [guardUnsigned(channel, webhook, intake, snapshot)]),
-      receiveMessages(new WebhookReceiver(channel, webhook, intake, runtime, snapshot), budget),
+      ...(webhook.unsigned === undefined ? [] : [guardUnsigned(channel, webhook, intake, parts.snapshot)]),
+      receiveMessages(new WebhookReceiver(channel, webhook, intake, parts), parts.budget),
     ],
   }
   if (!handshake) return [post]
@@ -100,7 +93,7 @@ class WebhookReceiver {
   /** When each reason for a refusal was logged last: a sender of forged requests is worth one line a minute. */
   readonly #loggedMs = new BoundedMap<string, number>(REASONS_MAX)
 
-  constructor(channel: Channel, webhook: Webhook, intake: Intake, runtime: Runtime, snapshot: Snapshot) {
+  constructor(channel: Channel, webhook: Webhook, intake: Intake, { runtime, snapshot }: AppParts) {
     this.channel = channel
     this.#webhook = webhook
     this.#intake = intake

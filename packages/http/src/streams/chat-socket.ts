@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import type { Runtime } from '@sluice/runtime'
 import * as v from 'valibot'
 import type { WebSocket } from 'ws'
-import type { Caller, Endpoint, EndpointDoc, HttpContext } from '../context.ts'
+import type { AppParts, Caller, Endpoint, EndpointDoc, HttpContext } from '../context.ts'
 import { checkSessionName, personOf, storedSession } from '../identity.ts'
-import { type Access, authenticate } from '../middleware/authenticate.ts'
+import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { Chat } from './chat.ts'
 import type { ChatFrame } from './chat-frames.ts'
@@ -41,17 +41,17 @@ export interface ChatSockets {
   readonly heartbeat: Heartbeat
 }
 
-export const chatSocketEndpoint = (sockets: ChatSockets, access: Access): Endpoint => ({
+export const chatSocketEndpoint = (sockets: ChatSockets, parts: AppParts): Endpoint => ({
   doc,
   steps: [
-    sameOrigin(access.config),
-    authenticate('client', access, socketCredential),
-    upgrade(sockets.connections, (c, caller) => prepareChat(sockets, access, c, caller)),
+    sameOrigin(parts.snapshot.gateway),
+    authenticate('client', parts, socketCredential),
+    upgrade(sockets.connections, (c, caller) => prepareChat(sockets, parts, c, caller)),
   ],
 })
 
 /** Looks up the session before the socket opens, so that its first frame can be sent at once. */
-async function prepareChat(sockets: ChatSockets, access: Access, c: HttpContext, caller: Caller): Promise<OpenSocket> {
+async function prepareChat(sockets: ChatSockets, parts: AppParts, c: HttpContext, caller: Caller): Promise<OpenSocket> {
   const name = checkSessionName(c.req.query('session_id') ?? randomUUID(), 'session_id')
   const session = storedSession(caller.device, name)
   const kept = await sockets.runtime.store.sessions.get(session)
@@ -61,13 +61,13 @@ async function prepareChat(sockets: ChatSockets, access: Access, c: HttpContext,
     resumed: kept !== undefined,
     message_count: kept?.messageCount ?? 0,
   }
-  return (socket) => openChat(sockets, access, socket, caller, session, start)
+  return (socket) => openChat(sockets, parts, socket, caller, session, start)
 }
 
 /** Returns a function that stops all input of the client. */
 function openChat(
   { runtime, heartbeat }: ChatSockets,
-  { auth }: Access,
+  { auth }: AppParts,
   socket: WebSocket,
   { client, device, tokenHash }: Caller,
   session: string,

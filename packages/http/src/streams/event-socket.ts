@@ -2,8 +2,8 @@
 import type { Socket } from 'node:net'
 import type { EventBus } from '@sluice/runtime'
 import type { WebSocket } from 'ws'
-import type { Endpoint, EndpointDoc } from '../context.ts'
-import { type Access, authenticate } from '../middleware/authenticate.ts'
+import type { AppParts, Endpoint, EndpointDoc } from '../context.ts'
+import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import type { Connections } from './connections.ts'
 import type { FanOut, Sink } from './fan-out.ts'
@@ -34,11 +34,11 @@ export interface EventSockets {
   readonly heartbeat: Heartbeat
 }
 
-export const eventSocketEndpoint = (sockets: EventSockets, access: Access): Endpoint => ({
+export const eventSocketEndpoint = (sockets: EventSockets, parts: AppParts): Endpoint => ({
   doc,
   steps: [
-    sameOrigin(access.config),
-    authenticate('client', access, socketCredential),
+    sameOrigin(parts.snapshot.gateway),
+    authenticate('client', parts, socketCredential),
     upgrade(sockets.connections, (c) => {
       const subscription = parseSubscription(c)
       return (socket, transport) => subscribe(sockets, socket, transport, subscription)

@@ -7,8 +7,8 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { every } from '@sluice/kit'
 import type { EventBus } from '@sluice/runtime'
 import { AppError, type Clock } from '@sluice/sdk'
-import type { Endpoint, EndpointDoc, Step } from '../context.ts'
-import { type Access, authenticate } from '../middleware/authenticate.ts'
+import type { AppParts, Endpoint, EndpointDoc, Step } from '../context.ts'
+import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { SECURITY_HEADERS } from '../respond.ts'
 import type { Connections } from './connections.ts'
@@ -49,9 +49,9 @@ export interface EventStreams {
   readonly fanOut: FanOut
 }
 
-export const sseEndpoint = (streams: EventStreams, access: Access): Endpoint => ({
+export const sseEndpoint = (streams: EventStreams, parts: AppParts): Endpoint => ({
   doc,
-  steps: [sameOrigin(access.config), authenticate('client', access), openStream(streams)],
+  steps: [sameOrigin(parts.snapshot.gateway), authenticate('client', parts), openStream(streams)],
 })
 
 const openStream =

@@ -1,9 +1,8 @@
 /** All streams of one daemon: who may subscribe, what subscribers are sent, and how the streams end. */
 
-import type { Runtime, Snapshot } from '@sluice/runtime'
+import type { Runtime } from '@sluice/runtime'
 import type { Auth } from '../auth.ts'
-import type { Endpoint } from '../context.ts'
-import type { Access } from '../middleware/authenticate.ts'
+import type { AppParts, Endpoint } from '../context.ts'
 import { channelEventsRoute } from '../routes/channel-events.ts'
 import { routeEndpoint } from '../routes/route.ts'
 import { chatSocketEndpoint } from './chat-socket.ts'
@@ -20,7 +19,7 @@ export interface Streams {
    * `GET /api/events`, `/ws/events`, `/ws/chat` and `POST /api/channel-events`. The sockets need a server that was made
    * with `websocket: { server: createSocketServer() }`.
    */
-  endpoints(snapshot: Snapshot, access: Access): readonly Endpoint[]
+  endpoints(parts: AppParts): readonly Endpoint[]
   /** Closes every stream with its reason, sockets with 1001, and admits no more. */
   closeAll(reason: string): void
 }
@@ -41,11 +40,11 @@ export function createStreams(runtime: Runtime, auth: Auth, counts: SubscriberCo
     if (gateway.require_pairing) connections.endUnpaired()
   })
   return {
-    endpoints: (snapshot, access) => [
-      sseEndpoint({ bus, connections, fanOut: sseFanOut }, access),
-      eventSocketEndpoint({ bus, connections, heartbeat, fanOut: socketFanOut }, access),
-      chatSocketEndpoint({ runtime, connections, heartbeat }, access),
-      routeEndpoint(channelEventsRoute(runtime), runtime, snapshot, access),
+    endpoints: (parts) => [
+      sseEndpoint({ bus, connections, fanOut: sseFanOut }, parts),
+      eventSocketEndpoint({ bus, connections, heartbeat, fanOut: socketFanOut }, parts),
+      chatSocketEndpoint({ runtime, connections, heartbeat }, parts),
+      routeEndpoint(channelEventsRoute(runtime), parts),
     ],
     closeAll(reason) {
       closing.abort()

@@ -14,9 +14,11 @@ import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { Hono } from 'hono'
 import { createAuth } from '../../auth.ts'
+import { BodyBudget } from '../../body-budget.ts'
 import type { HttpEnv } from '../../context.ts'
 import { clientPeer, ForwardingWatch } from '../../middleware/client-peer.ts'
 import { createProblemHandler } from '../../middleware/problems.ts'
+import { createLimits } from '../../middleware/rate-limit.ts'
 import type { SubscriberCounts } from '../connections.ts'
 import { createStreams, type Streams } from '../streams.ts'
 import { createSocketServer } from '../websocket.ts'
@@ -81,11 +83,11 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   const streams = createStreams(runtime, auth, counts)
 
   const app = new Hono<HttpEnv>()
+  const forwarding = new ForwardingWatch(host.log)
+  const parts = { runtime, snapshot, auth, clients: createClients(), limits: createLimits(clock), budget: new BodyBudget(), forwarding }
   app.onError(createProblemHandler(runtime))
-  app.use(clientPeer(snapshot.gateway, new ForwardingWatch(host.log)))
-  for (const { doc, steps } of streams.endpoints(snapshot, { config: snapshot.gateway, auth, clients: createClients() })) {
-    app.on(doc.method, [doc.path], ...steps)
-  }
+  app.use(clientPeer(snapshot.gateway, forwarding))
+  for (const { doc, steps } of streams.endpoints(parts)) app.on(doc.method, [doc.path], ...steps)
   const server = createAdaptorServer({ fetch: app.fetch, websocket: { server: createSocketServer() } }) as Server
   const transports = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
