@@ -132,7 +132,6 @@ const CIRCULAR_FILES: Readonly<Record<string, number>> = {
   'hardware-boards': 15,
   'hardware-safety': 2,
   'hardware-sbc': 3,
-  http: 2,
   'plugins-wasm': 2,
   'sandbox-fsrestrict': 2,
   sdk: 5,

@@ -2,18 +2,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import { newTrace } from '@sluice/agent'
-import type { Clients, Deliveries } from '@sluice/delivery'
-import type { Runtime, Snapshot } from '@sluice/runtime'
 import { type ClientId, type IdempotencyKey, parseTraceparent, type Role, type Route, type Trace } from '@sluice/sdk'
 import type { Context, MiddlewareHandler } from 'hono'
-import type { Auth } from './auth.ts'
-import type { BodyBudget } from './body-budget.ts'
 import type { HeaderReader } from './middleware/client-address.ts'
-import type { ClientPeer, ForwardingWatch } from './middleware/client-peer.ts'
-import type { Limits } from './middleware/rate-limit.ts'
 
 /** The other end of a connection, before its credential is checked. */
-export interface Peer extends ClientPeer {
+export interface Peer {
+  /** The key that limiters count by; see `clientAddress`. */
+  readonly address: string
+  /** True: limiters do not count its failures; see `isSpared`. */
+  readonly spared: boolean
   /** An object that lives as long as the connection. */
   readonly connection: object
 }
@@ -65,34 +63,6 @@ export interface EndpointDoc extends Omit<Route, 'handle'> {
 export interface Endpoint {
   readonly doc: EndpointDoc
   readonly steps: readonly Step[]
-}
-
-/** The parts of the HTTP side that live as long as the daemon. */
-export interface DaemonParts {
-  readonly runtime: Runtime
-  readonly auth: Auth
-  /** Mints the client id of each connection and device. */
-  readonly clients: Clients
-  readonly limits: Limits
-  readonly budget: BodyBudget
-  readonly forwarding: ForwardingWatch
-  /** Takes the messages of channels; without it, no channel is served. */
-  readonly intake?: Intake
-  /** The routes that stay open: server-sent events and WebSockets. */
-  readonly streams?: (parts: AppParts) => readonly Endpoint[]
-}
-
-/** The parts that the application of one snapshot is made from. */
-export interface AppParts extends DaemonParts {
-  readonly snapshot: Snapshot
-}
-
-/** Where the messages of channels go. */
-export interface Intake {
-  /** Resolves once the messages are durable. */
-  readonly receive: Deliveries['receive']
-  /** True if the address is not loopback: unsigned webhooks are then served only if `[gateway]` allows them. */
-  readonly refusesUnsigned: boolean
 }
 
 /** The headers as Node parsed them; without a socket, the `Headers` of the request. */

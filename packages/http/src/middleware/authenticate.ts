@@ -2,8 +2,9 @@
 import type { GatewayConfig } from '@sluice/config'
 import { isLoopback } from '@sluice/kit'
 import { AppError, type RouteAuth } from '@sluice/sdk'
+import type { AppParts } from '../app-parts.ts'
 import type { Auth } from '../auth.ts'
-import { type AppParts, type Caller, type HttpContext, headersOf, type Step, socketAddress } from '../context.ts'
+import { type Caller, type HttpContext, headersOf, type Step, socketAddress } from '../context.ts'
 import { type HeaderReader, isForwarded } from './client-address.ts'
 import { checkNames } from './origin.ts'
 

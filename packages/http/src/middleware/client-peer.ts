@@ -13,13 +13,6 @@ import {
   trustedProxies,
 } from './client-address.ts'
 
-export interface ClientPeer {
-  /** The key that limiters count by; see `clientAddress`. */
-  readonly address: string
-  /** True: limiters do not count its failures; see `isSpared`. */
-  readonly spared: boolean
-}
-
 /** Sets `peer`. */
 export function clientPeer(settings: ProxySettings, forwarding: ForwardingWatch): Step {
   const peers = new ClientPeers(settings, forwarding)
@@ -65,7 +58,7 @@ export class ClientPeers {
     return this.#proxies !== null
   }
 
-  look(socketAddress: string, headers: HeaderReader): ClientPeer {
+  look(socketAddress: string, headers: HeaderReader): Pick<Peer, 'address' | 'spared'> {
     this.notice(socketAddress, headers)
     return {
       address: clientAddress(socketAddress, headers, this.#proxies),

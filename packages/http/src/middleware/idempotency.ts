@@ -1,7 +1,8 @@
 /** Idempotency keys: a request with a known key runs nothing and is answered as a duplicate. */
 
 import { AppError, type IdempotencyKey } from '@sluice/sdk'
-import { type AppParts, type HttpContext, headersOf, type Step } from '../context.ts'
+import type { AppParts } from '../app-parts.ts'
+import { type HttpContext, headersOf, type Step } from '../context.ts'
 import { JSON_HEADERS } from '../respond.ts'
 
 const DONE = { status: 'duplicate', idempotent: true, message: 'Request already processed for this idempotency key' } as const

@@ -2,8 +2,9 @@
 
 import { WEBHOOK_PATH } from '@sluice/runtime'
 import { AppError, equalDigests, sha256Hex } from '@sluice/sdk'
+import type { AppParts } from '../app-parts.ts'
 import { BODY_BYTES_MAX } from '../body.ts'
-import { type AppParts, headersOf, type Step } from '../context.ts'
+import { headersOf, type Step } from '../context.ts'
 import type { Lockout } from '../lockout.ts'
 import { authenticate } from './authenticate.ts'
 import { limitDeclaredSize } from './body.ts'

@@ -2,7 +2,8 @@
 
 import type { Runtime } from '@sluice/runtime'
 import { healthSchema, readySchema } from '@sluice/runtime/health'
-import type { AppParts, Endpoint } from '../context.ts'
+import type { AppParts } from '../app-parts.ts'
+import type { Endpoint } from '../context.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { JSON_HEADERS } from '../respond.ts'

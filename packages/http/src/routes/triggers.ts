@@ -2,8 +2,9 @@
 
 import { formatTraceContext, type SopDispatch } from '@sluice/sdk'
 import * as v from 'valibot'
+import type { AppParts } from '../app-parts.ts'
 import { BODY_BYTES_MAX, parseJson } from '../body.ts'
-import { type AppParts, type HttpContext, type Step, traceOf } from '../context.ts'
+import { type HttpContext, type Step, traceOf } from '../context.ts'
 import { personOf } from '../identity.ts'
 import { bufferBody } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'

@@ -1,8 +1,9 @@
 /** All streams of one daemon: who may subscribe, what subscribers are sent, and how the streams end. */
 
 import type { Runtime } from '@sluice/runtime'
+import type { AppParts } from '../app-parts.ts'
 import type { Auth } from '../auth.ts'
-import type { AppParts, Endpoint } from '../context.ts'
+import type { Endpoint } from '../context.ts'
 import { channelEventsRoute } from '../routes/channel-events.ts'
 import { routeEndpoint } from '../routes/route.ts'
 import { chatSocketEndpoint } from './chat-socket.ts'
