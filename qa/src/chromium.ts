@@ -1,10 +1,10 @@
-/** The Chromium that tests drive: the installed one, or with `SLUICE_BROWSER`, as `npm run test:browser` sets it, Debian's package. */
+/** Finds the Chromium for tests: the installed one or, with `SLUICE_BROWSER`, which `npm run test:browser` sets, Debian's package. */
 import { type DebianProgram, debianProgram, installedProgram, type MissingProgram } from './debian-program.ts'
 
 const CHROMIUM = 'usr/lib/chromium/chromium'
-const MISSING = 'chromium is not installed; npm run test:browser fetches it'
+const MISSING = 'chromium is not installed; npm run test:browser downloads it'
 
-/** Without the variable tests of a missing browser are left out; with it the suite fails. */
+/** Without `SLUICE_BROWSER`, tests are skipped if there is no browser; with it, this function throws. */
 export async function testChromium(): Promise<DebianProgram | MissingProgram> {
   if (!process.env.SLUICE_BROWSER) return (await installedProgram(CHROMIUM)) ?? { missing: MISSING }
   const found = await debianProgram({ packages: ['chromium'], program: CHROMIUM })

@@ -1,4 +1,4 @@
-/** Programs from Debian's packages for tests, without installing anything: from PATH, or unpacked into a cache of the user. */
+/** Finds programs for tests on PATH, or unpacks them from Debian's packages into the user's cache. It installs nothing. */
 import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access, glob } from 'node:fs/promises'
@@ -8,29 +8,29 @@ import { cacheFolder, releaseName, unpackPackages } from './debian-packages.ts'
 import { onceAndWhole } from './once-and-whole.ts'
 
 export interface DebianProgram {
-  /** Absolute. */
+  /** The absolute path. */
   readonly path: string
-  /** What its environment needs beside ours. */
+  /** Variables to add to the environment of the program. */
   readonly env: Readonly<Record<string, string>>
-  /** The root its packages were unpacked below; `/` where it is installed. */
+  /** The folder its packages were unpacked into; `/` if it is installed. */
   readonly root: string
 }
 
-/** Why there is no such program, as the end of a sentence. */
+/** The reason why a program is not available. */
 export interface MissingProgram {
   readonly missing: string
 }
 
 export interface WantedProgram {
-  /** Those that have it; what they depend on and this machine lacks comes along. */
+  /** The packages that contain the program; missing dependencies are added. */
   readonly packages: readonly string[]
-  /** Where it is in them: `usr/sbin/mosquitto`. */
+  /** The path of the program in its package, such as `usr/sbin/mosquitto`. */
   readonly program: string
 }
 
 const run = promisify(execFile)
 
-/** Safe to call from many processes at once: what they share appears whole or not at all. */
+/** Finds or downloads the program. Several processes may call it at once. */
 export async function debianProgram({ packages, program }: WantedProgram): Promise<DebianProgram | MissingProgram> {
   const installed = await installedProgram(program)
   if (installed) return installed
@@ -41,22 +41,22 @@ export async function debianProgram({ packages, program }: WantedProgram): Promi
     await access(path, constants.X_OK)
     const env = { LD_LIBRARY_PATH: await libraryPath(root) }
     const { stdout } = await run('ldd', [path], { env: { ...process.env, ...env } })
-    const lacking = [...stdout.matchAll(/(\S+) => not found/g)].map(([, library]) => library)
-    return lacking.length > 0 ? { missing: `${program} lacks ${lacking.join(', ')}` } : { path, env, root }
+    const missing = [...stdout.matchAll(/(\S+) => not found/g)].map(([, library]) => library)
+    return missing.length > 0 ? { missing: `${program} needs libraries that are missing: ${missing.join(', ')}` } : { path, env, root }
   } catch (error) {
     const [why] = (error instanceof Error ? error.message : String(error)).trim().split('\n').slice(-1)
-    return { missing: `${basename(program)} is not installed and Debian's package cannot be had: ${why}` }
+    return { missing: `${basename(program)} is not installed and Debian's package is not available: ${why}` }
   }
 }
 
-/** Only where it is installed; nothing is fetched. */
+/** Finds an installed program and downloads nothing. */
 export async function installedProgram(program: string): Promise<DebianProgram | undefined> {
   const path = await onPath(basename(program))
   return path === undefined ? undefined : { path, env: {}, root: '/' }
 }
 
 async function onPath(name: string): Promise<string | undefined> {
-  // Daemons are not on the PATH of everybody.
+  // Folders of daemons are not on every user's PATH.
   for (const folder of [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin']) {
     const path = join(folder, name)
     if (
@@ -71,7 +71,7 @@ async function onPath(name: string): Promise<string | undefined> {
   return undefined
 }
 
-/** The folder with the packages in it, made by the first who asks. */
+/** The folder with the unpacked packages; the first caller creates it. */
 async function unpacked(packages: readonly string[]): Promise<string> {
   const folder = cacheFolder('dev/debian', `${packages.join('+')}-${await releaseName()}`)
   await onceAndWhole(folder, (draft) => unpackPackages(draft, packages))

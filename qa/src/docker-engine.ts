@@ -1,4 +1,4 @@
-/** A Docker engine of a test's own: Debian's, unpacked and not installed, with an image of this machine's programs; for root on Linux. */
+/** Starts a Docker engine for a test from Debian's unpacked package, with an image of this machine's programs. Needs root on Linux. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -17,18 +17,18 @@ const STOP_MS_MAX = 10_000
 export const ENGINE_IMAGE = 'sluice-test:1'
 
 export interface DockerEngine {
-  /** What `docker` needs in its environment to find it. */
+  /** The environment in which `docker` finds this engine. */
   readonly env: Readonly<Record<string, string>>
   stop(): Promise<void>
 }
 
-/** Programs the image has, each with its libraries. */
+/** The programs in the image, each with its libraries. */
 const PROGRAMS =
   `sh perl bash cat ls env cp mv rm ln mkdir mkfifo mknod chmod chown touch truncate dd head tail tr wc sleep true false id echo
   basename cut yes df tar grep sed find setsid nohup unshare mount su timeout printf stat readlink`.split(/\s+/)
 
 export async function dockerEngine(): Promise<DockerEngine | MissingProgram> {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return { missing: 'an engine of its own needs root on Linux' }
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return { missing: 'starting a Docker engine needs root on Linux' }
   const daemon = await debianProgram({ packages: ['docker.io', 'containerd', 'runc', 'tini'], program: 'usr/sbin/dockerd' })
   if ('missing' in daemon) return daemon
   const folder = await mkdtemp(join(tmpdir(), 'engine-'))
@@ -42,11 +42,11 @@ export async function dockerEngine(): Promise<DockerEngine | MissingProgram> {
     return { env: { PATH: path, DOCKER_HOST: env.DOCKER_HOST, DOCKER_CONFIG: folder }, stop }
   } catch (error) {
     await stop()
-    return { missing: `an engine of its own did not start: ${error instanceof Error ? error.message.split('\n')[0] : error}` }
+    return { missing: `the Docker engine did not start: ${error instanceof Error ? error.message.split('\n')[0] : error}` }
   }
 }
 
-/** No bridge and no firewall rules: containers have their own loopback or the host's network. */
+/** No bridge and no firewall rules: a container has its own loopback or the host's network. */
 const options = (folder: string, root: string): string[] => [
   `--data-root=${folder}/data`,
   `--exec-root=${folder}/exec`,
@@ -82,7 +82,7 @@ async function makeImage(folder: string, env: Record<string, string>): Promise<v
   }
   for (const name of PROGRAMS) {
     const path = ['/usr/bin', '/usr/sbin', '/bin', '/sbin'].map((each) => join(each, name)).find((each) => existsSync(each))
-    if (path === undefined) throw new Error(`this machine has no '${name}' to make an image of`)
+    if (path === undefined) throw new Error(`cannot make the test image: this machine has no '${name}'`)
     await add(root, path)
     const { stdout: libraries } = await run('ldd', [path]).catch(() => ({ stdout: '' }))
     for (const [, library = ''] of libraries.matchAll(/(\/\S+) \(0x/g)) await add(root, library)
@@ -96,7 +96,7 @@ async function makeImage(folder: string, env: Record<string, string>): Promise<v
   await rm(root, { recursive: true })
 }
 
-/** At the same path, but for links of folders such as /bin. */
+/** Copies a file to its path in the image, resolving linked folders such as /bin. */
 async function add(root: string, path: string): Promise<void> {
   const at = join(root, await realpath(dirname(path)), path.split('/').at(-1) ?? '')
   await mkdir(dirname(at), { recursive: true })
@@ -110,7 +110,7 @@ async function end(child: ChildProcess, folder: string): Promise<void> {
     await Promise.race([exited, setTimeout(STOP_MS_MAX, undefined, { ref: false })])
     child.kill('SIGKILL')
   }
-  // control groups of its containers, where it left some
+  // Remove control groups that containers left behind.
   for await (const group of glob('/sys/fs/cgroup/*/docker')) await run('rmdir', [group]).catch(() => undefined)
   await rm(folder, { recursive: true, force: true }).catch(() => undefined)
 }

@@ -1,4 +1,4 @@
-/** Attempts to get out of a sandbox, each tried from the inside: `sandboxEscapes` in a sandbox's tests. */
+/** The suite of attempts to escape from a sandbox, tried from inside: call `sandboxEscapes` in a sandbox's tests. */
 
 import { holdRules, type Rules } from '@sluice/testkit/rules'
 import type { SandboxSubject } from '@sluice/testkit/sandbox'
@@ -14,11 +14,11 @@ import { survivalEscapes } from './escape/survival.ts'
 import { systemFileEscapes } from './escape/system-files.ts'
 import { terminalEscapes } from './escape/terminal.ts'
 
-/** One test for each attempt, titled by what must not come of it. Needs `sh` and `perl` inside the sandbox. */
+/** Registers one test for each attempt, titled by the outcome it requires. `sh` and `perl` must exist in the sandbox. */
 export const sandboxEscapes = (subject: SandboxSubject): void =>
   holdRules(`sandbox escapes: ${subject.name}`, escapeRules(subject), subject.except)
 
-/** The attempts; each throws where something came of it outside. None of them does harm where it succeeds. */
+/** The attempts by title; a check throws if an attempt affects anything outside. A successful attempt does no harm. */
 export function escapeRules(subject: SandboxSubject): Rules {
   const inBench = createSandboxBench(subject)
   return {

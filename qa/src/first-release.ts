@@ -1,4 +1,4 @@
-/** Copies of the data directory that release 0.1.0 left behind when it was killed at work; see fixtures/release-0.1.0/README.md. */
+/** Copies the data directory of release 0.1.0, killed while it worked; see fixtures/release-0.1.0/README.md. */
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -7,10 +7,10 @@ import { gunzipSync } from 'node:zlib'
 const FIXTURE = resolve(import.meta.dirname, '../fixtures/release-0.1.0')
 const DATABASE_FILES = ['sluice.db', 'sluice.db-wal']
 
-/** Run and step. */
+/** The run id and step id of an approval. */
 export type FixtureQuestion = readonly [runId: string, stepId: string]
 
-/** What the database holds, by the names of the fixture's README. */
+/** The contents of the database, by the names in the fixture's README. */
 export interface FirstReleaseFacts {
   readonly killedAtMs: number
   readonly tokens: Readonly<Record<'laptop' | 'tablet' | 'revoked', string>>
@@ -28,7 +28,7 @@ export interface FirstRelease {
   dispose(): void
 }
 
-/** Makes a copy whose configuration names these addresses; by default nothing listens at them. */
+/** Makes a copy whose configuration uses these addresses; the default addresses refuse connections. */
 export function copyFirstRelease({ modelUrl, platformUrl }: { modelUrl?: string; platformUrl?: string } = {}): FirstRelease {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-first-release-'))
   cpSync(join(FIXTURE, 'data'), dataDir, { recursive: true })
@@ -43,7 +43,7 @@ export function copyFirstRelease({ modelUrl, platformUrl }: { modelUrl?: string;
     configFile,
     config.replace('http://127.0.0.1:1/', `${modelUrl ?? 'http://127.0.0.1:1'}/`).replace('http://127.0.0.1:2', platformUrl ?? '$&'),
   )
-  // Version control keeps no such modes.
+  // Version control does not store these modes.
   for (const file of [configFile, join(dataDir, 'secret.key')]) chmodSync(file, 0o600)
   const facts: FirstReleaseFacts = JSON.parse(readFileSync(join(FIXTURE, 'facts.json'), 'utf8'))
   return { dataDir, configFile, facts, dispose: () => rmSync(dataDir, { recursive: true, force: true }) }

@@ -1,4 +1,4 @@
-/** Every regular expression of product code takes linear time: one quadratic pattern lets one message stop the daemon. */
+/** Every regular expression of product code takes linear time, because one quadratic pattern lets one message stop the daemon. */
 import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -10,25 +10,25 @@ const files = globSync('packages/*/src/**/*.ts', { cwd: ROOT })
   .map((file) => ({ file, ...sourcePatterns(readFileSync(resolve(ROOT, file), 'utf8')) }))
 
 /**
- * Files of product code that construct regular expressions, with representative instances of each. A
- * new construction needs a line here; a literal needs none and is the better choice.
+ * Product files that construct regular expressions, with representative instances of each. A new construction needs a line
+ * here; prefer a literal, which needs none.
  */
 const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly instances: readonly RegExp[] }>> = {
   // The names come from a fixed set of HTML elements.
   'packages/channel-mailpush/src/html-to-text.ts': { times: 1, instances: [/<\/script(?![a-z\d])/gi] },
-  // The platform names the id of the bot: letters and digits.
+  // The platform assigns the bot's id; it consists of letters and digits.
   'packages/channel-slack/src/plain-text.ts': { times: 1, instances: [/<@U0BOT(?:\|[^<>]*)?>[:,]?\s?/g] },
-  // The gateway's own routes, in which each parameter is a path segment.
+  // The routes are the gateway's own, and each parameter is one path segment.
   'packages/runtime/src/procedures/trigger-paths.ts': { times: 1, instances: [/^\/api\/[^/]+\/runs\/[^/]+$/] },
-  // Compiles a pattern to see whether it is one, and matches nothing with it.
+  // The pattern is compiled only to check its syntax.
   'packages/sop/src/output-schema.ts': { times: 1, instances: [] },
   // A copy of a literal in the same file.
   'packages/config/src/toml/key-path.ts': { times: 1, instances: [] },
 }
 
 /**
- * Patterns in which every repetition has an upper bound, so that each position of a text costs at most a fixed number of
- * steps. The checker takes quadratic growth up to such a bound for growth without end; the text is the worst one for each.
+ * Patterns in which every repetition has an upper bound, so that each position of a text costs a bounded number of steps. The
+ * checker reports quadratic growth up to such a bound as unlimited growth. The text is the worst case of each pattern.
  */
 const BOUNDED: readonly (readonly [pattern: RegExp, text: string])[] = [
   [/\beyJ[\w-]{8,300}\.[\w-]{8,4096}\.[\w-]{8,4096}/g, `${'eyJ-'.repeat(75)}.${'eyJ-'.repeat(1024)}.`],
@@ -43,10 +43,10 @@ const BOUNDED: readonly (readonly [pattern: RegExp, text: string])[] = [
 ]
 const isBounded = ({ source, flags }: { readonly source: string; readonly flags: string }): boolean =>
   BOUNDED.some(([pattern]) => pattern.source === source && pattern.flags === flags)
-/** Removes classes and escapes, in which `*` and `+` are plain characters. */
+/** Replaces character classes and escapes, in which `*` and `+` are plain characters. */
 const repeats = (source: string): string => source.replace(/\\.|\[(?:\\.|[^\]])*\]/gs, 'x')
 
-/** The checker stops by itself before the test would. */
+/** The checker gives up before the test's own time limit. */
 const LIMITS = { timeout: 15_000, maxIteration: 3 } as const
 
 const literals = [
@@ -59,7 +59,7 @@ const instances = Object.values(CONSTRUCTED).flatMap(({ instances }) => instance
 
 let check: typeof import('recheck').checkSync
 beforeAll(async () => {
-  // Without it the checker looks for a program of this platform, and starts a worker for each call.
+  // By default the checker searches for a native program and starts a worker for each call.
   process.env.RECHECK_SYNC_BACKEND = 'pure'
   check = (await import('recheck')).checkSync
 })
@@ -72,13 +72,13 @@ describe('a regular expression of product code', () => {
     expect(verdict.status, JSON.stringify('attack' in verdict ? verdict.attack.pattern : verdict)).toBe('safe')
   })
 
-  test.each(BOUNDED)('that repeats nothing without a bound takes linear time: %s', (pattern, text) => {
+  test.each(BOUNDED)('with bounded repetitions takes linear time: %s', (pattern, text) => {
     expect(repeats(pattern.source)).not.toMatch(/[*+]|\{\d+,\}/)
     const megabyte = text.repeat(2 ** 20 / text.length)
     expect(megabyte.replace(pattern, '').length).toBeGreaterThan(0)
   })
 
-  test('is a literal, or its construction is listed here', () => {
+  test('is a literal or has its construction listed here', () => {
     const found = files.filter(({ constructed }) => constructed.length > 0).map(({ file, constructed }) => [file, constructed.length])
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries(Object.entries(CONSTRUCTED).map(([file, { times }]) => [file, times])))
   })
@@ -92,7 +92,7 @@ describe('the check', () => {
     },
   )
 
-  test('sees literals and constructions, and neither in texts nor in comments', () => {
+  test('finds literals and constructions, but not in texts or comments', () => {
     const source = "const a: RegExp = /a\\/b+/gi // /c/\nconst text = '/d/'\nconst b = new RegExp(text as string) ?? RegExp('e', 'u')"
     expect(sourcePatterns(source)).toEqual({
       literals: [{ source: 'a\\/b+', flags: 'gi', line: 1 }],

@@ -1,4 +1,4 @@
-/** A real MQTT broker on loopback, for tests: Eclipse Mosquitto, as Debian packages it. */
+/** Runs a real MQTT broker on loopback for tests: Eclipse Mosquitto from Debian's package. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { pbkdf2Sync, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -9,27 +9,27 @@ import { join } from 'node:path'
 import { type DebianProgram, debianProgram, type MissingProgram } from './debian-program.ts'
 
 export interface MosquittoOptions {
-  /** Passwords by user name; absent: everybody may connect. */
+  /** Passwords by user name; absent: clients connect without a password. */
   readonly users?: Readonly<Record<string, string>>
-  /** PEM files; with them it speaks TLS alone. */
+  /** PEM files; with them the broker accepts only TLS. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string }
-  /** Further lines of its configuration file. */
+  /** Additional lines of the configuration file. */
   readonly lines?: readonly string[]
 }
 
 export interface Mosquitto {
-  /** Of every start alike. */
+  /** The same port after every start. */
   readonly port: number
   readonly url: string
-  /** Again, with all it has kept. */
+  /** Starts the broker again with its stored messages. */
   start(): Promise<void>
-  /** Lets it end by itself, so that it keeps everything. Idempotent. */
+  /** Stops the broker in order, so that it stores everything. May be called twice. */
   stop(): Promise<void>
-  /** Ends it where it stands. */
+  /** Kills the broker at once. */
   kill(): Promise<void>
-  /** What it has logged, of all starts. */
+  /** The log of all starts. */
   log(): string
-  /** Stops it and removes its files. */
+  /** Stops the broker and removes its files. */
   dispose(): Promise<void>
 }
 
@@ -54,8 +54,8 @@ export async function startMosquitto(program: DebianProgram, options: MosquittoO
     broker = child
     earlier = (earlier + log).slice(-LOG_CHARS_MAX)
     log = ''
-    const leaveNoneBehind = (): void => void child.kill('SIGKILL')
-    process.once('exit', leaveNoneBehind)
+    const killAtExit = (): void => void child.kill('SIGKILL')
+    process.once('exit', killAtExit)
     const running = Promise.withResolvers<void>()
     const fail = (what: string) => () => running.reject(new Error(`mosquitto ${what}:\n${log}`))
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -63,7 +63,7 @@ export async function startMosquitto(program: DebianProgram, options: MosquittoO
       if (/mosquitto version \S+ running/.test(log)) running.resolve()
     })
     child.once('error', running.reject)
-    child.once('exit', () => process.removeListener('exit', leaveNoneBehind))
+    child.once('exit', () => process.removeListener('exit', killAtExit))
     child.once('exit', fail('ended'))
     const timer = setTimeout(fail('did not start'), START_MS_MAX)
     await running.promise.finally(() => clearTimeout(timer))
@@ -94,12 +94,12 @@ export async function startMosquitto(program: DebianProgram, options: MosquittoO
 
 const configLines = (folder: string, port: number, { users, tls, lines = [] }: MosquittoOptions): string[] => [
   `listener ${port} 127.0.0.1`,
-  // Started by root it would look for a user of its own, who is nobody here.
+  // A broker started by root would switch to a user that does not exist here.
   `user ${userInfo().username}`,
   'log_dest stderr',
   'persistence true',
   `persistence_location ${folder}/`,
-  // Kept at once, so that it has as much after a kill as after a stop.
+  // Save at once, so that a kill loses no more than a stop.
   'autosave_on_changes true',
   'autosave_interval 1',
   ...(users ? [`password_file ${join(folder, 'passwords')}`] : ['allow_anonymous true']),
@@ -110,7 +110,7 @@ const configLines = (folder: string, port: number, { users, tls, lines = [] }: M
 
 const ITERATIONS = 101
 
-/** As `mosquitto_passwd` writes them. */
+/** Hashes passwords in the format of `mosquitto_passwd`. */
 const passwordLines = (users: Readonly<Record<string, string>>): string[] =>
   Object.entries(users).map(([name, password]) => {
     const salt = randomBytes(12)

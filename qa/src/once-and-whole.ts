@@ -1,8 +1,8 @@
-/** Folders that are costly to make: made by the first who needs them, and there whole or not at all. */
+/** Creates folders that are costly to fill: the first process fills them, and they appear complete or not at all. */
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** Unless the folder exists, has a draft of it filled and put in its place. Safe in many processes at once: the first one wins. */
+/** Fills a draft and renames it to `folder`, unless the folder exists. Several processes may call it at once; the first one wins. */
 export async function onceAndWhole(folder: string, fill: (draft: string) => Promise<void>): Promise<void> {
   if (await exists(folder)) return
   await mkdir(dirname(folder), { recursive: true })

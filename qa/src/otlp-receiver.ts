@@ -1,4 +1,4 @@
-/** A real OTLP/HTTP receiver of traces: takes JSON as the protocol writes it, refuses anything else, and keeps what was said. */
+/** An OTLP/HTTP receiver of traces: it accepts the protocol's JSON, refuses anything else and records the spans. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { headersIn, jsonIn, listenOnLoopback, readWhole } from '@sluice/testkit/loopback-server'
 import * as v from 'valibot'
@@ -21,22 +21,22 @@ export interface ReceivedSpan {
 }
 
 export interface OtlpReceiver {
-  /** What `otel_endpoint` is set to. */
+  /** The value for `otel_endpoint`. */
   readonly url: string
-  /** In the order they came. */
+  /** The received spans, in order. */
   readonly spans: readonly ReceivedSpan[]
-  /** Everything that was posted, as it came. */
+  /** The body of every request, including refused ones. */
   readonly bodies: readonly string[]
   readonly headers: readonly Headers[]
-  /** Why requests were refused. */
+  /** The reasons for refusing requests. */
   readonly refusals: readonly string[]
-  /** The spans, once as many satisfy `isWanted`. Rejects after five seconds. */
+  /** Resolves to the spans that `isWanted` accepts once there are `count` of them. Rejects after five seconds. */
   until(count: number, isWanted?: (span: ReceivedSpan) => boolean): Promise<readonly ReceivedSpan[]>
   close(): Promise<void>
 }
 
 export interface OtlpReceiverOptions {
-  /** Answers instead of it; `true`: it has. */
+  /** Handles a request in place of the receiver; returns true if it answers the request. */
   readonly instead?: (outgoing: ServerResponse, incoming: IncomingMessage) => boolean
   readonly port?: number
 }
@@ -98,7 +98,7 @@ export async function startOtlpReceiver({ instead, port = 0 }: OtlpReceiverOptio
   const bodies: string[] = []
   const headers: Headers[] = []
   const refusals: string[] = []
-  let heard = Promise.withResolvers<void>()
+  let arrived = Promise.withResolvers<void>()
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const body = await readWhole(incoming, BODY_BYTES_MAX)
@@ -110,8 +110,8 @@ export async function startOtlpReceiver({ instead, port = 0 }: OtlpReceiverOptio
     outgoing
       .writeHead(problem === undefined ? 200 : 400, { 'content-type': 'application/json' })
       .end(JSON.stringify({ partialSuccess: {} }))
-    heard.resolve()
-    heard = Promise.withResolvers()
+    arrived.resolve()
+    arrived = Promise.withResolvers()
   }
 
   const take = ({ method, url, headers: { 'content-type': type } }: IncomingMessage, body: Buffer): string | undefined => {
@@ -139,9 +139,9 @@ export async function startOtlpReceiver({ instead, port = 0 }: OtlpReceiverOptio
       const tooLate = AbortSignal.timeout(PATIENCE_MS)
       const late = new Promise<'late'>((resolve) => tooLate.addEventListener('abort', () => resolve('late'), { once: true }))
       while (spans.filter(isWanted).length < count) {
-        if ((await Promise.race([heard.promise, late])) === 'late')
+        if ((await Promise.race([arrived.promise, late])) === 'late')
           throw new Error(
-            `${spans.filter(isWanted).length} of ${count} spans came: ${spans.map(({ name }) => name).join(', ')}; ${refusals.join('; ')}`,
+            `received ${spans.filter(isWanted).length} of ${count} spans: ${spans.map(({ name }) => name).join(', ')}; refused: ${refusals.join('; ')}`,
           )
       }
       return spans.filter(isWanted)

@@ -12,7 +12,7 @@ interface Table {
   stalePatches(mutant: PlantedBug, root: string): readonly string[]
 }
 
-test('every planted bug of `pnpm mutants` fits the sources of today, and has a name of its own', async () => {
+test('every planted bug of `pnpm mutants` fits the current sources and has a unique name', async () => {
   const { MUTANTS, stalePatches } = (await import(join(ROOT, 'scripts/mutants-table.mjs'))) as Table
   expect(MUTANTS.flatMap((mutant) => stalePatches(mutant, ROOT))).toEqual([])
   expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length)

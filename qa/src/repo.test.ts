@@ -1,4 +1,4 @@
-/** The shape of the repository, held by reading it: what lists and rules say is what the folders are. */
+/** The shape of the repository, checked by reading its files: lists and rules agree with the folders. */
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { CATALOGUE, type Feature, isInProfile, ROWS, type Row } from '@sluice/sdk'
@@ -6,7 +6,7 @@ import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-/** The packages of the core, each of which depends on earlier ones only. */
+/** The packages of the core in layers; each depends only on earlier ones. */
 const LAYERS = ['sdk', 'kit', 'store', 'config', 'agent', 'sop', 'delivery', 'approvals', 'runtime', 'http', 'daemon', 'cli']
 const CORE = [...LAYERS, 'sandbox-common', 'testkit', 'hardware']
 const folders = readdirSync(join(ROOT, 'packages')).filter((name) => existsSync(join(ROOT, 'packages', name, 'package.json')))
@@ -19,13 +19,13 @@ const shipped = sources.filter(
   (file) => !file.includes('.test.') && !file.includes('/testing') && !file.startsWith('packages/testkit/') && !file.startsWith('qa/'),
 )
 
-describe('the catalogue is the truth', () => {
-  test('every feature folder has a row, and every row that is not planned has a folder', () => {
+describe('the catalogue', () => {
+  test('has a row for each feature folder and a folder for each built feature', () => {
     const rows = ROWS.filter(([, row]) => !row.planned).map(([id]) => id as string)
     expect(features.toSorted()).toEqual(rows.toSorted())
   })
 
-  test('every flag of §2.7 has a row', () => {
+  test('has a row for every feature flag of the contract', () => {
     const flags = [
       'channel-fedchat',
       'channel-workchat',
@@ -48,21 +48,21 @@ describe('the catalogue is the truth', () => {
     expect([...new Set(ROWS.flatMap(([, { flag }]) => flag ?? []))].toSorted()).toEqual(flags.toSorted())
   })
 
-  test.each(['minimal', 'standard', 'full'])('the profile %s imports exactly what the rows say', (profile) => {
+  test.each(['minimal', 'standard', 'full'])('the profile %s imports exactly the features of its rows', (profile) => {
     const importsOf = (file: string) => [...read('profiles', file).matchAll(/from '@sluice\/([\w-]+)'/g)].map(([, name]) => name)
     const imported = [...importsOf('always.ts'), ...importsOf(`${profile}.ts`)].filter((name) => name !== 'cli')
     const wanted = ROWS.filter(([, row]) => !row.planned && isInProfile(row, profile)).map(([id]) => id)
     expect(imported.toSorted()).toEqual(wanted.toSorted())
   })
 
-  test('a profile is a list and nothing else', () => {
+  test('a profile contains only a list of features', () => {
     for (const file of readdirSync(join(ROOT, 'profiles'))) {
       const lines = read('profiles', file).trim().split('\n')
       for (const line of lines) expect(line, file).toMatch(/^(?:import |(?:export )?const \w+ = \[|await main\(|$)/)
     }
   })
 
-  test.each(features)('%s shows the names its stub would show', async (id) => {
+  test.each(features)('%s offers the names that its stub lists', async (id) => {
     const { default: feature } = (await import(join(ROOT, 'packages', id, 'src/index.ts'))) as { default: Feature }
     expect(feature.id).toBe(id)
     const parts = feature.build(testHost(), defaultsOf(feature) as never)
@@ -77,21 +77,21 @@ describe('the catalogue is the truth', () => {
   })
 })
 
-describe('dependencies point one way', () => {
-  test.each(features)('%s depends on the sdk, the kit, and the package its family shares, and on no other package of ours', (id) => {
+describe('dependencies between packages', () => {
+  test.each(features)('%s depends only on the sdk, the kit and its family package', (id) => {
     const shared = id.startsWith('hardware-') ? ['@sluice/hardware'] : id.startsWith('sandbox-') ? ['@sluice/sandbox-common'] : []
     const ours = Object.keys(manifest(id).dependencies ?? {}).filter((name) => name.startsWith('@sluice/'))
     expect(ours).toContain('@sluice/sdk')
     expect(ours.filter((name) => !['@sluice/sdk', '@sluice/kit', ...shared].includes(name))).toEqual([])
   })
 
-  test.each(LAYERS)('%s depends on earlier layers only', (id) => {
+  test.each(LAYERS)('%s depends only on earlier layers', (id) => {
     const earlier = LAYERS.slice(0, LAYERS.indexOf(id)).map((name) => `@sluice/${name}`)
     const ours = Object.keys(manifest(id).dependencies ?? {}).filter((name) => name.startsWith('@sluice/'))
     expect(ours.filter((name) => !earlier.includes(name))).toEqual([])
   })
 
-  test.each([...features, ...CORE])('%s imports only what its package.json names', (id) => {
+  test.each([...features, ...CORE])('%s imports only dependencies of its package.json', (id) => {
     const { name, dependencies = {}, optionalDependencies = {}, devDependencies = {} } = manifest(id)
     const known = new Set([name, ...Object.keys(dependencies), ...Object.keys(optionalDependencies)])
     const forTests = new Set([
@@ -149,14 +149,14 @@ describe('files import each other in one direction', () => {
   })
 })
 
-describe('house rules that a reader can check', () => {
+describe('house rules', () => {
   const only = (pattern: RegExp, homes: readonly string[]) => shipped.filter((file) => pattern.test(read(file)) && !homes.includes(file))
 
-  test('signatures and constant-time comparison stand in one file', () => {
+  test('one file makes signatures and compares in constant time', () => {
     expect(only(/\b(timingSafeEqual|createHmac)\b/, ['packages/sdk/src/hmac.ts'])).toEqual([])
   })
 
-  test('what a secret makes is compared by nothing else, but for whether there is any', () => {
+  test('no other code compares a value made from a secret', () => {
     const operand = String.raw`[\w.?]+(?:\([^()]*\)(?:\.\w+)*)*`
     const comparison = new RegExp(`(${operand}|'[^']*') [!=]==? (${operand}|'[^']*')`, 'g')
     const isSecret = (text = '') => /(?:secret|signature|digest|hmac|\bmac)\w*(?:\(|\.|$)/i.test(text) && !/\.(?:length|size)$/.test(text)
@@ -172,20 +172,20 @@ describe('house rules that a reader can check', () => {
     expect(home).not.toMatch(/\.(?:equals|compare|localeCompare)\(/)
   })
 
-  test('one module reads TOML', () => {
+  test('one module parses TOML', () => {
     expect(only(/from '@iarna\/toml'|import\('@iarna\/toml'\)/, ['packages/config/src/toml/parse-toml.ts'])).toEqual([])
   })
 
-  test('signals are joined and limited in time by scopes alone, and each scope is disposed', () => {
+  test('only scopes combine and limit abort signals, and each is disposed', () => {
     const home = 'packages/kit/src/signal-scope.ts'
     expect(only(/AbortSignal\.(?:any|timeout)\(/, [])).toEqual([])
-    // The wait of a REPL line is itself disposable and disposes of its scope.
+    // A wait for a REPL line is disposable itself and disposes its scope.
     expect(only(/(?<!using \w+ = (?:[^;\n]+ \? )?)signalScope\(/, [home, 'packages/hardware-boards/src/repl/repl-line.ts'])).toEqual([])
   })
 
-  test('bytes that arrive in pieces are collected by ByteBuffer, never in a list of chunks', () => {
+  test('only ByteBuffer collects bytes that arrive in pieces', () => {
     expect(only(/Buffer\.concat\((?!\[(?!\.\.\.))/, [])).toEqual([])
-    // The platform collects a body in a list, too.
+    // The platform's own body readers have no bound either.
     const bounded = ['cli/src/probe-daemon', 'cli/src/commands/webhook-send', 'webauthn/src/page-script'].map(
       (name) => `packages/${name}.ts`,
     )
@@ -193,7 +193,7 @@ describe('house rules that a reader can check', () => {
   })
 
   test('one module of the command line writes to the terminal', () => {
-    // start.ts prints the version before anything else is loaded, and nothing that comes from outside.
+    // start.ts prints only the version, before it loads anything else.
     const homes = ['packages/cli/src/output.ts', 'packages/cli/src/start.ts']
     const writes = /process\.std(?:out|err)\.write|(?:std(?:out|err)|streams\.\w+)\.write\(|console\.\w+\(/
     expect(only(writes, homes).filter((file) => file.startsWith('packages/cli/'))).toEqual([])
@@ -204,19 +204,19 @@ describe('house rules that a reader can check', () => {
     expect(only(/node:child_process/, homes)).toEqual([])
   })
 
-  test('nothing re-exports wholesale, and only a package root re-exports', () => {
+  test('no file exports everything of another, and only a package root re-exports', () => {
     expect(only(/^export \*/m, [])).toEqual([])
     expect(shipped.filter((file) => /\/src\/.+\/index\.ts$/.test(file))).toEqual([])
   })
 
-  test('no module keeps mutable state of its own', () => {
+  test('no module has mutable state', () => {
     expect(only(/^(?:export )?let /m, [])).toEqual([])
-    // Weak maps that belong to one object each: the text of a secret, the progress of a request.
+    // These weak maps hold state of one object each: the text of a secret, the progress of a request.
     const homes = ['packages/kit/src/request-progress.ts', 'packages/sdk/src/secret.ts']
     expect(shipped.filter((file) => mutatedConstants(read(file)).length > 0).toSorted()).toEqual(homes.toSorted())
   })
 
-  test('state of clients is kept in PerClient, which is bounded and cleared, and nowhere else', () => {
+  test('only PerClient, which is bounded, keeps state per client', () => {
     const homes = ['packages/kit/src/shared.ts']
     expect(only(/\b(?:Map|Set|WeakMap|BoundedMap|Record)<\s*ClientId\b/, homes)).toEqual([])
     expect(only(/new PerClient\b/, [])).not.toEqual([])
@@ -227,28 +227,28 @@ describe('house rules that a reader can check', () => {
     ['export const queue: string[] = []\nexport function put(text: string) {\n  queue.push(text)\n}', ['queue']],
     ['const counts: Record<string, number> = {}\nconst count = (key: string) => {\n  counts[key] = 1\n}', ['counts']],
     ['const NAMES = new Set(["a"])\nconst has = (name: string) => NAMES.has(name)\nfunction f() {\n  const own = []\n  own.push(1)\n}', []],
-  ])('the search for mutated constants of a module finds what it is for: %j', (source, found) => {
+  ])('the search for mutated constants finds them: %j', (source, found) => {
     expect(mutatedConstants(source)).toEqual(found)
   })
 
-  test('suppressions say why on the same line', () => {
+  test('every suppression gives its reason on the same line', () => {
     expect(only(/@ts-(?:ignore|nocheck|expect-error)|biome-ignore [^:\n]*$/m, [])).toEqual([])
   })
 
-  test('every package has the same shape', () => {
+  test('every package has the same license, module type and scope', () => {
     for (const name of folders) {
       const { name: packageName, license, type } = JSON.parse(read('packages', name, 'package.json'))
       expect({ packageName, license, type }).toEqual({ packageName: `@sluice/${name}`, license: 'MIT', type: 'module' })
-      expect(existsSync(join(ROOT, 'packages', name, 'tsconfig.json')), `${name} has a tsconfig of its own`).toBe(false)
+      expect(existsSync(join(ROOT, 'packages', name, 'tsconfig.json')), `${name} must not have its own tsconfig`).toBe(false)
     }
   })
 })
 
-describe('the documentation names what exists', () => {
+describe('the documentation', () => {
   const pages = globSync(['docs/**/*.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'], { cwd: ROOT })
   const roots = ['bench', 'docs', 'examples', 'firmware', 'packages', 'profiles', 'qa', 'scripts']
 
-  /** Paths that start in a folder of the repository, or in a package as `agent/src/loop.ts`. Features of readers start with `x-`. */
+  /** Paths that start at the root or, like `agent/src/loop.ts`, in a package. Names with `x-` are examples for readers' own features. */
   const pathsIn = (text: string): string[] =>
     [...text.matchAll(/(?<![\w./<~-])[\w-]+(?:\/[\w.*-]+)+(?![\w/<*])/g)]
       .map(([path]) => path.replace(/\.$/, ''))
@@ -268,11 +268,11 @@ describe('the documentation names what exists', () => {
         .replaceAll(' ', '-'),
     )
 
-  test.each(pages)('every path that %s mentions exists', (page) => {
+  test.each(pages)('names only paths that exist: %s', (page) => {
     expect(pathsIn(read(page)).filter((path) => !isThere(path))).toEqual([])
   })
 
-  test.each(pages)('every link of %s leads to a file and a heading', (page) => {
+  test.each(pages)('links only to files and headings that exist: %s', (page) => {
     const links = [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
     const broken = links.filter(([, target, anchor]) => {
       const file = target ? join(dirname(page), target) : page
@@ -282,7 +282,7 @@ describe('the documentation names what exists', () => {
     expect(broken.map(([link]) => link)).toEqual([])
   })
 
-  test('every anchor of the contract that code, tests and pages name exists', () => {
+  test('has every contract anchor that code, tests and pages name', () => {
     const anchors = anchorsOf(read('docs/contract.md'))
     const named = [...sources, ...globSync(['scripts/**/*.mjs', 'profiles/*.ts'], { cwd: ROOT }), ...pages].flatMap((file) =>
       [...read(file).matchAll(/contract\.md#([\w-]+)/g)].map(([, anchor = '']) => ({ file, anchor })),
@@ -300,7 +300,7 @@ describe('the documentation names what exists', () => {
   })
 })
 
-/** Constants of a module that the module itself changes: collections and objects that live as long as the process. */
+/** Returns the constants of a module that its own code changes: collections and objects that live as long as the process. */
 function mutatedConstants(source: string): string[] {
   const names = [...source.matchAll(/^(?:export )?const (\w+)\b[^=\n]*= (?:new |\[|\{)/gm)].map(([, name = '']) => name)
   const changes = (name: string) =>
@@ -308,7 +308,7 @@ function mutatedConstants(source: string): string[] {
   return names.filter((name) => changes(name).test(source))
 }
 
-/** The packages a source names in its imports and re-exports. */
+/** The packages that a source file imports or re-exports. */
 const importsIn = (source: string): string[] =>
   [...source.matchAll(/^(?:import .*|export .*|\} )from '([^'.][^']*)'|import\('([^'.][^']*)'\)/gm)].map(
     ([, fixed, lazy]) => fixed ?? lazy ?? '',

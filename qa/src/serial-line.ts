@@ -1,4 +1,4 @@
-/** A real serial line for tests: a pseudo-terminal on one side, the bytes of this process on the other, by Debian's socat. */
+/** A serial line for tests, made by Debian's socat: a pseudo-terminal on one side, bytes of this process on the other. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { constants } from 'node:fs'
@@ -12,7 +12,7 @@ export interface SerialLine {
   readonly path: string
   write(bytes: Uint8Array): Promise<void>
   onData(callback: (bytes: Uint8Array) => void): () => void
-  /** Takes the line out, as a cable is: whoever has it open is cut off. Idempotent. */
+  /** Removes the line like a pulled cable: programs that have it open are disconnected. May be called twice. */
   unplug(): Promise<void>
 }
 
@@ -29,11 +29,11 @@ export async function startSerialLine(socat: DebianProgram): Promise<SerialLine>
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   const exited = once(child, 'exit').catch(() => undefined)
-  const leaveNoneBehind = (): void => void child.kill('SIGKILL')
-  process.once('exit', leaveNoneBehind)
+  const killAtExit = (): void => void child.kill('SIGKILL')
+  process.once('exit', killAtExit)
   child.stdin.on('error', () => undefined)
   const unplug = async (): Promise<void> => {
-    process.removeListener('exit', leaveNoneBehind)
+    process.removeListener('exit', killAtExit)
     child.kill('SIGKILL')
     await exited
     await rm(folder, { recursive: true, force: true })
@@ -42,11 +42,11 @@ export async function startSerialLine(socat: DebianProgram): Promise<SerialLine>
   while (!(await isThere(link))) {
     if (Date.now() > untilMs || child.exitCode !== null) {
       await unplug()
-      throw new Error('socat made no pseudo-terminal')
+      throw new Error('socat did not create a pseudo-terminal')
     }
     await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
   }
-  // A pseudo-terminal ends when its last user closes it; a line stays while its cable is in.
+  // A pseudo-terminal ends when its last user closes it, but a real line stays while its cable is plugged in.
   const user = await open(link, constants.O_RDWR | constants.O_NOCTTY)
   return {
     path: await realpath(link),

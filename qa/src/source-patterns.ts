@@ -1,4 +1,4 @@
-/** Every regular expression of a source file, found in its syntax tree: literals, and the places that construct one. */
+/** Finds the regular expressions of a source file in its syntax tree: literals and constructions. */
 import { stripTypeScriptTypes } from 'node:module'
 import { type Node, parse } from 'acorn'
 

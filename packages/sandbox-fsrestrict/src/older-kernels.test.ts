@@ -10,7 +10,8 @@ import { NEEDS_ABI_6 } from './testing/left-out.ts'
 import { inWorkspace } from './testing/run-inside.ts'
 import { answering, subject } from './testing/subject.ts'
 
-const AREAS = /^(?:it changes|it does not see|the network|other processes|sockets of other|files of others|network)/
+const AREAS =
+  /^(?:a command cannot change|a command without a writable|a command cannot read|the network|other processes|sockets|outside files|network)/
 const SLOW_MS = 120_000
 
 const oldest = await subject({ run: answering(1) })

@@ -1,15 +1,15 @@
-/** One chat platform as the tests of all of them see it: people write and press, and what stands there can be read. */
+/** The common view of the chat platforms' fakes: tests write and press buttons as people and read the bot's messages. */
 import type { ProviderFault, ProviderRequest } from '@sluice/testkit/fake-provider'
 
-/** Where something is said; absent parts: nowhere in particular. */
+/** A place in a chat. */
 export interface Spot {
-  /** The conversation. */
+  /** The id of the conversation. */
   readonly place: string
   readonly thread?: string
   readonly replyTo?: string
 }
 
-/** A message of the bot's. */
+/** A message of the bot. */
 export interface Shown extends Spot {
   readonly id: string
   readonly text: string
@@ -33,32 +33,32 @@ export interface Press {
 
 export interface Chat {
   readonly name: 'telegram' | 'discord' | 'slack'
-  /** The dispatch target it stands for. */
+  /** The notification target that the platform implements. */
   readonly target: 'messenger' | 'community' | 'workspace'
-  /** Two who may write, and one who may not. */
+  /** The ids of two allowed users and, as `eve`, one who is not allowed. */
   readonly people: { readonly ada: string; readonly bob: string; readonly eve: string }
-  /** Where people talk with the bot, where notifications go, and a third conversation. */
+  /** The conversation where people talk to the bot, the one for notifications, and a third one. */
   readonly places: { readonly talk: string; readonly notify: string; readonly other: string }
-  /** Of its section. */
+  /** The values of the channel's section. */
   readonly config: Readonly<Record<string, string | readonly string[]>>
-  /** True once what is said now arrives over the connection. */
+  /** Whether new messages reach the daemon over its connection. */
   readonly isConnected: boolean
-  /** Somebody writes, by default where people talk; the message's id. */
+  /** Writes a message as a person, by default in `places.talk`. Returns the message's id. */
   say(said: Said): string
-  /** Somebody's program says that a button was pressed, whether there is one or not. */
+  /** Presses a button as a person's client does, even if the message has no such button. */
   press(press: Press): void
-  /** What the bot has written, oldest first, as it stands there now. */
+  /** The bot's messages in their current form, oldest first. */
   sent(): readonly Shown[]
-  /** Where somebody would write to answer this message: the thread that was opened on it, or where it stands. */
+  /** The place where a person would reply to this message: the thread opened on it, or the message's own place. */
   threadOf(message: Shown): Spot
-  /** The connection breaks. */
+  /** Breaks the connection. */
   drop(): void
-  /** The next requests that bring a new message meet the fault. */
+  /** Makes the next requests that post a message meet the fault. */
   failSend(fault: ProviderFault, times?: number): void
-  /** The next edits do. */
+  /** Makes the next requests that edit a message meet the fault. */
   failEdit(fault: ProviderFault, times?: number): void
   readonly requests: readonly ProviderRequest[]
-  /** How often the bot was shown as typing. */
+  /** How often the bot showed its typing indicator. */
   readonly typing: number
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Discord as a chat. */
+/** The Discord fake as a `Chat`. */
 import type { ProviderRequest } from '@sluice/testkit/fake-provider'
 import {
   DISCORD_CHANNEL,
@@ -14,10 +14,10 @@ import type { Chat, Shown } from './chat.ts'
 const PEOPLE = { ada: DISCORD_USER, bob: '400000000000000002', eve: '400000000000000666' }
 const MESSAGES = /\/channels\/\d+\/messages$/
 const MESSAGE = /\/channels\/\d+\/messages\/\d+$/
-/** Lost connections may be taken up again. */
+/** The close code after which a client may resume its session. */
 const RESUMABLE = 4000
 
-/** `nowMs` is the daemon's time, by which it tells what is too old. */
+/** `nowMs` is the daemon's clock, by which it decides whether a message is too old. */
 export async function discordChat(nowMs: () => number): Promise<Chat> {
   const fake = await startDiscordFake({ nowMs })
   const places = { talk: DISCORD_OTHER_CHANNEL, notify: DISCORD_CHANNEL, other: DISCORD_DIRECT }

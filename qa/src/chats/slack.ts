@@ -1,4 +1,4 @@
-/** Slack as a chat. */
+/** The Slack fake as a `Chat`. */
 import type { ProviderRequest } from '@sluice/testkit/fake-provider'
 import { SLACK_APP_TOKEN, SLACK_BOT, SLACK_BOT_TOKEN, startSlackFake } from '@sluice/testkit/fakes/slack'
 import type { SlackMessage } from '@sluice/testkit/fakes/slack-conversations'
@@ -49,7 +49,7 @@ export async function slackChat(): Promise<Chat> {
       const parent = thread ?? replyTo
       return fake.say({ text, user: from, channel: place, ...(parent !== undefined && { thread: parent }) })
     },
-    // Not the fake's own way, which presses only buttons that are there.
+    // The fake's own `press` accepts only buttons that exist.
     press({ message, value, from = PEOPLE.ada }) {
       const channel = placeOf(message)
       const container = { type: 'message', message_ts: message, channel_id: channel, is_ephemeral: false }

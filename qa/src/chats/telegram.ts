@@ -1,4 +1,4 @@
-/** Telegram as a chat. */
+/** The Telegram fake as a `Chat`. */
 import type { ProviderRequest } from '@sluice/testkit/fake-provider'
 import { startTelegramFake, TELEGRAM_GROUP, TELEGRAM_TOKEN } from '@sluice/testkit/fakes/telegram'
 import type { TelegramMessage } from '@sluice/testkit/fakes/telegram-chats'
@@ -21,7 +21,7 @@ export async function telegramChat(): Promise<Chat> {
   const find = (message: string): TelegramMessage => {
     const [chat = '', id = ''] = message.split(':')
     const found = fake.messages(Number(chat)).find((candidate) => candidate.id === Number(id))
-    if (!found) throw new Error(`there is no message ${message}`)
+    if (!found) throw new Error(`message ${message} does not exist`)
     return found
   }
   const calls =

@@ -1,5 +1,5 @@
 /** Messages that arrive at chatapp's webhook as the provider sends them. */
-import { proved } from '../vectors/chatapp.ts'
+import { signedRequest } from '../vectors/chatapp.ts'
 
 export const CHATAPP_PERSON = '15550002222'
 
@@ -21,5 +21,5 @@ export function chatappRequest({
     messages: [message],
   }
   const body = { object: 'whatsapp_business_account', entry: [{ id: '100000000000001', changes: [{ field: 'messages', value }] }] }
-  return proved(Buffer.from(JSON.stringify(body)))
+  return signedRequest(Buffer.from(JSON.stringify(body)))
 }

@@ -52,8 +52,8 @@ const bizchatRequest: SentRequest = { path: '/bizchat?token=bizchat-webhook-secr
 
 describe('§4.2 the same signed message runs one turn', () => {
   const cases = [
-    ['chatapp', () => chatapp.proved(Buffer.from(chatapp.BODY))],
-    ['textrelay', () => textrelay.proved(Buffer.from(textrelay.BODY))],
+    ['chatapp', () => chatapp.signedRequest(Buffer.from(chatapp.BODY))],
+    ['textrelay', () => textrelay.signedRequest(Buffer.from(textrelay.BODY))],
     ['bizchat', () => bizchatRequest],
   ] as const
 
@@ -77,7 +77,7 @@ describe('§4.2 the same signed message runs one turn', () => {
   })
 
   test('chatapp, bizchat: also 71 hours later, though what is old is dropped meanwhile', async () => {
-    const [signed, unsigned] = [chatapp.proved(Buffer.from(chatapp.BODY)), bizchatRequest]
+    const [signed, unsigned] = [chatapp.signedRequest(Buffer.from(chatapp.BODY)), bizchatRequest]
     for (const request of [signed, unsigned]) expect(await daemon.send(request)).toEqual(OK)
     await daemon.kept()
     await daemon.restart(71 * HOUR_MS)
@@ -90,7 +90,7 @@ describe('§4.2 the same signed message runs one turn', () => {
 })
 
 describe('§8 textrelay: a recorded request', () => {
-  const request = textrelay.proved(Buffer.from(textrelay.BODY))
+  const request = textrelay.signedRequest(Buffer.from(textrelay.BODY))
 
   test('is a known message within 300 s, and 401 after them', async () => {
     expect(await daemon.send(request)).toEqual(OK)

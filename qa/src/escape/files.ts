@@ -1,11 +1,11 @@
-/** Attempts on files of others: what is outside is neither changed nor read, whatever way leads there. */
+/** Attempts on files outside the workspace: no path leads to changing or reading them. */
 
 import type { Rules } from '@sluice/testkit/rules'
 import { CANARY, type InBench } from '@sluice/testkit/sandbox-rules/bench'
 import { expect } from 'vitest'
 import { SYSCALLS } from './syscalls.ts'
 
-/** For `sh`, with a folder of others as `$1`; each changes no more there than a canary where it succeeds. */
+/** Scripts for `sh` with an outside folder as `$1`; a successful attempt changes nothing but a canary. */
 const ATTEMPTS: Readonly<Record<string, string>> = {
   'overwrites by an absolute path': 'echo changed > "$1/canary"',
   'appends by an absolute path': 'echo changed >> "$1/canary"',
@@ -29,20 +29,20 @@ const ATTEMPTS: Readonly<Record<string, string>> = {
     '(i=0; while [ $i -lt 100 ]; do ln -f "$1/canary" swapped; rm -f swapped; : > swapped; i=$((i+1)); done) 2> /dev/null & j=0; while [ $j -lt 200 ]; do cat swapped; echo changed > swapped; j=$((j+1)); done 2> /dev/null; wait',
   'moves a file out': 'echo new > mine; mv mine "$1/new"; mv mine "$1/canary"',
   'moves a file in': 'mv "$1/canary" taken; cat taken',
-  'moves a file there aside': 'mv "$1/canary" "$1/moved"',
+  'renames a file in place': 'mv "$1/canary" "$1/moved"',
   'moves the workspace itself':
     'here=$(pwd -P); mv "$here" "$here.moved"; ln -s "$1" "$here"; cat "$here/canary"; echo changed > "$here/canary"',
-  'goes by /proc/self/root': 'cat "/proc/self/root$1/canary"; echo changed > "/proc/self/root$1/canary"',
-  'goes by /proc/1/root': 'cat "/proc/1/root$1/canary"; echo changed > "/proc/1/root$1/canary"',
-  'goes by the roots of all processes': 'for root in /proc/[0-9]*/root; do cat "$root$1/canary"; echo new > "$root$1/new"; done',
-  'goes by the folders of all processes': 'for at in /proc/[0-9]*/cwd; do cat "$at/../outside/canary" "$at/canary"; done',
-  'goes by open descriptors': 'for fd in /proc/[0-9]*/fd/[0-9]*; do [ -d "$fd" ] && cat "$fd/canary" "$fd/../outside/canary"; done',
+  'goes through /proc/self/root': 'cat "/proc/self/root$1/canary"; echo changed > "/proc/self/root$1/canary"',
+  'goes through /proc/1/root': 'cat "/proc/1/root$1/canary"; echo changed > "/proc/1/root$1/canary"',
+  'goes through the roots of all processes': 'for root in /proc/[0-9]*/root; do cat "$root$1/canary"; echo new > "$root$1/new"; done',
+  'goes through the working directories of all processes': 'for at in /proc/[0-9]*/cwd; do cat "$at/../outside/canary" "$at/canary"; done',
+  'goes through open descriptors': 'for fd in /proc/[0-9]*/fd/[0-9]*; do [ -d "$fd" ] && cat "$fd/canary" "$fd/../outside/canary"; done',
   'enters the folder': 'cd "$1" && cat canary && echo changed > canary',
   'lists the folder': 'ls -la "$1/" | grep -q canary && echo "canary-that-stays-where-it-is"',
   'copies the folder': 'cp -a "$1" copy; cat copy/canary; tar -cf - "$1" 2> /dev/null | tr -d "\\0"',
 }
 
-/** By system calls a shell does not make; `$ARGV[0]` is a folder of others. */
+/** Scripts with system calls that a shell does not make; `$ARGV[0]` is an outside folder. */
 const CALLS: Readonly<Record<string, string>> = {
   'exchanges two files in one step':
     'open my $f, ">", "mine"; close $f; call("renameat2", -100, "mine", -100, "$ARGV[0]/canary", 2); open $f, "<", "mine" and print <$f>',
@@ -62,7 +62,7 @@ const CALLS: Readonly<Record<string, string>> = {
 export const fileEscapes = (inBench: InBench): Rules => ({
   ...Object.fromEntries(
     Object.entries(ATTEMPTS).map(([title, script]) => [
-      `files of others: it ${title}`,
+      `outside files: unaffected when a command ${title}`,
       inBench(async ({ run, outside, expectUntouched }) => {
         const { stdout, stderr } = await run(`try() { ${script}; }; for each; do (try "$each"); rm -rf ./*; done`, { args: outside })
         expect(stdout + stderr).not.toContain(CANARY)
@@ -72,7 +72,7 @@ export const fileEscapes = (inBench: InBench): Rules => ({
   ),
   ...Object.fromEntries(
     Object.entries(CALLS).map(([title, script]) => [
-      `files of others: it ${title}`,
+      `outside files: unaffected when a command ${title}`,
       inBench(async ({ runPerl, outside, expectUntouched }) => {
         for (const folder of outside) {
           const { stdout, stderr } = await runPerl(`${SYSCALLS}${script}`, [folder, '12'])

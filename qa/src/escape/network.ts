@@ -1,4 +1,4 @@
-/** Attempts on the network: nothing is reached, nothing is served, nothing raw is sent. */
+/** Attempts on the network: a command reaches nothing, serves nothing and sends no raw packets. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
@@ -8,10 +8,10 @@ import type { InBench } from '@sluice/testkit/sandbox-rules/bench'
 import { expect } from 'vitest'
 import { SYSCALLS } from './syscalls.ts'
 
-/** What arrives is told of on a later turn of the loop. */
+/** Waits for arrivals, which the server reports on a later tick. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 20))
 
-/** How many connections come to a port at `host` while `use` runs. */
+/** Counts the connections to a port at `host` while `use` runs. */
 export async function connectionsTo(host: string, use: (port: number) => Promise<unknown>): Promise<number> {
   let count = 0
   const server = createServer((socket) => {
@@ -44,7 +44,7 @@ async function packetsTo(kind: 'udp4' | 'udp6', host: string, use: (port: number
 
 const STREAM = `use IO::Socket::IP; my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1], Type => SOCK_STREAM, Timeout => 1); print $s 'x' if $s`
 const PACKET = `use IO::Socket::IP; my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1], Type => SOCK_DGRAM); send $s, 'x', 0 if $s`
-/** Serves one connection for a second, on any free port, which it writes to a file. */
+/** Serves one connection within a second at the address `$ARGV[0]` and port `$ARGV[1]`. */
 const SERVE = `use IO::Socket::INET; my $s = IO::Socket::INET->new(Listen => 5, LocalAddr => $ARGV[0], LocalPort => $ARGV[1], ReuseAddr => 1) or exit; $s->timeout(1); my $c = $s->accept; print $c 'x' if $c`
 
 const ownAddress = () =>
@@ -55,7 +55,7 @@ const ownAddress = () =>
 const isOfThisMachine = (family: 'IPv4' | 'IPv6') =>
   Object.values(networkInterfaces()).some((each) => each?.some((address) => address.family === family))
 
-/** Families and kinds of sockets that pass by the stack, or reach beyond the machine another way. */
+/** Socket families and types that bypass the network stack or reach beyond the machine in another way. */
 const SOCKETS: Readonly<Record<string, string>> = {
   'raw packets': '2, 3, 1',
   'raw packets of IPv6': '10, 3, 58',
@@ -77,10 +77,10 @@ export const networkEscapes = (inBench: InBench): Rules => ({
     const address = ownAddress()
     if (address) expect(await connectionsTo('0.0.0.0', (port) => runPerl(STREAM, [address, String(port)]))).toBe(0)
   }),
-  'the network: no connection by a name': inBench(async ({ runPerl }) => {
+  'the network: no connection by host name': inBench(async ({ runPerl }) => {
     expect(await connectionsTo('127.0.0.1', (port) => runPerl(STREAM, ['localhost', String(port)]))).toBe(0)
   }),
-  'the network: no connection by an address in other words': inBench(async ({ runPerl }) => {
+  'the network: no connection by other spellings of an address': inBench(async ({ runPerl }) => {
     const ways = ['0', '127.1', '2130706433', '::ffff:127.0.0.1', '0.0.0.0']
     expect(
       await connectionsTo('127.0.0.1', async (port) => {
@@ -94,7 +94,7 @@ export const networkEscapes = (inBench: InBench): Rules => ({
   'the network: no packet by IPv6': inBench(async ({ runPerl }) => {
     if (isOfThisMachine('IPv6')) expect(await packetsTo('udp6', '::1', (port) => runPerl(PACKET, ['::1', String(port)]))).toBe(0)
   }),
-  'the network: nothing it serves is reached': inBench(async ({ runPerl }) => {
+  'the network: no server of a command is reachable': inBench(async ({ runPerl }) => {
     const port = 20_000 + Math.floor(Math.random() * 10_000)
     const serving = runPerl(SERVE, ['127.0.0.1', String(port)])
     let reached = 0

@@ -1,4 +1,4 @@
-/** Attempts on other processes: they are neither seen into nor touched. */
+/** Attempts on other processes: a command can neither inspect nor affect them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { CANARY, type InBench, type SandboxBench } from '@sluice/testkit/sandbox
 import { expect } from 'vitest'
 import { SYSCALLS } from './syscalls.ts'
 
-/** Holds the canary in its memory, its environment, its arguments, an open file, shared memory and a message queue. */
+/** A process with the canary in its memory, environment, arguments, an open file, shared memory and a message queue. */
 const TARGET = `
 open my $file, '<', $ARGV[0]; my $held = join('', 'canary-that-', 'stays-where-it-is') x 4;
 my $shared = shmget($ARGV[2], 4096, 01600); shmwrite($shared, $held, 0, length $held) if defined $shared;
@@ -41,18 +41,18 @@ async function withTarget(outside: string, use: (target: Target) => Promise<void
   }
 }
 
-/** Scripts for `sh` with the target's id as `$1`; none may show the canary. */
+/** Scripts for `sh` with the target's id as `$1`; none may print the canary. */
 const LOOKS: Readonly<Record<string, string>> = {
   'environment is read': 'cat "/proc/$1/environ" /proc/[0-9]*/environ',
   'arguments are read': 'cat "/proc/$1/cmdline" /proc/[0-9]*/cmdline',
   'open files are read': 'for each in /proc/$1/fd/3 /proc/[0-9]*/fd/3; do timeout 1 head -c 200 "$each"; done',
   'root is entered': 'cat "/proc/$1/root$2/canary"; ls "/proc/$1/root/" > /dev/null 2>&1 && echo canary-that-stays-where-it-is',
-  'folder is entered': 'cat "/proc/$1/cwd/canary"; cd "/proc/$1/cwd" 2> /dev/null && cat canary',
+  'working directory is entered': 'cat "/proc/$1/cwd/canary"; cd "/proc/$1/cwd" 2> /dev/null && cat canary',
   'memory map is read': 'cat "/proc/$1/maps" > /dev/null 2>&1 && echo canary-that-stays-where-it-is',
   'threads are listed': 'ls /proc/$1/task/ > /dev/null 2>&1 && echo canary-that-stays-where-it-is',
 }
 
-/** Scripts for `perl` with the target's id as `$ARGV[0]` and its key as `$ARGV[1]`; none may show the canary. */
+/** Scripts for `perl` with the target's id as `$ARGV[0]` and its key as `$ARGV[1]`; none may print the canary. */
 const CALLED_LOOKS: Readonly<Record<string, string>> = {
   'memory is read by /proc': `
     open my $maps, '<', "/proc/$ARGV[0]/maps" or exit; open my $memory, '<:raw', "/proc/$ARGV[0]/mem" or exit;
@@ -67,14 +67,14 @@ const CALLED_LOOKS: Readonly<Record<string, string>> = {
     my $fd = call('pidfd_getfd', $process, 3, 0); exit if $fd < 0; open my $file, '<&=', $fd; seek $file, 0, 0; print <$file>`,
   'shared memory is read': 'my $id = shmget($ARGV[1] + 0, 4096, 0); exit unless defined $id; shmread($id, my $found, 0, 256); print $found',
   'messages are taken': 'my $id = msgget($ARGV[1] + 0, 0); exit unless defined $id; msgrcv($id, my $found, 512, 0, 04000); print $found',
-  'being traced is possible': "my $done = call('ptrace', 16, $ARGV[0] + 0, 0, 0); print 'canary-that-stays-where-it-is' if $done == 0",
-  'being traced unnoticed is possible':
+  'tracing is possible': "my $done = call('ptrace', 16, $ARGV[0] + 0, 0, 0); print 'canary-that-stays-where-it-is' if $done == 0",
+  'silent tracing is possible':
     "my $done = call('ptrace', 0x4206, $ARGV[0] + 0, 0, 0); print 'canary-that-stays-where-it-is' if $done == 0",
   'namespaces are joined': `
     for my $kind (qw(user mnt pid net ipc uts cgroup)) { for my $id ($ARGV[0], 1) { open my $space, '<', "/proc/$id/ns/$kind" or next;
       print 'canary-that-stays-where-it-is' if call('setns', fileno $space, 0) == 0 } }`,
   'priority is changed': "print 'canary-that-stays-where-it-is' if call('setpriority', 0, $ARGV[0] + 0, 19) == 0",
-  'processors are changed': `my $mask = pack('Q', 1); print 'canary-that-stays-where-it-is' if call('sched_setaffinity', $ARGV[0] + 0, 8, $mask) == 0`,
+  'processor affinity is changed': `my $mask = pack('Q', 1); print 'canary-that-stays-where-it-is' if call('sched_setaffinity', $ARGV[0] + 0, 8, $mask) == 0`,
   'limits are changed': `my $limit = pack('QQ', 1024, 1024); my $old = "\\0" x 16; print 'canary-that-stays-where-it-is' if call('prlimit64', $ARGV[0] + 0, 7, $limit, $old) == 0`,
 }
 

@@ -1,4 +1,4 @@
-/** Attempts on the local sockets of other programs: a container engine, a key agent, a message bus. */
+/** Attempts on local sockets of other programs, such as a container engine, a key agent or a message bus. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ const ABSTRACT_PACKET = `use Socket; socket my $s, AF_UNIX, SOCK_DGRAM, 0; send(
 const LISTEN = `use Socket; my ($kind, $name) = @ARGV; socket my $s, AF_UNIX, $kind eq 'stream' ? SOCK_STREAM : SOCK_DGRAM, 0;
   bind $s, pack('S a*', AF_UNIX, "\\0$name") or die; listen $s, 5 if $kind eq 'stream'; $| = 1; print 'ready'; sleep 30`
 
-/** Folders in which services keep sockets and secrets while a machine runs. The user of the tests cannot write in all of them. */
+/** Folders in which running services keep sockets and secrets. The user of the tests cannot write to all of them. */
 const RUNTIME_FOLDERS = [
   '/run',
   '/var/run',
@@ -23,7 +23,7 @@ const RUNTIME_FOLDERS = [
   process.env.XDG_RUNTIME_DIR ?? `/run/user/${process.getuid?.() ?? 0}`,
 ]
 
-/** Sockets that most machines have; nothing may answer at any. */
+/** Sockets that most machines have; none may answer. */
 const WELL_KNOWN = [
   '/var/run/docker.sock',
   '/run/docker.sock',
@@ -37,7 +37,7 @@ const WELL_KNOWN = [
   '/dev/log',
 ]
 
-/** Folders of its own in those folders, one in each that this user may write in; what was missing is made and removed again. */
+/** Creates a folder in each runtime folder that this user can write to, and removes everything it created afterwards. */
 async function inRuntimeFolders(use: (folders: readonly string[]) => Promise<void>): Promise<void> {
   const made: string[] = []
   const folders = RUNTIME_FOLDERS.flatMap((parent) => {
@@ -59,7 +59,7 @@ async function inRuntimeFolders(use: (folders: readonly string[]) => Promise<voi
   }
 }
 
-/** Listens at the well-known path of a container engine, unless an engine is there. */
+/** Runs `use` with the well-known path of a container engine, unless an engine already runs there. */
 async function atEngine(use: (path: string) => Promise<void>): Promise<void> {
   const path = '/run/docker.sock'
   try {
@@ -67,7 +67,7 @@ async function atEngine(use: (path: string) => Promise<void>): Promise<void> {
     writeFileSync(path, '')
     rmSync(path)
   } catch {
-    // This user may not write in /run: nothing to try.
+    // This user cannot write to /run, so there is nothing to try.
     return
   }
   await use(path)
@@ -101,27 +101,27 @@ async function withAbstract(kind: 'stream' | 'packet', use: (name: string) => Pr
 }
 
 export const socketEscapes = (inBench: InBench): Rules => ({
-  'sockets of others: none by a path': inBench(async ({ runPerl, outside }) => {
+  'sockets: none is reachable by path': inBench(async ({ runPerl, outside }) => {
     for (const folder of outside) {
       const path = join(folder, 'docker.sock')
       expect(await connectionsAt(path, () => runPerl(KNOCK, [path, `/proc/self/root${path}`, `/proc/1/root${path}`]))).toBe(0)
     }
   }),
-  'sockets of others: none by a link': inBench(async ({ run, outside }) => {
+  'sockets: none is reachable by link': inBench(async ({ run, outside }) => {
     const path = join(outside[0] ?? '', 's')
     const script = `ln -s "$1" s; perl -e '${KNOCK.replaceAll("'", '"')}' s ./s; ln "$1" h; perl -e '${KNOCK.replaceAll("'", '"')}' h`
     expect(await connectionsAt(path, () => run(script, { args: [path] }))).toBe(0)
   }),
-  'sockets of others: none of a key agent': inBench(async ({ execute, outside }) => {
+  'sockets: the key agent is unreachable': inBench(async ({ execute, outside }) => {
     const agent = join(outside[1] ?? '', 'agent')
     const given = { env: { SSH_AUTH_SOCK: agent, DBUS_SESSION_BUS_ADDRESS: `unix:path=${agent}` } }
     expect(await connectionsAt(agent, () => execute('perl', ['-e', `@ARGV = ($ENV{SSH_AUTH_SOCK}); ${KNOCK}`], given))).toBe(0)
   }),
-  'sockets of others: none that every machine has': inBench(async ({ runPerl }) => {
+  'sockets: the usual system services are unreachable': inBench(async ({ runPerl }) => {
     const script = `use IO::Socket::UNIX; for my $at (@ARGV) { for my $type (SOCK_STREAM, SOCK_DGRAM) { print "$at\\n" if IO::Socket::UNIX->new(Peer => $at, Type => $type) } }`
     expect((await runPerl(script, WELL_KNOWN)).stdout).toBe('')
   }),
-  'sockets of others: none in /run': inBench(async ({ runPerl }) => {
+  'sockets: none in /run is reachable': inBench(async ({ runPerl }) => {
     await inRuntimeFolders(async (folders) => {
       for (const folder of folders) {
         const path = join(folder, 's')
@@ -131,12 +131,12 @@ export const socketEscapes = (inBench: InBench): Rules => ({
       }
     })
   }),
-  'sockets of others: none of a container engine in /run': inBench(async ({ runPerl }) => {
+  'sockets: a container engine in /run is unreachable': inBench(async ({ runPerl }) => {
     await atEngine(async (path) => {
       expect(await connectionsAt(path, () => runPerl(KNOCK, [path, `/var${path}`]))).toBe(0)
     })
   }),
-  'files of others: none in /run is read or changed': inBench(async ({ run }) => {
+  'outside files: none in /run is read or changed': inBench(async ({ run }) => {
     await inRuntimeFolders(async (folders) => {
       for (const folder of folders) writeFileSync(join(folder, 'canary'), CANARY, { mode: 0o666 })
       const script =
@@ -149,14 +149,14 @@ export const socketEscapes = (inBench: InBench): Rules => ({
       }
     })
   }),
-  'files of others: none in /run is there with a network either': inBench(async ({ run }) => {
+  'outside files: none in /run is visible, even with network access': inBench(async ({ run }) => {
     await inRuntimeFolders(async (folders) => {
       for (const folder of folders) writeFileSync(join(folder, 'canary'), CANARY)
       const { stdout } = await run('for each; do cat "$each/canary"; done', { args: folders, policy: { network: true } })
       expect(stdout).not.toContain(CANARY)
     })
   }),
-  'sockets of others: none in /run with a network either': inBench(async ({ runPerl }) => {
+  'sockets: none in /run is reachable, even with network access': inBench(async ({ runPerl }) => {
     await inRuntimeFolders(async (folders) => {
       for (const folder of folders) {
         const path = join(folder, 's')
@@ -164,17 +164,17 @@ export const socketEscapes = (inBench: InBench): Rules => ({
       }
     })
   }),
-  'sockets of others: none by an abstract name': inBench(async ({ runPerl }) => {
+  'sockets: none is reachable by abstract name': inBench(async ({ runPerl }) => {
     await withAbstract('stream', async (name) => expect((await runPerl(ABSTRACT, [name])).stdout).toBe(''))
   }),
-  'sockets of others: no packet to an abstract name': inBench(async ({ runPerl }) => {
+  'sockets: no packet reaches an abstract name': inBench(async ({ runPerl }) => {
     await withAbstract('packet', async (name) => expect((await runPerl(ABSTRACT_PACKET, [name])).stdout).toBe(''))
   }),
-  'sockets of others: no abstract name is seen': inBench(async ({ run }) => {
+  'sockets: abstract names are invisible': inBench(async ({ run }) => {
     await withAbstract('stream', async (name) => expect((await run('cat /proc/net/unix')).stdout).not.toContain(name))
   }),
-  'sockets of others: none is handed over in the workspace to be used later': inBench(async ({ runPerl, workspace }) => {
-    // what it binds there is its own: gone with it
+  'sockets: a socket left in the workspace is dead': inBench(async ({ runPerl, workspace }) => {
+    // A command may bind a socket in its workspace, but the socket must end with the command.
     const path = join(workspace, 'left')
     await runPerl(`use IO::Socket::UNIX; IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1)`, [path])
     const { promise, resolve } = Promise.withResolvers<boolean>()

@@ -1,4 +1,4 @@
-/** Attempts to live on: what a command started is gone with it, however it left. */
+/** Attempts to outlive the command: every process it starts ends with it. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Rules } from '@sluice/testkit/rules'
@@ -8,15 +8,15 @@ import { expect } from 'vitest'
 const BEAT = 'i=0; while [ $i -lt 500 ]; do printf x >> beat; i=$((i+1)); sleep 0.02; done'
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Each process writes, starts the next and ends. */
+/** Each process writes, starts the next one and ends. */
 const HOP = 'hop() { [ $1 -lt 4000 ] || exit 0; printf x >> beat; hop $(($1+1)) & exit 0; }; hop 0'
 
-/** How something leaves the group it was started in. */
+/** Ways for a process to leave the process group it was started in. */
 const WAYS: Readonly<Record<string, string>> = {
   'in the background': `sh -c '${BEAT}' &`,
   'in a session of its own': `setsid sh -c '${BEAT}' &`,
   'by a double fork': `(setsid sh -c '(${BEAT}) &' &)`,
-  'deaf to signals': `setsid sh -c 'trap "" TERM HUP INT QUIT; ${BEAT}' &`,
+  'ignoring signals': `setsid sh -c 'trap "" TERM HUP INT QUIT; ${BEAT}' &`,
   'without its pipes': `setsid sh -c '${BEAT}' < /dev/null > /dev/null 2>&1 &`,
   'from process to process': `setsid sh -c '${HOP}' &`,
   'as nohup': `nohup sh -c '${BEAT}' > /dev/null 2>&1 &`,
@@ -33,7 +33,7 @@ async function expectSilence(bench: SandboxBench): Promise<void> {
 export const survivalEscapes = (inBench: InBench): Rules => ({
   ...Object.fromEntries(
     Object.entries(WAYS).map(([way, script]) => [
-      `survival: nothing lives on after a kill ${way}`,
+      `survival: a killed command leaves nothing running ${way}`,
       inBench(async (bench) => {
         const { stop } = await bench.start(`${script}\nsleep 10`)
         while (beats(bench) < 2) await later(10)
@@ -44,7 +44,7 @@ export const survivalEscapes = (inBench: InBench): Rules => ({
   ),
   ...Object.fromEntries(
     Object.entries(WAYS).map(([way, script]) => [
-      `survival: nothing lives on after the end ${way}`,
+      `survival: an ended command leaves nothing running ${way}`,
       inBench(async (bench) => {
         await bench.run(`${script}\nwhile [ ! -s beat ]; do sleep 0.01; done`)
         expect(beats(bench)).toBeGreaterThan(0)

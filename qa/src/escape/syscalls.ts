@@ -1,4 +1,4 @@
-/** System calls by name for scripts of `perl`: every distribution has it, and it needs no compiler. */
+/** System calls by name for `perl` scripts: every distribution has perl, and it needs no compiler. */
 
 const NUMBERS = {
   x64: `ptrace 101 process_vm_readv 310 process_vm_writev 311 mount 165 umount2 166 unshare 272 setns 308 chroot 161 pivot_root 155
@@ -16,8 +16,8 @@ const NUMBERS = {
 }
 
 /**
- * `call(name, …)` makes the call and gives its result, -1 where it failed; `attempt(name, …)` also prints `refused` for
- * EPERM, EACCES and ENOSYS, else what came of it.
+ * `call(name, …)` makes the call and returns its result, -1 if it failed. `attempt(name, …)` also prints `refused` for EPERM,
+ * EACCES and ENOSYS, otherwise the outcome.
  */
 export const SYSCALLS = `
 use strict;

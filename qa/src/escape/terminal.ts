@@ -1,18 +1,18 @@
-/** Attempts on terminals: nothing is typed into one, and none is written to. */
+/** Attempts on terminals: a command can neither type into one nor write to one. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Rules } from '@sluice/testkit/rules'
 import { CANARY, type InBench } from '@sluice/testkit/sandbox-rules/bench'
 import { expect } from 'vitest'
 
-/** TIOCSTI, then TIOCLINUX: both put what they are given into the input of a terminal. */
+/** Uses TIOCSTI, which puts characters into the input of a terminal. */
 const INJECT = `
 for my $at (@ARGV) { open my $t, '+<', $at or next; for my $c (split //, 'canary-that-stays-where-it-is') { my $b = $c; print "typed" if ioctl $t, 0x5412, $b } }`
 const ACQUIRE = `use POSIX 'setsid'; if (fork == 0) { setsid; for my $at (@ARGV) { open my $t, '+<', $at or next; print 'taken' if ioctl $t, 0x540E, 0 } exit } wait`
 
-/** A terminal of somebody else: what is on it at the end. */
+/** Opens a terminal of another process; resolves to everything it showed by the end of `use`. */
 async function onTerminal(use: (path: string) => Promise<unknown>): Promise<string> {
-  // the shell of it says where it is, and echoes what is typed into it
+  // Its shell prints the terminal's path and echoes what is typed.
   const child: ChildProcess = spawn('script', ['-qfc', 'tty; sleep 20', '/dev/null'], { stdio: ['ignore', 'pipe', 'ignore'] })
   let seen = ''
   child.stdout?.on('data', (chunk: Buffer) => {
@@ -31,22 +31,22 @@ async function onTerminal(use: (path: string) => Promise<unknown>): Promise<stri
 }
 
 export const terminalEscapes = (inBench: InBench): Rules => ({
-  'terminals: there is none to speak of': inBench(async ({ run }) => {
+  'terminals: a command has no controlling terminal': inBench(async ({ run }) => {
     expect((await run('(: < /dev/tty) 2> /dev/null && echo there; tty -s && echo there; cut -d" " -f7 /proc/self/stat')).stdout).toBe('0\n')
   }),
-  'terminals: nothing is written on one of others': inBench(async ({ run }) => {
+  'terminals: a command cannot write to another terminal': inBench(async ({ run }) => {
     expect(
       await onTerminal((path) => run(`echo ${CANARY} > "$1"; for t in /dev/pts/[0-9]*; do echo ${CANARY} > "$t"; done`, { args: [path] })),
     ).not.toContain(CANARY)
   }),
-  'terminals: nothing is typed into one of others': inBench(async ({ runPerl }) => {
+  'terminals: a command cannot type into another terminal': inBench(async ({ runPerl }) => {
     let typed = ''
     const seen = await onTerminal(async (path) => {
       typed = (await runPerl(INJECT, [path, '/dev/tty', '/dev/console', '/dev/tty0', '/dev/tty1', '/proc/self/fd/0'])).stdout
     })
     expect([typed, seen.includes(CANARY)]).toEqual(['', false])
   }),
-  'terminals: none of others is taken over': inBench(async ({ runPerl }) => {
+  'terminals: a command cannot take over another terminal': inBench(async ({ runPerl }) => {
     let taken = ''
     await onTerminal(async (path) => {
       taken = (await runPerl(ACQUIRE, [path, '/dev/console', '/dev/tty1'])).stdout

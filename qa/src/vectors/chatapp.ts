@@ -23,26 +23,26 @@ export const chatappVectors: readonly Vector[] = [
   { id: 'C1', what: 'a signed text', requests: () => [C1], answers: [OK], turns: [C1_TURN] },
   {
     id: 'C2',
-    what: 'escapes are signed as they are sent',
+    what: 'escapes are signed in the form they are sent',
     requests: () => [chatapp(ESCAPED_BODY, 'sha256=1709a97d155cce6db76151577a52844f0aae5fc2ae9a44a5f4a5af2168cc6bc5')],
     answers: [OK],
     turns: [{ sender: '+15550002222', messageId: 'wamid.TEST0002', text: 'café 😀' }],
   },
   {
     id: 'C3',
-    what: 'the signature of the JSON written anew',
+    what: 'a signature of the re-serialized JSON',
     requests: () => [chatapp(ESCAPED_BODY, 'sha256=60665e40d698484d3f2abb7ea9f78dfb6e952d6abd9955186b315fdc3e51b7fd')],
     answers: [REFUSED],
   },
   {
     id: 'C4',
-    what: 'the signature of another secret',
+    what: 'a signature with another secret',
     requests: () => [chatapp(BODY, 'sha256=92483a78b3aa7c5e888314e76f41eb31cd45b23720e62eecfb7814d648bed4d2')],
     answers: [REFUSED],
   },
   {
     id: 'C5',
-    what: 'no signature, one without its prefix, one of 63 digits, one with another last digit, one that comes twice',
+    what: 'a signature that is missing, without prefix, of 63 digits, with a changed last digit, or repeated',
     requests: () => [
       chatapp(BODY),
       chatapp(BODY, SIGNATURE),
@@ -54,15 +54,15 @@ export const chatappVectors: readonly Vector[] = [
   },
   {
     id: 'C6',
-    what: 'an empty body, signed',
+    what: 'a signed empty body',
     requests: () => [chatapp('', 'sha256=ccc4f701caa246e5338c0a9e4d9ebfae2b0d2e3040507e3e6c83aa861296a155')],
     answers: [[400, 'Invalid JSON payload']],
   },
-  { id: 'C7', what: 'twice, one after the other', requests: () => [C1, C1], answers: [OK, OK], turns: [C1_TURN] },
-  { id: 'C7', what: 'twice at once', requests: () => [C1, C1], atOnce: true, answers: [OK, OK], turns: [C1_TURN] },
+  { id: 'C7', what: 'the same message twice in a row', requests: () => [C1, C1], answers: [OK, OK], turns: [C1_TURN] },
+  { id: 'C7', what: 'the same message twice at once', requests: () => [C1, C1], atOnce: true, answers: [OK, OK], turns: [C1_TURN] },
   {
     id: 'C8',
-    what: 'the GET check: right, with another token, in another mode, without a challenge',
+    what: 'the GET check: correct, with a wrong token, in another mode, without a challenge',
     requests: () => [
       handshake('hub.mode=subscribe&hub.verify_token=vt-01&hub.challenge=12345'),
       handshake('hub.mode=subscribe&hub.verify_token=vt-02&hub.challenge=12345'),
@@ -73,6 +73,6 @@ export const chatappVectors: readonly Vector[] = [
   },
 ]
 
-/** A body of one's own, signed. */
-export const proved = (body: Uint8Array): SentRequest =>
+/** A request with any body and a valid signature. */
+export const signedRequest = (body: Uint8Array): SentRequest =>
   chatapp(body, `sha256=${hmacSha256('chatapp-app-secret-01', body).toString('hex')}`)

@@ -1,4 +1,4 @@
-/** mailpush: the secret `mailpush-secret-01` as a bearer, or the signed token of the push service. */
+/** mailpush: the secret `mailpush-secret-01` as a bearer token, or the signed token of the push service. */
 import { hmacSha256 } from '@sluice/sdk'
 import { encodeJson } from '@sluice/testkit/fakes/mailpush-push'
 import { PUSH_ACCOUNT, PUSH_URL } from '../daemons/fake-providers.ts'
@@ -22,13 +22,13 @@ const UNAUTHORIZED = [401, 'Unauthorized'] as const
 const BAD_ENVELOPE = [400, 'Invalid Pub/Sub envelope'] as const
 const MIB = 1_048_576
 
-/** A push brings no message itself: it makes the mailbox be looked at, in which nothing is new. */
+/** A push contains no message. It makes the channel look into the mailbox, which has no new mail here. */
 export const mailpushVectors: readonly Vector[] = [
   { id: 'M1', what: 'a push with the secret', requests: () => [mailpush(BODY, BEARER)], answers: [OK] },
-  { id: 'M2', what: 'a push in the other spellings', requests: () => [mailpush(OTHER_BODY, BEARER)], answers: [OK] },
+  { id: 'M2', what: 'a push with the other spellings of its members', requests: () => [mailpush(OTHER_BODY, BEARER)], answers: [OK] },
   {
     id: 'M3',
-    what: 'no secret, another one, under another scheme, an empty one',
+    what: 'a secret that is missing, wrong, under another scheme, or empty',
     requests: () => [undefined, 'Bearer mailpush-secret-02', 'Basic mailpush-secret-01', 'Bearer '].map((given) => mailpush(BODY, given)),
     answers: [UNAUTHORIZED, UNAUTHORIZED, UNAUTHORIZED, UNAUTHORIZED],
   },
@@ -40,27 +40,27 @@ export const mailpushVectors: readonly Vector[] = [
   },
   {
     id: 'M5',
-    what: 'anything, while the channel is off',
+    what: 'any request while the channel is disabled',
     channels: { mailpush: { enabled: false } },
     requests: () => [mailpush(BODY, BEARER), mailpush(BODY), mailpush(Buffer.alloc(MIB + 1), BEARER), mailpush('{')],
     answers: [404, 404, 404, 404],
   },
   {
     id: 'M6',
-    what: 'a body over 1 MiB, before the secret is looked at',
+    what: 'a body over 1 MiB is refused before its secret is checked',
     requests: () => [mailpush(Buffer.alloc(MIB + 1), 'Bearer mailpush-secret-02')],
     answers: [413],
   },
   {
     id: 'M7',
-    what: 'no envelope, data that is no base64, no JSON; and data that is something else',
+    what: 'no envelope, data that is not base64, a body that is not JSON, and data of another kind',
     requests: () =>
       ['{}', '{"message":{"data":"%%%"}}', 'not JSON', '{"message":{"data":"aGVsbG8="}}'].map((body) => mailpush(body, BEARER)),
     answers: [BAD_ENVELOPE, BAD_ENVELOPE, BAD_ENVELOPE, OK],
   },
   {
     id: 'M8',
-    what: 'a signed token: right, for another URL, of another account, over for five minutes, unsigned, signed with the public key',
+    what: 'a signed token: valid, for another URL, of another account, expired, unsigned, and signed with the public key',
     requests({ mailpush: { keys } }) {
       const good = { aud: PUSH_URL, email: PUSH_ACCOUNT }
       const mint = (claims: object = {}) => keys.mint({ ...good, ...claims }, NOW_SECS * 1000)
@@ -78,7 +78,7 @@ export const mailpushVectors: readonly Vector[] = [
   },
 ]
 
-/** Whoever has the public key has a secret to sign with, where the algorithm may be chosen. */
+/** A forged token. If the token could choose the algorithm, the public key would serve as the secret. */
 function forgedToken(payload: string, publicKey: string): string {
   const signed = `${encodeJson({ alg: 'HS256', kid: 'key-1', typ: 'JWT' })}.${payload}`
   return `${signed}.${hmacSha256(publicKey, signed).toString('base64url')}`

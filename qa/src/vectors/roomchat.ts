@@ -25,33 +25,33 @@ export const roomchatVectors: readonly Vector[] = [
   { id: 'R1', what: 'a signed message', requests: () => [R1], answers: [OK], turns: [R1_TURN] },
   {
     id: 'R2',
-    what: "under the provider's own header names",
+    what: 'the header names of the real server',
     requests: () => [roomchat(RANDOM, SIGNATURE, 'X-Nextcloud-Talk-')],
     answers: [OK],
     turns: [R1_TURN],
   },
   {
     id: 'R3',
-    what: 'in upper case',
+    what: 'a signature in upper case',
     requests: () => [roomchat(RANDOM, SIGNATURE.toUpperCase())],
     answers: [OK],
     turns: [R1_TURN],
   },
   {
     id: 'R4',
-    what: 'signed the wrong way round',
+    what: 'a signature with its parts in the wrong order',
     requests: () => [roomchat(RANDOM, '706156f2571e1a2948abc7357039d29fdee43a9c70c8fb2fa2a0377a8ac6f435')],
     answers: [REFUSED],
   },
   {
     id: 'R5',
-    what: 'without a random value, or with an empty one',
+    what: 'a random value that is missing or empty',
     requests: () => [roomchat(undefined, SIGNATURE), roomchat('', SIGNATURE)],
     answers: [REFUSED, REFUSED],
   },
-  { id: 'R6', what: 'twice, one after the other', requests: () => [R1, R1], answers: [OK, REFUSED], turns: [R1_TURN] },
+  { id: 'R6', what: 'the same request twice in a row', requests: () => [R1, R1], answers: [OK, REFUSED], turns: [R1_TURN] },
 ]
 
-/** A body of one's own, signed. */
-export const proved = (body: Uint8Array): SentRequest =>
+/** A request with any body and a valid signature. */
+export const signedRequest = (body: Uint8Array): SentRequest =>
   roomchat(RANDOM, hmacSha256('roomchat-webhook-secret-01', RANDOM, body).toString('hex'), 'X-RoomChat-', body)

@@ -1,4 +1,4 @@
-/** textrelay: HMAC-SHA256 over time and body, with the secret `textrelay-signing-secret-01`, or as Standard Webhooks. */
+/** textrelay: HMAC-SHA256 over time and body with the secret `textrelay-signing-secret-01`, or Standard Webhooks. */
 import { hmacSha256 } from '@sluice/sdk'
 import type { ChannelSections } from '../daemons/channel-daemon.ts'
 import type { SentRequest } from '../daemons/send-request.ts'
@@ -35,29 +35,29 @@ export const textrelayVectors: readonly Vector[] = [
   { id: 'T1', what: 'a signed text', requests: () => [T1], answers: [OK], turns: [T1_TURN] },
   {
     id: 'T2',
-    what: 'with the prefix, and in upper case: the same message',
+    what: 'the same message with the prefix, and in upper case',
     requests: () => [textrelay(BODY, String(NOW_SECS), `sha256=${SIGNATURE}`), textrelay(BODY, String(NOW_SECS), SIGNATURE.toUpperCase())],
     answers: [OK, OK],
     turns: [T1_TURN],
   },
-  { id: 'T3', what: '300 s old', nowSecs: NOW_SECS + 300, requests: () => [T1], answers: [OK], turns: [T1_TURN] },
-  { id: 'T4', what: '301 s old', nowSecs: NOW_SECS + 301, requests: () => [T1], answers: [REFUSED] },
-  { id: 'T5', what: '301 s in the future', nowSecs: NOW_SECS - 301, requests: () => [T1], answers: [REFUSED] },
+  { id: 'T3', what: 'a request that is 300 s old', nowSecs: NOW_SECS + 300, requests: () => [T1], answers: [OK], turns: [T1_TURN] },
+  { id: 'T4', what: 'a request that is 301 s old', nowSecs: NOW_SECS + 301, requests: () => [T1], answers: [REFUSED] },
+  { id: 'T5', what: 'a request from 301 s in the future', nowSecs: NOW_SECS - 301, requests: () => [T1], answers: [REFUSED] },
   {
     id: 'T6',
-    what: 'signed without the dot',
+    what: 'a signature without the dot',
     requests: () => [textrelay(BODY, String(NOW_SECS), '78b27fa3f0e82c68d91bb36d2e16f32a8ae7a3a70e5f97336e8c39226c48fdf5')],
     answers: [REFUSED],
   },
   {
     id: 'T7',
-    what: 'a time with a fraction, of blanks, of letters, none',
+    what: 'a time with a fraction, blank, of letters, or missing',
     requests: () => [`${NOW_SECS}.0`, ' ', 'abc', undefined].map((time) => textrelay(BODY, time, SIGNATURE)),
     answers: [REFUSED, REFUSED, REFUSED, REFUSED],
   },
   {
     id: 'T8',
-    what: 'signed as Standard Webhooks',
+    what: 'a Standard Webhooks signature',
     channels: STANDARD_CHANNEL,
     requests: () => [standard(STANDARD_SIGNATURE)],
     answers: [OK],
@@ -65,7 +65,7 @@ export const textrelayVectors: readonly Vector[] = [
   },
   {
     id: 'T9',
-    what: 'several signatures, of which one is right',
+    what: 'several signatures with one valid',
     channels: STANDARD_CHANNEL,
     requests: () => [standard(`v1,AAAA ${STANDARD_SIGNATURE}`)],
     answers: [OK],
@@ -73,25 +73,25 @@ export const textrelayVectors: readonly Vector[] = [
   },
   {
     id: 'T9',
-    what: 'a wrong signature, and one of another version',
+    what: 'a wrong signature, and a signature of another version',
     channels: STANDARD_CHANNEL,
     requests: () => [standard('v1,AAAA'), standard(STANDARD_SIGNATURE.replace('v1', 'v2'))],
     answers: [REFUSED, REFUSED],
   },
   {
     id: 'T10',
-    what: 'a message of our own',
+    what: "the bot's own message",
     requests: () => [textrelay(OWN_BODY, String(NOW_SECS), '3b23e03546e4d6490733def4166ba7295c21fb641bef7d013a8077b31f9deed3')],
     answers: [OK],
   },
   {
     id: 'T11',
-    what: 'another text under the same signature',
+    what: 'another text with the same signature',
     requests: () => [textrelay(BODY.replace('"hi"', '"ho"'), String(NOW_SECS), SIGNATURE)],
     answers: [REFUSED],
   },
 ]
 
-/** A body of one's own, signed at the usual time. */
-export const proved = (body: Uint8Array): SentRequest =>
+/** A request with any body and a valid signature at the usual time. */
+export const signedRequest = (body: Uint8Array): SentRequest =>
   textrelay(body, String(NOW_SECS), hmacSha256('textrelay-signing-secret-01', String(NOW_SECS), '.', body).toString('hex'))

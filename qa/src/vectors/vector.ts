@@ -1,4 +1,4 @@
-/** What a reference request of a provider is, and what has to come of it. */
+/** A reference request of a platform and the required outcome. */
 import type { ChannelSections } from '../daemons/channel-daemon.ts'
 import type { FakeProviders } from '../daemons/fake-providers.ts'
 import type { SentRequest } from '../daemons/send-request.ts'
@@ -6,16 +6,16 @@ import type { SentRequest } from '../daemons/send-request.ts'
 export interface Vector {
   readonly id: string
   readonly what: string
-  /** Default: `NOW_SECS`. */
+  /** The daemon's time in seconds since 1970; default: `NOW_SECS`. */
   readonly nowSecs?: number
-  /** Keys in place of the usual ones. */
+  /** Changed keys of the channels' sections. */
   readonly channels?: ChannelSections
   requests(fakes: FakeProviders): readonly SentRequest[]
-  /** True: all of them at once. */
+  /** Sends all requests at once. */
   readonly atOnce?: true
-  /** Of each request; a text has to be in the body. */
+  /** The status of each answer, or the status and a text that its body must contain. */
   readonly answers: readonly (number | readonly [status: number, text: string])[]
-  /** What runs a turn, and nothing else; nothing by default. */
+  /** The turns that must run; default: none. */
   readonly turns?: readonly Turn[]
 }
 
@@ -32,5 +32,5 @@ export const NOW_SECS = 1_767_225_600
 export const OK = [200, '{"status":"ok"}'] as const
 export const REFUSED = [401, 'Invalid signature'] as const
 
-/** No header without a value. */
+/** Returns the header as a list; empty if there is no value. */
 export const header = (name: string, value: string | undefined): [string, string][] => (value === undefined ? [] : [[name, value]])

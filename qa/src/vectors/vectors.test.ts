@@ -1,4 +1,4 @@
-/** The reference requests of the providers, against the daemon as they reach it. */
+/** Sends the reference requests of the platforms to a running daemon. */
 import { sha256Hex } from '@sluice/sdk'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { always } from '../../../profiles/always.ts'
@@ -22,7 +22,7 @@ afterEach(async () => {
   await fakes.close()
 })
 
-/** With one channel alone. */
+/** Starts a daemon with only this channel. */
 async function start(channel: string, nowSecs = NOW_SECS, changed: ChannelSections = {}): Promise<ChannelDaemon> {
   const channels = { [channel]: { ...fakes.channels[channel], ...changed[channel] } }
   daemon = await startChannelDaemon({ features: always, channels, nowSecs })
@@ -37,7 +37,7 @@ test.each([
   [roomchat.BODY, 269, '8fbd600e06013999'],
   [mailpush.BODY, 206, ''],
   [mailpush.OTHER_BODY, 190, ''],
-])('%.20s… is whole', (body, bytes, digest) => {
+])('%.20s… has its exact bytes', (body, bytes, digest) => {
   expect(Buffer.byteLength(body)).toBe(bytes)
   expect(sha256Hex(body).slice(0, digest.length)).toBe(digest)
 })
@@ -47,7 +47,7 @@ describe.each([
   ['textrelay', textrelay.textrelayVectors],
   ['roomchat', roomchat.roomchatVectors],
   ['mailpush', mailpush.mailpushVectors],
-] as const)('§4.2 §5 vectors of %s', (channel, vectors) => {
+] as const)('reference requests of %s', (channel, vectors) => {
   test.each(vectors)('$id: $what', async ({ nowSecs, channels, requests, atOnce, answers, turns = [] }: Vector) => {
     const { send, kept } = await start(channel, nowSecs, channels)
     const all = requests(fakes)
@@ -73,19 +73,19 @@ describe.each([
   })
 })
 
-describe('the proof is over bytes', () => {
+describe('the proof covers bytes', () => {
   test.each([
-    ['chatapp', (body: Uint8Array) => chatapp.proved(body)],
-    ['textrelay', (body: Uint8Array) => textrelay.proved(body)],
-    ['roomchat', (body: Uint8Array) => roomchat.proved(body)],
-  ])('%s: what is signed and no UTF-8 is 400, not 401, and nothing runs', async (channel, proved) => {
+    ['chatapp', (body: Uint8Array) => chatapp.signedRequest(body)],
+    ['textrelay', (body: Uint8Array) => textrelay.signedRequest(body)],
+    ['roomchat', (body: Uint8Array) => roomchat.signedRequest(body)],
+  ])('%s: a signed body that is not UTF-8 is 400 and runs nothing', async (channel, signedRequest) => {
     const { send, kept } = await start(channel)
     for (const bytes of [
       [0xff, 0xfe, 0x00],
       [0x7b, 0x22, 0xc3, 0x28, 0x22, 0x7d],
       [0x22, 0xed, 0xa0, 0x80, 0x22],
     ]) {
-      expect(await send(proved(Uint8Array.from(bytes)))).toMatchObject({ status: 400 })
+      expect(await send(signedRequest(Uint8Array.from(bytes)))).toMatchObject({ status: 400 })
     }
     expect(await kept()).toEqual([])
   })

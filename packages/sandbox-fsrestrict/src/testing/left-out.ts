@@ -10,10 +10,10 @@ export const LEFT_OUT: { readonly conformance: readonly LeftOut[]; readonly esca
     { rule: 'a command has no privileges and cannot gain any', why: OWN_PROCESS },
   ],
   escapes: [
-    { rule: 'privileges: it has none and gets none', why: OWN_PROCESS },
-    { rule: 'privileges: programs of root give none', why: OWN_PROCESS },
-    { rule: 'privileges: abilities in a file give none', why: OWN_PROCESS },
-    { rule: 'terminals: there is none to speak of', why: OWN_PROCESS },
+    { rule: 'privileges: a command has none and gains none', why: OWN_PROCESS },
+    { rule: 'privileges: setuid programs grant none', why: OWN_PROCESS },
+    { rule: 'privileges: file capabilities grant none', why: OWN_PROCESS },
+    { rule: 'terminals: a command has no controlling terminal', why: OWN_PROCESS },
   ],
 }
 

@@ -1,4 +1,4 @@
-/** The whole daemon, as it is built, with boards on a real USB. */
+/** The built daemon with boards on an emulated USB bus. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { type VmTestContext, vmCase } from '../../vm/vm-case.ts'
 const A: UsbBoardIdentity = { vendor: '2e8a', product: '0005', serialNumber: 'E66058388351' }
 const B: UsbBoardIdentity = { vendor: '2341', product: '0043', serialNumber: '75735303331' }
 const CONFIG = '[provider]\nkind = "offline"\n'
-/** In the guest only: the host imports this file too. */
+/** Set only in the guest, because the host imports this file too. */
 let folder: ReturnType<typeof scratch> | undefined
 const dataDir = (): string => {
   folder ??= scratch(CONFIG)
@@ -20,7 +20,7 @@ interface Discovered {
   readonly devices: readonly { readonly alias: string; readonly connected: boolean; readonly path: string | null }[]
 }
 
-/** One look takes two seconds at most, in which an emulated machine may not be done: there are some more. */
+/** One look takes at most two seconds, which may be too short for an emulated machine; so look several times. */
 const LOOKS_MAX = 4
 
 async function discover(): Promise<readonly string[]> {
@@ -55,7 +55,7 @@ export default vmCase({
     return readFileSync(report, 'utf8').includes('hardware-boards') ? undefined : 'the full profile was built without boards'
   },
   tests: {
-    'boards that are plugged in are shown by `hardware discover`, beside a running daemon': async (context) => {
+    '`hardware discover` lists plugged boards next to a running daemon': async (context) => {
       for (const identity of [B, A]) await (await createUsbBoard(identity)).plug()
       const running = await daemon(context)
       assert.deepEqual(await discover(), ['board_a0 /dev/ttyACM1', 'board_b0 /dev/ttyACM0'])
@@ -64,7 +64,7 @@ export default vmCase({
         (log) => log.includes('board_a0') && log.includes('board_b0'),
       )
     },
-    'they have the same names after a restart of the daemon': async (context) => {
+    'boards keep their names after a restart of the daemon': async (context) => {
       await daemon(context)
       assert.deepEqual(await discover(), ['board_a0 /dev/ttyACM1', 'board_b0 /dev/ttyACM0'])
     },

@@ -1,4 +1,4 @@
-/** The devices that cases can have: they come up as said, and do what is asked of them. */
+/** The simulated devices: each appears as described and works. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { access, readFile } from 'node:fs/promises'
@@ -25,7 +25,7 @@ export default vmCase({
       await board.unplug()
       await assert.rejects(access(port))
     },
-    'bytes go through a USB board in both directions': async ({ after }) => {
+    'a USB board passes bytes in both directions': async ({ after }) => {
       const board = await createUsbBoard({ vendor: '2341', product: '0043' })
       const port = await board.plug()
       after(() => board.unplug())
@@ -38,7 +38,7 @@ export default vmCase({
       await line.write('abc')
       assert.equal(await promise, 'cba')
     },
-    'an I2C bus is there': async () => {
+    'an I2C bus exists': async () => {
       assert.match(await i2cStubPath(), /^\/dev\/i2c-\d+$/)
     },
     'a SPI bus has an echo and a flash': async () => {

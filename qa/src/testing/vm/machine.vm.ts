@@ -1,4 +1,4 @@
-/** The machine itself: what its cases take for granted. */
+/** The machine itself: what every case relies on. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -10,17 +10,17 @@ const run = promisify(execFile)
 
 export default vmCase({
   tests: {
-    'a kernel of its own runs, with the Node of the host': async () => {
+    'a separate kernel runs the Node of the host': async () => {
       assert.match(await readFile('/proc/version', 'utf8'), /Debian/)
       assert.equal(process.versions.node.split('.')[0], '24')
       assert.equal(process.getuid?.(), 0)
     },
-    'files of the host are there, and writes stay in memory': async () => {
+    'files of the host are visible and writes stay in memory': async () => {
       const here = import.meta.filename
       await writeFile(here, 'gone with the machine')
       assert.equal(await readFile(here, 'utf8'), 'gone with the machine')
     },
-    'there is no network but its own loopback': () => {
+    'the only network is the loopback': () => {
       assert.deepEqual(Object.keys(networkInterfaces()), ['lo'])
     },
     'programs of the host run': async () => {
