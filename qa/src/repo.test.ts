@@ -135,7 +135,6 @@ const CIRCULAR_FILES: Readonly<Record<string, number>> = {
   'plugins-wasm': 2,
   'sandbox-fsrestrict': 2,
   sdk: 5,
-  testkit: 32,
   'tool-browser': 3,
   webauthn: 3,
 }

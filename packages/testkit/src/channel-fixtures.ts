@@ -1,7 +1,7 @@
 /** Loads the recorded payloads of a channel from its `fixtures` folder. */
 import { readdirSync, readFileSync } from 'node:fs'
 import * as v from 'valibot'
-import type { ChannelFixture } from './channel.ts'
+import type { ChannelFixture } from './channel-subject.ts'
 
 const fileSchema = v.strictObject({
   headers: v.optional(v.record(v.string(), v.string()), {}),

@@ -1,19 +1,12 @@
 /** The conformance suite of sandbox backends, tried from inside: call `sandboxConformance` in a sandbox's tests. */
-import type { Sandbox } from '@sluice/sdk'
-import { holdRules, type LeftOut, type Rules } from './rules.ts'
-import { createSandboxBench } from './sandbox-rules/bench.ts'
+import { holdRules, type Rules } from './rules.ts'
+import { createSandboxBench, type SandboxSubject } from './sandbox-rules/bench.ts'
 import { fileRules } from './sandbox-rules/files.ts'
 import { limitRules } from './sandbox-rules/limits.ts'
 import { reachRules } from './sandbox-rules/reach.ts'
 import { runRules } from './sandbox-rules/run.ts'
 
-export interface SandboxSubject {
-  readonly name: string
-  /** A backend whose probe passes on this machine. */
-  create(): Sandbox
-  /** Rules this backend does not keep, each with its reason. */
-  readonly except?: readonly LeftOut[]
-}
+export type { SandboxSubject } from './sandbox-rules/bench.ts'
 
 /** Registers tests that run real commands and real attempts to escape; `sh` and, for some, `perl` must exist in the sandbox. */
 export const sandboxConformance = (subject: SandboxSubject): void =>

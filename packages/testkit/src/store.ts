@@ -1,7 +1,7 @@
 /** The conformance suite of the `Store` port: every backend keeps the same rules. */
 import type { Clock, Store } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type TestClock, testClock } from './clock.ts'
+import { testClock } from './clock.ts'
 import { approvalRules } from './store-rules/approvals.ts'
 import { arrivalRules } from './store-rules/arrivals.ts'
 import { auditRules } from './store-rules/audit.ts'
@@ -19,8 +19,11 @@ import { replyExtraRules } from './store-rules/reply-extras.ts'
 import { sessionRules } from './store-rules/sessions.ts'
 import { sopRunRules } from './store-rules/sop-runs.ts'
 import { sopStartRules } from './store-rules/sop-starts.ts'
+import type { StoreRules } from './store-rules/store-bench.ts'
 import { traceRules } from './store-rules/traces.ts'
 import { turnRules } from './store-rules/turns.ts'
+
+export type { StoreBench, StoreRules } from './store-rules/store-bench.ts'
 
 export interface StoreSubject {
   readonly name: string
@@ -31,19 +34,6 @@ export interface StoreSubject {
   /** Rules this backend does not keep, each with its reason. */
   readonly except?: readonly { readonly rule: string; readonly why: string }[]
 }
-
-/** The bench of a rule: an empty store, its clock, and further handles on the same data. */
-export interface StoreBench {
-  readonly store: Store
-  readonly clock: TestClock
-  /** Opens the data as another process does; the first store stays open. */
-  beside(): Promise<Store>
-  /** Closes the store and opens its data again. */
-  restart(): Promise<Store>
-}
-
-/** Checks by the rule they test; a check throws if the rule is broken. */
-export type StoreRules = Readonly<Record<string, (bench: StoreBench) => Promise<void>>>
 
 const GROUPS: Readonly<Record<string, StoreRules>> = {
   sessions: sessionRules,

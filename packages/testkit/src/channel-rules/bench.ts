@@ -2,7 +2,7 @@
 import type { Channel, Host, Parts, Raw, Webhook } from '@sluice/sdk'
 import * as v from 'valibot'
 import { expect } from 'vitest'
-import type { ChannelFixture, ChannelSubject, Proof } from '../channel.ts'
+import type { ChannelFixture, ChannelSubject, Proof } from '../channel-subject.ts'
 import { type TestHost, testHost } from '../host.ts'
 
 export interface Bench {

@@ -1,7 +1,7 @@
 /** Rules for messages that arrive over a connection the channel keeps open. */
 import { AppError, type Channel, type Inbound } from '@sluice/sdk'
 import { expect } from 'vitest'
-import type { ListenSubject } from '../channel.ts'
+import type { ListenSubject } from '../channel-subject.ts'
 import { testHost } from '../host.ts'
 import type { Rules } from '../rules.ts'
 import { within } from '../within.ts'

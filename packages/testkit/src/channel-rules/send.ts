@@ -1,7 +1,7 @@
 /** Rules for sending messages. */
 import { AppError, type Outbound } from '@sluice/sdk'
 import { expect } from 'vitest'
-import type { SendSubject } from '../channel.ts'
+import type { SendSubject } from '../channel-subject.ts'
 import { type TestHost, testHost } from '../host.ts'
 import type { Rules } from '../rules.ts'
 import { within } from '../within.ts'

@@ -2,7 +2,7 @@
 import { AppError, type Inbound, isAllowed, type Raw, type Webhook } from '@sluice/sdk'
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import type { ChannelFixture, Proof, WebhookSubject } from '../channel.ts'
+import type { ChannelFixture, Proof, WebhookSubject } from '../channel-subject.ts'
 import { testHost } from '../host.ts'
 import type { Rules } from '../rules.ts'
 import type { Bench } from './bench.ts'

@@ -3,16 +3,24 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ProcessCommand, SandboxPolicy } from '@sluice/sdk'
+import type { ProcessCommand, Sandbox, SandboxPolicy } from '@sluice/sdk'
 import { expect } from 'vitest'
+import type { LeftOut } from '../rules.ts'
 import { runBare } from '../run-bare.ts'
-import type { SandboxSubject } from '../sandbox.ts'
 
 export const CANARY = 'canary-that-stays-where-it-is'
 const TIMEOUT_MS = 20_000
 /** How long a process that left the process group may keep the output pipes open. */
 const PIPE_DRAIN_MS = 250
 const OUTPUT_CHARS_MAX = 100_000
+
+export interface SandboxSubject {
+  readonly name: string
+  /** A backend whose probe passes on this machine. */
+  create(): Sandbox
+  /** Rules this backend does not keep, each with its reason. */
+  readonly except?: readonly LeftOut[]
+}
 
 export interface Ran {
   readonly code: number | null

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Rules } from '../rules.ts'
 import { runBare } from '../run-bare.ts'
-import type { SandboxSubject } from '../sandbox.ts'
-import { CANARY, type InBench } from './bench.ts'
+import { CANARY, type InBench, type SandboxSubject } from './bench.ts'
 
 /** More runs than the number of layers the kernel lets one process stack. */
 const IN_A_ROW = 20

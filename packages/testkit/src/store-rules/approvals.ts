@@ -1,10 +1,10 @@
 /** Rules for approvals: each is decided once, by any decider and in spite of crashes. */
 import type { Approval, ApprovalKey, Decision, Store } from '@sluice/sdk'
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { asked, decision } from './approval-samples.ts'
 import { keepOne, reply, replyParts, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, queuedTurn, turnEnd } from './samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 const key = (runId: string, stepId = 'step-1'): ApprovalKey => ({ runId, stepId })
 const idsOf = (approvals: readonly Approval[]): string[] => approvals.map(({ runId }) => runId)

@@ -1,8 +1,8 @@
 /** Rules for storing incoming messages. */
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { answerOne, arrival, arrivalOf, bodyOf, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS } from './samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 export const arrivalRules: StoreRules = {
   'a stored message is unchanged in another process': async ({ store: { inbox }, beside }) => {

@@ -1,9 +1,9 @@
 /** Rules for the audit log of procedures: no record changes unnoticed. */
 import { AUDIT_ROOT, auditHash } from '@sluice/sdk'
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { ODD_TEXTS } from './samples.ts'
 import { audited, sopRun, startOf, startRuns } from './sop-samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 export const auditRules: StoreRules = {
   'a record is stored unchanged, numbered and chained to the last': async ({ store, restart }) => {

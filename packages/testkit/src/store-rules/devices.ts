@@ -1,6 +1,6 @@
 /** Rules for paired devices and one-time codes. */
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
+import type { StoreRules } from './store-bench.ts'
 
 const device = (id: string, part: { readonly expiresAtMs?: number; readonly tokenHash?: string } = {}) => ({
   id,

@@ -1,10 +1,10 @@
 /** Rules for erasing a conversation. */
 import type { Store } from '@sluice/sdk'
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { asked } from './approval-samples.ts'
 import { answerOne, arrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd, user } from './samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 const ABOUT = { atMs: 5_000, by: 'cli:ada' }
 

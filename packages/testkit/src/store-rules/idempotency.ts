@@ -1,7 +1,7 @@
 /** Rules for idempotency keys (docs/contract.md#idempotency). */
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { failedTurn, ODD_TEXTS, queuedTurn, turnEnd } from './samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 const LIMITS = { ttlMs: 300_000, keysMax: 100 }
 

@@ -1,9 +1,9 @@
 /** Rules for a stored message, from its first attempt to its end. */
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { asked, decision } from './approval-samples.ts'
 import { answerOne, arrival, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, turnEnd, user } from './samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 const numbersOf = (rows: readonly { readonly number: number }[]): number[] => rows.map(({ number }) => number)
 

@@ -1,7 +1,7 @@
 /** Rules for durable keys and values. */
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { ODD_TEXTS } from './samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 export const keyValueRules: StoreRules = {
   'stores, replaces and deletes a value': async ({ store, beside }) => {

@@ -1,10 +1,10 @@
 /** Rules for writing, checking and closing a store. */
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { asked } from './approval-samples.ts'
 import { answerOne, arrival, inbound, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd } from './samples.ts'
 import { sopRun, startOf, startRuns } from './sop-samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 export const lifeCycleRules: StoreRules = {
   'another process sees acknowledged writes without a close': async ({ store, beside }) => {

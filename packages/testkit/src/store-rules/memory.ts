@@ -1,8 +1,8 @@
 /** Rules for the agent's memory. */
 import { SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { ODD_TEXTS } from './samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 const ME = 'device:me'
 const OTHER = 'device:other'

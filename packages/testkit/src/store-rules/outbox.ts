@@ -1,7 +1,7 @@
 /** Rules for outgoing messages. */
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { reply, replyParts } from './delivery-samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 const statesOf = (rows: readonly { readonly number: number; readonly state: string }[]): string[] =>
   rows.toSorted((a, b) => a.number - b.number).map(({ state }) => state)

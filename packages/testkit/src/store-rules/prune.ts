@@ -1,11 +1,11 @@
 /** Rules for pruning. */
 import type { Forgotten, Retention, Store } from '@sluice/sdk'
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { asked, decision } from './approval-samples.ts'
 import { answerOne, arrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd, user } from './samples.ts'
 import { ended, sopRun, startRuns } from './sop-samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 /** Limits that prune nothing; a rule overrides some. */
 const upTo = (part: Partial<Retention>): Retention => ({

@@ -1,8 +1,8 @@
 /** Rules for the end of a turn that answers a message. */
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { answerOne, keepOne, reply, replyParts, STARTS_MAX } from './delivery-samples.ts'
 import { failedTurn, turnEnd, user } from './samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 export const replyRules: StoreRules = {
   'ending a turn completes its message and queues its replies': async ({ store, beside }) => {

@@ -1,9 +1,9 @@
 /** Rules for the extras of a message besides its text, and for the draft that shows a reply in progress. */
 import type { ReplyExtras } from '@sluice/sdk'
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { answerOne, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, turnEnd } from './samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 const EXTRAS: readonly ReplyExtras[] = [
   { edits: 'p1' },

@@ -1,7 +1,7 @@
 /** Rules for sessions. */
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { assistant, failedTurn, ODD_TEXTS, turnEnd, user } from './samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 export const sessionRules: StoreRules = {
   'an unknown session has no row and no history': async ({ store: { sessions } }) => {

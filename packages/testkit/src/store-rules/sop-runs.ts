@@ -1,9 +1,9 @@
 /** Rules for procedure runs after their start. */
 import type { Store } from '@sluice/sdk'
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { ODD_TEXTS } from './samples.ts'
 import { audited, ended, runOnce, sopRun, startOf, startRuns } from './sop-samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 const list = async ({ sops }: Store, filter: object): Promise<string[]> => (await sops.runs({ limit: 100, ...filter })).map(({ id }) => id)
 

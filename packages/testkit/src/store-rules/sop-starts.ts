@@ -1,10 +1,10 @@
 /** Rules for starting procedures: limits, repeated events, and what else the start completes. */
 import { SOP_ENDED, type SopDispatch, type SopStart, type Store } from '@sluice/sdk'
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, turnEnd } from './samples.ts'
 import { audited, ended, runOnce, sopRun, startOf, startRuns } from './sop-samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 const LIMITS = { ttlMs: 300_000, keysMax: 100 }
 const key = (name: string) => ({ scope: 'caller /webhook', key: name })

@@ -1,7 +1,7 @@
 /** Rules for the trace context of incoming messages and outgoing replies. */
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { answerOne, arrival, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 const LINE = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01 vendor=1,other=2`
 

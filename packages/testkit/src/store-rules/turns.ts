@@ -1,7 +1,7 @@
 /** Rules for turns. */
 import { expect } from 'vitest'
-import type { StoreRules } from '../store.ts'
 import { assistant, failedTurn, ODD_TEXTS, queuedTurn, turnEnd, user } from './samples.ts'
+import type { StoreRules } from './store-bench.ts'
 
 export const turnRules: StoreRules = {
   'an enqueued turn is stored and waits': async ({ store: { turns }, beside }) => {

@@ -1,0 +1,62 @@
+/** What a feature with a channel hands to `channelConformance`: its configuration, fixtures and platform answers. */
+import type { Address, Feature, Inbound } from '@sluice/sdk'
+import type { TestHostOverrides } from './host.ts'
+import type { LeftOut } from './rules.ts'
+
+/** A recorded request body of the platform and the messages it contains. */
+export interface ChannelFixture {
+  readonly name: string
+  /** The request's headers without those that prove its origin. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly expect: readonly Inbound[]
+}
+
+/** The headers and query parameters that prove that a request comes from the platform. */
+export interface Proof {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+}
+
+export interface WebhookSubject {
+  /** At least one, and at least one of them with a message; `loadFixtures` reads them from a folder. */
+  readonly fixtures: readonly ChannelFixture[]
+  /** The name of the fixture with a message that the bot itself wrote. */
+  readonly own: string
+  /** Returns the platform's proof for a body, made at `atMs` milliseconds since 1970. */
+  prove(body: Uint8Array, atMs: number): Proof
+  /** The key of the webhook secret in `config`. Without the secret the channel accepts every request. */
+  readonly secretKey: string
+  /** The query of the platform's GET check with the right token, and which of its keys hold the token and the challenge. */
+  readonly handshake?: { readonly query: Readonly<Record<string, string>>; readonly tokenKey: string; readonly challengeKey: string }
+}
+
+export interface SendSubject {
+  readonly to: Address
+  /** Answers as the platform does when it accepts the message. */
+  answer(request: Request): Response | Promise<Response>
+  /** The message id in that answer. */
+  readonly id: string
+}
+
+export interface ListenSubject {
+  /** Host members that the connection needs. They bring the messages of `expect` and then no others. */
+  host(): TestHostOverrides
+  readonly expect: readonly Inbound[]
+}
+
+export interface ChannelSubject {
+  readonly feature: Feature
+  /** The values of the feature's section as in TOML, secrets included. */
+  readonly config: object
+  /** The key of the allowlist in `config`. */
+  readonly allowKey: string
+  /** Secrets in `config` that must never appear in a log or an error. */
+  readonly secrets: readonly string[]
+  readonly webhook?: WebhookSubject
+  /** For a channel that sends through `host.fetch`. */
+  readonly send?: SendSubject
+  readonly listen?: ListenSubject
+  /** Rules this channel does not keep, each with its reason. */
+  readonly except?: readonly LeftOut[]
+}

@@ -1,0 +1,16 @@
+/** What the rules of the store work with. */
+import type { Store } from '@sluice/sdk'
+import type { TestClock } from '../clock.ts'
+
+/** The bench of a rule: an empty store, its clock, and further handles on the same data. */
+export interface StoreBench {
+  readonly store: Store
+  readonly clock: TestClock
+  /** Opens the data as another process does; the first store stays open. */
+  beside(): Promise<Store>
+  /** Closes the store and opens its data again. */
+  restart(): Promise<Store>
+}
+
+/** Checks by the rule they test; a check throws if the rule is broken. */
+export type StoreRules = Readonly<Record<string, (bench: StoreBench) => Promise<void>>>
