@@ -15,8 +15,8 @@ import {
 import { aborted } from './aborted.ts'
 import { createAskModel } from './ask-model.ts'
 import { Budget } from './budget.ts'
-import { type AgentSettings, type ConductDeps, conductTurn, releaseKey, type TurnBooks } from './conduct-turn.ts'
-import { createLiveTurn } from './create-live-turn.ts'
+import { type AgentSettings, type ConductDeps, conductTurn, releaseKey, type TurnStorage } from './conduct-turn.ts'
+import { createLiveTurn, type LiveTurnDeps } from './create-live-turn.ts'
 import { Deadlines } from './deadlines.ts'
 import { createTurnIds } from './ids.ts'
 import type { Lease } from './registry.ts'
@@ -24,129 +24,225 @@ import { runCall } from './run-call.ts'
 import { createScrub } from './scrub.ts'
 import { ToolExecutor } from './tool-call.ts'
 import { createToolSpecs } from './tool-specs.ts'
-import type { Agent, Approver, TurnDelivery, TurnResult } from './turn.ts'
+import type { Agent, Approver, CallRequest, CallResult, TurnDelivery, TurnRequest, TurnResult } from './turn.ts'
 import { parseTurnContext, type TurnContext } from './turn-context.ts'
 import type { LiveTurn } from './turn-scope.ts'
 
 export interface AgentDeps {
-  readonly store: TurnBooks
-  /** Where turns wait. Shared with the inbox, whose messages are turns too, so that one bound holds for both. */
+  readonly store: TurnStorage
+  /** The queue of turns, shared with the inbox worker, so that one bound holds for all turns. */
   readonly lanes: LaneQueue
-  /** The registry of the moment, for one turn. */
+  /** Leases the registry in force for one turn. */
   readonly lease: () => Lease
   readonly events: Events
   readonly clock: Clock
   readonly log: Logger
-  /** Read as each turn begins. */
+  /** Returns the settings in force. Read when a turn begins. */
   readonly config: () => AgentSettings
-  /** The identity of a resumed turn: the same for the same caller, another for every other. */
+  /** Returns the client id of a resumed turn: the same id for the same caller. */
   readonly mintClient: (caller: string) => ClientId
-  /** Asks a person where the turn's own caller cannot. */
+  /** Asks a person when the caller of the turn cannot. */
   readonly approve?: Approver
-  /** Values that must not show in what tools return. */
+  /** Returns the values that tool results must not show. */
   readonly secrets?: () => readonly Secret[]
   readonly newId?: () => string
-  /** Model calls and tools run in it; default: as they are. */
+  /** Runs model calls and tools within a trace. */
   readonly within?: WithinTrace
 }
 
-/** More than can ever have been accepted: the largest `max_queued_turns` and `max_concurrent_turns` together. */
+/** More turns than can ever have been accepted: the largest `max_queued_turns` and `max_concurrent_turns` together. */
 const UNFINISHED_MAX = 101_024
-/** What aborted turns may still take to be recorded while the daemon stops. */
-const SETTLE_MS = 1000
+/** The time in which aborted turns may record their end while the daemon stops. */
+const RECORD_MS = 1000
 const RETRY_AFTER_SECS = 5
-/** All turns but those of messages share the turns of one group in the lane queue. */
+/** The group in the lane queue of all turns except those of messages. */
 const TURNS_GROUP = 'turns'
+
+/** The permit of a turn that is cancelled while it waits: recording its end takes no permit. */
+const NO_PERMIT: Permit = { state: 'ended', release: () => undefined, reacquire: async () => undefined }
 
 interface Live {
   readonly turn: LiveTurn
   readonly ended: Promise<unknown>
 }
 
-export function createAgent(deps: AgentDeps): Agent {
-  const { store, lanes, clock, log, within = (_, work) => work() } = deps
-  const deadlines = new Deadlines(clock)
-  const secrets = deps.secrets ?? (() => [])
-  const scrub = createScrub(secrets)
-  const making = { clock, log, newId: deps.newId ?? createTurnIds(clock) }
+export const createAgent = (deps: AgentDeps): Agent => new TurnAgent(deps)
+
+class TurnAgent implements Agent {
+  readonly #deps: AgentDeps
+  readonly #conduct: ConductDeps
+  readonly #making: LiveTurnDeps
   /** Waiting and running turns; bounded by `max_queued_turns`, and by `UNFINISHED_MAX` after a crash. */
-  const live = new Map<string, Live>()
-  let stopReason: AppError | undefined
+  readonly #live = new Map<string, Live>()
+  /** The number of turns in the queue that have not started. */
+  #waiting = 0
+  #stopReason: AppError | undefined
 
-  const conduct: ConductDeps = {
-    ...deps,
-    deadlines,
-    askModel: createAskModel({
-      budget: new Budget(store.turns, clock),
-      clock,
+  constructor(deps: AgentDeps) {
+    const { store, clock, log, within = (_, work) => work(), secrets = () => [] } = deps
+    const deadlines = new Deadlines(clock)
+    const scrub = createScrub(secrets)
+    this.#deps = deps
+    this.#making = { clock, log, newId: deps.newId ?? createTurnIds(clock) }
+    this.#conduct = {
+      ...deps,
       deadlines,
-      log,
-      scrub,
-      within,
-      toolSpecs: createToolSpecs(),
-    }),
-    tools: new ToolExecutor({ events: deps.events, clock, log, scrub, secrets, within, approve: deps.approve }),
-    stopReason: () => stopReason,
+      askModel: createAskModel({
+        budget: new Budget(store.turns, clock),
+        clock,
+        deadlines,
+        log,
+        scrub,
+        within,
+        toolSpecs: createToolSpecs(),
+      }),
+      tools: new ToolExecutor({ events: deps.events, clock, log, scrub, secrets, within, approve: deps.approve }),
+      stopReason: () => this.#stopReason,
+    }
   }
-  /** Turns in the queue that have not started. */
-  let waiting = 0
 
-  /** Queues a turn in its session's lane. Throws `unavailable` when the queue is full, unless `isResumed`, or the daemon stops. */
-  function enter(turn: LiveTurn, { isResumed = false } = {}): Promise<TurnResult> {
-    if (stopReason) throw stopReason
-    const isFull = waiting >= deps.config().agent.max_queued_turns
+  async run(request: TurnRequest): Promise<TurnResult> {
+    const { signal, idempotency, delivery, permit } = request
+    const kept = idempotency && !delivery ? Promise.withResolvers<void>() : undefined
+    const turn = createLiveTurn(this.#making, request, kept ? { kept: kept.promise } : delivery && fromDelivery(delivery))
+    const abort = () => turn.cancellation.cancel(aborted(turn.id))
+    let ended: Promise<TurnResult>
+    try {
+      if (signal?.aborted) throw aborted(turn.id)
+      ended = permit ? this.#runInside(turn, permit) : this.#enqueue(turn)
+    } catch (error) {
+      await releaseKey(this.#deps, idempotency)
+      throw error
+    }
+    signal?.addEventListener('abort', abort, { once: true })
+    try {
+      if (kept) {
+        ended.catch(ignore)
+        await this.#store(turn, kept)
+      }
+      return await ended
+    } finally {
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  async accept(request: Parameters<Agent['accept']>[0]): Promise<string> {
+    const kept = Promise.withResolvers<void>()
+    const turn = createLiveTurn(this.#making, request, { kept: kept.promise, ...(request.id !== undefined && { id: request.id }) })
+    try {
+      if (this.#live.has(turn.id)) throw new AppError('conflict', 'A turn with this id exists', { fields: { turn_id: turn.id } })
+      // The turn is enqueued before it is stored, so that a turn that a full queue refuses is not stored.
+      this.#enqueue(turn).catch(ignore)
+    } catch (error) {
+      await releaseKey(this.#deps, turn.idempotency)
+      throw error
+    }
+    await this.#store(turn, kept)
+    return turn.id
+  }
+
+  async ended(turnId: string): Promise<void> {
+    await this.#live.get(turnId)?.ended.catch(ignore)
+  }
+
+  call(request: CallRequest): Promise<CallResult> {
+    return runCall(this.#conduct, request)
+  }
+
+  async resume(): Promise<number> {
+    const rows = await this.#deps.store.turns.unfinished(UNFINISHED_MAX)
+    const interrupted = rows.filter(({ id }) => !this.#live.has(id))
+    for (const row of interrupted) this.#enqueue(this.#resumedTurn(row, row.checkpoint), { isResumed: true }).catch(ignore)
+    return interrupted.length
+  }
+
+  async ensureResumed(turnId: string): Promise<void> {
+    if (!this.#live.has(turnId) && !this.#stopReason) await this.resume()
+  }
+
+  abort(turnId: string, owner?: string): boolean {
+    const turn = this.#live.get(turnId)?.turn
+    if (!turn || (owner !== undefined && turn.owner !== owner) || turn.phase === 'ending' || turn.cancellation.reason) return false
+    turn.cancellation.cancel(aborted(turnId))
+    return true
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    this.#stopReason ??= new AppError('unavailable', 'The daemon is stopping', { retryAfterSecs: RETRY_AFTER_SECS })
+    void this.#deps.lanes.stop()
+    // The stop does not wait for people: a stored turn asks again after the start and finds a decision made meanwhile.
+    this.#cancelLive(({ phase }) => phase === 'waiting' || phase === 'asking', this.#stopReason)
+    await this.#allEnded(timeoutMs)
+    this.#cancelLive(() => true, this.#stopReason)
+    await this.#allEnded(RECORD_MS)
+  }
+
+  load(): { readonly running: number; readonly queued: number; readonly sessions: number } {
+    const turns = [...this.#live.values()].map(({ turn }) => turn)
+    return {
+      running: turns.filter(({ permit }) => permit?.state === 'held').length,
+      queued: turns.filter(({ permit }) => permit === undefined || permit.state === 'reacquiring').length,
+      sessions: new Set(turns.flatMap(({ session }) => session ?? [])).size,
+    }
+  }
+
+  /** Enqueues a turn in its session's lane. Throws `unavailable` when the daemon stops, or when the queue is full and the turn is new. */
+  #enqueue(turn: LiveTurn, { isResumed = false } = {}): Promise<TurnResult> {
+    if (this.#stopReason) throw this.#stopReason
+    const { lanes, config } = this.#deps
+    const isFull = this.#waiting >= config().agent.max_queued_turns
     if (isFull && !isResumed && !lanes.startsAtOnce(turn.session))
       throw new AppError('unavailable', 'Too many turns are waiting', { retryAfterSecs: RETRY_AFTER_SECS })
     const ended = Promise.withResolvers<TurnResult>()
-    waiting++
+    this.#waiting++
     const job = lanes.enter({
       lane: turn.session,
       group: TURNS_GROUP,
-      async run({ permit, superseded }) {
-        waiting--
+      run: async ({ permit, superseded }) => {
+        this.#waiting--
         using either = turn.superseded && superseded ? signalScope([turn.superseded, superseded]) : undefined
         turn.superseded = either?.signal ?? turn.superseded ?? superseded
-        await work(turn, permit, ended)
+        await this.#work(turn, permit, ended)
         return 'done'
       },
     })
-    live.set(turn.id, { turn, ended: ended.promise })
+    this.#live.set(turn.id, { turn, ended: ended.promise })
     turn.cancellation.onCancel(() => {
       if (!job?.leave()) return
-      waiting--
-      void work(turn, NO_PERMIT, ended)
+      this.#waiting--
+      void this.#work(turn, NO_PERMIT, ended)
     })
     return ended.promise
   }
 
   /** Runs a turn at once, inside a job of the same lane that holds a permit. */
-  function runInside(turn: LiveTurn, permit: Permit): Promise<TurnResult> {
-    if (stopReason) throw stopReason
+  #runInside(turn: LiveTurn, permit: Permit): Promise<TurnResult> {
+    if (this.#stopReason) throw this.#stopReason
     const ended = Promise.withResolvers<TurnResult>()
-    live.set(turn.id, { turn, ended: ended.promise })
-    void work(turn, permit, ended)
+    this.#live.set(turn.id, { turn, ended: ended.promise })
+    void this.#work(turn, permit, ended)
     return ended.promise
   }
 
   /** Conducts the turn to its end and settles `ended`. Never rejects. */
-  async function work(turn: LiveTurn, permit: Permit, ended: PromiseWithResolvers<TurnResult>): Promise<void> {
+  async #work(turn: LiveTurn, permit: Permit, ended: PromiseWithResolvers<TurnResult>): Promise<void> {
     turn.permit = permit
     try {
       await turn.kept
-      ended.resolve(await conductTurn(conduct, turn, permit))
+      ended.resolve(await conductTurn(this.#conduct, turn, permit))
     } catch (error) {
       ended.reject(error)
     } finally {
-      live.delete(turn.id)
+      this.#live.delete(turn.id)
     }
   }
 
-  /** Keeps a turn that has entered its lane, which waits for `kept`. Rejects once such a turn is cancelled and its key released. */
-  async function keep(turn: LiveTurn, kept: PromiseWithResolvers<void>): Promise<void> {
+  /** Stores an enqueued turn, which waits for `kept`. When that fails, cancels the turn, releases its key and rejects. */
+  async #store(turn: LiveTurn, kept: PromiseWithResolvers<void>): Promise<void> {
     const { id, session, owner, caller, source, text, createdAtMs, trace, idempotency, tools } = turn
     const context: TurnContext = { trace, idempotency, caller, tools }
     try {
-      await store.turns.enqueue({
+      await this.#deps.store.turns.enqueue({
         id,
         sessionId: session,
         ...(owner !== undefined && { owner }),
@@ -160,137 +256,47 @@ export function createAgent(deps: AgentDeps): Agent {
     } catch (error) {
       kept.promise.catch(ignore)
       kept.reject(error)
-      turn.cancellation.cancel(new AppError('unavailable', 'The turn could not be kept', { cause: error }))
-      await releaseKey(deps, idempotency)
+      turn.cancellation.cancel(new AppError('unavailable', 'The turn could not be stored', { cause: error }))
+      await releaseKey(this.#deps, idempotency)
       throw error
     }
   }
 
-  async function resume(): Promise<number> {
-    const rows = await store.turns.unfinished(UNFINISHED_MAX)
-    const lost = rows.filter(({ id }) => !live.has(id))
-    for (const row of lost) enter(resumed(row, row.checkpoint), { isResumed: true }).catch(ignore)
-    return lost.length
-  }
-
-  return {
-    async run(request) {
-      const { signal, idempotency, delivery, permit } = request
-      const kept = idempotency && !delivery ? Promise.withResolvers<void>() : undefined
-      const turn = createLiveTurn(making, request, kept ? { kept: kept.promise } : delivery && ofDelivery(delivery))
-      const abort = () => turn.cancellation.cancel(aborted(turn.id))
-      let ended: Promise<TurnResult>
-      try {
-        if (signal?.aborted) throw aborted(turn.id)
-        ended = permit ? runInside(turn, permit) : enter(turn)
-      } catch (error) {
-        await releaseKey(deps, idempotency)
-        throw error
-      }
-      signal?.addEventListener('abort', abort, { once: true })
-      try {
-        if (kept) {
-          ended.catch(ignore)
-          await keep(turn, kept)
-        }
-        return await ended
-      } finally {
-        signal?.removeEventListener('abort', abort)
-      }
-    },
-
-    async accept(request) {
-      const kept = Promise.withResolvers<void>()
-      const turn = createLiveTurn(making, request, { kept: kept.promise, ...(request.id !== undefined && { id: request.id }) })
-      try {
-        if (live.has(turn.id)) throw new AppError('conflict', 'A turn of this id is known', { fields: { turn_id: turn.id } })
-        // The turn enters its lane before the store is asked, so that a turn a full queue refuses is not kept.
-        enter(turn).catch(ignore)
-      } catch (error) {
-        await releaseKey(deps, turn.idempotency)
-        throw error
-      }
-      await keep(turn, kept)
-      return turn.id
-    },
-
-    async ended(turnId) {
-      await live.get(turnId)?.ended.catch(ignore)
-    },
-
-    call: (request) => runCall(conduct, request),
-
-    resume,
-
-    async ensureResumed(turnId) {
-      if (!live.has(turnId) && !stopReason) await resume()
-    },
-
-    abort(turnId, owner) {
-      const turn = live.get(turnId)?.turn
-      if (!turn || (owner !== undefined && turn.owner !== owner) || turn.phase === 'ending' || turn.cancellation.reason) return false
-      turn.cancellation.cancel(aborted(turnId))
-      return true
-    },
-
-    async drain(timeoutMs) {
-      stopReason ??= new AppError('unavailable', 'The daemon is stopping', { retryAfterSecs: RETRY_AFTER_SECS })
-      const reason = stopReason
-      void lanes.stop()
-      const cancelAll = (turns: Iterable<Live>) => {
-        for (const { turn } of turns) if (turn.phase !== 'ending') turn.cancellation.cancel(reason)
-      }
-      // No person is waited for: a kept turn asks again after the start, and finds an answer given meanwhile.
-      cancelAll([...live.values()].filter(({ turn }) => turn.phase === 'waiting' || turn.phase === 'asking'))
-      await settled(timeoutMs)
-      cancelAll([...live.values()])
-      await settled(SETTLE_MS)
-    },
-
-    load() {
-      const turns = [...live.values()].map(({ turn }) => turn)
-      return {
-        running: turns.filter(({ permit }) => permit?.state === 'held').length,
-        queued: turns.filter(({ permit }) => permit === undefined || permit.state === 'reacquiring').length,
-        sessions: new Set(turns.flatMap(({ session }) => session ?? [])).size,
-      }
-    },
-  }
-
-  function resumed({ id, sessionId, owner, source, input, createdAtMs, context }: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
+  #resumedTurn(row: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
+    const { id, sessionId, owner, source, input, createdAtMs, context } = row
     const { trace, idempotency, caller, tools } = parseTurnContext(context)
-    const client = deps.mintClient(caller ?? owner ?? source)
     const request = {
       source,
       session: sessionId,
       text: input,
-      client,
+      client: this.#deps.mintClient(caller ?? owner ?? source),
       ...(trace && { trace }),
       ...(owner !== null && { owner }),
       ...(caller !== undefined && { caller }),
       ...(idempotency && { idempotency }),
       ...(tools && { tools }),
     }
-    return createLiveTurn(making, request, { id, createdAtMs, kept: Promise.resolve(), checkpoint })
+    return createLiveTurn(this.#making, request, { id, createdAtMs, kept: Promise.resolve(), checkpoint })
   }
 
-  /** Waits until no turn is left, at most `timeoutMs`. */
-  async function settled(timeoutMs: number): Promise<void> {
+  #cancelLive(isMeant: (turn: LiveTurn) => boolean, reason: AppError): void {
+    for (const { turn } of [...this.#live.values()]) if (turn.phase !== 'ending' && isMeant(turn)) turn.cancellation.cancel(reason)
+  }
+
+  /** Waits until every live turn has ended, at most `timeoutMs`. */
+  async #allEnded(timeoutMs: number): Promise<void> {
     const enough = new AbortController()
-    const all = Promise.allSettled([...live.values()].map(({ ended }) => ended))
-    await Promise.race([all, clock.sleep(timeoutMs, enough.signal)])
+    const all = Promise.allSettled([...this.#live.values()].map(({ ended }) => ended))
+    await Promise.race([all, this.#deps.clock.sleep(timeoutMs, enough.signal)])
     enough.abort()
   }
 }
 
-const ofDelivery = ({ turnId, receivedAtMs, checkpoint }: TurnDelivery) => ({
+const fromDelivery = ({ turnId, receivedAtMs, checkpoint }: TurnDelivery) => ({
   id: turnId,
   createdAtMs: receivedAtMs,
   kept: Promise.resolve(),
   checkpoint,
 })
-
-/** For a turn that is cancelled while it waits: it only records its end, which takes no permit. */
-const NO_PERMIT: Permit = { state: 'ended', release: () => undefined, reacquire: async () => undefined }
 
 const ignore = (): undefined => undefined

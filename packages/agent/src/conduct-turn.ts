@@ -18,10 +18,10 @@ export interface AgentSettings {
   readonly policy: Policy
 }
 
-export type TurnBooks = Pick<Store, 'sessions' | 'turns' | 'idempotency'>
+export type TurnStorage = Pick<Store, 'sessions' | 'turns' | 'idempotency'>
 
 export interface ConductDeps extends Omit<LoopDeps, 'turns'> {
-  readonly store: TurnBooks
+  readonly store: TurnStorage
   readonly lease: () => Lease
   readonly events: Events
   readonly clock: Clock

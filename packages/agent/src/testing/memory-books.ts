@@ -1,10 +1,10 @@
 /** The parts of a store the agent uses, in memory, with the store's own promises kept and nothing more. */
 import { AppError, type ModelMessage, type QueuedTurn, type TurnEnd, type TurnRow } from '@sluice/sdk'
-import type { TurnBooks } from '../conduct-turn.ts'
+import type { TurnStorage } from '../conduct-turn.ts'
 
 type Method = 'history' | 'enqueue' | 'start' | 'waits' | 'checkpoint' | 'finish' | 'spentUsd' | 'release'
 
-export interface MemoryBooks extends TurnBooks {
+export interface MemoryBooks extends TurnStorage {
   /** Every call that writes, in order. */
   readonly writes: readonly string[]
   readonly ends: readonly TurnEnd[]
