@@ -5,7 +5,7 @@ import type { ApprovalRequest } from './turn.ts'
 
 type Answer = { readonly by: string } | false
 
-/** An agent whose model, asked to `reach`, calls the tool of that name and answers with its result; people answer when a test lets them. */
+/** An agent whose model calls the tool `reach` and answers with its result. The test decides when people answer. */
 function asking(options: TestAgentOptions = {}) {
   const questions: (ApprovalRequest & { readonly answer: (answer: Answer) => void; readonly signal: AbortSignal })[] = []
   const ran: string[] = []
@@ -33,7 +33,7 @@ function asking(options: TestAgentOptions = {}) {
 
 const yes = { by: 'roomchat:alice' }
 
-test('a turn that waits for a person holds no slot, but its session waits', async () => {
+test('a turn that waits for a person holds no permit, but blocks its session', async () => {
   const { agent, asked, questions, model } = asking()
   const waits: boolean[] = []
   const first = agent.run(request('reach', { session: 'a', onWait: (isWaiting) => waits.push(isWaiting) }))
@@ -50,7 +50,7 @@ test('a turn that waits for a person holds no slot, but its session waits', asyn
   expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
 })
 
-test('a turn goes on once it has a slot again, before those that have not started', async () => {
+test('a turn continues with a permit before new turns start', async () => {
   const gate = Promise.withResolvers<void>()
   const slow = async () => {
     await gate.promise
@@ -79,7 +79,7 @@ test('a turn goes on once it has a slot again, before those that have not starte
   expect(order).toEqual(['slow', 'reach', 'new'])
 })
 
-test('the time of a turn stands still while a person makes up their mind', async () => {
+test('the time limit of a turn stands still while a person decides', async () => {
   const { agent, asked, questions, clock, model } = asking()
   const turn = agent.run(request('reach'))
   await clock.advance(20_000)
@@ -101,7 +101,7 @@ test('the time of a turn stands still while a person makes up their mind', async
   expect(model.asked.length).toBe(2)
 })
 
-test('an abort ends a turn that waits for a person, and takes the question back', async () => {
+test('an abort ends a turn that waits for a person and withdraws the question', async () => {
   const { agent, asked, questions, ran } = asking()
   const waits: boolean[] = []
   const ended = expect(agent.run(request('reach', { session: 's', onWait: (isWaiting) => waits.push(isWaiting) }))).rejects.toMatchObject({
@@ -118,7 +118,7 @@ test('an abort ends a turn that waits for a person, and takes the question back'
   expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
 })
 
-test('a turn that is aborted while it waits for its slot gives up its place', async () => {
+test('a turn that is aborted while it reacquires its permit leaves the queue', async () => {
   const { agent, asked, questions, ran } = asking({
     tools: [testTool('reach', () => 'ran', 'execute'), testTool('slow', () => new Promise(() => undefined))],
     models: [scriptedModel([{ calls: [{ name: 'reach', input: {} }] }, { calls: [{ name: 'slow', input: {} }] }, { text: 'done' }])],
@@ -138,7 +138,7 @@ test('a turn that is aborted while it waits for its slot gives up its place', as
   expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
 })
 
-test('a drain waits for no person: a kept turn asks again after the start, under the same name', async () => {
+test('a drain does not wait for people: a stored turn asks again with the same key', async () => {
   const before = asking()
   await before.agent.accept(request('reach', { session: 's' }))
   await before.asked(1)
@@ -158,12 +158,12 @@ test('a drain waits for no person: a kept turn asks again after the start, under
   expect(before.books.ends).toMatchObject([{ status: 'done', response: 'reached' }])
 })
 
-test('a turn that waits for a person outlives any number of crashes, and then runs', async () => {
+test('a turn that waits for a person survives any number of crashes', async () => {
   let life = asking()
   await life.agent.accept(request('reach', { session: 's' }))
   await life.asked(1)
   for (let crash = 0; crash < 12; crash++) {
-    // The agent of a process that was killed never goes on.
+    // The agent of a killed process never continues.
     life = asking({ books: life.books })
     await life.agent.resume()
     await life.asked(1)
@@ -175,7 +175,7 @@ test('a turn that waits for a person outlives any number of crashes, and then ru
   expect(life.books.starts.get('turn-1')).toBe(1)
 })
 
-test('an attempt counts again once the person has answered, so that a call that crashes the daemon ends', async () => {
+test('an attempt counts again after the decision, so that a crashing call ends', async () => {
   const crashing = { tools: [testTool('reach', () => new Promise<never>(() => undefined), 'execute')] }
   const { agent, asked, questions, books } = asking(crashing)
   await agent.accept(request('reach', { session: 's' }))
@@ -186,7 +186,7 @@ test('an attempt counts again once the person has answered, so that a call that 
   expect(books.starts.get('turn-1')).toBe(1)
 })
 
-test('who listens for waiting and throws does no harm', async () => {
+test('a listener of the waiting that throws does no harm', async () => {
   const { agent, asked, questions } = asking()
   const onWait = () => {
     throw new Error('gone')
@@ -197,7 +197,7 @@ test('who listens for waiting and throws does no harm', async () => {
   await expect(turn).resolves.toMatchObject({ text: 'reached' })
 })
 
-test('where nobody can be asked, nothing waits', async () => {
+test('nothing waits when there is no person to ask', async () => {
   const waits: boolean[] = []
   const model = scriptedModel([{ calls: [{ name: 'reach', input: {} }] }, { text: 'done' }])
   const { agent } = testAgent({ models: [model], tools: [testTool('reach', () => 'ran', 'execute')] })

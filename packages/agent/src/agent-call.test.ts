@@ -20,7 +20,7 @@ const callRequest = (tool: string, input: unknown = {}, more: Partial<CallReques
 
 const call = (options: TestAgentOptions, request: CallRequest) => testAgent(options).agent.call(request)
 
-test('a tool runs outside of any turn: events, observations and context as in one, nothing in the books', async () => {
+test('a tool runs outside of a turn with events and context, and stores nothing', async () => {
   let given: unknown
   const look = defineTool({
     name: 'look',
@@ -45,7 +45,7 @@ test('a tool runs outside of any turn: events, observations and context as in on
   expect(leased()).toBe(0)
 })
 
-test('what cannot run is an error result: an unknown tool, input that does not fit, a refusal of the policy or of the tool', async () => {
+test('a call that cannot run is an error result', async () => {
   const tools = [
     testTool('look', () => 'ran'),
     testTool('change', () => 'ran', 'write'),
@@ -55,12 +55,12 @@ test('what cannot run is an error result: an unknown tool, input that does not f
   ]
   const options = { tools, policy: { level: 'readonly' } } as const
   expect(await call(options, callRequest('lok'))).toEqual({ outcome: 'error', output: expect.stringContaining('There is no tool "lok"') })
-  expect((await call(options, callRequest('look', { key: 1 }))).output).toContain('does not fit')
+  expect((await call(options, callRequest('look', { key: 1 }))).output).toContain('is not valid')
   expect((await call(options, callRequest('change'))).output).toContain('level = "readonly"')
   expect(await call(options, callRequest('refuses'))).toEqual({ outcome: 'error', output: 'Not that file' })
 })
 
-test('what comes back is scrubbed and shortened', async () => {
+test('a result is scrubbed and shortened', async () => {
   const secret = new Secret('the operator’s own value')
   const look = testTool('look', () => `${secret.reveal()} ${'x'.repeat(1000)}`)
   const { output } = await call({ tools: [look], secrets: () => [secret], agent: { max_tool_result_chars: 100 } }, callRequest('look'))
@@ -68,7 +68,7 @@ test('what comes back is scrubbed and shortened', async () => {
   expect(output).toContain('characters left out')
 })
 
-test('what a tool reports beside its text comes back with it, scrubbed and shortened too', async () => {
+test('reported data is scrubbed and shortened, too', async () => {
   const secret = new Secret('the operator’s own value')
   const look = defineTool({
     name: 'look',
@@ -85,7 +85,7 @@ test('what a tool reports beside its text comes back with it, scrubbed and short
   expect(result.data).toMatch(/^\[redacted\] x+\n.*characters left out/)
 })
 
-test('a person is asked under the turn and id of the call', async () => {
+test('a person is asked with the turn and id of the call', async () => {
   const asked: ApprovalRequest[] = []
   const given: unknown[] = []
   const reach = { ...testTool('reach', () => '', 'execute'), run: async (_: unknown, context: object) => `ran ${given.push(context)}` }
@@ -108,7 +108,7 @@ test('a person is asked under the turn and id of the call', async () => {
   expect(given).toMatchObject([{ approvedBy: 'roomchat:alice' }])
 })
 
-test('its caller is told the risk right before it runs, and only then; a rejection keeps it from running', async () => {
+test('the caller gets the risk right before the run, and a rejection prevents it', async () => {
   const order: string[] = []
   const tools = [testTool('reach', () => `${order.push('ran')}`, 'execute'), testTool('look', () => `${order.push('ran')}`)]
   const approve = async () => {
@@ -125,7 +125,7 @@ test('its caller is told the risk right before it runs, and only then; a rejecti
   expect(order).toEqual([])
 })
 
-test('an abort ends it, before it runs or while it does', async () => {
+test('an abort ends a call before and during its run', async () => {
   const { agent, leased } = testAgent({ tools: [testTool('slow', () => new Promise(() => undefined))] })
   await expect(agent.call(callRequest('slow', {}, { signal: AbortSignal.abort() }))).rejects.toMatchObject({ code: 'aborted' })
   const caller = new AbortController()
@@ -135,7 +135,7 @@ test('an abort ends it, before it runs or while it does', async () => {
   expect(leased()).toBe(0)
 })
 
-test('it is given up after turn_timeout_secs, in which the time people take does not count', async () => {
+test('a call ends after turn_timeout_secs, without the time of approvals', async () => {
   const { promise: answer, resolve } = Promise.withResolvers<{ by: string }>()
   let runs = 0
   const slow = testTool('slow', () => new Promise(() => void runs++), 'execute')

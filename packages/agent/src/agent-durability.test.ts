@@ -7,14 +7,14 @@ import type { ApprovalRequest } from './turn.ts'
 
 const call = (key: string) => ({ calls: [{ name: 'add', input: { key } }] })
 
-/** A tool that must not run twice for one key, and what it was run for. */
+/** A tool that must not run twice for one key, with the keys it ran for. */
 function addTool() {
   const added: string[] = []
   const add = testTool('add', (key) => `added ${added.push(key) && key}`, 'write')
   return { add, added }
 }
 
-test('an accepted turn is kept before its id is given out, and ends as one that was asked for', async () => {
+test('an accepted turn is stored before its id is returned', async () => {
   const { agent, books } = testAgent({ models: [scriptedModel([{ text: 'done' }])] })
   const idempotency = { scope: 'roomchat', key: 'm1' }
   const id = await agent.accept(request('later', { session: 's', source: 'roomchat', idempotency }))
@@ -24,7 +24,7 @@ test('an accepted turn is kept before its id is given out, and ends as one that 
   expect(books.ends).toMatchObject([{ status: 'done', response: 'done', attempts: 1, idempotency }])
 })
 
-test('a turn that cannot be kept is not accepted, does not run, and its key is given back', async () => {
+test('a turn that cannot be stored is refused and releases its key', async () => {
   const model = scriptedModel([{ text: 'done' }])
   const { agent, books } = testAgent({ models: [model] })
   books.fail('enqueue')
@@ -36,7 +36,7 @@ test('a turn that cannot be kept is not accepted, does not run, and its key is g
   expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
 })
 
-test('a turn cut by a crash goes on after its last checkpoint: finished tools are not run again', async () => {
+test('an interrupted turn resumes at its checkpoint without running finished tools again', async () => {
   const books = memoryBooks()
   const { add, added } = addTool()
   const crashing = testAgent({ books, tools: [add], models: [scriptedModel([call('one'), call('two'), hang])] })
@@ -64,7 +64,7 @@ test('a turn cut by a crash goes on after its last checkpoint: finished tools ar
   ])
 })
 
-test('steps and repeats before the crash count', async () => {
+test('iterations and repeats before a crash count', async () => {
   const books = memoryBooks()
   const { add, added } = addTool()
   const options = { books, tools: [add], agent: { max_iterations: 3 } }
@@ -78,7 +78,7 @@ test('steps and repeats before the crash count', async () => {
   expect(books.ends).toMatchObject([{ status: 'done', response: 'enough' }])
 })
 
-test('turns left behind run oldest first, each as the client its caller has, in the trace they began in', async () => {
+test('interrupted turns resume oldest first, with their client and trace', async () => {
   const books = memoryBooks()
   const before = testAgent({ books, models: [scriptedModel([hang])] })
   const first = request('first', { session: 's', source: 'webhook', caller: 'device:a' })
@@ -101,7 +101,7 @@ test('turns left behind run oldest first, each as the client its caller has, in 
   expect(turnsSeen[0]).toMatchObject({ span: { trace: { traceId: first.trace.traceId } } })
 })
 
-test('a full queue does not keep turns from being taken up again', async () => {
+test('a full queue does not prevent turns from resuming', async () => {
   const books = memoryBooks()
   const before = testAgent({ books, models: [scriptedModel([hang])] })
   for (const text of ['a', 'b', 'c']) await before.agent.accept(request(text))
@@ -115,7 +115,7 @@ test('a full queue does not keep turns from being taken up again', async () => {
   expect(books.ends.map(({ input }) => input)).toEqual(['a', 'b', 'c'])
 })
 
-test('turns of this run are not taken up a second time', async () => {
+test('live turns are not resumed', async () => {
   const model = scriptedModel([hang])
   const { agent } = testAgent({ models: [model] })
   await agent.accept(request('a'))
@@ -124,7 +124,7 @@ test('turns of this run are not taken up a second time', async () => {
   expect(model.asked.length).toBe(1)
 })
 
-test('a turn that never reaches its end is given up after five starts', async () => {
+test('a turn that never reaches its end fails after five starts', async () => {
   const books = memoryBooks()
   for (let start = 0; start < 5; start++) {
     const { agent } = testAgent({ books, models: [scriptedModel([hang])] })
@@ -142,7 +142,7 @@ test('a turn that never reaches its end is given up after five starts', async ()
   expect(books.queued.size).toBe(0)
 })
 
-test('what a drain cuts or finds waiting stays kept, and nothing claims it ended', async () => {
+test('a turn that a drain interrupts stays stored and unfinished', async () => {
   const books = memoryBooks()
   const { agent, clock } = testAgent({ books, models: [scriptedModel([hang])] })
   for (const text of ['running', 'waiting']) await agent.accept(request(text, { session: 's' }))
@@ -159,7 +159,7 @@ test('what a drain cuts or finds waiting stays kept, and nothing claims it ended
   expect(books.ends.map(({ input, status }) => `${input} ${status}`)).toEqual(['running done', 'waiting done'])
 })
 
-test('an accepted turn that fails is recorded and not taken up again; one that is aborted while it waits likewise', async () => {
+test('an accepted turn that fails or is aborted is recorded and not resumed', async () => {
   const { agent, books } = testAgent({ models: [scriptedModel([httpError(400)])] })
   await agent.accept(request('a', { session: 's' }))
   const id = await agent.accept(request('b', { session: 's' }))
@@ -169,7 +169,7 @@ test('an accepted turn that fails is recorded and not taken up again; one that i
   expect(books.queued.size).toBe(0)
 })
 
-test('an accepted turn whose end cannot be kept stays kept', async () => {
+test('an accepted turn whose end cannot be stored stays stored', async () => {
   const { agent, books } = testAgent({ models: [scriptedModel([{ text: 'done' }])] })
   books.fail('finish')
   const id = await agent.accept(request('a', { idempotency: { scope: 's', key: 'k' } }))
@@ -178,14 +178,14 @@ test('an accepted turn whose end cannot be kept stays kept', async () => {
   expect(books.released).toEqual([])
 })
 
-test('a turn its caller waits for writes no checkpoint', async () => {
+test('a turn without a key writes no checkpoint', async () => {
   const { add } = addTool()
   const { agent, books } = testAgent({ tools: [add], models: [scriptedModel([call('one'), { text: 'done' }])] })
   await agent.run(request('a'))
   expect(books.writes).toEqual(['finish turn-1'])
 })
 
-test('a turn with an idempotency key is kept before it begins, and its caller gets the reply', async () => {
+test('a turn with an idempotency key is stored before it begins', async () => {
   const { add } = addTool()
   const { agent, books } = testAgent({ tools: [add], models: [scriptedModel([call('one'), { text: 'done' }])] })
   await expect(agent.run(request('a', { idempotency: { scope: 's', key: 'k' } }))).resolves.toMatchObject({ id: 'turn-1', text: 'done' })
@@ -193,7 +193,7 @@ test('a turn with an idempotency key is kept before it begins, and its caller ge
   expect(books.ends).toMatchObject([{ status: 'done', idempotency: { key: 'k' } }])
 })
 
-test('a turn with an idempotency key that a crash cut is resumed, and a call with an effect runs once', async () => {
+test('an interrupted turn with a key resumes, and a call with effects runs once', async () => {
   const books = memoryBooks()
   const { add, added } = addTool()
   const crashing = testAgent({ books, tools: [add], models: [scriptedModel([call('one'), hang])] })
@@ -207,7 +207,7 @@ test('a turn with an idempotency key that a crash cut is resumed, and a call wit
   expect(books.ends).toMatchObject([{ status: 'done', response: 'counted', attempts: 2, idempotency: { key: 'k' } }])
 })
 
-test('a turn with an idempotency key that cannot be kept runs nothing and releases its key', async () => {
+test('a turn with a key that cannot be stored runs nothing and releases the key', async () => {
   const model = scriptedModel([{ text: 'done' }])
   const { agent, books } = testAgent({ models: [model] })
   books.fail('enqueue', 'release')
@@ -217,7 +217,7 @@ test('a turn with an idempotency key that cannot be kept runs nothing and releas
   expect(books.released).toEqual(['k'])
 })
 
-test('a stop of the daemon leaves a turn with an idempotency key to the next start', async () => {
+test('a stop of the daemon leaves a turn with a key to the next start', async () => {
   const books = memoryBooks()
   const { agent, clock } = testAgent({ books, models: [scriptedModel([hang])] })
   const ended = agent.run(request('a', { idempotency: { scope: 's', key: 'k' } })).catch((error: unknown) => error)
@@ -230,7 +230,7 @@ test('a stop of the daemon leaves a turn with an idempotency key to the next sta
   expect(books.released).toEqual([])
 })
 
-test('a kept turn whose end could not be recorded is resumed on request, and one that runs is left alone', async () => {
+test('a stored turn whose end was not recorded resumes on request', async () => {
   const books = memoryBooks()
   const { finish } = books.turns
   let refusals = 1
@@ -246,7 +246,7 @@ test('a kept turn whose end could not be recorded is resumed on request, and one
   expect(books.ends).toMatchObject([{ id: 'turn-1', status: 'done', response: 'done' }])
 })
 
-test('a turn accepted under an id that is known is refused with conflict, and nothing is started twice', async () => {
+test('a turn with a known id is refused with conflict', async () => {
   const model = scriptedModel([{ text: 'done' }])
   const { agent, books } = testAgent({ models: [model] })
   const mine = { ...request('a', { session: 's' }), id: 'mine' }
@@ -261,7 +261,7 @@ test('a turn accepted under an id that is known is refused with conflict, and no
   expect(books.ends).toMatchObject([{ id: 'mine', status: 'done' }])
 })
 
-test('whoever asks for the end of a turn is told when it neither runs nor waits, whatever became of it', async () => {
+test('ended resolves when a turn neither runs nor waits', async () => {
   const { agent, books } = testAgent({ models: [scriptedModel([hang])] })
   const [running, waiting] = [await agent.accept(request('a', { session: 's' })), await agent.accept(request('b', { session: 's' }))]
   await agent.ended('unknown')
@@ -275,7 +275,7 @@ test('whoever asks for the end of a turn is told when it neither runs nor waits,
   expect(books.ends.length).toBe(2)
 })
 
-test('a turn taken up again may call no more tools than it was accepted with, and its approvals go to the agent’s approver', async () => {
+test('a resumed turn keeps its limit on tools and uses the agent’s approver', async () => {
   const books = memoryBooks()
   const ran: string[] = []
   const tools = ['reach', 'other'].map((name) => testTool(name, () => `ran ${ran.push(name)}`, 'execute'))

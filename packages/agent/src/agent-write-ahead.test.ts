@@ -7,7 +7,7 @@ import { request, resultsIn, testAgent, testTool, until } from './testing/test-a
 
 type Call = NonNullable<Reply['calls']>[number]
 
-/** What happened, in order, as far as it outlives a kill: what was kept, and what a tool did to the world. */
+/** The durable steps in order: stored checkpoints and effects of tools. */
 type Happened =
   | { readonly kind: 'kept'; readonly checkpoint: ModelMessage[] }
   | { readonly kind: 'ran'; readonly key: string }
@@ -22,12 +22,12 @@ interface State {
 const FRESH: State = { checkpoint: undefined, ran: [], asked: [] }
 const RUNS = 100
 
-/** Plays a turn whose model makes these replies, from what a kill left to its end. */
+/** Runs a turn with these replies from the state that a kill left. */
 async function play(replies: readonly Call[][], { checkpoint }: State) {
   const happened: Happened[] = []
   const acts = (key: string) => `did ${happened.push({ kind: 'ran', key }) && key}`
   const tools = [testTool('look', (key) => `saw ${key}`), testTool('change', acts, 'write'), testTool('reach', acts, 'execute')]
-  // The same reply at the same place, as a model would be asked again for one that was lost.
+  // A lost reply is requested again and comes back the same.
   const model = scriptedModel([
     ({ prompt }) => {
       const calls = replies[prompt.filter(({ role }) => role === 'assistant').length]
@@ -57,7 +57,7 @@ async function play(replies: readonly Call[][], { checkpoint }: State) {
   return { happened, model, end: books.ends[0] }
 }
 
-/** What a kill after the first `count` things leaves. */
+/** Returns the state after a kill behind the first `count` steps. */
 function killed(before: State, happened: readonly Happened[], count: number): State {
   const survived = happened.slice(0, count)
   return {
@@ -67,12 +67,12 @@ function killed(before: State, happened: readonly Happened[], count: number): St
   }
 }
 
-/** What each call was answered, in order, over the whole turn. */
+/** Returns the result of each call over the whole turn, in order. */
 const answersOf = (messages: readonly ModelMessage[] = []): string[] => messages.flatMap((message) => resultsIn([message]))
 
 const countIn = (list: readonly string[], wanted: string): number => list.filter((item) => item === wanted).length
 
-/** Kills the turn at these places, one after another, then lets it end. */
+/** Kills the turn at these steps, one after another, and then lets it end. */
 async function holds(replies: readonly Call[][], cuts: readonly number[]): Promise<void> {
   const whole = await play(replies, FRESH)
   const expected = answersOf(whole.end?.messages)
@@ -125,13 +125,13 @@ const MIXED: Call[][] = [
   ],
 ]
 
-test('a turn that is killed anywhere goes on there: nothing with effects runs twice, and no call is lost', async () => {
+test('a turn killed at any step resumes without repeating effects or losing calls', async () => {
   const { happened } = await play(MIXED, FRESH)
   expect(happened.length).toBeGreaterThan(20)
   for (let cut = 0; cut <= happened.length; cut++) await holds(MIXED, [cut])
 })
 
-test('a turn that is killed again and again still does everything at most once', async () => {
+test('a turn killed repeatedly has every effect at most once', async () => {
   const call = fc.record({
     name: fc.constantFrom('look', 'change', 'reach', 'missing'),
     kind: fc.constantFrom('good', 'good', 'good', 'bad'),
@@ -148,19 +148,19 @@ test('a turn that is killed again and again still does everything at most once',
   )
 })
 
-test('a call is kept with a result that says so before it runs, and with its own after', async () => {
+test('a call is stored as interrupted before it runs and with its result after', async () => {
   const { happened } = await play([[{ name: 'change', input: { key: 'a' } }]], FRESH)
   expect(happened.map(({ kind }) => kind)).toEqual(['kept', 'ran', 'kept'])
   const kept = happened.flatMap((thing) => (thing.kind === 'kept' ? [answersOf(thing.checkpoint)] : []))
   expect(kept).toEqual([[expect.stringContaining('may or may not')], ['did a']])
 })
 
-test('a reply is kept before a person is asked about a call of it, and what they were asked about is kept before it runs', async () => {
+test('a reply is stored before a person is asked, and the call before it runs', async () => {
   const { happened } = await play([[{ name: 'reach', input: { key: 'a' } }]], FRESH)
   expect(happened.map(({ kind }) => kind)).toEqual(['kept', 'asked', 'kept', 'ran', 'kept'])
 })
 
-test('rounds that only look are kept once, when they are over', async () => {
+test('a round that only reads is stored once, at its end', async () => {
   const look = { name: 'look', input: { key: 'a' } }
   const { happened } = await play([[look, { name: 'missing', input: {} }], [look]], FRESH)
   expect(happened.map(({ kind }) => kind)).toEqual(['kept', 'kept'])
@@ -177,7 +177,7 @@ test('a call that cannot be written ahead does not run', async () => {
   expect(books.ends).toMatchObject([{ status: 'failed', error: { code: 'unavailable' } }])
 })
 
-test('a question has a name of its own, though a model uses one id for all its calls', async () => {
+test('questions have distinct keys, also when a model repeats ids', async () => {
   const call = (key: string) => [{ id: 'same', name: 'reach', input: { key } }]
   const { happened } = await play([call('a'), call('b'), call('a')], FRESH)
   const ids = happened.flatMap((thing) => (thing.kind === 'asked' ? thing.callId : []))

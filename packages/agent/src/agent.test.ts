@@ -10,7 +10,7 @@ const lastText = (prompt: readonly ModelMessage[]): string => {
 }
 const turns = () => new Promise((resolve) => setImmediate(resolve))
 
-/** A model whose replies are given one by one, by the text they answer. */
+/** A model whose replies the test gives by the text that they answer. */
 function gatedModel() {
   const waiting = new Map<string, (reply: Reply) => void>()
   const order: string[] = []
@@ -28,7 +28,7 @@ function gatedModel() {
   return { model, order, answer }
 }
 
-test('a turn answers, and its end is one commit: messages, costs and the idempotency key', async () => {
+test('a turn ends in one commit with messages, cost and idempotency key', async () => {
   const { agent, books, leased } = testAgent({ models: [echo()], cost: { prices: { 'scripted-1': { input: 1, output: 2 } } } })
   const idempotency = { scope: 'webhook', key: 'k1' }
   const result = await agent.run(request('hello', { session: 's1', idempotency }))
@@ -65,7 +65,7 @@ test('a turn answers, and its end is one commit: messages, costs and the idempot
   expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
 })
 
-test('a session goes on where it stopped; a turn without one knows nothing of it', async () => {
+test('a session continues; a turn without one has no history', async () => {
   const model = echo()
   const { agent } = testAgent({ models: [model], prompt: 'A line of a feature.' })
   await agent.run(request('one', { session: 's' }))
@@ -79,7 +79,7 @@ test('a session goes on where it stopped; a turn without one knows nothing of it
   expect(model.asked[0]?.prompt[0]?.content).toContain('A line of a feature.')
 })
 
-test('decisions "Order": turns of one session run in order, other sessions beside them', async () => {
+test('turns of one session run in order, and other sessions in parallel', async () => {
   const { model, order, answer } = gatedModel()
   const { agent } = testAgent({ models: [model] })
   const results = [
@@ -96,7 +96,7 @@ test('decisions "Order": turns of one session run in order, other sessions besid
   expect((await Promise.all(results)).map(({ text }) => text)).toEqual(['to a1', 'to a2', 'to b1'])
 })
 
-test('max_concurrent_turns bounds what runs at once; beyond max_queued_turns a turn is refused and its key given back', async () => {
+test('limits running turns, and refuses turns beyond max_queued_turns with their key released', async () => {
   const { model, order, answer } = gatedModel()
   const { agent, books } = testAgent({ models: [model], agent: { max_concurrent_turns: 2, max_queued_turns: 1 } })
   const results = ['a', 'b', 'c'].map((text) => agent.run(request(text)))
@@ -112,7 +112,7 @@ test('max_concurrent_turns bounds what runs at once; beyond max_queued_turns a t
   await Promise.all(results)
 })
 
-test('a turn that can start at once is never refused', async () => {
+test('a turn that can start at once is accepted by a full queue', async () => {
   const { model, order, answer } = gatedModel()
   const { agent } = testAgent({ models: [model], agent: { max_concurrent_turns: 1, max_queued_turns: 0 } })
   const first = agent.run(request('a', { session: 's' }))
@@ -124,7 +124,7 @@ test('a turn that can start at once is never refused', async () => {
   expect(order).toEqual(['a'])
 })
 
-test("a turn with its caller's permit runs inside it at once, and counts once", async () => {
+test("a turn with its caller's permit runs at once and counts once", async () => {
   const { model, order, answer } = gatedModel()
   const { agent, lanes } = testAgent({ models: [model], agent: { max_concurrent_turns: 1, max_queued_turns: 0 } })
   const ended: string[] = []
@@ -148,7 +148,7 @@ test("a turn with its caller's permit runs inside it at once, and counts once", 
   expect(ended).toEqual(['to message', 'to next message'])
 })
 
-test('a turn aborted while it waits never runs, and is recorded as aborted', async () => {
+test('an aborted waiting turn never runs and is recorded as aborted', async () => {
   const { model, order, answer } = gatedModel()
   const { agent, books, events } = testAgent({ models: [model] })
   const first = agent.run(request('a1', { session: 'a' }))
@@ -169,7 +169,7 @@ test('a turn aborted while it waits never runs, and is recorded as aborted', asy
   expect(agent.load().queued).toBe(0)
 })
 
-test('a running turn is aborted at once, though its model does not listen; the next one of its session runs', async () => {
+test('a running turn is aborted at once, also when its model ignores the signal', async () => {
   const { agent, books } = testAgent({ models: [scriptedModel([hang, { text: 'next' }])] })
   const caller = new AbortController()
   const stuck = agent.run(request('a', { session: 's', signal: caller.signal }))
@@ -182,7 +182,7 @@ test('a running turn is aborted at once, though its model does not listen; the n
   expect(agent.abort('turn-1', 'owner')).toBe(false)
 })
 
-test('a caller that is gone before its turn begins costs nothing but its key', async () => {
+test('a caller that disconnects before its turn begins only releases its key', async () => {
   const { agent, books } = testAgent({ models: [echo()] })
   const turn = agent.run(request('a', { signal: AbortSignal.abort(), idempotency: { scope: 's', key: 'k' } }))
   await expect(turn).rejects.toMatchObject({ code: 'aborted' })
@@ -190,7 +190,7 @@ test('a caller that is gone before its turn begins costs nothing but its key', a
   expect(books.writes).toEqual([])
 })
 
-test('turn_timeout_secs ends a turn whatever it waits for, as a time-out of what it waited for', async () => {
+test('turn_timeout_secs ends a turn in any wait', async () => {
   const slow = testTool('slow', () => new Promise(() => undefined))
   const { agent, books, clock } = testAgent({
     models: [scriptedModel([{ calls: [{ name: 'slow', input: {} }] }])],
@@ -206,7 +206,7 @@ test('turn_timeout_secs ends a turn whatever it waits for, as a time-out of what
   expect(books.ends).toMatchObject([{ status: 'failed', error: { code: 'upstream_timeout' }, messages: [], idempotency: { key: 'k' } }])
 })
 
-test('a finished turn leaves no timer behind but the one all share, and that one ends', async () => {
+test('a finished turn leaves no timer behind', async () => {
   const { agent, clock } = testAgent({ models: [echo()] })
   for (let i = 0; i < 20; i++) await agent.run(request('a'))
   expect(clock.sleeping).toBe(1)
@@ -214,7 +214,7 @@ test('a finished turn leaves no timer behind but the one all share, and that one
   expect(clock.sleeping).toBe(0)
 })
 
-test('a failed turn is recorded with its reason and what it cost, and adds nothing to the session', async () => {
+test('a failed turn is recorded with reason and cost, and adds nothing to the session', async () => {
   const { agent, books, events } = testAgent({ models: [scriptedModel([httpError(400, 'too long')])] })
   await expect(agent.run(request('secret message', { session: 's' }))).rejects.toMatchObject({ code: 'upstream', status: 502 })
   const error = { code: 'upstream', message: 'scripted:scripted-1 answered HTTP 400: too long' }
@@ -223,7 +223,7 @@ test('a failed turn is recorded with its reason and what it cost, and adds nothi
   expect(events.at(-1)).toMatchObject({ type: 'turn_failed', code: 'upstream' })
 })
 
-test('a store that cannot record a failure does not hide it, and the turn keeps its key', async () => {
+test('a failure that cannot be recorded is still reported, and the turn keeps its key', async () => {
   const { agent, books } = testAgent({ models: [scriptedModel([httpError(400)])] })
   books.fail('finish')
   await expect(agent.run(request('a', { idempotency: { scope: 's', key: 'k' } }))).rejects.toMatchObject({ code: 'upstream' })
@@ -231,7 +231,7 @@ test('a store that cannot record a failure does not hide it, and the turn keeps 
   expect(books.released).toEqual([])
 })
 
-test('§8 a turn whose end cannot be kept is not done: unavailable, the key stays with the kept turn, no completion told', async () => {
+test('a turn whose end cannot be stored is unavailable and keeps its key', async () => {
   const { agent, books, events, observations } = testAgent({ models: [echo()] })
   books.fail('finish')
   const turn = agent.run(request('a', { session: 's', idempotency: { scope: 's', key: 'k' } }))
@@ -242,19 +242,19 @@ test('§8 a turn whose end cannot be kept is not done: unavailable, the key stay
   expect(observations.at(-1)).toMatchObject({ kind: 'turn', outcome: 'error' })
 })
 
-test('a fault of ours is logged with its cause and told as a fixed text', async () => {
+test('an internal error is logged with its cause and reported as a fixed text', async () => {
   const { agent, books, logs } = testAgent({ models: [echo()] })
   books.sessions.history = async () => {
     throw new TypeError('inner detail')
   }
   await expect(agent.run(request('a', { session: 's' }))).rejects.toMatchObject({
     code: 'internal',
-    message: 'The turn failed by a fault of ours',
+    message: 'The turn failed because of an internal error',
   })
   expect(logs).toMatchObject([{ level: 'error', fields: { error: expect.objectContaining({ message: 'inner detail' }) } }])
 })
 
-test('events and observations carry one trace: turn below request, calls below turn', async () => {
+test('events and observations have one trace: calls below the turn, the turn below the request', async () => {
   const look = testTool('look', () => 'seen')
   const { agent, events, observations } = testAgent({
     models: [scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: 'done' }])],
@@ -271,7 +271,7 @@ test('events and observations carry one trace: turn below request, calls below t
   expect(observations.at(-1)).toMatchObject({ provider: 'scripted', model: 'scripted-1', outcome: 'ok', iterations: 2 })
 })
 
-test('a listener that throws is its own problem', async () => {
+test('a listener that throws does not affect the turn', async () => {
   const { agent, logs } = testAgent({ models: [scriptedModel([{ text: 'fine' }])] })
   const listen = () => {
     throw new Error('gone')
@@ -280,7 +280,7 @@ test('a listener that throws is its own problem', async () => {
   expect(logs).toMatchObject([{ level: 'error', message: 'turn listener failed' }])
 })
 
-test('a budget that is used up refuses before a model is asked', async () => {
+test('a spent budget refuses before a model call', async () => {
   const model = echo()
   const { agent, books } = testAgent({
     models: [model],
@@ -293,7 +293,7 @@ test('a budget that is used up refuses before a model is asked', async () => {
   expect(model.asked.length).toBe(1)
 })
 
-test('a drain takes no new turns, lets the running ones end and refuses those that wait', async () => {
+test('a drain refuses new and waiting turns and waits for running ones', async () => {
   const { model, order, answer } = gatedModel()
   const { agent } = testAgent({ models: [model] })
   const running = agent.run(request('a1', { session: 'a' }))
@@ -309,7 +309,7 @@ test('a drain takes no new turns, lets the running ones end and refuses those th
   expect(order).toEqual(['a1'])
 })
 
-test('a drain aborts what outlasts it', async () => {
+test('a drain aborts turns that outlast it', async () => {
   const { agent, clock, books } = testAgent({ models: [scriptedModel([hang])] })
   const stuck = expect(agent.run(request('a'))).rejects.toMatchObject({ code: 'unavailable' })
   await turns()

@@ -1,4 +1,4 @@
-/** Asks a person whether a tool call may run. They see the call as `shownCall` renders it, and decide that call alone. */
+/** Asks a person whether a tool call may run. The person sees the call as `shownCall` renders it and decides only this call. */
 import type { Logger, Secret, Tool } from '@sluice/sdk'
 import type { CallScope } from './call-scope.ts'
 import { boundedCall, callHash, shownCall } from './shown-call.ts'
@@ -7,16 +7,16 @@ import type { ApprovalRequest, Approver } from './turn.ts'
 
 export interface ApprovalDeps {
   readonly log: Logger
-  /** The configured values that no prompt shows. */
+  /** Returns the configured values that prompts must not show. */
   readonly secrets: () => readonly Secret[]
-  /** Asks where the turn's own caller cannot. */
+  /** Asks a person when the caller of the turn cannot. */
   readonly approve: Approver | undefined
 }
 
-/** Who agreed, or why the call does not run. */
+/** The person who approved, or the reason why the call does not run. */
 export type Answer = { readonly by: string } | { readonly refusal: string }
 
-/** Rejects only with the end of the turn. */
+/** Rejects only when the turn ends. */
 export async function askPerson(
   deps: ApprovalDeps,
   scope: CallScope,
@@ -41,7 +41,7 @@ export async function askPerson(
     const answer = await scope.whileAsking(() => cancellation.race(approve(request, cancellation.signal)))
     if (answer === undefined) return { refusal: deniedText(policy(), tool, false) }
     if (answer === false || !answer.by) return { refusal: deniedText(policy(), tool, true) }
-    // The input is an object that others could have changed meanwhile: what runs is what was shown.
+    // The input is an object that may have changed meanwhile. Only the call that was shown may run.
     return callHash(tool.name, input) === hash ? answer : { refusal: deniedText(policy(), tool, true) }
   } catch (error) {
     cancellation.throwIfCancelled()

@@ -4,7 +4,7 @@ import { hang, httpError, networkError, type Reply, type Step, scriptedModel, st
 import { request, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
 import type { TurnPart } from './turn.ts'
 
-/** Runs one turn to its end, letting time pass for whatever waits. */
+/** Runs one turn to its end and advances the clock for its waits. */
 async function runTurn(models: readonly LanguageModel[], options: TestAgentOptions & { listen?: (part: TurnPart) => void } = {}) {
   const { listen, ...rest } = options
   const setup = testAgent({ models, ...rest })
@@ -24,7 +24,7 @@ const model = (...steps: Step[]) => scriptedModel(steps)
 const fallback = () => scriptedModel([{ text: 'from the fallback' }], 'scripted-2')
 const delta = (text: string): ModelStreamPart => ({ type: 'text-delta', id: 't', delta: text })
 
-test('§8 what may pass is asked again, with growing pauses, max_retries times', async () => {
+test('a temporary failure is retried max_retries times with growing delays', async () => {
   const flaky = model(httpError(503), networkError('ECONNRESET'), { text: 'at last' })
   const { result, clock } = await runTurn([flaky])
   expect(result).toMatchObject({ text: 'at last' })
@@ -35,7 +35,7 @@ test('§8 what may pass is asked again, with growing pauses, max_retries times',
   expect(down.asked.length).toBe(4)
 })
 
-test('a provider’s retry-after is waited for; one that wants more than a minute is given up', async () => {
+test('honours Retry-After up to a minute', async () => {
   const limited = model(httpError(429, 'slow down', { 'retry-after': '20' }), { text: 'thanks' })
   const { result, clock } = await runTurn([limited])
   expect(result).toMatchObject({ text: 'thanks' })
@@ -46,7 +46,7 @@ test('a provider’s retry-after is waited for; one that wants more than a minut
   expect(closed.asked.length).toBe(1)
 })
 
-test('what will not pass goes to the next model at once, and a turn that fell back stays there', async () => {
+test('a permanent failure falls back at once, and the turn stays with the fallback', async () => {
   const refusing = model(httpError(401, 'Incorrect API key provided: sk-1234567890abcdefghij'))
   const second = scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: 'from the fallback' }], 'scripted-2')
   const { result, observations, logs } = await runTurn([refusing, second], { tools: [testTool('look', () => 'seen')] })
@@ -62,14 +62,14 @@ test('what will not pass goes to the next model at once, and a turn that fell ba
   expect(JSON.stringify(logs)).not.toContain('sk-')
 })
 
-test('§8 a model that hangs is timed out and the next one is asked; without a next one the turn ends as 504', async () => {
+test('a hanging model times out and falls back; the turn ends as 504 without a fallback', async () => {
   const { result } = await runTurn([model(hang), fallback()], { agent: { model_timeout_secs: 5 } })
   expect(result).toMatchObject({ text: 'from the fallback' })
   const { error } = await runTurn([model(hang)], { agent: { model_timeout_secs: 5 } })
   expect(error).toMatchObject({ code: 'upstream_timeout', message: 'scripted:scripted-1 did not answer within 5 s' })
 })
 
-test('all models exhausted: the error says what each of them did', async () => {
+test('the error names the failure of every model', async () => {
   const { error } = await runTurn([model(httpError(400, 'unknown model')), model(networkError('ECONNREFUSED'))], {
     agent: { max_retries: 0 },
   })
@@ -79,7 +79,7 @@ test('all models exhausted: the error says what each of them did', async () => {
   })
 })
 
-test('an empty reply is asked for once more', async () => {
+test('an empty reply is retried once', async () => {
   const { result } = await runTurn([model({ text: '  ' }, { text: 'there' })])
   expect(result).toMatchObject({ text: 'there' })
   const silent = model({ text: '' })
@@ -88,13 +88,13 @@ test('an empty reply is asked for once more', async () => {
   expect(silent.asked.length).toBe(2)
 })
 
-test('text of nothing but space is not given back to the model: a provider that is fallen back to may refuse it', async () => {
+test('blank text is left out of the history', async () => {
   const calling = model({ text: '\n\n', calls: [{ name: 'nowhere', input: {} }] }, { text: 'done' })
   await runTurn([calling])
   expect(calling.asked[1]?.prompt.at(-2)).toMatchObject({ role: 'assistant', content: [{ type: 'tool-call', toolName: 'nowhere' }] })
 })
 
-test('a reply withheld, used up or broken off is no answer', async () => {
+test('a withheld, exhausted or broken-off reply is a failure', async () => {
   const ends = async (reply: Reply) => (await runTurn([model(reply)])).error?.message
   expect(await ends({ finish: 'content-filter' })).toContain('withheld')
   expect(await ends({ finish: 'length', thinking: 'and so on' })).toContain('used up its output tokens')
@@ -102,7 +102,7 @@ test('a reply withheld, used up or broken off is no answer', async () => {
   expect(await ends({ finish: 'interrupted', text: 'half' })).toContain('broke off')
 })
 
-test('a model that cannot be loaded is passed over', async () => {
+test('a model that cannot be loaded is skipped', async () => {
   const labels = [
     { provider: 'openai', model: 'gone' },
     { provider: 'openai', model: 'here' },
@@ -112,7 +112,7 @@ test('a model that cannot be loaded is passed over', async () => {
   expect(logs).toMatchObject([{ level: 'error', fields: { reason: 'failed unexpectedly' } }])
 })
 
-test('a listener hears text and thinking apart, in order, and nobody else streams', async () => {
+test('a listener receives text and thinking in order; other turns do not stream', async () => {
   const heard: TurnPart[] = []
   const speaking = model({ thinking: 'let me see', text: 'here you are' })
   const { result } = await runTurn([speaking], { listen: (part) => heard.push(part) })
@@ -124,7 +124,7 @@ test('a listener hears text and thinking apart, in order, and nobody else stream
   expect(whole.asked.length).toBe(1)
 })
 
-test('what breaks before anything was heard is asked again; after that the turn fails', async () => {
+test('a stream is retried only before its first piece', async () => {
   const heard: string[] = []
   const listen = (part: TurnPart) => heard.push(part.type === 'text' ? part.delta : part.type)
   const cut = streamingModel([delta('Once upon'), networkError('ECONNRESET')])
@@ -136,7 +136,7 @@ test('what breaks before anything was heard is asked again; after that the turn 
   expect(heard).toEqual(['Once upon'])
 })
 
-test('a stream that ends without its end, or reports an error, is no answer', async () => {
+test('a stream that breaks off or reports an error is a failure', async () => {
   const listen = () => undefined
   const broken = await runTurn([streamingModel([delta('half')])], { listen })
   expect(broken.error).toMatchObject({ code: 'upstream', message: expect.stringContaining('broke off') })
@@ -145,7 +145,7 @@ test('a stream that ends without its end, or reports an error, is no answer', as
   expect(failed.error).toMatchObject({ code: 'upstream', message: expect.stringContaining('cannot be read') })
 })
 
-test('a stream may take its time as long as it goes on: the model time-out counts from piece to piece', async () => {
+test('the model timeout counts from piece to piece of a stream', async () => {
   const { readable: stream, writable } = new TransformStream<ModelStreamPart, ModelStreamPart>()
   const writer = writable.getWriter()
   const slow: LanguageModel = { ...scriptedModel([]), doStream: async () => ({ stream }) }
@@ -163,13 +163,13 @@ test('a stream may take its time as long as it goes on: the model time-out count
   await stuck
 })
 
-test('tokens a provider does not count are estimated from the characters', async () => {
+test('tokens are estimated when the provider does not count them', async () => {
   const { result } = await runTurn([model({ text: 'x'.repeat(400) })])
   expect(result?.usage.outputTokens).toBe(100)
   expect(result?.usage.inputTokens).toBeGreaterThan(20)
 })
 
-test('settings of the operator reach the model, and are left out where there are none', async () => {
+test('settings of the operator reach the model', async () => {
   const asked = model({ text: 'a' })
   await runTurn([asked], { agent: { max_output_tokens: 77, temperature: 0.5, system_prompt: 'Be brief.' } })
   expect(asked.asked[0]).toMatchObject({ maxOutputTokens: 77, temperature: 0.5 })

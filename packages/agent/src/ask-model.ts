@@ -1,11 +1,11 @@
 /**
- * One answer of the model chain: each entry is asked, asked again where that may help, then the next one is.
+ * Gets one reply from the model chain: calls each entry, retries it where that may help, and then goes on to the next entry.
  *
- * With a listener the reply is streamed, and once a piece of it has been heard a failure is final: another attempt would
- * tell the listener the beginning twice. Without a listener the reply is asked for as a whole and any failure is retried.
+ * With a listener the reply is streamed, and after its first piece a failure is final, because another attempt would send the
+ * beginning twice. Without a listener the whole reply is requested at once and every failure can be retried.
  */
+import { backoffMs } from '@sluice/kit'
 import type { Logger } from '@sluice/sdk'
-import { backoffMs } from './backoff.ts'
 import { type Attempt, type CallModelDeps, callModel, type ModelAsk } from './call-model.ts'
 import { type ModelFailure, noModelAnswered } from './model-failure.ts'
 import type { ModelReply } from './model-reply.ts'
@@ -13,10 +13,12 @@ import type { TurnScope } from './turn-scope.ts'
 
 export type AskModel = (scope: TurnScope, ask: ModelAsk) => Promise<ModelReply>
 
-/** A provider that wants a longer pause is given up for this call. */
+/** When a provider asks for a longer pause, the call goes on to the next entry. */
 const RETRY_WAIT_MAX_MS = 60_000
+/** Full jitter, so that turns that failed together do not retry together. */
+const RETRY_BACKOFF = { firstMs: 500, longestMs: 8000, fixedShare: 0 }
 
-/** The result rejects with `upstream`, `upstream_timeout`, `rate_limited`, or whatever the turn was cancelled for. */
+/** The returned function rejects with `upstream`, `upstream_timeout`, `rate_limited`, or the reason of the turn's cancellation. */
 export function createAskModel(deps: CallModelDeps): AskModel {
   const { budget, clock, log } = deps
 
@@ -43,16 +45,16 @@ export function createAskModel(deps: CallModelDeps): AskModel {
       if ('reply' in outcome || outcome.isFinal) return outcome
       const { repeat, retryAfterMs } = outcome.failure
       const retriesMax = { often: scope.agent.max_retries, once: 1, never: 0 }[repeat]
-      const waitMs = backoffMs(attempt, retryAfterMs)
+      const waitMs = (retryAfterMs ?? 0) + backoffMs(attempt, RETRY_BACKOFF)
       if (attempt >= retriesMax || waitMs > RETRY_WAIT_MAX_MS) return outcome
-      log.debug('model is asked again', { turn: scope.turn.id, model: labelOf(scope), reason: outcome.failure.reason, waitMs })
+      log.debug('model call retried', { turn: scope.turn.id, model: labelOf(scope), reason: outcome.failure.reason, waitMs })
       await clock.sleep(waitMs, cancellation.signal)
       cancellation.throwIfCancelled()
     }
   }
 }
 
-/** Of a fault of ours the log gets the cause; of everything else what the provider said, without the request it answers. */
+/** Logs the cause of an internal error, and for other failures the answer of the provider without the request. */
 function report(log: Logger, scope: TurnScope, { reason, kind, cause }: ModelFailure): void {
   const fields = { turn: scope.turn.id, model: labelOf(scope), reason }
   if (kind === 'fault') log.error('model failed', { ...fields, error: cause })

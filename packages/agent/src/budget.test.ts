@@ -11,7 +11,7 @@ function budget(spentUsd: (sinceMs: number) => Promise<number>) {
   return { clock, budget: new Budget({ spentUsd }, clock) }
 }
 
-test('a day’s budget that is used up refuses until the next day of UTC', async () => {
+test('a spent day limit refuses until the next day in UTC', async () => {
   const { budget: subject } = budget(async (since) => (since === Date.UTC(2026, 0, 31) ? 1 : 100))
   await subject.check(limits(2))
   subject.add(1)
@@ -22,7 +22,7 @@ test('a day’s budget that is used up refuses until the next day of UTC', async
   })
 })
 
-test('a month’s budget that is used up refuses until the next month', async () => {
+test('a spent month limit refuses until the next month', async () => {
   const { budget: subject } = budget(async (since) => (since === Date.UTC(2026, 0, 1) ? 5 : 0))
   await expect(subject.check(limits(1, 5))).rejects.toMatchObject({
     message: 'Monthly budget of 5 USD is used up',
@@ -30,7 +30,7 @@ test('a month’s budget that is used up refuses until the next month', async ()
   })
 })
 
-test('a new day begins with what the store knows of it', async () => {
+test('a new day begins with the spending in the store', async () => {
   const { budget: subject, clock } = budget(async (since) => (since === Date.UTC(2026, 1, 1) ? 0.25 : 0))
   await subject.check(limits(1))
   subject.add(1)
@@ -40,7 +40,7 @@ test('a new day begins with what the store knows of it', async () => {
   await expect(subject.check(limits(1))).rejects.toMatchObject({ code: 'rate_limited' })
 })
 
-test('the store is asked once a period, and not at all without limits', async () => {
+test('the store is read once a period, and never without limits', async () => {
   let asked = 0
   const { budget: subject } = budget(async () => {
     asked++
@@ -53,7 +53,7 @@ test('the store is asked once a period, and not at all without limits', async ()
   expect(asked).toBe(2)
 })
 
-test('a store that cannot tell fails the check, and is asked again', async () => {
+test('a store that cannot be read fails the check and is read again', async () => {
   let fails = true
   const { budget: subject } = budget(async () => (fails ? Promise.reject(new Error('disk')) : 0))
   await expect(subject.check(limits(1))).rejects.toThrow('disk')
@@ -61,7 +61,7 @@ test('a store that cannot tell fails the check, and is asked again', async () =>
   await subject.check(limits(1))
 })
 
-test('a price is found by provider and model, by model, or by the model’s last part; unknown models cost nothing', () => {
+test('a price is found by provider and model, by model, or by the last part of the model', () => {
   const prices = {
     'openai/big': { input: 1, output: 2 },
     big: { input: 10, output: 20 },

@@ -1,6 +1,6 @@
 /**
- * What may be spent in a day and a month of UTC (`[cost]`). Asked before each model call; calls under way at that moment
- * are not reserved for, so up to `max_concurrent_turns` of them may pass the limit together.
+ * The spending limits of a day and a month in UTC (`[cost]`), checked before each model call. Calls in progress are not reserved,
+ * so up to `max_concurrent_turns` calls may exceed a limit together.
  */
 
 import type { CostConfig } from '@sluice/config'
@@ -8,9 +8,9 @@ import { AppError, type Clock, type TurnStore } from '@sluice/sdk'
 
 interface Period {
   readonly startMs: number
-  /** What the store knows of, read once. */
+  /** The spending that the store had recorded when it was read, once a period. */
   readonly kept: Promise<number>
-  /** What was spent since. */
+  /** The spending since then. */
   addedUsd: number
 }
 
@@ -28,7 +28,7 @@ export class Budget {
     this.#clock = clock
   }
 
-  /** Throws `rate_limited` when a limit is used up, `unavailable` when the store cannot tell. Without limits it asks nobody. */
+  /** Throws `rate_limited` when a limit is reached, and `unavailable` when the store cannot be read. Without limits it reads nothing. */
   async check({ daily_limit_usd: daily, monthly_limit_usd: monthly }: CostConfig): Promise<void> {
     const now = new Date(this.#clock.nowMs())
     if (daily !== undefined) {
@@ -55,7 +55,7 @@ export class Budget {
     try {
       return (await period.kept) + period.addedUsd
     } catch (error) {
-      // Read anew next time.
+      // The next check reads again.
       if (this.#day === period) this.#day = undefined
       if (this.#month === period) this.#month = undefined
       throw error

@@ -1,4 +1,4 @@
-/** One call of one model, from loading it to what the call cost. */
+/** Makes one call of one model, from loading the model to the cost of the call. */
 import {
   AppError,
   type Clock,
@@ -24,7 +24,7 @@ import type { TurnScope } from './turn-scope.ts'
 
 export interface ModelAsk {
   readonly prompt: ModelMessage[]
-  /** False: the model must answer in words. */
+  /** False when the model must answer with text. */
   readonly mayCallTools: boolean
 }
 
@@ -38,15 +38,15 @@ export interface CallModelDeps {
   readonly within: WithinTrace
 }
 
-/** A failure is final when a listener has heard part of the reply. */
+/** A failure is final when a listener has received a part of the reply. */
 export type Attempt = { readonly reply: ModelReply } | { readonly failure: ModelFailure; readonly isFinal: boolean }
 
-/** The built-in provider runs the tools it is told to by name, so it needs no descriptions. */
+/** The built-in provider runs tools by name, so it needs no descriptions. */
 const OFFLINE = 'offline'
 
 /**
- * Asks the entry of the chain the turn stands at, once. Bounded by `model_timeout_secs`: the time to the next piece where the
- * reply is streamed, the whole reply where it is not. Rejects only with what the turn was cancelled for.
+ * Calls the current entry of the model chain once. `model_timeout_secs` limits the time to the next piece of a streamed reply, or to
+ * the whole reply otherwise. Rejects only with the reason of the turn's cancellation.
  */
 export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: ModelAsk): Promise<Attempt> {
   const { clock, deadlines } = deps
@@ -124,7 +124,7 @@ function callOptions(
     abortSignal,
     ...(agent.max_output_tokens !== undefined && { maxOutputTokens: agent.max_output_tokens }),
     ...(agent.temperature !== undefined && { temperature: agent.temperature }),
-    // Told of the tools even where it may not call them: a history with calls in it is not taken without.
+    // The tools are described even when they may not be called, because providers refuse a history with calls otherwise.
     ...(tools.length > 0 && { tools, toolChoice: { type: mayCallTools ? 'auto' : 'none' } }),
   }
 }
@@ -137,7 +137,7 @@ const sum = (a: Usage, b: Usage): Usage => ({
   costUsd: a.costUsd + b.costUsd,
 })
 
-/** As the provider counted, or estimated where it did not. */
+/** Returns the tokens that the provider counted, or an estimate. */
 function usageOf({ cost }: TurnScope, { prompt }: ModelAsk, reply: ModelReply, names: { provider: string; model: string }): Usage {
   const inputTokens = reply.usage.inputTokens.total ?? estimateTokens(prompt.reduce((chars, message) => chars + messageChars(message), 0))
   const replyChars = messageChars({ role: 'assistant', content: reply.content })

@@ -1,36 +1,36 @@
-/** What a tool call needs to know of where it is made: in a turn, or by a caller outside of any. */
+/** The context of a tool call, in a turn or outside of one. */
 import type { ClientId, Policy, Tool, Trace } from '@sluice/sdk'
 import type { Cancellation } from './cancellation.ts'
 import type { Registry } from './registry.ts'
 import type { Approver, TurnPart } from './turn.ts'
 import type { TurnScope } from './turn-scope.ts'
 
-/** Runs `ask`, and holds nothing that others could use until it has settled. Rejects as `ask` does, or with the end of the turn. */
+/** Runs `ask` and releases shared resources until it has settled. Rejects as `ask` does, or when the turn ends. */
 export type WhileAsking = <T>(ask: () => Promise<T>) => Promise<T>
 
 export interface CallScope {
-  /** Of the turn, or what stands for one. */
+  /** The id of the turn, or the id that replaces it. */
   readonly turn: string
   readonly session: string | null
   readonly inbox: number | null
   readonly client: ClientId
   readonly caller: string | undefined
-  /** As in `TurnRequest`: whose events these are. */
+  /** The owner of the events, as in `TurnRequest`. */
   readonly owner: string | undefined
   readonly trace: Trace
   readonly registry: Registry
   /** The policy in force now. */
   readonly policy: () => Policy
-  /** The only tools that may be called; undefined: all. */
+  /** The only tools that may be called; undefined for all. */
   readonly tools: readonly string[] | undefined
   readonly resultCharsMax: number
   readonly cancellation: Cancellation
-  /** As in `ToolContext`. */
+  /** The signal of `ToolContext.superseded`. */
   readonly superseded: AbortSignal | undefined
-  /** Asks a person; undefined: the agent's own approver does. */
+  /** Asks a person; the agent's approver is used when undefined. */
   readonly approve: Approver | undefined
   readonly whileAsking: WhileAsking
-  /** Hears the call; never throws. */
+  /** Passes the call and its result to the listener. Never throws. */
   readonly tell: ((part: TurnPart) => void) | undefined
 }
 
@@ -42,6 +42,6 @@ export function callScopeOf({ turn, trace, registry, policy, agent, whileAsking 
   return { turn: id, ...who, trace, registry, policy, tools, resultCharsMax, cancellation, superseded, approve, whileAsking, tell }
 }
 
-/** What of the registry's tools is offered where only some may be called. */
+/** Returns the offered tools of the registry that the turn may call. */
 export const offeredTools = (registry: Registry, tools: readonly string[] | undefined): readonly Tool[] =>
   tools ? registry.offered.filter(({ name }) => tools.includes(name)) : registry.offered

@@ -4,7 +4,7 @@ import { Cancellation } from './cancellation.ts'
 
 const reason = new AppError('aborted', 'enough')
 
-test('whoever waits is told the reason, even where the work answers the signal with an error of its own', async () => {
+test('waiters receive the reason, also when the work rejects by the signal', async () => {
   const cancellation = new Cancellation()
   const work = new Promise((_, reject) => cancellation.signal.addEventListener('abort', () => reject(new Error('AbortError'))))
   const raced = cancellation.race(work)
@@ -13,14 +13,14 @@ test('whoever waits is told the reason, even where the work answers the signal w
   expect(cancellation.signal.reason).toBe(reason)
 })
 
-test('work that ignores the signal holds nobody up', async () => {
+test('work that ignores the signal does not block waiters', async () => {
   const cancellation = new Cancellation()
   const raced = cancellation.race(new Promise(() => undefined))
   cancellation.cancel(reason)
   await expect(raced).rejects.toBe(reason)
 })
 
-test('what was cancelled before fails at once, and the first reason stands', async () => {
+test('a cancelled race rejects at once with the first reason', async () => {
   const cancellation = new Cancellation()
   cancellation.cancel(reason)
   cancellation.cancel(new AppError('unavailable', 'later'))
@@ -28,7 +28,7 @@ test('what was cancelled before fails at once, and the first reason stands', asy
   expect(() => cancellation.throwIfCancelled()).toThrow(reason)
 })
 
-test('work that settles first gives its own result', async () => {
+test('work that settles first gives its result', async () => {
   const cancellation = new Cancellation()
   await expect(cancellation.race(Promise.resolve(1))).resolves.toBe(1)
   await expect(cancellation.race(Promise.reject(new Error('own')))).rejects.toThrow('own')

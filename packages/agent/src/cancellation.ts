@@ -1,4 +1,4 @@
-/** A piece of work that can be ended from outside, once, for one reason; whoever waits for it is told that reason. */
+/** A cancellation with one reason, which every waiter receives. */
 import type { AppError } from '@sluice/sdk'
 
 export class Cancellation {
@@ -6,7 +6,7 @@ export class Cancellation {
   readonly #listeners = new Set<(reason: AppError) => void>()
   #reason: AppError | undefined
 
-  /** Aborts with the reason. For what takes a signal; waiting goes by `race`. */
+  /** Aborts with the reason. Pass it to work that takes a signal; use `race` to wait. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
@@ -15,17 +15,17 @@ export class Cancellation {
     return this.#reason
   }
 
-  /** The first reason stands. */
+  /** Cancels with a reason. Later reasons are ignored. */
   cancel(reason: AppError): void {
     if (this.#reason) return
     this.#reason = reason
-    // Before the signal: what the aborted work then rejects with must not be what those who wait hear first.
+    // Listeners run before the signal aborts, so that waiters receive the reason and not an error of the aborted work.
     for (const listener of this.#listeners) listener(reason)
     this.#listeners.clear()
     this.#controller.abort(reason)
   }
 
-  /** Calls `listener` when cancelled, unless the returned function is called before. */
+  /** Calls `listener` when cancelled. Returns an unsubscribe function. */
   onCancel(listener: (reason: AppError) => void): () => void {
     if (this.#reason) listener(this.#reason)
     else this.#listeners.add(listener)
@@ -36,7 +36,7 @@ export class Cancellation {
     if (this.#reason) throw this.#reason
   }
 
-  /** Settles as `work` does, or rejects with the reason as soon as there is one; `work` may then go on, unheeded. */
+  /** Settles as `work` does, or rejects with the reason when cancelled; the result of `work` is then ignored. */
   race<T>(work: PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const forget = this.onCancel(reject)

@@ -17,33 +17,33 @@ const openai = provider(['openai', 'ollama'], (env) => (env.OPENAI_API_KEY ? { k
 const all = [offline, openai]
 const env = { OPENAI_API_KEY: 'x' }
 
-test('nothing configured and nothing found: the offline provider answers', () => {
+test('uses the offline provider without configuration and keys', () => {
   expect(chooseProviders({ fallback: [] }, all, {})).toEqual([{ kind: 'offline' }])
 })
 
-test('nothing configured: what the environment offers answers, with the model that is configured', () => {
+test('uses a provider of the environment with the configured model', () => {
   expect(chooseProviders({ fallback: [] }, all, env)).toEqual([{ kind: 'openai', api_key: key, model: 'found' }])
   expect(chooseProviders({ model: 'mine', fallback: [] }, all, env)).toEqual([{ kind: 'openai', api_key: key, model: 'mine' }])
 })
 
-test('a configured kind wins over the environment, whose key still fills a missing one', () => {
+test('prefers the configured kind, with a missing key from the environment', () => {
   expect(chooseProviders({ kind: 'offline', fallback: [] }, all, env)).toEqual([{ kind: 'offline' }])
   expect(chooseProviders({ kind: 'openai', model: 'mine', fallback: [] }, all, env)).toEqual([
     { kind: 'openai', api_key: key, model: 'mine' },
   ])
 })
 
-test('the key of the environment is not sent to an address of the operator’s own', () => {
+test('does not send the key of the environment to another address', () => {
   const chosen = chooseProviders({ kind: 'openai', base_url: 'http://elsewhere.example/v1', fallback: [] }, all, env)
   expect(chosen).toEqual([{ kind: 'openai', base_url: 'http://elsewhere.example/v1' }])
 })
 
-test('fallbacks follow in order', () => {
+test('keeps the order of fallbacks', () => {
   const chosen = chooseProviders({ kind: 'ollama', fallback: [{ kind: 'openai', api_key: key }, { kind: 'offline' }] }, all, {})
   expect(chosen.map(({ kind }) => kind)).toEqual(['ollama', 'openai', 'offline'])
 })
 
-test('an unknown kind is refused with the kinds there are, and one that is not compiled in with how to add it', () => {
+test('refuses an unknown kind with the known ones, and a left-out one with its build', () => {
   const refusal = (kind: string) => expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(kind) })
   expect(() => chooseProviders({ kind: 'opneai', fallback: [] }, all, {})).toThrow(
     refusal('"opneai" is unknown; did you mean "openai"? This build has: offline, openai, ollama'),
@@ -52,20 +52,20 @@ test('an unknown kind is refused with the kinds there are, and one that is not c
   expect(() => chooseProviders({ fallback: [{ kind: 'nope' }] }, all, {})).toThrow(refusal('nope'))
 })
 
-test('a key or an address without a kind is refused by the section', () => {
+test('refuses a key or address without a kind', () => {
   for (const name of ['api_key', 'base_url']) {
     const { issues } = v.safeParse(providerSection.schema, { [name]: 'https://models.example/v1' })
     expect(issues?.map(({ message }) => message)).toEqual([expect.stringContaining(`${name} is set without kind`)])
   }
 })
 
-test('without an offline provider in the build, a configuration that names no provider is refused', () => {
+test('refuses a configuration without provider in a build without the offline provider', () => {
   expect(() => chooseProviders({ fallback: [] }, [openai], {})).toThrow(
     expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining('this build has no offline provider') }),
   )
 })
 
-test('settings that the provider refuses are refused before the first turn, with the entry they belong to', () => {
+test('refuses settings that the provider refuses, with their entry', () => {
   const strict: Provider = {
     ...openai,
     check({ model }) {
@@ -79,7 +79,7 @@ test('settings that the provider refuses are refused before the first turn, with
   expect(() => chooseProviders(asFallback, [offline, strict], {})).toThrow('provider.fallback[0]: [provider] model is missing')
 })
 
-test('a chain loads an entry once, on first use, and tries a failed load again', async () => {
+test('loads an entry once on first use and retries a failed load', async () => {
   const loads: ProviderSettings[] = []
   let fails = true
   const model = scriptedModel([])

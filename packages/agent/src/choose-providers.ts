@@ -1,15 +1,15 @@
-/** Which models answer: what is configured, else what the environment offers, else the built-in offline one (decisions). */
+/** Chooses the models: the configured ones, else one of the environment, else the built-in offline one. */
 
 import type { ProviderConfig } from '@sluice/config'
+import { nearestNames } from '@sluice/kit'
 import { AppError, buildHint, type Provider, type ProviderSettings, ROWS } from '@sluice/sdk'
-import { nearest } from './nearest.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 type Entry = Omit<ProviderConfig, 'fallback'>
 
 const OFFLINE: ProviderSettings = { kind: 'offline' }
 
-/** The entries of the model chain, the first choice first. Throws `config_invalid`; makes no request. */
+/** Returns the entries of the model chain, the first choice first. Throws `config_invalid`. Makes no request. */
 export function chooseProviders(config: ProviderConfig, providers: readonly Provider[], env: Env): ProviderSettings[] {
   const { fallback, ...first } = config
   return [
@@ -37,7 +37,7 @@ function chooseFirst(entry: Entry, providers: readonly Provider[], env: Env): Pr
   )
 }
 
-/** A configured entry; the environment's key fills a missing one, unless the requests go to an address of the operator's own. */
+/** Returns a configured entry. A key of the environment supplies a missing key, unless the operator set another address. */
 function complete(entry: Entry, kind: string, providers: readonly Provider[], env: Env): ProviderSettings {
   const provider = providers.find(({ kinds }) => kinds.includes(kind))
   if (!provider) throw unknownKind(kind, providers)
@@ -57,7 +57,7 @@ const kindsOf = (providers: readonly Provider[]): string => providers.flatMap(({
 
 function unknownKind(kind: string, providers: readonly Provider[]): AppError {
   const [id] = ROWS.find(([, row]) => row.kinds?.includes(kind)) ?? []
-  const [near] = nearest(
+  const [near] = nearestNames(
     kind,
     providers.flatMap(({ kinds }) => kinds),
   )

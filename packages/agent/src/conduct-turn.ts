@@ -1,4 +1,4 @@
-/** One turn from its start to its durable end: whatever happens in between, it is recorded once and told once. */
+/** Conducts one turn from its start to its durable end, which is recorded and reported once. */
 
 import type { AgentConfig, CostConfig } from '@sluice/config'
 import type { Permit } from '@sluice/kit'
@@ -8,7 +8,7 @@ import { newTrace } from './ids.ts'
 import { type LoopDeps, runLoop } from './loop.ts'
 import type { Lease } from './registry.ts'
 import type { TurnResult } from './turn.ts'
-import { doneEnd, failedEnd, tellCompleted, tellFailed, tellStarted } from './turn-report.ts'
+import { doneEnd, emitCompleted, emitFailed, emitStarted, failedEnd } from './turn-report.ts'
 import type { LiveTurn, TurnScope } from './turn-scope.ts'
 import { createWhileAsking } from './while-asking.ts'
 
@@ -28,14 +28,14 @@ export interface ConductDeps extends Omit<LoopDeps, 'turns'> {
   readonly log: Logger
   readonly config: () => AgentSettings
   readonly deadlines: Deadlines
-  /** Why the daemon stops, once it does. */
+  /** Returns the reason for the daemon's stop; undefined while it runs. */
   readonly stopReason: () => AppError | undefined
 }
 
-/** A turn that was started so often without reaching its end most likely takes the daemon down with it. */
+/** A turn that was started this often without reaching its end most likely crashes the daemon. */
 const STARTS_MAX = 5
 
-/** Rejects with an `AppError`; a key whose turn was recorded as failed is released by then. */
+/** Rejects with an `AppError`, after the key of a turn that was recorded as failed has been released. */
 export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Permit): Promise<TurnResult> {
   const { clock, deadlines } = deps
   const settings = deps.config()
@@ -82,7 +82,7 @@ async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promis
   const { turn, agent, progress } = scope
   turn.cancellation.throwIfCancelled()
   turn.phase = 'running'
-  tellStarted(deps, scope)
+  emitStarted(deps, scope)
   if (turn.delivery) progress.attempts = turn.delivery.attempts
   else if (turn.kept) {
     progress.attempts = await turns.start(turn.id)
@@ -92,29 +92,30 @@ async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promis
   const { text, messages } = await runLoop({ ...deps, turns }, scope, history)
   turn.cancellation.throwIfCancelled()
   turn.phase = 'ending'
-  permit.release() // The next turn starts during this commit, and can share it.
+  permit.release() // The next turn starts during this commit and can share it.
   const replies = await turns.finish(doneEnd(deps, scope, text, messages))
-  tellCompleted(deps, scope)
+  emitCompleted(deps, scope)
   return { id: turn.id, text, model: progress.model ?? '', usage: progress.usage, replies }
 }
 
-/** Records and tells a failure. Resolves to what the caller is told, whether or not the store took the record. */
+/** Records and reports a failure. Resolves to the error for the caller, also when the store could not record it. */
 async function fail(deps: ConductDeps, scope: TurnScope, error: unknown): Promise<AppError> {
   const { turn } = scope
-  const failure = error instanceof AppError ? error : new AppError('internal', 'The turn failed by a fault of ours', { cause: error })
+  const failure =
+    error instanceof AppError ? error : new AppError('internal', 'The turn failed because of an internal error', { cause: error })
   const about = { turn: turn.id, source: turn.source, code: failure.code, reason: failure.message }
   if (failure.code === 'internal') deps.log.error('turn failed', { ...about, error: failure.cause ?? failure })
   else deps.log[failure.code === 'aborted' ? 'info' : 'warn']('turn failed', about)
-  await settleFailure(deps, scope, failure)
-  tellFailed(deps, scope, failure)
+  await recordFailure(deps, scope, failure)
+  emitFailed(deps, scope, failure)
   return failure
 }
 
 /**
- * Records a failed turn. A kept turn that a stop of the daemon cut, or whose end the store refused, stays kept with its key
- * and is resumed later; the inbox decides about a delivery.
+ * Records a failed turn. A stored turn that a stop of the daemon interrupted, or whose end the store could not record, keeps its key
+ * and resumes later. The inbox worker decides about a delivery.
  */
-async function settleFailure(deps: ConductDeps, scope: TurnScope, failure: AppError): Promise<void> {
+async function recordFailure(deps: ConductDeps, scope: TurnScope, failure: AppError): Promise<void> {
   const { store, log } = deps
   const { turn } = scope
   if (turn.delivery || turn.phase === 'ending') return
@@ -126,7 +127,7 @@ async function settleFailure(deps: ConductDeps, scope: TurnScope, failure: AppEr
   }
 }
 
-/** Releases a key. Never rejects: the error that led here is the one to report. */
+/** Releases a key. Never rejects, so that the caller reports the original error. */
 export async function releaseKey({ store, log }: Pick<ConductDeps, 'store' | 'log'>, key: IdempotencyKey | undefined): Promise<void> {
   try {
     if (key) await store.idempotency.release(key)

@@ -1,4 +1,4 @@
-/** Makes the living turn of a request. */
+/** Makes the live turn of a request. */
 import type { Clock, Logger } from '@sluice/sdk'
 import { Cancellation } from './cancellation.ts'
 import type { TurnRequest } from './turn.ts'
@@ -10,7 +10,7 @@ export interface LiveTurnDeps {
   readonly newId: () => string
 }
 
-/** `given`: what an accepted turn has beside its request, and a resumed one has already. */
+/** `given` holds the values of an accepted or resumed turn that its request does not have. */
 export function createLiveTurn(
   { clock, log, newId }: LiveTurnDeps,
   request: Omit<TurnRequest, 'signal' | 'permit'>,
@@ -44,12 +44,12 @@ export function createLiveTurn(
   }
 }
 
-/** A listener's fault is its own: the turn goes on. */
+/** Logs the error of a listener, so that the turn continues. */
 const safely =
-  <Heard>(listen: (heard: Heard) => void, log: Logger, turn: string) =>
-  (heard: Heard): void => {
+  <Part>(listen: (part: Part) => void, log: Logger, turn: string) =>
+  (part: Part): void => {
     try {
-      listen(heard)
+      listen(part)
     } catch (error) {
       log.error('turn listener failed', { turn, error })
     }

@@ -3,7 +3,7 @@ import { testClock } from '@sluice/testkit/clock'
 import { expect, test } from 'vitest'
 import { Deadlines } from './deadlines.ts'
 
-test('deadlines expire at their own moment, whatever the order they came in', async () => {
+test('deadlines expire at their times in any order of arrival', async () => {
   const clock = testClock()
   const deadlines = new Deadlines(clock)
   const expired: string[] = []
@@ -18,7 +18,7 @@ test('deadlines expire at their own moment, whatever the order they came in', as
   expect(expired).toEqual(['early at 100', 'middle at 200', 'late at 300'])
 })
 
-test('one sleep serves all deadlines, and none is left once the last has passed', async () => {
+test('one sleep serves all deadlines and ends with the last', async () => {
   const clock = testClock()
   const deadlines = new Deadlines(clock)
   for (let i = 0; i < 100; i++) deadlines.watch(1000 - i, () => undefined)
@@ -40,7 +40,7 @@ test('a postponed deadline expires later, a forgotten one never', async () => {
   expect(expired).toEqual([150])
 })
 
-test('the time of a paused deadline stands still', async () => {
+test('a paused deadline stands still', async () => {
   const clock = testClock()
   const deadlines = new Deadlines(clock)
   const expired: number[] = []
@@ -56,7 +56,7 @@ test('the time of a paused deadline stands still', async () => {
   expect(expired).toEqual([1100])
 })
 
-test('a deadline that passed while the process was suspended waits a second more', async () => {
+test('a deadline that passed during a suspend waits one more second', async () => {
   let monotonicMs = 0
   const wake: (() => void)[] = []
   const clock = {

@@ -1,15 +1,15 @@
 /**
- * All deadlines of the agent behind one sleep. Deadlines come and go, and most move further away, with every turn and every
- * piece of a reply; a timer for each would cost more than the work it guards.
+ * Watches all deadlines of the agent with one sleep. Every turn and every piece of a reply adds or moves deadlines, so that a timer
+ * for each would cost more than the work it guards.
  */
 
 import { catchUpMs } from '@sluice/kit'
 import type { Clock } from '@sluice/sdk'
 
 export interface Deadline {
-  /** On the monotonic clock. May be moved further away at any time. */
+  /** The time on the monotonic clock. It may be moved to a later time. */
   atMs: number
-  /** Called once, when the moment has passed; the deadline is forgotten by then. Must not throw. */
+  /** Called once after the deadline, which is then no longer watched. Must not throw. */
   readonly expire: () => void
 }
 
@@ -30,7 +30,7 @@ export class Deadlines {
     return deadline
   }
 
-  /** Stops the time of a deadline. The returned function lets it run on; not to be called once it is forgotten. */
+  /** Pauses a deadline. Returns a function that resumes it, which must not be called after `forget`. */
   pause(deadline: Deadline): () => void {
     const leftMs = deadline.atMs - this.#clock.monotonicMs()
     this.#watched.delete(deadline)
@@ -40,7 +40,7 @@ export class Deadlines {
     }
   }
 
-  /** The deadline is now `ms` away, which must not be nearer than before. */
+  /** Moves the deadline to `ms` from now, which must not be earlier than before. */
   postpone(deadline: Deadline, ms: number): void {
     deadline.atMs = this.#clock.monotonicMs() + ms
   }
@@ -62,7 +62,7 @@ export class Deadlines {
     await this.#clock.sleep(atMs - this.#clock.monotonicMs(), sleep.signal)
     if (sleep.signal.aborted) return
     const nowMs = this.#clock.monotonicMs()
-    // A machine that was suspended may have the model's answer in a socket that is read after this timer.
+    // After a suspend of the machine, the answer of the model may be in a socket that is read after this timer.
     const moreMs = catchUpMs(atMs, nowMs)
     if (moreMs > 0) await this.#sleepUntil(nowMs + moreMs)
     else this.#wake()

@@ -17,12 +17,12 @@ const result = (text: string, ...ids: string[]): ModelMessage => ({
 const wide = { messagesMax: 100, tokensMax: 100_000 }
 const tokens = (messages: readonly ModelMessage[]) => messages.reduce((sum, message) => sum + estimateTokens(messageChars(message)) + 4, 0)
 
-test('a conversation that fits is told whole and unchanged', () => {
+test('keeps a conversation within the limits unchanged', () => {
   const history = [user('a'), called('1', '2'), result('found', '1', '2'), said('b')]
   expect(fitConversation(history, [user('c')], wide)).toEqual([...history, user('c')])
 })
 
-test('the oldest messages go first, and a conversation that begins in the middle says so in a person’s message', () => {
+test('drops the oldest messages and marks the beginning with a person’s message', () => {
   const history = [user('first'), said('one'), user('second'), said('two')]
   expect(fitConversation(history, [user('now')], { ...wide, messagesMax: 2 })).toEqual([user('second'), said('two'), user('now')])
   const [opening, ...rest] = fitConversation(history, [user('now')], { ...wide, messagesMax: 1 })
@@ -30,12 +30,12 @@ test('the oldest messages go first, and a conversation that begins in the middle
   expect(rest).toEqual([said('two'), user('now')])
 })
 
-test('calls without results and results without calls are left out', () => {
+test('leaves out calls without results and results without calls', () => {
   const history = [result('orphan', '0'), user('a'), called('1', '2'), result('half', '1'), said('b'), called('3')]
   expect(fitConversation(history, [], wide)).toEqual([user('a'), said('b')])
 })
 
-test('old tool results are shortened before a message is dropped; the newest four messages keep theirs', () => {
+test('shortens old tool results, except of the newest four messages, before it drops messages', () => {
   const long = 'x'.repeat(10_000)
   const history = [user('a'), called('1'), result(long, '1'), said('b'), user('c'), called('2'), result(long, '2'), said('d')]
   const fitted = fitConversation(history, [user('now')], { ...wide, tokensMax: 4000 })
@@ -44,7 +44,7 @@ test('old tool results are shortened before a message is dropped; the newest fou
   expect(messageChars(fitted[6] ?? user(''))).toBe(10_000)
 })
 
-test('the current turn is never dropped, only its old results shortened', () => {
+test('never drops the current turn, only shortens its old results', () => {
   const long = 'x'.repeat(10_000)
   const current = [user('do it'), called('1'), result(long, '1'), called('2'), result(long, '2'), called('3'), result(long, '3')]
   const fitted = fitConversation([user('before'), said('yes')], current, { ...wide, tokensMax: 100 })
@@ -64,7 +64,7 @@ const stretch = fc.oneof(
 )
 const conversation = fc.array(stretch, { maxLength: 30 }).map((stretches) => stretches.flat())
 
-test('whatever the history: within its limits, every result behind its call, the newest that fit and no gap', () => {
+test('selects the newest messages without gaps for any history', () => {
   fc.assert(
     fc.property(conversation, fc.integer({ min: 1, max: 30 }), fc.integer({ min: 20, max: 5000 }), (history, messagesMax, tokensMax) => {
       const now = user('now')
@@ -90,7 +90,7 @@ test('whatever the history: within its limits, every result behind its call, the
       }
       expect(open).toEqual([])
 
-      // What is kept is an unbroken tail: with endless room the same messages stand at the end.
+      // The selected messages are an unbroken tail of the messages that fit without limits.
       const roles = fitConversation(history, [now], wide).map(({ role }) => role)
       const tail = fitted.map(({ role }) => role)
       const opened = tail.length > roles.length || roles.slice(roles.length - tail.length).join() !== tail.join()

@@ -1,22 +1,22 @@
-/** What a model is told of the conversation: the newest messages that fit, never a tool result without its call. */
+/** Selects the messages for the model: the newest ones within the limits, and never a tool result without its call. */
 import type { ModelMessage } from '@sluice/sdk'
 import { shorten } from './shorten.ts'
 
 export interface HistoryLimits {
-  /** Of stored messages. */
+  /** The limit of stored messages. */
   readonly messagesMax: number
-  /** Of the whole conversation, by estimate. */
+  /** The estimated limit of the whole conversation. */
   readonly tokensMax: number
 }
 
 const CHARS_PER_TOKEN = 4
 const TOKENS_PER_MESSAGE = 4
-/** An old tool result is cut to this when the conversation is too long. */
+/** The length to which old tool results are cut in a conversation that is too long. */
 const OLD_RESULT_CHARS = 2000
-/** So many newest messages keep their tool results whole. */
+/** The number of newest messages that keep their whole tool results. */
 const PROTECTED_MESSAGES = 4
 
-/** Stands where a conversation would otherwise begin with something that is not a person's message, which providers refuse. */
+/** The first message when the conversation would not begin with a message of a person, which providers refuse. */
 const EARLIER: ModelMessage = { role: 'user', content: [{ type: 'text', text: '(Earlier messages were left out.)' }] }
 
 export const estimateTokens = (chars: number): number => Math.ceil(chars / CHARS_PER_TOKEN)
@@ -24,7 +24,7 @@ export const estimateTokens = (chars: number): number => Math.ceil(chars / CHARS
 const messageTokens = (message: ModelMessage): number => estimateTokens(messageChars(message)) + TOKENS_PER_MESSAGE
 const tokensOf = (messages: readonly ModelMessage[]): number => messages.reduce((sum, message) => sum + messageTokens(message), 0)
 
-/** The characters a model reads of a message. */
+/** Counts the characters of a message that a model reads. */
 export function messageChars(message: ModelMessage): number {
   if (message.role === 'system') return message.content.length
   let chars = 0
@@ -39,13 +39,13 @@ export function messageChars(message: ModelMessage): number {
 const textLength = (value: unknown): number => (typeof value === 'string' ? value : (JSON.stringify(value) ?? '')).length
 
 /**
- * The stored history followed by the messages of the current turn. The current turn's messages are all there, old tool
- * results among them shortened if need be; of the history as many of the newest as fit beside them.
+ * Returns the stored history followed by the messages of the current turn. All messages of the current turn are included, if
+ * necessary with shortened old tool results, and as many of the newest messages of the history as fit.
  */
 export function fitConversation(history: readonly ModelMessage[], current: readonly ModelMessage[], limits: HistoryLimits): ModelMessage[] {
   const { messagesMax, tokensMax } = limits
   const isTooLong = tokensOf(history) + tokensOf(current) > tokensMax
-  // The usual case, and the one that has to be cheap: all of it fits and nothing in it belongs together.
+  // The usual case, which must be cheap: everything fits and there are no tool calls.
   if (!isTooLong && history.length <= messagesMax && history[0]?.role === 'user' && history.every(standsAlone))
     return [...history, ...current]
   let blocks = toBlocks(history)
@@ -76,8 +76,8 @@ function newestThatFit(blocks: readonly ModelMessage[][], messagesMax: number, t
 }
 
 /**
- * Messages that only stand together: an assistant's tool calls with all their results, any other message alone. Calls
- * without results and results without calls are left out: no provider takes them.
+ * Groups messages that belong together: tool calls of the assistant with all their results, and any other message alone. Calls
+ * without results and results without calls are left out, because providers refuse them.
  */
 function toBlocks(messages: readonly ModelMessage[]): ModelMessage[][] {
   const blocks: ModelMessage[][] = []
@@ -99,7 +99,7 @@ const idsOf = (messages: readonly ModelMessage[], type: 'tool-call' | 'tool-resu
     message.role === 'system' ? [] : message.content.flatMap((part) => (part.type === type && 'toolCallId' in part ? part.toolCallId : [])),
   )
 
-/** True if both hold the same ids, each once. */
+/** Tells whether both lists have the same ids, each once. */
 const isSameSet = (a: readonly string[], b: readonly string[]): boolean =>
   new Set(a).size === a.length && a.toSorted().join('\n') === b.toSorted().join('\n')
 

@@ -11,7 +11,7 @@ test('turn ids of one moment differ', () => {
   expect(new Set(Array.from({ length: 1000 }, () => newTurnId(5))).size).toBe(1000)
 })
 
-test('decisions "Order": ids of one agent sort as they were made, however many of one moment, and when the clock goes back', () => {
+test('ids of one agent sort in their order, also within a millisecond and when the clock is set back', () => {
   let nowMs = 1_700_000_000_000
   const newId = createTurnIds({ nowMs: () => nowMs })
   const ids = Array.from({ length: 10_000 }, newId)
@@ -31,13 +31,13 @@ test('a new trace has no parent, and its ids have the lengths of W3C Trace Conte
   expect(parentId).toBeNull()
 })
 
-test('a span below one of ours names it as parent; one below a remote span names that', () => {
+test('a span names its local or remote parent', () => {
   const trace = newTrace()
   expect(newTrace(trace)).toMatchObject({ traceId: trace.traceId, parentId: trace.spanId })
   expect(newTrace({ traceId: trace.traceId, parentId: 'b7ad6b7169203331' })).toMatchObject({ parentId: 'b7ad6b7169203331' })
 })
 
-test('the state of a trace goes with each span of it', () => {
+test('each span has the state of its trace', () => {
   const below = newTrace({ traceId: 'a'.repeat(32), parentId: 'b'.repeat(16), state: 'v=1' })
   expect(newTrace(below)).toMatchObject({ parentId: below.spanId, state: 'v=1' })
   expect(newTrace(newTrace())).not.toHaveProperty('state')

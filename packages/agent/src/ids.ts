@@ -1,14 +1,14 @@
-/** Ids of turns, traces and spans. `randomUUID` draws from a pool of its own, so that none of them costs a system call. */
+/** Ids of turns, traces and spans. `randomUUID` uses a pool of random bytes, so that an id costs no system call. */
 import { randomUUID } from 'node:crypto'
 import type { Clock, Trace, TraceParent } from '@sluice/sdk'
 
-/** As many as three hex digits can tell apart. */
+/** The number of values of three hex digits. */
 const IDS_PER_MS = 4096
 
-/** A version 7 UUID: ids made in different milliseconds sort by time. */
+/** Returns a version 7 UUID. Ids of different milliseconds sort by time. */
 export const newTurnId = (nowMs = Date.now()): string => `${timeOf(nowMs)}-7${randomUUID().slice(15)}`
 
-/** Such ids, which also sort as they were made within a millisecond: turns of one session are taken up in that order. */
+/** Makes ids that also sort within a millisecond, because interrupted turns of one session resume in the order of their ids. */
 export function createTurnIds({ nowMs }: Pick<Clock, 'nowMs'>): () => string {
   let lastMs = 0
   let count = 0
@@ -25,13 +25,13 @@ function timeOf(ms: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}`
 }
 
-/** 16 hex digits of a version 4 UUID that are all random: those around the version and the variant are left out. */
+/** Returns 16 random hex digits: those of a version 4 UUID without its version and variant. */
 function newSpanId(): string {
   const random = randomUUID()
   return random.slice(0, 8) + random.slice(24, 32)
 }
 
-/** A new trace; a new span of the remote trace that `parseTraceparent` found; or a new span below one of our own. */
+/** Returns a new trace, or a new span below a remote parent or below a span of ours. */
 export function newTrace(parent?: Trace | TraceParent): Trace {
   if (!parent) return { traceId: newSpanId() + newSpanId(), spanId: newSpanId(), parentId: null }
   const { traceId, state } = parent

@@ -1,4 +1,4 @@
-/** One turn's work: ask the model, run the tools it calls, ask again with their results, until it answers in words. */
+/** The loop of a turn: calls the model, runs the tools that it calls, and repeats with their results until the model answers with text. */
 import type { ModelMessage, TurnStore } from '@sluice/sdk'
 import type { AskModel } from './ask-model.ts'
 import { callScopeOf } from './call-scope.ts'
@@ -18,13 +18,13 @@ export interface LoopDeps {
 
 export interface LoopResult {
   readonly text: string
-  /** What the turn adds to its session: the person's message, tool calls with their results, the answer. */
+  /** The messages that the turn adds to its session: the message of the person, tool calls with results, the answer. */
   readonly messages: readonly ModelMessage[]
 }
 
 /**
- * Runs the turn to its answer. A turn that is kept by the store is checkpointed before each call that has effects and after
- * each round of results, and begins where its last checkpoint ends: in the middle of a round, if need be.
+ * Runs the turn to its answer. A stored turn writes a checkpoint before each call with effects and after each round of results, and
+ * resumes at its last checkpoint, also in the middle of a round.
  */
 export async function runLoop(deps: LoopDeps, scope: TurnScope, history: readonly ModelMessage[]): Promise<LoopResult> {
   const { turn, agent, progress } = scope
@@ -62,7 +62,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, history: readonl
   }
 }
 
-/** Counts the calls of rounds that ended before a turn was cut, so that it is bounded as a whole. */
+/** Counts the calls of rounds before an interruption, so that the limits apply to the whole turn. */
 function recall(messages: readonly ModelMessage[], repeats: Repeats): void {
   for (const message of messages) {
     if (message.role !== 'assistant') continue
@@ -73,7 +73,7 @@ function recall(messages: readonly ModelMessage[], repeats: Repeats): void {
 const toolMessage = (results: readonly ToolResultPart[]): ModelMessage[] =>
   results.length > 0 ? [{ role: 'tool', content: [...results] }] : []
 
-/** Why the turn may not go on, as the end of a sentence. */
+/** Returns why the turn may not continue, as the end of a sentence. */
 function limitReached({ agent, progress }: TurnScope): string | undefined {
   const { inputTokens, outputTokens } = progress.usage
   if (progress.iterations >= agent.max_iterations) return `all ${agent.max_iterations} steps of this turn are used up`
@@ -91,7 +91,7 @@ const summaryRequest = (limit: string): ModelMessage => ({
   ],
 })
 
-/** Thinking and marks that only mean something to the provider that made them are of use in their own turn alone. */
+/** Removes thinking and provider metadata, which are useful only within their turn. */
 function withoutPrivateParts(message: ModelMessage): ModelMessage {
   if (message.role !== 'assistant') return message
   const content = message.content.filter((part) => part.type !== 'reasoning').map(({ providerOptions: _, ...part }) => part)

@@ -2,16 +2,16 @@
 import { AppError, type LanguageModel, type Provider, type ProviderSettings } from '@sluice/sdk'
 
 export interface ModelChain {
-  /** `provider:model` of each entry, for status; nothing is loaded. */
+  /** The `provider:model` of each entry, for status. Loads nothing. */
   readonly labels: readonly { readonly provider: string; readonly model: string }[]
-  /** Loads the entry on first use and keeps it; a failed load is tried again next time. */
+  /** Loads an entry on first use. A failed load is retried at the next use. */
   load(index: number): Promise<LanguageModel>
-  /** The names of the models at each entry's endpoint, as `Provider.models` rejects and resolves; undefined if it cannot be asked. */
+  /** Resolves to the model names of an entry's endpoint, as `Provider.models` does; undefined when the endpoint has no list. */
   offered(index: number, signal: AbortSignal): Promise<readonly string[]> | undefined
 }
 
 export interface ModelChainOptions {
-  /** As `chooseProviders` returns them. */
+  /** The entries, as `chooseProviders` returns them. */
   readonly settings: readonly ProviderSettings[]
   readonly providers: readonly Provider[]
   readonly fetch: typeof fetch

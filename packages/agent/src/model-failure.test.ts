@@ -8,7 +8,7 @@ const nowMs = Date.UTC(2026, 0, 1)
 const scrub = createScrub(() => [new Secret('my-own-key-4711')])
 const failureOf = (error: unknown) => modelFailure(error, { nowMs, scrub })
 
-describe('what is worth another try', () => {
+describe('retries', () => {
   for (const status of [408, 409, 429, 500, 502, 503, 504, 529]) {
     test(`HTTP ${status}: often`, () => expect(failureOf(httpError(status))).toMatchObject({ repeat: 'often' }))
   }
@@ -22,7 +22,7 @@ describe('what is worth another try', () => {
     const error = new TypeError('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) })
     expect(failureOf(error)).toMatchObject({ repeat: 'often' })
   })
-  test('a reply that is not what it should be: once', () => {
+  test('an invalid reply: once', () => {
     const error = Object.assign(new Error('Invalid JSON response'), {
       name: 'AI_APICallError',
       statusCode: 200,
@@ -31,7 +31,7 @@ describe('what is worth another try', () => {
     })
     expect(failureOf(error)).toEqual({ reason: 'gave a reply that cannot be read', repeat: 'once', kind: 'provider' })
   })
-  test('an error inside a stream: as the provider says', () => {
+  test('an error inside a stream: by its status', () => {
     expect(failureOf({ message: 'Overloaded', isRetryable: true })).toEqual({
       reason: 'failed: Overloaded',
       repeat: 'often',
@@ -47,7 +47,7 @@ test('a provider that took too long counts as timed out', () => {
   expect(failureOf(httpError(504))).toMatchObject({ kind: 'timeout' })
 })
 
-test('retry-after is read as seconds, as a date and as milliseconds', () => {
+test('reads Retry-After as seconds, date and milliseconds', () => {
   const after = (headers: Record<string, string>) => failureOf(httpError(429, '', headers)).retryAfterMs
   expect(after({ 'retry-after': '7' })).toBe(7000)
   expect(after({ 'retry-after': new Date(nowMs + 9000).toUTCString() })).toBe(9000)
@@ -59,28 +59,28 @@ test('retry-after is read as seconds, as a date and as milliseconds', () => {
   expect(after({ 'retry-after': '-1' })).toBeUndefined()
 })
 
-test('no reason holds a key: what is said about credentials is not repeated, the rest is scrubbed', () => {
+test('shows no key in a reason', () => {
   expect(failureOf(httpError(401, 'Incorrect API key provided: weird-key-12345678')).reason).toBe('refused our credentials (HTTP 401)')
   expect(failureOf(httpError(400, 'bad header x: my-own-key-4711')).reason).toBe('answered HTTP 400: bad header x: [redacted]')
   expect(failureOf(httpError(500, `a\nb${'c'.repeat(1000)}`)).reason.length).toBeLessThan(330)
 })
 
-test('a fault of ours keeps its cause for the log and says nothing else', () => {
+test('keeps the cause of an internal error for the log only', () => {
   const fault = new TypeError("Cannot read properties of undefined (reading 'x')")
   expect(failureOf(fault)).toEqual({ reason: 'failed unexpectedly', repeat: 'never', kind: 'fault', cause: fault })
 })
 
-test('a model that cannot be loaded says why', () => {
+test('reports why a model cannot be loaded', () => {
   expect(failureOf(new AppError('config_invalid', 'api_key is missing')).reason).toBe('cannot be used: api_key is missing')
 })
 
-test('errors that are nothing at all still make a failure', () => {
+test('makes a failure of any thrown value', () => {
   for (const nothing of [undefined, null, {}, 0, Object.assign(new Error('x'), { cause: undefined, code: 7 })]) {
     expect(failureOf(nothing)).toMatchObject({ repeat: 'never' })
   }
 })
 
-test('the turn ends as timed out only if every model did', () => {
+test('ends the turn as timed out only when every model timed out', () => {
   const timeout = { label: 'a:1', failure: { reason: 'did not answer', repeat: 'never', kind: 'timeout' } } as const
   const refused = { label: 'b:2', failure: { reason: 'answered HTTP 429', repeat: 'often', kind: 'provider', retryAfterMs: 1500 } } as const
   expect(noModelAnswered([timeout])).toMatchObject({ code: 'upstream_timeout' })

@@ -1,18 +1,18 @@
-/** Why a model call failed, told from the outside of the error: providers' classes are not imported to ask. */
+/** Classifies failures of model calls by the properties of the error, without importing the error classes of providers. */
 import { AppError } from '@sluice/sdk'
 import type { ModelReply } from './model-reply.ts'
 import type { Scrub } from './scrub.ts'
 
 export interface ModelFailure {
-  /** What the provider did, to follow its name in a sentence: `answered HTTP 503: overloaded`. No secret in it. */
+  /** A phrase that follows the name of the provider, such as `answered HTTP 503: overloaded`. Has no secrets. */
   readonly reason: string
-  /** How often it is worth asking the same model again. */
+  /** The number of useful retries of the same model. */
   readonly repeat: 'often' | 'once' | 'never'
-  /** `refused`: the provider does not take our credentials; `fault`: one of ours, `reason` says nothing of it. */
+  /** `refused`: the provider refuses the credentials. `fault`: an internal error, whose cause is only logged. */
   readonly kind: 'provider' | 'timeout' | 'refused' | 'fault'
-  /** The provider's own wish for the time of the next try. */
+  /** The delay that the provider asked for. */
   readonly retryAfterMs?: number | undefined
-  /** Of a fault, for the log. */
+  /** The cause of an internal error, for the log. */
   readonly cause?: unknown
 }
 
@@ -47,7 +47,7 @@ interface Parts {
 
 const partsOf = (error: unknown): Parts => (typeof error === 'object' && error !== null ? error : {})
 
-/** `nowMs` turns a `Retry-After` that is a date into a wait. */
+/** `nowMs` converts a `Retry-After` date to a delay. */
 export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs: number; readonly scrub: Scrub }): ModelFailure {
   const { statusCode, responseHeaders, isRetryable, message } = partsOf(error)
   const said = typeof error === 'string' ? error : typeof message === 'string' ? message : ''
@@ -65,7 +65,7 @@ export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs:
 }
 
 function byStatus(status: number, reason: string, retryAfter: number | undefined): ModelFailure {
-  // What a provider says about a bad key quotes part of the key.
+  // Answers about a wrong key quote a part of the key.
   if (status === 401 || status === 403) return { reason: `refused our credentials (HTTP ${status})`, repeat: 'never', kind: 'refused' }
   const repeat = status === 408 || status === 409 || status === 429 || status >= 500 ? 'often' : 'never'
   return {
@@ -78,7 +78,7 @@ function byStatus(status: number, reason: string, retryAfter: number | undefined
 
 const CAUSES_MAX = 8
 
-/** The first known network code along the chain of causes. */
+/** Finds the first known network code in the chain of causes. */
 function networkCode(error: unknown): string | undefined {
   let current = error
   for (let depth = 0; depth < CAUSES_MAX && current; depth++) {
@@ -106,12 +106,12 @@ function retryAfterMs(headers: unknown, nowMs: number): number | undefined {
   if (typeof ms === 'string' && AMOUNT.test(ms)) return Math.ceil(Number(ms))
   if (typeof after !== 'string') return undefined
   if (AMOUNT.test(after)) return Math.ceil(Number(after) * 1000)
-  // `Date.parse` takes almost any number for a date of long ago.
+  // `Date.parse` reads almost any number as a date in the past.
   const atMs = /[a-z]/i.test(after) ? Date.parse(after) : Number.NaN
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
 }
 
-/** What is wrong with a reply that came without an error; undefined: nothing. */
+/** Describes the problem of a reply without an error; undefined when there is none. */
 export function judge({ text, calls, finish }: ModelReply): ModelFailure | undefined {
   if (finish === 'error') return { reason: 'reported an error in the middle of its reply', repeat: 'often', kind: 'provider' }
   if (finish === 'interrupted') return { reason: 'broke off its reply', repeat: 'often', kind: 'provider' }
@@ -121,7 +121,7 @@ export function judge({ text, calls, finish }: ModelReply): ModelFailure | undef
   return { reason: 'gave an empty reply', repeat: 'once', kind: 'provider' }
 }
 
-/** The error a turn ends with when no model answered: what each of them did, in the order they were asked. */
+/** Makes the error of a turn that no model answered, with the failure of each model in order. */
 export function noModelAnswered(failures: readonly { readonly label: string; readonly failure: ModelFailure }[]): AppError {
   const code = failures.length > 0 && failures.every(({ failure }) => failure.kind === 'timeout') ? 'upstream_timeout' : 'upstream'
   const detail = failures.map(({ label, failure }) => `${label} ${failure.reason}`).join('; ')

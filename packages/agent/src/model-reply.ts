@@ -1,14 +1,14 @@
-/** One reply of a model, whether it came whole or in pieces. */
+/** Reads one reply of a model, as a whole or streamed. */
 import { randomUUID } from 'node:crypto'
 import type { LanguageModel, ModelCallOptions, ModelFinishReason, ModelMessage, ModelStreamPart, ModelUsage } from '@sluice/sdk'
 import type { Cancellation } from './cancellation.ts'
 
 export interface ToolCall {
-  /** Not empty, and no other call of the reply has it. */
+  /** The id: not empty and unique within the reply. */
   readonly id: string
-  /** Letters, digits, `_` and `-`: what every provider takes back in a history. */
+  /** The name in letters, digits, `_` and `-`, which every provider accepts in a history. */
   readonly name: string
-  /** JSON, as the model wrote it. */
+  /** The JSON of the model, unchanged. */
   readonly input: string
 }
 
@@ -17,20 +17,20 @@ export type AssistantPart = Extract<ModelMessage, { role: 'assistant' }>['conten
 export interface ModelReply {
   readonly text: string
   readonly calls: readonly ToolCall[]
-  /** For the next call of the same turn: thinking and the provider's own marks included. */
+  /** The message for the next call of the same turn, with thinking and provider metadata. */
   readonly content: AssistantPart[]
   readonly finish: ModelFinishReason['unified']
   readonly usage: ModelUsage
 }
 
-/** Hears the pieces of a reply that is being streamed. */
+/** Receives the pieces of a streamed reply. */
 export type HearDelta = (type: 'text' | 'thinking', delta: string) => void
 
-/** A longer reply is cut off as a fault: nothing a person reads is that long. */
+/** A longer reply is an error: no person reads a text of this length. */
 const REPLY_CHARS_MAX = 8_000_000
 const NAME_CHARS_MAX = 64
 
-/** Asks for the whole reply at once. */
+/** Requests the whole reply at once. */
 export async function generateReply(model: LanguageModel, options: ModelCallOptions, cancellation: Cancellation): Promise<ModelReply> {
   const { content, finishReason, usage } = await cancellation.race(model.doGenerate(options))
   const draft = new Draft()
@@ -43,7 +43,7 @@ export async function generateReply(model: LanguageModel, options: ModelCallOpti
   return draft.finish(finishReason.unified, usage)
 }
 
-/** Asks for the reply in pieces. A stream that breaks off ends as `interrupted`; one that reports an error throws it. */
+/** Requests a streamed reply. A stream that breaks off ends as `interrupted`; one that reports an error throws it. */
 export async function streamReply(
   model: LanguageModel,
   options: ModelCallOptions,
@@ -105,7 +105,7 @@ class Draft {
   #text = ''
   #chars = 0
 
-  /** Adds to a block of text, which begins with its first piece; the newest metadata of a block is the whole. */
+  /** Adds a piece to a block of text. The newest metadata of a block replaces earlier metadata. */
   extend(type: Block['type'], id: string, delta: string, metadata: Metadata): void {
     const key = `${type} ${id}`
     let block = this.#blocks.get(key)
@@ -140,7 +140,7 @@ class Draft {
     this.#grow(part.input.length)
   }
 
-  /** Text of nothing but space is left out of what the model is told again: some providers refuse it. */
+  /** Leaves out blank text, which some providers refuse in a history. */
   finish(finish: ModelReply['finish'], usage: ModelUsage): ModelReply {
     const content = this.#content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
     return { text: this.#text, calls: this.#calls, content, finish, usage }
@@ -152,7 +152,7 @@ class Draft {
   }
 }
 
-/** Providers take back only objects as input; what is none is answered with an error result anyway. */
+/** Returns the input for the history, in which providers accept only objects. Any other input gets an error result. */
 function objectOf(json: string): unknown {
   try {
     const value: unknown = JSON.parse(json)

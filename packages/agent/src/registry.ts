@@ -1,19 +1,19 @@
-/** What turns see of the features: an immutable registry, replaced as a whole on reload (§1 items 5 and 6). */
+/** The immutable registry of tools and models that a turn uses. A reload replaces it as a whole. */
 import type { Observation, Tool } from '@sluice/sdk'
 import type { ModelChain } from './model-chain.ts'
 
 export interface Registry {
-  /** By name, the stubs of what the build lacks included: a stub answers with its build instruction. */
+  /** The tools by name, including stubs, which answer with a build instruction. */
   readonly tools: ReadonlyMap<string, Tool>
   /** The tools that the model is offered: the available ones, and stubs of configured features that the build leaves out. */
   readonly offered: readonly Tool[]
   readonly models: ModelChain
-  /** Lines features add to the system prompt. */
+  /** Returns the lines of features for the system prompt. */
   prompt(): string
   observe(observation: Observation): void
 }
 
-/** A registry in use: it stays whole until `release`, even when a newer one has replaced it. */
+/** A registry in use. Its features stay open until `release`, also after a newer registry has replaced it. */
 export interface Lease {
   readonly registry: Registry
   release(): void

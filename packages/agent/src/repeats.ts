@@ -1,11 +1,11 @@
-/** Notices a model that asks for the same thing over and over. */
+/** Counts identical tool calls, to stop a model that repeats itself. */
 import { sha256Hex } from '@sluice/sdk'
 
-/** Counts the calls of one turn that ask the same of the same tool. */
+/** Counts the calls of one turn with the same tool and input. */
 export class Repeats {
   readonly #counts = new Map<string, number>()
 
-  /** How often this call has been asked for, this time included. */
+  /** Returns the number of times that the call was made, with this one. */
   count(tool: string, input: unknown): number {
     const key = `${tool} ${sha256Hex(canonicalJson(input))}`
     const count = (this.#counts.get(key) ?? 0) + 1
@@ -14,7 +14,7 @@ export class Repeats {
   }
 }
 
-/** One text for inputs that say the same, whatever the order of their keys. */
+/** Returns the same text for equal inputs in any order of keys. */
 const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_key, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)

@@ -1,4 +1,4 @@
-/** One tool call outside of any turn: the same executor, the same policy, a time limit of its own. */
+/** Runs one tool call outside of a turn, with the same executor and policy and its own time limit. */
 import { AppError } from '@sluice/sdk'
 import { aborted } from './aborted.ts'
 import type { CallScope } from './call-scope.ts'
@@ -8,7 +8,7 @@ import type { CallRequest, CallResult } from './turn.ts'
 
 export type RunCallDeps = Pick<ConductDeps, 'config' | 'lease' | 'deadlines' | 'tools'>
 
-/** Rejects with `aborted` or as `onBegin` does. What takes longer than a turn may is given up with an error result. */
+/** Rejects with `aborted` or as `onBegin` does. A call that takes longer than a turn may ends with an error result. */
 export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<CallResult> {
   const { turn, callId, client, caller, trace, signal, onBegin } = request
   if (signal.aborted) throw aborted(turn)
@@ -19,7 +19,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
   signal.addEventListener('abort', abort, { once: true })
   const timedOut = new AppError(
     'upstream_timeout',
-    `${request.tool} took longer than ${agent.turn_timeout_secs} s and was given up: it may or may not have taken effect.`,
+    `${request.tool} took longer than ${agent.turn_timeout_secs} s and was aborted: it may or may not have taken effect.`,
   )
   const deadline = deps.deadlines.watch(agent.turn_timeout_secs * 1000, () => cancellation.cancel(timedOut))
   const scope: CallScope = {
@@ -38,11 +38,11 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     superseded: undefined,
     approve: undefined,
     whileAsking: async (ask) => {
-      const goOn = deps.deadlines.pause(deadline)
+      const resumeDeadline = deps.deadlines.pause(deadline)
       try {
         return await ask()
       } finally {
-        goOn()
+        resumeDeadline()
       }
     },
     tell: undefined,

@@ -23,7 +23,7 @@ const SECRETS = [
   ['it says correct horse battery here', 'correct horse battery'],
 ] as const
 
-describe('§5 a secret never shows', () => {
+describe('a secret is masked', () => {
   for (const [text, secret] of SECRETS) {
     test(text.slice(0, 40), () => {
       expect(scrub(text)).not.toContain(secret)
@@ -32,7 +32,7 @@ describe('§5 a secret never shows', () => {
   }
 })
 
-test('what is no secret stays as it is: code, counters, prose and configured values too short to tell apart', () => {
+test('keeps code, counters, prose and short configured values', () => {
   for (const text of [
     'const token = readTokenFrom(request)',
     'return { password: passwordHash }',

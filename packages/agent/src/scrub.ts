@@ -1,7 +1,6 @@
 /**
- * Takes secrets out of text that comes from outside before a model, a listener, a log or a store sees it. A net, not a
- * wall: it knows the shapes credentials usually have and the values this daemon was given. Every pattern has bounded
- * repeats, so that hostile text costs linear time.
+ * Masks secrets in text from outside before a model, listener, log or store gets it. It recognizes the configured values and the
+ * usual forms of credentials, so it can miss others. Every pattern has bounded repeats, so that hostile text costs linear time.
  */
 import { type Secret, withoutSecrets } from '@sluice/sdk'
 
@@ -17,7 +16,7 @@ const USER_INFO = /(\/\/[^\s/@:]{1,100}:)[^\s/@]{3,200}@/g
 const NAMED =
   /((?:api|access|private|secret|signing|encryption)[_-]?key|secret|token|passwd|password|passphrase|credentials?)([\w-]{0,40}["']?\s{0,4}[:=]{1,2}\s{0,4})("[^"\n]{8,512}"|'[^'\n]{8,512}'|[\w+/=.~!@#%^*-]{8,512})(?=([([]?))/gi
 
-/** Words joined as names of variables and types are, and numbers: source code and counters, not credentials. */
+/** Names of variables and types, and numbers, which are source code and not credentials. */
 const IDENTIFIER = /^(?:[A-Za-z]?[a-z]+(?:[A-Z][a-z]+)+|[A-Za-z]+(?:_[A-Za-z]+)+|[a-z]\w*(?:\.[A-Za-z_]\w*)+|\d+)[.,;]?$/
 
 function redactNamed(whole: string, name: string, between: string, value: string, call: string): string {
@@ -26,10 +25,10 @@ function redactNamed(whole: string, name: string, between: string, value: string
   return `${name}${between}${quote}${REDACTED}${quote}`
 }
 
-/** `secrets` are the values in use now. */
+/** `secrets` returns the values in use. */
 export function createScrub(secrets: () => readonly Secret[]): Scrub {
   return (text) => {
-    // First, since a pattern could cut one of these in two.
+    // Known values come first, because a pattern could match a part of one.
     const known = withoutSecrets(
       text,
       secrets().map((secret) => secret.reveal()),

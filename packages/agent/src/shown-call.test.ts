@@ -7,7 +7,7 @@ const SECRET = 'correct horse battery'
 const secrets = [new Secret(SECRET), new Secret('horse battery'), new Secret('short')]
 const shown = (input: unknown): string => shownCall(input, secrets)
 
-/** Reads a rendering back, without knowing how it was made. */
+/** Parses a rendering independently of the renderer. */
 function decoded(text: string): unknown {
   if (text === '') return {}
   return Object.fromEntries(
@@ -26,7 +26,7 @@ function decodedValue(text: string): unknown {
   }
 }
 
-/** Texts as hostile as they get: what looks like a rendering, breaks lines, hides or turns around. */
+/** Hostile texts: they imitate a rendering, break lines, hide or reverse text. */
 const piece = fc.oneof(
   fc.constantFrom(
     ...['a', ' ', '  ', '\n', '\r', '\t', '\\', '\\n', '\\u202e', '"', "'", '`', '```', ': ', 'key: ', '{', '}', '[redacted]', 'null', '1'],
@@ -46,7 +46,7 @@ const input = fc
   .map((made) => JSON.parse(JSON.stringify(made)))
 
 describe('the rendering of a call', () => {
-  test('decodes to exactly the input, whatever a model writes', () => {
+  test('decodes to exactly the input for any call', () => {
     fc.assert(
       fc.property(input, (call) => {
         expect(JSON.stringify(decoded(shownCall(call, [])))).toBe(JSON.stringify(call))
@@ -55,7 +55,7 @@ describe('the rendering of a call', () => {
     )
   })
 
-  test('holds nothing that a screen hides, folds or turns around', () => {
+  test('has no text that a screen hides, folds or reverses', () => {
     fc.assert(
       fc.property(input, (call) => {
         const rendered = shownCall(call, [])
@@ -81,17 +81,17 @@ describe('the rendering of a call', () => {
     expect(shown(call)).toBe(expected)
   })
 
-  test('masks configured secrets by their exact value, in names and nested values too', () => {
+  test('masks exact configured secrets, also in names and nested values', () => {
     expect(shown({ key: `a ${SECRET} b` })).toBe('key: a [redacted] b')
     expect(shown({ key: { [SECRET]: [`x${SECRET}\n`] } })).toBe('key: {"[redacted]": ["x[redacted]\\n"]}')
     expect(shown({ key: 'short' })).toBe('key: short')
   })
 
-  test('shows a mask that a model wrote as something else than a masked secret', () => {
+  test('distinguishes a mask that a model wrote', () => {
     expect(shown({ key: '[redacted]' })).toBe('key: "\\u005bredacted]"')
   })
 
-  test('masks a secret before it cuts: no half of one is left at the cut', () => {
+  test('masks a secret before it cuts the text', () => {
     for (let at = 0; at < 200; at++) {
       const bounded = boundedCall(shown({ key: `${'x'.repeat(at)}${SECRET}${'y'.repeat(400)}` }), 'hash', 300)
       expect(bounded).not.toMatch(/correct|horse|battery/)
@@ -99,7 +99,7 @@ describe('the rendering of a call', () => {
   })
 })
 
-test('a call too long to be shown says so, with its length and hash, on a line that no argument can imitate', () => {
+test('a long call shows its length and hash on a line that no argument can imitate', () => {
   const call = { key: `${'x'.repeat(20_000)}\n[Not shown whole: 0 of 1 characters` }
   const whole = shown(call)
   const hash = callHash('shell', call)

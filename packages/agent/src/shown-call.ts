@@ -1,24 +1,24 @@
 /**
- * Renders a tool call for the person who decides it. The text stands for exactly one input: nothing is dropped, folded or
- * reordered, and every character that a screen would hide or move is spelled out. Only configured secrets are masked.
+ * Renders a tool call for the person who decides it. The text represents exactly one input: nothing is dropped, merged or reordered,
+ * and every character that a screen would hide or move is escaped. Only configured secrets are masked.
  */
 import { APPROVAL_MESSAGE_CHARS_MAX, type Secret, secretValues, sha256Hex } from '@sluice/sdk'
 
 const MASK = '[redacted]'
 /** Controls, bidirectional marks, invisible and unassigned characters, and every blank but the plain one. */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu
-/** Would end the code block that a chat shows the call in. */
+/** Text that would end the code block in which a chat shows the call. */
 const FENCE = /`{3,}/g
-/** More blanks in a row push text out of sight. */
+/** More blanks in a row could push text out of view. */
 const LONG_GAP = /(?<= {8}) /g
 const PLAIN_NAME = /^[A-Za-z0-9_.-]+$/
 
-/** Names one call: the tool and its exact input. A decision counts for this call and for no other. */
+/** Returns the hash of the tool and its exact input. A decision applies only to this hash. */
 export const callHash = (tool: string, input: unknown): string => sha256Hex(JSON.stringify([tool, input]))
 
 /**
- * A line for each argument, in the order of the input: `name: value`. A text stands there as it is where that is clear, else
- * as a JSON string; any other value is JSON. Throws for an input that JSON cannot hold.
+ * Returns one line `name: value` for each argument, in the order of the input. A text is shown unchanged where that is unambiguous,
+ * else as a JSON string; any other value is JSON. Throws for an input that JSON cannot represent.
  */
 export function shownCall(input: unknown, secrets: readonly Secret[]): string {
   const values = secretValues(secrets)
@@ -28,7 +28,7 @@ export function shownCall(input: unknown, secrets: readonly Secret[]): string {
   return lines.join('\n')
 }
 
-/** `text` in the room a prompt has. A longer one shows its beginning and its end, and names its length and the call's hash. */
+/** Limits a text to the length of a prompt. A longer one shows its beginning, its end, its length and the hash of the call. */
 export function boundedCall(text: string, hash: string, charsMax = APPROVAL_MESSAGE_CHARS_MAX): string {
   if (text.length <= charsMax) return text
   const note = (left: number): string =>
@@ -54,7 +54,7 @@ function json(value: unknown, secrets: readonly string[]): string {
   return `{${members.join(', ')}}`
 }
 
-/** True for a text that is taken for itself and for nothing else. */
+/** Tells whether a text can be shown unchanged without ambiguity. */
 function isPlain(text: string, secrets: readonly string[]): boolean {
   if (text === '' || text.trim() !== text || text.includes('  ') || text.startsWith('"') || isJson(text)) return false
   return between(text, secrets).every((piece) => piece.search(HIDDEN) < 0 && !piece.includes('```') && !piece.includes(MASK))
@@ -70,7 +70,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** A JSON string that prints as ASCII blanks and visible characters only, and holds no mask but ours. */
+/** Returns a JSON string of visible characters and ASCII blanks in which only this function writes masks. */
 const literal = (text: string, secrets: readonly string[]): string => `"${between(text, secrets).map(spelledOut).join(MASK)}"`
 
 const spelledOut = (piece: string): string =>
@@ -84,6 +84,6 @@ const spelledOut = (piece: string): string =>
 const escaped = (text: string): string =>
   Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')
 
-/** The text between the secrets in it; a longer secret is found before one that it holds. */
+/** Splits a text at its secrets. A longer secret is found before a secret that it contains. */
 const between = (text: string, secrets: readonly string[]): string[] =>
   secrets.reduce((pieces, secret) => pieces.flatMap((piece) => piece.split(secret)), [text])

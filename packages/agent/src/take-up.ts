@@ -1,12 +1,12 @@
-/** Where a turn that was cut goes on: what it had produced, and the calls of its last reply that are still to be run. */
+/** Restores an interrupted turn: its messages, and the calls of its last reply that have not run. */
 import type { ModelMessage } from '@sluice/sdk'
 import type { ToolResultPart } from './tool-call.ts'
 import type { ToolRound } from './tool-round.ts'
 
 export interface TakenUp {
-  /** Up to the last reply, if that is open. */
+  /** The messages up to the last reply when it has open calls, else all messages. */
   readonly messages: ModelMessage[]
-  /** The last reply's calls; undefined if they all have their results. */
+  /** The calls of the last reply; undefined when all have results. */
   readonly open: ToolRound | undefined
 }
 

@@ -9,7 +9,7 @@ import type { ApprovalRequest, TurnPart, TurnRequest } from './turn.ts'
 
 type Calls = NonNullable<Reply['calls']>
 
-/** One turn whose model makes these calls, a reply each, then answers. Resolves to the results it was given, reply by reply. */
+/** Runs a turn whose model makes these calls, one reply each, and then answers. Resolves to the results by reply. */
 async function callTools(replies: readonly Calls[], options: TestAgentOptions = {}, more: Partial<TurnRequest> = {}) {
   const model = scriptedModel([...replies.map((calls) => ({ calls })), { text: 'done' }])
   const setup = testAgent({ models: [model], ...options })
@@ -20,8 +20,8 @@ async function callTools(replies: readonly Calls[], options: TestAgentOptions = 
 
 const call = (name: string, input: unknown = {}) => ({ name, input })
 
-describe('what a model calls', () => {
-  test('is run with checked input, and its result is what the model reads next', async () => {
+describe('a tool call of a model', () => {
+  test('runs with validated input and returns its result to the model', async () => {
     const look = testTool('look', (key) => `seen ${key}`)
     const { results, model, result } = await callTools([[call('look', { key: 'a' }), call('look')]], { tools: [look] })
     expect(results).toEqual([['seen a', 'seen none']])
@@ -29,7 +29,7 @@ describe('what a model calls', () => {
     expect(result.text).toBe('done')
   })
 
-  test('is told to it as JSON Schema, without $schema, and to none but the offline provider’s models', async () => {
+  test('is described to the model as JSON Schema without $schema, except to the offline provider', async () => {
     const look = testTool('look', () => 'seen')
     const { model } = await callTools([], { tools: [look] })
     expect(model.asked[0]).toMatchObject({
@@ -48,7 +48,7 @@ describe('what a model calls', () => {
     expect(offline.model.asked[0]).not.toHaveProperty('tools')
   })
 
-  test('that does not fit is answered with what was expected', async () => {
+  test('with invalid input gets the expectation', async () => {
     const look = defineTool({ name: 'look', description: '', input: v.object({ lines: v.number() }), risk: 'read', run: async () => 'ran' })
     const { results } = await callTools([[call('look', { lines: 'x' }), call('look', '{"lines":'), call('look', [1])]], { tools: [look] })
     expect(results[0]?.[0]).toMatch(/lines: .*Expected number but received "x"/)
@@ -56,16 +56,16 @@ describe('what a model calls', () => {
     expect(results[0]?.[2]).toMatch(/lines: .*Expected "lines"|Expected Object/)
   })
 
-  test('that does not exist is answered with the nearest there are', async () => {
+  test('of an unknown tool gets the nearest names', async () => {
     const tools = ['file_read', 'file_write', 'shell'].map((name) => testTool(name, () => 'ran'))
     const { results, events } = await callTools([[call('read_file'), call('file_red'), call('zzz'), call('we/ird näme')]], { tools })
-    expect(results[0]?.[1]).toBe('There is no tool "file_red". Close to it: file_read, file_write.')
-    expect(results[0]?.[2]).toBe('There is no tool "zzz". There are: file_read, file_write, shell.')
+    expect(results[0]?.[1]).toBe('There is no tool "file_red". Similar names: file_read.')
+    expect(results[0]?.[2]).toBe('There is no tool "zzz". Available tools: file_read, file_write, shell.')
     expect(results[0]?.[3]).toContain('"we_ird_n_me"')
     expect(events.flatMap((event) => (event.type === 'tool_completed' ? event.tool : []))).toEqual(Array(4).fill('unknown'))
   })
 
-  test('that the build lacks is answered by its stub', async () => {
+  test('of a left-out tool is answered by its stub', async () => {
     const stub = testTool('gpio_read', () => {
       throw new AppError('not_compiled', 'Not in this build: pnpm build:full')
     })
@@ -74,7 +74,7 @@ describe('what a model calls', () => {
     expect(model.asked[0]).not.toHaveProperty('tools')
   })
 
-  test('that refuses says so; one that breaks says nothing of what broke, which goes to the log', async () => {
+  test('returns a refusal; a fault returns a fixed text and logs its cause', async () => {
     const tools = [
       testTool('refuses', () => {
         throw new AppError('forbidden', 'Not that file')
@@ -84,12 +84,12 @@ describe('what a model calls', () => {
       }),
     ]
     const { results, events, logs } = await callTools([[call('refuses'), call('breaks')]], { tools })
-    expect(results[0]).toEqual(['Not that file', 'The tool failed by a fault of its own; the cause is in the log of the daemon.'])
+    expect(results[0]).toEqual(['Not that file', 'The tool failed because of an internal error. The log of the daemon has the cause.'])
     expect(events.flatMap((event) => (event.type === 'tool_completed' ? event.outcome : []))).toEqual(['error', 'error'])
     expect(logs).toMatchObject([{ level: 'error', message: 'tool failed', fields: { tool: 'breaks' } }])
   })
 
-  test('looks run side by side; as soon as one does more, all run in order', async () => {
+  test('runs in parallel with other reads, and in order with calls that have effects', async () => {
     const running: string[] = []
     let peak = 0
     const slow = (name: string, risk: 'read' | 'write') =>
@@ -113,7 +113,7 @@ describe('what a model calls', () => {
     expect(results).toEqual([['a', 'b', 'c']])
   })
 
-  test('is bounded in number for one reply', async () => {
+  test('is limited in number for one reply', async () => {
     let runs = 0
     const look = testTool('look', () => `${++runs}`)
     const { results } = await callTools([Array.from({ length: 40 }, (_, key) => call('look', { key: `${key}` }))], { tools: [look] })
@@ -121,7 +121,7 @@ describe('what a model calls', () => {
     expect(results[0]?.[32]).toContain('at most 32')
   })
 
-  test('under an id that is missing or taken gets one of its own', async () => {
+  test('without a unique id gets one', async () => {
     const look = testTool('look', (key) => key)
     const calls = ['', 'x', 'x'].map((id, index) => ({ id, name: 'look', input: { key: `${index}` } }))
     const { model, results } = await callTools([calls], { tools: [look] })
@@ -132,7 +132,7 @@ describe('what a model calls', () => {
     expect(ids).not.toContain('')
   })
 
-  test('is heard by the listener with its result', async () => {
+  test('reaches the listener with its result', async () => {
     const heard: TurnPart[] = []
     const look = testTool('look', () => 'seen')
     await callTools([[{ id: 'c1', name: 'look', input: { key: 'a' } }]], { tools: [look] }, { listen: (part) => heard.push(part) })
@@ -144,14 +144,14 @@ describe('what a model calls', () => {
   })
 })
 
-describe('what comes back', () => {
-  test('keeps head and tail when it is longer than max_tool_result_chars, and says what is missing', async () => {
+describe('a tool result', () => {
+  test('keeps its beginning and end beyond max_tool_result_chars and reports the cut', async () => {
     const look = testTool('look', () => `${'a'.repeat(5000)}${'z'.repeat(5000)}`)
     const { text } = await callTools([[call('look')]], { tools: [look], agent: { max_tool_result_chars: 300 } })
     expect(text).toBe(`${'a'.repeat(200)}\n[… 9700 characters left out …]\n${'z'.repeat(100)}`)
   })
 
-  test('§5 holds no secret: not in results, not in errors, not in what a listener hears or the session keeps', async () => {
+  test('has no secret for the model, listeners and the session', async () => {
     const secret = new Secret('the operator’s own value')
     const tools = [
       testTool('look', () => `api_key=9f8e7d6c5b4a and ${secret.reveal()}`),
@@ -169,17 +169,17 @@ describe('what comes back', () => {
     for (const place of [heard, books.ends]) expect(JSON.stringify(place)).not.toMatch(/9f8e7d|operator’s|0123456789abcdef/)
   })
 
-  test('is said to be nothing when it is empty', async () => {
+  test('is replaced by a note when it is empty', async () => {
     expect((await callTools([[call('look')]], { tools: [testTool('look', () => '')] })).text).toBe('(no output)')
   })
 
-  test('that is no text is a fault of the tool', async () => {
+  test('that is not text is a fault of the tool', async () => {
     const { text } = await callTools([[call('look')]], { tools: [testTool('look', () => undefined as never)] })
-    expect(text).toContain('fault of its own')
+    expect(text).toContain('because of an internal error')
   })
 })
 
-describe('§1 item 6: the policy', () => {
+describe('the policy', () => {
   const ran: string[] = []
   const tools = [
     testTool('look', () => 'ran', 'read'),
@@ -194,26 +194,26 @@ describe('§1 item 6: the policy', () => {
   const all = [call('look'), call('change'), call('reach'), call('depends', { key: 'safe' }), call('depends', { key: 'x' })]
   const which = (results: readonly string[][]) => results[0]?.map((text) => (text.startsWith('ran') ? 'ran' : 'refused'))
 
-  test('readonly lets tools look', async () => {
+  test('allows only reads at level readonly', async () => {
     const { results, text } = await callTools([all], { tools, policy: { level: 'readonly' } })
     expect(which(results)).toEqual(['ran', 'refused', 'refused', 'ran', 'refused'])
     expect(text).toBe('ran')
     expect(results[0]?.[1]).toContain('level = "readonly"')
   })
 
-  test('supervised asks a person before what reaches beyond, and without one refuses, saying how to allow it', async () => {
+  test('asks a person before effects outside at level supervised, and names the setting without one', async () => {
     const { results } = await callTools([all], { tools })
     expect(which(results)).toEqual(['ran', 'ran', 'refused', 'ran', 'refused'])
-    expect(results[0]?.[2]).toContain('nobody here to ask')
+    expect(results[0]?.[2]).toContain('no person to ask here')
     expect(results[0]?.[2]).toContain('adds "reach" to auto_approve under [security.policy]')
   })
 
-  test('full asks nobody, not even for what is in always_ask', async () => {
+  test('asks nobody at level full, also with always_ask', async () => {
     const { results } = await callTools([all], { tools, policy: { level: 'full', always_ask: ['*'] } })
     expect(which(results)).toEqual(Array(5).fill('ran'))
   })
 
-  test('auto_approve lets a tool run, * every tool; always_ask wins over both, for looks too', async () => {
+  test('lets auto_approve allow tools and always_ask override it', async () => {
     const approved = async (policy: TestAgentOptions['policy']) =>
       which((await callTools([all], { tools, ...(policy && { policy }) })).results)
     expect(await approved({ auto_approve: ['reach'] })).toEqual(['ran', 'ran', 'ran', 'ran', 'refused'])
@@ -221,7 +221,7 @@ describe('§1 item 6: the policy', () => {
     expect(await approved({ auto_approve: ['*'], always_ask: ['look'] })).toEqual(['refused', 'ran', 'ran', 'ran', 'ran'])
   })
 
-  test('an approval comes from a person: the turn’s own approver, else the agent’s; without a name it denies', async () => {
+  test('takes an approval from the approver of the turn, else of the agent, and only with a name', async () => {
     const asked: ApprovalRequest[] = []
     const approver = (answer: boolean) => async (question: ApprovalRequest) => {
       asked.push(question)
@@ -243,17 +243,17 @@ describe('§1 item 6: the policy', () => {
       },
     ])
     const no = await callTools([[call('reach', input)]], { tools, approve: approver(false) })
-    expect(no.text).toContain('was not given it')
+    expect(no.text).toContain('did not get it')
     const nameless = await callTools([[call('reach', input)]], { tools, approve: async () => ({ by: '' }) })
-    expect(nameless.text).toContain('was not given it')
+    expect(nameless.text).toContain('did not get it')
     const broken = await callTools([[call('reach', input)]], { tools, approve: () => Promise.reject(new Error('no channel')) })
-    expect(broken.text).toContain('nobody here to ask')
+    expect(broken.text).toContain('no person to ask here')
     const alone = await callTools([[call('reach', input)]], { tools, approve: async () => undefined })
-    expect(alone.text).toContain('nobody here to ask')
+    expect(alone.text).toContain('no person to ask here')
   })
 })
 
-test('what only halts something runs at every level, unasked, however often, whatever else stands in the call', async () => {
+test('a call that only stops something runs at every level, without approval and any number of times', async () => {
   const given: unknown[] = []
   const drive = defineTool({
     name: 'drive',
@@ -269,10 +269,10 @@ test('what only halts something runs at every level, unasked, however often, wha
     expect(given.splice(0)).toEqual(Array(5).fill({ action: 'stop' }))
   }
   const { text } = await callTools([[call('drive', { action: 'go' })]], { tools: [drive], policy: { always_ask: ['drive'] } })
-  expect(text).toContain('nobody here to ask')
+  expect(text).toContain('no person to ask here')
 })
 
-describe('a call that would fail whatever a person says', () => {
+describe('a call that would fail with an approval', () => {
   const input = v.object({ key: v.optional(v.string(), 'none') })
   const reach = (more: Partial<Tool>): Tool => ({ ...testTool('reach', () => 'ran', 'execute'), input, ...more })
   const missing = async () => {
@@ -294,23 +294,23 @@ describe('a call that would fail whatever a person says', () => {
     expect((await asking(reach({ available: () => false }))).text).toContain('reach is not available')
   })
 
-  test('passes where nothing is missing, and where nobody is asked the tool speaks for itself', async () => {
+  test('passes when nothing is missing, and runs when no person is asked', async () => {
     expect(await asking(reach({ precheck: async () => undefined }))).toMatchObject({ asked: ['reach'], text: 'ran' })
     expect(await asking(reach({ precheck: missing }), { level: 'full' })).toMatchObject({ asked: [], text: 'ran' })
   })
 
-  test('has the fault of a check that breaks in the log', async () => {
+  test('logs the fault of a failing check', async () => {
     const broken = async () => {
       throw new TypeError('undefined is no function')
     }
     const { asked, text, logs } = await asking(reach({ precheck: broken }))
-    expect({ asked, text }).toEqual({ asked: [], text: expect.stringContaining('fault of its own') })
+    expect({ asked, text }).toEqual({ asked: [], text: expect.stringContaining('because of an internal error') })
     expect(logs).toMatchObject([{ level: 'error', message: 'tool failed' }])
   })
 })
 
 describe('a call is judged right before it runs', () => {
-  /** `look` only looks until `change` has run, as a path does that becomes a link. */
+  /** `look` only reads until `change` has run, like a path that becomes a link. */
   const stateful = () => {
     const ran: string[] = []
     return {
@@ -330,10 +330,10 @@ describe('a call is judged right before it runs', () => {
     const { ran, tools } = stateful()
     const { results } = await callTools([[call('change', { key: 'plant' }), call('look', { key: 'out' })]], { tools })
     expect(ran).toEqual(['plant'])
-    expect(results[0]?.[1]).toContain('nobody here to ask')
+    expect(results[0]?.[1]).toContain('no person to ask here')
   })
 
-  test('and again after a person was asked, by the policy of that moment', async () => {
+  test('and again after an approval, by the policy of that moment', async () => {
     const { ran, tools } = stateful()
     const policy: { level: 'supervised' | 'readonly'; always_ask: string[] } = { level: 'supervised', always_ask: ['change'] }
     const { text } = await callTools([[call('change')]], {
@@ -348,7 +348,7 @@ describe('a call is judged right before it runs', () => {
     expect(ran).toEqual([])
   })
 
-  test('and only with the input that was shown: one that changed while a person was asked is refused', async () => {
+  test('and only with the input that was shown', async () => {
     const { ran, tools } = stateful()
     const heard: TurnPart[] = []
     const changing = async () => {
@@ -361,13 +361,13 @@ describe('a call is judged right before it runs', () => {
       { ...asked, approve: changing },
       { listen: (part) => void heard.push(part) },
     )
-    expect(text).toContain('was not given it')
+    expect(text).toContain('did not get it')
     expect(ran).toEqual([])
     const { text: unchanged } = await callTools([[call('change', { key: 'shown' })]], { ...asked, approve: async () => ({ by: 'cli:me' }) })
     expect([unchanged, ran]).toEqual(['ran 1', ['shown']])
   })
 
-  test('and what the calls before it returned is kept before a person is asked', async () => {
+  test('and stores earlier results before a person is asked', async () => {
     const { tools } = stateful()
     const books = memoryBooks()
     const kept: unknown[] = []
@@ -397,34 +397,34 @@ describe('tools that always ask', () => {
   const { alwaysAsks: _, ...unasked } = approve
   const tools: Tool[] = [approve, { ...approve, name: 'change', risk: 'write' }]
 
-  test('run at no level unless a person agrees to this very call', async () => {
+  test('need an approval at every level', async () => {
     for (const policy of [{ level: 'full' }, { level: 'supervised', auto_approve: ['*'] }] as const) {
       const { text } = await callTools([[call('approve')]], { tools, policy })
-      expect(text).toBe("Not run: approve needs a person's approval and there is nobody here to ask. It never runs unasked.")
+      expect(text).toBe("Not run: approve needs a person's approval and there is no person to ask here. It never runs without an approval.")
       const refused = await callTools([[call('approve')]], { tools, policy, approve: async () => false })
-      expect(refused.text).toContain('was not given it')
+      expect(refused.text).toContain('did not get it')
     }
     expect(given).toEqual([])
   })
 
-  test('are told who agreed; a call nobody was asked about is told of nobody', async () => {
+  test('receive the person who approved, if any', async () => {
     const somebody = async () => ({ by: 'roomchat:alice' })
     await callTools([[call('approve')]], { tools, policy: { level: 'full' }, approve: somebody })
     await callTools([[call('approve')]], { tools: [unasked], approve: somebody })
     expect(given.splice(0)).toEqual(['roomchat:alice', undefined])
   })
 
-  test('may decide by the input, also where the tool is approved for good', async () => {
+  test('may decide by the input, also when auto_approve lists the tool', async () => {
     const tool: Tool = { ...unasked, risk: 'execute', alwaysAsks: (input) => (input as { key: string }).key === 'odd' }
     const policy = { auto_approve: ['approve'] }
     expect((await callTools([[call('approve', { key: 'plain' })]], { tools: [tool], policy })).text).toMatch(/^ran/)
     expect((await callTools([[call('approve', { key: 'odd' })]], { tools: [tool], policy })).text).toContain(
-      'With this input it never runs unasked',
+      'With this input it never runs without an approval',
     )
     given.splice(0)
   })
 
-  test('are refused where tools only look, if they do more', async () => {
+  test('are refused at level readonly when they have effects', async () => {
     const somebody = async () => ({ by: 'somebody' })
     const { results } = await callTools([[call('approve'), call('change')]], { tools, policy: { level: 'readonly' }, approve: somebody })
     expect(results[0]?.map((text) => text.slice(0, 7))).toEqual(['ran 1', 'Not run'])
@@ -434,24 +434,24 @@ describe('tools that always ask', () => {
 describe('a turn that may call some tools only', () => {
   const tools = ['look', 'peek', 'stare'].map((name) => testTool(name, () => 'ran'))
 
-  test('is offered those, and a call of another is answered with which they are', async () => {
+  test('is offered these tools, and a call of another tool gets their names', async () => {
     const { model, results } = await callTools([[call('peek'), call('look'), call('stares')]], { tools }, { tools: ['look', 'stare'] })
     expect(model.asked[0]?.tools?.map(({ name }) => name)).toEqual(['look', 'stare'])
     expect(results[0]).toEqual([
-      'Not run: peek is not among the tools that may be called here. Those are: look, stare.',
+      'Not run: peek may not be called here. Allowed tools: look, stare.',
       'ran',
-      'There is no tool "stares". Close to it: stare.',
+      'There is no tool "stares". Similar names: stare.',
     ])
   })
 
-  test('may be given none at all', async () => {
+  test('may have no tool', async () => {
     const { model, text } = await callTools([[call('peek')]], { tools }, { tools: [] })
     expect(model.asked[0]).not.toHaveProperty('tools')
     expect(model.asked[0]?.prompt[0]?.content).not.toContain('Use tools')
-    expect(text).toContain('None may')
+    expect(text).toContain('No tool may')
   })
 
-  test('leaves the tools of other turns as they are', async () => {
+  test('does not change the tools of other turns', async () => {
     const model = scriptedModel([{ text: 'done' }])
     const { agent } = testAgent({ models: [model], tools })
     await agent.run(request('a', { tools: ['look'] }))
@@ -460,8 +460,8 @@ describe('a turn that may call some tools only', () => {
   })
 })
 
-describe('a model that goes round in circles', () => {
-  test('has its third identical call refused before it runs, whatever the order of its keys', async () => {
+describe('a model that repeats itself', () => {
+  test('has its third identical call refused in any order of keys', async () => {
     let runs = 0
     const tool = defineTool({
       name: 'look',
@@ -498,7 +498,7 @@ describe('a model that goes round in circles', () => {
     expect(JSON.stringify(books.histories.get('s'))).not.toContain('all 3 steps')
   })
 
-  test('is stopped by max_turn_tokens likewise, and one that will not sum up is spoken for', async () => {
+  test('is stopped by max_turn_tokens, with a fixed text when it gives no summary', async () => {
     const model = scriptedModel([{ calls: [call('look')], usage: { input: 600, output: 500 } }])
     const { agent } = testAgent({ models: [model], tools: [testTool('look', () => 'seen')], agent: { max_turn_tokens: 1000 } })
     const result = await agent.run(request('go'))
@@ -508,7 +508,7 @@ describe('a model that goes round in circles', () => {
   })
 })
 
-test('a session keeps tool traffic, but neither thinking nor the provider’s marks', async () => {
+test('a session stores tool calls, but no thinking and provider metadata', async () => {
   const model = scriptedModel([
     { thinking: 'hm', calls: [call('look', { key: 'a' })] },
     { thinking: 'ah', text: 'done' },
@@ -527,7 +527,7 @@ test('a session keeps tool traffic, but neither thinking nor the provider’s ma
   ])
 })
 
-test('a tool is told when something else comes in its session', async () => {
+test('a tool is notified when a newer message waits in its session', async () => {
   const given: (AbortSignal | undefined)[] = []
   const gate = Promise.withResolvers<void>()
   const tool = defineTool({
@@ -552,7 +552,7 @@ test('a tool is told when something else comes in its session', async () => {
   await Promise.all([first, second])
 })
 
-test('a tool is given who asks, where, and a signal that ends with the turn', async () => {
+test('a tool receives client, session and a signal that ends with the turn', async () => {
   let given: unknown
   const tool = defineTool({
     name: 'look',

@@ -1,9 +1,10 @@
 /**
- * The one executor of tool calls, whoever the caller: find, parse, count repeats, policy, approval, run, scrub, shorten,
- * report. The policy judges a call right before it runs, and once more after a person was asked: the calls before it, and
- * the time a person takes, change what a call can do. Whatever goes wrong becomes an error result the model can read; only
- * the end of the turn itself is thrown.
+ * Executes tool calls of turns and other callers: find, parse, count repeats, policy, approval, run, scrub, shorten, report. The
+ * policy judges a call right before it runs, and again after an approval, because earlier calls and the time of the approval may
+ * change its effect. Every failure is an error result for the model; only the end of the turn is thrown.
  */
+
+import { nearestNames } from '@sluice/kit'
 import {
   AppError,
   type Clock,
@@ -20,7 +21,6 @@ import { type ApprovalDeps, askPerson } from './approval.ts'
 import { type CallScope, offeredTools } from './call-scope.ts'
 import { newTrace } from './ids.ts'
 import type { ToolCall } from './model-reply.ts'
-import { nearest } from './nearest.ts'
 import type { Repeats } from './repeats.ts'
 import type { Scrub } from './scrub.ts'
 import { shorten } from './shorten.ts'
@@ -35,42 +35,42 @@ export interface ToolExecutorDeps extends ApprovalDeps {
   readonly scrub: Scrub
 }
 
-/** A call whose input is checked, or that has its answer already. */
+/** A call with validated input, or with a refusal. */
 export interface PreparedCall {
   readonly call: ToolCall
-  /** Undefined when there is no such tool. */
+  /** The tool; undefined for an unknown name. */
   readonly tool: Tool | undefined
   readonly input: unknown
-  /** It only brings something to a halt (`Tool.haltOf`). */
+  /** True when the call only stops something (`Tool.haltOf`). */
   readonly halts: boolean
-  /** Why it does not run. */
+  /** The reason why the call does not run. */
   readonly refusal: string | undefined
 }
 
-/** What a call can do at this moment, and what the policy says of it. */
+/** The risk of a call at this moment and the verdict of the policy. */
 export interface Judgement {
   readonly risk: Risk
   readonly verdict: Verdict
-  /** Why it does not run. */
+  /** The reason why the call does not run. */
   readonly refusal?: string
 }
 
 export type ToolResultPart = Extract<Extract<ModelMessage, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
 
 export interface RunOptions {
-  /** Names the question if a person is asked; default: the call's id. */
+  /** The key of the question when a person is asked; the id of the call when absent. */
   readonly question?: string
-  /** Awaited before a person is asked; a rejection keeps the call from running. */
+  /** Awaited before a person is asked. A rejection prevents the run. */
   readonly onAsk?: (() => Promise<void>) | undefined
-  /** Awaited right before the tool runs, after the policy and any person have agreed; a rejection keeps it from running. */
+  /** Awaited right before the tool runs, after the policy and any approval. A rejection prevents the run. */
   readonly onBegin?: ((risk: Risk) => Promise<void>) | undefined
 }
 
-/** The first of these identical calls is not run any more. */
+/** From this number of identical calls on, a call does not run. */
 const REPEATS_REFUSED_FROM = 3
 
 const NO_OUTPUT = '(no output)'
-const FAULT = 'The tool failed by a fault of its own; the cause is in the log of the daemon.'
+const FAULT = 'The tool failed because of an internal error. The log of the daemon has the cause.'
 
 export class ToolExecutor {
   readonly #deps: ToolExecutorDeps
@@ -79,7 +79,7 @@ export class ToolExecutor {
     this.#deps = deps
   }
 
-  /** What stays true of a call until it runs. Without `repeats` it may be made any number of times. Never throws. */
+  /** Validates a call. Without `repeats` the call may be made any number of times. Never throws. */
   prepare(scope: CallScope, call: ToolCall, repeats?: Repeats): PreparedCall {
     const tool = scope.registry.tools.get(call.name)
     const refuse = (refusal: string): PreparedCall => ({ call, tool, input: undefined, halts: false, refusal })
@@ -97,7 +97,7 @@ export class ToolExecutor {
     }
   }
 
-  /** Judges a prepared call as things stand now. Holds only until anything else runs. Never throws. */
+  /** Judges a prepared call at this moment. The verdict is valid only until something else runs. Never throws. */
   judge(scope: CallScope, { tool, input, halts, refusal }: PreparedCall): Judgement {
     if (!tool || refusal !== undefined) return { risk: 'read', verdict: 'refuse', refusal: refusal ?? '' }
     try {
@@ -110,7 +110,7 @@ export class ToolExecutor {
     }
   }
 
-  /** Runs a prepared call to its result. Rejects only with what the scope was cancelled for, or as `onBegin` does. */
+  /** Runs a prepared call to its result. Rejects only with the reason of a cancellation, or as `onBegin` does. */
   async run(scope: CallScope, prepared: PreparedCall, options: RunOptions = {}): Promise<CallResult> {
     const { events, clock } = this.#deps
     const { call, tool } = prepared
@@ -139,7 +139,7 @@ export class ToolExecutor {
     }
   }
 
-  /** What is answered to a call that does not run. */
+  /** Returns the result of a call that does not run. */
   refused(scope: CallScope, refusal: string): CallResult {
     return { outcome: 'error', output: this.#clean(scope, refusal) }
   }
@@ -185,11 +185,11 @@ export class ToolExecutor {
     }
   }
 
-  /** Why the call would fail now even if a person agreed to it. Rejects only with the end of the turn. */
+  /** Resolves to the reason why the call would fail even with an approval. Rejects only when the turn ends. */
   async #problem({ cancellation, turn }: CallScope, tool: Tool, input: unknown): Promise<string | undefined> {
     try {
       if (tool.precheck) await cancellation.race(Promise.resolve(tool.precheck(input, { signal: cancellation.signal })))
-      else if (tool.available?.() === false) return `Not run: ${tool.name} is not available: what it works on is not there.`
+      else if (tool.available?.() === false) return `Not run: ${tool.name} is not available, because its device or program is missing.`
       return undefined
     } catch (error) {
       cancellation.throwIfCancelled()
@@ -213,13 +213,13 @@ const alwaysAsks = (tool: Tool, input: unknown): boolean =>
 
 function unknownTool({ registry, tools }: CallScope, name: string): string {
   const names = offeredTools(registry, tools).map((tool) => tool.name)
-  const near = nearest(name, names)
-  if (near.length > 0) return `There is no tool "${name}". Close to it: ${near.join(', ')}.`
-  return `There is no tool "${name}". ${names.length > 0 ? `There are: ${names.join(', ')}.` : 'There are none here.'}`
+  const near = nearestNames(name, names)
+  if (near.length > 0) return `There is no tool "${name}". Similar names: ${near.join(', ')}.`
+  return `There is no tool "${name}". ${names.length > 0 ? `Available tools: ${names.join(', ')}.` : 'There are no tools here.'}`
 }
 
 const notAmong = (tools: readonly string[], name: string): string =>
-  `Not run: ${name} is not among the tools that may be called here. ${tools.length > 0 ? `Those are: ${tools.join(', ')}.` : 'None may.'}`
+  `Not run: ${name} may not be called here. ${tools.length > 0 ? `Allowed tools: ${tools.join(', ')}.` : 'No tool may.'}`
 
 const repeated = (tool: string): string =>
-  `Not run: this turn has called ${tool} with exactly this input ${REPEATS_REFUSED_FROM - 1} times. Use what it returned, or do something else.`
+  `Not run: this turn has called ${tool} with exactly this input ${REPEATS_REFUSED_FROM - 1} times. Use its result or do something else.`

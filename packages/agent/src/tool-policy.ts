@@ -1,11 +1,11 @@
-/** What the policy says of a tool call: run it, refuse it, or ask a person first (§1 item 6, `[security.policy]`). */
+/** Applies the policy to a tool call: run it, refuse it, or ask a person first (docs/contract.md#policy). */
 import type { Policy, Risk, Tool } from '@sluice/sdk'
 
 export type Verdict = 'run' | 'ask' | 'refuse'
 
 const lists = (names: readonly string[], tool: string): boolean => names.includes(tool) || names.includes('*')
 
-/** Nothing a model writes into a call can change the verdict, but for what the tool's own `risk` makes of the input. */
+/** Returns the verdict. The input of a call influences it only through the `risk` of the tool. */
 export function verdict(policy: Policy, { name, alwaysAsks }: Pick<Tool, 'name'> & { readonly alwaysAsks: boolean }, risk: Risk): Verdict {
   if (policy.level === 'readonly' && risk !== 'read') return 'refuse'
   if (alwaysAsks) return 'ask'
@@ -15,16 +15,16 @@ export function verdict(policy: Policy, { name, alwaysAsks }: Pick<Tool, 'name'>
 }
 
 export const refusedText = (tool: string): string =>
-  `Not run: ${tool} changes things, and the operator's policy only lets tools look ([security.policy] level = "readonly").`
+  `Not run: ${tool} has effects, and the operator's policy allows only tools without effects ([security.policy] level = "readonly").`
 
-/** `asked`: a person was asked and did not agree. Says how the operator can allow the call for good. */
+/** Returns the refusal, with the setting that allows the call. `asked` is true when a person was asked and did not approve. */
 export function deniedText(policy: Policy, { name, alwaysAsks }: Pick<Tool, 'name' | 'alwaysAsks'>, asked: boolean): string {
-  const denied = `Not run: ${name} needs a person's approval ${asked ? 'and was not given it' : 'and there is nobody here to ask'}.`
-  if (alwaysAsks === true) return `${denied} It never runs unasked.`
+  const denied = `Not run: ${name} needs a person's approval ${asked ? 'and did not get it' : 'and there is no person to ask here'}.`
+  if (alwaysAsks === true) return `${denied} It never runs without an approval.`
   const isListed = lists(policy.auto_approve, name) && !lists(policy.always_ask, name)
-  if (alwaysAsks && isListed) return `${denied} With this input it never runs unasked.`
+  if (alwaysAsks && isListed) return `${denied} With this input it never runs without an approval.`
   const cure = lists(policy.always_ask, name)
     ? `takes it out of always_ask under [security.policy]`
     : `adds "${name}" to auto_approve under [security.policy]`
-  return `${denied} An operator who wants it to run unasked ${cure}.`
+  return `${denied} To let it run without an approval, an operator ${cure}.`
 }

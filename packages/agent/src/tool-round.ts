@@ -1,6 +1,6 @@
 /**
- * The calls of one reply, run to their results. What has effects is written ahead: a turn that is cut anywhere goes on from
- * what was kept, and runs no such call a second time.
+ * Runs the calls of one reply to their results. A call with effects is written ahead, so that a turn which is interrupted anywhere
+ * resumes from its checkpoint and runs no such call twice.
  */
 import type { Risk } from '@sluice/sdk'
 import type { CallScope } from './call-scope.ts'
@@ -14,33 +14,34 @@ export interface RoundDeps {
   readonly tools: ToolExecutor
   readonly scope: CallScope
   readonly repeats: Repeats
-  /** Of the turn, from 1. */
+  /** The number of the round in the turn, from 1. */
   readonly round: number
-  /** Keeps the reply with the results there are. Absent: the turn lives with its caller. */
+  /** Stores the reply with its results so far. Absent for a turn that is not stored. */
   readonly keep: ((results: readonly ToolResultPart[]) => Promise<void>) | undefined
 }
 
 export interface ToolRound {
   /** All calls of the reply. */
   readonly calls: readonly ToolCall[]
-  /** Of those that have one from before the turn was cut: final, they are not run again. */
+  /** The final results from before the interruption; these calls do not run again. */
   readonly results: readonly ToolResultPart[]
 }
 
-/** So many calls of one reply are run; the rest are told to come again. */
+/** The largest number of calls of one reply that run; further calls are refused. */
 const CALLS_PER_REPLY_MAX = 32
 
 const QUESTION_DIGITS = 16
 
-/** What a call has for a result from right before it runs until it has ended. */
+/** The result of a call from right before it runs until it has ended. */
 const CUT: CallResult = {
   outcome: 'error',
-  output: 'This call was cut before it ended, as by a stop of the daemon: it may or may not have taken effect. Check before you repeat it.',
+  output:
+    'This call was interrupted before it ended, such as by a stop of the daemon: it may or may not have taken effect. Check before you repeat it.',
 }
 
 /**
- * Looks run side by side. As soon as one of the calls does more, or a person is asked about one, all run one after another,
- * as they were written, each judged when its turn comes. Resolves to all results, in the order of the calls.
+ * Runs the calls in parallel when all of them only read. When a call has effects or needs an approval, all calls run one after
+ * another in order, and each is judged right before it runs. Resolves to all results in the order of the calls.
  */
 export async function runRound(deps: RoundDeps, { calls, results }: ToolRound): Promise<ToolResultPart[]> {
   const { tools, scope, repeats, round, keep } = deps
@@ -71,14 +72,14 @@ export async function runRound(deps: RoundDeps, { calls, results }: ToolRound): 
     return settled()
   }
 
-  // A checkpoint holds the input as the model is told it, not as it was written: what was refused must not be judged by it again.
+  // A checkpoint has the input as the history shows it, so a refused call must not be judged by it again.
   for (const [at, { call }] of open.entries()) {
     const refusal = judged[at]?.refusal
     if (refusal !== undefined) settle(call, tools.refused(scope, refusal))
   }
   const rest = open.filter((_, at) => judged[at]?.refusal === undefined)
   const first = judged.find(({ refusal }) => refusal === undefined)
-  // A call with an effect, and one that a person is asked about, keeps the reply itself.
+  // A call with effects, and one that needs an approval, writes the checkpoint itself.
   if (first && !isWeighty(first)) await keepSettled()
   for (const ready of rest) await run(ready)
   return settled()
@@ -87,8 +88,8 @@ export async function runRound(deps: RoundDeps, { calls, results }: ToolRound): 
 const isWeighty = ({ risk, verdict, refusal }: Judgement): boolean => refusal === undefined && (risk !== 'read' || verdict === 'ask')
 
 /**
- * Not the call's id: a model may use one twice. The same place and the same call are the same question when a turn that was
- * cut asks anew, and no answer is ever found for anything else.
+ * Returns the key of a question. It is not the id of the call, because a model may use an id twice. The same place and the same call
+ * give the same key, so that a resumed turn finds its decision, and no other call does.
  */
 const questionOf = ({ call, input }: PreparedCall, place: string): string =>
   `${place}-${callHash(call.name, input).slice(0, QUESTION_DIGITS)}`

@@ -1,4 +1,4 @@
-/** What a model is told of the tools: made once for each registry, on its first turn that needs it. */
+/** Describes the tools for models, once for each registry, on the first turn that needs it. */
 import type { ModelTool, Tool } from '@sluice/sdk'
 import type { Registry } from './registry.ts'
 
@@ -19,7 +19,7 @@ export function createToolSpecs(): ToolSpecs {
 async function describe(tools: readonly Tool[]): Promise<ModelTool[]> {
   const { toJsonSchema } = await import('@valibot/to-json-schema')
   return tools.map(({ name, description, input }) => {
-    // A check that JSON Schema has no word for is left out: it still holds when the call is made.
+    // Checks that JSON Schema cannot express are left out here; they still apply to the call.
     const { $schema: _, ...inputSchema } = toJsonSchema(input, { typeMode: 'input', errorMode: 'ignore' })
     return { type: 'function', name, description, inputSchema: inputSchema as ModelTool['inputSchema'] }
   })

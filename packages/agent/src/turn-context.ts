@@ -1,14 +1,14 @@
-/** What a kept turn needs beside its row to be taken up after a restart, as JSON in the store. */
+/** The data that a stored turn needs to resume after a restart, as JSON in the store. */
 import type { IdempotencyKey, Trace } from '@sluice/sdk'
 import * as v from 'valibot'
 
 export interface TurnContext {
-  /** The span that asked for it. */
+  /** The span that requested the turn. */
   readonly trace?: Trace | undefined
   readonly idempotency?: IdempotencyKey | undefined
-  /** As in `ToolContext.caller`. */
+  /** The caller, as in `ToolContext.caller`. */
   readonly caller?: string | undefined
-  /** The only tools it may call. */
+  /** The only tools that the turn may call. */
   readonly tools?: readonly string[] | undefined
 }
 
@@ -25,7 +25,7 @@ const contextSchema = v.object({
   tools: v.optional(v.fallback(v.array(v.string()), [])),
 })
 
-/** A context this version cannot read costs the turn its place in the trace, not its run; a bound on its tools is never lifted. */
+/** Parses a stored context. A turn with an unreadable context runs without its trace, but the limit on its tools always stays. */
 export function parseTurnContext(context: unknown): TurnContext {
   const result = v.safeParse(contextSchema, context)
   return result.success ? result.output : {}

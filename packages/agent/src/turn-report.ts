@@ -1,4 +1,4 @@
-/** What the books, the subscribers and the observers are told of a turn's end. No message text, but for the books. */
+/** Reports the start and end of a turn to the store, subscribers and observers. Only the store gets message text. */
 import type { AppError, Clock, Events, ModelMessage, Outcome, TurnEnd } from '@sluice/sdk'
 import type { TurnScope } from './turn-scope.ts'
 
@@ -44,11 +44,11 @@ export function failedEnd(deps: ReportDeps, scope: TurnScope, { code, message }:
   return turnEnd(deps, scope, { status, response: null, error: { code, message }, messages: [] })
 }
 
-export function tellStarted({ events }: ReportDeps, { turn }: TurnScope): void {
+export function emitStarted({ events }: ReportDeps, { turn }: TurnScope): void {
   events.emit({ type: 'turn_started', turn_id: turn.id, session_id: turn.session, source: turn.source }, turn.owner)
 }
 
-export function tellCompleted(deps: ReportDeps, scope: TurnScope): void {
+export function emitCompleted(deps: ReportDeps, scope: TurnScope): void {
   const { turn, progress } = scope
   const { inputTokens, outputTokens, costUsd } = progress.usage
   deps.events.emit(
@@ -67,7 +67,7 @@ export function tellCompleted(deps: ReportDeps, scope: TurnScope): void {
   )
 }
 
-export function tellFailed(deps: ReportDeps, scope: TurnScope, { code, message }: AppError): void {
+export function emitFailed(deps: ReportDeps, scope: TurnScope, { code, message }: AppError): void {
   const { turn } = scope
   deps.events.emit(
     { type: 'turn_failed', turn_id: turn.id, session_id: turn.session, source: turn.source, code, error: message },
@@ -76,7 +76,7 @@ export function tellFailed(deps: ReportDeps, scope: TurnScope, { code, message }
   observe(deps, scope, code === 'aborted' ? 'aborted' : 'error')
 }
 
-/** Returns how long the turn took. */
+/** Reports the turn to observers and returns its duration in milliseconds. */
 function observe({ clock }: ReportDeps, scope: TurnScope, outcome: Outcome): number {
   const { turn, registry, progress, trace, startMs } = scope
   const label = registry.models.labels[progress.entry] ?? registry.models.labels.at(-1)

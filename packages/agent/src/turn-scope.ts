@@ -1,4 +1,4 @@
-/** What everything that works on one turn shares: the turn, the settings it began with, and how far it has come. */
+/** The state of a running turn: the turn, the settings it began with, and its progress. */
 
 import type { AgentConfig, CostConfig } from '@sluice/config'
 import type { Permit } from '@sluice/kit'
@@ -8,22 +8,22 @@ import type { Cancellation } from './cancellation.ts'
 import type { Registry } from './registry.ts'
 import type { TurnPart, TurnRequest } from './turn.ts'
 
-/** A turn from the moment it is asked for to its end. */
+/** A turn from its request to its end. */
 export interface LiveTurn extends Omit<TurnRequest, 'signal' | 'superseded' | 'listen' | 'permit'> {
   readonly id: string
-  /** `asking`: it waits for a person. `ending`: its work is done and its end is being kept; too late to abort it. */
+  /** `asking`: the turn waits for a person. `ending`: its end is being stored, and it can no longer be aborted. */
   phase: 'waiting' | 'running' | 'asking' | 'ending'
-  /** As in `ToolContext.superseded`: from the caller and, once it runs, from its lane. */
+  /** The signal of `ToolContext.superseded`: from the caller and, when the turn runs, from its lane. */
   superseded: AbortSignal | undefined
   readonly createdAtMs: number
-  /** Kept by the store until it ends; settles when the store has it. `undefined`: the turn lives with its caller. */
+  /** Settles when the store has the turn; undefined for a turn that is not stored. */
   readonly kept: Promise<void> | undefined
-  /** The permit of the job it runs in; undefined until it starts. */
+  /** The permit of its job; undefined until the turn starts. */
   permit: Permit | undefined
-  /** What an earlier run of it had produced when it was cut; empty: nothing. */
+  /** The checkpoint of an interrupted run; empty without one. */
   readonly checkpoint: readonly ModelMessage[]
   readonly cancellation: Cancellation
-  /** Hears the turn; never throws. */
+  /** Passes parts of the turn to the listener. Never throws. */
   readonly tell: ((part: TurnPart) => void) | undefined
 }
 
@@ -32,11 +32,11 @@ export interface TurnScope {
   readonly registry: Registry
   readonly agent: AgentConfig
   readonly cost: CostConfig
-  /** The policy in force now: it counts when a call runs, not when its turn began. */
+  /** Returns the policy in force now, which applies when a call runs. */
   readonly policy: () => Policy
-  /** The turn's own span. */
+  /** The span of the turn. */
   readonly trace: Trace
-  /** Milliseconds since 1970, and on the monotonic clock. */
+  /** The start in milliseconds since 1970, and by the monotonic clock. */
   readonly startMs: number
   readonly startedAtMs: number
   readonly progress: Progress
@@ -44,13 +44,13 @@ export interface TurnScope {
 }
 
 export interface Progress {
-  /** How often the turn has been started, this time included. */
+  /** The number of starts, with this one. */
   attempts: number
-  /** The entry of the model chain that answered last; a turn that had to fall back does not go back. */
+  /** The current entry of the model chain. A turn that fell back stays with the fallback. */
   entry: number
   /** The model that answered last. */
   model: string | null
-  /** Model calls answered so far. */
+  /** The number of answered model calls. */
   iterations: number
   usage: Usage
 }

@@ -1,8 +1,8 @@
-/** One turn, as those who ask for it and those who wait for it see it. */
+/** The agent's public types: requests, results and the parts of a turn. */
 import type { Permit } from '@sluice/kit'
 import type { ClientId, IdempotencyKey, ModelMessage, NewReply, Risk, ToolReport, Trace, Usage } from '@sluice/sdk'
 
-/** What a listener hears while a turn runs. */
+/** A part of a running turn, as listeners receive it. */
 export type TurnPart =
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'thinking'; readonly delta: string }
@@ -10,74 +10,74 @@ export type TurnPart =
   | { readonly type: 'tool_result'; readonly id: string; readonly name: string; readonly output: string; readonly outcome: 'ok' | 'error' }
 
 export interface ApprovalRequest {
-  /** With `turn` it names the question; the same again when a turn that was cut asks anew. */
+  /** Together with `turn`, the key of the question. A resumed turn asks with the same key. */
   readonly callId: string
   readonly tool: string
-  /** The call as `shownCall` renders it, bounded to what an approval's message may have. */
+  /** The call as `shownCall` renders it, limited to the length of an approval's message. */
   readonly summary: string
-  /** SHA-256 of the exact call: an answer counts for this call alone. */
+  /** The SHA-256 of the exact call. A decision applies to this call only. */
   readonly callHash: string
   readonly turn: string
   readonly session: string | null
-  /** The inbox message the turn answers. */
+  /** The inbox message that the turn answers; null for other turns. */
   readonly inbox: number | null
-  /** As in `TurnRequest.owner`. */
+  /** The owner, as in `TurnRequest.owner`. */
   readonly owner?: string
 }
 
 /**
- * Asks a person. Resolves to who agreed, as in `Approval.by`; to undefined when nobody can be asked; to false when somebody
- * refuses, or nobody answers in time: a time-out never approves.
+ * Asks a person. Resolves to the person who approved, as in `Approval.by`; to undefined when there is no person to ask; to false when
+ * a person rejects or the time is over. A timeout never approves.
  */
 export type Approver = (request: ApprovalRequest, signal: AbortSignal) => Promise<{ readonly by: string } | false | undefined>
 
-/** The inbox message a turn answers. The inbox has begun the attempt, and decides what a failure means. */
+/** The inbox message that a turn answers. The inbox worker has begun the attempt and decides what follows a failure. */
 export interface TurnDelivery {
   readonly turnId: string
   readonly inbox: number
-  /** This one included. */
+  /** The number of attempts, with this one. */
   readonly attempts: number
   readonly receivedAtMs: number
-  /** What an earlier attempt had produced when it was cut. */
+  /** The checkpoint of an interrupted attempt; empty without one. */
   readonly checkpoint: readonly ModelMessage[]
-  /** The reply as the channel sends it, queued in the commit that ends the turn; `trace` is the turn's span. Must not throw. */
+  /** Makes the replies that the commit of the turn's end queues. `trace` is the span of the turn. Must not throw. */
   reply(text: string, trace: Trace): readonly NewReply[]
 }
 
 export interface TurnRequest {
-  /** `webhook`, `ws`, `cli`, a channel's name. */
+  /** The origin: `webhook`, `ws`, `cli` or the name of a channel. */
   readonly source: string
-  /** The stored session, already in the caller's own namespace; null: no history, nothing kept but the turn. */
+  /** The id of the stored session, in the namespace of the caller; null for a turn without history. */
   readonly session: string | null
   readonly text: string
   readonly client: ClientId
-  /** Who may read and abort it: a device, or `local`. */
+  /** The device that may read and abort the turn, or `local`. */
   readonly owner?: string
-  /** As in `ToolContext.caller`; absent: the owner. */
+  /** The caller, as in `ToolContext.caller`; the owner when absent. */
   readonly caller?: string
-  /** The span that asks for it; absent: a trace begins with the turn. */
+  /** The span that requests the turn; a new trace begins when absent. */
   readonly trace?: Trace | undefined
   readonly idempotency?: IdempotencyKey
-  /** Ends the turn as `aborted`. */
+  /** Aborts the turn. */
   readonly signal?: AbortSignal
-  /** Aborts once something else waits with the caller for the end of this turn; as in `ToolContext.superseded`. */
+  /** Aborts when the caller has a newer message that waits for this turn, as in `ToolContext.superseded`. */
   readonly superseded?: AbortSignal
   readonly listen?: (part: TurnPart) => void
   readonly approve?: Approver
-  /** The only tools it is offered and may call; absent: all. */
+  /** The only tools that the turn may call; all tools when absent. */
   readonly tools?: readonly string[]
   readonly delivery?: TurnDelivery
-  /** The caller's job runs in the lane of `session` and holds this permit: the turn runs inside it, at once. */
+  /** The permit of the caller's job in the lane of `session`. The turn runs at once inside this job. */
   readonly permit?: Permit
-  /** Told whenever it begins (true) or ends (false) to wait for a person; it holds no permit meanwhile, and its time does not run. */
+  /** Called when the turn begins (true) or ends (false) to wait for a person. Meanwhile it holds no permit and its time limit stands still. */
   readonly onWait?: (isWaiting: boolean) => void
 }
 
-/** One tool call outside of any turn, under the same policy, approvals and limits. */
+/** A tool call outside of a turn, under the same policy, approvals and limits. */
 export interface CallRequest {
   readonly tool: string
   readonly input: unknown
-  /** Stands for the turn, in approvals and in what is told. */
+  /** The id that replaces the turn's id in approvals and events. */
   readonly turn: string
   readonly callId: string
   readonly source: string
@@ -85,7 +85,7 @@ export interface CallRequest {
   readonly caller?: string
   readonly trace: Trace
   readonly signal: AbortSignal
-  /** Awaited after the policy and any person have agreed, right before the tool runs; a rejection keeps it from running. */
+  /** Awaited right before the tool runs, after the policy and any approval. A rejection prevents the run. */
   readonly onBegin?: (risk: Risk) => Promise<void>
 }
 
@@ -99,37 +99,35 @@ export interface TurnResult {
   readonly text: string
   readonly model: string
   readonly usage: Usage
-  /** Of a delivery: its replies' numbers in the outbox. */
+  /** The numbers of the replies in the outbox; empty without a delivery. */
   readonly replies: readonly number[]
 }
 
 export interface Agent {
   /**
-   * Runs one turn in its session's lane. Resolves once the turn's end is durable. Rejects with `upstream`,
-   * `upstream_timeout`, `aborted`, `unavailable` or `rate_limited` (budget spent). A turn with an idempotency key is kept
-   * durably before it begins, as by `accept`: a crash or a stop of the daemon leaves it and its key to `resume`, and any
-   * other failure has released the key before this rejects.
-   * A delivery is not recorded as failed: the inbox decides about it.
+   * Runs one turn in its session's lane and resolves when the end of the turn is durable. Rejects with `upstream`,
+   * `upstream_timeout`, `aborted`, `unavailable` or `rate_limited` (spending limit). A turn with an idempotency key is stored before
+   * it begins, as by `accept`: after a crash or stop, `resume` continues it with its key; any other failure releases the key before
+   * the rejection. A failed delivery is not recorded, because the inbox worker decides about it.
    */
   run(request: TurnRequest): Promise<TurnResult>
-  /** Keeps the turn durably, then resolves to its id; it runs when its turn comes, also after a crash. Rejects with `conflict` for an `id` that is known. */
+  /** Stores the turn and resolves to its id. The turn runs later, also after a crash. Rejects with `conflict` for a known `id`. */
   accept(
     request: Omit<TurnRequest, 'signal' | 'listen' | 'approve' | 'delivery' | 'permit' | 'onWait'> & { readonly id?: string },
   ): Promise<string>
-  /** Resolves once no such turn runs or waits here; what became of it stands in the store. Never rejects. */
+  /** Resolves when the turn neither runs nor waits here; the store has its end. Never rejects. */
   ended(turnId: string): Promise<void>
   /**
-   * Runs one tool. Rejects only with `aborted`, or with what `onBegin` rejected with. A drain does not know of it: who calls
-   * ends it by its signal.
+   * Runs one tool. Rejects only with `aborted` or as `onBegin` does. `drain` does not wait for it: the caller ends it by its signal.
    */
   call(request: CallRequest): Promise<CallResult>
-  /** Takes up what a crash left unfinished, at the normal concurrency. Resolves to how many there are. */
+  /** Resumes interrupted turns at the normal concurrency. Resolves to their number. */
   resume(): Promise<number>
-  /** Resumes a kept turn that neither runs nor waits here, as when its end could not be recorded. */
+  /** Resumes a stored turn that neither runs nor waits here, such as when its end could not be recorded. */
   ensureResumed(turnId: string): Promise<void>
-  /** False if no such turn runs or waits, or if it is of another owner than the one that is named. */
+  /** Aborts a turn. Returns false when it neither runs nor waits, or when it belongs to another owner than `owner`. */
   abort(turnId: string, owner?: string): boolean
-  /** Stops taking turns, waits for the running ones, aborts those that outlast `timeoutMs`; queued durable turns stay kept. */
+  /** Accepts no more turns, waits for the running ones and aborts them after `timeoutMs`. Stored turns resume after the next start. */
   drain(timeoutMs: number): Promise<void>
   readonly load: () => { readonly running: number; readonly queued: number; readonly sessions: number }
 }

@@ -85,7 +85,7 @@ export async function startWorld({ random, answer, attemptsMax = 5, pendingMax =
 
 function callResult(text: string): CallResult {
   if (markIn(text) !== undefined) return 'ran'
-  if (text.includes('and was not given it')) return 'refused'
+  if (text.includes('and did not get it')) return 'refused'
   return text.includes('may or may not have taken effect') ? 'interrupted' : 'other'
 }
 
