@@ -1,8 +1,9 @@
-/** What a command of the core is given. */
+/** The surroundings of a command: its arguments, its data directory, and the streams that it reads and prints to. */
 import type { Feature } from '@sluice/sdk'
 
 export interface CliContext {
   readonly version: string
+  /** The name of the build, such as `full`. */
   readonly profile: string
   readonly features: readonly Feature[]
   readonly env: Readonly<Record<string, string | undefined>>
@@ -10,26 +11,31 @@ export interface CliContext {
   readonly dataDir: string
   /** Absolute; may not exist. */
   readonly configFile: string
+  /** The positional arguments. */
   readonly args: readonly string[]
   readonly options: Readonly<Record<string, string | boolean | undefined>>
+  /** True with `--json`. */
   readonly json: boolean
   readonly out: Output
   readonly stdin: Stdin
-  /** A signal that aborts on SIGINT and SIGTERM; whoever asks for it takes over what they end. */
+  /**
+   * Returns a signal that aborts on SIGINT and SIGTERM. After this call, these signals no longer end the process: the command
+   * must end when the signal aborts.
+   */
   interrupted(): AbortSignal
 }
 
-/** What a command prints through. All text is made printable; see output.ts. */
+/** The output of a command. Control characters in a text are printed as escapes; see output.ts. */
 export interface Output {
   /** Prints one line on standard output. */
   print(line: string): void
-  /** Writes text without a line break on standard output, or bytes, which stay as they are unless it is a terminal. */
+  /** Writes text without a line break on standard output, or bytes, which are unchanged unless standard output is a terminal. */
   write(data: string | Uint8Array): void
   /** Prints one line on standard error. */
   warn(line: string): void
   /** Prints data on standard output as JSON. */
   json(value: unknown): void
-  /** Returns text that has a style on a terminal and is plain anywhere else, and with NO_COLOR. */
+  /** Returns styled text on a terminal; plain text anywhere else, and with NO_COLOR. */
   style(kind: Style, text: string): string
   /** Prints rows under headings in aligned columns; on a terminal, cells are wrapped to fit its width. */
   table(headings: readonly string[], rows: readonly (readonly string[])[]): void
@@ -37,7 +43,7 @@ export interface Output {
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
-/** Standard input: bytes, from a terminal or from elsewhere. */
+/** Standard input, which may be a terminal. */
 export type Stdin = NodeJS.ReadableStream & { readonly isTTY?: boolean }
 
 export interface Streams {

@@ -1,4 +1,4 @@
-/** Commands that features bring: their help, what they may ask, and what they may write down. */
+/** The commands of features: their help, their questions, and their changes of the configuration. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
@@ -15,7 +15,7 @@ const section = {
   schema: v.object({ enabled: v.optional(v.boolean(), false), boards: v.optional(v.array(board), []) }),
 } as const
 
-/** A build without a provider, and without a configured one, does not start. */
+/** The runtime requires a provider. */
 const providers = [{ kinds: ['offline'], load: async () => ({}) as never }]
 
 const withCommand = (run: (host: Host, ...args: Parameters<Command['run']>) => Promise<number>) =>
@@ -30,19 +30,19 @@ describe('help', () => {
     ['plugin install', 'usage: sluice plugin install <directory-or-archive-or-url> [options]'],
     ['hardware introspect', 'usage: sluice hardware introspect <path> [options]'],
     ['peripheral flash', '--image <file>'],
-  ])('%s tells its usage, also where the feature is left out', async (name, expected) => {
+  ])('%s shows its usage even if its feature is left out', async (name, expected) => {
     const { code, out } = await sluiceWith([])(...name.split(' '), '--help')
     expect(code).toBe(0)
     expect(out).toContain(expected)
   })
 
-  test('completions know the options of feature commands', async () => {
+  test('completions include the options of feature commands', async () => {
     const { out } = await sluiceWith([])('completions', 'bash')
     expect(out).toMatch(/'peripheral flash'\) words='[^']*--port[^']*--image/)
   })
 })
 
-test('a command that waits for the clock alone is waited for', async () => {
+test('the process waits for a command that only sleeps on the clock', async () => {
   const { dir, dispose } = scratch()
   const script = `
     import { main } from ${JSON.stringify(import.meta.resolve('./main.ts'))}
@@ -70,7 +70,7 @@ describe('questions', () => {
     return 0
   })
 
-  test('at a terminal the answers come back in their order, and undefined once the input has ended', async () => {
+  test('return the answers in order, and undefined after the end of input', async () => {
     const { dir, dispose } = scratch()
     try {
       const stdin = Object.assign(new PassThrough(), { isTTY: true as const })
@@ -86,7 +86,7 @@ describe('questions', () => {
   test.each([
     ['from a pipe', piped('one\n'), []],
     ['with --json', Object.assign(new PassThrough(), { isTTY: true as const }), ['--json']],
-  ])('%s nobody is asked', async (_, stdin, more) => {
+  ])('are not asked %s', async (_, stdin, more) => {
     const { dir, dispose } = scratch()
     try {
       expect(await sluiceWith([feature], stdin)('boards', '--data-dir', dir, ...more)).toMatchObject({ code: 0, out: '[null,null,null]\n' })
@@ -114,16 +114,16 @@ describe('additions to the configuration', () => {
       `# mine\n[x_boards] # on\nenabled = true # off\n\n${added}`,
     ],
     [
-      'one that has such a table',
+      'a file with such a table',
       '[x_boards]\nenabled = true\n\n[[x_boards.boards]] # first\nboard = "b"\n',
       `[x_boards]\nenabled = true\n\n[[x_boards.boards]] # first\nboard = "b"\n\n${added}`,
     ],
     [
-      'one that has them in a line',
+      'a file with an inline list',
       '[x_boards]\nboards = [{ board = "b" }] # mine\n',
       '[x_boards]\nboards = [{ board = "b" }, { board = "a", baud = 9600 }] # mine\nenabled = true\n',
     ],
-  ])('%s gets the entry, and all else stays', async (_, text, expected) => {
+  ])('extend %s and keep the rest', async (_, text, expected) => {
     const { dir, dispose } = scratch(text)
     try {
       expect(await add({ board: 'a', baud: 9600 })('boards', '--data-dir', dir)).toMatchObject({ code: 0 })
@@ -133,7 +133,7 @@ describe('additions to the configuration', () => {
     }
   })
 
-  test('what would not load is not written', async () => {
+  test('an invalid entry is not written', async () => {
     const { dir, dispose } = scratch('# mine\n')
     try {
       expect((await add({ board: 'nonsense' })('boards', '--data-dir', dir)).code).not.toBe(0)

@@ -1,72 +1,83 @@
-/** Commands that features bring: found by the catalogue, refused with the build instruction where the feature is left out. */
-import { AppError, buildHint, type Command, type CommandHelp, type Feature, ROWS } from '@sluice/sdk'
-import type { CliCommand, CliOption } from './command-table.ts'
+/** The commands of features. The catalogue names them, so that help and completions know a command even where its feature is left out. */
+import { AppError, buildHint, type CatalogueId, type Command, type CommandHelp, type Feature, ROWS } from '@sluice/sdk'
+import type { CliCommand, CommandOption, RunCommand } from './command.ts'
 import type { CliContext } from './context.ts'
-import { asking } from './read-input.ts'
+import { createPrompter } from './read-input.ts'
 
-/** A command for each name in the catalogue, and for what embedders' own features bring. */
+/** Returns every command in the catalogue. A command whose feature this build leaves out throws `not_compiled` with the build instruction. */
 export function featureCommands(features: readonly Feature[]): CliCommand[] {
   const compiled = new Set<string>(features.map(({ id }) => id))
   return ROWS.flatMap(([id, row]) =>
     (row.commands ?? []).map((name): CliCommand => {
-      const known = compiled.has(id)
+      const isCompiled = compiled.has(id)
       const { summary, usage, options } = row.commandHelp?.[name] ?? { summary: row.summary }
       return {
         name,
-        summary: known ? summary : `${summary} (not in this build)`,
+        summary: isCompiled ? summary : `${summary} (not in this build)`,
         ...(usage === undefined ? {} : { usage }),
-        ...(options ? { options: optionsOf(options) } : {}),
+        ...(options ? { options: commandOptions(options) } : {}),
         passesOn: true,
-        load: async () => ({
-          run: known ? (context) => runFeatureCommand(name.split(' '), context) : () => Promise.reject(leftOut(id, name)),
-        }),
+        load: async () => (isCompiled ? runFeatureCommand(name.split(' ')) : refuseLeftOut(id, name)),
       }
     }),
   )
 }
 
-const optionsOf = (options: NonNullable<CommandHelp['options']>): Record<string, CliOption> =>
-  Object.fromEntries(Object.entries(options).map(([name, option]) => [name, { ...option, type: option.value ? 'string' : 'boolean' }]))
-
-const leftOut = (id: (typeof ROWS)[number][0], name: string): AppError =>
-  new AppError('not_compiled', `'sluice ${name}' needs the feature ${id}, which this build leaves out. To get it: ${buildHint(id)}`, {
-    fields: { feature: id, build: buildHint(id) },
-  })
-
-/** The command of an embedder's own feature: its name is known only once the feature is built. */
-export function ownCommand(features: readonly Feature[], words: readonly string[]): CliCommand | undefined {
+/**
+ * Returns a command for a word that no other command has, if the build has a feature of an embedder: the names of its commands
+ * are known only after the feature is built.
+ */
+export function embedderCommand(features: readonly Feature[], firstWord: string): CliCommand | undefined {
   if (!features.some(({ id }) => id.startsWith('x-'))) return undefined
   return {
-    name: words[0] ?? '',
+    name: firstWord,
     summary: 'A command of a feature of your own',
     passesOn: true,
-    load: async () => ({ run: (context) => runFeatureCommand([words[0] ?? ''], context) }),
+    load: async () => runFeatureCommand([firstWord]),
   }
 }
 
-/** Runs the feature command that the words and arguments begin with, on the real store and without the HTTP side. */
-async function runFeatureCommand(words: readonly string[], context: CliContext): Promise<number> {
-  const [{ openFromContext }, { addToConfig }] = await Promise.all([import('./open.ts'), import('@sluice/config')])
-  const runtime = await openFromContext(context)
-  runtime.offer({ addToConfig: (addition) => addToConfig(context, addition) })
-  try {
-    const line = [...words, ...context.args]
-    const commands = runtime.snapshot().instances.flatMap(({ parts }) => parts.commands ?? [])
-    const command = commands.find(({ name }) => name.split(' ').every((word, index) => line[index] === word))
-    if (!command) throw new AppError('unavailable', `no feature that is ready has the command '${line.join(' ')}'; see 'sluice features'`)
-    return await runWithin(command, line.slice(command.name.split(' ').length), context)
-  } finally {
-    await runtime.close()
-  }
-}
+const commandOptions = (options: NonNullable<CommandHelp['options']>): Record<string, CommandOption> =>
+  Object.fromEntries(Object.entries(options).map(([name, option]) => [name, { ...option, type: option.value ? 'string' : 'boolean' }]))
 
-async function runWithin(command: Command, args: readonly string[], context: CliContext): Promise<number> {
-  const { json, out, stdin } = context
-  const signal = context.interrupted()
-  const { ask, end } = asking(stdin, out.warn, signal)
+const refuseLeftOut =
+  (id: CatalogueId, name: string): RunCommand =>
+  async () => {
+    throw new AppError(
+      'not_compiled',
+      `'sluice ${name}' needs the feature ${id}, which this build leaves out. To get it: ${buildHint(id)}`,
+      {
+        fields: { feature: id, build: buildHint(id) },
+      },
+    )
+  }
+
+/** Runs the command of a ready feature that the words and arguments begin with, in a runtime without the HTTP server. */
+const runFeatureCommand =
+  (words: readonly string[]): RunCommand =>
+  async (context) => {
+    const [{ openRuntime }, { addToConfig }] = await Promise.all([import('@sluice/runtime'), import('@sluice/config')])
+    const runtime = await openRuntime({ ...context, quiet: true })
+    runtime.offer({ addToConfig: (addition) => addToConfig(context, addition) })
+    try {
+      const line = [...words, ...context.args]
+      const commands = runtime.snapshot().instances.flatMap(({ parts }) => parts.commands ?? [])
+      const command = commands.find(({ name }) => name.split(' ').every((word, index) => line[index] === word))
+      if (!command) throw new AppError('unavailable', `no feature that is ready has the command '${line.join(' ')}'; see 'sluice features'`)
+      return await runWithPrompter(command, line.slice(command.name.split(' ').length), context)
+    } finally {
+      await runtime.close()
+    }
+  }
+
+/** Runs a command of a feature. It can ask questions only at a terminal and without `--json`. */
+async function runWithPrompter(command: Command, args: readonly string[], { json, out, stdin, interrupted }: CliContext): Promise<number> {
+  const signal = interrupted()
+  const prompter = createPrompter(stdin, out.warn, signal)
+  const canAsk = stdin.isTTY === true && !json
   try {
-    return await command.run({ args, json, print: out.print, warn: out.warn, signal, ...(stdin.isTTY && !json ? { ask } : {}) })
+    return await command.run({ args, json, print: out.print, warn: out.warn, signal, ...(canAsk ? { ask: prompter.ask } : {}) })
   } finally {
-    end()
+    prompter.close()
   }
 }

@@ -18,7 +18,7 @@ test.each([
   ['pair', 'list'],
   ['agent', '-m', 'x'],
   ['features'],
-])('a data directory that is a file is one sentence: sluice %s %s', async (...command) => {
+])('a data directory that is a file is explained in one line: sluice %s %s', async (...command) => {
   const dataDir = join(folder, 'file')
   writeFileSync(dataDir, '')
   const { code, err } = await sluiceWith([])(...command, '--data-dir', dataDir)
@@ -26,14 +26,14 @@ test.each([
   expect(err.trim().split('\n')).toEqual([expect.stringContaining(dataDir)])
 })
 
-test('a database that cannot be opened is one sentence', async () => {
+test('a database that cannot be opened is explained in one line', async () => {
   mkdirSync(join(folder, 'sluice.db'))
   const { code, err } = await sluiceWith([])('pair', 'list', '--data-dir', folder)
   expect(code).toBe(1)
   expect(err.trim().split('\n')).toHaveLength(1)
 })
 
-test('an error that is not of the file system stays what it is', () => {
+test('asFileError returns undefined for an error of another kind', () => {
   expect(asFileError(new TypeError('a bug'), folder)).toBeUndefined()
   expect(asFileError(Object.assign(new Error('x'), { code: 'ECONNREFUSED', syscall: 'connect' }), folder)).toBeUndefined()
 })

@@ -1,4 +1,4 @@
-/** Says in one sentence what the operating system refused, such as a data directory that is a file. */
+/** Explains an error of the file system in one sentence, such as a data directory that is a file. */
 import { AppError } from '@sluice/sdk'
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -9,18 +9,18 @@ const REASONS: Readonly<Record<string, string>> = {
   EDQUOT: 'the disk quota is used up',
   ENOTDIR: 'it is not a folder, or something above it is not',
   EISDIR: 'it is a folder',
-  ELOOP: 'its symbolic links lead in a circle',
+  ELOOP: 'its symbolic links form a loop',
   ENAMETOOLONG: 'the name is too long',
   EMFILE: 'too many files are open',
   EIO: 'the device reports an input or output error',
 }
 
-/** The error as one for the operator; undefined if it did not come from the file system. */
-export function asFileError(error: unknown, dataDir: string | undefined): AppError | undefined {
+/** Returns an `unavailable` error with the path, the reason and a cure; undefined if the error is not from the file system. */
+export function asFileError(error: unknown, dataDir: string): AppError | undefined {
   if (error instanceof AppError || !(error instanceof Error)) return undefined
   const { code, path, syscall } = error as NodeJS.ErrnoException
   if (code === undefined || path === undefined || syscall === undefined) return undefined
   const reason = syscall === 'mkdir' && code === 'EEXIST' ? 'it exists and is not a folder' : (REASONS[code] ?? error.message)
-  const cure = dataDir !== undefined && path.startsWith(dataDir) ? '. Mend that, or name another data directory with --data-dir' : ''
+  const cure = path.startsWith(dataDir) ? '. Correct that, or name another data directory with --data-dir' : ''
   return new AppError('unavailable', `${path} cannot be used: ${reason}${cure}`, { cause: error })
 }

@@ -1,55 +1,57 @@
-/** The texts of `--help`, from the command table. */
-import { type CliCommand, type CliOption, COMMON_OPTIONS } from './command-table.ts'
+/** The texts of `--help`, made from the descriptions of the commands. */
+import { COMMON_OPTIONS, type CommandDescription, type CommandOption } from './command.ts'
 
-const indent = (name: string, text: string, width: number): string => `  ${name.padEnd(width)}  ${text}`
-
-const optionName = (name: string, { short, value }: CliOption): string =>
-  `${short ? `-${short}, ` : ''}--${name}${value ? ` ${value}` : ''}`
-
-function optionLines(options: Readonly<Record<string, CliOption>>): string[] {
-  const names = Object.entries(options).map(([name, option]) => optionName(name, option))
-  const width = Math.max(...names.map((name) => name.length))
-  return Object.values(options).map((option, index) => indent(names[index] ?? '', option.help, width))
-}
-
-export function overview(commands: readonly Pick<CliCommand, 'name' | 'summary'>[], version: string): string {
-  const width = Math.max(...commands.map(({ name }) => name.length))
+/** Returns the help of `sluice --help`: every command with its summary, the common options and the exit codes. */
+export function overview(commands: readonly CommandDescription[], version: string): string {
   return [
     `Sluice ${version}: an agent runtime. One daemon, many clients, nothing lost and nothing run twice.`,
     '',
     'usage: sluice <command> [options]',
     '',
     'commands',
-    ...commands.map(({ name, summary }) => indent(name, summary, width)),
+    ...summaryLines(commands),
     '',
     'options every command takes',
     ...optionLines(COMMON_OPTIONS),
     '',
-    "Exit codes: 0 fine, 1 failed, 2 wrong usage, 78 wrong configuration. 'sluice <command> --help' says more.",
+    "Exit codes: 0 success, 1 failure, 2 wrong usage, 78 wrong configuration. 'sluice <command> --help' describes a command.",
   ].join('\n')
 }
 
-/** Of the first word that several commands share, such as `hardware`. */
-export function familyHelp(word: string, family: readonly Pick<CliCommand, 'name' | 'summary'>[]): string {
-  const width = Math.max(...family.map(({ name }) => name.length))
+/** Returns the help of a first word that several commands share, such as `hardware`. */
+export function familyHelp(word: string, family: readonly CommandDescription[]): string {
   return [
     `usage: sluice ${word} <command> [options]`,
     '',
-    ...family.map(({ name, summary }) => indent(name, summary, width)),
+    ...summaryLines(family),
     '',
-    `'sluice ${word} <command> --help' says more.`,
+    `'sluice ${word} <command> --help' describes a command.`,
   ].join('\n')
 }
 
-export function commandHelp(command: CliCommand): string {
-  const options: Readonly<Record<string, CliOption>> = { ...command.options, ...COMMON_OPTIONS }
+/** Returns the help of one command. */
+export function commandHelp({ name, summary, more, usage, options }: CommandDescription): string {
   return [
-    command.summary,
+    summary,
     '',
-    ...(command.more ? [command.more, ''] : []),
-    `usage: sluice ${[command.name, command.usage, '[options]'].filter(Boolean).join(' ')}`,
+    ...(more ? [more, ''] : []),
+    `usage: sluice ${[name, usage, '[options]'].filter(Boolean).join(' ')}`,
     '',
     'options',
-    ...optionLines(options),
+    ...optionLines({ ...options, ...COMMON_OPTIONS }),
   ].join('\n')
+}
+
+function summaryLines(commands: readonly CommandDescription[]): string[] {
+  const width = Math.max(...commands.map(({ name }) => name.length))
+  return commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
+}
+
+function optionLines(options: Readonly<Record<string, CommandOption>>): string[] {
+  const lines = Object.entries(options).map(([name, { short, value, help }]) => ({
+    syntax: `${short ? `-${short}, ` : ''}--${name}${value ? ` ${value}` : ''}`,
+    help,
+  }))
+  const width = Math.max(...lines.map(({ syntax }) => syntax.length))
+  return lines.map(({ syntax, help }) => `  ${syntax.padEnd(width)}  ${help}`)
 }

@@ -1,4 +1,4 @@
-/** The command line's own rules: usage, exit codes, help, completions. Nothing here starts a daemon. */
+/** Usage, exit codes, help, completions, and the commands on the configuration. No test starts a daemon. */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,13 +7,13 @@ import { piped, sluiceWith } from '@sluice/qa/daemons/run-command'
 import { AppError, defineFeature, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { COMMANDS } from './command-table.ts'
+import { COMMANDS } from './command-descriptions.ts'
 
 const OFFLINE = defineFeature({
   id: 'provider-offline',
   build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }),
 })
-/** Refuses settings without a key, like the provider of that name at the vendor's own address. */
+/** Requires `api_key`, as the real provider does at the vendor's address. */
 const OPENAI = defineFeature({
   id: 'provider-openai',
   build: () => ({
@@ -37,7 +37,7 @@ const sluice = sluiceWith([OFFLINE])
 const sluiceOfChat = sluiceWith([OFFLINE, CHAT])
 
 describe('usage', () => {
-  test('no command prints the overview and is wrong usage; --help is fine', async () => {
+  test('no command prints the overview with exit code 2; --help with 0', async () => {
     expect(await sluice()).toMatchObject({ code: 2, out: expect.stringContaining('usage: sluice <command>') })
     expect((await sluice('--help')).code).toBe(0)
     expect((await sluice('help')).code).toBe(0)
@@ -50,7 +50,7 @@ describe('usage', () => {
     expect(out).toContain('--data-dir')
   })
 
-  test("a feature's command tells what it takes itself, where the build has it", async () => {
+  test('help describes the command of a compiled feature', async () => {
     const plugins = sluiceWith([OFFLINE, defineFeature({ id: 'plugins-wasm', build: () => ({}) })])
     const { code, out } = await plugins('plugin', 'install', '--help')
     expect(code).toBe(0)
@@ -60,7 +60,7 @@ describe('usage', () => {
     expect((await sluice('--help')).out).toMatch(/plugin list .*not in this build/)
   })
 
-  test('the first word of several commands shows them with --help', async () => {
+  test('a first word with --help lists its commands', async () => {
     const { code, out } = await sluice('sop', '--help')
     expect([code, out]).toEqual([0, expect.stringMatching(/^usage: sluice sop <command>.*sop audit +\S/s)])
   })
@@ -80,14 +80,14 @@ describe('usage', () => {
     [['completions', 'tcsh'], 'tcsh'],
     [['plugin', 'install', 'x'], 'pnpm build full --features plugins-wasm'],
     [['hardware', 'info', '--chip', 'y'], 'pnpm build full --features probe'],
-  ])('%j is exit 2 and one line', async (argv, piece) => {
+  ])('%j fails with exit code 2 and one line', async (argv, piece) => {
     const { code, err } = await sluice(...argv)
     expect(code).toBe(2)
     expect(err).toContain(piece)
     expect(err.trim().split('\n')).toHaveLength(1)
   })
 
-  test('an error is JSON with --json', async () => {
+  test('--json prints an error as JSON', async () => {
     const { code, err } = await sluice('plugin', 'list', '--json')
     expect(code).toBe(2)
     expect(JSON.parse(err)).toMatchObject({ code: 'not_compiled', feature: 'plugins-wasm' })
@@ -95,7 +95,7 @@ describe('usage', () => {
 })
 
 describe('configuration commands', () => {
-  test('a wrong file is exit 78 and says where', async () => {
+  test('check fails with exit code 78 and the place of a mistake', async () => {
     const { dir, dispose } = scratch('[gateway]\nport = "many"\n')
     try {
       const { code, err } = await sluice('config', 'check', '--data-dir', dir)
@@ -106,7 +106,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('a configured feature that the build lacks fails the check with the instruction', async () => {
+  test('check refuses a feature that this build leaves out, with the build command', async () => {
     const { dir, dispose } = scratch('[plugins]\nenabled = true\n')
     try {
       const { code, err } = await sluice('config', 'check', '--data-dir', dir)
@@ -118,9 +118,9 @@ describe('configuration commands', () => {
   })
 
   test.each([
-    ['a provider nobody knows', '[provider]\nkind = "opnai"\n', 'opnai'],
+    ['an unknown provider', '[provider]\nkind = "opnai"\n', 'opnai'],
     ['a backend this build leaves out', '[observability]\nbackend = "otel"\n', 'observability-otel'],
-  ])('%s fails the check as it would the daemon', async (_what, config, piece) => {
+  ])('check refuses %s, as the daemon does', async (_what, config, piece) => {
     const { dir, dispose } = scratch(config)
     try {
       const { code, err } = await sluice('config', 'check', '--data-dir', dir)
@@ -131,7 +131,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('set keeps comments, encrypts a secret, and get never shows it', async () => {
+  test('set keeps comments and encrypts a secret; get does not show it', async () => {
     const { dir, dispose } = scratch('# mine\n[gateway] # here\nport = 4000 # why\n')
     try {
       expect(await sluice('config', 'set', 'gateway.port', '4001', '--data-dir', dir)).toMatchObject({ code: 0 })
@@ -149,7 +149,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('get takes a key as set does, names in quotes included', async () => {
+  test('get accepts quoted names and list indexes in a key', async () => {
     const { dir, dispose } = scratch('[cost.prices."small-4.1"]\ninput = 1\noutput = 2\n\n[[provider.fallback]]\nkind = "offline"\n')
     try {
       const get = async (key: string) => (await sluice('config', 'get', key, '--data-dir', dir)).out
@@ -161,7 +161,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('get --source shows where each value comes from', async () => {
+  test('get --source shows the source of each value', async () => {
     const { dir, dispose } = scratch('[gateway]\nport = 4000\nhost = "127.0.0.2"\n')
     const env = { SVC_GATEWAY_PORT: '4001' }
     try {
@@ -181,7 +181,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('devices are listed and revoked while the file is not valid', async () => {
+  test('pair list and pair revoke work while the file is not valid', async () => {
     const { dir, dispose } = scratch('')
     try {
       expect((await sluice('pair', 'token', '--name', 'phone', '--data-dir', dir)).code).toBe(0)
@@ -194,7 +194,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('check warns of a variable that nothing reads and of a tool that does not exist', async () => {
+  test('check warns about an unused variable and an unknown tool', async () => {
     const { dir, dispose } = scratch('[security.policy]\nauto_approve = ["gpio_wirte", "gpio_write", "*"]\n')
     try {
       const check = sluiceWith([OFFLINE], piped(''), { SVC_GATWAY_PORT: '1', SVC_DATA_DIR: dir })
@@ -208,7 +208,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('check refuses a file of a feature that this build leaves out', async () => {
+  test('check refuses the file of a feature that this build leaves out', async () => {
     const { dir, dispose } = scratch('')
     try {
       writeFileSync(join(dir, 'robot.toml'), '[safety]\n')
@@ -233,7 +233,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('set takes several keys at once, so that an empty file gets a whole section, or nothing', async () => {
+  test('set saves several keys together, or none of them', async () => {
     const { dir, dispose } = scratch()
     try {
       const set = (...args: string[]) => sluiceOfChat('config', 'set', ...args, '--data-dir', dir)
@@ -257,7 +257,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('set without a value does what the warning of a secret in plain text says', async () => {
+  test('set without a value encrypts a secret that is in plain text', async () => {
     const { dir, dispose } = scratch('[chat] # mine\ntoken = "hush" # its token\nnumber = "1"\n')
     try {
       expect((await sluiceOfChat('doctor', '--data-dir', dir)).out).toContain('`sluice config seal` encrypts it')
@@ -272,7 +272,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('seal encrypts every secret in plain text and leaves the rest of the file alone', async () => {
+  test('seal encrypts every plain-text secret and keeps the rest of the file', async () => {
     const { dir, dispose } = scratch('[chat] # mine\ntoken = "hush" # its token\nnumber = "1"\n\n[gateway]\nwebhook_secret = "shh"\n')
     try {
       expect(JSON.parse((await sluiceOfChat('config', 'seal', '--json', '--data-dir', dir)).out)).toEqual({
@@ -289,7 +289,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('set without a value reads it from standard input, so that a secret stands in no process list', async () => {
+  test('set without a value reads it from standard input', async () => {
     const { dir, dispose } = scratch('[provider]\nkind = "offline"\n')
     const set = (input: string, key: string) => sluiceWith([OFFLINE], piped(input))('config', 'set', key, '--data-dir', dir)
     try {
@@ -309,7 +309,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('set asks for a secret at a terminal, without echo, and for nothing else', async () => {
+  test('set asks only for a secret at a terminal, without echo', async () => {
     const { dir, dispose } = scratch('[provider]\nkind = "offline"\n')
     const type = (keys: string, key: string) =>
       sluiceWith([OFFLINE], Object.assign(piped(keys), { isTTY: true }))('config', 'set', key, '--data-dir', dir)
@@ -324,7 +324,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('set warns of a provider that is not complete yet, and asks for a last secret', async () => {
+  test('set warns about an incomplete provider', async () => {
     const { dir, dispose } = scratch()
     const set = (input: string, ...args: string[]) =>
       sluiceWith([OFFLINE, OPENAI], piped(input))('config', 'set', ...args, '--data-dir', dir)
@@ -343,7 +343,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('set refuses what would not validate, and saves nothing', async () => {
+  test('set refuses an invalid value and saves nothing', async () => {
     const { dir, dispose } = scratch('[gateway]\nport = 4000\n')
     try {
       expect((await sluice('config', 'set', 'gateway.port', '70000', '--data-dir', dir)).code).toBe(2)
@@ -354,7 +354,7 @@ describe('configuration commands', () => {
     }
   })
 
-  test('init writes a file that checks, and never over another', async () => {
+  test('init writes a valid file and never overwrites one', async () => {
     const { dir, dispose } = scratch()
     try {
       const file = `${dir}/fresh.toml`
@@ -367,7 +367,7 @@ describe('configuration commands', () => {
   })
 })
 
-test('a token that expires after the end of all dates is refused, so that the list of devices can always be shown', async () => {
+test('pair token refuses an expiry beyond the largest date', async () => {
   const { dir, dispose } = scratch()
   try {
     const { code, err } = await sluice('pair', 'token', '--expires-days', '999999999999', '--data-dir', dir)
@@ -380,7 +380,7 @@ test('a token that expires after the end of all dates is refused, so that the li
 })
 
 describe('completions', () => {
-  test('the bash script is bash and completes words and options', async () => {
+  test('the bash script completes words, options and values', async () => {
     const { out } = await sluice('completions', 'bash')
     const ask = (line: string) => {
       const words = line.split(' ')
@@ -395,7 +395,7 @@ describe('completions', () => {
     expect(ask('sluice pair token --role ')).toEqual(['operator', 'client'])
   })
 
-  test.each(['zsh', 'fish'])('%s names every command', async (shell) => {
+  test.each(['zsh', 'fish'])('the %s script names every command', async (shell) => {
     const { out } = await sluice('completions', shell)
     for (const { name } of COMMANDS) for (const word of name.split(' ')) expect(out).toContain(word)
   })

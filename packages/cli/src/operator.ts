@@ -1,11 +1,12 @@
-/** Who decides at this terminal, for the books. */
+/** The operator who runs a command. */
 import { userInfo } from 'node:os'
 
-/** `cli:<user>`; a user without a name is known by their number. */
+/** Returns `cli:<user>`, the name under which approvals and the audit log record this operator. */
 export function operator(): string {
   try {
     return `cli:${userInfo().username}`
   } catch {
+    // A user of a container may have a number and no name.
     return `cli:${process.getuid?.() ?? 'unknown'}`
   }
 }

@@ -11,8 +11,8 @@ function outputOn({ isTTY = false, columns = 80, env = {} }: { isTTY?: boolean; 
   return { out, written }
 }
 
-describe.each([true, false])('on a terminal: %s', (isTTY) => {
-  test('no text of others reaches it as a command, in whatever form it is printed', () => {
+describe.each([true, false])('createOutput, on a terminal: %s', (isTTY) => {
+  test('escapes control characters in every kind of output', () => {
     const { out, written } = outputOn({ isTTY, env: { NO_COLOR: '1' } })
     out.print(HOSTILE)
     out.write(HOSTILE)
@@ -25,20 +25,20 @@ describe.each([true, false])('on a terminal: %s', (isTTY) => {
     expect(written.err).toBe(`${SHOWN}\n`)
   })
 
-  test('JSON means the same text', () => {
+  test('prints JSON that parses to the original text', () => {
     const { out, written } = outputOn({ isTTY })
     out.json({ text: HOSTILE })
     expect(JSON.parse(written.out)).toEqual({ text: HOSTILE })
   })
 })
 
-test('a style surrounds text, which cannot end it or begin another', () => {
+test('a styled text cannot end its style or begin another', () => {
   const { out, written } = outputOn({ isTTY: true })
   out.print(`${out.style('red', 'fail')} plain ${out.style('dim', 'a\u001b[0mb')}`)
   expect(written.out).toBe('\u001b[31mfail\u001b[0m plain \u001b[2ma\\u001b[0mb\u001b[0m\n')
 })
 
-test('bytes are written as they are, except to a terminal', () => {
+test('bytes are written unchanged, except to a terminal', () => {
   const bytes = Buffer.from('\u001b[2Jraw')
   const [file, terminal] = [outputOn(), outputOn({ isTTY: true })]
   file.out.write(bytes)
@@ -53,7 +53,7 @@ describe('a table', () => {
     ['2', '中文', 'x'],
   ]
 
-  test('is not wrapped where there is no terminal', () => {
+  test('is not wrapped without a terminal', () => {
     const { out, written } = outputOn()
     out.table(['id', 'name', 'text'], rows)
     expect(written.out.split('\n')).toEqual([

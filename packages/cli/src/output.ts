@@ -1,6 +1,6 @@
 /**
- * The one way to the terminal: every line a command prints passes through here. Text is made printable; styles are the
- * command's own and cannot be written by the text they surround.
+ * Writes the output of every command. Control characters in a text are printed as escapes, so that text from outside cannot
+ * control the terminal or imitate the styles of a command.
  */
 import { printable, printableLine } from '@sluice/sdk'
 import type { Output, Streams, Style } from './context.ts'
@@ -9,10 +9,14 @@ import { formatTable } from './table.ts'
 const CODES: Record<Style, string> = { bold: '1', dim: '2', red: '31', green: '32', yellow: '33' }
 const RESET = '0'
 
-export function createOutput({ stdout, stderr }: Omit<Streams, 'stdin'>, env: Readonly<Record<string, string | undefined>>): Output {
+/** Creates the output for these streams. Styles and wrapped tables appear only if `stdout` is a terminal. */
+export function createOutput(
+  { stdout, stderr }: { readonly stdout: Streams['stdout']; readonly stderr: Streams['stderr'] },
+  env: Readonly<Record<string, string | undefined>>,
+): Output {
   const isTerminal = stdout.isTTY === true
   const isColoured = isTerminal && !env.NO_COLOR
-  // Marks a style inside a line. Nobody outside of this process knows the number, so that no text holds such a mark.
+  // Marks a style inside a line. The number is unknown outside this process, so a text cannot contain the mark.
   const mark = `\u0000${Math.random()}:`
   const style = (kind: Style, text: string) => (isColoured ? `${mark}${CODES[kind]};${text}${mark}${RESET};` : text)
   const rendered = (text: string): string => {

@@ -1,21 +1,21 @@
-/** What somebody types or pipes into a command. */
+/** Reads standard input: everything that is piped in, a secret typed at a terminal, or answers to questions. */
 import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { ByteBuffer } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
 import type { Stdin } from './context.ts'
 
-/** All of standard input. Throws `too_large` beyond so many bytes. */
+/** Returns all of standard input as UTF-8 text. Throws `too_large` if it has more than `bytesMax` bytes. */
 export async function readInput(stdin: Stdin, bytesMax: number): Promise<string> {
-  const read = new ByteBuffer()
-  for await (const piece of stdin) {
-    read.append(Buffer.from(piece))
-    if (read.length > bytesMax) throw new AppError('too_large', `standard input is over ${bytesMax} bytes`)
+  const buffer = new ByteBuffer()
+  for await (const chunk of stdin) {
+    buffer.append(Buffer.from(chunk))
+    if (buffer.length > bytesMax) throw new AppError('too_large', `standard input is over ${bytesMax} bytes`)
   }
-  return read.bytes().toString('utf8')
+  return buffer.bytes().toString('utf8')
 }
 
-/** One line typed at a terminal, without echo; undefined if the input ends instead. */
+/** Returns one line typed at a terminal, without echo; undefined if the input ends first. */
 export async function readHidden(stdin: Stdin): Promise<string | undefined> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const terminal = createInterface({ input: stdin, output: nowhere, terminal: true })
@@ -27,27 +27,28 @@ export async function readHidden(stdin: Stdin): Promise<string | undefined> {
   }
 }
 
-export interface Asking {
-  /** Undefined once the input has ended, or the signal aborted. */
+/** Asks questions on the terminal. */
+export interface Prompter {
+  /** Returns the line typed as an answer; undefined once the input has ended or the signal has aborted. */
   ask(question: string): Promise<string | undefined>
-  /** Lets go of the input. */
-  end(): void
+  /** Stops reading standard input. */
+  close(): void
 }
 
-/** Asks one question after the other; takes the input only at the first. */
-export function asking(stdin: Stdin, say: (question: string) => void, signal: AbortSignal): Asking {
+/** Creates a prompter, which starts to read standard input at its first question. `print` prints a question. */
+export function createPrompter(stdin: Stdin, print: (question: string) => void, signal: AbortSignal): Prompter {
   let reader: Interface | undefined
   let lines: AsyncIterator<string> | undefined
   return {
     async ask(question) {
       if (signal.aborted) return undefined
-      // One reader for all: what was typed ahead belongs to the next question.
+      // All questions share one reader, so that a line typed ahead answers the next question.
       reader ??= createInterface({ input: stdin, signal })
       lines ??= reader[Symbol.asyncIterator]()
-      say(question)
+      print(question)
       const { value, done } = await lines.next()
       return done ? undefined : value
     },
-    end: () => reader?.close(),
+    close: () => reader?.close(),
   }
 }

@@ -1,4 +1,4 @@
-/** What a model says reaches the terminal as text, whichever command shows it. */
+/** No command lets the text of a model control the terminal. */
 import { createServer } from 'node:http'
 import { scratch } from '@sluice/qa/daemons/bundle'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
@@ -32,7 +32,7 @@ const REFUSAL = Object.assign(new Error('no\u001b[8m'), { name: 'AI_APICallError
 const TALKS = defineFeature({ id: 'provider-offline', build: () => ({ providers: [{ kinds: ['offline'], load: async () => model }] }) })
 const sluice = sluiceWith([TALKS])
 
-test('sluice agent spells out what a terminal would obey', async () => {
+test('sluice agent escapes control characters in the reply', async () => {
   const { dir, dispose } = scratch()
   try {
     expect(await sluice('agent', '-m', 'hello', '--data-dir', dir)).toEqual({ code: 0, out: `${SHOWN}\n`, err: '' })
@@ -41,7 +41,7 @@ test('sluice agent spells out what a terminal would obey', async () => {
   }
 })
 
-test('an error spells out what a terminal would obey', async () => {
+test('sluice agent escapes control characters in an error', async () => {
   const refused = sluiceWith([
     defineFeature({
       id: 'provider-offline',
@@ -58,7 +58,7 @@ test('an error spells out what a terminal would obey', async () => {
   }
 })
 
-test('sluice webhook send spells out what a terminal would obey, in the reply and before it', async () => {
+test('sluice webhook send escapes control characters in the reply and the model name', async () => {
   const { dir, dispose } = scratch()
   const server = createServer((_request, response) => response.end(JSON.stringify({ model: 'm\u0007', turn_id: 't', response: SAID })))
   const { url, close } = await listenOnLoopback(server)

@@ -1,11 +1,11 @@
-/** What runs before anything of a profile is loaded: `--version`, and Node's compile cache for everything after. */
+/** Starts a bundle: answers `--version` without loading the profile, checks the version of Node, and enables its compile cache. */
 import { enableCompileCache } from 'node:module'
 import manifest from '../package.json' with { type: 'json' }
 import { compileCacheFolder } from './compile-cache.ts'
 
 const NODE_MAJOR_MIN = 24
 
-/** Loads the profile unless the arguments ask for the version alone. */
+/** Loads the profile, unless the only argument is `--version` or Node is too old. */
 export async function start(loadProfile: () => Promise<unknown>): Promise<void> {
   const args = process.argv.slice(2)
   if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {

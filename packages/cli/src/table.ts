@@ -1,11 +1,12 @@
 /** Lays out rows as a table of aligned columns that fits the terminal. */
 
 const GAP = '  '
-/** No column is made narrower than this to fit. */
+/** The least width of a column that is narrowed to fit. */
 const COLUMN_MIN = 10
+/** Characters that take two columns of a terminal. */
 const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303f\uff01-\uff60]/u
 
-/** How many columns of a terminal the text takes. */
+/** Returns the number of terminal columns of a text. */
 const displayWidth = (text: string): number => {
   let width = 0
   for (const character of text) width += WIDE.test(character) ? 2 : 1
@@ -14,7 +15,7 @@ const displayWidth = (text: string): number => {
 
 const padded = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - displayWidth(text)))
 
-/** Each row as one string, whose further lines hold what did not fit. Without a width, no cell is wrapped. */
+/** Returns each row as one string; a row with wrapped cells has several lines. Without a width, no cell is wrapped. */
 export function formatTable(rows: readonly (readonly string[])[], terminalWidth: number | undefined): string[] {
   const widths = fittingWidths(columnWidths(rows), terminalWidth)
   return rows.map((row) => {
@@ -34,7 +35,7 @@ function columnWidths(rows: readonly (readonly string[])[]): number[] {
   return Array.from({ length: count }, (_, column) => Math.max(0, ...rows.map((row) => displayWidth(row[column] ?? ''))))
 }
 
-/** Narrows the widest columns until the table fits or every column is at its least width. */
+/** Narrows the widest columns until the table fits or every column has its least width. */
 function fittingWidths(widths: readonly number[], terminalWidth = Number.POSITIVE_INFINITY): number[] {
   const fitting = [...widths]
   const room = terminalWidth - GAP.length * (fitting.length - 1)
@@ -48,7 +49,7 @@ function fittingWidths(widths: readonly number[], terminalWidth = Number.POSITIV
   return fitting
 }
 
-/** Breaks a cell between words where it can, else within a word. */
+/** Wraps a cell between words where possible, otherwise within a word. */
 function wrapped(text: string, width: number): string[] {
   if (displayWidth(text) <= width) return [text]
   const lines: string[] = []

@@ -1,24 +1,23 @@
 /** `sluice agent`: one turn without a daemon, on the same store and configuration. */
 import { createInterface } from 'node:readline/promises'
 import type { ApprovalRequest, Approver } from '@sluice/agent'
+import { openRuntime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
-import { cliUser } from '../cli-user.ts'
 import type { CliContext, Output } from '../context.ts'
-import { openFromContext } from '../open.ts'
+import { operator } from '../operator.ts'
 import { readInput } from '../read-input.ts'
 
-/** Who speaks at this terminal, for tools that keep something for each caller. */
+/** The client whose memories and quotas this command uses. */
 const CALLER = 'cli'
-
-/** The longest message read from standard input. */
+/** The longest message from standard input. */
 const INPUT_BYTES_MAX = 1_048_576
 
 export async function run(context: CliContext): Promise<number> {
   const { out, json, options, stdin } = context
   const message = typeof options.message === 'string' ? options.message : stdin.isTTY ? '' : await readInput(stdin, INPUT_BYTES_MAX)
-  if (message.trim() === '') throw new AppError('invalid_request', "say something: sluice agent -m 'hello'")
-  const interactive = process.stdin.isTTY === true && process.stderr.isTTY === true && !json
-  const runtime = await openFromContext(context, interactive ? askOnTerminal(out) : undefined)
+  if (message.trim() === '') throw new AppError('invalid_request', "the message is empty: sluice agent -m 'hello'")
+  const isInteractive = process.stdin.isTTY === true && process.stderr.isTTY === true && !json
+  const runtime = await openRuntime({ ...context, quiet: true, ...(isInteractive ? { approve: askOnTerminal(out) } : {}) })
   try {
     const session = typeof options.session === 'string' ? sessionId(options.session) : null
     const result = await runtime.agent.run({
@@ -46,7 +45,7 @@ function sessionId(name: string): string {
   return `local/${name}`
 }
 
-/** Asks on the terminal, on standard error so that the reply stays clean. Anything but `y` or `yes` is a no. */
+/** Asks for approval on standard error, so that standard output holds the reply alone. Any answer but `y` or `yes` rejects. */
 const askOnTerminal =
   (out: Output): Approver =>
   async (request: ApprovalRequest, signal: AbortSignal) => {
@@ -54,9 +53,9 @@ const askOnTerminal =
     const terminal = createInterface({ input: process.stdin, output: process.stderr })
     try {
       const answer = await terminal.question('Allow it once? [y/N] ', { signal })
-      return /^\s*y(es)?\s*$/i.test(answer) && { by: cliUser() }
+      return /^\s*y(es)?\s*$/i.test(answer) && { by: operator() }
     } catch {
-      return false // interrupted: nobody agreed
+      return false // The signal aborted before an answer.
     } finally {
       terminal.close()
     }

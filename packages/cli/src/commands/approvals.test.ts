@@ -1,4 +1,4 @@
-/** `sluice approvals`, on a store nobody else has open. */
+/** `sluice approvals`, on a store that no other process has open. */
 import { join } from 'node:path'
 import { systemClock } from '@sluice/kit'
 import { scratch } from '@sluice/qa/daemons/bundle'
@@ -50,7 +50,7 @@ async function arrange(...steps: string[]) {
   return { on, sluice, json }
 }
 
-test('list shows the newest first, and one state alone', async () => {
+test('list shows the newest first, or one state only', async () => {
   const { sluice, json } = await arrange('s1', 's2')
   await sluice('approve', 'run-1', 's1')
   expect(await json('list')).toMatchObject([
@@ -61,11 +61,11 @@ test('list shows the newest first, and one state alone', async () => {
   expect((await sluice('list')).out).toMatch(
     /created +run +step +workflow +title +state +by\n2026-01-01T00:00:00.000Z +run-1 +s2 +release +Deploy\?/,
   )
-  expect((await sluice('list', '--state', 'expired')).out).toBe('nothing is expired\n')
+  expect((await sluice('list', '--state', 'expired')).out).toBe('no approval is expired\n')
   expect(await sluice('list', '--state', 'open')).toMatchObject({ code: 2, err: expect.stringContaining('--state wants one of') })
 })
 
-test('show prints what is asked, and says what nobody knows', async () => {
+test('show prints the request, and refuses an unknown step', async () => {
   const { sluice, json } = await arrange('s1')
   const { out } = await sluice('show', 'run-1', 's1')
   for (const line of [/workflow +release/, /state +pending/, /expires +never/, /All tests\npass\./]) expect(out).toMatch(line)
@@ -74,7 +74,7 @@ test('show prints what is asked, and says what nobody knows', async () => {
   expect(await sluice('show', 'run-1', 'other')).toMatchObject({ code: 1, err: expect.stringContaining('no approval of step other') })
 })
 
-test('a run is named by a beginning of its id that no other run with that step shares', async () => {
+test('a unique prefix of a run id selects the run', async () => {
   const { sluice, on } = await arrange('s1', 's2')
   await on(({ approvals }) => approvals.open({ ...question('s1'), runId: 'run-2', token: 'token-2' }, []))
   expect(await sluice('approve', 'run', 's2')).toMatchObject({ code: 0, out: 'approved run-1 s2\n' })
@@ -86,7 +86,7 @@ test('a run is named by a beginning of its id that no other run with that step s
   expect(await sluice('approve', '', 's1')).toMatchObject({ code: 1 })
 })
 
-test('show lets no text of a question pass for another line of it', async () => {
+test('show indents a title, so that it cannot imitate a field', async () => {
   const { sluice, on } = await arrange()
   const title = 'Deploy?\nstate      approved\r\nby         cli:root'
   await on(({ approvals }) => approvals.open({ ...question('s1'), title }, []))
@@ -95,7 +95,7 @@ test('show lets no text of a question pass for another line of it', async () => 
   expect(out).toMatch(/^title +Deploy\?\n +state {6}approved\n +by {9}cli:root$/m)
 })
 
-test('reject keeps the feedback, and the second one to decide is told how it stands', async () => {
+test('reject stores the feedback, and a second decision is refused', async () => {
   const { sluice, json, on } = await arrange('s1')
   expect(await json('reject', 'run-1', 's1', 'not on a Friday')).toMatchObject({ state: 'rejected', feedback: 'not on a Friday' })
   expect(await sluice('approve', 'run-1', 's1')).toMatchObject({

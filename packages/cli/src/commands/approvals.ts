@@ -1,38 +1,34 @@
-/** `sluice approvals`: what people are asked, decided here as well as anywhere; a running daemon notices within a second. */
+/** `sluice approvals`: lists and decides approval requests. A running daemon notices a decision within a second. */
 import { APPROVAL_STATES, decidedBefore, FEEDBACK_CHARS_MAX, shownApproval, unknownApproval } from '@sluice/approvals'
-import { AppError, type Approval, type ApprovalKey, type ApprovalState, oneLine, type Store } from '@sluice/sdk'
+import { AppError, type Approval, type ApprovalKey, type ApprovalState, type ApprovalStore, oneLine } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
-import { printBlock, printFields, time } from '../deliveries/show.ts'
-import { NAME_CHARS_MAX, TEXT_CHARS_MAX } from '../deliveries/widths.ts'
-import { findByBeginning } from '../find-by-beginning.ts'
+import { findByPrefix } from '../find-by-prefix.ts'
 import { operator } from '../operator.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { LIMIT_MAX, limitOption } from '../option-values.ts'
+import { formatTime, NAME_CHARS_MAX, printBlock, printFields, TEXT_CHARS_MAX } from '../print-details.ts'
 import { withStore } from '../with-store.ts'
 
-const LIMIT = 50
-const LIMIT_MAX = 500
-
 export const list = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ store }) => {
+  withStore(context, async (store) => {
     const { out, json, options } = context
-    const state = typeof options.state === 'string' ? stateOf(options.state) : undefined
-    const limit = typeof options.limit === 'string' ? wholeNumber('--limit', options.limit, 1, LIMIT_MAX) : LIMIT
+    const state = typeof options.state === 'string' ? parseState(options.state) : undefined
+    const limit = limitOption(context)
     const found = await store.approvals.list({ limit: limit + 1, ...(state && { state }) })
     const approvals = found.slice(0, limit)
     if (json) out.json(approvals.map(shownApproval))
-    else if (approvals.length === 0) out.print(state ? `nothing is ${state}` : 'nobody was asked anything')
-    else out.table(['created', 'run', 'step', 'workflow', 'title', 'state', 'by'], approvals.map(cells))
-    if (found.length > limit) out.warn(`there are older ones: raise --limit, at most ${LIMIT_MAX}`)
+    else if (approvals.length === 0) out.print(state ? `no approval is ${state}` : 'no approvals')
+    else out.table(['created', 'run', 'step', 'workflow', 'title', 'state', 'by'], approvals.map(tableRow))
+    if (found.length > limit) out.warn(`there are older approvals: raise --limit, at most ${LIMIT_MAX}`)
     return 0
   })
 
 export const show = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ store }) => {
-    const key = await findKey(context, store)
-    const approval = await store.approvals.get(key)
+  withStore(context, async ({ approvals }) => {
+    const key = await findKey(context, approvals)
+    const approval = await approvals.get(key)
     if (!approval) throw unknownApproval(key)
     if (context.json) context.out.json(shownApproval(approval))
-    else print(context.out, approval)
+    else printApproval(context.out, approval)
     return 0
   })
 
@@ -40,13 +36,13 @@ export const approve = (context: CliContext): Promise<number> => decide(context,
 export const reject = (context: CliContext): Promise<number> => decide(context, 'rejected')
 
 const decide = (context: CliContext, state: 'approved' | 'rejected'): Promise<number> =>
-  withStore(context, async ({ store, clock }) => {
+  withStore(context, async ({ approvals }, clock) => {
     const { out, json, args } = context
-    const key = await findKey(context, store)
+    const key = await findKey(context, approvals)
     const feedback = args[2]?.trim() || null
     if (feedback !== null && feedback.length > FEEDBACK_CHARS_MAX)
       throw new AppError('invalid_request', `the feedback is longer than ${FEEDBACK_CHARS_MAX} characters`)
-    const decided = await store.approvals.decide(key, { state, by: operator(), feedback, atMs: clock.nowMs() })
+    const decided = await approvals.decide(key, { state, by: operator(), feedback, atMs: clock.nowMs() })
     if (!decided) throw unknownApproval(key)
     if (!decided.won) throw decidedBefore(decided.approval)
     if (json) out.json(shownApproval(decided.approval))
@@ -54,20 +50,20 @@ const decide = (context: CliContext, state: 'approved' | 'rejected'): Promise<nu
     return 0
   })
 
-/** The approval of the step whose run has the id, or is the only one among the newest whose id begins with it. */
-async function findKey({ args: [runId = '', stepId = ''] }: CliContext, { approvals }: Pick<Store, 'approvals'>): Promise<ApprovalKey> {
+/** Finds the approval of a step by the id of its run, or by a prefix that no other recent run with this step shares. */
+async function findKey({ args: [runId = '', stepId = ''] }: CliContext, approvals: ApprovalStore): Promise<ApprovalKey> {
   if (await approvals.get({ runId, stepId })) return { runId, stepId }
   const ofStep = (await approvals.list({ limit: LIMIT_MAX })).filter((approval) => approval.stepId === stepId)
-  return { runId: findByBeginning(runId, ofStep, (approval) => approval.runId, 'runs')?.runId ?? runId, stepId }
+  return { runId: findByPrefix(runId, ofStep, (approval) => approval.runId, 'runs')?.runId ?? runId, stepId }
 }
 
-function stateOf(text: string): ApprovalState {
+function parseState(text: string): ApprovalState {
   const state = APPROVAL_STATES.find((known) => known === text)
   if (!state) throw new AppError('invalid_request', `--state wants one of ${APPROVAL_STATES.join(', ')}, not '${text}'`)
   return state
 }
 
-const cells = ({ createdAtMs, runId, stepId, workflow, title, state, by }: Approval): string[] => [
+const tableRow = ({ createdAtMs, runId, stepId, workflow, title, state, by }: Approval): string[] => [
   new Date(createdAtMs).toISOString(),
   oneLine(runId, TEXT_CHARS_MAX),
   oneLine(stepId, TEXT_CHARS_MAX),
@@ -77,21 +73,21 @@ const cells = ({ createdAtMs, runId, stepId, workflow, title, state, by }: Appro
   oneLine(by ?? '', NAME_CHARS_MAX),
 ]
 
-function print(out: Output, approval: Approval): void {
+function printApproval(out: Output, approval: Approval): void {
   printFields(out, {
     run: approval.runId,
     step: approval.stepId,
-    'who waits': approval.gate,
+    gate: approval.gate,
     workflow: approval.workflow,
     title: approval.title,
     'call sha256': approval.callHash,
     state: approval.state,
     by: approval.by,
     feedback: approval.feedback,
-    created: time(approval.createdAtMs),
-    expires: approval.expiresAtMs === null ? 'never' : time(approval.expiresAtMs),
-    decided: time(approval.decidedAtMs),
-    taken: time(approval.settledAtMs),
+    created: formatTime(approval.createdAtMs),
+    expires: approval.expiresAtMs === null ? 'never' : formatTime(approval.expiresAtMs),
+    decided: formatTime(approval.decidedAtMs),
+    dispatched: formatTime(approval.settledAtMs),
     approve: approval.approveKeywords.join(', '),
     reject: approval.rejectKeywords.join(', '),
   })

@@ -1,33 +1,38 @@
-/** `sluice completions`: scripts made from the command table, with the values that are known when the script is made. */
+/** `sluice completions`: prints a completion script with the commands, options and configuration keys of this build. */
 import { sectionKeys, sectionsOf } from '@sluice/config'
-import { AppError, type Feature, ROWS } from '@sluice/sdk'
-import { COMMANDS, COMMON_OPTIONS } from '../command-table.ts'
+import { AppError, type Feature, ROLES, ROWS } from '@sluice/sdk'
+import { COMMON_OPTIONS } from '../command.ts'
+import { COMMANDS } from '../command-descriptions.ts'
 import type { CliContext } from '../context.ts'
 import { featureCommands } from '../feature-commands.ts'
 
-interface Completion {
-  /** The command's words. */
+interface CompletedCommand {
   readonly name: string
   readonly summary: string
+  /** With their dashes. */
   readonly options: readonly string[]
-  /** What its first argument may be. */
+  /** The possible values of the first argument. */
   readonly values: readonly string[]
 }
 
-/** The values of options that take one of a known list, by the option's name with its dashes. */
+/** The possible values of options, by the option with its dashes. */
 type OptionValues = Readonly<Record<string, readonly string[]>>
 
-const SHELLS: Record<string, (commands: readonly Completion[], values: OptionValues) => string> = { bash, zsh, fish }
+const SCRIPTS: Record<string, (commands: readonly CompletedCommand[], values: OptionValues) => string> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+}
 
 export async function run({ args, out, features }: CliContext): Promise<number> {
   const [shell = ''] = args
-  const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined
+  const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined
   if (!script) throw new AppError('invalid_request', `completions are made for bash, zsh and fish, not '${shell}'`)
   const keys = configKeys(features)
   const firstArguments: Readonly<Record<string, readonly string[]>> = {
     'config get': keys,
     'config set': keys,
-    completions: Object.keys(SHELLS),
+    completions: Object.keys(SCRIPTS),
   }
   const commands = [...COMMANDS, ...featureCommands(features)].map(({ name, summary, options }) => ({
     name,
@@ -35,43 +40,44 @@ export async function run({ args, out, features }: CliContext): Promise<number> 
     options: Object.keys({ ...options, ...COMMON_OPTIONS }).map((option) => `--${option}`),
     values: firstArguments[name] ?? [],
   }))
-  out.write(script(commands, { '--channel': channelNames(features), '--role': ['operator', 'client'] }))
+  out.write(script(commands, { '--channel': channelNames(features), '--role': ROLES }))
   return 0
 }
 
-/** Every key of the configuration that this build knows, such as `gateway.port`. */
+/** Returns every configuration key of this build, such as `gateway.port`. */
 const configKeys = (features: readonly Feature[]): string[] => [
   ...new Set(sectionsOf(features).flatMap(({ section }) => [...sectionKeys(section.schema).keys()].map((key) => `${section.path}.${key}`))),
 ]
 
-/** The channels of this build, as their sections are called. */
-const channelNames = (features: readonly Feature[]): string[] =>
-  ROWS.flatMap(([id, { kind, section }]) => (kind === 'channel' && section && features.some((feature) => feature.id === id) ? section : []))
-    .map((section) => section.slice(section.lastIndexOf('.') + 1))
-    .filter((name, index, names) => names.indexOf(name) === index)
+/** Returns the channels of this build, by the names of their sections. */
+function channelNames(features: readonly Feature[]): string[] {
+  const compiled = new Set<string>(features.map(({ id }) => id))
+  const sections = ROWS.flatMap(([id, { kind, section }]) => (kind === 'channel' && section && compiled.has(id) ? section : []))
+  return [...new Set(sections.map((section) => section.slice(section.lastIndexOf('.') + 1)))]
+}
 
-/** What may follow each beginning of a command: the next words, and at its end the options. */
-function continuations(commands: readonly Completion[]): Map<string, string[]> {
+/** Maps the words typed so far to the words that may follow: further words of a command, and after its last word its values and options. */
+function continuations(commands: readonly CompletedCommand[]): Map<string, string[]> {
   const next = new Map<string, Set<string>>()
-  const add = (begun: string, word: string) => next.set(begun, (next.get(begun) ?? new Set()).add(word))
+  const add = (typed: string, word: string) => next.set(typed, (next.get(typed) ?? new Set()).add(word))
   for (const { name, options, values } of commands) {
     const words = name.split(' ')
     for (const [index, word] of words.entries()) add(words.slice(0, index).join(' '), word)
     for (const word of [...values, ...options]) add(name, word)
   }
-  return new Map([...next].map(([begun, words]) => [begun, [...words]]))
+  return new Map([...next].map(([typed, words]) => [typed, [...words]]))
 }
 
-function bash(commands: readonly Completion[], values: OptionValues): string {
-  const cases = [...continuations(commands)].map(([begun, words]) => `    '${begun}') words='${words.join(' ')}' ;;`)
+function bashScript(commands: readonly CompletedCommand[], values: OptionValues): string {
+  const cases = [...continuations(commands)].map(([typed, words]) => `    '${typed}') words='${words.join(' ')}' ;;`)
   return [
     '_sluice() {',
-    '  local begun words index',
-    '  begun=""',
+    '  local typed words index',
+    '  typed=""',
     '  for ((index = 1; index < COMP_CWORD; index++)); do',
-    `    case "\${COMP_WORDS[index]}" in -*) ;; *) begun="\${begun:+$begun }\${COMP_WORDS[index]}" ;; esac`,
+    `    case "\${COMP_WORDS[index]}" in -*) ;; *) typed="\${typed:+$typed }\${COMP_WORDS[index]}" ;; esac`,
     '  done',
-    '  case "$begun" in',
+    '  case "$typed" in',
     ...cases,
     "    *) words='' ;;",
     '  esac',
@@ -85,11 +91,11 @@ function bash(commands: readonly Completion[], values: OptionValues): string {
   ].join('\n')
 }
 
-function zsh(commands: readonly Completion[], values: OptionValues): string {
-  return ['#compdef sluice', 'autoload -U +X bashcompinit && bashcompinit', bash(commands, values)].join('\n')
+function zshScript(commands: readonly CompletedCommand[], values: OptionValues): string {
+  return ['#compdef sluice', 'autoload -U +X bashcompinit && bashcompinit', bashScript(commands, values)].join('\n')
 }
 
-function fish(commands: readonly Completion[], optionValues: OptionValues): string {
+function fishScript(commands: readonly CompletedCommand[], optionValues: OptionValues): string {
   const quote = (text: string) => `'${text.replaceAll("'", "\\'")}'`
   const lines = commands.flatMap(({ name, summary, options, values }) => {
     const words = name.split(' ')
@@ -103,8 +109,8 @@ function fish(commands: readonly Completion[], optionValues: OptionValues): stri
       ...second,
       ...(values.length > 0 ? [`complete -c sluice -n '${seen}' -f -a ${quote(values.join(' '))}`] : []),
       ...options.map((option) => {
-        const words = optionValues[option]
-        return `complete -c sluice -n '${seen}' -l ${option.slice(2)}${words ? ` -x -a ${quote(words.join(' '))}` : ''}`
+        const possible = optionValues[option]
+        return `complete -c sluice -n '${seen}' -l ${option.slice(2)}${possible ? ` -x -a ${quote(possible.join(' '))}` : ''}`
       }),
     ]
   })

@@ -1,4 +1,4 @@
-/** `sluice config set`: values in the file; comments stay, secrets are encrypted, the result is valid or not saved. */
+/** `sluice config set`: changes the file; comments stay, secrets are encrypted, and a change that is not valid is not saved. */
 import { encryptInConfig, isSecretKey, setConfig } from '@sluice/config'
 import { providerProblem } from '@sluice/runtime/provider-problem'
 import { AppError } from '@sluice/sdk'
@@ -7,14 +7,20 @@ import { readHidden, readInput } from '../read-input.ts'
 
 const VALUE_BYTES_MAX = 262_144
 
-interface Done {
+/** One changed key, as `--json` prints it. */
+interface Change {
   readonly key: string
   readonly done: 'removed' | 'set' | 'set and encrypted' | 'encrypted'
 }
 
+interface Setting {
+  readonly path: string
+  readonly value: string
+}
+
 export async function run(context: CliContext): Promise<number> {
   const { out, json, configFile } = context
-  const changes = await change(context)
+  const changes = await changeFile(context)
   const problem = await providerProblem(context)
   if (json) out.json({ file: configFile, changes, ...(problem === undefined ? {} : { problem }) })
   else {
@@ -24,7 +30,7 @@ export async function run(context: CliContext): Promise<number> {
   return 0
 }
 
-async function change(context: CliContext): Promise<Done[]> {
+async function changeFile(context: CliContext): Promise<Change[]> {
   const { args, options } = context
   if (options.unset === true) {
     await setConfig(
@@ -34,37 +40,40 @@ async function change(context: CliContext): Promise<Done[]> {
     return args.map((key) => ({ key, done: 'removed' }))
   }
   const [first = '', ...more] = args
-  if (more.length > 0) return set(context, await pairs(context))
+  if (more.length > 0) return saveSettings(context, await readSettings(context))
   const found = await encryptInConfig(context, first)
   if (found === 'encrypted') return [{ key: first, done: 'encrypted' }]
-  return set(context, [{ path: first, value: (await ask(context, first, found === 'secret')) ?? missing(first) }])
+  return saveSettings(context, [{ path: first, value: await readValue(context, first, found === 'secret') }])
 }
 
-async function set(context: CliContext, changes: readonly { readonly path: string; readonly value: string }[]): Promise<Done[]> {
-  const secrets = await setConfig(context, changes)
-  return changes.map(({ path }, index) => ({ key: path, done: secrets[index] ? 'set and encrypted' : 'set' }))
+async function saveSettings(context: CliContext, settings: readonly Setting[]): Promise<Change[]> {
+  const secrets = await setConfig(context, settings)
+  return settings.map(({ path }, index) => ({ key: path, done: secrets[index] ? 'set and encrypted' : 'set' }))
 }
 
-/** Keys and values in turn; the value of a last secret without one is asked for. */
-function pairs(context: CliContext) {
+/** Returns the arguments as pairs of key and value; reads the value of the last key if it has none. */
+function readSettings(context: CliContext): Promise<Setting[]> {
   const { args } = context
   const keys = args.filter((_, index) => index % 2 === 0)
   return Promise.all(
     keys.map(async (path, index) => {
-      const given = args[2 * index + 1]
-      return { path, value: given ?? (await ask(context, path, await isSecretKey(context, path))) ?? missing(path) }
+      const value = args[2 * index + 1]
+      return { path, value: value ?? (await readValue(context, path, await isSecretKey(context, path))) }
     }),
   )
 }
 
-/** Reads a value that other users of this machine must not see in the arguments; undefined if the input is empty. */
-async function ask({ stdin, out }: CliContext, key: string, secret: boolean): Promise<string | undefined> {
-  if (!stdin.isTTY) return (await readInput(stdin, VALUE_BYTES_MAX)).replace(/\r?\n$/, '') || undefined
-  if (!secret) return undefined
-  out.warn(`the value of ${key}, which is not shown:`)
-  return (await readHidden(stdin)) || undefined
-}
-
-function missing(key: string): never {
-  throw new AppError('invalid_request', `a value for '${key}' is missing; to remove the key, add --unset`)
+/**
+ * Reads a value from standard input, where other users of this machine cannot see it as they can see arguments. At a terminal, only
+ * a secret is read. Throws `invalid_request` if there is no value.
+ */
+async function readValue({ stdin, out }: CliContext, key: string, isSecret: boolean): Promise<string> {
+  let value: string | undefined
+  if (!stdin.isTTY) value = (await readInput(stdin, VALUE_BYTES_MAX)).replace(/\r?\n$/, '')
+  else if (isSecret) {
+    out.warn(`the value of ${key}, which is not shown:`)
+    value = await readHidden(stdin)
+  }
+  if (!value) throw new AppError('invalid_request', `a value for '${key}' is missing; to remove the key, add --unset`)
+  return value
 }

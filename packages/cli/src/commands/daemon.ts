@@ -1,26 +1,18 @@
-/** `sluice daemon`: runs until a signal ends it. */
+/** `sluice daemon`: runs the daemon in the foreground until SIGINT, SIGTERM, or the end of its terminal. */
 import { isatty } from 'node:tty'
 import { startDaemon } from '@sluice/daemon'
-import { newPairingCode } from '@sluice/runtime'
+import { newPairingCode, type Runtime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
-import type { CliContext } from '../context.ts'
+import type { CliContext, Output } from '../context.ts'
 
-/** What is left after the stop ends within this, or with the process. */
+/** The time that work has to end after the daemon has stopped, before the process exits. */
 const LINGER_MS = 1000
-const HOLD_MS = 60_000
+const KEEP_ALIVE_MS = 60_000
 
 export async function run(context: CliContext): Promise<number> {
   const { out, options } = context
-  const signal = context.interrupted()
-  const terminals = [process.stdin.fd, process.stdout.fd, process.stderr.fd].filter((fd) => isatty(fd))
-  const hungUp = Promise.withResolvers<void>()
-  // A daemon that is still starting has just read the configuration.
-  let reload = async () => {}
-  process.on('SIGHUP', () => {
-    // A terminal that was closed sends the same signal as a person who asks for a reload.
-    if (terminals.every((fd) => isatty(fd))) void reload()
-    else hungUp.resolve()
-  })
+  const stopSignal = context.interrupted()
+  const hangUp = watchHangUp()
   const daemon = await startDaemon({
     ...context,
     ...(typeof options.host === 'string' ? { host: options.host } : {}),
@@ -28,41 +20,67 @@ export async function run(context: CliContext): Promise<number> {
     ...(typeof options.port === 'string' ? { port: portNumber(options.port) } : {}),
   })
   const { runtime, url } = daemon
-  // One request, one turn or one feature gone wrong never ends the daemon.
-  process.on('unhandledRejection', (error) => runtime.log.error('a promise was rejected and nobody looked', { error }))
-  process.on('uncaughtException', (error) => runtime.log.error('an error was thrown and nobody caught it', { error }))
-  // Whoever reads our output may go away; the daemon does not go with it.
-  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {})
+  surviveErrors(runtime)
   out.print(`sluice ${context.version} (${context.profile}) listening on ${url}`)
-  const devices = await runtime.store.devices.list()
-  const required = runtime.snapshot().gateway.require_pairing
-  if (required && (devices.length === 0 || process.stdout.isTTY)) {
-    const code = await newPairingCode(runtime.store, runtime.snapshot().gateway, runtime.clock)
-    for (const line of pairingLines(url, code.code)) out.print(line)
-  } else if (!required) out.print(`try it:\n  ${turnCommand(url)}`)
-  reload = daemon.reload
-  await Promise.race([aborted(signal), hungUp.promise])
-  // The clock's timers keep no process alive, and a stop may have nothing else that does.
-  const held = setInterval(() => {}, HOLD_MS)
+  await printFirstSteps(runtime, url, out)
+  hangUp.onReload(daemon.reload)
+  await Promise.race([aborted(stopSignal), hangUp.terminalClosed])
+  // Timers of the system clock are unreferenced. Without this one, the process could end before the daemon has stopped.
+  const keepAlive = setInterval(() => {}, KEEP_ALIVE_MS)
   try {
     await daemon.stop()
   } finally {
-    clearInterval(held)
-    // A stop that failed, or something that still holds the process, must not leave a daemon nobody can reach.
+    clearInterval(keepAlive)
+    // The process must not stay alive without its listener if the stop failed or a handle is still open.
     setTimeout(() => process.exit(), LINGER_MS).unref()
   }
   return 0
 }
 
+/** Handles SIGHUP, which a person sends to reload the configuration and the system sends when the terminal closes. */
+function watchHangUp() {
+  const terminals = [process.stdin.fd, process.stdout.fd, process.stderr.fd].filter((fd) => isatty(fd))
+  const terminalClosed = Promise.withResolvers<void>()
+  // A daemon that is still starting has just read the configuration, so it ignores a reload.
+  let reload = async () => {}
+  process.on('SIGHUP', () => {
+    if (terminals.every((fd) => isatty(fd))) void reload()
+    else terminalClosed.resolve()
+  })
+  return {
+    terminalClosed: terminalClosed.promise,
+    onReload(handler: () => Promise<void>) {
+      reload = handler
+    },
+  }
+}
+
+/** Keeps the daemon running after an error in one request, turn or feature, and after the reader of its output has gone. */
+function surviveErrors({ log }: Runtime): void {
+  process.on('unhandledRejection', (error) => log.error('unhandled promise rejection', { error }))
+  process.on('uncaughtException', (error) => log.error('uncaught exception', { error }))
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {})
+}
+
+/** Prints a first request; with pairing, also a pairing code at a terminal or if no device is paired yet. */
+async function printFirstSteps(runtime: Runtime, url: string, out: Output): Promise<void> {
+  const { store, clock } = runtime
+  const { gateway } = runtime.snapshot()
+  if (!gateway.require_pairing) {
+    out.print(`try it:\n  ${turnCommand(url)}`)
+    return
+  }
+  const devices = await store.devices.list()
+  if (devices.length > 0 && !process.stdout.isTTY) return
+  const { code } = await newPairingCode(store, gateway, clock)
+  out.print(`pairing code (one use): ${code}`)
+  out.print('try it:')
+  out.print(`  TOKEN=$(curl -sS -X POST ${url}/pair -H 'X-Pairing-Code: ${code}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`)
+  out.print(`  ${turnCommand(url, '-H "Authorization: Bearer $TOKEN" ')}`)
+}
+
 const turnCommand = (url: string, header = ''): string =>
   `curl -sS ${url}/webhook ${header}-H 'Content-Type: application/json' -d '{"message":"hello"}'`
-
-const pairingLines = (url: string, code: string): string[] => [
-  `pairing code (one use): ${code}`,
-  'try it:',
-  `  TOKEN=$(curl -sS -X POST ${url}/pair -H 'X-Pairing-Code: ${code}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`,
-  `  ${turnCommand(url, '-H "Authorization: Bearer $TOKEN" ')}`,
-]
 
 function portNumber(text: string): number {
   const port = Number(text)

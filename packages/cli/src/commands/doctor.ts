@@ -1,4 +1,4 @@
-/** `sluice doctor`: checks this installation; each finding says what to do. Exit 1 if any check fails. */
+/** `sluice doctor`: checks this installation; each problem has a cure. Exits with 1 if a check fails. */
 import { runChecks } from '@sluice/runtime/doctor'
 import type { CliContext, Style } from '../context.ts'
 import { probeDaemon } from '../probe-daemon.ts'
@@ -12,10 +12,10 @@ export async function run(context: CliContext): Promise<number> {
   else {
     const width = Math.max(...checks.map(({ check }) => check.length))
     const indent = ' '.repeat(width + 8)
-    const below = (text: string) => text.replaceAll('\n', `\n${indent}`)
+    const indented = (text: string) => text.replaceAll('\n', `\n${indent}`)
     for (const { check, status, detail, fix } of checks) {
-      out.print(`${out.style(STYLES[status] ?? 'dim', status.padEnd(4))}  ${check.padEnd(width)}  ${below(detail)}`)
-      if (fix) out.print(`${indent}${below(fix)}`)
+      out.print(`${out.style(STYLES[status] ?? 'dim', status.padEnd(4))}  ${check.padEnd(width)}  ${indented(detail)}`)
+      if (fix) out.print(`${indent}${indented(fix)}`)
     }
   }
   return checks.some(({ status }) => status === 'fail') ? 1 : 0

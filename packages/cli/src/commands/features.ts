@@ -1,11 +1,11 @@
-/** `sluice features`: every feature there is, and how it stands in this build and configuration. */
+/** `sluice features`: every feature of the catalogue, with its state in this build and configuration. */
+import { openRuntime } from '@sluice/runtime'
 import type { CliContext } from '../context.ts'
-import { openFromContext } from '../open.ts'
 
-/** Builds and registers the features to see how they stand: what a running daemon knows is as of its own start. */
+/** Builds the features in this process. A running daemon knows only their state at its own start. */
 export async function run(context: CliContext): Promise<number> {
   const { out, json } = context
-  const runtime = await openFromContext(context)
+  const runtime = await openRuntime({ ...context, quiet: true })
   const rows = runtime.snapshot().features
   await runtime.close(0)
   if (json) {
@@ -17,9 +17,9 @@ export async function run(context: CliContext): Promise<number> {
     rows.map((row) => [
       row.feature,
       row.flag ?? '-',
-      yes(row.compiled),
-      yes(row.installed),
-      yes(row.configured),
+      yesOrNo(row.compiled),
+      yesOrNo(row.installed),
+      yesOrNo(row.configured),
       row.state.replace('_', ' '),
       [row.reason, row.build].filter(Boolean).join(': '),
     ]),
@@ -27,4 +27,4 @@ export async function run(context: CliContext): Promise<number> {
   return 0
 }
 
-const yes = (value: boolean): string => (value ? 'yes' : 'no')
+const yesOrNo = (value: boolean): string => (value ? 'yes' : 'no')

@@ -1,21 +1,40 @@
-/** `sluice inbox`: what came in over channels, and what became of it. */
-import { shownInboxEntry, unknownMessage, utf8Text } from '@sluice/delivery'
-import { AppError, type InboxEntry, oneLine, type TurnRow } from '@sluice/sdk'
+/** `sluice inbox`: messages received over channels, their turns and their replies. */
+import { INBOX_STATES, replayMessage, shownInboxEntry, shownInboxRow, unknownMessage, utf8Text } from '@sluice/delivery'
+import { AppError, type InboxEntry, type InboxRow, oneLine, type TurnRow } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
-import { inboxBox } from '../deliveries/inbox.ts'
-import { list as listRows } from '../deliveries/list.ts'
-import { replay as replayRows } from '../deliveries/replay.ts'
-import { printBlock, printFields, time, turnLine } from '../deliveries/show.ts'
-import { TEXT_CHARS_MAX } from '../deliveries/widths.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { type DeliveryBox, listDeliveries } from '../deliveries/list-deliveries.ts'
+import { replayDeliveries } from '../deliveries/replay-deliveries.ts'
+import { wholeNumber } from '../option-values.ts'
+import { ERROR_CHARS_MAX, formatTime, formatTurn, NAME_CHARS_MAX, printBlock, printFields, TEXT_CHARS_MAX } from '../print-details.ts'
 import { withStore } from '../with-store.ts'
 
-export const list = (context: CliContext): Promise<number> => listRows(inboxBox, context)
-export const dead = (context: CliContext): Promise<number> => listRows(inboxBox, context, inboxBox.left)
-export const replay = (context: CliContext): Promise<number> => replayRows(inboxBox, context)
+const BOX: DeliveryBox<InboxRow> = {
+  name: 'inbox',
+  states: INBOX_STATES,
+  replayableStates: ['dead'],
+  replayed: { one: 'message runs again', many: 'messages run again' },
+  headings: ['number', 'received', 'channel', 'sender', 'state', 'attempts', 'error'],
+  atMs: ({ receivedAtMs }) => receivedAtMs,
+  cells: ({ number, receivedAtMs, channel, sender, state, attempts, error }) => [
+    String(number),
+    new Date(receivedAtMs).toISOString(),
+    channel,
+    oneLine(sender, NAME_CHARS_MAX),
+    state,
+    String(attempts),
+    oneLine(error ?? '', ERROR_CHARS_MAX),
+  ],
+  shown: shownInboxRow,
+  of: ({ inbox }) => inbox,
+  replay: ({ inbox }, number) => replayMessage(inbox, number),
+}
+
+export const list = (context: CliContext): Promise<number> => listDeliveries(BOX, context)
+export const dead = (context: CliContext): Promise<number> => listDeliveries(BOX, context, BOX.replayableStates)
+export const replay = (context: CliContext): Promise<number> => replayDeliveries(BOX, context)
 
 export const show = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ store }) => {
+  withStore(context, async (store) => {
     const { out, json, options } = context
     const number = wholeNumber('sluice inbox show', context.args[0] ?? '', 1)
     const entry = await store.inbox.get(number)
@@ -27,11 +46,11 @@ export const show = (context: CliContext): Promise<number> =>
     }
     const turn = entry.turnId === null ? undefined : await store.turns.get(entry.turnId)
     if (json) out.json(shownInboxEntry(entry, turn))
-    else print(out, entry, turn)
+    else printMessage(out, entry, turn)
     return 0
   })
 
-function print(out: Output, entry: InboxEntry, turn: TurnRow | undefined): void {
+function printMessage(out: Output, entry: InboxEntry, turn: TurnRow | undefined): void {
   const { number, message, raw, replies } = entry
   printFields(out, {
     message: String(number),
@@ -40,13 +59,13 @@ function print(out: Output, entry: InboxEntry, turn: TurnRow | undefined): void 
     sender: entry.sender,
     id: entry.messageId,
     session: entry.session,
-    received: time(entry.receivedAtMs),
-    'proved by': entry.verdict,
+    received: formatTime(entry.receivedAtMs),
+    'verified by': entry.verdict,
     attempts: String(entry.attempts),
-    'next attempt': time(entry.nextAtMs),
-    ended: time(entry.endedAtMs),
+    'next attempt': formatTime(entry.nextAtMs),
+    ended: formatTime(entry.endedAtMs),
     error: entry.error,
-    turn: turnLine(entry.turnId, turn),
+    turn: formatTurn(entry.turnId, turn),
   })
   if (message) printBlock(out, 'text', message.text)
   for (const { kind, name, mime } of message?.attachments ?? []) out.print(`${kind} ${name}${mime ? ` (${mime})` : ''}`)
@@ -65,13 +84,13 @@ function print(out: Output, entry: InboxEntry, turn: TurnRow | undefined): void 
       ]),
     )
   }
-  printBlock(out, 'request', raw ? readable(raw, number) : 'no longer kept')
+  printBlock(out, 'request', raw ? requestText(raw, number) : 'no longer kept')
 }
 
-/** JSON with line breaks, other text as it is. */
-function readable(raw: Uint8Array, number: number): string {
+/** Returns JSON with line breaks, other text unchanged, and a hint in place of bytes that are not UTF-8. */
+function requestText(raw: Uint8Array, number: number): string {
   const text = utf8Text(raw)
-  if (text === undefined) return `${raw.length} bytes that are no text; 'sluice inbox show ${number} --raw' writes them`
+  if (text === undefined) return `${raw.length} bytes that are not text; 'sluice inbox show ${number} --raw' writes them`
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
   } catch {

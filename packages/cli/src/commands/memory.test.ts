@@ -1,4 +1,4 @@
-/** `sluice memory`, on a store no daemon has open. */
+/** `sluice memory`, on a store that no daemon has open. */
 import { join } from 'node:path'
 import { systemClock } from '@sluice/kit'
 import { scratch } from '@sluice/qa/daemons/bundle'
@@ -28,7 +28,7 @@ async function arrange(...entries: (readonly [owner: string, key: string, conten
   return { memory, json }
 }
 
-test('list and show say whose memory each is, and show asks which one is meant', async () => {
+test('list and show name the owner; show refuses an ambiguous key', async () => {
   const { memory, json } = await arrange([DEVICE, 'pet', 'a dog'], ['cli', 'pet', 'a cat'], [SHARED_MEMORIES, 'rule', 'shoes off'])
   expect((await json('list')).map(({ owner, key }: { owner: string; key: string }) => [owner, key])).toEqual([
     ['shared', 'rule'],
@@ -42,7 +42,7 @@ test('list and show say whose memory each is, and show asks which one is meant',
   expect(await memory('show', 'nothing')).toMatchObject({ code: 1, err: expect.stringContaining("'sluice memory list'") })
 })
 
-test('forget removes one memory, or all of one owner and nothing else', async () => {
+test('forget removes one memory, or every memory of one owner', async () => {
   const { memory, json } = await arrange([DEVICE, 'a', '1'], [DEVICE, 'b', '2'], [DEVICE, 'c', '3'], ['cli', 'a', '4'])
   expect((await memory('forget', 'b')).out).toBe('forgot 1 memory\n')
   expect((await memory('forget', '--all')).code).toBe(2)
@@ -51,7 +51,7 @@ test('forget removes one memory, or all of one owner and nothing else', async ()
   expect(await json('list')).toMatchObject([{ owner: 'cli', key: 'a' }])
 })
 
-test('assign gives unowned memories to a paired device or to all, and overwrites nothing', async () => {
+test('assign gives memories to a device or to all, without overwriting', async () => {
   const { memory, json } = await arrange(
     [UNOWNED_MEMORIES, 'a', 'old'],
     [UNOWNED_MEMORIES, 'b', 'old'],

@@ -1,31 +1,52 @@
-/** `sluice outbox`: what goes out over channels, and whether it arrived. */
-import { shownOutboxEntry, unknownReply } from '@sluice/delivery'
-import type { OutboxRow, TurnRow } from '@sluice/sdk'
+/** `sluice outbox`: messages to send over channels, and the outcome of each. */
+import { OUTBOX_STATES, replayReply, shownOutboxEntry, shownOutboxRow, unknownReply } from '@sluice/delivery'
+import { type OutboxRow, oneLine, type TurnRow } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
-import { list as listRows } from '../deliveries/list.ts'
-import { outboxBox } from '../deliveries/outbox.ts'
-import { replay as replayRows } from '../deliveries/replay.ts'
-import { printBlock, printFields, time, turnLine } from '../deliveries/show.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { type DeliveryBox, listDeliveries } from '../deliveries/list-deliveries.ts'
+import { replayDeliveries } from '../deliveries/replay-deliveries.ts'
+import { wholeNumber } from '../option-values.ts'
+import { ERROR_CHARS_MAX, formatTime, formatTurn, NAME_CHARS_MAX, printBlock, printFields } from '../print-details.ts'
 import { withStore } from '../with-store.ts'
 
-export const list = (context: CliContext): Promise<number> => listRows(outboxBox, context)
-export const dead = (context: CliContext): Promise<number> => listRows(outboxBox, context, outboxBox.left)
-export const replay = (context: CliContext): Promise<number> => replayRows(outboxBox, context)
+const BOX: DeliveryBox<OutboxRow> = {
+  name: 'outbox',
+  states: OUTBOX_STATES,
+  replayableStates: ['dead', 'ambiguous'],
+  replayed: { one: 'reply is sent again', many: 'replies are sent again' },
+  headings: ['number', 'created', 'channel', 'to', 'part', 'state', 'attempts', 'error'],
+  atMs: ({ createdAtMs }) => createdAtMs,
+  cells: ({ number, createdAtMs, channel, to, part, parts, state, attempts, error }) => [
+    String(number),
+    new Date(createdAtMs).toISOString(),
+    channel,
+    oneLine(to.to, NAME_CHARS_MAX),
+    `${part}/${parts}`,
+    state,
+    String(attempts),
+    oneLine(error ?? '', ERROR_CHARS_MAX),
+  ],
+  shown: shownOutboxRow,
+  of: ({ outbox }) => outbox,
+  replay: ({ outbox }, number) => replayReply(outbox, number),
+}
+
+export const list = (context: CliContext): Promise<number> => listDeliveries(BOX, context)
+export const dead = (context: CliContext): Promise<number> => listDeliveries(BOX, context, BOX.replayableStates)
+export const replay = (context: CliContext): Promise<number> => replayDeliveries(BOX, context)
 
 export const show = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ store }) => {
+  withStore(context, async (store) => {
     const { out, json } = context
     const number = wholeNumber('sluice outbox show', context.args[0] ?? '', 1)
     const row = await store.outbox.get(number)
     if (!row) throw unknownReply(number)
     const turn = row.turnId === null ? undefined : await store.turns.get(row.turnId)
     if (json) out.json(shownOutboxEntry(row, turn))
-    else print(out, row, turn)
+    else printReply(out, row, turn)
     return 0
   })
 
-function print(out: Output, row: OutboxRow, turn: TurnRow | undefined): void {
+function printReply(out: Output, row: OutboxRow, turn: TurnRow | undefined): void {
   const { to, thread, replyTo, more = {} } = row.to
   printFields(out, {
     reply: String(row.number),
@@ -37,14 +58,14 @@ function print(out: Output, row: OutboxRow, turn: TurnRow | undefined): void {
     ...Object.fromEntries(Object.entries(more).map(([name, value]) => [`to ${name}`, value])),
     part: `${row.part} of ${row.parts}`,
     attempts: String(row.attempts),
-    created: time(row.createdAtMs),
-    'next attempt': time(row.nextAtMs),
-    ended: time(row.endedAtMs),
+    created: formatTime(row.createdAtMs),
+    'next attempt': formatTime(row.nextAtMs),
+    ended: formatTime(row.endedAtMs),
     'client id': row.clientId,
     'provider id': row.providerId,
     error: row.error,
     answers: row.inbox === null ? null : `message ${row.inbox} ('sluice inbox show ${row.inbox}')`,
-    turn: turnLine(row.turnId, turn),
+    turn: formatTurn(row.turnId, turn),
   })
   printBlock(out, 'text', row.text ?? 'no longer kept')
 }

@@ -20,7 +20,7 @@ const GRACE_ID = 'channel:chatapp/200000000000002/%2B15550002222/%2B15550002222'
 const REFUSED_ID = GRACE_ID.replaceAll('15550002222', '15550003333')
 
 describe('sluice sessions list', () => {
-  test('shows conversations of devices and channels, and says when there are more', async () => {
+  test('prints conversations, and the cursor of the next page', async () => {
     const all = await json('list')
     expect(all.next).toBeNull()
     expect(all.sessions).toHaveLength(3)
@@ -32,7 +32,7 @@ describe('sluice sessions list', () => {
     expect((await json('list', '--limit', '1')).next).toBe(cursor)
   })
 
-  test('finds those of a sender', async () => {
+  test('finds the conversations of a sender', async () => {
     expect((await json('list', ...GRACE)).sessions).toMatchObject([{ session_id: GRACE_ID, channel: 'chatapp', sender: '+15550002222' }])
     expect(await sluice('list', '--channel', 'roomchat')).toMatchObject({ code: 0, out: 'no conversations\n' })
     expect((await sluice('list', '--sender', 'x')).err).toContain('--sender goes with --channel')
@@ -41,7 +41,7 @@ describe('sluice sessions list', () => {
 })
 
 describe('sluice sessions show and export', () => {
-  test('print what was said, oldest first', async () => {
+  test('print the messages, oldest first', async () => {
     const { out } = await sluice('show', GRACE_ID)
     expect(out).toMatch(/sender +\+15550002222/)
     expect(out.indexOf('hello')).toBeLessThan(out.indexOf('and again'))
@@ -49,12 +49,12 @@ describe('sluice sessions show and export', () => {
     const lines = (await sluice('export', GRACE_ID)).out.trim().split('\n')
     expect(lines.map((line) => JSON.parse(line))).toEqual((await json('export', GRACE_ID)).messages)
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ role: 'user', content: 'hello', at: expect.any(String) })
-    expect(await sluice('show', 'nobody')).toMatchObject({ code: 1, err: expect.stringContaining("There is no conversation 'nobody'") })
+    expect(await sluice('show', 'unknown')).toMatchObject({ code: 1, err: expect.stringContaining("There is no conversation 'unknown'") })
   })
 })
 
 describe('sluice sessions erase', () => {
-  test('names one conversation or one person', async () => {
+  test('requires one conversation or one person', async () => {
     for (const args of [[], ['--channel', 'chatapp'], [GRACE_ID, ...GRACE]])
       expect(await sluice('erase', ...args)).toMatchObject({ err: expect.stringContaining('name one conversation by its id') })
   })
@@ -72,7 +72,7 @@ describe('sluice sessions erase', () => {
     expect(await sluice('erase', REFUSED_ID)).toMatchObject({ code: 1, err: expect.stringContaining('There is no conversation') })
   })
 
-  test('erases a person of whom only a failed message is kept', async () => {
+  test('erases a person with only a failed message', async () => {
     const person = ['--channel', 'chatapp', '--sender', '+15550004444']
     expect(await json('erase', ...person)).toMatchObject({ messages: 1, turns: 1, said: 0 })
     expect(await sluice('erase', ...person)).toMatchObject({ code: 1, err: expect.stringContaining('Nothing is kept of this sender') })

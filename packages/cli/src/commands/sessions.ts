@@ -1,53 +1,47 @@
-/** `sluice sessions`: what was said, with whom, exported and erased. */
+/** `sluice sessions`: lists, shows, exports and erases conversations. */
 import { cursorAfter, erasePerson, exported, readCursor, sessionsEnds, shownConversation } from '@sluice/runtime'
-import { AppError, type Erased, oneLine, type SessionRow, type SessionStore } from '@sluice/sdk'
+import { AppError, type Erased, oneLine, type SessionRow, type SessionStore, type Store } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
-import { printFields } from '../deliveries/show.ts'
-import { NAME_CHARS_MAX } from '../deliveries/widths.ts'
 import { operator } from '../operator.ts'
-
-import { wholeNumber } from '../whole-number.ts'
+import { limitOption } from '../option-values.ts'
+import { NAME_CHARS_MAX, printFields } from '../print-details.ts'
 import { withStore } from '../with-store.ts'
 
-const LIMIT = 50
-const LIMIT_MAX = 500
-
 export const list = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ store }) => {
+  withStore(context, async ({ sessions }) => {
     const { out, json, options } = context
-    const { channel, sender } = personOf(context)
+    const { channel, sender } = personOptions(context)
     if (sender !== undefined && channel === undefined) throw new AppError('invalid_request', '--sender goes with --channel')
-    const limit = limitOf(context)
-    const rows = await store.sessions.list({
+    const limit = limitOption(context)
+    const rows = await sessions.list({
       limit: limit + 1,
       ...(channel !== undefined && sessionsEnds(channel, sender)),
       ...(typeof options.cursor === 'string' && { before: readCursor(options.cursor) }),
     })
-    const [page, next] = [rows.slice(0, limit), cursorAfter(rows, limit)]
-    if (json) out.json({ sessions: page.map(shownConversation), next })
+    const page = rows.slice(0, limit).map(shownConversation)
+    const next = cursorAfter(rows, limit)
+    if (json) out.json({ sessions: page, next })
     else if (page.length === 0) out.print('no conversations')
     else
       out.table(
         ['last active', 'messages', 'channel', 'sender', 'id'],
-        page
-          .map(shownConversation)
-          .map((row) => [
-            row.last_activity,
-            String(row.message_count),
-            oneLine(row.channel ?? '', NAME_CHARS_MAX),
-            oneLine(row.sender ?? '', NAME_CHARS_MAX),
-            row.session_id,
-          ]),
+        page.map((row) => [
+          row.last_activity,
+          String(row.message_count),
+          oneLine(row.channel ?? '', NAME_CHARS_MAX),
+          oneLine(row.sender ?? '', NAME_CHARS_MAX),
+          row.session_id,
+        ]),
       )
     if (!json && next !== null) out.warn(`older ones: add --cursor ${next}`)
     return 0
   })
 
 export const show = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ store: { sessions } }) => {
+  withStore(context, async ({ sessions }) => {
     const { out, json } = context
-    const row = await found(sessions, context)
-    const limit = limitOf(context)
+    const row = await findSession(sessions, context)
+    const limit = limitOption(context)
     const lines = []
     for await (const line of exported(sessions, row.id)) {
       lines.push(line)
@@ -66,10 +60,11 @@ export const show = (context: CliContext): Promise<number> =>
     return 0
   })
 
-export const exportOne = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ store: { sessions } }) => {
+/** `sluice sessions export`: prints every message of one conversation. */
+export const exportConversation = (context: CliContext): Promise<number> =>
+  withStore(context, async ({ sessions }) => {
     const { out, json } = context
-    const row = await found(sessions, context)
+    const row = await findSession(sessions, context)
     const lines = exported(sessions, row.id)
     if (json) {
       const messages = []
@@ -80,29 +75,27 @@ export const exportOne = (context: CliContext): Promise<number> =>
   })
 
 export const erase = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ store, clock }) => {
-    const { out, json, args } = context
-    const about = { atMs: clock.nowMs(), by: operator() }
-    const erased = await eraseNamed(
-      context,
-      (id) => store.sessions.erase(id, about),
-      (person) => erasePerson(store, person, about),
-    )
-    if (!erased) throw new AppError('not_found', args[0] === undefined ? 'Nothing is kept of this sender.' : unknown(args[0]))
-    if (json) out.json(erased)
+  withStore(context, async (store, clock) => {
+    const erased = await eraseSelected(context, store, { atMs: clock.nowMs(), by: operator() })
+    if (context.json) context.out.json(erased)
     else printErased(context, erased)
     return 0
   })
 
-async function eraseNamed(
-  { args: [id], ...context }: CliContext,
-  one: (id: string) => Promise<Erased | undefined>,
-  all: (person: { readonly channel: string; readonly sender: string }) => Promise<Erased | undefined>,
-): Promise<Erased | undefined> {
-  const { channel, sender } = personOf(context)
-  const isPerson = channel !== undefined && sender !== undefined
-  if (id !== undefined && channel === undefined && sender === undefined) return one(id)
-  if (id === undefined && isPerson) return all({ channel, sender })
+/** Erases the conversation with the id, or everything of the person whom `--channel` and `--sender` name. */
+async function eraseSelected(context: CliContext, store: Store, record: { readonly atMs: number; readonly by: string }): Promise<Erased> {
+  const [id] = context.args
+  const { channel, sender } = personOptions(context)
+  if (id !== undefined && channel === undefined && sender === undefined) {
+    const erased = await store.sessions.erase(id, record)
+    if (!erased) throw unknownSession(id)
+    return erased
+  }
+  if (id === undefined && channel !== undefined && sender !== undefined) {
+    const erased = await erasePerson(store, { channel, sender }, record)
+    if (!erased) throw new AppError('not_found', 'Nothing is kept of this sender.')
+    return erased
+  }
   throw new AppError(
     'invalid_request',
     "name one conversation by its id, or a person with --channel and --sender; 'sluice sessions list' shows both",
@@ -112,27 +105,23 @@ async function eraseNamed(
 function printErased({ out }: CliContext, erased: Erased): void {
   const { said, messages, replies, turns, approvals, memories, held, purged, copies } = erased
   const counts = { 'turns said': said, turns, messages, replies, approvals, memories }
-  out.print(
-    `erased: ${Object.entries(counts)
-      .map(([name, count]) => `${count} ${name}`)
-      .join(', ')}`,
-  )
+  const shown = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
+  out.print(`erased: ${shown.join(', ')}`)
   if (held > 0) out.warn(`${held} requests are kept until other people's messages in them are done: run this again then`)
   if (!purged) out.warn('another process reads the database: its log is emptied when the daemon stops')
   for (const copy of copies) out.warn(`still in the copy from before an upgrade; delete it when you do not need it: ${copy}`)
 }
 
-async function found(sessions: SessionStore, { args: [id = ''] }: CliContext): Promise<SessionRow> {
+async function findSession(sessions: SessionStore, { args: [id = ''] }: CliContext): Promise<SessionRow> {
   const row = await sessions.get(id)
-  if (!row) throw new AppError('not_found', unknown(id))
+  if (!row) throw unknownSession(id)
   return row
 }
 
-const unknown = (id: string): string => `There is no conversation '${id}'; 'sluice sessions list' shows the ids`
+const unknownSession = (id: string): AppError =>
+  new AppError('not_found', `There is no conversation '${id}'; 'sluice sessions list' shows the ids`)
 
-const limitOf = ({ options: { limit } }: CliContext): number =>
-  typeof limit === 'string' ? wholeNumber('--limit', limit, 1, LIMIT_MAX) : LIMIT
-
-function personOf({ options: { channel, sender } }: Pick<CliContext, 'options'>) {
-  return { channel: typeof channel === 'string' ? channel : undefined, sender: typeof sender === 'string' ? sender : undefined }
-}
+const personOptions = ({ options: { channel, sender } }: CliContext) => ({
+  channel: typeof channel === 'string' ? channel : undefined,
+  sender: typeof sender === 'string' ? sender : undefined,
+})

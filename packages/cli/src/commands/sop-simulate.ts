@@ -1,10 +1,9 @@
-/** `sluice sop simulate`: what an event would do, without doing any of it. */
+/** `sluice sop simulate`: shows the effects of an event, without running or storing anything. */
 import { readFile } from 'node:fs/promises'
 import { priceOf } from '@sluice/agent'
-import { agentSection, costSection, providerSection } from '@sluice/config'
+import { agentSection, costSection, providerSection, readConfig } from '@sluice/config'
 import { AppError, errorText } from '@sluice/sdk'
 import { readEvent, type SimulatedSop, simulate } from '@sluice/sop/simulate'
-import { configFromContext } from '../config-from-context.ts'
 import type { CliContext, Output } from '../context.ts'
 import { readInput } from '../read-input.ts'
 import { openSops, sopNamed } from '../sops/open-sops.ts'
@@ -17,17 +16,17 @@ export async function run(context: CliContext): Promise<number> {
     throw new AppError('invalid_request', 'sluice sop simulate wants --event <file>; - is standard input')
   const sops = await openSops(context)
   const definitions = args[0] === undefined ? sops.definitions : [sopNamed(sops, args[0])]
-  const event = readEvent(parsed(await textOf(context, options.event), options.event))
-  const results = simulate(definitions, event, await modelLimits(context))
-  // Of all procedures, those the event is not for are noise.
+  const event = readEvent(parseEvent(await readEventText(context, options.event), options.event))
+  const results = simulate(definitions, event, await turnLimits(context))
+  // Without a name, procedures that the event does not concern are left out.
   const shown = args[0] === undefined ? results.filter(({ starts, held }) => starts || held !== null) : results
   if (json) out.json(shown)
-  else if (shown.length === 0) out.print(`no procedure of ${definitions.length} is set off by ${event.source} ${event.topic}`)
-  else for (const result of shown) print(out, result)
+  else if (shown.length === 0) out.print(`no procedure of ${definitions.length} is triggered by ${event.source} ${event.topic}`)
+  else for (const result of shown) printResult(out, result)
   return 0
 }
 
-async function textOf({ stdin }: CliContext, file: string): Promise<string> {
+async function readEventText({ stdin }: CliContext, file: string): Promise<string> {
   if (file === '-') return readInput(stdin, EVENT_BYTES_MAX)
   try {
     return await readFile(file, 'utf8')
@@ -36,24 +35,26 @@ async function textOf({ stdin }: CliContext, file: string): Promise<string> {
   }
 }
 
-function parsed(text: string, file: string): unknown {
+function parseEvent(text: string, file: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new AppError('invalid_request', `${file} is no JSON: ${errorText(error)}`)
+    throw new AppError('invalid_request', `${file} is not JSON: ${errorText(error)}`)
   }
 }
 
-/** What one turn of the agent may use, and what it costs with the model that is configured. */
-async function modelLimits(context: CliContext) {
-  const config = await configFromContext(context)
+/** Returns the limits of one agent turn, with the price of the configured model if it is known. */
+async function turnLimits(context: CliContext) {
+  const config = await readConfig(context)
   const { kind, model } = config.core(providerSection)
   const { max_iterations, max_turn_tokens } = config.core(agentSection)
   const price = kind && model ? priceOf(config.core(costSection).prices, { provider: kind, model }) : undefined
   return { callsMax: max_iterations, tokensMax: max_turn_tokens, ...(price && { price }) }
 }
 
-function print(out: Output, { sop, triggers, starts, held, steps, cost }: SimulatedSop): void {
+const WORKERS = { agent: 'the agent works on it', tool: 'one tool call, no model', nobody: 'nothing but the wait' } as const
+
+function printResult(out: Output, { sop, triggers, starts, held, steps, cost }: SimulatedSop): void {
   out.print(out.style('bold', sop))
   for (const { trigger, condition, matches, why } of triggers) {
     const when = condition === null ? '' : ` when ${condition}`
@@ -62,19 +63,20 @@ function print(out: Output, { sop, triggers, starts, held, steps, cost }: Simula
   if (triggers.length === 0) out.print('  has no triggers: it is started by hand')
   out.print(starts ? '  would start' : `  would not start${held === null ? '' : `: ${held}`}`)
   for (const { number, title, waits, by, tools } of steps) {
-    const who = { agent: 'the agent works on it', tool: 'one tool call, no model', nobody: 'nothing but the wait' }[by]
     const parts = [
       waits === null ? undefined : `waits for a person (${waits})`,
-      who,
+      WORKERS[by],
       tools && by !== 'nobody' && `tools: ${tools.join(', ')}`,
     ]
     out.print(`  ${number}. ${title}: ${parts.filter(Boolean).join('; ')}`)
   }
-  const { modelCalls, usd } = cost
+  out.print(`  ${costText(cost)}`)
+}
+
+function costText({ modelCalls, usd }: SimulatedSop['cost']): string {
   const calls = modelCalls.max === 0 ? 'no model calls' : `${modelCalls.min} to ${modelCalls.max} model calls`
-  const money =
-    usd === null ? (modelCalls.max === 0 ? '' : ', price unknown: see [cost] prices') : `, ${dollars(usd.min)} to ${dollars(usd.max)}`
-  out.print(`  ${calls}${money}`)
+  if (usd !== null) return `${calls}, ${dollars(usd.min)} to ${dollars(usd.max)}`
+  return modelCalls.max === 0 ? calls : `${calls}, price unknown: see [cost] prices`
 }
 
 const dollars = (usd: number): string => `$${usd.toFixed(usd < 0.01 ? 6 : 2)}`

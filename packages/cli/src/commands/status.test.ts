@@ -1,4 +1,4 @@
-/** `sluice status`, on a store no daemon has open. */
+/** `sluice status`, on a store that no daemon has open. */
 import { join } from 'node:path'
 import { systemClock } from '@sluice/kit'
 import { scratch } from '@sluice/qa/daemons/bundle'
@@ -18,12 +18,12 @@ function arrange() {
   return { dir, status: (...argv: string[]) => run('status', ...argv, '--data-dir', dir) }
 }
 
-test('without a daemon and a store it says what is missing, and makes nothing', async () => {
+test('status without a daemon says so', async () => {
   const { status } = arrange()
   expect(await status()).toMatchObject({ code: 1, out: expect.stringMatching(/^not running: no daemon has written .*daemon\.json\n$/) })
 })
 
-test('it shows what waits and what was given up', async () => {
+test('status counts waiting and failed work', async () => {
   const { dir, status } = arrange()
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
   const store = openStore({ file: join(dir, 'sluice.db'), clock: systemClock, log })

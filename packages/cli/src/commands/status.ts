@@ -1,13 +1,14 @@
-/** `sluice status`: whether the daemon of this data directory runs, how it is, and what waits. Exit 1 if it does not run. */
+/** `sluice status`: the daemon of this data directory, its health and its queues. Exits with 1 if it is not running. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { healthSchema } from '@sluice/runtime/health'
 import { errorText, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { CliContext } from '../context.ts'
+import type { CliContext, Output } from '../context.ts'
 import { type DaemonProbe, probeDaemon } from '../probe-daemon.ts'
 import { withStore } from '../with-store.ts'
 
+/** The unfinished and failed work in the store, as `--json` prints it. */
 interface Queues {
   readonly messages_pending: number
   readonly oldest_message_secs: number | null
@@ -21,27 +22,30 @@ interface Queues {
 
 export async function run(context: CliContext): Promise<number> {
   const { out, json, dataDir } = context
-  const found = await probeDaemon(dataDir)
+  const daemon = await probeDaemon(dataDir)
   const queues = await readQueues(context)
-  if (json) out.json({ ...found, queues })
-  else for (const line of [stateLine(found, out), ...healthLines(found), ...queueLines(queues)]) out.print(line)
-  return found.running ? 0 : 1
+  if (json) out.json({ ...daemon, queues })
+  else for (const line of [stateLine(daemon, out), ...healthLines(daemon), ...queueLines(queues)]) out.print(line)
+  return daemon.running ? 0 : 1
 }
 
-const stateLine = (found: DaemonProbe, { style }: CliContext['out']): string =>
-  found.running
-    ? `${style('green', 'running')} on ${found.url} (version ${found.version}, pid ${found.pid}, profile ${found.profile}, since ${found.started_at})`
-    : `${style('red', 'not running')}: ${found.reason}`
+const stateLine = (daemon: DaemonProbe, { style }: Output): string =>
+  daemon.running
+    ? `${style('green', 'running')} on ${daemon.url} (version ${daemon.version}, pid ${daemon.pid}, profile ${daemon.profile}, since ${daemon.started_at})`
+    : `${style('red', 'not running')}: ${daemon.reason}`
 
-function healthLines(found: DaemonProbe): string[] {
-  const read = v.safeParse(healthSchema, found.running ? found.health : undefined)
-  if (!read.success) return []
-  const { status, store, config, provider, channels, links, warnings } = read.output
+/** Returns no lines if the daemon is not running, or answers in the form of another version. */
+function healthLines(daemon: DaemonProbe): string[] {
+  const parsed = v.safeParse(healthSchema, daemon.running ? daemon.health : undefined)
+  if (!parsed.success) return []
+  const { status, store, config, provider, channels, links, warnings } = parsed.output
   const shown = [...channels, ...links].map(({ name, state }) => `${name} ${state}`)
   return [
     `health:      ${status}`,
     `store:       ${store.reason ?? store.state}`,
-    ...(config.state === 'ok' ? [] : ["config:      the file is not valid and the one before it is in force; see 'sluice config check'"]),
+    ...(config.state === 'ok'
+      ? []
+      : ["config:      the file is not valid; the previous configuration is in force; see 'sluice config check'"]),
     `provider:    ${provider.state}`,
     `channels:    ${shown.join(', ') || 'none'}`,
     ...warnings.map((warning) => `warning:     ${warning}`),
@@ -61,13 +65,13 @@ function queueLines(queues: Queues | string | null): string[] {
 
 const age = (secs: number | null): string => (secs === null ? '' : `, the oldest for ${secs} s`)
 
-/** Null: there is no store yet. A text: why it cannot be read. */
+/** Returns null if there is no database yet, and a text with the reason if the database cannot be read. */
 async function readQueues(context: CliContext): Promise<Queues | string | null> {
   if (!existsSync(join(context.dataDir, 'sluice.db'))) return null
   let queues: Queues | null = null
   try {
-    await withStore(context, async ({ store, clock }) => {
-      queues = await queuesIn(store, clock.nowMs())
+    await withStore(context, async (store, clock) => {
+      queues = await countQueues(store, clock.nowMs())
       return 0
     })
     return queues
@@ -76,24 +80,24 @@ async function readQueues(context: CliContext): Promise<Queues | string | null> 
   }
 }
 
-async function queuesIn({ inbox, outbox, approvals }: Store, nowMs: number): Promise<Queues> {
-  const oldest = { after: 0, limit: 1 }
-  const [came, goes, asked, [message], [reply]] = await Promise.all([
+async function countQueues({ inbox, outbox, approvals }: Store, nowMs: number): Promise<Queues> {
+  const first = { after: 0, limit: 1 }
+  const [messages, replies, decisions, [oldestMessage], [oldestReply]] = await Promise.all([
     inbox.counts(),
     outbox.counts(),
     approvals.counts(),
-    inbox.waiting(oldest),
-    outbox.waiting(oldest),
+    inbox.waiting(first),
+    outbox.waiting(first),
   ])
   const secsSince = (ms: number | undefined): number | null => (ms === undefined ? null : Math.max(0, Math.floor((nowMs - ms) / 1000)))
   return {
-    messages_pending: came.pending + came.running,
-    oldest_message_secs: secsSince(message && (await inbox.get(message.number))?.receivedAtMs),
-    replies_pending: goes.queued + goes.sending + goes.failed,
-    oldest_reply_secs: secsSince(reply && (await outbox.get(reply.number))?.createdAtMs),
-    messages_dead: came.dead,
-    replies_dead: goes.dead,
-    replies_ambiguous: goes.ambiguous,
-    approvals_pending: asked.pending,
+    messages_pending: messages.pending + messages.running,
+    oldest_message_secs: secsSince(oldestMessage && (await inbox.get(oldestMessage.number))?.receivedAtMs),
+    replies_pending: replies.queued + replies.sending + replies.failed,
+    oldest_reply_secs: secsSince(oldestReply && (await outbox.get(oldestReply.number))?.createdAtMs),
+    messages_dead: messages.dead,
+    replies_dead: replies.dead,
+    replies_ambiguous: replies.ambiguous,
+    approvals_pending: decisions.pending,
   }
 }

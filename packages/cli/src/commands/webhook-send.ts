@@ -1,57 +1,55 @@
-/** `sluice webhook send`: posts one message to a running daemon, as a paired device, and shows what came of it. */
-
-import { gatewaySection } from '@sluice/config'
+/** `sluice webhook send`: posts one message to a running daemon, as a paired device or as the platform of a channel, and shows the outcome. */
+import { gatewaySection, readConfig } from '@sluice/config'
 import { signalScope } from '@sluice/kit'
 import { newToken } from '@sluice/runtime'
 import { AppError, sha256Hex } from '@sluice/sdk'
 import { secretStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
-import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
-import { daemonAddress } from '../daemon-address.ts'
+import { textOption } from '../option-values.ts'
+import { daemonAddress } from '../probe-daemon.ts'
 import { withStore } from '../with-store.ts'
 
 const REPLY_MS_MAX = 600_000
 const TOKEN_NAME = 'webhook-send-token'
-
-/** Options of a message that is sent as a channel's provider. */
-const OF_CHANNELS = ['sender', 'to', 'id', 'wait', 'bad-signature'] as const
+/** The options of a message that is sent as the platform of a channel. */
+const PLATFORM_OPTIONS = ['sender', 'to', 'id', 'wait', 'bad-signature'] as const
 
 export async function run(context: CliContext): Promise<number> {
-  if (text(context.options.channel)) return (await import('./webhook-send-channel.ts')).run(context)
-  for (const name of OF_CHANNELS) {
+  if (textOption(context, 'channel') !== undefined) return (await import('../webhooks/send-as-platform.ts')).sendAsPlatform(context)
+  for (const name of PLATFORM_OPTIONS) {
     if (context.options[name] !== undefined) throw new AppError('invalid_request', `--${name} goes with --channel`)
   }
   if (context.args.length === 0) throw new AppError('invalid_request', "<message> is missing; see 'sluice webhook send --help'")
   const url = await daemonAddress(context)
-  const { token, secret } = context.options
   const headers = messageHeaders(context)
-  const webhookSecret = text(secret) ?? (await configFromContext(context)).core(gatewaySection).webhook_secret?.reveal()
+  const webhookSecret = textOption(context, 'secret') ?? (await readConfig(context)).core(gatewaySection).webhook_secret?.reveal()
   if (webhookSecret) headers['x-webhook-secret'] = webhookSecret
   const send = (bearer: string) => post(context, url, { ...headers, authorization: `Bearer ${bearer}` })
-  const given = text(token)
-  return given ? send(given) : withOwnToken(context, send)
+  const token = textOption(context, 'token')
+  return token === undefined ? withOwnToken(context, send) : send(token)
 }
 
-const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
-
-function messageHeaders({ options }: CliContext): Record<string, string> {
-  const session = text(options.session)
-  const key = text(options['idempotency-key'])
+function messageHeaders(context: CliContext): Record<string, string> {
+  const session = textOption(context, 'session')
+  const key = textOption(context, 'idempotency-key')
   return {
     'content-type': 'application/json',
     ...(session ? { 'x-session-id': session } : {}),
     ...(key ? { 'x-idempotency-key': key } : {}),
-    ...(options.async === true ? { prefer: 'respond-async' } : {}),
+    ...(context.options.async === true ? { prefer: 'respond-async' } : {}),
   }
 }
 
-/** The token of this command, made once and kept encrypted: sessions and idempotency keys belong to the device that used them. */
+/**
+ * Calls `send` with the token of this command, which is created once and stored encrypted: sessions and idempotency keys belong to
+ * a device, so the next call must use the same one.
+ */
 const withOwnToken = (context: CliContext, send: (token: string) => Promise<number>): Promise<number> =>
-  withStore(context, async ({ store, clock }) => {
+  withStore(context, async (store, clock) => {
     const secrets = secretStore(openSecretBox(context.dataDir), store.keyValue('secret:cli'), 'secrets.cli')
-    const kept = await secrets.get(TOKEN_NAME)
-    if (kept && (await store.devices.findByTokenHash(sha256Hex(kept)))) return send(kept)
+    const stored = await secrets.get(TOKEN_NAME)
+    if (stored && (await store.devices.findByTokenHash(sha256Hex(stored)))) return send(stored)
     const { token } = await newToken(store, { name: 'webhook send', role: 'client' }, clock)
     await secrets.set(TOKEN_NAME, token)
     return send(token)
@@ -70,14 +68,14 @@ async function post({ args, out, json }: CliContext, url: string, headers: Recor
   const body = (await response.json().catch(() => ({}))) as Record<string, unknown>
   if (json) out.json({ status: response.status, body })
   else {
-    out.print(`${out.style(response.ok ? 'green' : 'red', String(response.status))} ${verdict(response.status, body)}`)
+    out.print(`${out.style(response.ok ? 'green' : 'red', String(response.status))} ${verdictText(response.status, body)}`)
     if (typeof body.response === 'string') out.print(body.response)
     else if (typeof body.status_url === 'string') out.print(`follow it at ${url}${body.status_url}`)
   }
   return response.ok ? 0 : 1
 }
 
-function verdict(status: number, body: Record<string, unknown>): string {
+function verdictText(status: number, body: Record<string, unknown>): string {
   if (status === 202) return `accepted as turn ${body.turn_id}`
   if (body.status === 'duplicate') return `duplicate: ${body.message}`
   if (status === 200) return `answered by ${body.model} in turn ${body.turn_id}`

@@ -1,46 +1,45 @@
-/** Whether requests reach a channel from outside, and only the right ones: made as its provider makes them. */
+/** Checks that requests of a platform reach a channel from outside, and that requests without a valid proof are refused. */
 import { randomUUID } from 'node:crypto'
 import { AppError, type Channel, type Sample, type Webhook } from '@sluice/sdk'
-import { defaultSender } from './default-sender.ts'
-import { type Answer, exchange, explainAnswer, isRefused, isTaken } from './exchange.ts'
+import { type Answer, exchange, explainAnswer, isAccepted, isRefused } from './exchange.ts'
 import { type Finding, fail, ok } from './finding.ts'
-import { sampleRequest, spoiltRequest, webhookUrl } from './sample-request.ts'
+import { corruptRequest, defaultSender, sampleRequest, webhookUrl } from './sample-request.ts'
 
+/** One request and the judgement of its answer. */
 interface Probe {
   readonly check: string
   readonly fix: string
-  /** Undefined: there is nothing to ask. */
-  ask(): Promise<Answer | undefined>
-  /** Why the answer is not the right one; undefined if it is. */
-  judge(answer: Answer): string | undefined | Promise<string | undefined>
-  /** Said of the right one. */
-  readonly good: string
+  /** The detail of a passed check. */
+  readonly passed: string
+  /** Sends the request; returns undefined if there is nothing to send. */
+  send(): Promise<Answer | undefined>
+  /** Returns the fault of an answer; undefined if the answer is right. */
+  findFault(answer: Answer): string | undefined | Promise<string | undefined>
 }
 
 const SAME_SECRET = 'give the daemon and this command one configuration'
 const REACHABLE = 'let the public URL lead to the daemon: its proxy, its port, its path'
 
-/** At most three requests, none of which starts a turn. Stops at the first that gets no answer. */
+/** Sends at most three requests, none of which starts a turn. Stops at the first request without an answer. */
 export async function checkPath(channel: Channel, webhook: Webhook, base: string, signal: AbortSignal): Promise<Finding[]> {
+  const { name } = channel
   const findings: Finding[] = []
-  for (const { check, fix, ask, judge, good } of probes(channel, webhook, base, signal)) {
+  for (const { check, fix, passed, send, findFault } of probesOf(channel, webhook, base, signal)) {
     try {
-      const answer = await ask()
+      const answer = await send()
       if (!answer) continue
-      const wrong = await judge(answer)
+      const fault = await findFault(answer)
       const { tookMs } = answer
-      findings.push(
-        wrong === undefined ? ok(channel.name, { check, detail: good, tookMs }) : fail(channel.name, { check, detail: wrong, tookMs }, fix),
-      )
+      findings.push(fault === undefined ? ok(name, { check, detail: passed, tookMs }) : fail(name, { check, detail: fault, tookMs }, fix))
     } catch (error) {
       if (!(error instanceof AppError)) throw error
-      return [...findings, fail(channel.name, { check, detail: error.message }, REACHABLE)]
+      return [...findings, fail(name, { check, detail: error.message }, REACHABLE)]
     }
   }
   return findings
 }
 
-function probes(channel: Channel, webhook: Webhook, base: string, signal: AbortSignal): Probe[] {
+function probesOf(channel: Channel, webhook: Webhook, base: string, signal: AbortSignal): Probe[] {
   const sample = (): Sample => ({
     sender: defaultSender(channel),
     text: 'sluice webhook check',
@@ -48,38 +47,39 @@ function probes(channel: Channel, webhook: Webhook, base: string, signal: AbortS
     atMs: Date.now(),
     ignored: true,
   })
-  const unproved: Probe = {
-    check: 'unproved request',
+  const sendSample = () => exchange({ method: 'POST', ...sampleRequest(webhook, base, sample()), signal })
+  const unverified: Probe = {
+    check: 'unverified request',
     fix: SAME_SECRET,
-    ask: () => exchange({ method: 'POST', ...sampleRequest(webhook, base, sample()), signal }),
-    judge: judgeRefusal,
-    good: 'is refused with 401; only the provider can prove one, so the rest shows once it calls',
+    passed: 'is refused with 401; only the platform can sign one, so its first request will show the rest',
+    send: sendSample,
+    findFault: refusalFault,
   }
   const signed: Probe = {
     check: 'signed request',
     fix: SAME_SECRET,
-    ask: () => exchange({ method: 'POST', ...sampleRequest(webhook, base, sample()), signal }),
-    judge: (answer) => (isTaken(answer) ? undefined : explainAnswer(answer)),
-    good: 'is taken',
+    passed: 'is accepted',
+    send: sendSample,
+    findFault: (answer) => (isAccepted(answer) ? undefined : explainAnswer(answer)),
   }
-  const spoilt: Probe = {
-    check: 'spoilt request',
+  const corrupt: Probe = {
+    check: 'corrupt request',
     fix: SAME_SECRET,
-    async ask() {
+    passed: 'is refused with 401',
+    async send() {
       const { atMs, ...rest } = sample()
-      const request = await spoiltRequest(webhook, sampleRequest(webhook, base, { ...rest, atMs }), atMs)
+      const request = await corruptRequest(webhook, sampleRequest(webhook, base, { ...rest, atMs }), atMs)
       return request && exchange({ method: 'POST', ...request, signal })
     },
-    judge: judgeRefusal,
-    good: 'is refused with 401',
+    findFault: refusalFault,
   }
-  const proofs = webhook.sample(sample()).unverifiable ? [unproved] : [signed, spoilt]
-  return [...handshakeProbes(webhook, base, signal), ...proofs]
+  const isSignable = !webhook.sample(sample()).unverifiable
+  return [...handshakeProbes(webhook, base, signal), ...(isSignable ? [signed, corrupt] : [unverified])]
 }
 
-function judgeRefusal(answer: Answer): string | undefined {
+function refusalFault(answer: Answer): string | undefined {
   if (isRefused(answer)) return undefined
-  return isTaken(answer) ? 'it is taken all the same: the daemon there has no secret' : explainAnswer(answer)
+  return isAccepted(answer) ? 'it is accepted all the same: the daemon there has no secret' : explainAnswer(answer)
 }
 
 function handshakeProbes(webhook: Webhook, base: string, signal: AbortSignal): Probe[] {
@@ -88,19 +88,19 @@ function handshakeProbes(webhook: Webhook, base: string, signal: AbortSignal): P
   const query = webhook.handshakeQuery?.(challenge)
   const url = new URL(webhookUrl(base, webhook))
   for (const [name, value] of Object.entries(query ?? {})) url.searchParams.set(name, value)
-  const ask = () => exchange({ method: 'GET', url, signal })
+  const send = () => exchange({ method: 'GET', url, signal })
   if (query) {
-    const judge = (answer: Answer) => {
+    const findFault = (answer: Answer) => {
       if (answer.status === 200 && answer.text === challenge) return undefined
-      const isOurs = answer.status === 403 && answer.text === 'Forbidden'
-      return isOurs ? 'it answers 403: the daemon there has another verify token' : explainAnswer(answer)
+      const isFromSluice = answer.status === 403 && answer.text === 'Forbidden'
+      return isFromSluice ? 'it answers 403: the daemon there has another verify token' : explainAnswer(answer)
     }
-    return [{ check: 'handshake', fix: SAME_SECRET, ask, judge, good: 'the challenge comes back' }]
+    return [{ check: 'handshake', fix: SAME_SECRET, passed: 'the challenge comes back', send, findFault }]
   }
-  // Without the provider's question, the daemon there has to answer what the channel answers here.
-  const judge = async (answer: Answer) => {
-    const here = webhook.handshake?.(url)
-    return answer.status === here?.status && answer.text === (await here.text()) ? undefined : explainAnswer(answer)
+  // The form of the platform's request is unknown. The daemon there must answer this request as the channel answers it here.
+  const findFault = async (answer: Answer) => {
+    const expected = webhook.handshake?.(url)
+    return answer.status === expected?.status && answer.text === (await expected.text()) ? undefined : explainAnswer(answer)
   }
-  return [{ check: 'handshake', fix: REACHABLE, ask, judge, good: 'is answered' }]
+  return [{ check: 'handshake', fix: REACHABLE, passed: 'is answered', send, findFault }]
 }

@@ -1,5 +1,4 @@
-/** What of a webhook can be checked without a request: its secret, its allowlist, the address to register. */
-
+/** The checks of a webhook that need no request: its secret, its allowlist, and the address to register. */
 import { isLoopback, isPublicAddress } from '@sluice/kit'
 import type { AbsentChannel, ReadyChannel } from '@sluice/runtime/configured-channels'
 import type { Webhook } from '@sluice/sdk'
@@ -15,12 +14,12 @@ export function checkPublicUrl(publicUrl: string | undefined): Finding {
   if (isUsable(publicUrl)) return ok(null, { check, detail: publicUrl })
   return fail(
     null,
-    { check, detail: `${publicUrl} is not https: providers refuse it, and secrets would be readable on the way` },
+    { check, detail: `${publicUrl} is not https: platforms refuse it, and others could read the secrets on the way` },
     'use https',
   )
 }
 
-/** https, or http inside a private network. */
+/** Returns true for https, and for http inside a private network. */
 export function isUsable(publicUrl: string): boolean {
   const { protocol, hostname } = new URL(publicUrl)
   if (protocol === 'https:') return true
@@ -36,15 +35,23 @@ export function checkSettings({ channel, section, allowKey }: ReadyChannel, webh
       ? []
       : [fail(name, { check: 'channel', detail: `cannot work without ${missingConfig}` }, `set it in [${section}]`)]),
     webhook.unsigned === undefined
-      ? ok(name, { check: 'secret', detail: 'set: every request has to be proved' })
+      ? ok(name, { check: 'secret', detail: 'set: every request is verified' })
       : fail(
           name,
-          { check: 'secret', detail: `${section}.${webhook.unsigned} is not set: anybody can post as the provider` },
+          { check: 'secret', detail: `${section}.${webhook.unsigned} is not set: anyone can post as the platform` },
           `sluice config set ${section}.${webhook.unsigned}`,
         ),
     checkAllowlist(name, allow, `${section}.${allowKey}`),
     checkRegistered(name, webhook, publicUrl, section),
   ]
+}
+
+function checkAllowlist(name: string, allow: readonly string[], key: string): Finding {
+  const check = 'allowlist'
+  if (allow.length === 0)
+    return warn(name, { check, detail: `${key} is empty: every message is dropped` }, `sluice config set ${key} '["…"]'`)
+  if (allow.includes('*')) return warn(name, { check, detail: `${key} has a *: anyone can use the agent` }, `name the senders in ${key}`)
+  return ok(name, { check, detail: allow.length === 1 ? '1 sender may use the agent' : `${allow.length} senders may use the agent` })
 }
 
 function checkRegistered(name: string, webhook: Webhook, publicUrl: string | undefined, section: string): Finding {
@@ -54,18 +61,11 @@ function checkRegistered(name: string, webhook: Webhook, publicUrl: string | und
   if (publicUrl === undefined || registered === undefined || registered === url) return ok(name, { check, detail: url })
   return warn(
     name,
-    { check, detail: `${registered} is registered, but the daemon is reached at ${url}` },
-    `make both one; see [${section}]`,
+    { check, detail: `${registered} is registered, but the address of the daemon is ${url}` },
+    `use the same address in both places; see [${section}]`,
   )
 }
 
-function checkAllowlist(name: string, allow: readonly string[], key: string): Finding {
-  const check = 'allowlist'
-  if (allow.length === 0)
-    return warn(name, { check, detail: `${key} is empty: every message is dropped` }, `sluice config set ${key} '["…"]'`)
-  if (allow.includes('*')) return warn(name, { check, detail: `${key} has a *: anybody can use the agent` }, `name who may in ${key}`)
-  return ok(name, { check, detail: allow.length === 1 ? '1 sender may use the agent' : `${allow.length} senders may use the agent` })
-}
-
+/** Reports a channel that is configured and could not be built. */
 export const checkBroken = ({ name, section, reason }: AbsentChannel): Finding =>
   fail(name, { check: 'channel', detail: reason }, `see [${section}] in the configuration`)

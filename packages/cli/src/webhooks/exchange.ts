@@ -1,5 +1,4 @@
-/** One request to a daemon, as a provider makes it: no redirect is followed, and whatever goes wrong is said in one sentence. */
-
+/** Sends one request to a daemon as a platform does, without following redirects, and explains an unexpected outcome in one sentence. */
 import { readHead, signalScope } from '@sluice/kit'
 import { AppError, ERRORS, errorText } from '@sluice/sdk'
 
@@ -13,18 +12,18 @@ export interface Exchange {
 
 export interface Answer {
   readonly status: number
-  /** At most `ANSWER_BYTES_MAX` bytes of it. */
+  /** The first 64 KiB of the body. */
   readonly text: string
   readonly tookMs: number
-  /** Of a redirect. */
+  /** The target of a redirect. */
   readonly location: string | null
 }
 
-/** Providers wait about as long. */
+/** Platforms wait for a similar time. */
 const ANSWER_MS_MAX = 10_000
 const ANSWER_BYTES_MAX = 65_536
 
-/** Throws `unavailable` if no answer came, with the reason. */
+/** Throws `unavailable` with the reason if no answer arrives within 10 seconds. */
 export async function exchange({ method, url, headers = {}, body, signal }: Exchange): Promise<Answer> {
   using limit = signalScope([signal], ANSWER_MS_MAX)
   const startedAtMs = performance.now()
@@ -40,32 +39,27 @@ export async function exchange({ method, url, headers = {}, body, signal }: Exch
     const tookMs = Math.round(performance.now() - startedAtMs)
     return { status: response.status, text, tookMs, location: response.headers.get('location') }
   } catch (cause) {
-    throw new AppError(
-      'unavailable',
-      limit.timedOut ? `${url.host} did not answer within ${ANSWER_MS_MAX / 1000} s` : explainNoAnswer(url, cause),
-      {
-        cause,
-      },
-    )
+    const reason = limit.timedOut ? `${url.host} did not answer within ${ANSWER_MS_MAX / 1000} s` : explainNoAnswer(url, cause)
+    throw new AppError('unavailable', reason, { cause })
   }
 }
 
-/** What went wrong with an answer nobody wanted, for whoever set the way up. */
+/** Explains an unexpected answer to the operator who sets up the webhook. */
 export function explainAnswer({ status, text, location }: Answer): string {
-  const ours = ourError(text)
-  if (status >= 300 && status < 400) return `it answers ${status}, a redirect to ${location ?? 'nowhere'}, which providers do not follow`
-  if (status === 401 && ours)
+  const sluiceError = parseSluiceError(text)
+  if (status >= 300 && status < 400) return `it answers ${status}, a redirect to ${location ?? 'nowhere'}, which platforms do not follow`
+  if (status === 401 && sluiceError)
     return 'it answers 401: the daemon there has another secret than this configuration, or one of the clocks is wrong'
   if (status === 401 || status === 403)
-    return `it answers ${status} as Sluice never does: something in front of the daemon wants a password, or lets nobody through`
-  if (status === 404 && ours) return `it answers 404: the daemon there does not serve this path (${ours})`
-  if (ours) return `it answers ${status}: ${ours}`
+    return `it answers ${status} in a form that Sluice does not use: something in front of the daemon demands a password, or blocks the request`
+  if (status === 404 && sluiceError) return `it answers 404: the daemon there does not serve this path (${sluiceError})`
+  if (sluiceError) return `it answers ${status}: ${sluiceError}`
   if (status === 502 || status === 503 || status === 504) return `it answers ${status}: a proxy on the way does not reach the daemon`
-  return `it answers ${status} as Sluice never does: another server has this address or path`
+  return `it answers ${status} in a form that Sluice does not use: another server has this address or path`
 }
 
-/** The sentence of an error body of ours. */
-function ourError(text: string): string | undefined {
+/** Returns the sentence of an error body of Sluice; undefined for any other body. */
+function parseSluiceError(text: string): string | undefined {
   try {
     const { error, code } = JSON.parse(text) as Record<string, unknown>
     return typeof error === 'string' && typeof code === 'string' && Object.hasOwn(ERRORS, code) ? error : undefined
@@ -74,11 +68,11 @@ function ourError(text: string): string | undefined {
   }
 }
 
-/** True for our own answer to a request that proves nothing. */
-export const isRefused = ({ status, text }: Answer): boolean => status === 401 && ourError(text) !== undefined
+/** Returns true for the answer of Sluice to a request that is not verified. */
+export const isRefused = ({ status, text }: Answer): boolean => status === 401 && parseSluiceError(text) !== undefined
 
-/** True for the body of a webhook that was taken. */
-export function isTaken({ status, text }: Answer): boolean {
+/** Returns true for the answer of Sluice to an accepted webhook. */
+export function isAccepted({ status, text }: Answer): boolean {
   try {
     return status === 200 && ['ok', 'degraded'].includes(String((JSON.parse(text) as Record<string, unknown> | null)?.status))
   } catch {
@@ -86,7 +80,7 @@ export function isTaken({ status, text }: Answer): boolean {
   }
 }
 
-/** Why there is no answer, from what `fetch` threw. */
+/** Explains an error of `fetch`. */
 export function explainNoAnswer({ host, hostname }: URL, error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''

@@ -1,26 +1,50 @@
-/** One line of `sluice webhook check`. */
+/** The results of `sluice webhook check`. */
+import type { Output, Style } from '../context.ts'
+
+/** One result, as `--json` prints it. */
 export interface Finding {
-  /** Null: of all channels. */
+  /** Null: the check concerns all channels. */
   readonly channel: string | null
   readonly check: string
   readonly status: 'ok' | 'warn' | 'fail'
   readonly detail: string
+  /** The cure, unless the status is `ok`. */
   readonly fix: string | null
-  /** Of the request that was made. */
+  /** The duration of the request in milliseconds; null if the check made no request. */
   readonly took_ms: number | null
 }
 
-type Told = Omit<Finding, 'channel' | 'status' | 'fix' | 'took_ms'> & { readonly tookMs?: number }
+/** What a check found. */
+interface Result {
+  readonly check: string
+  readonly detail: string
+  readonly tookMs?: number
+}
 
-const finding = (channel: string | null, status: Finding['status'], { check, detail, tookMs }: Told, fix: string | null): Finding => ({
+const finding = (channel: string | null, status: Finding['status'], result: Result, fix: string | null): Finding => ({
   channel,
-  check,
+  check: result.check,
   status,
-  detail,
+  detail: result.detail,
   fix,
-  took_ms: tookMs ?? null,
+  took_ms: result.tookMs ?? null,
 })
 
-export const ok = (channel: string | null, told: Told): Finding => finding(channel, 'ok', told, null)
-export const warn = (channel: string | null, told: Told, fix: string): Finding => finding(channel, 'warn', told, fix)
-export const fail = (channel: string | null, told: Told, fix: string): Finding => finding(channel, 'fail', told, fix)
+export const ok = (channel: string | null, result: Result): Finding => finding(channel, 'ok', result, null)
+export const warn = (channel: string | null, result: Result, fix: string): Finding => finding(channel, 'warn', result, fix)
+export const fail = (channel: string | null, result: Result, fix: string): Finding => finding(channel, 'fail', result, fix)
+
+const STYLES: Record<Finding['status'], Style> = { ok: 'green', warn: 'yellow', fail: 'red' }
+
+/** Prints one line for each finding, with its cure on the next line. */
+export function printFindings(out: Output, findings: readonly Finding[]): void {
+  const channelWidth = Math.max(...findings.map(({ channel }) => channel?.length ?? 0))
+  const checkWidth = Math.max(...findings.map(({ check }) => check.length))
+  for (const { channel, check, status, detail, fix, took_ms } of findings) {
+    const took = took_ms === null ? '' : ` (${took_ms} ms)`
+    out.print(
+      `${out.style(STYLES[status], status.padEnd(4))}  ${(channel ?? '').padEnd(channelWidth)}  ${check.padEnd(checkWidth)}  ${detail}${took}`,
+    )
+    if (fix) out.print(`${' '.repeat(channelWidth + checkWidth + 10)}${fix}`)
+  }
+}

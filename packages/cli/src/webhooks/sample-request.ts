@@ -1,51 +1,67 @@
-/** Requests as a channel's provider sends them, and the same ones spoilt. */
-
+/** Makes requests as the platform of a channel sends them, and copies of them that the channel must refuse. */
 import { withoutTrailing } from '@sluice/kit'
-import { AppError, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk'
+import { AppError, type Channel, type Raw, type Sample, type Webhook } from '@sluice/sdk'
 
-export interface WebhookRequest extends Pick<SampleRequest, 'unverifiable' | 'unanswerable'> {
+export interface WebhookRequest {
   readonly url: URL
   /** With lower-case names. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array<ArrayBuffer>
+  /** True: only the platform can sign such a request, so the channel must refuse this one. */
+  readonly unverifiable?: true
+  /** True: the conversation is invented, so no reply can arrive. */
+  readonly unanswerable?: true
 }
 
-/** Where a webhook is reached under a base address, which may have a path of its own. */
-export const webhookUrl = (base: string, { path }: Pick<Webhook, 'path'>): string => `${withoutTrailing(base, '/')}${path}`
+/** Reserved for examples: no subscriber has it. */
+const EXAMPLE_NUMBER = '+12025550143'
+const EXAMPLE_NAME = 'operator'
 
+/** Returns the first sender of the allowlist. If that is a mail domain or there is none, returns an example in the form of the channel. */
+export function defaultSender({ allow, normalise, matches }: Pick<Channel, 'allow' | 'normalise' | 'matches'>): string {
+  const first = allow.find((entry) => entry !== '*')
+  if (first !== undefined) return matches && !/[^@]@/.test(first) ? `${EXAMPLE_NAME}@${first.replace(/^@/, '')}` : first
+  if (normalise?.('+1 (202) 555-0143') === EXAMPLE_NUMBER) return EXAMPLE_NUMBER
+  return matches ? `${EXAMPLE_NAME}@example.com` : EXAMPLE_NAME
+}
+
+/** Returns the address of a webhook under a base address, which may have a path. */
+export const webhookUrl = (base: string, { path }: Webhook): string => `${withoutTrailing(base, '/')}${path}`
+
+/** Makes the request of a sample message, signed with the configured secret. */
 export function sampleRequest(webhook: Webhook, base: string, sample: Sample): WebhookRequest {
   const { headers, query = {}, body, ...known } = webhook.sample(sample)
   const url = new URL(webhookUrl(base, webhook))
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-  const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
-  return { ...known, url, headers: Object.fromEntries(lower), body: new TextEncoder().encode(body) }
+  const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
+  return { ...known, url, headers: Object.fromEntries(lowerCase), body: new TextEncoder().encode(body) }
 }
 
 /**
- * The request with one byte of its body changed, or of its token where the body proves nothing: whatever the webhook itself
- * refuses. Undefined where it refuses nothing, because it has no secret.
+ * Returns a copy that the webhook refuses, with one byte changed: of the body or, if the webhook does not verify the body, of a
+ * token. Returns undefined if the webhook refuses no request, because it has no secret.
  */
-export async function spoiltRequest(webhook: Webhook, request: WebhookRequest, atMs: number): Promise<WebhookRequest | undefined> {
-  for (const spoilt of spoilings(request)) if (await isRefused(webhook, spoilt, atMs)) return spoilt
+export async function corruptRequest(webhook: Webhook, request: WebhookRequest, atMs: number): Promise<WebhookRequest | undefined> {
+  for (const copy of corruptCopies(request)) if (await isRefused(webhook, copy, atMs)) return copy
   return undefined
 }
 
-function* spoilings(request: WebhookRequest): Generator<WebhookRequest> {
+function* corruptCopies(request: WebhookRequest): Generator<WebhookRequest> {
   const body = Uint8Array.from(request.body)
   const middle = body.length >> 1
   body[middle] = (body[middle] ?? 0) ^ 1
   yield { ...request, body }
   for (const [name, value] of Object.entries(request.headers)) {
-    if (!name.startsWith('content-')) yield { ...request, headers: { ...request.headers, [name]: otherEnd(value) } }
+    if (!name.startsWith('content-')) yield { ...request, headers: { ...request.headers, [name]: withOtherEnd(value) } }
   }
   for (const [name, value] of request.url.searchParams) {
     const url = new URL(request.url)
-    url.searchParams.set(name, otherEnd(value))
+    url.searchParams.set(name, withOtherEnd(value))
     yield { ...request, url }
   }
 }
 
-const otherEnd = (value: string): string => `${value.slice(0, -1)}${value.endsWith('0') ? '1' : '0'}`
+const withOtherEnd = (value: string): string => `${value.slice(0, -1)}${value.endsWith('0') ? '1' : '0'}`
 
 async function isRefused(webhook: Webhook, { url, headers, body }: WebhookRequest, receivedAtMs: number): Promise<boolean> {
   const raw: Raw = { headers, url, body, receivedAtMs }

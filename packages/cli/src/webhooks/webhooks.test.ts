@@ -1,4 +1,4 @@
-/** `sluice webhook send --channel` and `sluice webhook check`, against a server that does what the daemon does. */
+/** `sluice webhook send --channel` and `sluice webhook check`, against a server that answers as the daemon does. */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { scratch } from '@sluice/qa/daemons/bundle'
@@ -8,7 +8,7 @@ import { startWebhookServer, type WebhookServerOptions } from '@sluice/qa/daemon
 import { type Channel, defineFeature, type Store } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import { explainNoAnswer } from './exchange.ts'
-import { isWell, messageFate } from './message-fate.ts'
+import { isSuccess, messageOutcome } from './message-outcome.ts'
 
 const cleanups: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -23,9 +23,9 @@ const OFFLINE = defineFeature({
 })
 
 interface Setting extends Partial<Pick<WebhookServerOptions, 'work'>>, Omit<TestChannelOptions, 'send'> {
-  /** Of the command; default: the server's own. */
+  /** The configuration of the command; default: the configuration of the server. */
   readonly toml?: string
-  /** Of the server. */
+  /** The section of the server. */
   readonly served?: Readonly<Record<string, unknown>>
 }
 
@@ -42,7 +42,7 @@ async function arrange({ toml = TEST_CHAT, served = SERVED, work = answered, ...
   return { sluice, send, check, url: server.url, store: server.store }
 }
 
-/** Runs the turn, and sends its reply. */
+/** Runs the turn and sends its reply; with `lost`, the reply fails. */
 async function answered(store: Store, number: number, lost?: { state: 'dead'; error: string }): Promise<void> {
   const turnId = `turn-${number}`
   const started = await store.inbox.start(number, turnId, 5)
@@ -74,7 +74,7 @@ async function answered(store: Store, number: number, lost?: { state: 'dead'; er
 }
 
 describe('webhook send --channel', () => {
-  test('sends as the provider, from the first of the allowlist, and follows the message to its reply', async () => {
+  test('sends as the first allowed sender, and follows the message to its reply', async () => {
     const { send, store } = await arrange()
     const { code, out, err } = await send('good morning')
     expect({ code, err }).toMatchObject({ code: 0 })
@@ -85,7 +85,7 @@ describe('webhook send --channel', () => {
     expect(out + err).not.toContain(SECRET)
   })
 
-  test('a second message with one id is a duplicate of the first', async () => {
+  test('reports a second message with the same id as a duplicate', async () => {
     const { send } = await arrange()
     expect((await send('--id', 'm1')).out).toContain('accepted as message 1')
     const { code, out } = await send('--id', 'm1', '--json')
@@ -98,21 +98,21 @@ describe('webhook send --channel', () => {
     })
   })
 
-  test('a sender off the list is told what to change', async () => {
+  test('names the key to change for a sender who is not allowed', async () => {
     const { send } = await arrange()
     const { code, out } = await send('--sender', 'mallory')
     expect(code).toBe(1)
     expect(out).toContain('mallory may not use the agent: add it to allowed_users in [channels_config.testchat]')
   })
 
-  test('--bad-signature shows the refusal, which is then what is wanted', async () => {
+  test('--bad-signature succeeds if the daemon refuses the request', async () => {
     const { send, store } = await arrange()
     const { code, out } = await send('--bad-signature')
-    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^401 refused, as a spoilt request has to be/) })
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^401 refused, as a corrupt request must be/) })
     expect(await store.inbox.list({ limit: 1 })).toEqual([])
   })
 
-  test('another secret than the daemon has is refused, and the command says why', async () => {
+  test('explains a refusal because of different secrets', async () => {
     const { send } = await arrange({ served: { ...SERVED, webhook_secret: 'another' } })
     const { code, out } = await send('--json')
     expect(code).toBe(1)
@@ -124,26 +124,25 @@ describe('webhook send --channel', () => {
     })
   })
 
-  test('--wait 0 waits for no answer', async () => {
+  test('--wait 0 does not wait for a reply', async () => {
     const { send } = await arrange({ work: async () => {} })
     expect(await send('--wait', '0')).toMatchObject({ code: 0, out: expect.stringContaining("not over yet; see 'sluice inbox show 1'") })
   })
 
-  test('what is not answered in time, or never kept, is no success', async () => {
+  test('fails without a reply in time, and without a stored message', async () => {
     const { send, store } = await arrange({ work: async () => {} })
     await send('--wait', '0', '--id', 'm1')
     const answer = { status: 200, text: '{"status":"ok"}', tookMs: 1, location: null }
     const channel = { name: 'testchat', allow: ['*'] } as unknown as Channel
     const ready = { channel, section: 'channels_config.testchat', allowKey: 'allowed_users' }
-    const sent = { store, ready, answer, sender: 'alice', after: 0, waitMs: 20, tell: () => {} }
-    const late = await messageFate({ ...sent, id: 'm1', signal: new AbortController().signal })
-    const wanted = { waitMs: 20, unanswerable: false }
-    expect([late.verdict, isWell(late, wanted)]).toEqual(['accepted', false])
-    const lost = await messageFate({ ...sent, id: 'm2', signal: AbortSignal.abort() })
-    expect([lost.verdict, isWell(lost, wanted)]).toEqual(['ignored', false])
+    const sent = { store, ready, answer, sender: 'alice', after: 0, waitMs: 20, onProgress: () => {} }
+    const late = await messageOutcome({ ...sent, id: 'm1', signal: new AbortController().signal })
+    expect([late.verdict, isSuccess(late, 20, false)]).toEqual(['accepted', false])
+    const lost = await messageOutcome({ ...sent, id: 'm2', signal: AbortSignal.abort() })
+    expect([lost.verdict, isSuccess(lost, 20, false)]).toEqual(['ignored', false])
   })
 
-  test('a message that is given up is no success', async () => {
+  test('fails if the message runs out of attempts', async () => {
     const { send } = await arrange({
       async work({ inbox }, number) {
         await inbox.start(number, 'turn-1', 5)
@@ -153,13 +152,13 @@ describe('webhook send --channel', () => {
     expect(await send()).toMatchObject({ code: 1, out: expect.stringContaining('given up: no model answers') })
   })
 
-  test('a request that only says that something came is taken', async () => {
+  test('succeeds for a notification after which the daemon fetches the message', async () => {
     const { send } = await arrange({ fetched: true })
     const { code, out } = await send('--sender', 'mallory')
-    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^200 taken: .* the daemon fetches what it is/) })
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^200 accepted: .* the daemon fetches the message itself/) })
   })
 
-  test('says where the reply goes: to the sender, to the room that is named, or nowhere', async () => {
+  test('names the target of the reply: the sender, a named room, or none', async () => {
     const plain = await arrange()
     expect((await plain.send()).err).toContain('a reply is really sent, to alice')
     expect(await plain.send('--to', 'r1')).toMatchObject({ code: 2, err: expect.stringContaining('--to does nothing here') })
@@ -170,7 +169,7 @@ describe('webhook send --channel', () => {
     expect((await rooms.send()).err).toContain('the reply cannot arrive, because no conversation is named: add --to')
   })
 
-  test('a reply that cannot arrive is no failure, one that could have is', async () => {
+  test('fails for a lost reply only if the reply could have arrived', async () => {
     const lose = async (store: Store, number: number) => {
       await answered(store, number, { state: 'dead', error: 'no such room' })
     }
@@ -186,19 +185,19 @@ describe('webhook send --channel', () => {
     [['hello', '--sender', 'x'], 2, '--sender goes with --channel'],
     [['hello', '--url', 'ftp://x'], 2, '--url wants an address'],
     [[], 2, '<message> is missing'],
-  ])('%j is exit %i and one line', async (argv, code, piece) => {
+  ])('%j fails with exit code %i and one line', async (argv, code, piece) => {
     const { sluice, url } = await arrange()
     const ran = await sluice('webhook', 'send', '--url', url, ...argv)
     expect(ran).toMatchObject({ code, out: '', err: expect.stringContaining(piece) })
     expect(ran.err.trim().split('\n')).toHaveLength(1)
   })
 
-  test('a channel that is not configured says what is missing', async () => {
+  test('explains a channel that is not configured', async () => {
     const { send } = await arrange({ toml: '' })
     expect(await send()).toMatchObject({ code: 1, err: expect.stringContaining('testchat is not ready: ') })
   })
 
-  test('no signature is wrong where none is asked for', async () => {
+  test('--bad-signature is refused without a configured secret', async () => {
     const { send } = await arrange({ toml: '[channels_config.testchat]\nverify_token = "let me in"\n' })
     expect(await send('--bad-signature')).toMatchObject({ code: 1, err: expect.stringContaining('webhook_secret is not set') })
   })
@@ -214,8 +213,8 @@ interface Line {
 
 const lines = (out: string) => (JSON.parse(out) as Line[]).map(({ check, status, detail }) => [check, status, detail])
 
-/** An address with nothing of ours behind it. */
-async function stranger(listener: RequestListener): Promise<string> {
+/** Starts a server that is not Sluice; returns its address. */
+async function startOtherServer(listener: RequestListener): Promise<string> {
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   cleanups.push(() => {
@@ -226,25 +225,25 @@ async function stranger(listener: RequestListener): Promise<string> {
 }
 
 describe('webhook check', () => {
-  test('proves the way from outside with a handshake, a signed request and a spoilt one, and starts nothing', async () => {
+  test('sends a handshake, a signed and a corrupt request, and starts no turn', async () => {
     const { check, url, store } = await arrange()
     const { code, out } = await check('--public-url', `${url}/`, '--json')
     expect(code).toBe(0)
     expect(lines(out)).toEqual([
       ['public URL', 'ok', url],
-      ['secret', 'ok', 'set: every request has to be proved'],
+      ['secret', 'ok', 'set: every request is verified'],
       ['allowlist', 'ok', '1 sender may use the agent'],
       ['register', 'ok', `${url}/testchat`],
       ['handshake', 'ok', 'the challenge comes back'],
-      ['signed request', 'ok', 'is taken'],
-      ['spoilt request', 'ok', 'is refused with 401'],
+      ['signed request', 'ok', 'is accepted'],
+      ['corrupt request', 'ok', 'is refused with 401'],
     ])
     expect((JSON.parse(out) as Line[]).slice(-3).map(({ took_ms }) => typeof took_ms)).toEqual(['number', 'number', 'number'])
     expect(out).not.toContain(SECRET)
     expect(await store.inbox.list({ limit: 1 })).toEqual([])
   })
 
-  test('without a public URL, checks the settings and says how to try the rest', async () => {
+  test('without a public URL, checks only the settings', async () => {
     const { check } = await arrange()
     const { code, out } = await check()
     expect(code).toBe(0)
@@ -252,44 +251,44 @@ describe('webhook check', () => {
     expect(out).toMatch(/^ok +testchat +register +<public URL>\/testchat$/m)
   })
 
-  test('takes the public URL of the configuration, with its path', async () => {
-    const served = await stranger((request, response) => response.writeHead(404).end(request.url))
+  test('uses the configured public URL, with its path', async () => {
+    const served = await startOtherServer((request, response) => response.writeHead(404).end(request.url))
     const { check } = await arrange({ toml: `[gateway]\npublic_url = "${served}/sluice/"\n${TEST_CHAT}` })
     const { code, out } = await check('--json')
     expect(code).toBe(1)
     expect(lines(out)).toContainEqual(['register', 'ok', `${served}/sluice/testchat`])
   })
 
-  test('a missing secret fails, an empty list and an open one are worth a warning', async () => {
+  test('fails for a missing secret, and warns about an empty or open allowlist', async () => {
     const unsigned = await arrange({ toml: '[channels_config.testchat]\nverify_token = "let me in"\n' })
     const { code, out } = await unsigned.check()
     expect(code).toBe(1)
-    expect(out).toMatch(/^fail +testchat +secret +channels_config\.testchat\.webhook_secret is not set: anybody can post as the provider$/m)
+    expect(out).toMatch(/^fail +testchat +secret +channels_config\.testchat\.webhook_secret is not set: anyone can post as the platform$/m)
     expect(out).toContain('sluice config set channels_config.testchat.webhook_secret\n')
     expect(out).toMatch(/^warn +testchat +allowlist +channels_config\.testchat\.allowed_users is empty: every message is dropped$/m)
     const open = await arrange({ toml: TEST_CHAT.replace('"alice"', '"alice", "*"') })
-    expect((await open.check()).out).toContain('has a *: anybody can use the agent')
+    expect((await open.check()).out).toContain('has a *: anyone can use the agent')
   })
 
-  test('a daemon with another secret, another token or none is found out', async () => {
+  test('recognizes a daemon with another secret, another token or no secret', async () => {
     const other = await arrange({ served: { ...SERVED, webhook_secret: 'another', verify_token: 'another' } })
     const found = await other.check('--public-url', other.url, '--json')
     expect(found.code).toBe(1)
     expect(lines(found.out).slice(-3)).toEqual([
       ['handshake', 'fail', 'it answers 403: the daemon there has another verify token'],
       ['signed request', 'fail', expect.stringContaining('another secret')],
-      ['spoilt request', 'ok', 'is refused with 401'],
+      ['corrupt request', 'ok', 'is refused with 401'],
     ])
     const { webhook_secret: _, ...none } = SERVED
     const open = await arrange({ served: none })
     expect(lines((await open.check('--public-url', open.url, '--json')).out).at(-1)).toEqual([
-      'spoilt request',
+      'corrupt request',
       'fail',
-      'it is taken all the same: the daemon there has no secret',
+      'it is accepted all the same: the daemon there has no secret',
     ])
   })
 
-  test('a channel that does not tell how its provider asks is asked without a challenge', async () => {
+  test('sends a handshake without a challenge if its form is unknown', async () => {
     const { check, url } = await arrange({ silent: true })
     const { code, out } = await check('--public-url', url, '--json')
     expect(code).toBe(0)
@@ -297,58 +296,66 @@ describe('webhook check', () => {
   })
 
   test.each<[what: string, listener: RequestListener, detail: string]>([
-    ['another server', (_, response) => response.end('<html>hello</html>'), 'it answers 200 as Sluice never does'],
-    ['a page that is not there', (_, response) => response.writeHead(404).end('<html>no</html>'), 'it answers 404 as Sluice never does'],
+    ['another server', (_, response) => response.end('<html>hello</html>'), 'it answers 200 in a form that Sluice does not use'],
+    [
+      'a missing page',
+      (_, response) => response.writeHead(404).end('<html>no</html>'),
+      'it answers 404 in a form that Sluice does not use',
+    ],
     [
       'a daemon without the channel',
       (_, response) => response.writeHead(404).end('{"error":"There is nothing here","code":"not_found"}'),
       'the daemon there does not serve this path (There is nothing here)',
     ],
     ['a page with a password', (_, response) => response.writeHead(401).end('<html>no</html>'), 'something in front of the daemon'],
-    ['a wall', (_, response) => response.writeHead(403).end('<html>no</html>'), 'something in front of the daemon'],
+    ['a firewall', (_, response) => response.writeHead(403).end('<html>no</html>'), 'something in front of the daemon'],
     ['a redirect', (_, response) => response.writeHead(301, { location: 'https://elsewhere' }).end(), 'a redirect to https://elsewhere'],
     ['a proxy without its daemon', (_, response) => response.writeHead(502).end('<html>'), 'a proxy on the way does not reach the daemon'],
     [
-      'a daemon in trouble',
+      'a daemon with a full disk',
       (_, response) => response.writeHead(503).end('{"error":"The disk is full","code":"unavailable"}'),
       'it answers 503: The disk is full',
     ],
     ['a connection that breaks', (request) => request.socket.destroy(), 'broke'],
-  ])('%s is told from ours', async (_what, listener, detail) => {
+  ])('distinguishes %s from the daemon', async (_what, listener, detail) => {
     const { check } = await arrange()
-    const { code, out } = await check('--public-url', await stranger(listener), '--json')
+    const { code, out } = await check('--public-url', await startOtherServer(listener), '--json')
     expect(code).toBe(1)
     const [, , , , handshake] = lines(out)
     expect(handshake).toEqual(['handshake', 'fail', expect.stringContaining(detail)])
   })
 
-  test('a channel that cannot work as it is configured fails, with what it lacks', async () => {
+  test('fails for a channel with a missing setting, and names the setting', async () => {
     const { check } = await arrange({ missingConfig: 'a token' })
     const { code, out } = await check('--json')
     expect([code, lines(out)[1]]).toEqual([1, ['channel', 'fail', 'cannot work without a token']])
   })
 
-  test('a password in front of the daemon is no refusal by it', async () => {
+  test('does not mistake a password prompt for a refusal by the daemon', async () => {
     const { check, send } = await arrange({ silent: true })
-    const url = await stranger((_, response) => response.writeHead(401, { 'www-authenticate': 'Basic' }).end('<html>no</html>'))
+    const url = await startOtherServer((_, response) => response.writeHead(401, { 'www-authenticate': 'Basic' }).end('<html>no</html>'))
     const found = lines((await check('--public-url', url, '--json')).out).slice(-2)
     expect(found).toEqual(
-      ['signed request', 'spoilt request'].map((name) => [name, 'fail', expect.stringContaining('something in front of the daemon')]),
+      ['signed request', 'corrupt request'].map((name) => [name, 'fail', expect.stringContaining('something in front of the daemon')]),
     )
     for (const more of [[], ['--bad-signature']]) {
       expect(await send('--url', url, ...more)).toMatchObject({ code: 1, out: expect.stringContaining('something in front of the daemon') })
     }
   })
 
-  test('what only the provider can prove has to be refused, and the rest is said to show later', async () => {
+  test('requires a refusal if only the platform can sign a request', async () => {
     const { check, send, url } = await arrange({ foreign: true })
     const { code, out } = await check('--public-url', url, '--json')
     expect(code).toBe(0)
-    const unproved = ['unproved request', 'ok', 'is refused with 401; only the provider can prove one, so the rest shows once it calls']
-    expect(lines(out).slice(-2)).toEqual([['handshake', 'ok', 'the challenge comes back'], unproved])
+    const refused = [
+      'unverified request',
+      'ok',
+      'is refused with 401; only the platform can sign one, so its first request will show the rest',
+    ]
+    expect(lines(out).slice(-2)).toEqual([['handshake', 'ok', 'the challenge comes back'], refused])
     expect(await send()).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^401 refused, as it has to be: only the provider can prove/),
+      out: expect.stringMatching(/^401 refused, as it must be: only the platform can sign/),
     })
     const { webhook_secret: _, ...none } = SERVED
     const open = await arrange({ foreign: true, served: none })
@@ -356,19 +363,19 @@ describe('webhook check', () => {
     expect([taken.code, lines(taken.out).at(-1)?.[1]]).toEqual([1, 'fail'])
   })
 
-  test('the address the provider calls is compared with the one the daemon has', async () => {
+  test('warns if another address is registered with the platform', async () => {
     const registered = 'http://127.0.0.1:1/testchat'
     const { check, url } = await arrange({ registered })
     const { out } = await check('--public-url', url, '--json')
-    expect(lines(out)).toContainEqual(['register', 'warn', `${registered} is registered, but the daemon is reached at ${url}/testchat`])
+    expect(lines(out)).toContainEqual(['register', 'warn', `${registered} is registered, but the address of the daemon is ${url}/testchat`])
     const same = await arrange({ registered, toml: `[gateway]\npublic_url = "http://127.0.0.1:1/"\n${TEST_CHAT}` })
     const config = lines((await same.check('--json')).out)
     expect(config).toContainEqual(['register', 'ok', registered])
   })
 
-  test('a server without TLS, and an address without a server, are said to be that', async () => {
+  test('recognizes a server without TLS and an address without a server', async () => {
     const { check } = await arrange()
-    const plain = await stranger((_, response) => response.end())
+    const plain = await startOtherServer((_, response) => response.end())
     const why = async (url: string) => lines((await check('--public-url', url, '--json')).out).at(-1)?.[2]
     expect(await why(plain.replace('http:', 'https:'))).toContain('no TLS connection to 127.0.0.1')
     await cleanups.pop()?.()
@@ -383,12 +390,12 @@ describe('webhook check', () => {
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'no TLS connection to gateway.example:8443: it failed (DEPTH_ZERO_SELF_SIGNED_CERT)'],
     ['HPE_INVALID_CONSTANT', 'what listens on gateway.example:8443 does not speak HTTP'],
     ['ECONNRESET', 'the connection to gateway.example:8443 broke (ECONNRESET)'],
-  ])('%s is told in words', (code, words) => {
+  ])('explains %s', (code, words) => {
     const error = new TypeError('fetch failed', { cause: Object.assign(new Error('it failed'), { code }) })
     expect(explainNoAnswer(new URL('https://gateway.example:8443/x'), error)).toBe(words)
   })
 
-  test('a public address without https is not tried', async () => {
+  test('sends no request to a public address without https', async () => {
     const { check } = await arrange()
     const { code, out } = await check('--public-url', 'http://gateway.example.com', '--json')
     expect(code).toBe(1)
@@ -397,7 +404,7 @@ describe('webhook check', () => {
     expect(await check('--public-url', 'gateway')).toMatchObject({ code: 2 })
   })
 
-  test('channels nobody configured stand in one line', async () => {
+  test('lists channels that are not configured in one line', async () => {
     const { check } = await arrange({ toml: '' })
     const { code, out } = await check()
     expect(code).toBe(0)

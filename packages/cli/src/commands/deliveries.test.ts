@@ -1,4 +1,4 @@
-/** `sluice inbox` and `sluice outbox`, on a store nobody else has open. */
+/** `sluice inbox` and `sluice outbox`, on a store that no other process has open. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '@sluice/kit'
@@ -7,7 +7,7 @@ import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import type { DeliveryFilter, InboxStore, NewReply, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { afterEach, describe, expect, test } from 'vitest'
-import { oldestOf } from './replay.ts'
+import { findOldest } from '../deliveries/replay-deliveries.ts'
 
 const AT_MS = Date.parse('2026-01-01T00:00:00.000Z')
 const TURN_END = { status: 'done', model: 'echo', error: null, inputTokens: 1, outputTokens: 1, costUsd: 0, attempts: 1 } as const
@@ -17,7 +17,7 @@ afterEach(() => {
   for (const clean of cleanups.splice(0)) clean()
 })
 
-/** What a test puts into the store, then commands over it. */
+/** Fills a store, and returns functions that run commands on it. */
 async function arrange(fill: (store: Store) => Promise<void> = async () => {}) {
   const { dir, dispose } = scratch()
   cleanups.push(dispose)
@@ -53,7 +53,7 @@ const message = async (
   })
 }
 
-const bury = async (inbox: InboxStore, number: number, error = 'no model answers') => {
+const failMessage = async (inbox: InboxStore, number: number, error = 'no model answers') => {
   await inbox.start(number, `turn-${number}`, 5)
   await inbox.markDead(number, { error, atMs: AT_MS })
 }
@@ -71,7 +71,7 @@ const reply = (changes: Partial<NewReply> = {}): NewReply => ({
   ...changes,
 })
 
-const giveUp = async ({ outbox }: Store, number: number, state: 'dead' | 'ambiguous') => {
+const failReply = async ({ outbox }: Store, number: number, state: 'dead' | 'ambiguous') => {
   await outbox.start(number)
   await outbox.giveUp(number, { state, error: 'the platform refused', atMs: AT_MS })
 }
@@ -79,10 +79,10 @@ const giveUp = async ({ outbox }: Store, number: number, state: 'dead' | 'ambigu
 describe('list and dead', () => {
   const three = async (store: Store) => {
     for (const id of ['a', 'b', 'c']) await message(store, id, { channel: id === 'c' ? 'otherchat' : 'testchat' })
-    await bury(store.inbox, 2)
+    await failMessage(store.inbox, 2)
   }
 
-  test('show the newest first, for people and for programs', async () => {
+  test('print the newest first, as a table or as JSON', async () => {
     const { sluice, json } = await arrange(three)
     const { code, out } = await sluice('inbox', 'list')
     expect(code).toBe(0)
@@ -100,7 +100,7 @@ describe('list and dead', () => {
     ])
   })
 
-  test('take a state, a channel, and a page at a time', async () => {
+  test('filter by state and channel, page by page', async () => {
     const { sluice, json } = await arrange(three)
     expect(await json('inbox', 'list', '--state', 'pending')).toMatchObject([{ number: 3 }, { number: 1 }])
     expect(await json('inbox', 'list', '--channel', 'otherchat')).toMatchObject([{ number: 3 }])
@@ -109,11 +109,11 @@ describe('list and dead', () => {
     expect(await json('inbox', 'dead')).toMatchObject([{ number: 2 }])
   })
 
-  test('dead replies are those that were given up and those nobody knows of', async () => {
+  test('outbox dead includes ambiguous replies', async () => {
     const { sluice, json } = await arrange(async (store) => {
       await store.outbox.add([reply(), reply(), reply()])
-      await giveUp(store, 1, 'ambiguous')
-      await giveUp(store, 3, 'dead')
+      await failReply(store, 1, 'ambiguous')
+      await failReply(store, 3, 'dead')
     })
     expect(await json('outbox', 'dead')).toMatchObject([
       { number: 3, state: 'dead', to: { to: 'room' } },
@@ -124,17 +124,17 @@ describe('list and dead', () => {
     expect(await json('outbox', 'list', '--state', 'queued')).toMatchObject([{ number: 2 }])
   })
 
-  test('say so when there is nothing', async () => {
+  test('say that there are no entries', async () => {
     const { sluice, json } = await arrange()
     expect((await sluice('inbox', 'list')).out).toBe('nothing in the inbox\n')
     expect((await sluice('outbox', 'dead')).out).toBe('nothing dead or ambiguous in the outbox\n')
     expect(await json('outbox', 'dead')).toEqual([])
   })
 
-  test('a stranger\u2019s text stays in its line and leaves the terminal alone', async () => {
+  test('keep text from outside in its line and escape control characters', async () => {
     const { sluice } = await arrange(async (store) => {
       await message(store, 'a')
-      await bury(store.inbox, 1, `\u001b[2Jwiped\n${'x'.repeat(200)}`)
+      await failMessage(store.inbox, 1, `\u001b[2Jwiped\n${'x'.repeat(200)}`)
     })
     const { out } = await sluice('inbox', 'list')
     expect(out.trimEnd().split('\n')).toHaveLength(2)
@@ -152,14 +152,14 @@ describe('show', () => {
     await store.turns.finish({ ...TURN_END, ...end, createdAtMs: AT_MS, endedAtMs: AT_MS, messages: [], delivery })
   }
 
-  test('tells everything of a message, its request in readable JSON', async () => {
+  test('prints every field of a message, and its request as indented JSON', async () => {
     const { sluice, json } = await arrange(answered)
     const { code, out } = await sluice('inbox', 'show', '1')
     expect(code).toBe(0)
     for (const line of [
       /^state +done$/m,
       /^channel +testchat, account bot$/m,
-      /^proved by +x-signature$/m,
+      /^verified by +x-signature$/m,
       /^turn +turn-1, done, echo$/m,
       /^text\ngrüße$/m,
       /^response\nhello back$/m,
@@ -175,7 +175,7 @@ describe('show', () => {
     })
   })
 
-  test('tells everything of a reply', async () => {
+  test('prints every field of a reply', async () => {
     const { sluice, json } = await arrange(answered)
     const { out } = await sluice('outbox', 'show', '1')
     for (const line of [
@@ -194,25 +194,25 @@ describe('show', () => {
     const bytes = Buffer.from([0xff, 0x00, 0x0a, 0x1b])
     const { sluice } = await arrange((store) => message(store, 'a', { raw: bytes }))
     expect(await sluice('inbox', 'show', '1', '--raw')).toEqual({ code: 0, out: bytes.toString('latin1'), err: '' })
-    expect((await sluice('inbox', 'show', '1')).out).toContain("4 bytes that are no text; 'sluice inbox show 1 --raw' writes them")
+    expect((await sluice('inbox', 'show', '1')).out).toContain("4 bytes that are not text; 'sluice inbox show 1 --raw' writes them")
   })
 
   test.each([
     ['inbox', '7', 1, 'There is no message 7 in the inbox'],
     ['outbox', '7', 1, 'There is no reply 7 in the outbox'],
     ['inbox', 'first', 2, "wants a whole number from 1 on, not 'first'"],
-  ])('%s show %s is exit %i', async (box, number, code, piece) => {
+  ])('%s show %s fails with exit code %i', async (box, number, code, piece) => {
     const { sluice } = await arrange()
     expect(await sluice(box, 'show', number)).toMatchObject({ code, out: '', err: expect.stringContaining(piece) })
   })
 })
 
 describe('replay', () => {
-  test('takes numbers; what cannot be replayed says why and keeps no other from it', async () => {
+  test('replays each possible number, and explains the others', async () => {
     const { sluice, on } = await arrange(async (store) => {
       for (const id of ['a', 'b', 'c']) await message(store, id)
-      await bury(store.inbox, 1)
-      await bury(store.inbox, 3)
+      await failMessage(store.inbox, 1)
+      await failMessage(store.inbox, 3)
     })
     expect(await sluice('inbox', 'replay', '1', '2', '99', '3')).toEqual({
       code: 1,
@@ -228,11 +228,11 @@ describe('replay', () => {
     expect(JSON.parse(refused.err)).toMatchObject({ code: 'conflict' })
   })
 
-  test('--dead takes all dead letters of a channel, oldest first, and no others', async () => {
+  test('--dead replays every dead message of a channel, oldest first', async () => {
     const { sluice, json, on } = await arrange(async (store) => {
       for (const [index, id] of ['a', 'b', 'c', 'd'].entries()) {
         await message(store, id, { channel: id === 'b' ? 'otherchat' : 'testchat' })
-        if (id !== 'd') await bury(store.inbox, index + 1)
+        if (id !== 'd') await failMessage(store.inbox, index + 1)
       }
     })
     expect(await json('inbox', 'replay', '--dead', '--channel', 'testchat')).toEqual({ replayed: [1, 3], too_old: [], more: false })
@@ -241,7 +241,7 @@ describe('replay', () => {
     expect((await sluice('inbox', 'replay', '--dead')).out).toBe('0 messages run again\n')
   })
 
-  test('--dead takes a bounded number, the oldest first, and says that there are more', async () => {
+  test('--dead replays at most 10,000 entries, and says that there are more', async () => {
     const all = Array.from({ length: 10_700 }, (_, index) => ({ number: index + 1, state: 'dead' }))
     const list = async ({ limit, before = 20_000 }: DeliveryFilter) =>
       all
@@ -249,18 +249,18 @@ describe('replay', () => {
         .slice(-limit)
         .toReversed()
     const rows = { list, get: async () => undefined, replay: async () => true }
-    const selection = { states: ['dead'], channel: undefined, isWanted: () => true }
-    const { numbers, more } = await oldestOf(rows, selection)
+    const selection = { states: ['dead'], channel: undefined, isSelected: () => true }
+    const { numbers, more } = await findOldest(rows, selection)
     expect([numbers.length, numbers[0], numbers.at(-1), more]).toEqual([10_000, 1, 10_000, true])
     all.length = 10_000
-    expect((await oldestOf(rows, selection)).more).toBe(false)
+    expect((await findOldest(rows, selection)).more).toBe(false)
   })
 
-  test('--dead sends the later parts of a reply with the first, and leaves what may have been sent alone', async () => {
+  test('--dead replays every part of a reply, and no ambiguous reply', async () => {
     const { json, on } = await arrange(async (store) => {
       await store.outbox.add([reply({ part: 1, parts: 2 }), reply({ part: 2, parts: 2 }), reply()])
-      await giveUp(store, 1, 'dead')
-      await giveUp(store, 3, 'ambiguous')
+      await failReply(store, 1, 'dead')
+      await failReply(store, 3, 'ambiguous')
     })
     expect(await json('outbox', 'replay', '--dead')).toEqual({ replayed: [1, 2], too_old: [], more: false })
     expect(await on(({ outbox }) => outbox.counts())).toMatchObject({ queued: 2, ambiguous: 1, dead: 0 })
@@ -268,12 +268,12 @@ describe('replay', () => {
     expect(await on(({ outbox }) => outbox.counts())).toMatchObject({ queued: 3, ambiguous: 0 })
   })
 
-  test('--state names the ambiguous, --since leaves out what is older', async () => {
+  test('--state selects ambiguous replies, --since leaves out older ones', async () => {
     const hourMs = 3_600_000
     const { json, on } = await arrange(async (store) => {
       for (const agoMs of [50 * hourMs, 5 * hourMs, hourMs, hourMs]) await store.outbox.add([reply({ createdAtMs: Date.now() - agoMs })])
-      for (const number of [1, 2, 3]) await giveUp(store, number, 'ambiguous')
-      await giveUp(store, 4, 'dead')
+      for (const number of [1, 2, 3]) await failReply(store, number, 'ambiguous')
+      await failReply(store, 4, 'dead')
     })
     expect(await json('outbox', 'replay', '--state', 'ambiguous', '--since', '90m')).toEqual({ replayed: [3], too_old: [], more: false })
     expect(await json('outbox', 'replay', '--state', 'dead,ambiguous', '--since', '2d')).toEqual({
@@ -300,7 +300,7 @@ test.each([
   [['inbox', 'replay', 'x'], "'x'"],
   [['outbox', 'show'], '<number> is missing'],
   [['inbox', 'dead', '--state', 'dead'], "'--state'"],
-])('%j is exit 2 and one line', async (argv, piece) => {
+])('%j fails with exit code 2 and one line', async (argv, piece) => {
   const { sluice } = await arrange()
   const { code, err } = await sluice(...argv)
   expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(piece) })

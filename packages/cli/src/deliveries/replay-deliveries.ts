@@ -1,29 +1,27 @@
-/** `sluice inbox replay` and `sluice outbox replay`: by number, or all that a filter selects. A running daemon notices within a second. */
+/** `sluice inbox replay` and `outbox replay`: entries by number, or every entry that a filter selects. A running daemon notices within a second. */
 import { AppError, type Store } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { wholeNumber } from '../option-values.ts'
 import { withStore } from '../with-store.ts'
-import type { Box, BoxStore } from './box.ts'
+import type { Delivery, DeliveryBox, DeliveryStore } from './list-deliveries.ts'
 
-/** Rows replayed by one command, oldest first. */
+/** The largest number of entries that one command replays by a filter. */
 const REPLAY_MAX = 10_000
 const PAGE_ROWS = 500
-/** Replays that may share a commit. */
+/** The number of replays that run in parallel and may share a commit. */
 const BATCH_ROWS = 100
 const FILTERS = ['dead', 'state', 'channel', 'since'] as const
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-type AnyRow = { readonly number: number; readonly state: string }
-
-/** Which rows a bulk replay selects. */
+/** The entries that a replay by filter selects. */
 interface Selection<Row> {
   readonly states: readonly string[]
   readonly channel: string | undefined
-  isWanted(row: Row): boolean
+  isSelected(row: Row): boolean
 }
 
-export const replay = <Row extends AnyRow>(box: Box<Row>, context: CliContext): Promise<number> =>
-  withStore(context, async ({ store }) => {
+export const replayDeliveries = <Row extends Delivery>(box: DeliveryBox<Row>, context: CliContext): Promise<number> =>
+  withStore(context, async (store) => {
     const { args, options } = context
     const isFiltered = FILTERS.some((name) => options[name] !== undefined)
     if (isFiltered && args.length > 0) throw new AppError('invalid_request', 'name numbers or a filter such as --state, not both')
@@ -34,20 +32,21 @@ export const replay = <Row extends AnyRow>(box: Box<Row>, context: CliContext): 
     return replayNumbers(box, context, store, numbers)
   })
 
-function selectionOf<Row extends AnyRow>(box: Box<Row>, { options }: CliContext): Selection<Row> {
+function parseSelection<Row extends Delivery>(box: DeliveryBox<Row>, { options }: CliContext): Selection<Row> {
   const { dead, state, channel, since } = options
+  const allowed = box.replayableStates
   if (dead !== true && typeof state !== 'string')
-    throw new AppError('invalid_request', `--channel and --since go with --state (${box.left.join(' or ')})`)
+    throw new AppError('invalid_request', `--channel and --since go with --state (${allowed.join(' or ')})`)
   const states = [...new Set([...(dead === true ? ['dead'] : []), ...(typeof state === 'string' ? state.split(',') : [])])]
-  const unknown = states.find((one) => !box.left.includes(one))
+  const unknown = states.find((one) => !allowed.includes(one))
   if (unknown !== undefined)
-    throw new AppError('invalid_request', `--state wants ${box.left.join(' or ')} for a replay of the ${box.name}, not '${unknown}'`)
-  const sinceMs = typeof since === 'string' ? timeOf(since) : Number.NEGATIVE_INFINITY
-  return { states, channel: typeof channel === 'string' ? channel : undefined, isWanted: (row) => box.atMs(row) >= sinceMs }
+    throw new AppError('invalid_request', `--state wants ${allowed.join(' or ')} for a replay of the ${box.name}, not '${unknown}'`)
+  const sinceMs = typeof since === 'string' ? parseSince(since) : Number.NEGATIVE_INFINITY
+  return { states, channel: typeof channel === 'string' ? channel : undefined, isSelected: (row) => box.atMs(row) >= sinceMs }
 }
 
-/** `90m`, `6h`, `2d`: so long ago; else a date. */
-function timeOf(text: string): number {
+/** Parses an age such as `90m`, `6h` or `2d`, or a date, into a time in milliseconds. */
+function parseSince(text: string): number {
   const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
   if (count !== undefined) return Date.now() - Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]
   const atMs = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN
@@ -56,46 +55,46 @@ function timeOf(text: string): number {
   return atMs
 }
 
-/** One that cannot be replayed does not keep the others from it. */
-async function replayNumbers<Row extends AnyRow>(
-  box: Box<Row>,
+/** Replays each entry that can be replayed, then throws the first error; the others are printed. */
+async function replayNumbers<Row extends Delivery>(
+  box: DeliveryBox<Row>,
   { out, json }: CliContext,
   store: Store,
   numbers: readonly number[],
 ): Promise<number> {
   const replayed: number[] = []
-  const refusals: AppError[] = []
+  const errors: AppError[] = []
   for (const number of new Set(numbers)) {
     try {
       await box.replay(store, number)
       replayed.push(number)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
-      refusals.push(error)
+      errors.push(error)
     }
   }
-  const [first, ...more] = refusals
+  const [first, ...more] = errors
   if (replayed.length > 0) {
     if (json) out.json({ replayed })
-    else out.print(counted(box, replayed.length))
+    else out.print(outcome(box, replayed.length))
   }
   for (const { message } of more) out.warn(`sluice: ${message}`)
   if (first) throw first
   return 0
 }
 
-async function replaySelected<Row extends AnyRow>(box: Box<Row>, context: CliContext, store: Store): Promise<number> {
+async function replaySelected<Row extends Delivery>(box: DeliveryBox<Row>, context: CliContext, store: Store): Promise<number> {
   const { out, json } = context
   const rows = box.of(store)
-  const selection = selectionOf(box, context)
-  const { numbers, more } = await oldestOf(rows, selection)
+  const selection = parseSelection(box, context)
+  const { numbers, more } = await findOldest(rows, selection)
   const replayed: number[] = []
   const tooOld: number[] = []
-  for (let at = 0; at < numbers.length; at += BATCH_ROWS) {
-    const batch = numbers.slice(at, at + BATCH_ROWS)
+  for (let start = 0; start < numbers.length; start += BATCH_ROWS) {
+    const batch = numbers.slice(start, start + BATCH_ROWS)
     const done = await Promise.all(batch.map((number) => rows.replay(number)))
     for (const [index, number] of batch.entries()) {
-      // A later part of a reply is replayed with the first one, and has left its state by then.
+      // The replay of the first part of a reply replays its later parts too: they are no longer in a selected state.
       const isReplayed = done[index] || !selection.states.includes((await rows.get(number))?.state ?? '')
       const list = isReplayed ? replayed : tooOld
       list.push(number)
@@ -103,17 +102,17 @@ async function replaySelected<Row extends AnyRow>(box: Box<Row>, context: CliCon
   }
   if (json) out.json({ replayed, too_old: tooOld, more })
   else {
-    out.print(counted(box, replayed.length))
+    out.print(outcome(box, replayed.length))
     if (tooOld.length > 0) out.print(`${tooOld.length} stay ${selection.states.join(' or ')}: their content is no longer kept`)
     if (more) out.print('there are more: run this again')
   }
   return 0
 }
 
-/** The numbers of the oldest rows that are selected, oldest first, and whether there are others. */
-export async function oldestOf<Row extends AnyRow>(
-  rows: Pick<BoxStore<Row>, 'list'>,
-  { states, channel, isWanted }: Selection<Row>,
+/** Returns the numbers of the oldest selected entries, oldest first, at most 10,000; `more` is true if others are selected too. */
+export async function findOldest<Row extends Delivery>(
+  rows: DeliveryStore<Row>,
+  { states, channel, isSelected }: Selection<Row>,
 ): Promise<{ readonly numbers: readonly number[]; readonly more: boolean }> {
   const found: number[] = []
   let more = false
@@ -125,7 +124,7 @@ export async function oldestOf<Row extends AnyRow>(
         ...(before !== undefined && { before }),
         ...(channel !== undefined && { channel }),
       })
-      found.push(...page.filter(isWanted).map(({ number }) => number))
+      found.push(...page.filter(isSelected).map(({ number }) => number))
       found.sort((a, b) => b - a)
       more ||= found.length > REPLAY_MAX
       found.splice(0, found.length - REPLAY_MAX)
@@ -136,5 +135,5 @@ export async function oldestOf<Row extends AnyRow>(
   return { numbers: found.reverse(), more }
 }
 
-const counted = ({ replayed: { one, many } }: Pick<Box<never>, 'replayed'>, count: number): string =>
+const outcome = <Row extends Delivery>({ replayed: { one, many } }: DeliveryBox<Row>, count: number): string =>
   count === 1 ? `1 ${one}` : `${count} ${many}`

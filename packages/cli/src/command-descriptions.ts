@@ -1,0 +1,345 @@
+/** The description of every command of the core. Help, completions and docs/commands.md read it without loading a command. */
+import { ROLES } from '@sluice/sdk'
+import type { CommandDescription, CommandOption } from './command.ts'
+
+/** As many keys as a section has, each with a value. */
+const CONFIG_SET_ARGS_MAX = 64
+/** The largest number of messages that one replay command names. */
+const REPLAY_NUMBERS_MAX = 1000
+
+const ROLE: CommandOption = { type: 'string', value: ROLES.join('|'), help: `what the device may do (default: ${ROLES[0]})` }
+const ROLES_EXPLAINED =
+  'An operator may do everything. A client may talk to the agent and sees only its own sessions, turns, approvals and memories: give an app or another person the role client.'
+
+const LIMIT: CommandOption = { type: 'string', value: '<number>', help: 'the largest number of entries, 1 to 500 (default: 50)' }
+
+const DELIVERY_CHANNEL: CommandOption = { type: 'string', value: '<name>', help: 'only of this channel' }
+const DELIVERY_PAGE = {
+  channel: DELIVERY_CHANNEL,
+  limit: LIMIT,
+  before: { type: 'string', value: '<number>', help: 'only entries with a smaller number: the next page' },
+} as const satisfies Record<string, CommandOption>
+const deliveryState = (states: string): CommandOption => ({ type: 'string', value: '<state>', help: `only in this state: ${states}` })
+const replayFilter = (states: string): Record<string, CommandOption> => ({
+  state: { type: 'string', value: '<state>', help: `every entry in this state, oldest first, at most 10000: ${states}` },
+  dead: { type: 'boolean', help: 'the same as --state dead' },
+  since: { type: 'string', value: '<time>', help: 'only entries since this time: 90m, 6h, 2d or a date' },
+  channel: DELIVERY_CHANNEL,
+})
+
+const SESSION_CHANNEL: CommandOption = { type: 'string', value: '<name>', help: 'of this channel' }
+const SESSION_SENDER: CommandOption = {
+  type: 'string',
+  value: '<sender>',
+  help: 'with --channel: of this sender, in the notation of the channel',
+}
+
+const APPROVAL_KEY = { usage: '<run> <step>', argsMin: 2, argsMax: 2 } as const
+
+const MEMORY_OWNER: CommandOption = {
+  type: 'string',
+  value: '<owner>',
+  help: 'device:<id>, channel:<channel>/<account>/<sender>, sop:<name>, cli, local, shared or unowned',
+}
+
+const DESCRIPTIONS = [
+  {
+    name: 'daemon',
+    summary: 'Run the daemon in the foreground',
+    options: {
+      host: { type: 'string', value: '<address>', help: 'address to bind, instead of [gateway] host' },
+      port: { type: 'string', value: '<number>', help: 'port to bind, instead of [gateway] port; 0 takes any free one' },
+      'new-database': { type: 'boolean', help: 'start with an empty database if the database of this data directory is missing' },
+    },
+  },
+  { name: 'status', summary: 'Show whether the daemon is running, its health and its queues' },
+  { name: 'doctor', summary: 'Check this installation and say how to fix each problem' },
+  { name: 'features', summary: 'List every feature: compiled in, configured, running, and how to get it' },
+
+  { name: 'config check', summary: 'Validate the configuration file' },
+  {
+    name: 'config get',
+    summary: 'Print the effective configuration, or one value of it',
+    usage: '[key]',
+    argsMax: 1,
+    options: { source: { type: 'boolean', help: 'show where each value comes from: the file, a variable or the default' } },
+  },
+  {
+    name: 'config set',
+    summary: 'Change values in the file, all or none; comments stay, secrets are encrypted',
+    more: 'If the last key has no value, its value is read from standard input; at a terminal, only a secret is asked for, without echo. A single key whose secret is in the file in plain text has that secret encrypted instead.',
+    usage: '<key> [value] [<key> <value>]…',
+    argsMin: 1,
+    argsMax: CONFIG_SET_ARGS_MAX,
+    options: { unset: { type: 'boolean', help: 'remove the keys instead' } },
+  },
+  { name: 'config seal', summary: 'Encrypt every secret that the file holds in plain text' },
+  { name: 'config schema', summary: 'Print the JSON Schema of the configuration file' },
+  { name: 'config init', summary: 'Write a commented starter configuration' },
+
+  { name: 'pair new', summary: 'Print a one-time pairing code', more: ROLES_EXPLAINED, options: { role: ROLE } },
+  {
+    name: 'pair token',
+    summary: 'Print a new bearer token, and nothing else',
+    more: ROLES_EXPLAINED,
+    options: {
+      role: ROLE,
+      name: { type: 'string', value: '<name>', help: 'the name in the list of devices' },
+      'expires-days': { type: 'string', value: '<days>', help: 'refuse the token after this number of days (default: never)' },
+    },
+  },
+  { name: 'pair list', summary: 'List paired devices' },
+  {
+    name: 'pair revoke',
+    summary: "Revoke a device's token and the passkeys it registered, in force at once",
+    usage: '<device-id>',
+    argsMin: 1,
+    argsMax: 1,
+    options: { 'keep-passkeys': { type: 'boolean', help: 'keep the passkeys it registered, and the sign-ins with them' } },
+  },
+
+  {
+    name: 'agent',
+    summary: 'Run one agent turn without a daemon',
+    options: {
+      message: { type: 'string', short: 'm', value: '<text>', help: 'the message (default: standard input)' },
+      session: { type: 'string', short: 's', value: '<name>', help: 'continue a named session' },
+    },
+  },
+
+  {
+    name: 'webhook send',
+    summary: 'Post a message to a running daemon, as a device or as the platform of a channel, and show its verdict and reply',
+    usage: '[message]',
+    argsMax: 1,
+    options: {
+      url: { type: 'string', value: '<url>', help: "the daemon's address (default: the one running on the data directory)" },
+      token: {
+        type: 'string',
+        value: '<token>',
+        help: "bearer token (default: a token of this command, listed as the device 'webhook send')",
+      },
+      secret: { type: 'string', value: '<secret>', help: 'X-Webhook-Secret (default: the configured one)' },
+      session: { type: 'string', short: 's', value: '<name>', help: 'X-Session-Id' },
+      'idempotency-key': { type: 'string', value: '<key>', help: 'X-Idempotency-Key' },
+      async: { type: 'boolean', help: 'do not wait for the reply (Prefer: respond-async)' },
+      channel: {
+        type: 'string',
+        value: '<name>',
+        help: "send it as this channel's platform would, signed with the configured secret; the reply is really sent",
+      },
+      sender: {
+        type: 'string',
+        value: '<sender>',
+        help: 'with --channel: the sender, who really gets the reply (default: the first of the allowlist)',
+      },
+      to: {
+        type: 'string',
+        value: '<conversation>',
+        help: 'with --channel: the conversation, such as a room, on platforms that reply to a conversation',
+      },
+      id: { type: 'string', value: '<id>', help: "with --channel: the platform's message id (default: a new one)" },
+      wait: { type: 'string', value: '<seconds>', help: 'with --channel: how long to follow the message (default: 30; 0: not at all)' },
+      'bad-signature': { type: 'boolean', help: 'with --channel: send a wrong signature, to see it refused' },
+    },
+  },
+  {
+    name: 'webhook check',
+    summary: 'Check the webhook of each configured channel, and the way to it from outside',
+    options: {
+      'public-url': { type: 'string', value: '<url>', help: 'where platforms reach this daemon (default: [gateway] public_url)' },
+    },
+  },
+
+  {
+    name: 'inbox list',
+    summary: 'List messages received over channels, newest first',
+    options: { state: deliveryState('pending, running, done, dead'), ...DELIVERY_PAGE },
+  },
+  {
+    name: 'inbox show',
+    summary: 'Show one message: its request, its turn and its replies',
+    usage: '<number>',
+    argsMin: 1,
+    argsMax: 1,
+    options: { raw: { type: 'boolean', help: 'the bytes of the request and nothing else' } },
+  },
+  {
+    name: 'inbox replay',
+    summary: 'Run messages that are done or dead once more, each in a new turn',
+    usage: '[number...]',
+    argsMax: REPLAY_NUMBERS_MAX,
+    options: replayFilter('dead'),
+  },
+  { name: 'inbox dead', summary: 'List messages that ran out of attempts', options: DELIVERY_PAGE },
+
+  {
+    name: 'outbox list',
+    summary: 'List messages to send over channels, newest first',
+    options: { state: deliveryState('queued, sending, failed, sent, ambiguous, dead'), ...DELIVERY_PAGE },
+  },
+  { name: 'outbox show', summary: 'Show one message to send, and its turn', usage: '<number>', argsMin: 1, argsMax: 1 },
+  {
+    name: 'outbox replay',
+    summary: 'Send messages that are dead or ambiguous once more; an ambiguous one may arrive twice',
+    usage: '[number...]',
+    argsMax: REPLAY_NUMBERS_MAX,
+    options: replayFilter('dead, ambiguous or both as dead,ambiguous'),
+  },
+  {
+    name: 'outbox dead',
+    summary: 'List messages that ran out of attempts, and messages that may or may not have been sent',
+    options: DELIVERY_PAGE,
+  },
+
+  {
+    name: 'sessions list',
+    summary: 'List conversations of devices and channels, most recently active first',
+    options: {
+      channel: SESSION_CHANNEL,
+      sender: SESSION_SENDER,
+      limit: LIMIT,
+      cursor: { type: 'string', value: '<cursor>', help: 'the next page: the cursor that the previous page printed' },
+    },
+  },
+  {
+    name: 'sessions show',
+    summary: 'Show a conversation and its last messages',
+    usage: '<id>',
+    argsMin: 1,
+    argsMax: 1,
+    options: { limit: { type: 'string', value: '<number>', help: 'the largest number of messages, 1 to 500 (default: 50)' } },
+  },
+  {
+    name: 'sessions export',
+    summary: 'Print every message of a conversation: a JSON object a line, or with --json one document',
+    usage: '<id>',
+    argsMin: 1,
+    argsMax: 1,
+  },
+  {
+    name: 'sessions erase',
+    summary: 'Erase a conversation, or with --channel and --sender a person: all their conversations and memories',
+    more: 'Erases the text of the conversation and the contents of its turns, messages, replies and approvals; none of it stays in the database file or its log. The command lists copies that were made before an upgrade: delete them too. The audit log records the erasure.',
+    usage: '[id]',
+    argsMax: 1,
+    options: { channel: SESSION_CHANNEL, sender: SESSION_SENDER },
+  },
+
+  {
+    name: 'approvals list',
+    summary: 'List approval requests and their decisions, newest first',
+    options: {
+      state: { type: 'string', value: '<state>', help: 'only in this state: pending, approved, rejected, expired, cancelled' },
+      limit: LIMIT,
+    },
+  },
+  { name: 'approvals show', summary: 'Show one approval: its request, its prompts and its state', ...APPROVAL_KEY },
+  { name: 'approvals approve', summary: 'Approve; the first decision counts, wherever it is made', ...APPROVAL_KEY },
+  {
+    name: 'approvals reject',
+    summary: 'Reject, with feedback for the waiting run',
+    usage: '<run> <step> [feedback]',
+    argsMin: 2,
+    argsMax: 3,
+  },
+
+  { name: 'sop list', summary: 'List the procedures and their triggers' },
+  { name: 'sop validate', summary: 'Check every procedure, and print the place of each problem' },
+  {
+    name: 'sop waiting',
+    summary: 'List procedures in the workspace that wait for an operator, or show the files of one',
+    more: 'The agent can write in the workspace: a new or changed procedure there is loaded only after an operator has accepted it.',
+    usage: '[folder]',
+    argsMax: 1,
+  },
+  {
+    name: 'sop accept',
+    summary: 'Accept a procedure in the workspace as it is; the hash identifies the content that you have read',
+    usage: '<folder> <hash>',
+    argsMin: 2,
+    argsMax: 2,
+  },
+  {
+    name: 'sop adopt',
+    summary: 'Move accepted procedures out of the workspace, to a folder that the agent cannot write',
+    usage: '[folder]',
+    argsMax: 1,
+  },
+  {
+    name: 'sop show',
+    summary: 'Show one procedure: its triggers, its steps, and the steps that wait for a person',
+    usage: '<name>',
+    argsMin: 1,
+    argsMax: 1,
+  },
+  {
+    name: 'sop simulate',
+    summary: 'Walk an event through triggers, conditions, steps, approvals and costs, without running or storing anything',
+    usage: '[name]',
+    argsMax: 1,
+    options: { event: { type: 'string', value: '<file>', help: 'the event: {"source", "topic", "payload"} as JSON; - is standard input' } },
+  },
+  {
+    name: 'sop run',
+    summary: 'Start a procedure by hand; the daemon works on it',
+    usage: '<name>',
+    argsMin: 1,
+    argsMax: 1,
+    options: {
+      payload: { type: 'string', value: '<json>', help: 'the input of its first step; - is standard input' },
+      wait: { type: 'string', value: '<seconds>', help: 'how long to follow the run (default: 0)' },
+    },
+  },
+  {
+    name: 'sop runs',
+    summary: 'List runs, newest first',
+    options: {
+      sop: { type: 'string', value: '<name>', help: 'only of this procedure' },
+      active: { type: 'boolean', help: 'only runs that have not ended' },
+      limit: LIMIT,
+      before: { type: 'string', value: '<run>', help: 'only older runs: the next page' },
+    },
+  },
+  { name: 'sop status', summary: 'Show one run: its trigger, and the result of each step', usage: '<run>', argsMin: 1, argsMax: 1 },
+  { name: 'sop cancel', summary: 'Cancel a run', usage: '<run> [reason]', argsMin: 1, argsMax: 2 },
+  {
+    name: 'sop audit',
+    summary: 'Show the audit log, and check that no record was changed',
+    options: {
+      run: { type: 'string', value: '<run>', help: 'only of this run' },
+      sop: { type: 'string', value: '<name>', help: 'only of this procedure' },
+      limit: { type: 'string', value: '<number>', help: 'the number of records to show, 0 to 100000 (default: 50)' },
+    },
+  },
+
+  { name: 'memory list', summary: 'List the memories of the agent, each with its owner', options: { owner: MEMORY_OWNER } },
+  { name: 'memory show', summary: 'Show one memory', usage: '<key>', argsMin: 1, argsMax: 1, options: { owner: MEMORY_OWNER } },
+  {
+    name: 'memory forget',
+    summary: 'Remove one memory, or all memories of one owner',
+    usage: '[key]',
+    argsMax: 1,
+    options: { owner: MEMORY_OWNER, all: { type: 'boolean', help: 'with --owner: every memory of this owner' } },
+  },
+  {
+    name: 'memory assign',
+    summary: 'Give memories to an owner, or to all clients',
+    more: 'Without --from, the memories that an earlier release wrote without an owner. A memory stays with its owner if the new owner already uses its key.',
+    usage: '[owner]',
+    argsMax: 1,
+    options: {
+      shared: { type: 'boolean', help: 'to all clients: each may recall the memories, none may change them' },
+      from: { ...MEMORY_OWNER, help: 'the present owner (default: unowned)' },
+      key: { type: 'string', value: '<key>', help: 'only this memory' },
+    },
+  },
+
+  { name: 'completions', summary: 'Print a completion script for bash, zsh or fish', usage: '<shell>', argsMin: 1, argsMax: 1 },
+] as const satisfies readonly CommandDescription[]
+
+/** The names of the core's commands. */
+export type CommandName = (typeof DESCRIPTIONS)[number]['name']
+
+/** Every command of the core, in the order of the help text. */
+export const COMMANDS: readonly (CommandDescription & { readonly name: CommandName })[] = DESCRIPTIONS

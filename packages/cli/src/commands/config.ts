@@ -1,0 +1,115 @@
+/** `sluice config check`, `get`, `seal`, `schema` and `init`. */
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import {
+  CORE_SECTIONS,
+  configSchema,
+  effectiveConfig,
+  followPath,
+  formatKeyPath,
+  type KeyPath,
+  type LoadedConfig,
+  leftOutFiles,
+  parseKeyPath,
+  readConfig,
+  sealConfig,
+  sectionsOf,
+  starterConfig,
+} from '@sluice/config'
+import { AppError } from '@sluice/sdk'
+import type { CliContext } from '../context.ts'
+
+const EXIT_CONFIG = 78
+
+/** Exits with 0 if the daemon would start and this build has every configured feature, else with 78. */
+export async function check(context: CliContext): Promise<number> {
+  const { out, json, configFile, dataDir, features } = context
+  const { leftOut: sections, warnings: configWarnings } = await readConfig(context)
+  // Some mistakes show only when the features are built, such as the name of an unknown provider.
+  const [{ openRuntime }, { unknownToolNames }] = await Promise.all([import('@sluice/runtime'), import('@sluice/runtime/open-runtime')])
+  const runtime = await openRuntime({ ...context, quiet: true })
+  const warnings = [...configWarnings, ...unknownToolNames(runtime.snapshot())]
+  await runtime.close(0)
+  const compiled = features.map(({ id }) => id)
+  const leftOut = [...sections, ...leftOutFiles(dataDir, compiled)]
+  const isComplete = leftOut.length === 0
+  if (json) out.json({ file: configFile, ok: isComplete, left_out: leftOut, warnings })
+  else {
+    for (const warning of warnings) out.warn(`${out.style('yellow', 'warning')}: ${warning}`)
+    for (const { feature, build, ...place } of leftOut) {
+      const configured = 'file' in place ? place.file : `[${place.section}]`
+      out.warn(`${configured} is for ${feature}, which this build leaves out. To get it: ${build}`)
+    }
+    if (isComplete) out.print(existsSync(configFile) ? `${configFile} is valid` : `${configFile} does not exist: all defaults`)
+  }
+  return isComplete ? 0 : EXIT_CONFIG
+}
+
+/** Prints effective values, with defaults and environment variables; a secret is printed as `[secret]`. */
+export async function get(context: CliContext): Promise<number> {
+  const { out, args, json, features, options } = context
+  const [key] = args
+  const path = key === undefined ? [] : parseKeyPath(key)
+  const config = await readConfig(context)
+  const value = followPath(effectiveConfig(config, features, CORE_SECTIONS), path)
+  if (value === undefined)
+    throw new AppError('not_found', `nothing is set for '${key}', and it has no default; 'sluice config schema' lists the keys`)
+  if (options.source === true) printSources(context, config, leavesOf(value, path))
+  else if (json || (typeof value === 'object' && value !== null)) out.json(value)
+  else out.print(String(value))
+  return 0
+}
+
+type Leaf = readonly [path: KeyPath, value: unknown]
+
+/** Returns every value that is not a table, with its path; a list is one value. */
+function leavesOf(value: unknown, path: KeyPath): Leaf[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]]
+  return Object.entries(value).flatMap(([name, child]) => leavesOf(child, [...path, name]))
+}
+
+function printSources({ out, json, configFile }: CliContext, config: LoadedConfig, leaves: readonly Leaf[]): void {
+  const rows = leaves.map(([path, value]) => {
+    const source = config.source(path)
+    const from = source.kind === 'file' ? configFile : source.kind === 'environment' ? `environment variable ${source.variable}` : 'default'
+    return { key: formatKeyPath(path), value, source: source.kind, from }
+  })
+  if (json) out.json(rows.map(({ from, ...row }) => ({ ...row, ...(row.source === 'default' ? {} : { from }) })))
+  else
+    out.table(
+      ['key', 'value', 'from'],
+      rows.map((row) => [row.key, JSON.stringify(row.value), row.from]),
+    )
+}
+
+/** Encrypts every secret that the file holds in plain text. */
+export async function seal(context: CliContext): Promise<number> {
+  const { out, json, configFile } = context
+  const sealed = await sealConfig(context)
+  if (json) out.json({ file: configFile, sealed })
+  else if (sealed.length === 0) out.print(`${configFile} holds no secret in plain text`)
+  else for (const key of sealed) out.print(`${key} encrypted in ${configFile}`)
+  return 0
+}
+
+/** Prints the JSON Schema of the configuration file, for editors. */
+export async function schema({ out, features }: CliContext): Promise<number> {
+  out.json(await configSchema(sectionsOf(features)))
+  return 0
+}
+
+/** Writes a commented starter file. Throws `conflict` if the file exists. */
+export async function init({ out, json, configFile, features }: CliContext): Promise<number> {
+  const text = await starterConfig(sectionsOf(features))
+  await mkdir(dirname(configFile), { recursive: true, mode: 0o700 })
+  try {
+    await writeFile(configFile, text, { flag: 'wx', mode: 0o600 })
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') throw new AppError('conflict', `${configFile} exists already`, { cause })
+    throw new AppError('unavailable', `${configFile} cannot be written: ${(cause as Error).message}`, { cause })
+  }
+  if (json) out.json({ file: configFile })
+  else out.print(`wrote ${configFile}`)
+  return 0
+}

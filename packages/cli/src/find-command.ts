@@ -1,0 +1,32 @@
+/** Finds the command that a command line names, and explains a name that no command has. */
+import { AppError } from '@sluice/sdk'
+import type { CliCommand } from './command.ts'
+
+/** Returns the command whose words the arguments begin with. */
+export const findCommand = (argv: readonly string[], commands: readonly CliCommand[]): CliCommand | undefined =>
+  commands.find(({ name }) => name.split(' ').every((word, index) => argv[index] === word))
+
+/** Returns the commands of two words that begin with this one, such as every `config …`. */
+export const commandFamily = (firstWord: string, commands: readonly CliCommand[]): readonly CliCommand[] =>
+  commands.filter(({ name }) => name.startsWith(`${firstWord} `))
+
+/** Throws `invalid_request`, with the most similar command and the commands that begin with the same word. */
+export async function unknownCommand(argv: readonly string[], commands: readonly CliCommand[]): Promise<never> {
+  const [first = ''] = argv
+  // The word after an option may be the value of that option, so the words of the command cannot be recognized.
+  if (first.startsWith('-')) throw new AppError('invalid_request', `options come after the command: sluice <command> ${first} …`)
+  const end = argv.findIndex((word) => word.startsWith('-'))
+  const words = end < 0 ? argv : argv.slice(0, end)
+  const names = commands.map(({ name }) => name)
+  const suggestion = (await didYouMean(words.slice(0, 2).join(' '), names)) || (await didYouMean(first, names))
+  const family = commandFamily(first, commands)
+  const hint = family.length > 0 ? `there are: ${family.map(({ name }) => name).join(', ')}` : "'sluice --help' lists the commands"
+  throw new AppError('invalid_request', `unknown command '${words.join(' ')}'${suggestion}; ${hint}`)
+}
+
+/** Returns `; did you mean 'status'?`, or an empty text when no name is similar. */
+export async function didYouMean(unknown: string, names: readonly string[], prefix = ''): Promise<string> {
+  const { nearestName } = await import('@sluice/kit')
+  const nearest = nearestName(unknown, names)
+  return nearest === undefined ? '' : `; did you mean '${prefix}${nearest}'?`
+}
