@@ -1,4 +1,4 @@
-/** What the browser can be told to do: every action with what it takes. */
+/** The actions of the tool `browser` and their parameters. */
 import { AppError, type Risk, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -11,24 +11,24 @@ const bounded = (charsMax: number, description: string) =>
 const coordinate = (description: string) => v.pipe(whole(0, COORDINATE_MAX), v.description(description))
 
 const fields = {
-  url: bounded(8192, 'open: the whole URL, http or https'),
+  url: bounded(8192, 'open: the complete URL, http or https'),
   selector: bounded(SELECTOR_CHARS_MAX, 'An @ref of the last snapshot, a CSS selector, or text=...'),
-  value: v.pipe(v.string(), v.maxLength(TEXT_CHARS_MAX), v.description('fill: what the field shall hold; find: what to look for')),
-  text: v.pipe(v.string(), v.maxLength(TEXT_CHARS_MAX), v.description('type, key_type: what to type; wait: the text to wait for')),
+  value: v.pipe(v.string(), v.maxLength(TEXT_CHARS_MAX), v.description('fill: the new content of the field; find: the value to look for')),
+  text: v.pipe(v.string(), v.maxLength(TEXT_CHARS_MAX), v.description('type, key_type: the text to type; wait: the text to wait for')),
   key: bounded(64, 'press, key_press: a key such as Enter or Control+a'),
-  interactive_only: v.pipe(v.boolean(), v.description('snapshot: only what can be clicked or filled; default true')),
-  compact: v.pipe(v.boolean(), v.description('snapshot: without elements that only hold others; default true')),
-  depth: v.pipe(whole(1, 100), v.description('snapshot: how deep to go')),
+  interactive_only: v.pipe(v.boolean(), v.description('snapshot: only elements that can be clicked or filled; default true')),
+  compact: v.pipe(v.boolean(), v.description('snapshot: without elements that only contain others; default true')),
+  depth: v.pipe(whole(1, 100), v.description('snapshot: maximum depth')),
   path: bounded(1024, 'screenshot: the file in the workspace; default: a new one under screenshots/'),
-  full_page: v.pipe(v.boolean(), v.description('screenshot: the whole page, not only what shows; default false')),
+  full_page: v.pipe(v.boolean(), v.description('screenshot: the full page instead of the visible part; default false')),
   ms: v.pipe(whole(0, 30_000), v.description('wait: milliseconds')),
-  direction: v.pipe(v.picklist(['up', 'down', 'left', 'right']), v.description('scroll: where to')),
-  pixels: v.pipe(whole(1, COORDINATE_MAX), v.description('scroll: how far; default 600')),
-  by: v.pipe(v.picklist(['role', 'text', 'label', 'placeholder', 'testid']), v.description('find: what value means')),
-  find_action: v.pipe(v.picklist(['click', 'fill', 'text', 'hover', 'check']), v.description('find: what to do with what is found')),
-  fill_value: v.pipe(v.string(), v.maxLength(TEXT_CHARS_MAX), v.description('find: what to fill in')),
-  x: coordinate('mouse_move, mouse_click: from the left'),
-  y: coordinate('mouse_move, mouse_click: from the top'),
+  direction: v.pipe(v.picklist(['up', 'down', 'left', 'right']), v.description('scroll: the direction')),
+  pixels: v.pipe(whole(1, COORDINATE_MAX), v.description('scroll: the distance; default 600')),
+  by: v.pipe(v.picklist(['role', 'text', 'label', 'placeholder', 'testid']), v.description('find: how value identifies the element')),
+  find_action: v.pipe(v.picklist(['click', 'fill', 'text', 'hover', 'check']), v.description('find: the action on the first match')),
+  fill_value: v.pipe(v.string(), v.maxLength(TEXT_CHARS_MAX), v.description('find: the text for find_action fill')),
+  x: coordinate('mouse_move, mouse_click: pixels from the left'),
+  y: coordinate('mouse_move, mouse_click: pixels from the top'),
   from_x: coordinate('mouse_drag: start'),
   from_y: coordinate('mouse_drag: start'),
   to_x: coordinate('mouse_drag: end'),
@@ -73,9 +73,9 @@ const desktopAction = v.variant('action', [
   act('screen_capture', {}),
 ])
 
-/** What every backend can do. */
+/** The actions of every backend. */
 export type BrowserAction = v.InferOutput<typeof browserAction>
-/** What only `computer_use` can do. */
+/** The additional actions of `computer_use`. */
 export type DesktopAction = v.InferOutput<typeof desktopAction>
 export type Action = BrowserAction | DesktopAction
 export type ActionName = Action['action']
@@ -86,12 +86,15 @@ export const BROWSER_ACTIONS = namesOf<BrowserAction['action']>(browserAction)
 export const DESKTOP_ACTIONS = namesOf<DesktopAction['action']>(desktopAction)
 const ALL_ACTIONS: readonly ActionName[] = [...BROWSER_ACTIONS, ...DESKTOP_ACTIONS]
 
-/** The tool's input, flat as models are used to it; what an action lacks is said by `readAction`. */
+/**
+ * The tool's input: one flat object, which models handle better than a union. Every parameter is optional here; `readAction`
+ * checks those of the action.
+ */
 export const actionInput = (offered: readonly ActionName[], backend: string) =>
   v.object({
     action: v.pipe(
       v.picklist(offered, ({ input }) => unknownAction(input, backend)),
-      v.description('What to do'),
+      v.description('The action to perform'),
     ),
     ...optionalEach(fields),
   })
@@ -110,7 +113,7 @@ const unknownAction = (input: unknown, backend: string): string =>
     ? `Action '${input}' is unavailable for backend '${backend}'; only 'computer_use' has it`
     : `Unknown action: ${String(input).slice(0, 50)}`
 
-/** Throws `invalid_request` naming what the action lacks. */
+/** Returns the action with its own parameters and their defaults. Throws `invalid_request` with the missing parameters. */
 export function readAction(input: ActionInput): Action {
   const result = v.safeParse(v.union([browserAction, desktopAction]), input, { abortPipeEarly: true })
   if (result.success) return checked(result.output)
@@ -127,12 +130,12 @@ function checked(action: Action): Action {
   return action
 }
 
-const READING: readonly ActionName[] = [
+const READ_ACTIONS: readonly ActionName[] = [
   ...(['snapshot', 'get_text', 'is_visible', 'get_title', 'get_url', 'wait', 'scroll', 'close', 'screen_capture'] as const),
 ]
 
-/** Looking at what is open is reading; a screenshot writes a file; opening a page runs what is on it. */
+/** Inspecting the open page is `read`; a screenshot writes a file; all other actions may run scripts of a page. */
 export function actionRisk({ action, find_action }: ActionInput): Risk {
-  if (READING.includes(action) || (action === 'find' && find_action === 'text')) return 'read'
+  if (READ_ACTIONS.includes(action) || (action === 'find' && find_action === 'text')) return 'read'
   return action === 'screenshot' ? 'write' : 'execute'
 }

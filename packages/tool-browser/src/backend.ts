@@ -1,27 +1,43 @@
-/** The port of what drives a browser. */
+/** The interfaces between the tool and the drivers of browsers. */
 import type { Finding, ToolContext } from '@sluice/sdk'
 import type { Action, ActionName } from './actions.ts'
 
 export interface Driver {
   /**
-   * Does one action for the client of the call and says what came of it. Throws an `AppError` for what it refuses and for
-   * what failed. What one client does never shows to another.
+   * Performs one action for the client of the call and describes the result. Throws an `AppError` when the action is refused
+   * or fails. Clients never see each other's pages, cookies or results.
    */
   run(action: Action, call: ToolContext): Promise<string>
-  /** Proves that it starts, for `sluice doctor`. */
+  /** Starts the browser once, for `sluice doctor`. */
   check(signal: AbortSignal): Promise<readonly Finding[]>
-  /** Ends everything it started; idempotent. */
+  /** Ends everything the driver started. May be called twice. */
   close(): Promise<void>
 }
 
-/** A driver that can be passed over for another one. */
+/** A driver that is skipped when it does not work on this machine. */
 export interface OptionalDriver extends Driver {
-  /** Says why it cannot work on this machine; a quick look that opens no page. */
-  unusable(signal: AbortSignal): Promise<string | undefined>
+  /** Returns the reason why the driver cannot work here. A quick check that opens no page. */
+  unusableReason(signal: AbortSignal): Promise<string | undefined>
 }
 
 export interface Backend extends Driver {
   /** The value of `[browser] backend`. */
   readonly name: string
   readonly actions: readonly ActionName[]
+}
+
+/** Returns a backend that loads its driver with the first action, so that an unused browser costs nothing. */
+export function lazyBackend(name: string, actions: readonly ActionName[], load: () => Promise<Driver>): Backend {
+  let loading: Promise<Driver> | undefined
+  const driver = () => {
+    loading ??= load()
+    return loading
+  }
+  return {
+    name,
+    actions,
+    run: async (action, call) => (await driver()).run(action, call),
+    check: async (signal) => (await driver()).check(signal),
+    close: async () => (await loading)?.close(),
+  }
 }

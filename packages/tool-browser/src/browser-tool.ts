@@ -1,4 +1,4 @@
-/** `browser`: one tool, one action a call, whatever drives the browser. */
+/** The tool `browser`: one action a call, performed by the configured backend. */
 import { AppError, defineTool, type Tool } from '@sluice/sdk'
 import { actionInput, actionRisk, readAction } from './actions.ts'
 import type { Backend } from './backend.ts'
@@ -10,12 +10,12 @@ export function browserTool(backend: Backend): Tool {
     name: 'browser',
     description:
       'Drives a browser: open a page, take a snapshot to see its elements with @refs, then click, fill, press or read by those. ' +
-      'Each action returns what came of it; what the browser was refused to load is told in brackets.',
+      'Each action returns its result, with requests that the browser was not allowed to make in brackets.',
     input: actionInput(backend.actions, backend.name),
     risk: actionRisk,
     async run(input, context) {
       const action = readAction(input)
-      if (context.signal.aborted) throw new AppError('aborted', 'the call was aborted')
+      if (context.signal.aborted) throw new AppError('aborted', 'The call was aborted')
       const text = await backend.run(action, context)
       const shown = text.length > RESULT_CHARS_MAX ? `${text.slice(0, RESULT_CHARS_MAX)}\n[shortened]`.toWellFormed() : text
       context.report?.({ data: shown })

@@ -1,39 +1,42 @@
-/** `[browser]` (§2.6). */
+/** The configuration section `[browser]`. */
+import { isIP } from 'node:net'
+import { isPublicAddress } from '@sluice/kit'
 import { headerSecret, whole } from '@sluice/sdk'
 import * as v from 'valibot'
-import { checkEndpoint } from './computer-use/check-endpoint.ts'
 
 const text = v.pipe(v.string(), v.minLength(1))
-const coordinateMax = v.optional(v.pipe(whole(1, 100_000), v.description('A larger coordinate is refused before anything is sent')))
+const coordinateMax = v.optional(
+  v.pipe(whole(1, 100_000), v.description('An action with a larger coordinate is refused before it is sent')),
+)
 
 const computerUse = v.pipe(
   v.object({
-    endpoint: v.optional(v.pipe(text, v.description('Where the sidecar takes actions')), 'http://127.0.0.1:8787/v1/actions'),
+    endpoint: v.optional(v.pipe(text, v.description('URL of the sidecar that performs actions')), 'http://127.0.0.1:8787/v1/actions'),
     api_key: v.optional(v.pipe(headerSecret(), v.description('Sent as a bearer token'))),
-    timeout_ms: v.optional(v.pipe(whole(1, 300_000), v.description('Of one action')), 15_000),
+    timeout_ms: v.optional(v.pipe(whole(1, 300_000), v.description('Time limit of one action')), 15_000),
     allow_remote_endpoint: v.optional(
-      v.pipe(v.boolean(), v.description('Whether the sidecar may be elsewhere than on a private address; it must then be https')),
+      v.pipe(v.boolean(), v.description('Whether the sidecar may have a public address; it must then use https')),
       false,
     ),
-    window_allowlist: v.optional(v.pipe(v.array(text), v.description('Windows the sidecar may touch; it is the one to hold this')), []),
+    window_allowlist: v.optional(v.pipe(v.array(text), v.description('Windows the sidecar may use; the sidecar enforces this')), []),
     max_coordinate_x: coordinateMax,
     max_coordinate_y: coordinateMax,
   }),
   v.check(
-    (config) => checkEndpoint(config) === undefined,
-    ({ input }) => checkEndpoint(input) ?? '',
+    (config) => endpointProblem(config.endpoint, config.allow_remote_endpoint) === undefined,
+    ({ input }) => endpointProblem(input.endpoint, input.allow_remote_endpoint) ?? '',
   ),
 )
 
 export const browserSection = {
   path: 'browser',
   schema: v.object({
-    enabled: v.optional(v.pipe(v.boolean(), v.description('Whether the model has a browser at all')), false),
+    enabled: v.optional(v.pipe(v.boolean(), v.description('Whether the agent has the browser tool')), false),
     backend: v.optional(
       v.pipe(
         v.picklist(['agent_browser', 'native', 'computer_use', 'auto']),
         v.description(
-          'The agent-browser command, an installed Chromium driven in process, or a sidecar that drives a desktop. Of the first two the other one is used where the named one cannot be; auto prefers native',
+          'agent_browser is an external command, native an installed Chromium, computer_use a sidecar that drives a desktop. agent_browser falls back to native when the command cannot be used; auto prefers native to agent_browser',
         ),
       ),
       'agent_browser',
@@ -41,19 +44,17 @@ export const browserSection = {
     allowed_domains: v.optional(
       v.pipe(
         v.array(text),
-        v.description(
-          'example.com stands for it and its subdomains, * for any public host; empty: no page is opened and nothing is loaded',
-        ),
+        v.description('Domains the browser may load, with their subdomains; * allows every public host. If empty, no page can be opened'),
       ),
       [],
     ),
-    native_headless: v.optional(v.pipe(v.boolean(), v.description('Whether the browser of `native` shows no window')), true),
-    native_chrome_path: v.optional(v.pipe(text, v.description('The Chromium to use; default: the one that is found'))),
+    native_headless: v.optional(v.pipe(v.boolean(), v.description('Whether Chromium runs without a window')), true),
+    native_chrome_path: v.optional(v.pipe(text, v.description('Path of the Chromium to use; default: the first one found'))),
     session_name: v.optional(
       v.pipe(
         v.string(),
-        v.regex(/^[A-Za-z0-9_]{1,32}$/, 'has other characters than letters, digits and _, or more than 32'),
-        v.description('How sessions of `agent_browser` are named, and what a sidecar is told'),
+        v.regex(/^[A-Za-z0-9_]{1,32}$/, 'must be 1 to 32 letters, digits or _'),
+        v.description('Prefix of the session names of agent_browser; also sent to the sidecar'),
       ),
     ),
     computer_use: v.optional(computerUse, {}),
@@ -62,3 +63,18 @@ export const browserSection = {
 
 export type BrowserConfig = v.InferOutput<typeof browserSection.schema>
 export type ComputerUseConfig = BrowserConfig['computer_use']
+
+/** Returns why the sidecar's endpoint is not allowed. Every name except `localhost` counts as remote, because it may resolve to any address. */
+function endpointProblem(endpoint: string, allowsRemote: boolean): string | undefined {
+  const url = URL.parse(endpoint)
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) return 'endpoint must be an http or https URL'
+  if (url.username !== '' || url.password !== '') return 'endpoint must not contain a user name or password: use api_key'
+  if (isPrivate(url.hostname)) return undefined
+  if (!allowsRemote) return 'endpoint is not on a private address, and allow_remote_endpoint is false'
+  return url.protocol === 'https:' ? undefined : 'endpoint is not on a private address, so it must use https'
+}
+
+function isPrivate(hostname: string): boolean {
+  const address = hostname.replace(/^\[|\]$/g, '')
+  return isIP(address) ? !isPublicAddress(address) : address === 'localhost'
+}

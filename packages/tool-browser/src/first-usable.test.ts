@@ -8,12 +8,13 @@ import { FirstUsable } from './first-usable.ts'
 const OK: Finding = { status: 'ok', detail: 'started' }
 const ACTION = { action: 'get_url' } as Action
 
-function candidate(name: string, why?: string) {
-  const state: { why: string | undefined; closed: number; asked: number } = { why, closed: 0, asked: 0 }
+/** A driver that cannot be used while `state.reason` is set. */
+function candidate(name: string, reason?: string) {
+  const state: { reason: string | undefined; closed: number; checks: number } = { reason, closed: 0, checks: 0 }
   const driver = {
-    async unusable() {
-      state.asked++
-      return state.why
+    async unusableReason() {
+      state.checks++
+      return state.reason
     },
     run: async () => `by ${name}`,
     check: async () => [OK],
@@ -29,15 +30,15 @@ const arrange = (...candidates: ReturnType<typeof candidate>[]) => {
   return { browser: new FirstUsable(candidates, log), logs }
 }
 
-test('the first one that can be used is used, and chosen once', async () => {
+test('selects the first usable driver once', async () => {
   const [first, second] = [candidate('first'), candidate('second')]
   const { browser, logs } = arrange(first, second)
   expect(await Promise.all([browser.run(ACTION, toolContext()), browser.run(ACTION, toolContext())])).toEqual(['by first', 'by first'])
-  expect([first.state.asked, second.state.asked, logs.length]).toEqual([1, 0, 0])
+  expect([first.state.checks, second.state.checks, logs.length]).toEqual([1, 0, 0])
   expect(await browser.check(toolContext().signal)).toEqual([OK])
 })
 
-test('one that cannot be used is passed over with a warning, and doctor says why', async () => {
+test('skips an unusable driver with a warning, and the check says why', async () => {
   const [first, second] = [candidate('first', 'its program is missing'), candidate('second')]
   const { browser, logs } = arrange(first, second)
   expect(await browser.run(ACTION, toolContext())).toBe('by second')
@@ -54,12 +55,15 @@ test('one that cannot be used is passed over with a warning, and doctor says why
   expect([first.state.closed, second.state.closed]).toEqual([1, 1])
 })
 
-test('where none can be used every reason is given, and the next action looks again', async () => {
+test('gives every reason when no driver is usable, and tries again next time', async () => {
   const [first, second] = [candidate('first', 'missing'), candidate('second', 'no Chromium')]
   const { browser } = arrange(first, second)
   await expect(browser.run(ACTION, toolContext())).rejects.toThrow(
-    new AppError('unavailable', 'there is no browser here: first cannot be used: missing; second cannot be used: no Chromium'),
+    new AppError(
+      'unavailable',
+      'No browser can be used on this machine: first cannot be used: missing; second cannot be used: no Chromium',
+    ),
   )
-  second.state.why = undefined
+  second.state.reason = undefined
   expect(await browser.run(ACTION, toolContext())).toBe('by second')
 })

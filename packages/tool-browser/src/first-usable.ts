@@ -1,5 +1,4 @@
-/** The first of several drivers that can work on this machine, chosen with the first action. */
-
+/** A driver that selects, with the first action, the first of several drivers that works on this machine. */
 import { untilAborted } from '@sluice/kit'
 import { AppError, errorText, type Finding, type Logger, type ToolContext } from '@sluice/sdk'
 import type { Action } from './actions.ts'
@@ -11,20 +10,20 @@ export interface Candidate {
   load(): Promise<OptionalDriver>
 }
 
-const FIX = 'install what one of them lacks; native needs no program but Chromium'
-
-interface Chosen {
+interface Selection {
   readonly name: string
   readonly driver: Driver
-  /** Why those before it are passed over. */
-  readonly passedOver: readonly string[]
+  /** For each earlier candidate, the reason why it was skipped. */
+  readonly skipped: readonly string[]
 }
+
+const FIX = 'install the missing program of one backend; native needs only Chromium'
 
 export class FirstUsable implements Driver {
   readonly #candidates: readonly Candidate[]
   readonly #log: Logger
   readonly #closing = new AbortController()
-  #choosing: Promise<Chosen> | undefined
+  #selecting: Promise<Selection> | undefined
 
   constructor(candidates: readonly Candidate[], log: Logger) {
     this.#candidates = candidates
@@ -32,51 +31,50 @@ export class FirstUsable implements Driver {
   }
 
   async run(action: Action, call: ToolContext): Promise<string> {
-    const { driver } = await untilAborted(this.#choose(), call.signal, 'the action was aborted')
+    const { driver } = await untilAborted(this.#select(), call.signal, 'The action was aborted')
     return driver.run(action, call)
   }
 
   async check(signal: AbortSignal): Promise<readonly Finding[]> {
-    const chosen = await untilAborted(this.#choose(), signal, 'the check was aborted').catch(errorText)
-    if (typeof chosen === 'string') return [{ status: 'fail', detail: chosen, fix: FIX }]
-    const { name, driver, passedOver } = chosen
-    const notes = passedOver.map((why): Finding => ({ status: 'warn', detail: `${why}; ${name} is used instead`, fix: fixFor(name) }))
+    const selection = await untilAborted(this.#select(), signal, 'The check was aborted').catch(errorText)
+    if (typeof selection === 'string') return [{ status: 'fail', detail: selection, fix: FIX }]
+    const { name, driver, skipped } = selection
+    const fix = `set backend = "${name}" under [browser], or fix the problem`
+    const notes = skipped.map((reason): Finding => ({ status: 'warn', detail: `${reason}; ${name} is used instead`, fix }))
     return [...notes, ...(await driver.check(signal))]
   }
 
   async close(): Promise<void> {
     this.#closing.abort()
-    const chosen = await this.#choosing?.catch(() => undefined)
-    this.#choosing = undefined
-    await chosen?.driver.close()
+    const selection = await this.#selecting?.catch(() => undefined)
+    this.#selecting = undefined
+    await selection?.driver.close()
   }
 
-  /** Where none can be used it is looked for again at the next action: something may have been installed. */
-  #choose(): Promise<Chosen> {
-    if (this.#choosing) return this.#choosing
-    const choosing = this.#firstUsable(this.#closing.signal)
-    this.#choosing = choosing
-    choosing.catch(() => {
-      if (this.#choosing === choosing) this.#choosing = undefined
+  /** Selects once. After a failure the next action selects again, because a program may have been installed meanwhile. */
+  #select(): Promise<Selection> {
+    if (this.#selecting) return this.#selecting
+    const selecting = this.#firstUsable(this.#closing.signal)
+    this.#selecting = selecting
+    selecting.catch(() => {
+      if (this.#selecting === selecting) this.#selecting = undefined
     })
-    return choosing
+    return selecting
   }
 
-  async #firstUsable(signal: AbortSignal): Promise<Chosen> {
-    const passedOver: string[] = []
+  async #firstUsable(signal: AbortSignal): Promise<Selection> {
+    const skipped: string[] = []
     for (const { name, load } of this.#candidates) {
       const driver = await load()
-      const why = await driver.unusable(signal)
-      if (signal.aborted) throw new AppError('aborted', 'the action was aborted')
-      if (why === undefined) {
-        if (passedOver.length > 0) this.#log.warn('another browser backend is used', { backend: name, because: passedOver })
-        return { name, driver, passedOver }
+      const reason = await driver.unusableReason(signal)
+      if (signal.aborted) throw new AppError('aborted', 'The action was aborted')
+      if (reason === undefined) {
+        if (skipped.length > 0) this.#log.warn('browser backend replaced', { backend: name, skipped })
+        return { name, driver, skipped }
       }
-      passedOver.push(`${name} cannot be used: ${why}`)
+      skipped.push(`${name} cannot be used: ${reason}`)
       await driver.close()
     }
-    throw new AppError('unavailable', `there is no browser here: ${passedOver.join('; ')}`)
+    throw new AppError('unavailable', `No browser can be used on this machine: ${skipped.join('; ')}`)
   }
 }
-
-const fixFor = (name: string): string => `set backend = "${name}" under [browser] to say so, or mend what stands here`

@@ -18,19 +18,19 @@ test.each<[url: string, allowed: string[], code: string]>([
   ['https://evil.test?.example.com/', ['example.com'], 'forbidden'],
   ['https://evil.test#.example.com/', ['example.com'], 'forbidden'],
   ['https://evil.test\\.example.com/', ['example.com'], 'forbidden'],
-])('§2.6 %j with %j is %s', (url, allowed, code) => {
+])('page %j with allowed_domains %j throws %s', (url, allowed, code) => {
   expect(() => guard(allowed).page(url)).toThrow(expect.objectContaining({ code }))
 })
 
-test('an empty list is told by its key', () => {
+test('names the configuration key when the list is empty', () => {
   expect(() => guard([]).page('https://example.com/')).toThrow('allowed_domains under [browser] is empty')
 })
 
-test.each(['https://example.com/a', 'HTTP://EXAMPLE.com', ' https://sub.example.com:8443/ '])('%j is a page', (url) => {
+test.each(['https://example.com/a', 'HTTP://EXAMPLE.com', ' https://sub.example.com:8443/ '])('accepts the page %j', (url) => {
   expect(guard(['example.com']).page(url).hostname).toMatch(/example\.com$/)
 })
 
-test('addresses are of listed hosts alone', async () => {
+test('returns addresses only for listed hosts', async () => {
   expect(await guard(['a.test']).addresses('a.test')).toEqual([{ address: '93.184.215.14', family: 4 }])
   await expect(guard(['b.test']).addresses('a.test')).rejects.toMatchObject({ code: 'forbidden' })
 })

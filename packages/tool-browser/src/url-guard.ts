@@ -1,39 +1,36 @@
-/** What a browser may go to: hosts in `allowed_domains`, and of these public addresses alone. */
-
+/** Restricts where a browser may go: to public addresses of the hosts in `allowed_domains`. */
 import { signalScope } from '@sluice/kit'
 import { AppError, type Host, isAllowedDomain, type ResolvedAddress } from '@sluice/sdk'
 
-const LOOKUP_MS = 10_000
+const LOOKUP_MS_MAX = 10_000
 
 export interface UrlGuard {
-  /** The URL of a page to open. Throws `invalid_request` or `forbidden`; nothing is looked up. */
+  /** Parses the URL of a page to open. Throws `invalid_request` or `forbidden`. Does not resolve the host. */
   page(text: string): URL
-  /** Throws `forbidden` for a host that is not listed, as it stands in a URL. */
+  /** Throws `forbidden` for a host that is not in `allowed_domains`. `hostname` has the form of `URL.hostname`. */
   admit(hostname: string): void
-  /** Where a connection to this host may go. Throws as `admit` and `Host.publicAddresses` do. */
+  /** Returns the addresses to which a connection may go. Throws like `admit` and `Host.publicAddresses`. */
   addresses(hostname: string, signal?: AbortSignal): Promise<readonly ResolvedAddress[]>
 }
 
 export function createUrlGuard(host: Pick<Host, 'publicAddresses'>, allowed: readonly string[]): UrlGuard {
   const admit = (hostname: string) => {
-    if (allowed.length === 0) throw new AppError('forbidden', 'no host is allowed: allowed_domains under [browser] is empty')
+    if (allowed.length === 0) throw new AppError('forbidden', 'No host is allowed: allowed_domains under [browser] is empty')
     if (!isAllowedDomain(hostname, allowed)) throw new AppError('forbidden', `'${hostname}' is not in allowed_domains under [browser]`)
   }
   return {
     admit,
     page(text) {
       const url = URL.parse(text.trim())
-      if (!url) throw new AppError('invalid_request', 'the URL is not valid; it starts with https:// or http://')
-      if (!isWeb(url)) throw new AppError('forbidden', `only http and https URLs are opened, not ${url.protocol}`)
-      if (url.username !== '' || url.password !== '') {
-        throw new AppError('forbidden', 'a user name or password in the URL is not allowed')
-      }
+      if (!url) throw new AppError('invalid_request', 'The URL is not valid; it must start with https:// or http://')
+      if (!isWeb(url)) throw new AppError('forbidden', `Only http and https URLs can be opened; got ${url.protocol}`)
+      if (url.username !== '' || url.password !== '') throw new AppError('forbidden', 'The URL must not contain a user name or password')
       admit(url.hostname)
       return url
     },
     async addresses(hostname, signal) {
       admit(hostname)
-      using limit = signalScope([signal], LOOKUP_MS)
+      using limit = signalScope([signal], LOOKUP_MS_MAX)
       return await host.publicAddresses(hostname, limit.signal)
     },
   }

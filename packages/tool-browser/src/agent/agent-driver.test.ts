@@ -14,7 +14,7 @@ let world: World
 const requests: SpawnRequest[] = []
 const UNCONFINED = '[ran without a sandbox]'
 
-/** As the host does it, as far as this goes. */
+/** Spawns like the host, but without a sandbox. */
 const spawn: Spawn = (request) => {
   if (request.args[0] !== '--version') requests.push(request)
   const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<Spawn>>>()
@@ -79,10 +79,10 @@ const arrange = (config: object = {}) =>
     host: { spawn, workspace: workspace(), dataDir: join(folder, 'data') },
   })
 const home = () => `http://site.test:${new URL(site.url).port}/`
-/** What the command was called with, but for the session and `--json`. */
-const words = () => requests.map(({ args }) => args.slice(2, -1).join(' '))
+/** The arguments of all calls of the command, without the session and `--json`. */
+const commandLines = () => requests.map(({ args }) => args.slice(2, -1).join(' '))
 
-test.each<[input: object, words: string, answer: string]>([
+test.each<[input: object, commandLine: string, answer: string]>([
   [{ action: 'snapshot' }, 'snapshot -i -c', '- button "Go" [ref=e1]'],
   [{ action: 'snapshot', interactive_only: false, compact: false, depth: 3 }, 'snapshot -d 3', '- button "Go" [ref=e1]'],
   [{ action: 'get_text', selector: '@e1' }, 'get text @e1', 'the text'],
@@ -98,13 +98,13 @@ test.each<[input: object, words: string, answer: string]>([
   [{ action: 'find', by: 'role', value: 'button', find_action: 'click' }, 'find role button click', 'Done.'],
   [{ action: 'find', by: 'label', value: 'Name', find_action: 'fill', fill_value: 'Ada' }, 'find label Name fill Ada', 'Done.'],
   [{ action: 'press', key: 'Enter' }, 'press Enter', 'pressed, without JSON'],
-])('%j is %j', async (input, expected, answer) => {
+])('runs %j as %j', async (input, expected, answer) => {
   expect(await world.run(input)).toBe(`${answer}\n${UNCONFINED}`)
-  // A session left by an earlier daemon is closed first: its browser has another way out.
-  expect(words()).toEqual(['close', expected])
+  // A session that an earlier daemon left is closed first, because its browser does not use this daemon's proxy.
+  expect(commandLines()).toEqual(['close', expected])
 })
 
-test('every call is confined, in a session of its client, and sees nothing of the daemon', async () => {
+test('runs each call in the sandbox, with a session per client and a clean environment', async () => {
   await world.run({ action: 'get_url' })
   await world.run({ action: 'get_url' }, { client: 'ben' })
   const [first, , other] = requests
@@ -120,28 +120,28 @@ test('every call is confined, in a session of its client, and sees nothing of th
   expect(other?.args[1]).not.toBe(first?.args[1])
   expect(other?.env.AGENT_BROWSER_PROXY_PASSWORD).not.toBe(first?.env.AGENT_BROWSER_PROXY_PASSWORD)
   expect(Object.keys(first?.env ?? {}).every((name) => /^(?:HOME|PATH|LANG|AGENT_BROWSER_)/.test(name))).toBe(true)
-  // Else the start page of Debian's Chromium takes the place of what was opened.
+  // Without a first page, the start page of Debian's Chromium may replace the page that was opened.
   expect(first?.env.AGENT_BROWSER_ARGS).toBe('about:blank')
   expect(JSON.stringify(first?.args)).not.toContain(first?.env.AGENT_BROWSER_PROXY_PASSWORD)
 })
 
-test('§5 a page is opened by way of the egress proxy', async () => {
+test('opens a page through the egress proxy', async () => {
   expect(await world.run({ action: 'open', url: home() })).toBe(`Opened.\nPage: the page\nURL: ${home()}\n${UNCONFINED}`)
 })
 
-test('§5 what is not allowed or not public is refused before the command is called', async () => {
+test('refuses hosts that are not allowed or not public before it runs the command', async () => {
   for (const url of ['http://other.test/', 'http://inside.test/', 'http://127.0.0.1/', 'file:///etc/passwd']) {
     await expect(world.run({ action: 'open', url })).rejects.toMatchObject({ code: 'forbidden' })
   }
   expect(requests).toEqual([])
 })
 
-test('§5 a command that goes around the proxy is not believed, and its browser is closed', async () => {
+test('closes the browser of a command that bypasses the proxy', async () => {
   await expect(world.run({ action: 'open', url: `${home()}around` })).rejects.toMatchObject({ code: 'unavailable' })
-  expect(words()).toEqual(['close', `open ${home()}around`, 'close'])
+  expect(commandLines()).toEqual(['close', `open ${home()}around`, 'close'])
 })
 
-test('a screenshot goes by the gate of the workspace, and leaves nothing beside it', async () => {
+test('stores a screenshot through the workspace and removes the temporary file', async () => {
   expect(await world.run({ action: 'screenshot', path: 'a.png', full_page: true })).toBe(`The screenshot is in a.png.\n${UNCONFINED}`)
   const [, , , shot = '', full] = ['', ...(requests[1]?.args ?? [])]
   expect(shot).toBe('screenshot')
@@ -151,7 +151,7 @@ test('a screenshot goes by the gate of the workspace, and leaves nothing beside 
   await expect(world.run({ action: 'screenshot', path: '.bashrc' })).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
-test('failures are told in its own words', async () => {
+test("reports failures with the command's own message", async () => {
   await expect(world.run({ action: 'hover', selector: '#a' })).rejects.toMatchObject({
     code: 'upstream',
     message: 'agent-browser: no such element',
@@ -165,18 +165,18 @@ test.each([
   { action: 'type', selector: '#a', text: '-p' },
   { action: 'press', key: '--session' },
   { action: 'find', by: 'text', value: '--cdp', find_action: 'click' },
-])('§5 %j is no option of the command', async (input) => {
+])('refuses %j, which the command would parse as an option', async (input) => {
   await expect(world.run(input)).rejects.toMatchObject({ code: 'invalid_request' })
   expect(requests).toEqual([])
 })
 
-test('an abort ends it', async () => {
+test('an abort ends the command', async () => {
   await expect(world.run({ action: 'scroll', direction: 'up' }, { signal: AbortSignal.timeout(800) })).rejects.toMatchObject({
     code: 'aborted',
   })
 })
 
-test('§5 a client that made room for another has no way out any more', async () => {
+test('an evicted client loses its access to the network', async () => {
   const passes: SpawnRequest['env'][] = []
   const quick: Spawn = async ({ env }) => {
     if (env.AGENT_BROWSER_PROXY) passes.push(env)
@@ -196,34 +196,34 @@ test('§5 a client that made room for another has no way out any more', async ()
   await crowded.close()
 })
 
-test('close of the daemon closes every session', async () => {
+test('close ends every session', async () => {
   await world.run({ action: 'get_url' })
   await world.close()
-  expect(words()).toEqual(['close', 'get url', 'close'])
+  expect(commandLines()).toEqual(['close', 'get url', 'close'])
 })
 
-test('doctor tells its version', async () => {
+test('the check reports the version', async () => {
   expect(await world.check()).toEqual([{ status: 'ok', detail: 'agent-browser 1.2.3' }])
 })
 
 const result = { exitCode: 0, signal: null, timedOut: false, stdout: 'agent-browser 1', stderr: '', truncated: false, sandbox: 'none' }
 
-test.each<[what: string, spawn: Spawn, why: string]>([
+test.each<[problem: string, spawn: Spawn, reason: string]>([
   [
     'is missing',
     () => Promise.reject(new AppError('not_found', 'not there')),
     'not installed, or not executable: npm install -g agent-browser',
   ],
-  ['cannot be found by a sandbox', async () => ({ ...result, exitCode: 127, sandbox: 'jail' }), 'not installed'],
+  ['is not found by the sandbox', async () => ({ ...result, exitCode: 127, sandbox: 'jail' }), 'not installed'],
   ['is not executable', async () => ({ ...result, exitCode: 126 }), 'not executable'],
-  ['does not start', async () => ({ ...result, exitCode: 1 }), '--version ended with 1'],
-  ['loses its browser with each command', async () => ({ ...result, sandbox: 'userns' }), "the sandbox 'userns' ends its browser"],
-])('a command that %s is passed over, and native is asked', async (_what, spawning, why) => {
+  ['does not start', async () => ({ ...result, exitCode: 1 }), '--version ended with exit code 1'],
+  ['loses its browser after each command', async () => ({ ...result, sandbox: 'userns' }), "the sandbox 'userns' ends its browser"],
+])('skips a command that %s, and tries native', async (_problem, spawning, reason) => {
   const config = { allowed_domains: ['*'], native_chrome_path: '/no/chromium' }
-  const passedOver = createWorld({ config, host: { dataDir: join(folder, 'data'), spawn: spawning } })
-  const [found] = await passedOver.check()
-  expect(found).toMatchObject({ status: 'fail', detail: expect.stringContaining(why) })
-  expect(found?.detail).toContain('native cannot be used: there is no Chromium')
-  await expect(passedOver.run({ action: 'get_url' })).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(why) })
-  await passedOver.close()
+  const world = createWorld({ config, host: { dataDir: join(folder, 'data'), spawn: spawning } })
+  const [found] = await world.check()
+  expect(found).toMatchObject({ status: 'fail', detail: expect.stringContaining(reason) })
+  expect(found?.detail).toContain('native cannot be used: Chromium is not installed')
+  await expect(world.run({ action: 'get_url' })).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(reason) })
+  await world.close()
 })

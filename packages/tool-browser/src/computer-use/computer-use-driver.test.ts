@@ -24,7 +24,7 @@ const arrange = (computer_use: object = {}) =>
     host: { fetch },
   })
 
-test('an action goes out with the policy the sidecar holds', async () => {
+test('sends an action with the policy that the sidecar enforces', async () => {
   sidecar.answer = { body: { data: { clicked: true } } }
   const world = arrange({ window_allowlist: ['Editor'], max_coordinate_x: 100, max_coordinate_y: 50 })
   expect(JSON.parse(await world.run({ action: 'mouse_click', x: 100, y: 50 }))).toEqual({ clicked: true })
@@ -48,17 +48,17 @@ test.each([
   { action: 'mouse_click', x: 1, y: 51 },
   { action: 'mouse_drag', from_x: 1, from_y: 1, to_x: 101, to_y: 1 },
   { action: 'mouse_drag', from_x: 1, from_y: 51, to_x: 1, to_y: 1 },
-])('%j is out of bounds here already', async (input) => {
+])('refuses %j, whose coordinates are out of bounds, before it is sent', async (input) => {
   const world = arrange({ max_coordinate_x: 100, max_coordinate_y: 50 })
   await expect(world.run(input)).rejects.toMatchObject({ code: 'forbidden' })
   expect(sidecar.requests).toEqual([])
 })
 
-test('a negative coordinate is no coordinate', async () => {
+test('refuses a negative coordinate', async () => {
   await expect(arrange().run({ action: 'mouse_move', x: -1, y: 0 })).rejects.toThrow()
 })
 
-test('§5 only what may be opened is asked for', async () => {
+test('sends only URLs that may be opened', async () => {
   const world = arrange()
   for (const url of ['https://example.org/', 'http://in.example.com/', 'file:///etc/passwd', 'http://example.com@127.0.0.1/']) {
     await expect(world.run({ action: 'open', url })).rejects.toMatchObject({ code: 'forbidden' })
@@ -75,7 +75,7 @@ test.each<[answer: FakeSidecar['answer'], text: string]>([
   [{ text: 'no JSON' }, 'no JSON'],
   [{ text: '' }, '"ok": true'],
   [{ body: { data: `it echoes ${API_KEY}` } }, 'it echoes [secret]'],
-])('the answer %j is told as %j', async (answer, text) => {
+])('returns the answer %j as %j', async (answer, text) => {
   sidecar.answer = answer
   expect(await arrange().run({ action: 'screen_capture' })).toContain(text)
 })
@@ -86,24 +86,24 @@ test.each<[answer: FakeSidecar['answer'], message: string]>([
   [{ body: { success: false, error: 'no window' } }, 'no window'],
   [{ status: 400, body: { error: `bad ${API_KEY}` } }, 'bad [secret]'],
   [{ status: 400, body: { error: `${'x'.repeat(295)}${API_KEY}` } }, `${'x'.repeat(295)}[secr`],
-])('the answer %j is the failure %j', async (answer, message) => {
+])('reports the answer %j as the failure %j', async (answer, message) => {
   sidecar.answer = answer
   await expect(arrange().run({ action: 'screen_capture' })).rejects.toMatchObject({ code: 'upstream', message })
   expect(sidecar.requests).toHaveLength(1)
 })
 
-test('it has a time limit, an abort and a sentence for when nobody is there', async () => {
+test('handles a time limit, an abort and a sidecar that does not answer', async () => {
   sidecar.answer = 'never'
   await expect(arrange({ timeout_ms: 50 }).run({ action: 'screen_capture' })).rejects.toMatchObject({ code: 'upstream_timeout' })
   await expect(arrange().run({ action: 'screen_capture' }, { signal: AbortSignal.timeout(50) })).rejects.toMatchObject({ code: 'aborted' })
-  const nobody = arrange({ endpoint: 'http://127.0.0.1:1/' })
-  await expect(nobody.run({ action: 'screen_capture' })).rejects.toMatchObject({ code: 'upstream' })
-  expect(await nobody.check()).toMatchObject([{ status: 'fail' }])
+  const absent = arrange({ endpoint: 'http://127.0.0.1:1/' })
+  await expect(absent.run({ action: 'screen_capture' })).rejects.toMatchObject({ code: 'upstream' })
+  expect(await absent.check()).toMatchObject([{ status: 'fail' }])
   sidecar.answer = { body: {} }
   expect(await arrange().check()).toMatchObject([{ status: 'ok' }])
 })
 
-test.each<[endpoint: string, remote: boolean, isFine: boolean]>([
+test.each<[endpoint: string, remote: boolean, isAllowed: boolean]>([
   ['http://127.0.0.1:8787/v1/actions', false, true],
   ['http://localhost:8787/', false, true],
   ['http://[::1]:8787/', false, true],
@@ -117,6 +117,6 @@ test.each<[endpoint: string, remote: boolean, isFine: boolean]>([
   ['ftp://127.0.0.1/', true, false],
   ['http://user@127.0.0.1/', true, false],
   ['nonsense', true, false],
-])('the endpoint %s (remote: %j) is allowed: %j', (endpoint, allow_remote_endpoint, isFine) => {
-  expect(v.safeParse(browserSection.schema, { computer_use: { endpoint, allow_remote_endpoint } }).success).toBe(isFine)
+])('the endpoint %s with allow_remote_endpoint %j is allowed: %j', (endpoint, allow_remote_endpoint, isAllowed) => {
+  expect(v.safeParse(browserSection.schema, { computer_use: { endpoint, allow_remote_endpoint } }).success).toBe(isAllowed)
 })

@@ -36,14 +36,14 @@ const arrange = async (publicAddresses = addressesOf({ names: NAMES, exempt: ['s
 const authorization = ({ username, password }: Pick<Pass, 'username' | 'password'>) =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
-interface Asked {
+interface RequestParts {
   readonly method?: string
   readonly headers?: Record<string, string>
   readonly body?: string
 }
 
-/** A request as browsers make it of a proxy. */
-const ask = async (proxy: EgressProxy, url: string, { method = 'GET', headers = {}, body = '' }: Asked = {}) => {
+/** Sends a request to the proxy like a browser does. */
+const ask = async (proxy: EgressProxy, url: string, { method = 'GET', headers = {}, body = '' }: RequestParts = {}) => {
   const { promise, resolve, reject } = Promise.withResolvers<{
     status: number | undefined
     headers: NodeJS.Dict<string | string[]>
@@ -60,7 +60,7 @@ const ask = async (proxy: EgressProxy, url: string, { method = 'GET', headers = 
   return promise
 }
 
-/** What comes back of raw text, to the end. */
+/** Sends raw text and returns the answer up to the end of its headers. */
 const raw = async (proxy: EgressProxy, text: string): Promise<string> => {
   const socket = connect(Number(new URL(proxy.url).port), '127.0.0.1')
   socket.write(text)
@@ -75,7 +75,7 @@ const raw = async (proxy: EgressProxy, text: string): Promise<string> => {
 const tunnel = (target: string, pass?: Pass) =>
   `CONNECT ${target} HTTP/1.1\r\nhost: ${target}\r\n${pass ? `proxy-authorization: ${authorization(pass)}\r\n` : ''}\r\n`
 
-test("a request goes through as it is, without what is the proxy's", async () => {
+test("forwards a request without the proxy's own headers", async () => {
   const { proxy, pass, port, seen } = await arrange()
   const headers = { 'proxy-authorization': authorization(pass), 'proxy-connection': 'keep-alive', 'x-mine': '1', host: 'evil.test' }
   const answer = await ask(proxy, `http://site.test:${port}/a?b=c`, {
@@ -89,7 +89,7 @@ test("a request goes through as it is, without what is the proxy's", async () =>
   expect(pass.uses).toBe(1)
 })
 
-test('§5 without a pass, or with that of nobody, nothing goes anywhere', async () => {
+test('refuses requests without a valid pass', async () => {
   const { proxy, pass, port, seen } = await arrange()
   const wrong = authorization({ username: pass.username, password: 'x' })
   for (const headers of [{}, { 'proxy-authorization': wrong }, { 'proxy-authorization': 'Bearer x' }]) {
@@ -101,7 +101,7 @@ test('§5 without a pass, or with that of nobody, nothing goes anywhere', async 
   expect(seen).toEqual([])
 })
 
-test('§5 what is not public is refused, and the pass is told once', async () => {
+test('refuses a host that is not public and records the refusal once', async () => {
   const { proxy, pass, port, seen } = await arrange()
   const headers = { 'proxy-authorization': authorization(pass) }
   for (let times = 0; times < 2; times++) {
@@ -111,25 +111,25 @@ test('§5 what is not public is refused, and the pass is told once', async () =>
     })
     expect(await raw(proxy, tunnel(`inside.test:${port}`, pass))).toMatch(/^HTTP\/1.1 403 /)
   }
-  expect(pass.takeRefusals()).toEqual([{ host: 'inside.test', why: "'inside.test' is not a public address" }])
+  expect(pass.takeRefusals()).toEqual([{ host: 'inside.test', reason: "'inside.test' is not a public address" }])
   expect(pass.takeRefusals()).toEqual([])
   expect(seen).toEqual([])
 })
 
-test('§5 the address that was checked is the one that is gone to, whatever the name means by then', async () => {
-  let asked = 0
+test('connects to the address it checked, without resolving the name again', async () => {
+  let lookups = 0
   const { proxy, pass, port, seen } = await arrange(async () => {
-    asked++
+    lookups++
     return [{ address: '127.0.0.1', family: 4 }]
   })
-  // No resolver knows it, so nobody but the guard was asked.
+  // No resolver knows this name, so only the guard can have resolved it.
   const answer = await ask(proxy, `http://rebinding.invalid:${port}/`, { headers: { 'proxy-authorization': authorization(pass) } })
-  expect([answer.status, asked, seen.length]).toEqual([201, 1, 1])
+  expect([answer.status, lookups, seen.length]).toEqual([201, 1, 1])
   expect(await raw(proxy, tunnel(`rebinding.invalid:${port}`, pass))).toMatch(/^HTTP\/1.1 200 /)
-  expect(asked).toBe(2)
+  expect(lookups).toBe(2)
 })
 
-test('a tunnel carries bytes to and fro', async () => {
+test('a tunnel passes bytes in both directions', async () => {
   const { proxy, pass, port, seen } = await arrange()
   const socket = connect(Number(new URL(proxy.url).port), '127.0.0.1')
   socket.write(tunnel(`site.test:${port}`, pass))
@@ -141,12 +141,12 @@ test('a tunnel carries bytes to and fro', async () => {
   socket.destroy()
 })
 
-test.each(['/', 'ftp://site.test/', 'https://site.test/', 'http://'])('%s is no request of a proxy', async (url) => {
+test.each(['/', 'ftp://site.test/', 'https://site.test/', 'http://'])('refuses %j as a proxy request', async (url) => {
   const { proxy, pass } = await arrange()
   expect(await ask(proxy, url, { headers: { 'proxy-authorization': authorization(pass) } })).toMatchObject({ status: 400 })
 })
 
-test('what cannot be reached is 502, and a site never gets to ask for the pass', async () => {
+test('answers 502 for an unreachable site and for one that asks for the pass', async () => {
   const { proxy, pass, port } = await arrange()
   const headers = { 'proxy-authorization': authorization(pass) }
   expect(await ask(proxy, 'http://nowhere.test/', { headers })).toMatchObject({ status: 502 })
@@ -159,16 +159,16 @@ test('what cannot be reached is 502, and a site never gets to ask for the pass',
 })
 
 test.each(['000', '099', '101 x\r\nupgrade: x\r\nconnection: upgrade'])(
-  '§5 an answer no browser can be given is 502: %j',
+  'answers 502 for an answer that is not valid HTTP: %j',
   async (status) => {
     const { proxy, pass, port } = await arrange()
     const headers = { 'proxy-authorization': authorization(pass) }
     const answer = await ask(proxy, `http://site.test:${port}/as?${encodeURIComponent(status)}`, { headers })
-    expect(answer).toMatchObject({ status: 502, text: `Sluice: site.test:${port} did not answer as a site does\n` })
+    expect(answer).toMatchObject({ status: 502, text: `Sluice: site.test:${port} sent an answer that is not valid HTTP\n` })
   },
 )
 
-test('close ends tunnels, and may be called twice', async () => {
+test('close ends tunnels and may be called twice', async () => {
   const { proxy, pass, port } = await arrange()
   const socket = connect(Number(new URL(proxy.url).port), '127.0.0.1')
   const ended = new Promise((resolve) => socket.on('close', resolve))

@@ -1,29 +1,24 @@
 /**
- * The only way out a browser has: an HTTP proxy on a loopback port that checks each host and connects to the very
- * address it checked. Redirects, frames, sockets and workers all come by here, whatever a page does.
+ * The browser's only access to the network: an HTTP proxy on a loopback port that checks each host and connects to the address
+ * it checked. Every redirect, frame, WebSocket and worker of a page goes through it.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { AppError, errorText, type ResolvedAddress } from '@sluice/sdk'
 import type { UrlGuard } from '../url-guard.ts'
-import { forwardRequest } from './forward-request.ts'
+import { forwardRequest, openTunnel } from './forward.ts'
 import { Pass } from './pass.ts'
-import { joinTunnel } from './tunnel.ts'
 
 const CONNECTIONS_MAX = 512
 const HEADERS_MS_MAX = 30_000
-
-export interface Target {
-  readonly url: URL
-  readonly addresses: readonly ResolvedAddress[]
-}
+const CHALLENGE = 'Basic realm="Sluice"'
 
 export class EgressProxy {
   readonly #guard: UrlGuard
   readonly #server: Server
   readonly #passes = new Map<string, Pass>()
-  /** Tunnels are the server's no more, so it would not end them. */
+  /** All open sockets. The server forgets a socket that became a tunnel, so `close` ends these itself. */
   readonly #sockets = new Set<Socket>()
 
   private constructor(guard: UrlGuard, server: Server) {
@@ -31,7 +26,7 @@ export class EgressProxy {
     this.#server = server
     server.maxConnections = CONNECTIONS_MAX
     server.headersTimeout = HEADERS_MS_MAX
-    // A download takes as long as it takes; a tunnel that is silent is ended by itself.
+    // A transfer may take any time; a request or tunnel that stalls has its own timeout.
     server.requestTimeout = 0
     server.on('connection', (socket) => {
       this.#sockets.add(socket)
@@ -43,6 +38,7 @@ export class EgressProxy {
     server.on('clientError', (_error, socket) => socket.destroy())
   }
 
+  /** Listens on a free port of 127.0.0.1. */
   static async start(guard: UrlGuard): Promise<EgressProxy> {
     const { createServer } = await import('node:http')
     const proxy = new EgressProxy(guard, createServer())
@@ -50,7 +46,7 @@ export class EgressProxy {
     proxy.#server.once('error', listening.reject)
     proxy.#server.listen(0, '127.0.0.1', listening.resolve)
     await listening.promise
-    // A browser is a guest of the daemon, never what keeps it.
+    // The proxy must not keep the daemon's process alive.
     proxy.#server.unref()
     return proxy
   }
@@ -59,6 +55,7 @@ export class EgressProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
+  /** Creates the credentials of one client, which are valid until `revoke` or `close`. */
   issue(): Pass {
     const pass = new Pass()
     this.#passes.set(pass.username, pass)
@@ -69,6 +66,7 @@ export class EgressProxy {
     this.#passes.delete(pass.username)
   }
 
+  /** Ends all connections. May be called twice. */
   async close(): Promise<void> {
     this.#passes.clear()
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
@@ -81,52 +79,51 @@ export class EgressProxy {
       response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', ...headers })
       response.end(`Sluice: ${text}\n`)
     }
-    const pass = this.#passOf(request)
-    if (!pass) return refuse(407, 'a pass is needed', { 'proxy-authenticate': 'Basic realm="Sluice"' })
+    const pass = this.#authenticate(request)
+    if (!pass) return refuse(407, 'Proxy authentication is required', { 'proxy-authenticate': CHALLENGE })
     const url = URL.parse(request.url ?? '')
-    if (url?.protocol !== 'http:') return refuse(400, 'this is no request of a proxy')
+    if (url?.protocol !== 'http:') return refuse(400, 'This is not a proxy request')
     try {
-      const addresses = await this.#checked(url, pass)
-      forwardRequest({ url, addresses }, { request, response, refuse })
+      const addresses = await this.#checkedAddresses(url, pass)
+      forwardRequest({ url, addresses }, request, response, refuse)
     } catch (error) {
-      refuse(error instanceof AppError && error.code === 'forbidden' ? 403 : 502, errorText(error))
+      refuse(isForbidden(error) ? 403 : 502, errorText(error))
     }
   }
 
   async #onConnect(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', () => socket.destroy())
     const refuse = (status: string, header = '') => void socket.end(`HTTP/1.1 ${status}\r\n${header}content-length: 0\r\n\r\n`)
-    const pass = this.#passOf(request)
-    if (!pass) return refuse('407 Proxy Authentication Required', 'proxy-authenticate: Basic realm="Sluice"\r\n')
+    const pass = this.#authenticate(request)
+    if (!pass) return refuse('407 Proxy Authentication Required', `proxy-authenticate: ${CHALLENGE}\r\n`)
     const url = URL.parse(`http://${request.url}`)
     if (url?.pathname !== '/' || url.username !== '') return refuse('400 Bad Request')
     try {
-      const addresses = await this.#checked(url, pass)
-      await joinTunnel({ url, addresses }, { socket, head })
+      const addresses = await this.#checkedAddresses(url, pass)
+      await openTunnel({ url, addresses }, socket, head)
     } catch (error) {
-      refuse(error instanceof AppError && error.code === 'forbidden' ? '403 Forbidden' : '502 Bad Gateway')
+      refuse(isForbidden(error) ? '403 Forbidden' : '502 Bad Gateway')
     }
   }
 
-  /** Throws for what is refused, having told the pass. */
-  async #checked({ hostname }: URL, pass: Pass): Promise<readonly ResolvedAddress[]> {
+  /** Throws for a host that may not be reached, after recording the refusal in the pass. */
+  async #checkedAddresses({ hostname }: URL, pass: Pass): Promise<readonly ResolvedAddress[]> {
     try {
       return await this.#guard.addresses(hostname)
     } catch (error) {
-      if (error instanceof AppError && error.code === 'forbidden') pass.refuse({ host: hostname, why: error.message })
+      if (isForbidden(error)) pass.refuse({ host: hostname, reason: error.message })
       throw error
     }
   }
 
-  #passOf({ headers }: IncomingMessage): Pass | undefined {
+  #authenticate({ headers }: IncomingMessage): Pass | undefined {
     const authorization = headers['proxy-authorization'] ?? ''
-    const username =
-      Buffer.from(authorization.replace(/^Basic /, ''), 'base64')
-        .toString()
-        .split(':')[0] ?? ''
-    const pass = this.#passes.get(username)
-    if (!pass?.opens(authorization)) return undefined
+    const credentials = Buffer.from(authorization.replace(/^Basic /, ''), 'base64').toString()
+    const pass = this.#passes.get(credentials.split(':')[0] ?? '')
+    if (!pass?.matches(authorization)) return undefined
     pass.use()
     return pass
   }
 }
+
+const isForbidden = (error: unknown): error is AppError => error instanceof AppError && error.code === 'forbidden'

@@ -1,4 +1,4 @@
-/** A pass through the egress proxy: what tells one client's browsing from another's, and keeps others on this machine out. */
+/** The credentials of one client at the egress proxy. They separate clients and exclude other programs on this machine. */
 import { randomBytes } from 'node:crypto'
 import { equalTexts } from '@sluice/sdk'
 
@@ -6,7 +6,7 @@ const REFUSALS_MAX = 20
 
 export interface Refusal {
   readonly host: string
-  readonly why: string
+  readonly reason: string
 }
 
 export class Pass {
@@ -15,13 +15,13 @@ export class Pass {
   #refusals: Refusal[] = []
   #uses = 0
 
-  /** How often something went through it, or was refused. */
+  /** The number of requests with this pass, refused ones included. */
   get uses(): number {
     return this.#uses
   }
 
-  /** Whether this is the value of its `Proxy-Authorization`. */
-  opens(authorization: string): boolean {
+  /** Whether `authorization` is the `Proxy-Authorization` value of this pass. Takes constant time. */
+  matches(authorization: string): boolean {
     return equalTexts(authorization, `Basic ${Buffer.from(`${this.username}:${this.password}`).toString('base64')}`)
   }
 
@@ -29,13 +29,13 @@ export class Pass {
     this.#uses++
   }
 
-  /** Remembers it once; what is over the bound is dropped. */
+  /** Records a refusal unless it is already recorded. Refusals beyond the bound are dropped. */
   refuse(refusal: Refusal): void {
-    const isKnown = this.#refusals.some(({ host, why }) => host === refusal.host && why === refusal.why)
+    const isKnown = this.#refusals.some(({ host, reason }) => host === refusal.host && reason === refusal.reason)
     if (!isKnown && this.#refusals.length < REFUSALS_MAX) this.#refusals.push(refusal)
   }
 
-  /** What was refused since it was last asked. */
+  /** Returns and clears the recorded refusals. */
   takeRefusals(): readonly Refusal[] {
     const taken = this.#refusals
     this.#refusals = []

@@ -1,67 +1,71 @@
-/** What one client has of the browser: cookies, pages and a pass of its own, gone with its last page. */
-
+/** One client's part of the browser: its own cookies, pages and pass. It ends with its last page. */
 import { signalScope } from '@sluice/kit'
-import { AppError, errorText } from '@sluice/sdk'
+import { AppError, errorText, type Workspace } from '@sluice/sdk'
 import type { Browser, BrowserContext, Page, Response, Route } from 'playwright-core'
 import type { BrowserAction } from '../actions.ts'
 import type { EgressProxy } from '../egress/egress-proxy.ts'
 import type { Pass } from '../egress/pass.ts'
 import { isWeb, type UrlGuard } from '../url-guard.ts'
 import { pageError } from './page-error.ts'
-import { type PerformOptions, perform, whereabouts } from './perform.ts'
+import { Pages, settlesWithin } from './pages.ts'
+import { perform, whereabouts } from './perform.ts'
 
-const PAGES_MAX = 5
 const NOTES_MAX = 10
 const OPEN_MS_MAX = 30_000
 const OPEN_TRIES_MAX = 3
-const SETTLE_MS = 200
-/** Of any action: a page that spins does not hold its client for longer. */
+const RETRY_MS = 200
+/** The limit of any action, so that a page that never answers does not block its client for longer. */
 const ACTION_MS_MAX = 60_000
-const CLOSE_MS_MAX = 5000
-/** A page whose scripts leave it any time answers within this. */
-const ANSWER_MS_MAX = 2000
-const DISCARDED = 'the page did not answer any more and was discarded; open it again, or another one'
 
-export interface ClientContextDeps {
+/** A started Chromium and the proxy that is its only access to the network. */
+export interface RunningBrowser {
   readonly browser: Browser
   readonly proxy: EgressProxy
-  readonly guard: UrlGuard
-  readonly saveImage: PerformOptions['saveImage']
-  /** How long a page may take to open. */
-  readonly openMsMax?: number
 }
 
 export class ClientContext {
-  readonly #deps: ClientContextDeps
-  readonly #pass: Pass
   readonly #context: BrowserContext
-  /** The last one is what actions are done on. */
-  #pages: Page[] = []
+  readonly #proxy: EgressProxy
+  readonly #pass: Pass
+  readonly #guard: UrlGuard
+  readonly #workspace: Workspace
+  readonly #openMsMax: number
+  readonly #pages = new Pages((text) => this.#note(text))
+  /** Lines for the model, added to the next result. */
   #notes: string[] = []
   #isClosed = false
 
-  private constructor(deps: ClientContextDeps, pass: Pass, context: BrowserContext) {
-    this.#deps = deps
-    this.#pass = pass
+  private constructor(context: BrowserContext, proxy: EgressProxy, pass: Pass, guard: UrlGuard, workspace: Workspace, openMsMax: number) {
     this.#context = context
-    context.on('page', (page) => this.#adopt(page))
-    context.on('close', () => this.#leave())
+    this.#proxy = proxy
+    this.#pass = pass
+    this.#guard = guard
+    this.#workspace = workspace
+    this.#openMsMax = openMsMax
+    context.on('page', (page) => this.#pages.add(page))
+    context.on('close', () => this.#release())
   }
 
-  static async open(deps: ClientContextDeps): Promise<ClientContext> {
-    const pass = deps.proxy.issue()
+  /** `openMsMax` limits how long a page may take to open. */
+  static async open(
+    { browser, proxy }: RunningBrowser,
+    guard: UrlGuard,
+    workspace: Workspace,
+    openMsMax = OPEN_MS_MAX,
+  ): Promise<ClientContext> {
+    const pass = proxy.issue()
     const { username, password } = pass
     try {
-      const context = await deps.browser.newContext({
-        proxy: { server: deps.proxy.url, bypass: '<-loopback>', username, password },
+      const context = await browser.newContext({
+        proxy: { server: proxy.url, bypass: '<-loopback>', username, password },
         serviceWorkers: 'block',
         acceptDownloads: false,
       })
-      const client = new ClientContext(deps, pass, context)
+      const client = new ClientContext(context, proxy, pass, guard, workspace, openMsMax)
       await context.route('**', (route) => client.#onRequest(route))
       return client
     } catch (error) {
-      deps.proxy.revoke(pass)
+      proxy.revoke(pass)
       throw error
     }
   }
@@ -70,21 +74,25 @@ export class ClientContext {
     return this.#isClosed
   }
 
-  /** Throws an `AppError`. An action that is aborted or takes too long costs the page it was on. */
-  async run(action: BrowserAction, given: AbortSignal): Promise<string> {
-    using limit = signalScope([given], ACTION_MS_MAX)
+  /** Performs one action. Throws an `AppError`. Closes the current page when the action is aborted or takes too long. */
+  async run(action: BrowserAction, callSignal: AbortSignal): Promise<string> {
+    using limit = signalScope([callSignal], ACTION_MS_MAX)
     const { signal } = limit
-    const stop = Promise.withResolvers<never>()
-    const onAbort = () => stop.reject(given.aborted ? aborted() : new AppError('upstream_timeout', 'the page did not answer in time'))
+    const stopped = Promise.withResolvers<never>()
+    const onAbort = () =>
+      stopped.reject(callSignal.aborted ? aborted() : new AppError('upstream_timeout', 'The page did not answer in time'))
     signal.addEventListener('abort', onAbort, { once: true })
     try {
       if (signal.aborted) throw aborted()
-      const done = await Promise.race([this.#act(action, signal), stop.promise])
-      return [done, ...this.#takeNotes()].join('\n')
+      const result = await Promise.race([this.#act(action, signal), stopped.promise])
+      return [result, ...this.#takeNotes()].join('\n')
     } catch (error) {
-      const known = given.aborted ? aborted() : pageError(error)
-      if (signal.aborted) await this.#dropPage()
-      else if (known.code === 'upstream_timeout' && (await this.#dropStuckPage())) this.#note(DISCARDED)
+      const known = callSignal.aborted ? aborted() : pageError(error)
+      if (signal.aborted) await this.#discardPage()
+      else if (known.code === 'upstream_timeout' && (await this.#pages.isCurrentStuck())) {
+        await this.#discardPage()
+        this.#note('the page no longer answered and was discarded; open it again, or another one')
+      }
       const notes = this.#takeNotes()
       throw notes.length === 0 ? known : new AppError(known.code, [known.message, ...notes].join('\n'), { cause: error })
     } finally {
@@ -92,90 +100,69 @@ export class ClientContext {
     }
   }
 
+  /** Ends the client's access to the network at once, then its pages. */
   async close(): Promise<void> {
-    this.#leave()
-    await withinTime(this.#context.close())
+    this.#release()
+    await settlesWithin(this.#context.close())
   }
 
   async #act(action: BrowserAction, signal: AbortSignal): Promise<string> {
     if (action.action === 'open') return this.#open(action.url, signal)
-    const page = this.#pages.at(-1)
+    const page = this.#pages.current
     if (action.action === 'close') return this.#closePage(page)
-    if (!page) throw new AppError('conflict', "no page is open; begin with action 'open'")
-    return perform(page, action, { signal, saveImage: this.#deps.saveImage })
+    if (!page) throw noPageOpen()
+    return perform(page, action, this.#workspace, signal)
   }
 
   async #open(text: string, signal: AbortSignal): Promise<string> {
-    const url = this.#deps.guard.page(text)
-    const page = this.#pages.at(-1) ?? (await this.#context.newPage())
+    const url = this.#guard.page(text)
+    const page = this.#pages.current ?? (await this.#context.newPage())
     try {
-      const answer = await goTo(page, url.href, { timeout: this.#deps.openMsMax ?? OPEN_MS_MAX, signal })
-      const arrived = URL.parse(page.url())
-      const refused = this.#refused(arrived?.hostname)
-      if (refused !== undefined) throw new AppError('forbidden', refused)
+      const answer = await goTo(page, url.href, this.#openMsMax, signal)
+      const refusal = this.#takeRefusal(URL.parse(page.url())?.hostname)
+      if (refusal !== undefined) throw new AppError('forbidden', refusal)
       const status = answer && !answer.ok() ? `\nHTTP ${answer.status()}` : ''
       return `Opened.\n${await whereabouts(page)}${status}`
     } catch (error) {
-      const refused = this.#refused()
-      throw refused === undefined || signal.aborted ? error : new AppError('forbidden', refused, { cause: error })
+      const refusal = this.#takeRefusal()
+      throw refusal === undefined || signal.aborted ? error : new AppError('forbidden', refusal, { cause: error })
     }
   }
 
   async #closePage(page: Page | undefined): Promise<string> {
     await page?.close()
-    const before = this.#pages.at(-1)
-    if (before) return `Closed. The page before is the current one.\n${await whereabouts(before)}`
+    const previous = this.#pages.current
+    if (previous) return `Closed. The previous page is the current one.\n${await whereabouts(previous)}`
     await this.close()
     return 'Closed.'
   }
 
-  #adopt(page: Page): void {
-    if (this.#pages.length > 0) this.#note('a new page opened and is the current one; close it to go back')
-    this.#pages.push(page)
-    page.on('close', () => {
-      this.#pages = this.#pages.filter((other) => other !== page)
-    })
-    page.on('dialog', (dialog) => {
-      // Leaving a page is what was asked for; to anything else the answer is no.
-      if (dialog.type() === 'beforeunload') return void dialog.accept().catch(() => undefined)
-      this.#note(`a dialog (${dialog.type()}) was dismissed: ${dialog.message().slice(0, 200)}`)
-      void dialog.dismiss().catch(() => undefined)
-    })
-    page.on('download', () => this.#note('a download was refused'))
-    page.on('crash', () => void page.close().catch(() => undefined))
-    if (this.#pages.length > PAGES_MAX)
-      void this.#pages
-        .shift()
-        ?.close()
-        .catch(() => undefined)
-  }
-
-  /** Every request but for those the proxy alone sees: redirects, sockets, the browser's own. */
+  /** Checks every request except those that only the proxy sees: redirects, WebSockets and Chromium's own requests. */
   async #onRequest(route: Route): Promise<void> {
     const request = route.request()
     const isPage = request.isNavigationRequest()
     const url = URL.parse(request.url())
     try {
-      if (!url || (!isWeb(url) && isPage)) throw new AppError('forbidden', `${url?.protocol ?? 'such'} pages are not opened`)
+      if (!url || (!isWeb(url) && isPage)) throw new AppError('forbidden', `Only http and https pages can be opened; got ${url?.protocol}`)
       if (isWeb(url)) {
-        this.#deps.guard.admit(url.hostname)
-        if (isPage) await this.#deps.guard.addresses(url.hostname)
+        this.#guard.admit(url.hostname)
+        if (isPage) await this.#guard.addresses(url.hostname)
       }
       await route.continue()
     } catch (error) {
-      if (error instanceof AppError && error.code === 'forbidden') this.#pass.refuse({ host: url?.hostname ?? '', why: error.message })
-      // A page that says so: a navigation that is merely cut off leaves the library waiting for its end.
+      if (error instanceof AppError && error.code === 'forbidden') this.#pass.refuse({ host: url?.hostname ?? '', reason: error.message })
+      // A refused page gets an answer, because the library would wait for the end of a navigation that is only aborted.
       const refusal = { status: 403, contentType: 'text/plain; charset=utf-8', body: `Sluice: ${errorText(error)}\n` }
       await (isPage ? route.fulfill(refusal) : route.abort('blockedbyclient')).catch(() => undefined)
     }
   }
 
-  /** Why this host, or any, was refused lately; it is then a note no more. */
-  #refused(hostname?: string): string | undefined {
+  /** Returns why a request to `hostname`, or to any host, was refused since the last action. Other refusals become notes. */
+  #takeRefusal(hostname?: string): string | undefined {
     const refusals = this.#pass.takeRefusals()
-    const about = refusals.find(({ host }) => hostname === undefined || host === hostname)
-    for (const refusal of refusals) if (refusal !== about) this.#note(`refused: ${refusal.why}`)
-    return about?.why
+    const relevant = refusals.find(({ host }) => hostname === undefined || host === hostname)
+    for (const refusal of refusals) if (refusal !== relevant) this.#note(`refused: ${refusal.reason}`)
+    return relevant?.reason
   }
 
   #note(text: string): void {
@@ -184,60 +171,36 @@ export class ClientContext {
   }
 
   #takeNotes(): readonly string[] {
-    for (const { why } of this.#pass.takeRefusals()) this.#note(`refused: ${why}`)
+    for (const { reason } of this.#pass.takeRefusals()) this.#note(`refused: ${reason}`)
     const taken = this.#notes
     this.#notes = []
     return taken
   }
 
-  /** A page whose script never ends loads nothing else either. Whether it was one. */
-  async #dropStuckPage(): Promise<boolean> {
-    const page = this.#pages.at(-1)
-    if (!page || (await withinTime(page.evaluate('1'), ANSWER_MS_MAX))) return false
-    await this.#dropPage()
-    return true
+  async #discardPage(): Promise<void> {
+    if (!(await this.#pages.discardCurrent())) await this.close()
   }
 
-  async #dropPage(): Promise<void> {
-    const page = this.#pages.pop()
-    if (page && !(await withinTime(page.close()))) await this.close()
-  }
-
-  #leave(): void {
+  #release(): void {
     this.#isClosed = true
-    this.#deps.proxy.revoke(this.#pass)
+    this.#proxy.revoke(this.#pass)
   }
 }
 
-/** A page that leaves for another as soon as it is there counts as opened: what it left for is what is shown. */
-async function goTo(
-  page: Page,
-  url: string,
-  options: { readonly timeout: number; readonly signal: AbortSignal },
-): Promise<Response | null> {
+/** Loads a page until its document is parsed. A page that redirects itself meanwhile counts as opened. */
+async function goTo(page: Page, url: string, timeout: number, signal: AbortSignal): Promise<Response | null> {
   for (let tries = 1; ; tries++) {
     try {
-      const answer = await page.goto(url, { ...options, waitUntil: 'commit' })
-      await page.waitForLoadState('domcontentloaded', options)
+      const answer = await page.goto(url, { timeout, signal, waitUntil: 'commit' })
+      await page.waitForLoadState('domcontentloaded', { timeout, signal })
       return answer
     } catch (error) {
-      // The page before was just leaving by itself.
+      // The previous page was navigating by itself at the same time.
       if (tries === OPEN_TRIES_MAX || !errorText(error).includes('interrupted by another navigation')) throw error
-      await page.waitForTimeout(SETTLE_MS)
+      await page.waitForTimeout(RETRY_MS)
     }
   }
 }
 
-const aborted = () => new AppError('aborted', 'the action was aborted')
-
-/** Whether it ended; what does not is left to itself. */
-const withinTime = (work: Promise<unknown>, ms = CLOSE_MS_MAX): Promise<boolean> => {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => resolve(false), ms)
-  timer.unref()
-  void work.then(
-    () => resolve(true),
-    () => resolve(true),
-  )
-  return promise.finally(() => clearTimeout(timer))
-}
+export const noPageOpen = () => new AppError('conflict', "No page is open; begin with action 'open'")
+const aborted = () => new AppError('aborted', 'The action was aborted')

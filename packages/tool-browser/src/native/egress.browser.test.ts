@@ -2,26 +2,26 @@ import { createSocket } from 'node:dgram'
 import { AppError } from '@sluice/sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Site, startSite, VECTORS } from '../testing/site.ts'
-import { chromiumSetup, createWorld, foundChromium, type World, whyNot } from '../testing/world.ts'
+import { chromiumSetup, createWorld, foundChromium, skipNote, type World } from '../testing/world.ts'
 
-/** Longest anything takes that a page does at once. */
-const PATIENCE_TRIES = 30
+/** How often a test polls for the effect of a page's scripts. */
+const TRIES_MAX = 30
 
 const refusal = (error: unknown): string => {
   if (error instanceof AppError && error.code === 'forbidden') return `[refused: ${error.message}]`
   throw error
 }
 
-describe.skipIf('missing' in foundChromium)(`what a real browser cannot reach${whyNot}`, () => {
+describe.skipIf('missing' in foundChromium)(`the egress of a real browser${skipNote}`, () => {
   let site: Site
-  /** What no page may reach. */
+  /** A site on a private address, which no page may reach. */
   let inside: Site
-  /** What pages may reach, by the name `other.test`; they come back to it when they like, for its icon. */
+  /** A site that pages may reach as `other.test`. Chromium may request its icon at any time. */
   let outside: Site
   let setup: Awaited<ReturnType<typeof chromiumSetup>>
-  /** Every public host is allowed. */
+  /** A browser that may load every public host. */
   let open: World
-  /** `site.test` alone is. */
+  /** A browser that may load only `site.test`. */
   let narrow: World
 
   const names = {
@@ -52,13 +52,13 @@ describe.skipIf('missing' in foundChromium)(`what a real browser cannot reach${w
     await setup?.remove()
   })
 
-  /** What was said until something was refused, or `until` holds. */
+  /** Opens a page and returns all results until one reports a refusal, or `until` returns true. */
   const watch = async (world: World, url: string, until = () => false): Promise<string> => {
-    let said = await world.run({ action: 'open', url }).catch(refusal)
-    for (let tries = 0; tries < PATIENCE_TRIES && !said.includes('[refused: ') && !until(); tries++) {
-      said += await world.run({ action: 'wait', ms: 50 })
+    let results = await world.run({ action: 'open', url }).catch(refusal)
+    for (let tries = 0; tries < TRIES_MAX && !results.includes('[refused: ') && !until(); tries++) {
+      results += await world.run({ action: 'wait', ms: 50 })
     }
-    return said
+    return results
   }
   const page = (vector: string, target: string) =>
     `http://site.test:${site.port}/by/${encodeURIComponent(vector)}?to=${encodeURIComponent(target)}`
@@ -89,12 +89,12 @@ describe.skipIf('missing' in foundChromium)(`what a real browser cannot reach${w
     'about:blank',
     'ftp://site.test/',
     'blob:http://site.test/x',
-  ])('§5 %s is not opened', async (url) => {
+  ])('does not open %s', async (url) => {
     await expect(open.run({ action: 'open', url: url.replace('PORT', String(inside.port)) })).rejects.toMatchObject({ code: 'forbidden' })
     expect(inside.connections).toBe(0)
   })
 
-  test('§5 a redirect to a private address is not followed', async () => {
+  test('does not follow a redirect to a private address', async () => {
     const target = encodeURIComponent(`http://127.0.0.1:${inside.port}/`)
     await expect(open.run({ action: 'open', url: `http://site.test:${site.port}/redirect?to=${target}` })).rejects.toMatchObject({
       code: 'forbidden',
@@ -103,7 +103,7 @@ describe.skipIf('missing' in foundChromium)(`what a real browser cannot reach${w
     expect(inside.connections).toBe(0)
   })
 
-  test.each(Object.keys(VECTORS))('§5 %s reaches a host that is allowed, and no private one', async (vector) => {
+  test.each(Object.keys(VECTORS))('lets %s reach an allowed host but no private one', async (vector) => {
     const before = outside.connections
     await watch(open, page(vector, `http://other.test:${outside.port}/there`), () => outside.connections > before)
     expect(outside.connections).toBeGreaterThan(before)
@@ -111,13 +111,13 @@ describe.skipIf('missing' in foundChromium)(`what a real browser cannot reach${w
     expect(inside.connections).toBe(0)
   })
 
-  test.each(Object.keys(VECTORS))('§2.6 %s reaches no host but those in allowed_domains', async (vector) => {
+  test.each(Object.keys(VECTORS))('lets %s reach only hosts in allowed_domains', async (vector) => {
     expect(await watch(narrow, page(vector, `http://other.test:${inside.port}/`))).toContain("'other.test' is not in allowed_domains")
     expect(inside.connections).toBe(0)
   })
 
   test.each(['location.assign', 'an image', 'a redirect of an iframe', 'a WebSocket of a worker'])(
-    '§5 %s reaches no host whose name means a private address',
+    'does not let %s reach a name that resolves to a private address',
     async (vector) => {
       for (const name of ['inside.test', 'mixed.test']) {
         expect(await watch(open, page(vector, `http://${name}:${inside.port}/`))).toContain(`'${name}' is not a public address`)
@@ -126,13 +126,13 @@ describe.skipIf('missing' in foundChromium)(`what a real browser cannot reach${w
     },
   )
 
-  test.each(['https', 'wss'])('§5 %s, too, is refused before a connection is made', async (scheme) => {
+  test.each(['https', 'wss'])('refuses %s before it connects', async (scheme) => {
     const vector = scheme === 'wss' ? 'a WebSocket' : 'fetch'
     expect(await watch(open, page(vector, `https://inside.test:${inside.port}/`))).toContain('is not a public address')
     expect(inside.connections).toBe(0)
   })
 
-  test("§5 there are no service workers to ask in a page's place", async () => {
+  test('blocks service workers', async () => {
     await open.run({ action: 'open', url: `http://site.test:${site.port}/` })
     const registered = page(
       'a script',
@@ -144,7 +144,7 @@ describe.skipIf('missing' in foundChromium)(`what a real browser cannot reach${w
     expect(site.paths).not.toContain('/sw.js')
   })
 
-  test('§5 no datagram leaves it: neither WebRTC nor WebTransport', async () => {
+  test('sends no datagrams for WebRTC or WebTransport', async () => {
     const socket = createSocket('udp4')
     let datagrams = 0
     socket.on('message', () => {
@@ -162,7 +162,7 @@ describe.skipIf('missing' in foundChromium)(`what a real browser cannot reach${w
     expect(datagrams).toBe(0)
   })
 
-  test('who clicks a link to a refused host is told, and can go on', async () => {
+  test('a click on a link to a refused host says so, and the page stays usable', async () => {
     const home = `http://site.test:${site.port}/link`
     expect(await open.run({ action: 'open', url: `${home}` })).toContain('Opened.')
     const clicked = await open.run({ action: 'click', selector: `text=Inside ${inside.port}` })

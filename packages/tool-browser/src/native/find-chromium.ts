@@ -1,11 +1,12 @@
-/** Which Chromium there is. */
+/** Finds an installed Chromium. */
 import { existsSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { findProgram, hasProgram, missingPackages } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'microsoft-edge-stable', 'microsoft-edge']
-const PLACES: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
+/** Where browsers are installed on systems that do not put them on the PATH. */
+const PATHS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   darwin: [
     '/Applications/Chromium.app/Contents/MacOS/Chromium',
     '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
@@ -13,31 +14,31 @@ const PLACES: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   ],
 }
 
-export const CHROMIUM_HINT = 'install Chromium (Debian: apt install chromium), or name one by native_chrome_path under [browser]'
+export const CHROMIUM_HINT = 'install Chromium (Debian: apt install chromium), or set native_chrome_path under [browser]'
 
-/** `configured`, or the first that is found. Throws `unavailable` with what to do. */
+/** Returns the path of the configured browser, or of the first one found. Throws `unavailable` with a hint when there is none. */
 export async function findChromium(configured?: string): Promise<string> {
   if (configured !== undefined) {
     if (await isExecutable(configured)) return configured
-    throw new AppError('unavailable', `'${configured}' (native_chrome_path under [browser]) is no program`)
+    throw new AppError('unavailable', `'${configured}' (native_chrome_path under [browser]) is not an executable file`)
   }
   for (const name of PROGRAMS) {
     const path = await findProgram(name)
     if (path !== undefined) return path
   }
-  for (const path of PLACES[process.platform] ?? []) if (await isExecutable(path)) return path
-  throw new AppError('unavailable', `there is no Chromium on this machine: ${CHROMIUM_HINT}`)
+  for (const path of PATHS[process.platform] ?? []) if (await isExecutable(path)) return path
+  throw new AppError('unavailable', `Chromium is not installed: ${CHROMIUM_HINT}`)
 }
 
-/** Says what keeps a browser from being driven in process; a quick look that starts nothing. */
-export function lacksNative(configured?: string): string | undefined {
+/** Returns what the backend `native` is missing on this machine. A quick check that starts no program. */
+export function missingForNative(configured?: string): string | undefined {
   const missing = missingPackages(['playwright-core'], import.meta.url)
   if (missing !== undefined) return missing
-  const isThere =
+  const isInstalled =
     configured === undefined
-      ? PROGRAMS.some(hasProgram) || (PLACES[process.platform] ?? []).some((path) => existsSync(path))
+      ? PROGRAMS.some(hasProgram) || (PATHS[process.platform] ?? []).some((path) => existsSync(path))
       : existsSync(configured)
-  return isThere ? undefined : `there is no Chromium: ${CHROMIUM_HINT}`
+  return isInstalled ? undefined : `Chromium is not installed: ${CHROMIUM_HINT}`
 }
 
 const isExecutable = (path: string): Promise<boolean> =>

@@ -1,46 +1,47 @@
-/** Starts Chromium so that nothing leaves it but by the egress proxy. */
+/** Starts Chromium so that the egress proxy is its only access to the network. */
 import { mkdir } from 'node:fs/promises'
+import { installPackage } from '@sluice/kit'
 import { AppError, errorText } from '@sluice/sdk'
 import type { Browser } from 'playwright-core'
 import { findChromium } from './find-chromium.ts'
-import { loadPlaywright } from './load-playwright.ts'
 
 const START_MS_MAX = 30_000
+const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 
 const ARGS = [
   '--disable-gpu',
   '--disable-sync',
-  // What no HTTP proxy can carry, it shall not try.
+  // An HTTP proxy cannot carry QUIC or other datagrams.
   '--disable-quic',
   '--webrtc-ip-handling-policy=disable_non_proxied_udp',
-  // The same, as releases before 2024 spell it.
+  // The same option in releases before 2024.
   '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
-  // It looks no name up, and so tells no resolver what it is about to load.
+  // Chromium must not resolve names itself, because that would reveal them to the system's resolver.
   '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
   '--dns-prefetch-disable',
-  // Its own errands, beside what the library turns off.
+  // Requests of Chromium itself that the library does not disable.
   '--autofill-server-url=http://autofill.invalid/',
   '--no-pings',
   '--deny-permission-prompts',
 ]
 
-/** What a browser with a window has to know of the desktop. */
-const DESKTOP = ['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'XDG_RUNTIME_DIR']
+/** The environment variables that a browser with a window needs. */
+const DESKTOP_VARIABLES = ['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'XDG_RUNTIME_DIR']
 
-export interface LaunchOptions {
+export interface ChromiumLaunch {
   readonly headless: boolean
   readonly chromePath: string | undefined
-  /** Of the egress proxy. */
+  /** The URL of the egress proxy. */
   readonly proxyUrl: string
-  /** The browser's home; made if it is not there. */
+  /** The browser's home folder, created when it does not exist. */
   readonly home: string
 }
 
-/** As root Chromium cannot confine its pages; else it does or does not start. */
-export const isConfining = (): boolean => process.getuid?.() !== 0
+/** Whether Chromium can sandbox its pages. It cannot as root. */
+export const canSandboxPages = (): boolean => process.getuid?.() !== 0
 
-/** Throws `unavailable` with what to do. */
-export async function launchChromium({ headless, chromePath, proxyUrl, home }: LaunchOptions): Promise<Browser> {
+/** Throws `unavailable` with a hint when Chromium or the library is missing, or Chromium does not start. */
+export async function launchChromium({ headless, chromePath, proxyUrl, home }: ChromiumLaunch): Promise<Browser> {
   const executablePath = await findChromium(chromePath)
   const { chromium } = await loadPlaywright()
   await mkdir(home, { recursive: true, mode: 0o700 })
@@ -48,26 +49,32 @@ export async function launchChromium({ headless, chromePath, proxyUrl, home }: L
     return await chromium.launch({
       executablePath,
       headless,
-      chromiumSandbox: isConfining(),
-      // Without the exception Chromium goes to loopback addresses by itself.
+      chromiumSandbox: canSandboxPages(),
+      // By default Chromium connects to loopback addresses without the proxy.
       proxy: { server: proxyUrl, bypass: '<-loopback>' },
       args: ARGS,
       env: environment(home, headless),
       timeout: START_MS_MAX,
-      // Signals are the daemon's to handle.
+      // The daemon handles signals.
       handleSIGINT: false,
       handleSIGTERM: false,
       handleSIGHUP: false,
     })
   } catch (cause) {
-    const [why] = errorText(cause).split('\n')
-    throw new AppError('unavailable', `${executablePath} does not start: ${why}`, { cause })
+    const [reason] = errorText(cause).split('\n')
+    throw new AppError('unavailable', `${executablePath} does not start: ${reason}`, { cause })
   }
 }
 
-/** All the browser sees of the daemon's environment. */
+/** The library is not part of the bundle, and is loaded with the first page. */
+const loadPlaywright = () =>
+  import('playwright-core').catch((cause: unknown) => {
+    throw new AppError('unavailable', `The package playwright-core is not installed; ${installPackage('playwright-core')}`, { cause })
+  })
+
+/** The browser does not inherit the daemon's other variables. */
 function environment(home: string, headless: boolean): Record<string, string> {
   const { env } = process
-  const passed = (headless ? [] : DESKTOP).flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]))
-  return { ...Object.fromEntries(passed), HOME: home, PATH: env.PATH ?? '/usr/local/bin:/usr/bin:/bin', LANG: env.LANG ?? 'C.UTF-8' }
+  const desktop = (headless ? [] : DESKTOP_VARIABLES).flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]))
+  return { ...Object.fromEntries(desktop), HOME: home, PATH: env.PATH ?? PATH_DEFAULT, LANG: env.LANG ?? 'C.UTF-8' }
 }

@@ -1,9 +1,8 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EgressProxy } from '../egress/egress-proxy.ts'
-import { saveImage } from '../save-image.ts'
 import { type Site, startSite } from '../testing/site.ts'
-import { chromiumSetup, createWorld, foundChromium, type World, whyNot } from '../testing/world.ts'
+import { chromiumSetup, createWorld, foundChromium, skipNote, type World } from '../testing/world.ts'
 import { createUrlGuard } from '../url-guard.ts'
 import { ClientContext } from './client-context.ts'
 import { launchChromium } from './launch-chromium.ts'
@@ -19,7 +18,7 @@ const FORM = `
     document.getElementById('name').onkeydown = ({ key }) => { if (key === 'Enter') document.title = 'entered ' + event.target.value }
   </script>`
 
-describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => {
+describe.skipIf('missing' in foundChromium)(`the backend native with a real browser${skipNote}`, () => {
   let site: Site
   let world: World
   let setup: Awaited<ReturnType<typeof chromiumSetup>>
@@ -54,7 +53,7 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     world.run({ action: 'open', url: home + path }, client === undefined ? {} : { client })
   const title = () => world.run({ action: 'get_title' })
 
-  test('a page is opened and read', async () => {
+  test('opens and reads a page', async () => {
     expect(await at('/')).toBe(`Opened.\nPage: /\nURL: ${home}/`)
     expect(await world.run({ action: 'get_url' })).toBe(`${home}/`)
     expect(await world.run({ action: 'get_text', selector: '#p' })).toBe('A bold word')
@@ -63,7 +62,7 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     expect(await at('/nowhere')).toContain('HTTP 404')
   })
 
-  test('a snapshot names what can be used, and its refs work', async () => {
+  test('a snapshot lists interactive elements, and its refs work', async () => {
     await at('/')
     const shown = await world.run({ action: 'snapshot' })
     expect(shown).toMatch(/^- button "Go" \[@(?:f\d+)?e\d+\]$/m)
@@ -76,7 +75,7 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     await expect(world.run({ action: 'hover', selector: '@e999' })).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('a field is filled, typed into and left by a key', async () => {
+  test('fills a field, types into it and presses a key', async () => {
     await at('/')
     await world.run({ action: 'fill', selector: '#name', value: 'Ada' })
     await world.run({ action: 'type', selector: '#name', text: ' L' })
@@ -84,7 +83,7 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     await expect(world.run({ action: 'press', key: 'Nokey' })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('things are found by what they are to people', async () => {
+  test('finds elements by role, text, label, placeholder and test id', async () => {
     await at('/')
     await world.run({ action: 'find', by: 'placeholder', value: 'your name', find_action: 'fill', fill_value: 'Bo' })
     await world.run({ action: 'find', by: 'label', value: 'Agree', find_action: 'check' })
@@ -93,7 +92,7 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     expect(await world.run({ action: 'find', by: 'text', value: 'Go', find_action: 'click' })).toContain('Page: clicked')
   })
 
-  test('waiting is for a text, an element or a while, and has an end', async () => {
+  test('waits for a text, an element or a time, with a limit', async () => {
     await at('/')
     expect(await world.run({ action: 'wait', text: 'late news' })).toBe("'late news' is there.")
     expect(await world.run({ action: 'wait', selector: '#p' })).toBe('#p is there.')
@@ -102,7 +101,7 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     expect(await world.run({ action: 'scroll', direction: 'down' })).toBe('Scrolled down by 600 pixels.')
   })
 
-  test('a screenshot goes into the workspace and nowhere else', async () => {
+  test('stores a screenshot only inside the workspace', async () => {
     await at('/')
     expect(await world.run({ action: 'screenshot', path: 'shots/a.png', full_page: true })).toBe('The screenshot is in shots/a.png.')
     const png = await world.host.workspace.read('shots/a.png', { bytesMax: 10_000_000 })
@@ -112,7 +111,7 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     await expect(world.run({ action: 'screenshot', path: 'notes.txt' })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('a link is followed; a page that opens apart is the current one until it is closed', async () => {
+  test('follows a link, and makes a new page the current one until it is closed', async () => {
     await at('/')
     expect(await world.run({ action: 'click', selector: 'text=On' })).toContain(`URL: ${home}/second`)
     await at('/')
@@ -122,14 +121,14 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     expect(await world.run({ action: 'close' })).toContain(`URL: ${home}/`)
   })
 
-  test('dialogs are dismissed and downloads refused, and both are told', async () => {
+  test('reports dismissed dialogs and refused downloads', async () => {
     expect(await at('/alert')).toContain('a dialog (alert) was dismissed: boo')
     expect(await title()).toBe('after')
     await at('/')
     expect(await world.run({ action: 'click', selector: 'text=File' })).toContain('a download was refused')
   })
 
-  test('§1 no client sees what is of another', async () => {
+  test('isolates clients from each other', async () => {
     await at('/cookie')
     await world.run({ action: 'close' })
     await at('/', 'ann')
@@ -157,26 +156,26 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
         home: join(setup.dataDir, 'stuck'),
       })
       running = [browser, proxy]
-      context = await ClientContext.open({ browser, proxy, guard, saveImage: saveImage(world.host), openMsMax: 1500 })
+      context = await ClientContext.open({ browser, proxy }, guard, world.host.workspace, 1500)
     })
     afterAll(async () => {
       await context.close()
       for (const each of running) await each.close()
     })
 
-    test('is discarded where its script never ends, and the session goes on with its cookies', async () => {
+    test('is discarded when its script never ends, and the cookies are kept', async () => {
       await expect(open('/endless')).rejects.toMatchObject({ code: 'upstream_timeout', message: expect.stringContaining('was discarded') })
       expect(context.isClosed).toBe(false)
       expect(await open('/cookie')).toContain('Page: kept=1')
     })
 
-    test('stays where it answers, however slow it loads', async () => {
+    test('is kept when it answers, even if it loads slowly', async () => {
       await expect(open('/slow')).rejects.toMatchObject({ code: 'upstream_timeout', message: expect.not.stringContaining('discarded') })
       expect(await context.run({ action: 'get_url' }, new AbortController().signal)).toBe(`${home}/slow`)
     })
   })
 
-  test('a page that spins costs its client the page, at the abort, and nobody else anything', async () => {
+  test('an abort closes only the page that never answers', async () => {
     await at('/', 'other')
     await at('/spin')
     const abort = new AbortController()
@@ -189,7 +188,7 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     await world.run({ action: 'close' }, { client: 'other' })
   })
 
-  test('who does nothing for ten minutes is closed, and with the last the browser', async () => {
+  test('closes a client that is idle for ten minutes, and the browser with the last', async () => {
     await at('/', 'idle')
     await world.host.advance(599_000)
     expect(await world.run({ action: 'get_url' }, { client: 'idle' })).toBe(`${home}/`)
@@ -200,7 +199,7 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     expect(await at('/')).toContain('Opened.')
   })
 
-  test('the last context closed ends the browser, and an open right then gets a new one', async () => {
+  test('an open during the close of the last context starts a new browser', async () => {
     for (let times = 0; times < 3; times++) {
       const [closed, opened] = await Promise.all([world.run({ action: 'close' }), at('/', `next ${times}`)])
       expect([closed, opened]).toEqual(['Closed.', expect.stringContaining('Opened.')])
@@ -208,12 +207,12 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     }
   })
 
-  test('doctor starts it and says what it is', async () => {
+  test('the check starts the browser and reports its version', async () => {
     expect(await world.check()).toEqual([expect.objectContaining({ detail: expect.stringMatching(/^Chromium [\d.]+ started in \d+ ms/) })])
   })
 })
 
-test('without a browser it is said what to install', async () => {
+test('says what to install when there is no browser', async () => {
   const world = createWorld({
     config: { backend: 'native', native_chrome_path: '/nowhere/chromium', allowed_domains: ['*'] },
     names: { 'a.test': ['93.184.215.14'] },

@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
 })
 
-test('a client beyond the sixteen that are busy is told so, and the others keep what they have', async () => {
+test('refuses a seventeenth client while sixteen are busy', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'sluice-browser-'))
   folders.push(dataDir)
   const program = join(dataDir, 'chromium')
@@ -23,7 +23,7 @@ test('a client beyond the sixteen that are busy is told so, and the others keep 
   })
   const open = (client: string) => world.run({ action: 'open', url: 'http://site.test/' }, { client })
   const busy = Array.from({ length: 16 }, (_, at) => open(`client-${at}`).catch((error: Error) => error.message))
-  await expect(open('one more')).rejects.toMatchObject({ code: 'unavailable', message: 'all browsers are busy' })
+  await expect(open('one more')).rejects.toMatchObject({ code: 'unavailable', message: 'All browser contexts are busy' })
   for (const message of await Promise.all(busy)) expect(message).toContain('does not start')
   await world.close()
 })

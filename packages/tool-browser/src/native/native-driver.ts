@@ -1,49 +1,41 @@
-/** `native`: an installed Chromium, one for all, started with the first page and ended with the last. */
+/** The backend `native`: one installed Chromium for all clients, which starts with the first page and ends with the last. */
 import { join } from 'node:path'
-import { PerClient, untilAborted } from '@sluice/kit'
+import { PerClient, SerialQueue, untilAborted } from '@sluice/kit'
 import { AppError, type ClientId, errorText, type Finding, type Host, type ToolContext } from '@sluice/sdk'
-import type { Browser } from 'playwright-core'
 import type { Action, BrowserAction } from '../actions.ts'
 import type { OptionalDriver } from '../backend.ts'
 import type { BrowserConfig } from '../config.ts'
 import { EgressProxy } from '../egress/egress-proxy.ts'
-import { saveImage } from '../save-image.ts'
 import type { UrlGuard } from '../url-guard.ts'
-import { ClientContext } from './client-context.ts'
-import { CHROMIUM_HINT, lacksNative } from './find-chromium.ts'
-import { Lane } from './lane.ts'
-import { isConfining, launchChromium } from './launch-chromium.ts'
+import { ClientContext, noPageOpen, type RunningBrowser } from './client-context.ts'
+import { CHROMIUM_HINT, missingForNative } from './find-chromium.ts'
+import { canSandboxPages, launchChromium } from './launch-chromium.ts'
 
 const CLIENTS_MAX = 16
 const IDLE_MS = 600_000
+const ACTIONS_MAX = 8
+const ACTIONS_RETRY_SECS = 5
+const CLIENTS_RETRY_SECS = 10
 
-type NativeHost = Pick<Host, 'clock' | 'dataDir' | 'log' | 'workspace'>
-type NativeConfig = Pick<BrowserConfig, 'native_headless' | 'native_chrome_path'>
-
-interface Running {
-  readonly browser: Browser
-  readonly proxy: EgressProxy
-}
-
-/** Who has a place: its lane tells from the first moment on whether it is in use. */
 interface Client {
-  readonly lane: Lane
+  /** Runs the client's actions one at a time. It is idle only while no action runs or waits, from the creation of the client on. */
+  readonly queue: SerialQueue
   readonly opening: Promise<ClientContext>
-  /** On the clock's monotonic time. */
+  /** When the last action ended, in monotonic milliseconds. */
   usedAtMs: number
 }
 
 export class NativeDriver implements OptionalDriver {
-  readonly #host: NativeHost
-  readonly #config: NativeConfig
+  readonly #host: Host
+  readonly #config: BrowserConfig
   readonly #guard: UrlGuard
-  #running: Promise<Running> | undefined
+  #running: Promise<RunningBrowser> | undefined
   /** In the order of their last use. */
   readonly #clients = new PerClient<Client>('browser contexts', CLIENTS_MAX)
-  /** Ends what waits for somebody to be idle. */
-  #idle = new AbortController()
+  /** Cancels the idle timers of all clients. */
+  #idleTimers = new AbortController()
 
-  constructor(host: NativeHost, config: NativeConfig, guard: UrlGuard) {
+  constructor(host: Host, config: BrowserConfig, guard: UrlGuard) {
     this.#host = host
     this.#config = config
     this.#guard = guard
@@ -52,37 +44,41 @@ export class NativeDriver implements OptionalDriver {
   async run(action: Action, { client: id, signal }: ToolContext): Promise<string> {
     if (action.action === 'open') await this.#guard.addresses(this.#guard.page(action.url).hostname, signal)
     const client = this.#clients.find(id) ?? (action.action === 'open' ? this.#newClient(id) : undefined)
-    if (!client) return action.action === 'close' ? 'Closed.' : noPage()
+    if (!client) {
+      if (action.action === 'close') return 'Closed.'
+      throw noPageOpen()
+    }
     this.#clients.keep(id, client)
-    return client.lane.run(() => this.#act(id, client, action as BrowserAction, signal))
+    return client.queue.run(() => this.#act(id, client, action as BrowserAction, signal))
   }
 
-  async unusable(): Promise<string | undefined> {
-    return lacksNative(this.#config.native_chrome_path)
+  async unusableReason(): Promise<string | undefined> {
+    return missingForNative(this.#config.native_chrome_path)
   }
 
   async check(): Promise<readonly Finding[]> {
-    const startedMs = this.#host.clock.monotonicMs()
+    const { clock } = this.#host
+    const startedMs = clock.monotonicMs()
     try {
       const { browser, proxy } = await this.#launch()
       const version = browser.version()
       await Promise.all([browser.close(), proxy.close()])
-      const detail = `Chromium ${version} started in ${Math.round(this.#host.clock.monotonicMs() - startedMs)} ms`
-      if (isConfining()) return [{ status: 'ok', detail }]
-      return [{ status: 'warn', detail: `${detail}; as root it cannot confine its pages`, fix: 'run Sluice as a user of its own' }]
+      const detail = `Chromium ${version} started in ${Math.round(clock.monotonicMs() - startedMs)} ms`
+      if (canSandboxPages()) return [{ status: 'ok', detail }]
+      return [{ status: 'warn', detail: `${detail}; it cannot sandbox its pages as root`, fix: 'run Sluice as a user other than root' }]
     } catch (error) {
       return [{ status: 'fail', detail: errorText(error), fix: CHROMIUM_HINT }]
     }
   }
 
   async close(): Promise<void> {
-    this.#idle.abort()
-    this.#idle = new AbortController()
+    this.#idleTimers.abort()
+    this.#idleTimers = new AbortController()
     await this.#stop()
   }
 
   async #act(id: ClientId, client: Client, action: BrowserAction, signal: AbortSignal): Promise<string> {
-    const context = await untilAborted(client.opening, signal, 'the action was aborted')
+    const context = await untilAborted(client.opening, signal, 'The action was aborted')
     try {
       return await context.run(action, signal)
     } finally {
@@ -91,41 +87,51 @@ export class NativeDriver implements OptionalDriver {
     }
   }
 
-  /** Throws `unavailable` if everybody who has a place is busy. */
+  /** Throws `unavailable` when there are `CLIENTS_MAX` clients and none of them is idle. */
   #newClient(id: ClientId): Client {
-    const client = { lane: new Lane(), opening: this.#openInPlaceOf(this.#makeRoom()), usedAtMs: this.#host.clock.monotonicMs() }
+    const client: Client = {
+      queue: new SerialQueue({
+        name: 'the browser page of this client',
+        tasksMax: ACTIONS_MAX,
+        refusal: 'rate_limited',
+        retryAfterSecs: ACTIONS_RETRY_SECS,
+      }),
+      opening: this.#openContext(this.#evictIfFull()),
+      usedAtMs: this.#host.clock.monotonicMs(),
+    }
     void this.#closeWhenIdle(id, client).catch(() => this.#forget(id, client))
     return client
   }
 
-  async #openInPlaceOf(left: Client | undefined): Promise<ClientContext> {
-    const context = await left?.opening.catch(() => undefined)
-    await context?.close()
+  /** Opens a context after closing that of the evicted client. Starts the browser if it does not run. */
+  async #openContext(evicted: Client | undefined): Promise<ClientContext> {
+    const previous = await evicted?.opening.catch(() => undefined)
+    await previous?.close()
     this.#running ??= this.#start()
-    return ClientContext.open({ ...(await this.#running), guard: this.#guard, saveImage: saveImage(this.#host) })
+    return ClientContext.open(await this.#running, this.#guard, this.#host.workspace)
   }
 
-  /** Who has to go, if anybody has: the one that was idle for longest. */
-  #makeRoom(): Client | undefined {
+  /** Removes and returns the client that has been idle for longest, if there are `CLIENTS_MAX` clients. */
+  #evictIfFull(): Client | undefined {
     if (this.#clients.size < CLIENTS_MAX) return undefined
     for (const [id, client] of this.#clients.entries()) {
-      if (!client.lane.isIdle) continue
+      if (!client.queue.isIdle) continue
       this.#clients.forget(id)
       return client
     }
-    throw new AppError('unavailable', 'all browsers are busy', { retryAfterSecs: 10 })
+    throw new AppError('unavailable', 'All browser contexts are busy', { retryAfterSecs: CLIENTS_RETRY_SECS })
   }
 
-  /** One for each client, as long as it has its place. */
+  /** Closes the context of a client that has been idle for `IDLE_MS`. */
   async #closeWhenIdle(id: ClientId, client: Client): Promise<void> {
     const { clock } = this.#host
-    const { signal } = this.#idle
+    const { signal } = this.#idleTimers
     const context = await client.opening
-    for (let idleMs = 0; idleMs < IDLE_MS; idleMs = client.lane.isIdle ? clock.monotonicMs() - client.usedAtMs : 0) {
+    for (let idleMs = 0; idleMs < IDLE_MS; idleMs = client.queue.isIdle ? clock.monotonicMs() - client.usedAtMs : 0) {
       await clock.sleep(IDLE_MS - idleMs, signal)
       if (signal.aborted || context.isClosed) return
     }
-    // Whoever comes from here on gets a new one.
+    // Forget the client first, so that its next action opens a new context instead of using the closing one.
     this.#clients.forget(id)
     await context.close()
     await this.#stopIfUnused()
@@ -140,7 +146,8 @@ export class NativeDriver implements OptionalDriver {
     if (this.#clients.size === 0) await this.#stop()
   }
 
-  #start(): Promise<Running> {
+  /** Starts the browser, and forgets it and all clients when it does not start or its process ends. */
+  #start(): Promise<RunningBrowser> {
     const starting = this.#launch()
     const forget = () => {
       if (this.#running !== starting) return
@@ -158,7 +165,7 @@ export class NativeDriver implements OptionalDriver {
     return starting
   }
 
-  async #launch(): Promise<Running> {
+  async #launch(): Promise<RunningBrowser> {
     const proxy = await EgressProxy.start(this.#guard)
     try {
       const browser = await launchChromium({
@@ -179,11 +186,7 @@ export class NativeDriver implements OptionalDriver {
     this.#running = undefined
     this.#clients.clear()
     const { browser, proxy } = (await running?.catch(() => undefined)) ?? {}
-    await browser?.close().catch((error: unknown) => this.#host.log.warn('the browser did not close', { error }))
+    await browser?.close().catch((error: unknown) => this.#host.log.warn('browser close failed', { error }))
     await proxy?.close()
   }
-}
-
-const noPage = (): never => {
-  throw new AppError('conflict', "no page is open; begin with action 'open'")
 }

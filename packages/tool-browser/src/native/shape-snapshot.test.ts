@@ -15,7 +15,7 @@ const SNAPSHOT = `- generic [active] [ref=e1]:
     - textbox "Name" [ref=f1e2]: Ada
   - generic [ref=e10] [cursor=pointer]: Buy`
 
-test('only what can be used, flat, with where links lead', () => {
+test('interactive_only lists interactive elements and the targets of links', () => {
   expect(shapeSnapshot(SNAPSHOT, { interactive_only: true, compact: true }).split('\n')).toEqual([
     '- link "On" [@e5] [cursor=pointer] -> /next',
     '- button "Go" [disabled] [@e6]',
@@ -25,7 +25,7 @@ test('only what can be used, flat, with where links lead', () => {
   ])
 })
 
-test('compact leaves out what only holds others, and moves these up', () => {
+test('compact leaves out containers and moves their children up', () => {
   expect(shapeSnapshot(SNAPSHOT, { interactive_only: false, compact: true }).split('\n')).toEqual([
     '- heading "Hello" [level=1] [@e2]',
     '- link "On" [@e5] [cursor=pointer]:',
@@ -40,6 +40,6 @@ test('compact leaves out what only holds others, and moves these up', () => {
   ])
 })
 
-test('else it is as it was, but for the refs', () => {
+test('without both options, only the refs change', () => {
   expect(shapeSnapshot(SNAPSHOT, { interactive_only: false, compact: false })).toBe(SNAPSHOT.replace(/ref=/g, '@'))
 })

@@ -1,4 +1,4 @@
-/** A sidecar that remembers what it was sent and answers what it is told to. */
+/** A fake sidecar that records requests and sends a configurable answer. */
 import { createServer } from 'node:http'
 import { jsonIn, type Listening, listenOnLoopback, readWhole } from '@sluice/testkit/loopback-server'
 
@@ -7,13 +7,14 @@ const BODY_BYTES_MAX = 1_048_576
 interface Answer {
   readonly status?: number
   readonly body?: object
-  /** In place of a body. */
+  /** Sent instead of `body`. */
   readonly text?: string
   readonly location?: string
 }
 
 export interface FakeSidecar extends Listening {
   readonly requests: readonly object[]
+  /** `never`: requests are left without an answer. */
   answer: Answer | 'never'
 }
 

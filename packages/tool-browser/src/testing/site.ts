@@ -1,19 +1,20 @@
-/** A site with a page for every way there is to make a browser ask somebody else for something. */
+/** A site with one page for each way in which a page can make the browser send a request to another host. */
 import { createServer, type Server } from 'node:http'
 import { type Listening, listenOnLoopback } from '@sluice/testkit/loopback-server'
 
 export interface Site extends Listening {
   readonly port: number
-  /** Connections it ever had. */
+  /** The number of connections so far. */
   readonly connections: number
-  /** Paths that were asked for. */
+  /** The requested paths. */
   readonly paths: readonly string[]
 }
 
 const script = (text: string) => `<script>${text}</script>`
+/** The script expression for the target URL. */
 const to = "new URL(location).searchParams.get('to')"
 
-/** What makes a page of the site go to `to`, by kind. */
+/** The bodies of pages that request `url`, by the kind of request. */
 export const VECTORS = {
   'a meta refresh': (url: string) => `<meta http-equiv=refresh content="0;url=${url}">`,
   'location.assign': () => script(`setTimeout(() => location.assign(${to}), 0)`),
@@ -44,7 +45,7 @@ export const VECTORS = {
 } as const
 export type Vector = keyof typeof VECTORS
 
-/** `/by/<vector>?to=<url>`, `/redirect?to=<url>`, `/never`, which is not answered, and the given pages. */
+/** Serves `/by/<vector>?to=<url>`, `/redirect?to=<url>`, `/download`, `/never` (which never answers) and the given pages. */
 export async function startSite(pages: Readonly<Record<string, string>> = {}): Promise<Site> {
   const paths: string[] = []
   let connections = 0

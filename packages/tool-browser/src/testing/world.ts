@@ -1,4 +1,4 @@
-/** A browser in a world of two: a host that resolves the names a test gives it, and servers on this machine alone. */
+/** Builds the feature with a host that resolves only the names a test defines, so that a browser reaches only local servers. */
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -12,16 +12,17 @@ import * as v from 'valibot'
 import { browserSection } from '../config.ts'
 import feature from '../index.ts'
 
-/** The browser, or why there is none, as the end of a sentence. */
+/** The installed browser, or the reason why tests with a browser are skipped. */
 export const foundChromium = await testChromium()
-export const whyNot = 'missing' in foundChromium ? ` (left out: ${foundChromium.missing})` : ''
+/** Appended to the titles of skipped tests. */
+export const skipNote = 'missing' in foundChromium ? ` (skipped: ${foundChromium.missing})` : ''
 
 export interface WorldOptions {
-  /** `[browser]` as TOML has it. */
+  /** The section `[browser]` as parsed from TOML. */
   readonly config: object
-  /** What names resolve to; any other does not. */
+  /** The addresses of names. Other names do not resolve. */
   readonly names?: Readonly<Record<string, readonly string[]>>
-  /** As `[http] allow_private`. */
+  /** Hosts that may have private addresses, like `[http] allow_private`. */
   readonly exempt?: readonly string[]
   readonly host?: Parameters<typeof testHost>[0]
 }
@@ -34,8 +35,14 @@ export interface World {
   close(): Promise<void>
 }
 
-/** As the gateway has it. */
-export const addressesOf = ({ names = {}, exempt = [] }: Pick<WorldOptions, 'names' | 'exempt'>): Host['publicAddresses'] => {
+/** Implements `Host.publicAddresses` for the given names. */
+export const addressesOf = ({
+  names = {},
+  exempt = [],
+}: {
+  readonly names?: WorldOptions['names']
+  readonly exempt?: WorldOptions['exempt']
+}): Host['publicAddresses'] => {
   return async (given) => {
     const name = given.replace(/^\[|\]$/g, '').replace(/\.$/, '')
     const addresses = isIP(name) ? [name] : (names[name] ?? [])
@@ -49,7 +56,7 @@ export function createWorld({ config, names = {}, exempt = [], host: given = {} 
   const host = testHost({ publicAddresses: addressesOf({ names, exempt }), ...given })
   const parts = feature.build(host, v.parse(browserSection.schema, { enabled: true, ...config }))
   const [tool] = parts.tools ?? []
-  if (!tool) throw new Error('there is no tool')
+  if (!tool) throw new Error('The feature has no tool')
   const reports: ToolReport[] = []
   return {
     host,
@@ -63,7 +70,7 @@ export function createWorld({ config, names = {}, exempt = [], host: given = {} 
   }
 }
 
-/** `[browser]` for the real browser, and a folder for it. */
+/** Returns a configuration for the real browser, and a new data directory. Call `remove` at the end. */
 export async function chromiumSetup(): Promise<{
   readonly config: { readonly backend: string; readonly native_chrome_path: string }
   readonly dataDir: string
