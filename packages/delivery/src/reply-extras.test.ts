@@ -1,17 +1,10 @@
 /** Replies that replace a draft and replies with files, through the whole of delivery on a real store. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { deliverySection } from '@sluice/config'
-import { LaneQueue } from '@sluice/kit'
-import { AppError, type Channel, type ClientId, type NewReply, type Outbound } from '@sluice/sdk'
-import { openStore } from '@sluice/store'
-import { testClock } from '@sluice/testkit/clock'
-import { testHost } from '@sluice/testkit/host'
+import { AppError, type Channel, type NewReply, type Outbound } from '@sluice/sdk'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
-import * as v from 'valibot'
-import { afterEach, expect, test } from 'vitest'
-import { type Deliveries, startDeliveries } from './deliveries.ts'
+import { expect, test } from 'vitest'
+import { bench, clock, open, settle, setUpDeliveries } from './testing/delivery-bench.ts'
+
+setUpDeliveries()
 
 const REPLY: NewReply = {
   channel: 'x',
@@ -26,86 +19,38 @@ const REPLY: NewReply = {
 }
 const DRAFT = { edits: 'p1', elseSend: true } as const
 
-const ending: (() => Promise<void> | void)[] = []
-afterEach(async () => {
-  for (const end of ending.splice(0).reverse()) await end()
-})
-
-interface Options {
+interface OutboxOptions {
   readonly channel?: Partial<Channel>
   readonly files?: Readonly<Record<string, string>>
   /** False for a channel that cannot edit. */
   readonly isEditable?: boolean
   /** Replies that the last run was sending. */
-  readonly cut?: readonly NewReply[]
+  readonly interrupted?: readonly NewReply[]
 }
 
-/** The calls of the channel, in order. */
-type Deed = Outbound & { readonly edits?: string }
+/** A call of the channel: a message, or an edit of the message `edits`. */
+type Call = Outbound & { readonly edits?: string }
 
-async function bench({ channel: changes = {}, files = {}, cut = [], isEditable = true }: Options = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'extras-'))
-  const clock = testClock()
-  const host = testHost({ clock })
-  const store = openStore({ file: join(folder, 'sluice.db'), clock, log: host.log })
-  const deeds: Deed[] = []
-  const channel: Channel = {
-    name: 'x',
-    allow: ['*'],
+async function outbox({ channel: changes = {}, files = {}, interrupted = [], isEditable = true }: OutboxOptions = {}) {
+  const store = open()
+  for (const number of await store.outbox.add(interrupted)) await store.outbox.start(number)
+  const calls: Call[] = []
+  const channel: Partial<Channel> = {
     limits: { text: 1000, unit: 'utf16', attachments: { count: 2, bytesMax: 20 } },
     async send(_, outbound) {
-      deeds.push(outbound)
-      return { id: `sent-${deeds.length}` }
+      calls.push(outbound)
+      return { id: `sent-${calls.length}` }
     },
     async update(_, { id }, outbound) {
-      deeds.push({ ...outbound, edits: id })
+      calls.push({ ...outbound, edits: id })
     },
     ...changes,
   }
   const { update: _, ...uneditable } = channel
-  const workspace = memoryWorkspace(files)
-  for (const number of await store.outbox.add(cut)) await store.outbox.start(number)
-  const deliveries: Deliveries = await startDeliveries({
-    store,
-    events: host.events,
-    approvals: {
-      matchReply: () => undefined,
-      handleReply: () => Promise.reject(new Error('no reply to an approval comes here')),
-      current: async (outbound) => outbound,
-    },
-    changedElsewhere: async () => {},
-    clock,
-    log: host.log,
-    features: {
-      onChange: () => () => {},
-      channels: () => [isEditable ? channel : uneditable],
-      config: () => v.parse(deliverySection.schema, {}),
-      workspace: () => workspace,
-      transcribe: () => undefined,
-      procedures: () => undefined,
-    },
-    turns: {
-      agent: { run: () => Promise.reject(new Error('no turn runs here')) },
-      lanes: new LaneQueue({ clock, permits: () => 1 }),
-      clients: { ofCaller: (caller) => caller as ClientId },
-    },
-    telemetry: { observe: () => {}, traces: () => false, within: (_, work) => work() },
-    scrub: (text) => text,
-  })
-  ending.push(async () => {
-    await deliveries.stop(0)
-    await store.close()
-    rmSync(folder, { recursive: true })
-  })
-  const settle = async () => {
-    for (let round = 0, quiet = 0; quiet < 40 && round < 10_000; round++) {
-      await new Promise((resolve) => setImmediate(resolve))
-      quiet = store.pending() > 0 ? 0 : quiet + 1
-    }
-  }
+  const { deliveries } = await bench({ store, channel: isEditable ? channel : uneditable, workspace: memoryWorkspace(files) })
   await settle()
   return {
-    deeds,
+    calls,
     async pass(ms: number) {
       await clock.advance(ms)
       await settle()
@@ -122,56 +67,56 @@ async function bench({ channel: changes = {}, files = {}, cut = [], isEditable =
 /** Fails once with each code, then succeeds. */
 function failing(
   codes: readonly ('upstream' | 'invalid_request' | 'not_found' | 'rate_limited')[],
-  deeds: Deed[],
+  calls: Call[],
 ): NonNullable<Channel['update']> {
   const left = [...codes]
   return async (_, { id }, outbound) => {
     const code = left.shift()
     if (code) throw new AppError(code, 'not this time')
-    deeds.push({ ...outbound, edits: id })
+    calls.push({ ...outbound, edits: id })
   }
 }
 
 test('a reply replaces its draft', async () => {
-  const { send, deeds, row } = await bench()
+  const { send, calls, row } = await outbox()
   await send(DRAFT)
-  expect(deeds).toEqual([{ text: 'the whole answer', clientId: 'c1', edits: 'p1' }])
+  expect(calls).toEqual([{ text: 'the whole answer', clientId: 'c1', edits: 'p1' }])
   expect(await row()).toMatchObject({ state: 'sent', providerId: 'p1' })
 })
 
 test('an edit with an unknown outcome is repeated, because repeating does no harm', async () => {
-  const edited: Deed[] = []
-  const { send, deeds, row, pass } = await bench({ channel: { update: failing(['upstream', 'upstream'], edited) } })
+  const edited: Call[] = []
+  const { send, calls, row, pass } = await outbox({ channel: { update: failing(['upstream', 'upstream'], edited) } })
   await send(DRAFT)
   expect(await row()).toMatchObject({ state: 'failed', attempts: 0 })
   await pass(600_000)
   expect(edited).toMatchObject([{ edits: 'p1' }])
-  expect(deeds).toEqual([])
+  expect(calls).toEqual([])
   expect(await row()).toMatchObject({ state: 'sent', attempts: 1 })
 })
 
 test('an edit that a crash interrupted is repeated', async () => {
-  const { deeds, row } = await bench({ cut: [{ ...REPLY, extras: DRAFT }] })
-  expect(deeds).toMatchObject([{ edits: 'p1' }])
+  const { calls, row } = await outbox({ interrupted: [{ ...REPLY, extras: DRAFT }] })
+  expect(calls).toMatchObject([{ edits: 'p1' }])
   expect(await row()).toMatchObject({ state: 'sent', attempts: 2 })
 })
 
 test.each(['invalid_request', 'not_found'] as const)('a reply is sent when its draft can no longer be edited (%s)', async (code) => {
-  const { send, deeds, row } = await bench({ channel: { update: failing([code], []) } })
+  const { send, calls, row } = await outbox({ channel: { update: failing([code], []) } })
   await send(DRAFT)
-  expect(deeds).toEqual([{ text: 'the whole answer', clientId: 'c1' }])
+  expect(calls).toEqual([{ text: 'the whole answer', clientId: 'c1' }])
   expect(await row()).toMatchObject({ state: 'sent', providerId: 'sent-1' })
 })
 
 test('a reply is sent when its channel can no longer edit', async () => {
-  const { send, deeds } = await bench({ isEditable: false })
+  const { send, calls } = await outbox({ isEditable: false })
   await send(DRAFT)
-  expect(deeds).toEqual([{ text: 'the whole answer', clientId: 'c1' }])
+  expect(calls).toEqual([{ text: 'the whole answer', clientId: 'c1' }])
 })
 
 test('a reply that is sent in place of an edit is not repeated', async () => {
   let sends = 0
-  const { send, row, pass } = await bench({
+  const { send, row, pass } = await outbox({
     channel: {
       update: failing(['not_found'], []),
       async send() {
@@ -189,7 +134,7 @@ test('a reply that is sent in place of an edit is not repeated', async () => {
 test('a reply that is sent in place of an edit stays a message when it is retried', async () => {
   let refusals = 1
   const sent: Outbound[] = []
-  const { send, row, pass } = await bench({
+  const { send, row, pass } = await outbox({
     channel: {
       update: failing(['not_found'], []),
       async send(_, outbound) {
@@ -206,16 +151,16 @@ test('a reply that is sent in place of an edit stays a message when it is retrie
 })
 
 test('an edit without a replacement is dead when the platform refuses it', async () => {
-  const { send, deeds, row } = await bench({ channel: { update: failing(['not_found'], []) } })
+  const { send, calls, row } = await outbox({ channel: { update: failing(['not_found'], []) } })
   await send({ edits: 'p1' })
-  expect(deeds).toEqual([])
+  expect(calls).toEqual([])
   expect(await row()).toMatchObject({ state: 'dead' })
 })
 
 test('files are read when the reply is sent, and their markers are removed', async () => {
-  const { send, deeds } = await bench({ files: { 'out/a.txt': 'all is well' } })
+  const { send, calls } = await outbox({ files: { 'out/a.txt': 'all is well' } })
   await send({ files: [{ kind: 'file', path: 'out/a.txt' }] }, 'Here it is.')
-  expect(deeds).toEqual([
+  expect(calls).toEqual([
     {
       text: 'Here it is.',
       clientId: 'c1',
@@ -225,11 +170,11 @@ test('files are read when the reply is sent, and their markers are removed', asy
 })
 
 test('a file that cannot be read gets a note, and the rest is sent', async () => {
-  const { send, deeds } = await bench({ files: { 'a.txt': 'fine', 'large.txt': 'x'.repeat(21) } })
+  const { send, calls } = await outbox({ files: { 'a.txt': 'fine', 'large.txt': 'x'.repeat(21) } })
   const files = ['a.txt', 'gone.txt', 'large.txt', '../secret.txt'].map((path) => ({ kind: 'file', path }) as const)
   await send({ files }, 'Here they are.')
-  expect(deeds[0]?.attachments?.map(({ name }) => name)).toEqual(['a.txt'])
-  expect(deeds[0]?.text.split('\n')).toEqual([
+  expect(calls[0]?.attachments?.map(({ name }) => name)).toEqual(['a.txt'])
+  expect(calls[0]?.text.split('\n')).toEqual([
     'Here they are.',
     expect.stringMatching(/^\(not attached: .*gone\.txt/),
     expect.stringMatching(/^\(not attached: /),
@@ -238,7 +183,7 @@ test('a file that cannot be read gets a note, and the rest is sent', async () =>
 })
 
 test('notes are the whole message when no file can be read and there is no text', async () => {
-  const { send, deeds } = await bench()
+  const { send, calls } = await outbox()
   await send({ files: [{ kind: 'file', path: 'gone.txt' }] }, '')
-  expect(deeds).toEqual([{ text: expect.stringMatching(/^\(not attached: /), clientId: 'c1' }])
+  expect(calls).toEqual([{ text: expect.stringMatching(/^\(not attached: /), clientId: 'c1' }])
 })

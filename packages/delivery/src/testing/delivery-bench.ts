@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
 import { deliverySection } from '@sluice/config'
 import { LaneQueue } from '@sluice/kit'
-import type { Channel, ClientId, Clock, Inbound, Outbound, Store } from '@sluice/sdk'
+import type { Channel, ClientId, Clock, Inbound, Outbound, Store, Workspace } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
@@ -69,6 +69,7 @@ export interface DeliveryBenchOptions {
   readonly config?: object
   readonly turnsMax?: number
   readonly clock?: Clock
+  readonly workspace?: Workspace
   /** The paths that procedures have triggers for; an array that a test may change. */
   readonly triggers?: readonly string[]
 }
@@ -88,7 +89,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     },
     ...options.channel,
   }
-  const deps: DeliveryOptions = {
+  const collaborators: DeliveryOptions = {
     store,
     events: host.events,
     approvals: {
@@ -103,7 +104,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       onChange: () => () => {},
       channels: () => [channel],
       config: () => v.parse(deliverySection.schema, options.config ?? {}),
-      workspace: () => host.workspace,
+      workspace: () => options.workspace ?? host.workspace,
       transcribe: () => undefined,
       procedures: () =>
         options.triggers && {
@@ -122,7 +123,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     telemetry: { observe: () => {}, traces: () => false, within: (_, work) => work() },
     scrub: (text) => text.replaceAll('our-token', '[redacted]'),
   }
-  const deliveries = await startDeliveries(deps)
+  const deliveries = await startDeliveries(collaborators)
   running.push(deliveries)
   return {
     store,
