@@ -27,7 +27,7 @@ export interface Caller {
   readonly role: Role | null
 }
 
-/** Each variable is set by the middleware of the same name; a handler may read only what a step before it has set. */
+/** The variables of a request. The middleware that sets a variable says so; only later steps may read it. */
 export type HttpEnv = {
   /** Absent without a socket, as in `app.request()`. */
   Bindings: Partial<HttpBindings>

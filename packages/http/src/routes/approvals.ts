@@ -35,83 +35,94 @@ const keyOf = ({ run = '', step = '' }: Readonly<Record<string, string>>): Appro
 
 const callerOf = ({ role, device }: Pick<RouteRequest, 'role' | 'device'>): ApprovalCaller => ({ role, owner: ownerOf(device) })
 
-export const approvalRoutes = ({ approvals, store }: Pick<Runtime, 'approvals' | 'store'>): Route[] => {
-  const shownTo = (caller: ApprovalCaller, approval: Approval) => {
-    const access = approvals.access(approval, caller)
-    if (access === 'none') return undefined
-    return shownApproval(access === 'whole' ? approval : outlineOf(approval))
-  }
-  return [
-    defineRoute({
-      method: 'GET',
-      path: '/api/approvals',
-      summary: 'The approvals that people were asked for, with their decisions',
-      auth: 'client',
-      query: querySchema,
-      answers: {
-        200: {
-          description: 'A page, newest first; `before_run` and `before_step` of the last one give the next',
-          schema: v.object({ approvals: v.array(approvalSchema) }),
-        },
-      },
-      async handle({ query: { limit, state, before_run, before_step }, ...request }) {
-        if ((before_run === undefined) !== (before_step === undefined))
-          throw new AppError('invalid_request', 'before_run and before_step belong together')
-        const before = before_run !== undefined && before_step !== undefined ? { runId: before_run, stepId: before_step } : undefined
-        const caller = callerOf(request)
-        const ofOwner = caller.role === 'operator' ? {} : { owner: caller.owner }
-        const page = await store.approvals.list({ limit, ...(state !== undefined && { state }), ...(before && { before }), ...ofOwner })
-        return { approvals: page.flatMap((approval) => shownTo(caller, approval) ?? []) }
-      },
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/approvals/:run/:step',
-      summary: 'One approval',
-      auth: 'client',
-      answers: { 200: { description: 'The approval and its state', schema: approvalSchema } },
-      async handle({ params, ...request }) {
-        const key = keyOf(params)
-        const approval = await approvals.get(key)
-        const shown = approval && shownTo(callerOf(request), approval)
-        if (!shown) throw unknownApproval(key)
-        return shown
-      },
-    }),
-    defineRoute({
-      method: 'POST',
-      path: '/api/approvals/:run/:step',
-      summary: 'Approve or reject; the first answer counts, whichever way it was given',
-      auth: 'client',
-      body: answerSchema,
-      answers: {
-        200: {
-          description: 'The decision is stored; the waiting turn or procedure gets it next',
-          schema: v.object({
-            status: v.literal('ok'),
-            run_id: v.string(),
-            step_id: v.string(),
-            approved: v.boolean(),
-            state: v.picklist(APPROVAL_STATES),
-          }),
-        },
-        403: { description: 'A tool call of another device, which only that device may decide here' },
-        409: { description: 'It was decided before; `state` is the decision and `by` the person' },
-      },
-      async handle({ params, device, role, body: { approved, feedback } }) {
-        const key = keyOf(params)
-        const known = await approvals.get(key)
-        const access = known ? approvals.access(known, callerOf({ device, role })) : 'none'
-        if (access === 'none') throw unknownApproval(key)
-        if (access === 'outline') throw notYours()
-        const { won, approval } = await approvals.decide(key, {
-          state: approved ? 'approved' : 'rejected',
-          by: `device:${ownerOf(device)}`,
-          ...(feedback !== undefined && { feedback }),
-        })
-        if (!won) throw decidedBefore(approval)
-        return { status: 'ok', run_id: key.runId, step_id: key.stepId, approved, state: approval.state }
-      },
-    }),
-  ]
+/** The approval as this caller may see it: whole, as an outline, or not at all. */
+function shownTo(caller: ApprovalCaller, approval: Approval, { approvals }: Runtime) {
+  const access = approvals.access(approval, caller)
+  if (access === 'none') return undefined
+  return shownApproval(access === 'whole' ? approval : outlineOf(approval))
 }
+
+export const approvalRoutes = (runtime: Runtime): Route[] => [listRoute(runtime), approvalRoute(runtime), decideRoute(runtime)]
+
+const listRoute = (runtime: Runtime): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/approvals',
+    summary: 'The approvals that people were asked for, with their decisions',
+    auth: 'client',
+    query: querySchema,
+    answers: {
+      200: {
+        description:
+          'A page, newest first. Pass `run_id` and `step_id` of the last one as `before_run` and `before_step` to get the next page',
+        schema: v.object({ approvals: v.array(approvalSchema) }),
+      },
+    },
+    async handle({ query: { limit, state, before_run, before_step }, ...request }) {
+      if ((before_run === undefined) !== (before_step === undefined))
+        throw new AppError('invalid_request', 'before_run and before_step belong together')
+      const before = before_run !== undefined && before_step !== undefined ? { runId: before_run, stepId: before_step } : undefined
+      const caller = callerOf(request)
+      const ofOwner = caller.role === 'operator' ? {} : { owner: caller.owner }
+      const page = await runtime.store.approvals.list({
+        limit,
+        ...(state !== undefined && { state }),
+        ...(before && { before }),
+        ...ofOwner,
+      })
+      return { approvals: page.flatMap((approval) => shownTo(caller, approval, runtime) ?? []) }
+    },
+  })
+
+const approvalRoute = (runtime: Runtime): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/approvals/:run/:step',
+    summary: 'One approval',
+    auth: 'client',
+    answers: { 200: { description: 'The approval and its state', schema: approvalSchema } },
+    async handle({ params, ...request }) {
+      const key = keyOf(params)
+      const approval = await runtime.approvals.get(key)
+      const shown = approval && shownTo(callerOf(request), approval, runtime)
+      if (!shown) throw unknownApproval(key)
+      return shown
+    },
+  })
+
+const decideRoute = ({ approvals }: Runtime): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/approvals/:run/:step',
+    summary: 'Approve or reject; the first answer counts, whichever way it was given',
+    auth: 'client',
+    body: answerSchema,
+    answers: {
+      200: {
+        description: 'The decision is stored; the waiting turn or procedure gets it next',
+        schema: v.object({
+          status: v.literal('ok'),
+          run_id: v.string(),
+          step_id: v.string(),
+          approved: v.boolean(),
+          state: v.picklist(APPROVAL_STATES),
+        }),
+      },
+      403: { description: 'A tool call of another device, which only that device may decide here' },
+      409: { description: 'It was decided before; `state` is the decision and `by` the person' },
+    },
+    async handle({ params, device, role, body: { approved, feedback } }) {
+      const key = keyOf(params)
+      const known = await approvals.get(key)
+      const access = known ? approvals.access(known, callerOf({ device, role })) : 'none'
+      if (access === 'none') throw unknownApproval(key)
+      if (access === 'outline') throw notYours()
+      const { won, approval } = await approvals.decide(key, {
+        state: approved ? 'approved' : 'rejected',
+        by: `device:${ownerOf(device)}`,
+        ...(feedback !== undefined && { feedback }),
+      })
+      if (!won) throw decidedBefore(approval)
+      return { status: 'ok', run_id: key.runId, step_id: key.stepId, approved, state: approval.state }
+    },
+  })

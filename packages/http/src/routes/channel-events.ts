@@ -23,16 +23,18 @@ const keywords = (description: string) =>
 const body = v.looseObject({
   type: text('The kind of event; `human_approval_request` asks for an approval'),
   content: v.exactOptional(v.pipe(v.unknown(), v.description('`title` and `message`'))),
-  channels: v.exactOptional(v.pipe(v.array(v.string()), v.maxLength(CHANNELS_MAX), v.description(`Of ${TARGETS.join(', ')}, in any case`))),
+  channels: v.exactOptional(
+    v.pipe(v.array(v.string()), v.maxLength(CHANNELS_MAX), v.description(`Any of ${TARGETS.join(', ')}, in upper or lower case`)),
+  ),
   channel_id: v.exactOptional(
     v.pipe(
       v.union([v.pipe(v.string(), v.minLength(1), v.maxLength(CHANNEL_ID_CHARS_MAX)), v.pipe(v.number(), v.safeInteger())]),
-      v.description('The conversation to tell, instead of the configured ones'),
+      v.description('The conversation that gets the event, instead of the configured ones'),
     ),
   ),
   run_id: text('Required for `human_approval_request`'),
   step_id: text('Required for `human_approval_request`'),
-  workflow_name: text('What asks; default: `run_id`'),
+  workflow_name: text('The name of the workflow that asks; default: `run_id`'),
   timeout: v.exactOptional(
     v.pipe(v.number(), v.minValue(0), v.maxValue(TIMEOUT_SECS_MAX), v.description('Seconds until the approval expires; 0: never')),
   ),
@@ -44,7 +46,7 @@ type Body = v.InferOutput<typeof body>
 
 const answer = v.object({
   ok: v.literal(true),
-  event_id: v.pipe(v.string(), v.description('Of the `channel_event`')),
+  event_id: v.pipe(v.string(), v.description('The id of the `channel_event`')),
   channels: v.pipe(
     v.array(
       v.object({

@@ -1,4 +1,4 @@
-/** The webhooks of chat platforms: size, proof over the raw bytes, parse, keep. The first step that refuses answers. */
+/** The webhooks of chat platforms: size, verification of the raw bytes, parsing, storing. The first step that refuses answers. */
 
 import { type IngressWatch, watchIngress } from '@sluice/delivery'
 import { BoundedMap } from '@sluice/kit'
