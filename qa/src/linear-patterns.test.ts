@@ -19,7 +19,7 @@ const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly in
   // The platform assigns the bot's id; it consists of letters and digits.
   'packages/channel-slack/src/plain-text.ts': { times: 1, instances: [/<@U0BOT(?:\|[^<>]*)?>[:,]?\s?/g] },
   // The routes are the gateway's own, and each parameter is one path segment.
-  'packages/runtime/src/procedures/trigger-paths.ts': { times: 1, instances: [/^\/api\/[^/]+\/runs\/[^/]+$/] },
+  'packages/runtime/src/procedures/sop-settings.ts': { times: 1, instances: [/^\/api\/[^/]+\/runs\/[^/]+$/] },
   // The pattern is compiled only to check its syntax.
   'packages/sop/src/output-schema.ts': { times: 1, instances: [] },
   // A copy of a literal in the same file.

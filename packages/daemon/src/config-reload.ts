@@ -1,6 +1,6 @@
 /** Applies changes of the configuration file to a running daemon. */
 import { gatewaySection, LOSS_HOLD_MS, readConfigText, watchConfig, workspaceRoot } from '@sluice/config'
-import { canAgentWrite, logWarnings, type OpenRuntime, operatorWarnings } from '@sluice/runtime'
+import { canAgentWrite, logWarnings, type OpenRuntime, type OperatorWarning, operatorWarnings } from '@sluice/runtime'
 import { AppError, errorText } from '@sluice/sdk'
 
 export class ConfigReload {
@@ -55,14 +55,14 @@ export class ConfigReload {
   async #apply(text: string): Promise<void> {
     const { log, bus, health } = this.#runtime
     const before = this.#runtime.config().core(gatewaySection)
-    const known = operatorWarnings(this.#runtime)
+    const known = this.#warnings()
     try {
       void this.#runtime.guards().sandbox.retry()
       const { sections, rebuilt } = await this.#runtime.reload(text)
       health.configRead(true)
       if (sections.length === 0) return
       log.info('configuration reloaded', { sections, rebuilt })
-      logWarnings(this.#runtime, known)
+      logWarnings(log, this.#warnings(), known)
       void this.#runtime.guards().sandbox.choice()
       bus.emit({ type: 'config_reloaded', sections, rebuilt })
       const { host, port } = this.#runtime.config().core(gatewaySection)
@@ -73,5 +73,9 @@ export class ConfigReload {
       log.error('the changed configuration is not valid; the one in force stays', { error: errorText(error), problems })
       bus.emit({ type: 'config_rejected', error: errorText(error) })
     }
+  }
+
+  #warnings(): OperatorWarning[] {
+    return operatorWarnings(this.#runtime.snapshot(), this.#runtime.dataDir)
   }
 }

@@ -5,7 +5,15 @@ import { gatewaySection, isLoopbackHost, requireSignatures } from '@sluice/confi
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import { createAuth } from '@sluice/http'
 import { type Listening, listen } from '@sluice/http/listen'
-import { logWarnings, type OpenRuntime, openRuntime, REFUSING, type RuntimeOptions, startRetention } from '@sluice/runtime'
+import {
+  logWarnings,
+  type OpenRuntime,
+  openRuntime,
+  operatorWarnings,
+  REFUSING,
+  type RuntimeOptions,
+  startRetention,
+} from '@sluice/runtime'
 import { lockDataDir } from '@sluice/store'
 import { ConfigReload } from './config-reload.ts'
 import { deliveryOptions } from './delivery-options.ts'
@@ -72,7 +80,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   const daemon = new RunningDaemon(options, { lock, runtime, server, procedures, deliveries })
   log.info('accepting connections', { url: daemon.url })
-  logWarnings(runtime)
+  logWarnings(log, operatorWarnings(runtime.snapshot(), options.dataDir))
   undo.move()
   return daemon
 }

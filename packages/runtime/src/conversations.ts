@@ -19,7 +19,7 @@ export interface SaidLine extends PlainMessage {
 }
 
 /** Every message of a session, oldest first. */
-export async function* exported(sessions: Pick<SessionStore, 'said'>, id: string): AsyncGenerator<SaidLine> {
+export async function* exported(sessions: SessionStore, id: string): AsyncGenerator<SaidLine> {
   for (let after = 0; ; ) {
     const page = await sessions.said(id, { after, limit: PAGE_ROWS })
     for (const { atMs, messages } of page) for (const message of messages) yield { at: isoTime(atMs), ...plainMessage(message) }
@@ -53,7 +53,7 @@ export function readCursor(cursor: string): Pick<SessionRow, 'id' | 'lastActiveA
 }
 
 /** The sessions of a person, including those that have only messages without a finished turn. */
-export async function sessionsOf({ sessions, inbox }: Pick<Store, 'sessions' | 'inbox'>, { channel, sender }: Person): Promise<string[]> {
+export async function sessionsOf({ sessions, inbox }: Store, { channel, sender }: Person): Promise<string[]> {
   const found = new Set<string>()
   const ends = sessionsOfSender(channel, sender)
   for (let before: SessionRow | undefined; ; ) {
@@ -73,7 +73,7 @@ export async function sessionsOf({ sessions, inbox }: Pick<Store, 'sessions' | '
 
 /** Erases all conversations of a person, with their memories. Undefined if there is none. */
 export async function erasePerson(
-  store: Pick<Store, 'sessions' | 'inbox'>,
+  store: Store,
   person: Person,
   about: { readonly atMs: number; readonly by: string },
 ): Promise<Erased | undefined> {

@@ -26,8 +26,7 @@ import type { Instance } from './features/instance.ts'
 import { Lifecycle, type Reload } from './features/lifecycle.ts'
 import { observationOf } from './features/observers.ts'
 import type { Snapshot } from './features/snapshot.ts'
-import { outboundFetch } from './fetch/outbound-fetch.ts'
-import { createTraceScope, type TraceScope } from './fetch/trace-scope.ts'
+import { createTraceScope, outboundFetch, type TraceScope } from './fetch/outbound-fetch.ts'
 import { createHealthWatch, type HealthWatch } from './health.ts'
 import { createHideSecrets, type HideSecrets } from './hide-secrets.ts'
 import { LateDelivery } from './late-delivery.ts'
@@ -36,7 +35,7 @@ import { agreeAtUpgrade } from './procedures/agree-at-upgrade.ts'
 import type { Runtime } from './runtime.ts'
 import type { SandboxChoice } from './sandbox/select-sandbox.ts'
 
-export { unknownToolNames } from './features/unknown-tool-names.ts'
+export { unknownToolNames } from './features/operator-warnings.ts'
 
 export interface RuntimeOptions extends ConfigSource {
   readonly profile: string

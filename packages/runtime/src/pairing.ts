@@ -3,8 +3,6 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { GatewayConfig } from '@sluice/config'
 import { AppError, type Clock, type Role, type Store, sha256Hex } from '@sluice/sdk'
 
-type Devices = Pick<Store, 'devices'>
-
 /** Base 32 without the letters and digits that look alike: 40 bits in 8 characters. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 const CODE_LENGTH = 8
@@ -15,8 +13,8 @@ const ROLE_DEFAULT: Role = 'operator'
 
 /** Makes a one-time code for a new device of this role. At most three codes are pending: a fourth drops the oldest. */
 export async function newPairingCode(
-  { devices }: Devices,
-  { pairing_code_ttl_secs }: Pick<GatewayConfig, 'pairing_code_ttl_secs'>,
+  { devices }: Store,
+  { pairing_code_ttl_secs }: GatewayConfig,
   clock: Clock,
   role: Role = ROLE_DEFAULT,
 ): Promise<{ readonly code: string; readonly expiresAtMs: number }> {
@@ -37,7 +35,7 @@ export interface NewTokenOptions {
 
 /** Makes a device and its token. The store keeps only a hash, so the token cannot be shown again. */
 export async function newToken(
-  { devices }: Devices,
+  { devices }: Store,
   { name, role = ROLE_DEFAULT, expiresAtMs = null, issuedBy = null }: NewTokenOptions,
   clock: Clock,
 ): Promise<{ readonly token: string; readonly device: string }> {
@@ -48,7 +46,7 @@ export async function newToken(
 
 /** Exchanges a code for a device of the code's role. Undefined if the code is unknown, used or expired. */
 export async function redeemCode(
-  { devices }: Devices,
+  { devices }: Store,
   { code, name }: { readonly code: string; readonly name: string },
   clock: Clock,
 ): Promise<{ readonly token: string; readonly device: string; readonly name: string; readonly role: Role } | undefined> {
@@ -58,7 +56,7 @@ export async function redeemCode(
 }
 
 /** Replaces the token of a device; the old one is refused from then on. Undefined if the device does not exist. */
-export async function rotateToken({ devices }: Devices, device: string): Promise<string | undefined> {
+export async function rotateToken({ devices }: Store, device: string): Promise<string | undefined> {
   const token = makeToken()
   return (await devices.rotate(device, sha256Hex(token))) ? token : undefined
 }

@@ -63,9 +63,9 @@ test('deletes nothing in the seven days after an upgrade', async () => {
 })
 
 test('does not hold a store that was never upgraded, or whose clock was set back', () => {
-  expect(heldUntilMs({ upgradedAtMs: null }, NOW_MS)).toBeUndefined()
-  expect(heldUntilMs({ upgradedAtMs: NOW_MS }, NOW_MS)).toBe(NOW_MS + 7 * DAY_MS)
-  expect(heldUntilMs({ upgradedAtMs: NOW_MS + 30 * DAY_MS }, NOW_MS)).toBeUndefined()
+  expect(heldUntilMs(null, NOW_MS)).toBeUndefined()
+  expect(heldUntilMs(NOW_MS, NOW_MS)).toBe(NOW_MS + 7 * DAY_MS)
+  expect(heldUntilMs(NOW_MS + 30 * DAY_MS, NOW_MS)).toBeUndefined()
 })
 
 test('prunes again at once while a kind reaches its limit', async () => {

@@ -3,7 +3,7 @@
 import type { LoadedConfig } from '@sluice/config'
 import { deliverySection, gatewaySection, sessionsSection } from '@sluice/config'
 import { every } from '@sluice/kit'
-import type { Clock, Forgotten, Logger, Retention, Store, StoreUsage } from '@sluice/sdk'
+import type { Clock, Forgotten, Logger, Retention, Store } from '@sluice/sdk'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -28,7 +28,7 @@ export function retentionOf(config: LoadedConfig, nowMs: number): Retention {
 }
 
 /** The end of the hold after an upgrade; undefined: there is none, or it is over. */
-export function heldUntilMs({ upgradedAtMs }: Pick<StoreUsage, 'upgradedAtMs'>, nowMs: number): number | undefined {
+export function heldUntilMs(upgradedAtMs: number | null, nowMs: number): number | undefined {
   if (upgradedAtMs === null) return undefined
   const endMs = upgradedAtMs + UPGRADE_HOLD_DAYS * DAY_MS
   // A clock that was set back does not prolong the hold.
@@ -56,7 +56,7 @@ export function startRetention({ store, clock, log, config }: RetentionSources, 
     for (let more = true; more && !signal.aborted; ) {
       const nowMs = clock.nowMs()
       const retention = retentionOf(config(), nowMs)
-      const isHeld = heldUntilMs(await store.usage(), nowMs) !== undefined
+      const isHeld = heldUntilMs((await store.usage()).upgradedAtMs, nowMs) !== undefined
       more = isFull(await store.prune(isHeld ? withoutDeletions(retention) : retention))
     }
   }

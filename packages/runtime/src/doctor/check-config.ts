@@ -10,8 +10,8 @@ import {
   type TomlProblem,
 } from '@sluice/config'
 import { AppError, errorText, type Policy } from '@sluice/sdk'
+import { unknownToolNames } from '../features/operator-warnings.ts'
 import type { Snapshot } from '../features/snapshot.ts'
-import { unknownToolNames } from '../features/unknown-tool-names.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 import { contains } from './check-workspace.ts'
 

@@ -18,7 +18,7 @@ export async function checkStorage(store: Store, config: LoadedConfig, nowMs: nu
   const { copies } = usage
   const copied = copies.length > 0 ? `; copies from before an upgrade: ${copies.join(', ')}` : ''
   const size = `${megabytes(usage.bytes)} MB in use of ${megabytes(retention.bytesMax)} MB${copied}`
-  const heldMs = heldUntilMs(usage, nowMs)
+  const heldMs = heldUntilMs(usage.upgradedAtMs, nowMs)
   if (heldMs === undefined) return ok('storage', size)
   const { messages, replies, turns, approvals, runs, said, conversations } = await store.prunable(retention)
   const counts = { messages, replies, turns, approvals, runs, 'turns of conversations': said, conversations }

@@ -3,8 +3,8 @@
 import type { Clock, Events, FeatureId, Host, Policy, Services, Spawn, Store, Workspace } from '@sluice/sdk'
 import { secretStore } from '@sluice/store'
 import type { SecretBox } from '@sluice/store/secret-box'
+import type { TraceScope } from '../fetch/outbound-fetch.ts'
 import { outboundFetch } from '../fetch/outbound-fetch.ts'
-import type { TraceScope } from '../fetch/trace-scope.ts'
 import type { ComponentLogger } from '../log/log.ts'
 import { startCompanion } from '../process/companion.ts'
 

@@ -7,7 +7,7 @@ import { type Channel, type ClientId, defineFeature, defineTool, type Feature, t
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { describe, expect, test, vi } from 'vitest'
-import { createTraceScope } from '../fetch/trace-scope.ts'
+import { createTraceScope } from '../fetch/outbound-fetch.ts'
 import type { SandboxInForce } from '../sandbox/sandbox-in-force.ts'
 import { Lifecycle, type LifecycleOptions } from './lifecycle.ts'
 

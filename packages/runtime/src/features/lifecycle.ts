@@ -8,7 +8,7 @@ import { chooseProviders, createModelChain, type Lease, type ModelChain } from '
 import type { LoadedConfig } from '@sluice/config'
 import { agentSection, CORE_SECTIONS, httpSection, policySection, providerSection, sandboxSection } from '@sluice/config'
 import { SerialQueue } from '@sluice/kit'
-import type { Feature, FeatureId, Host, Section, Services } from '@sluice/sdk'
+import type { Feature, FeatureId, Host, Services } from '@sluice/sdk'
 import type { ComponentLogger } from '../log/log.ts'
 import type { Guards } from './guards.ts'
 import { createHost, type HostGuards, type HostServices } from './host.ts'
@@ -145,7 +145,8 @@ export class Lifecycle {
   async #apply(next: LoadedConfig): Promise<Reload> {
     const { features } = this.#options
     const before = this.#applied?.config
-    const hasChanged = (owner: FeatureId | 'core', { path }: Pick<Section, 'path'>) => before?.hash(owner, path) !== next.hash(owner, path)
+    const hasChanged = (owner: FeatureId | 'core', { path }: { readonly path: string }) =>
+      before?.hash(owner, path) !== next.hash(owner, path)
     const guardsChanged = !before || GUARD_SECTIONS.some((section) => hasGuardChanged(section, before, next))
     const guards = this.#applied && !guardsChanged ? this.#applied.guards : this.#options.guards(next)
 

@@ -1,17 +1,25 @@
 /** Warnings that an operator should read before the first message arrives: at the start, and after a reload where they are new. */
 
-import { gatewaySection, isLoopbackHost, isOpenToAll, leftOutFiles, OPEN_TO_ALL, PLAIN_HTTP, unsignedChannels } from '@sluice/config'
-import type { LogFields } from '@sluice/sdk'
-import type { OpenRuntime } from '../open-runtime.ts'
-import { unknownToolNames } from './unknown-tool-names.ts'
+import {
+  gatewaySection,
+  isLoopbackHost,
+  isOpenToAll,
+  leftOutFiles,
+  OPEN_TO_ALL,
+  PLAIN_HTTP,
+  policySection,
+  unsignedChannels,
+} from '@sluice/config'
+import { nearestName } from '@sluice/kit'
+import type { LogFields, Logger } from '@sluice/sdk'
+import type { Snapshot } from './snapshot.ts'
 
 export type OperatorWarning = readonly [message: string, fields?: LogFields]
 
 const UNVERIFIED = 'requests to this channel are not verified: any client that reaches the address can post as the platform'
 
-/** The warnings about the configuration in force. */
-export function operatorWarnings(runtime: OpenRuntime): OperatorWarning[] {
-  const snapshot = runtime.snapshot()
+/** The warnings about the configuration of a snapshot, and about files in the data directory. */
+export function operatorWarnings(snapshot: Snapshot, dataDir: string): OperatorWarning[] {
   const { config, channels, features } = snapshot
   const { host, require_pairing } = config.core(gatewaySection)
   const compiled = features.flatMap((status) => (status.compiled ? [status.feature] : []))
@@ -27,7 +35,7 @@ export function operatorWarnings(runtime: OpenRuntime): OperatorWarning[] {
     ...config.leftOut.map(
       ({ section, feature, build }): OperatorWarning => [`[${section}] is configured, but this build leaves ${feature} out`, { build }],
     ),
-    ...leftOutFiles(runtime.dataDir, compiled).map(
+    ...leftOutFiles(dataDir, compiled).map(
       ({ file, feature, build }): OperatorWarning => [`${file} exists, but this build leaves ${feature} out`, { build }],
     ),
     ...features.flatMap(({ feature, state, reason }): OperatorWarning[] =>
@@ -36,10 +44,29 @@ export function operatorWarnings(runtime: OpenRuntime): OperatorWarning[] {
   ]
 }
 
-/** Logs the warnings about the configuration in force, except those in `known`. */
-export function logWarnings(runtime: OpenRuntime, known: readonly OperatorWarning[] = []): void {
+/** Logs the warnings that are not in `known`. */
+export function logWarnings(log: Logger, warnings: readonly OperatorWarning[], known: readonly OperatorWarning[] = []): void {
   const logged = new Set(known.map((warning) => JSON.stringify(warning)))
-  for (const warning of operatorWarnings(runtime)) {
-    if (!logged.has(JSON.stringify(warning))) runtime.log.warn(...warning)
+  for (const warning of warnings) {
+    if (!logged.has(JSON.stringify(warning))) log.warn(...warning)
   }
+}
+
+const TOOL_LISTS = ['auto_approve', 'always_ask'] as const
+
+/**
+ * The names in the policy that no tool has, as one sentence each: a mistyped name asks for no approval, or approves no
+ * tool. Tools that this build leaves out are known.
+ */
+export function unknownToolNames({ config, registry }: Snapshot): string[] {
+  const policy = config.core(policySection)
+  const known = [...registry.tools.keys()]
+  return TOOL_LISTS.flatMap((key) => {
+    const unknown = policy[key].filter((name) => name !== '*' && !known.includes(name))
+    return unknown.map((name) => {
+      const near = nearestName(name, known)
+      const hint = near === undefined ? '' : `; did you mean "${near}"?`
+      return `\`security.policy.${key}\` names the tool "${name}", which does not exist${hint}`
+    })
+  })
 }

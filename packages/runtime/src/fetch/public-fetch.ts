@@ -31,7 +31,14 @@ export function createPublicFetch(publicAddresses: Host['publicAddresses']): Hos
   }
 }
 
-type Hop = Omit<PinnedRequest, 'addresses'>
+/** One request of a chain of redirects. */
+interface Hop {
+  readonly url: URL
+  readonly method: string
+  readonly headers: Headers
+  readonly body: string | Uint8Array | undefined
+  readonly signal: AbortSignal
+}
 
 function firstRequest(text: string, init: PublicRequest): Hop {
   if (text.length > URL_LENGTH_MAX) throw new AppError('invalid_request', `the URL is longer than ${URL_LENGTH_MAX} characters`)

@@ -2,9 +2,9 @@
 import { homedir } from 'node:os'
 import type { LoadedConfig } from '@sluice/config'
 import { sopSection, sopsFolders, workspaceRoot } from '@sluice/config'
+import { ROWS } from '@sluice/sdk'
 import type { LibrarySettings } from '@sluice/sop'
 import { canAgentWrite } from '../workspace/agent-writable.ts'
-import { createPathRule } from './trigger-paths.ts'
 
 export function sopSettings(config: LoadedConfig, dataDir: string): LibrarySettings {
   const section = config.core(sopSection)
@@ -21,3 +21,47 @@ export function sopSettings(config: LoadedConfig, dataDir: string): LibrarySetti
     pathProblem: createPathRule(section.take_over),
   }
 }
+
+/** The path of the generic webhook. */
+export const WEBHOOK_PATH = '/webhook'
+
+/** The `POST` routes of the daemon itself, without those of features. A test compares them with the served routes. */
+export const OWN_POST_ROUTES = [
+  '/pair',
+  '/api/channel-events',
+  '/api/turns/:id/abort',
+  '/api/deliveries/inbox/:number/replay',
+  '/api/deliveries/outbox/:number/replay',
+  '/api/approvals/:run/:step',
+  '/api/sops/:name/runs',
+  '/api/sops/runs/:id/cancel',
+  '/api/pairing/initiate',
+  '/api/devices/:id/token/rotate',
+]
+
+const POST = 'POST '
+
+const postRoutes = (kind: 'channels' | 'others'): string[] =>
+  ROWS.flatMap(([, row]) => ((row.kind === 'channel') === (kind === 'channels') ? (row.routes ?? []) : []))
+    .filter((route) => route.startsWith(POST))
+    .map((route) => route.slice(POST.length))
+
+/** The result returns why no trigger may name a path; undefined: a trigger may name it. */
+export function createPathRule(takeOver: boolean): (path: string) => string | undefined {
+  const messages = new Set([WEBHOOK_PATH, ...postRoutes('channels')])
+  const served = [...OWN_POST_ROUTES, ...postRoutes('others')].map(patternOf)
+  return (path) => {
+    if (served.some((pattern) => pattern.test(path))) return `the daemon serves POST ${path} itself, so this trigger would never fire`
+    if (takeOver || !messages.has(path)) return undefined
+    return `POST ${path} brings messages to the agent; procedures may take them if [sop] take_over = true`
+  }
+}
+
+/** A pattern for a route: `:name` and `{name}` match one part of a path. */
+const patternOf = (route: string): RegExp =>
+  new RegExp(
+    `^${route
+      .split('/')
+      .map((part) => (/^(?::|\{)/.test(part) ? '[^/]+' : part.replace(/[.*+?^$()|[\]\\{}]/g, '\\$&')))
+      .join('/')}$`,
+  )
