@@ -1,4 +1,4 @@
-/** Signatures that are not the provider's: made with other secrets, over other bytes, in other orders, by other algorithms. */
+/** Makes wrong signatures: with other secrets, over other bytes, in other orders and by other algorithms. */
 import { createHash, createHmac } from 'node:crypto'
 import { REWRITTEN, rewrite } from './mutate-bytes.ts'
 import type { Random } from './random.ts'
@@ -7,11 +7,11 @@ export type Part = string | Uint8Array
 
 export interface Signed {
   readonly secret: string | Uint8Array
-  /** What is signed, in its order; the body is the last one. */
+  /** The signed parts in order; the body is the last one. */
   readonly parts: readonly Part[]
 }
 
-const SECRETS_OF_OTHERS = ['', ' ', '0', 'secret', 'null', 'undefined', '[secret]', '[object Object]', 'changeme'] as const
+const OTHER_SECRETS = ['', ' ', '0', 'secret', 'null', 'undefined', '[secret]', '[object Object]', 'changeme'] as const
 const REWRITES = Object.values(REWRITTEN)
 
 const hmac = (secret: string | Uint8Array, parts: readonly Part[], algorithm = 'sha256'): Buffer => {
@@ -56,7 +56,7 @@ const forgeries: readonly Forgery[] = [
   (_signed, random) => Buffer.from(random.bytes(random.pick([0, 1, 20, 31, 32, 33, 64]))),
 ]
 
-/** A signature of `signed` by who does not know how, or not with what; never the right one. */
+/** Forges a signature of `signed` without the right secret or the right method; the result is never the right signature. */
 export function forgeMac(signed: Signed, random: Random): Buffer {
   const right = hmac(signed.secret, signed.parts)
   let mac = right
@@ -64,7 +64,7 @@ export function forgeMac(signed: Signed, random: Random): Buffer {
   return mac
 }
 
-/** A secret that is nearly this one, or one that somebody forgot to change. */
+/** Returns a secret that is similar to this one or a common default. */
 export function otherSecret(secret: string | Uint8Array, random: Random): string | Uint8Array {
   const text = typeof secret === 'string' ? secret : Buffer.from(secret).toString('latin1')
   return random.pick<string | Uint8Array>([
@@ -82,7 +82,7 @@ export function otherSecret(secret: string | Uint8Array, random: Random): string
     Buffer.from(text, 'base64'),
     createHash('sha256').update(text).digest('hex'),
     createHash('sha256').update(text).digest(),
-    ...SECRETS_OF_OTHERS,
+    ...OTHER_SECRETS,
   ])
 }
 

@@ -1,4 +1,4 @@
-/** Tries mutations of valid requests on the webhook of a channel, and counts what it lets in. */
+/** Sends mutations of valid requests to a channel's webhook and counts how many it accepts. */
 import { AppError, type Webhook } from '@sluice/sdk'
 import { type Mutation, mutate, mutationsOf } from './mutate-request.ts'
 import type { Random } from './random.ts'
@@ -8,12 +8,12 @@ import type { Scheme } from './scheme.ts'
 export interface FuzzOptions {
   readonly random: Random
   readonly count: number
-  /** Told now and then how many were tried. */
+  /** Called at intervals with the number of mutations tried. */
   onProgress?(tried: number): void
 }
 
 /**
- * `accepted`: proved and read, as a message would be. `unreadable`: proved, but then refused as no event of the provider.
+ * `accepted`: verified and parsed, as a message would be. `unreadable`: verified, but refused as an invalid event.
  * `broken`: an error that the gateway would answer with 500.
  */
 export type Outcome = 'refused' | 'unreadable' | 'accepted' | 'broken'
@@ -25,23 +25,23 @@ export interface Finding extends Mutation {
 
 export interface FuzzResult {
   readonly counts: Readonly<Record<Outcome, number>>
-  /** Mutations that were a valid request in another spelling; they are not counted as tried. */
+  /** Mutations that equal a valid request in another spelling; they are not counted as tried. */
   readonly same: number
   readonly tookMs: number
-  /** The first few of what was not refused. */
+  /** The first mutations that were not refused. */
   readonly findings: readonly Finding[]
 }
 
 const FINDINGS_MAX = 20
 const PROGRESS_EVERY = 10_000
-/** More of them one after another would mean that the mutations do nothing. */
+/** More of them in a row mean that the mutations have no effect. */
 const SAME_IN_A_ROW_MAX = 10_000
 
-/** Random numbers of one seed make the same mutations. Throws if a valid request is not let in. */
+/** The same seed of `random` makes the same mutations. Throws if a valid request is not accepted. */
 export async function fuzz(scheme: Scheme, { random, count, onProgress }: FuzzOptions): Promise<FuzzResult> {
   for (const request of scheme.valid) {
     const { outcome, error } = await outcomeOf(scheme, request)
-    if (outcome !== 'accepted') throw new Error(`${scheme.name} does not let a valid request in`, { cause: error })
+    if (outcome !== 'accepted') throw new Error(`${scheme.name} does not accept a valid request`, { cause: error })
   }
   const known = new Set(scheme.valid.flatMap(scheme.proofs))
   const mutations = mutationsOf(scheme)
@@ -55,7 +55,7 @@ export async function fuzz(scheme: Scheme, { random, count, onProgress }: FuzzOp
       if (!scheme.proofs(mutation.request).some((proof) => known.has(proof))) return mutation
       same += 1
     }
-    throw new Error(`the mutations of ${scheme.name} change nothing`)
+    throw new Error(`the mutations of ${scheme.name} have no effect`)
   }
 
   const startedAtMs = performance.now()
@@ -76,7 +76,7 @@ function outcomeOf({ webhook, setClock }: Scheme, request: WebhookRequest): Resu
   const raw = new RawOf(request)
   try {
     const verified = webhook.verify(raw)
-    // Most checks wait for nothing, and a million needless pauses take a second.
+    // Most checks are synchronous, and a million needless awaits take a second.
     if (verified instanceof Promise) return verified.then(() => reading(webhook, raw), refusal)
   } catch (error) {
     return refusal(error)

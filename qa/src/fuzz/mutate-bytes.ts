@@ -1,4 +1,4 @@
-/** Ways to change a body, most of which leave its meaning alone. */
+/** Changes of a body, many of which keep its meaning. */
 import type { Random } from './random.ts'
 
 type ByteMutation = (body: Uint8Array, random: Random, donor: Uint8Array) => Uint8Array
@@ -24,36 +24,36 @@ const edits: Readonly<Record<string, ByteMutation>> = {
   },
   'cut the end': (body, random) => body.subarray(0, cut(random, body)),
   'cut the beginning': (body, random) => body.subarray(cut(random, body)),
-  'leave a byte out'(body, random) {
+  'remove a byte'(body, random) {
     const at = cut(random, body)
     return join(body.subarray(0, at), body.subarray(at + 1))
   },
-  'put bytes in'(body, random) {
+  'insert bytes'(body, random) {
     const at = cut(random, body)
     return join(body.subarray(0, at), random.bytes(1 + random.below(6)), body.subarray(at))
   },
-  'say a piece twice'(body, random) {
+  'repeat a piece'(body, random) {
     const [from = 0, to = 0] = [cut(random, body), cut(random, body)].toSorted((a, b) => a - b)
     return join(body.subarray(0, to), body.subarray(from))
   },
   'splice another': (body, random, donor) => join(body.subarray(0, cut(random, body)), donor.subarray(cut(random, donor))),
   'take another': (_body, _random, donor) => donor,
   'append another': (body, _random, donor) => join(body, donor),
-  'say nothing': () => new Uint8Array(),
+  empty: () => new Uint8Array(),
   huge: (body, random) => (random.chance(HUGE_CHANCE) ? join(body, Buffer.alloc(HUGE_BYTES, 0x20)) : join(body, Buffer.alloc(64, 0x20))),
 }
 
-/** The same JSON in other bytes. */
+/** Changes that keep the meaning of the JSON, or nearly so, in other bytes. */
 export const REWRITTEN: Readonly<Record<string, (text: string) => Uint8Array | string>> = {
-  'written anew': (text) => JSON.stringify(JSON.parse(text)),
+  're-serialized': (text) => JSON.stringify(JSON.parse(text)),
   indented: (text) => JSON.stringify(JSON.parse(text), null, 2),
   'members in another order': (text) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(text)).reverse())),
   'white space around': (text) => ` ${text}\n`,
   trimmed: (text) => text.trim(),
-  'a newline behind': (text) => `${text}\n`,
-  'a mark before': (text) => `\ufeff${text}`,
+  'a trailing newline': (text) => `${text}\n`,
+  'a leading byte order mark': (text) => `\ufeff${text}`,
   'other line ends': (text) => text.replaceAll(',', ',\r\n'),
-  'escapes written out': (text) => text.replace(/\\u([0-9a-f]{4})/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+  'escapes decoded': (text) => text.replace(/\\u([0-9a-f]{4})/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
   'escapes in upper case': (text) => text.replace(/\\u[0-9a-f]{4}/g, (unit) => `\\u${unit.slice(2).toUpperCase()}`),
   'slashes escaped': (text) => text.replaceAll('/', '\\/'),
   composed: (text) => text.normalize('NFC'),
@@ -63,14 +63,14 @@ export const REWRITTEN: Readonly<Record<string, (text: string) => Uint8Array | s
   'in upper case': (text) => text.toUpperCase(),
   'in base64': (text) => Buffer.from(text).toString('base64'),
   'as a form': (text) => `payload=${encodeURIComponent(text)}`,
-  'a member more': (text) => text.replace(/^\{/, '{"a":1,'),
-  'a member twice': (text) => text.replace(/^\{("[^"]*")/, '{$1:0,$1'),
+  'an additional member': (text) => text.replace(/^\{/, '{"a":1,'),
+  'a repeated member': (text) => text.replace(/^\{("[^"]*")/, '{$1:0,$1'),
 }
 
 const EDITS = Object.entries(edits)
 const REWRITES = Object.entries(REWRITTEN)
 
-/** Bytes that stay as they are if they are no JSON, where the change wants some. */
+/** Applies a change to the text of the body; returns the body unchanged if the change needs JSON and there is none. */
 export function rewrite(body: Uint8Array, how: (text: string) => Uint8Array | string): Uint8Array {
   try {
     const written = how(textOf(body))
@@ -80,7 +80,7 @@ export function rewrite(body: Uint8Array, how: (text: string) => Uint8Array | st
   }
 }
 
-/** A change of `body`, and what it is called; it may happen to change nothing. */
+/** Returns a changed body and the name of the change, which may by chance have no effect. */
 export function mutateBytes(body: Uint8Array, random: Random, donor: Uint8Array): { readonly name: string; readonly body: Uint8Array } {
   if (random.chance(0.4)) {
     const [name, how] = random.pick(REWRITES)

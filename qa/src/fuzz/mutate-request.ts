@@ -1,4 +1,4 @@
-/** One mutation of a request: one to three changes of its headers, query, body or time. */
+/** Mutates a request: one to three changes of its headers, query, body or time. */
 import { mutateBytes } from './mutate-bytes.ts'
 import { mutateText } from './mutate-text.ts'
 import type { Random } from './random.ts'
@@ -7,7 +7,7 @@ import type { Scheme } from './scheme.ts'
 
 export interface Mutation {
   readonly request: WebhookRequest
-  /** What was done, in order. */
+  /** The names of the changes, in order. */
   readonly steps: readonly string[]
 }
 
@@ -19,7 +19,7 @@ interface Step {
 type Mutate = (request: WebhookRequest, random: Random, donor: WebhookRequest, scheme: Scheme) => Step
 
 const ANOTHER_CHANGE = 0.3
-/** Around the window of 300 s, and far outside of it. */
+/** Seconds around the 300 s window and far outside it. */
 const SHIFTS_SECS = [1, 299, 299.999, 300, 300.001, 301, 600, 3600, 86_400, 1e6, 1e9, 2e9] as const
 
 const nameIn = ({ headers }: WebhookRequest, random: Random): string => {
@@ -48,14 +48,14 @@ const structure: Mutate = (request, random, donor) => {
   const other = nameIn(random.chance(0.5) ? request : donor, random)
   const { [name]: value = '', ...rest } = request.headers
   const [what, headers] = random.pick<[string, Record<string, string>]>([
-    ['left out', rest],
-    ['comes twice', { ...rest, [name]: `${value}, ${value}` }],
-    ['comes twice, with another value', { ...rest, [name]: `${value}, ${donor.headers[name] ?? ''}` }],
-    ['comes twice, the other value first', { ...rest, [name]: `${donor.headers[name] ?? ''}, ${value}` }],
+    ['removed', rest],
+    ['repeated', { ...rest, [name]: `${value}, ${value}` }],
+    ['repeated with another value', { ...rest, [name]: `${value}, ${donor.headers[name] ?? ''}` }],
+    ['repeated, the other value first', { ...rest, [name]: `${donor.headers[name] ?? ''}, ${value}` }],
     ['under another name', { ...rest, [`${name}-`]: value }],
-    ['under a name like it', { ...rest, [name.replace('256', '')]: value, [name.replace('-', '_')]: value }],
+    ['under a similar name', { ...rest, [name.replace('256', '')]: value, [name.replace('-', '_')]: value }],
     [`swapped with ${other}`, { ...request.headers, [name]: request.headers[other] ?? '', [other]: value }],
-    ['of another request', { ...rest, [name]: donor.headers[name] ?? '' }],
+    ['from another request', { ...rest, [name]: donor.headers[name] ?? '' }],
   ])
   return { request: { ...request, headers }, name: `${name} ${what}` }
 }
@@ -65,7 +65,7 @@ const parts: Mutate = (request, random, donor) => {
     ['headers', { headers: donor.headers }],
     ['query', { query: donor.query }],
     ['body', { body: donor.body }],
-    ['query doubled', { query: `${request.query}&${donor.query}` }],
+    ['query appended', { query: `${request.query}&${donor.query}` }],
     ['query as a header', { headers: { ...request.headers, authorization: request.query } }],
   ])
   return { request: { ...request, ...change }, name: `${what} of another request` }
@@ -78,7 +78,7 @@ const time: Mutate = (request, random) => {
 
 const forged: Mutate = (request, random, _donor, scheme) => ({ request: scheme.forge(request, random), name: 'forged' })
 
-/** The changes that make sense for a scheme, the likelier ones more than once. */
+/** The changes that suit a scheme; likelier ones are listed more than once. */
 export function mutationsOf({ coversBody, isTimed, valid }: Scheme): readonly Mutate[] {
   const hasHeaders = valid.some(({ headers }) => Object.keys(headers).length > 0)
   const hasQuery = valid.some(({ query }) => query !== '')
@@ -103,7 +103,7 @@ export function mutate(scheme: Scheme, mutations: readonly Mutate[], random: Ran
     const step = change(request, random, donor, scheme)
     request = step.request
     steps.push(step.name)
-    // What was forged stays as it is: changed once more, it might become what was signed.
+    // A forged request is not changed again, because a change could make it valid.
   } while (change !== forged && random.chance(ANOTHER_CHANGE))
   return { request, steps }
 }

@@ -1,4 +1,4 @@
-/** The real channel of a feature folder, found by its path: this package depends on no feature. */
+/** Builds the real channel of a feature folder by its path, because this package depends on no feature. */
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Channel, Feature, Host, Webhook } from '@sluice/sdk'
@@ -10,7 +10,7 @@ const PACKAGES = join(import.meta.dirname, '../../../packages')
 export interface OpenChannel {
   readonly channel: Channel
   readonly webhook: Webhook
-  /** Moves the clock of its host to any time, the past included. */
+  /** Sets the clock of its host to any time, including an earlier one. */
   setClock(atMs: number): void
 }
 
@@ -20,12 +20,13 @@ export async function openChannel(folder: string, config: object, fetch?: Host['
   let nowMs = 0
   const host: Host = {
     ...testHost(fetch ? { fetch } : {}),
-    // Nobody reads what a million refusals have to say.
+    // The log of a million refusals is not needed.
     log: { debug() {}, info() {}, warn() {}, error() {} },
     clock: { nowMs: () => nowMs, monotonicMs: () => nowMs, sleep: async () => {} },
   }
   const [channel] = feature.build(host, feature.section ? v.parse(feature.section.schema, config) : config).channels ?? []
-  if (!channel?.webhook || channel.webhook.unsigned !== undefined) throw new Error(`${folder} proves nothing with this configuration`)
+  if (!channel?.webhook || channel.webhook.unsigned !== undefined)
+    throw new Error(`${folder} does not verify requests with this configuration`)
   return {
     channel,
     webhook: channel.webhook,

@@ -1,4 +1,4 @@
-/** Random numbers that a seed decides, so that what was found can be found again. */
+/** Random numbers from a seed, so that a finding can be reproduced. */
 
 export interface Random {
   /** A whole number from 0 to `bound - 1`. */
@@ -9,9 +9,9 @@ export interface Random {
   bytes(length: number): Uint8Array
 }
 
-/** Marsaglia's xorshift with 32 bits of state: short, fast, and even enough to choose mutations by. */
+/** Marsaglia's xorshift with 32 bits of state: fast and uniform enough to choose mutations. */
 export function createRandom(seed: number): Random {
-  // A state of zero would stay there.
+  // The generator would stay at a state of zero.
   let state = Math.imul(seed ^ 0x9e37_79b9, 0x85eb_ca6b) >>> 0 || 1
   const next = (): number => {
     state ^= state << 13
@@ -26,7 +26,7 @@ export function createRandom(seed: number): Random {
     chance: (probability) => next() < probability * 0x1_0000_0000,
     pick(items) {
       const item = items[below(items.length)]
-      if (item === undefined) throw new RangeError('there is nothing to pick from')
+      if (item === undefined) throw new RangeError('cannot pick from an empty list')
       return item
     },
     bytes: (length) => Uint8Array.from({ length }, () => below(256)),

@@ -1,17 +1,17 @@
-/** A webhook request as a mutation sees it: every part can be replaced by itself. */
+/** A webhook request whose parts can be replaced one by one. */
 import type { Raw } from '@sluice/sdk'
 
 export interface WebhookRequest {
-  /** Lower-case names; a name that comes twice has its values joined with a comma, as Node does. */
+  /** Values by lower-case name; repeated headers are joined with a comma, as Node does. */
   readonly headers: Readonly<Record<string, string>>
-  /** Behind the question mark, as it came. */
+  /** The raw query after the question mark. */
   readonly query: string
   readonly body: Uint8Array
-  /** When it is received. */
+  /** The time of receipt in milliseconds since 1970. */
   readonly atMs: number
 }
 
-/** The URL is made only for who looks at it. */
+/** The `Raw` of a request; it parses the URL only if a check reads it. */
 export class RawOf implements Raw {
   readonly headers: Raw['headers']
   readonly body: Uint8Array

@@ -1,6 +1,6 @@
 /**
- * `pnpm fuzz`: mutations of valid requests against the check of every channel, none of which may be let in. `--scheme` takes
- * one or several names, `--count` another number of mutations, `--seed` those of an earlier run.
+ * `pnpm fuzz` sends mutations of valid requests to the check of every channel; none may be accepted. `--scheme` selects one or
+ * several schemes, `--count` the number of mutations, `--seed` the seed of an earlier run.
  */
 import { parseArgs } from 'node:util'
 import { type Finding, type FuzzResult, fuzz } from './fuzz.ts'
@@ -14,17 +14,17 @@ function readOptions(): { readonly schemes: SchemeName[]; readonly count?: numbe
   const { values } = parseArgs({ options: { scheme: { type: 'string' }, count: { type: 'string' }, seed: { type: 'string' } } })
   const names = values.scheme?.split(',') ?? Object.keys(SCHEMES)
   const unknown = names.find((name) => !Object.hasOwn(SCHEMES, name))
-  if (unknown !== undefined) throw new Error(`there is no scheme '${unknown}'`)
+  if (unknown !== undefined) throw new Error(`unknown scheme '${unknown}'`)
   const number = (name: 'count' | 'seed'): number | undefined => {
     const value = values[name]
-    if (value !== undefined && !/^\d{1,10}$/.test(value)) throw new Error(`--${name} takes a whole number`)
+    if (value !== undefined && !/^\d{1,10}$/.test(value)) throw new Error(`--${name} must be a whole number; got '${value}'`)
     return value === undefined ? undefined : Number(value)
   }
   const count = number('count')
   return { schemes: names as SchemeName[], seed: number('seed') ?? 1, ...(count !== undefined && { count }) }
 }
 
-/** What is needed to see why it was let in; the secrets of the fuzzer are nobody's. */
+/** Prints a finding with its whole request; the secrets in it belong to the fuzzer alone. */
 function show({ outcome, steps, request, error }: Finding): void {
   const { headers, query, body, atMs } = request
   const text = JSON.stringify({ headers, query, atMs, body: Buffer.from(body).toString('latin1') })
@@ -45,14 +45,14 @@ function report(scheme: string, { counts, same, tookMs, findings }: FuzzResult):
       `${thousands(rate)}/s`.padStart(11),
       `accepted ${counts.accepted}`,
       `broken ${counts.broken}`,
-      `proved but unreadable ${thousands(counts.unreadable)}`,
+      `verified but unreadable ${thousands(counts.unreadable)}`,
       `same request ${thousands(same)}`,
     ].join('  '),
   )
   for (const finding of findings) if (finding.outcome !== 'unreadable') show(finding)
 }
 
-/** On a terminal, a line that is written anew and gone in the end. */
+/** On a terminal, a progress line that is overwritten and finally removed. */
 function progressOf(scheme: string, count: number): (tried: number) => void {
   if (!process.stderr.isTTY) return () => {}
   return (tried) => void process.stderr.write(tried === count ? '\r\u001b[K' : `\r${scheme} ${thousands(tried)} of ${thousands(count)}`)
@@ -60,7 +60,7 @@ function progressOf(scheme: string, count: number): (tried: number) => void {
 
 try {
   const { schemes, seed, ...options } = readOptions()
-  // A refusal is an error, and nobody looks at where it was made.
+  // Every refusal is an error, and its stack is not needed.
   Error.stackTraceLimit = 0
   console.log(`seed ${seed}`)
   for (const name of schemes) {

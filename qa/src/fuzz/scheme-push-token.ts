@@ -1,4 +1,4 @@
-/** mailpush: the signed token of the push service, RS256 in a bearer, checked against the keys of a server. */
+/** mailpush: the signed token of the push service, RS256 in a bearer header, verified with the keys of a server. */
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { createPushKeys, encodeJson, type PushClaims } from '@sluice/testkit/fakes/mailpush-push'
 import { openChannel } from './open-channel.ts'
@@ -11,10 +11,10 @@ const AUDIENCE = 'https://gw.example.com/webhook/mailpush'
 const ACCOUNT = 'push@project.iam.example.com'
 const GOOD: PushClaims = { aud: AUDIENCE, email: ACCOUNT }
 const HOUR_MS = 3_600_000
-/** How far the clocks may differ. */
+/** The accepted clock difference. */
 const SKEW_MS = 300_000
 
-/** What the service signs for others, or for us and not now. */
+/** Claims of tokens that the service signed for other receivers or for another time. */
 const WRONG: readonly Partial<Record<string, unknown>>[] = [
   { aud: 'https://evil.example/webhook/mailpush' },
   { aud: `${AUDIENCE}/` },
@@ -48,7 +48,7 @@ export async function pushTokenScheme(random: Random): Promise<Scheme> {
   const { webhook, setClock } = await openChannel('channel-mailpush', config, async () => Response.json(keys.jwks()))
   const bodies = validBodies(webhook, random)
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-  /** When each of the tokens is refused. */
+  /** The time at which each token expires, by its text without the signature. */
   const endsMs = new Map<string, number>()
   const valid = bodies.map(({ body, atMs }): WebhookRequest => {
     const token = keys.mint(GOOD, atMs)
@@ -61,7 +61,7 @@ export async function pushTokenScheme(random: Random): Promise<Scheme> {
 
   const forgeries: readonly ((token: string, random: Random) => string)[] = [
     (_token, random) => random.pick(refused),
-    // The signature of one token under the claims of another.
+    // The claims of one token with the signature of another.
     (token, random) => `${token.slice(0, token.lastIndexOf('.'))}.${random.pick(refused).split('.')[2]}`,
     (token, random) => `${random.pick(refused).split('.').slice(0, 2).join('.')}.${token.split('.')[2]}`,
     (token, random) => {
@@ -97,7 +97,7 @@ export async function pushTokenScheme(random: Random): Promise<Scheme> {
 
   return {
     name: 'mailpush-jwt',
-    // Each of those that look like a token costs a check of RSA.
+    // Each mutation that looks like a token costs an RSA check.
     count: 100_000,
     webhook,
     coversBody: false,
@@ -120,12 +120,12 @@ export async function pushTokenScheme(random: Random): Promise<Scheme> {
     try {
       return random.pick(forgeries)(token, random)
     } catch {
-      // An earlier change left nothing that could be read.
+      // An earlier change made the token unreadable.
       return random.pick(refused)
     }
   }
 }
 
-/** A signature is its bytes: either alphabet of base64, with or without padding, and whatever the last bits are. */
+/** Decodes a signature, so that equal signatures in different base64 spellings compare equal. */
 const bytesOf = (signature: string): string =>
   /^[A-Za-z0-9_+/-]*={0,2}$/.test(signature) ? Buffer.from(signature, 'base64').toString('hex') : signature

@@ -43,7 +43,7 @@ export async function roomchatScheme(random: Random): Promise<Scheme> {
     forge(request, random) {
       const value = of(request, 'random') ?? ''
       if (random.chance(0.2)) {
-        // The end of the random value becomes the beginning of the body: what is signed stays the same.
+        // Moves the end of the random value to the start of the body, so the signed bytes stay the same.
         const kept = RANDOM_CHARS_MIN + random.below(Math.max(1, value.length - RANDOM_CHARS_MIN))
         const body = Buffer.concat([Buffer.from(value.slice(kept)), request.body])
         return set({ ...request, body }, { random: value.slice(0, kept) })
@@ -65,7 +65,7 @@ export async function roomchatScheme(random: Random): Promise<Scheme> {
   }
 }
 
-/** Case, default port, slashes at the end, and what is no part of the address say nothing. */
+/** Ignores case, a default port, trailing slashes, and everything after the path. */
 function isOurServer(backend: string): boolean {
   const url = URL.parse(backend)
   return url !== null && url.origin === BASE_URL && /^\/*$/.test(url.pathname)

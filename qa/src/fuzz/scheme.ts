@@ -1,28 +1,28 @@
-/** What the fuzzer knows of one way to prove where a request comes from. */
+/** The fuzzer's description of one way to prove the origin of a request. */
 import type { Webhook } from '@sluice/sdk'
 import type { Random } from './random.ts'
 import type { WebhookRequest } from './request.ts'
 
 export interface Scheme {
   readonly name: string
-  /** Mutations that are tried unless the command line says otherwise: a million, or as many as its cost allows. */
+  /** The default number of mutations: a million, or fewer for a costly check. */
   readonly count: number
-  /** The channel's own, with a secret. */
+  /** The channel's own webhook, configured with a secret. */
   readonly webhook: Webhook
-  /** Requests as the provider makes them; each has to be let in as it is. */
+  /** Requests as the platform makes them; the webhook must accept each. */
   readonly valid: readonly WebhookRequest[]
-  /** Whether the proof covers the body; where it does not, no other body is tried. */
+  /** Whether the proof covers the body; if it does not, bodies are not mutated. */
   readonly coversBody: boolean
-  /** Whether the proof is good for some time only. */
+  /** Whether the proof expires. */
   readonly isTimed: boolean
-  /** What somebody without the secret, or a provider with a fault, might send in place of this request; never proved. */
+  /** Returns a request that an attacker without the secret, or a faulty platform, might send instead; its proof is never valid. */
   forge(request: WebhookRequest, random: Random): WebhookRequest
   /**
-   * What in a request proves where it comes from, in one spelling: white space trimmed, hex in lower case, an optional prefix
-   * taken off, and whatever else is documented to mean the same. Empty for what came too late or too early. A request that
-   * holds one of the proofs of `valid` is not a mutation but the same request.
+   * Returns the proofs in a request in a normal form: trimmed, hex in lower case, without an optional prefix, and with every
+   * other documented equivalence applied. Empty if the request is too late or too early. A mutation with one of the proofs of
+   * `valid` counts as the same request.
    */
   proofs(request: WebhookRequest): readonly string[]
-  /** The channel's own clock, for one that does not go by the time of the request. */
+  /** Sets the channel's clock, for a channel that does not use the time of the request. */
   setClock?(atMs: number): void
 }

@@ -1,4 +1,4 @@
-/** Channels whose provider signs nothing: a secret comes with every request, in the URL or as a bearer. */
+/** Channels whose platform signs nothing: every request carries a secret, in the URL or as a bearer token. */
 import { otherSecret } from './forge-mac.ts'
 import { openChannel } from './open-channel.ts'
 import type { Random } from './random.ts'
@@ -9,7 +9,7 @@ import { validBodies } from './valid-bodies.ts'
 const MAILPUSH_SECRET = 'mailpush-secret-01'
 const BIZCHAT_SECRET = 'bizchat-webhook-secret-01'
 
-/** The secrets a request presents: its bearer, and its token unless there are several. */
+/** The secrets in a request: its bearer token, and its URL token unless it is repeated. */
 function presented({ headers, query }: WebhookRequest): string[] {
   const [, bearer] = /^bearer +(.+)$/i.exec(headers.authorization?.trim() ?? '') ?? []
   const tokens = query === '' ? [] : urlOf(query).searchParams.getAll('token')

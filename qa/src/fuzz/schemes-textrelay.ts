@@ -1,4 +1,4 @@
-/** textrelay: the provider's own headers, and those of Standard Webhooks; each with a time that is good for 300 s. */
+/** textrelay: the platform's own headers and those of Standard Webhooks, each with a timestamp valid for 300 s. */
 import { hmacSha256, sha256Hex } from '@sluice/sdk'
 import { forgeMac } from './forge-mac.ts'
 import { openChannel } from './open-channel.ts'
@@ -18,7 +18,7 @@ const open = (secret: string) =>
 const isFresh = (time: string, { atMs }: WebhookRequest): boolean => Math.abs(atMs - Number(time) * 1000) <= WINDOW_MS
 const secondsOf = (atMs: number): string => String(Math.floor(atMs / 1000))
 
-/** `sha256=` may stand before the digits. */
+/** The prefix `sha256=` is optional. */
 function legacyProofs(request: WebhookRequest): string[] {
   const { headers, body } = request
   const time = headers['x-webhook-timestamp']?.trim() ?? ''
@@ -27,7 +27,7 @@ function legacyProofs(request: WebhookRequest): string[] {
   return isFresh(time, request) ? [`legacy ${time} ${digits.toLowerCase()} ${sha256Hex(body)}`] : []
 }
 
-/** One of several signatures is enough. */
+/** One valid signature among several is enough. */
 function standardProofs(request: WebhookRequest): string[] {
   const { headers, body } = request
   const [id, time, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => headers[name]?.trim() ?? '')
@@ -76,7 +76,7 @@ export async function textrelayStandardScheme(random: Random): Promise<Scheme> {
           'webhook-id': id,
           'webhook-timestamp': time,
           'webhook-signature': signature,
-          // A live provider sends both.
+          // The real platform sends both.
           ...(random.chance(0.2) && { 'x-webhook-timestamp': time, 'x-webhook-signature': legacy }),
         },
         query: '',
@@ -87,10 +87,10 @@ export async function textrelayStandardScheme(random: Random): Promise<Scheme> {
     forge(request, random) {
       const { 'webhook-id': id = '', 'webhook-timestamp': time = '', ...others } = request.headers
       const { 'x-webhook-timestamp': _time, 'x-webhook-signature': _signature, ...rest } = others
-      // The dots between the parts must not be movable.
+      // An attacker must not be able to move the dots between the parts.
       if (random.chance(0.1)) return { ...request, headers: { ...rest, 'webhook-id': `${id}.${time}`, 'webhook-timestamp': time } }
       const parts = [id, '.', time, '.', request.body]
-      // The text of the secret is the key of the other scheme.
+      // Uses the text of the secret as the key, as the other scheme does.
       const mac = random.chance(0.1) ? hmacSha256(STANDARD_SECRET, ...parts) : forgeMac({ secret: STANDARD_KEY, parts }, random)
       const signature = random.pick(['v1,', 'v1,', 'v1,', 'v2,', 'v1a,', '']) + mac.toString(random.pick(['base64', 'base64', 'hex']))
       return { ...request, headers: { ...rest, 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature } }

@@ -1,4 +1,4 @@
-/** Changes of a text that know nothing of what it means. */
+/** Changes of a text that ignore its meaning. */
 import { placeIn, type TextMutations } from './text-mutation.ts'
 
 const HUGE_CHARS = 100_000
@@ -13,11 +13,11 @@ export const EDITS: TextMutations = {
   },
   'cut the end': (value, random) => value.slice(0, placeIn(value, random)),
   'cut the beginning': (value, random) => value.slice(placeIn(value, random)),
-  'leave a character out'(value, random) {
+  'remove a character'(value, random) {
     const at = placeIn(value, random)
     return value.slice(0, at) + value.slice(at + 1)
   },
-  'put a character in'(value, random) {
+  'insert a character'(value, random) {
     const at = placeIn(value, random)
     return value.slice(0, at) + random.pick(ODD_CHARACTERS) + value.slice(at)
   },
@@ -25,7 +25,7 @@ export const EDITS: TextMutations = {
     const at = placeIn(value, random)
     return value.slice(0, at) + random.pick(ODD_CHARACTERS) + value.slice(at + 1)
   },
-  'say a piece twice'(value, random) {
+  'repeat a piece'(value, random) {
     const [from, to] = [placeIn(value, random), placeIn(value, random)].toSorted((a, b) => a - b)
     return value.slice(0, to) + value.slice(from)
   },
@@ -39,7 +39,7 @@ export const EDITS: TextMutations = {
     value + Buffer.from(random.bytes(1 + random.below(8))).toString(random.pick(['hex', 'base64', 'latin1'])),
   'splice another': (value, random, donor) => value.slice(0, placeIn(value, random)) + donor.slice(placeIn(donor, random)),
   'take another': (_value, _random, donor) => donor,
-  'say nothing': (_value, random) => random.pick(['', ' ', '\t', ',', '""', 'null', 'undefined', '0', 'true', '*']),
+  'an empty value': (_value, random) => random.pick(['', ' ', '\t', ',', '""', 'null', 'undefined', '0', 'true', '*']),
   huge(value, random) {
     const piece = random.pick(['0', 'a', '=', ' ', value || '0'])
     return value.padEnd(random.chance(HUGE_CHANCE) ? HUGE_CHARS : 2 * value.length, piece)

@@ -1,4 +1,4 @@
-/** Other ways to write the bytes of a signature, and other ways to write a number. */
+/** Other encodings of a signature's bytes, and other spellings of a number. */
 import { createHash } from 'node:crypto'
 import type { TextMutations } from './text-mutation.ts'
 
@@ -25,8 +25,8 @@ export const ENCODINGS: TextMutations = {
     ]
     return prefix + random.pick(written)
   },
-  /** The last character of base64 may hold bits that mean nothing: written with others, the bytes are the same. */
-  'bits that mean nothing'(value, random) {
+  /** Changes the unused bits in the last character of base64, which decodes to the same bytes. */
+  'unused bits'(value, random) {
     const at = value.search(/=*$/) - 1
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
     const index = alphabet.indexOf(value.charAt(at).replace('-', '+').replace('_', '/'))
@@ -44,7 +44,7 @@ export const ENCODINGS: TextMutations = {
     ]),
 }
 
-/** Of a text that is a number. */
+/** Changes of a text that is a number. */
 export const NUMBERS: TextMutations = {
   'another form of the number'(value, random) {
     const number = Number(value)

@@ -1,4 +1,4 @@
-/** What a change of a text is: of a header's value, or of a query. */
+/** The type of a change of a header's value or of a query. */
 import type { Random } from './random.ts'
 
 /** `donor` is the same part of another valid request. */
@@ -6,5 +6,5 @@ export type TextMutation = (value: string, random: Random, donor: string) => str
 
 export type TextMutations = Readonly<Record<string, TextMutation>>
 
-/** A place between two characters, the ends included. */
+/** A random position between two characters, including both ends. */
 export const placeIn = (value: string, random: Random): number => random.below(value.length + 1)

@@ -1,8 +1,8 @@
-/** Texts that look the same, or mean the same to a reader who is not strict. */
+/** Texts that look the same, or mean the same to a lenient parser. */
 import type { Random } from './random.ts'
 import { placeIn, type TextMutations } from './text-mutation.ts'
 
-/** For digits and letters, others that look the same. */
+/** Characters that look like others. */
 const LOOK_ALIKES: Readonly<Record<string, string>> = {
   a: 'а',
   c: 'с',
@@ -77,5 +77,5 @@ export const SPELLINGS: TextMutations = {
   'another scheme': (value, random) => `${random.pick(SCHEMES)} ${value.replace(/^bearer /i, '')}`,
 }
 
-/** A header holds bytes: what is written in UTF-8 arrives as one character for each of them. */
+/** Headers carry bytes, so half of the time each byte of the UTF-8 text becomes one character. */
 const asReceived = (text: string, random: Random): string => (random.chance(0.5) ? Buffer.from(text).toString('latin1') : text)

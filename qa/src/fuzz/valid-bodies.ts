@@ -1,4 +1,4 @@
-/** Bodies of messages as the provider of a channel writes them. */
+/** Bodies of messages in the format of a channel's platform. */
 import type { Webhook } from '@sluice/sdk'
 import type { Random } from './random.ts'
 
@@ -12,7 +12,7 @@ const COUNT = 64
 const START_MS = Date.UTC(2026, 0, 1)
 const TEXTS = ['hello', 'café 😀', 'a/b "c" \\ d', '{"a":1}', 'ö'.repeat(50), 'two\nlines', '﷽', '.1767225600.{}', 'x'.repeat(2000)]
 
-/** At different times, some of them with the escapes that some providers write. */
+/** Returns bodies at different times, half of them with the escapes that some platforms write. */
 export function validBodies(webhook: Webhook, random: Random): ValidBody[] {
   return Array.from({ length: COUNT }, (_, index) => {
     const id = `message-${index}-${Buffer.from(random.bytes(6)).toString('hex')}`

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createArchive } from './cpio.ts'
 
-test('every member starts and ends on a multiple of four bytes, and the trailer ends the archive', () => {
+test('aligns every member to four bytes and ends with the trailer', () => {
   const archive = createArchive([
     { path: 'a', bytes: Buffer.from('x') },
     { path: 'bc', bytes: Buffer.from('12345') },
@@ -12,7 +12,7 @@ test('every member starts and ends on a multiple of four bytes, and the trailer 
   expect(archive.toString('latin1')).toContain('TRAILER!!!\0')
 })
 
-test('a member carries its name, mode and bytes', () => {
+test('stores the name, mode and bytes of a member', () => {
   const archive = createArchive([{ path: 'bin' }, { path: 'bin/run', bytes: Buffer.from('#!/bin/sh\n'), executable: true }])
   const second = archive.subarray(archive.indexOf('bin/run\0') - 110)
   const field = (index: number) => Number.parseInt(second.toString('latin1', 6 + index * 8, 14 + index * 8), 16)

@@ -1,9 +1,9 @@
-/** Archives of the form that a Linux kernel unpacks as its first file system: cpio, "newc". */
+/** Writes cpio archives in the "newc" format, which a Linux kernel unpacks as its first file system. */
 
 export interface ArchiveEntry {
-  /** Relative, without a leading slash. */
+  /** A relative path without a leading slash. */
   readonly path: string
-  /** Absent: a folder. */
+  /** Absent for a folder. */
   readonly bytes?: Uint8Array
   readonly executable?: boolean
 }
@@ -13,7 +13,7 @@ const FILE = 0o100644
 const PROGRAM = 0o100755
 const TRAILER = 'TRAILER!!!'
 
-/** Folders have to come before what is in them. */
+/** Folders must come before their contents. */
 export function createArchive(entries: readonly ArchiveEntry[]): Buffer {
   const parts = entries.flatMap(({ path, bytes, executable }, index) =>
     member(path, bytes ?? new Uint8Array(), bytes === undefined ? FOLDER : executable ? PROGRAM : FILE, index + 1),
@@ -23,7 +23,7 @@ export function createArchive(entries: readonly ArchiveEntry[]): Buffer {
 
 function member(path: string, bytes: Uint8Array, mode: number, inode: number): Uint8Array[] {
   const name = Buffer.from(`${path}\0`)
-  // Magic, inode, mode, owner, group, links, time, size, device (4 numbers), length of the name, checksum.
+  // Magic, inode, mode, owner, group, links, time, size, device (4 numbers), name length, checksum.
   const numbers = [inode, mode, 0, 0, 1, 0, bytes.length, 0, 0, 0, 0, name.length, 0]
   const header = Buffer.from(`070701${numbers.map((number) => number.toString(16).padStart(8, '0')).join('')}`)
   return [header, name, padding(header.length + name.length), bytes, padding(bytes.length)]

@@ -1,4 +1,4 @@
-/** Modules that Debian's kernel leaves out: a simulated GPIO chip, from Debian's own kernel source, and a simulated SPI bus of ours. */
+/** Builds modules that Debian's kernel omits: a simulated GPIO chip from Debian's kernel source, and our own simulated SPI bus. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFile, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -9,17 +9,17 @@ import { cacheFolder, releaseName, unpackPackages } from '../debian-packages.ts'
 import { onceAndWhole } from '../once-and-whole.ts'
 import type { Kernel } from './guest-packages.ts'
 
-/** For `modprobe` or, where it is a path, `insmod`. */
+/** Arguments for `modprobe` or, for a path, `insmod`. */
 export interface Loadable {
   readonly load: readonly string[]
 }
 
 interface Extra {
-  /** Debian's, which it stands upon. */
+  /** Debian's modules that must be loaded first. */
   readonly needs: readonly string[]
-  /** Ours, in the order of loading. */
+  /** The modules to build, in the order of loading. */
   readonly builds: readonly string[]
-  /** Files of Debian's kernel source. */
+  /** The files of Debian's kernel source that the build needs. */
   readonly takes: readonly string[]
 }
 
@@ -37,7 +37,7 @@ const run = promisify(execFile)
 
 export type ModuleLoader = (wanted: string) => Promise<Loadable | { readonly missing: string }>
 
-/** How to load the modules that cases name; ours are built at their first use, one after the other, and once only. */
+/** Returns a function that tells how to load a module. It builds our own modules once each, at their first use, one after another. */
 export function moduleLoader(kernel: Kernel): ModuleLoader {
   const tried = new Map<string, Promise<string | { readonly missing: string }>>()
   let last: Promise<unknown> = Promise.resolve()
@@ -91,7 +91,7 @@ async function kernelHeaders({ version }: Kernel): Promise<string> {
   const folder = cacheFolder('vm', `headers-${version}-${await releaseName()}`)
   await onceAndWhole(folder, async (draft) => {
     await unpackPackages(draft, [`linux-headers-${version}`], { only: /^(?:linux-headers-|linux-kbuild-|libelf)/ })
-    // The package names its common part by where an installation would put it.
+    // The package refers to its common part by its installed path.
     const makefile = join(draft, 'usr/src', `linux-headers-${version}`, 'Makefile')
     const text = await readFile(makefile, 'utf8')
     await writeFile(makefile, text.replaceAll('/usr/src/', `${folder}/usr/src/`))
@@ -99,7 +99,7 @@ async function kernelHeaders({ version }: Kernel): Promise<string> {
   return folder
 }
 
-/** The archive of the whole source is large: what is taken of it is kept, the archive is not. */
+/** Takes single files out of the kernel source and caches them without the large archive. */
 async function takeSources({ version }: Kernel, files: readonly string[], work: string): Promise<void> {
   if (files.length === 0) return
   const series = version.split('.').slice(0, 2).join('.')

@@ -1,24 +1,24 @@
-/** The cases of the repository: `packages/<package>/src/testing/vm/<name>.vm.ts` and the same folder of `qa`. */
+/** Finds the cases: `packages/<package>/src/testing/vm/<name>.vm.ts` and the same folder of `qa`. */
 import { globSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { TEST_TIMEOUT_SECS, type VmCase } from './vm-case.ts'
 
 export interface FoundCase {
   readonly name: string
-  /** Absolute. */
+  /** The absolute path. */
   readonly file: string
   readonly definition: VmCase
 }
 
 export const ROOT = resolve(import.meta.dirname, '../../..')
 
-/** Without names all of them, by name. Throws for a name that there is no case of, and for a case that cannot be imported. */
+/** Returns the named cases, or all of them sorted by name. Throws for an unknown name and for a case that cannot be imported. */
 export async function findCases(names: readonly string[]): Promise<readonly FoundCase[]> {
   const files = globSync('{packages/*,qa}/src/testing/vm/*.vm.ts', { cwd: ROOT })
     .map((file) => ({ name: basename(file, '.vm.ts'), file: join(ROOT, file) }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const unknown = names.find((name) => files.every((file) => file.name !== name))
-  if (unknown !== undefined) throw new Error(`there is no case '${unknown}'; there are ${files.map(({ name }) => name).join(', ')}`)
+  if (unknown !== undefined) throw new Error(`unknown case '${unknown}'; the cases are ${files.map(({ name }) => name).join(', ')}`)
   const wanted = files.filter(({ name }) => names.length === 0 || names.includes(name))
   return Promise.all(
     wanted.map(async ({ name, file }) => {
@@ -28,6 +28,6 @@ export async function findCases(names: readonly string[]): Promise<readonly Foun
   )
 }
 
-/** What the whole case may take: a test that hangs ends at its own limit, so that this one is for a guest that hangs. */
+/** The time limit of a whole case. A hanging test ends at its own limit, so this one only ends a hanging guest. */
 export const caseTimeoutSecs = ({ tests, testTimeoutSecs = TEST_TIMEOUT_SECS }: VmCase): number =>
   30 + Object.keys(tests).length * testTimeoutSecs

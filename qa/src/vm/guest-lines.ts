@@ -1,9 +1,9 @@
-/** What a guest sends over its ports, on the host's side. */
+/** The host's end of the ports over which a guest sends its output. */
 import { createServer, type Server } from 'node:net'
 
 const LINE_CHARS_MAX = 64 * 1024
 
-/** Takes one connection, QEMU's, and passes on what it sends. */
+/** Accepts one connection, from QEMU, and passes its bytes to `onBytes`. */
 export function listen(path: string, onBytes: (bytes: Uint8Array) => void): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
@@ -14,7 +14,7 @@ export function listen(path: string, onBytes: (bytes: Uint8Array) => void): Prom
   })
 }
 
-/** When the connection has ended too, all it had sent has been passed on. */
+/** Resolves after the connection has ended and all its bytes were passed on. */
 export const ended = (server: Server): Promise<void> => new Promise((resolve) => void server.close(() => resolve()))
 
 export function lineReader(onLine: (line: string) => void): (bytes: Uint8Array) => void {

@@ -1,4 +1,4 @@
-/** What the machine is made of: QEMU for the host; a kernel, its modules, udev and busybox for the guest. All of it in the user's cache. */
+/** Provides the parts of the machine from the user's cache: QEMU for the host; kernel, modules, udev and busybox for the guest. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
@@ -9,25 +9,25 @@ import { onceAndWhole } from '../once-and-whole.ts'
 import { unpackKernel } from './kernel-image.ts'
 
 export interface Kernel {
-  /** As `uname -r` says it. */
+  /** The version that `uname -r` prints. */
   readonly version: string
-  /** Folder of `lib/modules/<version>`. */
+  /** The folder `lib/modules/<version>`. */
   readonly modules: string
-  /** What QEMU boots. */
+  /** The file that QEMU boots. */
   readonly image: string
 }
 
 export interface Qemu {
   readonly program: string
   readonly env: Readonly<Record<string, string>>
-  /** Folders with its firmware. */
+  /** The folders with QEMU's firmware. */
   readonly firmware: readonly string[]
 }
 
 const KERNEL_PACKAGE = 'linux-image-amd64'
 const GUEST_PACKAGES = ['udev', 'kmod', 'busybox-static'] as const
 
-/** Throws an error whose message says what is missing. */
+/** Throws an error that says what is missing. */
 export async function findQemu(architecture: 'x86_64' | 'aarch64' = 'x86_64'): Promise<Qemu> {
   const packages = [architecture === 'x86_64' ? 'qemu-system-x86' : 'qemu-system-arm']
   const found = await debianProgram({ packages, program: `usr/bin/qemu-system-${architecture}` })
@@ -36,7 +36,7 @@ export async function findQemu(architecture: 'x86_64' | 'aarch64' = 'x86_64'): P
   return { program: found.path, env: found.env, firmware: [share('qemu'), share('seabios')] }
 }
 
-/** The folder whose files lie above the host's in the guest. */
+/** The folder whose files hide the host's files in the guest. */
 export async function guestPackages(): Promise<string> {
   const folder = cacheFolder('vm', `guest-${GUEST_PACKAGES.join('+')}-${await releaseName()}`)
   await onceAndWhole(folder, async (draft) => {
@@ -46,7 +46,7 @@ export async function guestPackages(): Promise<string> {
   return folder
 }
 
-/** The stock kernel of this Debian, unpacked. */
+/** The unpacked stock kernel of this Debian release. */
 export async function guestKernel(packages: string): Promise<Kernel> {
   const folder = cacheFolder('vm', `kernel-${await releaseName()}`)
   await onceAndWhole(folder, async (draft) => {
@@ -63,16 +63,16 @@ export async function guestKernel(packages: string): Promise<Kernel> {
   return { version, modules: join(folder, 'lib/modules', version), image: join(folder, 'boot/kernel') }
 }
 
-/** Writes which module needs which. */
+/** Writes the list of modules and their dependencies. */
 export async function indexModules(packages: string, folder: string, version: string): Promise<void> {
   const env = { LD_LIBRARY_PATH: join(packages, 'usr/lib/x86_64-linux-gnu') }
-  // The program is named by how it is called; its package's links are to be followed in the guest only.
+  // kmod acts as depmod because of its argv[0]; the package's link of that name works only in the guest.
   const depmod = spawn(join(packages, 'bin/kmod'), ['-b', folder, version], { argv0: 'depmod', env, stdio: 'ignore' })
   const [code] = await once(depmod, 'close')
   if (code !== 0) throw new Error(`depmod ended with ${code}`)
 }
 
-/** A module and what it needs, in the order of loading; paths below the folder of the modules. */
+/** The files of the modules and of their dependencies in the order of loading, relative to the module folder. */
 export async function moduleFiles({ modules }: Pick<Kernel, 'modules'>, names: readonly string[]): Promise<readonly string[]> {
   const needs = new Map<string, string[]>()
   for (const line of (await readFile(join(modules, 'modules.dep'), 'utf8')).split('\n')) {
@@ -84,7 +84,7 @@ export async function moduleFiles({ modules }: Pick<Kernel, 'modules'>, names: r
 
 const moduleName = (file: string): string => (file.split('/').at(-1) ?? '').replace(/\.ko.*$/, '').replaceAll('-', '_')
 
-/** Where /lib is a link here, a folder of that name in a layer above would hide what is behind the link. */
+/** Copies the host's links such as /lib, because a folder of that name in an upper layer would hide the link's target. */
 export async function linkAsHere(draft: string): Promise<void> {
   for (const name of ['bin', 'lib', 'sbin']) {
     if (!(await lstat(`/${name}`)).isSymbolicLink()) continue
@@ -95,6 +95,6 @@ export async function linkAsHere(draft: string): Promise<void> {
 
 export async function versionIn(folder: string): Promise<string> {
   const [version] = await readdir(join(folder, 'lib/modules'))
-  if (version === undefined) throw new Error('the package of the kernel has no modules')
+  if (version === undefined) throw new Error('the kernel package contains no modules')
   return version
 }

@@ -1,4 +1,4 @@
-/** What the kernel starts with: busybox, the modules that reach the host's files, our scripts, and the job. */
+/** Builds the kernel's initial file system: busybox, the modules for the host's files, our scripts, and the job. */
 import { execFileSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -6,11 +6,11 @@ import { type ArchiveEntry, createArchive } from './cpio.ts'
 import { type Kernel, moduleFiles } from './guest-packages.ts'
 
 export interface Job {
-  /** A command of the shell. */
+  /** A shell command. */
   readonly command: string
-  /** Where it runs. */
+  /** The working directory of the command. */
   readonly folder: string
-  /** For `modprobe`, in order: `i2c-stub chip_addr=0x50`; a path: a module that the kernel's package lacks. */
+  /** Arguments for `modprobe` in order, such as `i2c-stub chip_addr=0x50`; a path is loaded with `insmod`. */
   readonly modules: readonly string[]
   readonly udev: boolean
   readonly env: Readonly<Record<string, string>>
@@ -20,7 +20,7 @@ export interface Job {
 const FIRST_MODULES = ['virtio_pci', '9pnet_virtio', '9p', 'overlay', 'virtio_console', 'virtio_rng']
 const SCRIPTS = join(import.meta.dirname, 'guest')
 
-/** The archive for QEMU's `-initrd`. */
+/** Returns the archive for QEMU's `-initrd`. */
 export async function initialFiles(kernel: Kernel, packages: string, job: Job): Promise<Buffer> {
   const modules = await moduleFiles(kernel, FIRST_MODULES)
   const entries: ArchiveEntry[] = [
@@ -41,7 +41,7 @@ export async function initialFiles(kernel: Kernel, packages: string, job: Job): 
   return createArchive(entries)
 }
 
-/** For the shell: one word, whatever is in it. */
+/** Quotes any text as one word for the shell. */
 export const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 
 function settings({ modules }: Kernel, { folder, udev, env, timeoutSecs }: Job): string {
@@ -60,7 +60,7 @@ const loading = (module: string): string =>
 
 const plainName = (file: string): string => basename(file).replace(/\.(?:xz|zst|gz)$/, '')
 
-/** Newer packages compress them. */
+/** Reads a module; newer packages compress them. */
 async function readModule(path: string): Promise<Buffer> {
   if (path.endsWith('.xz')) return execFileSync('xz', ['--decompress', '--stdout', path], { maxBuffer: 64 * 1024 * 1024 })
   return readFile(path)

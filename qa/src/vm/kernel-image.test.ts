@@ -4,7 +4,7 @@ import { unpackKernel } from './kernel-image.ts'
 
 const KERNEL = Buffer.concat([Buffer.from([0x7f, 0x45, 0x4c, 0x46]), Buffer.alloc(5000, 'kernel')])
 
-/** As the boot protocol lays it out: two sectors of set-up, then code, then the payload and its length unpacked. */
+/** Builds an image in the layout of the boot protocol: two set-up sectors, code, the payload and its unpacked length. */
 function imageOf(payload: Buffer): Buffer {
   const image = Buffer.alloc(3 * 512 + 64)
   image[0x1f1] = 2
@@ -18,15 +18,15 @@ function imageOf(payload: Buffer): Buffer {
 test.each([
   ['gzip', gzipSync],
   ['zstd', zstdCompressSync],
-])('the kernel comes out of an image packed by %s', (_name, pack) => {
+])('unpacks a kernel compressed with %s', (_name, pack) => {
   expect(unpackKernel(imageOf(pack(KERNEL)))?.equals(KERNEL)).toBe(true)
 })
 
 test.each([
   ['is too short', Buffer.alloc(10)],
-  ['has a payload of no known kind', imageOf(Buffer.from('????'))],
-  ['has a payload that is cut off', imageOf(gzipSync(KERNEL).subarray(0, 20))],
-  ['has something else in it', imageOf(gzipSync(Buffer.from('not a kernel')))],
-])('an image that %s gives none', (_what, image) => {
+  ['has a payload of an unknown format', imageOf(Buffer.from('????'))],
+  ['has a truncated payload', imageOf(gzipSync(KERNEL).subarray(0, 20))],
+  ['contains no kernel', imageOf(gzipSync(Buffer.from('not a kernel')))],
+])('returns undefined for an image that %s', (_what, image) => {
   expect(unpackKernel(image)).toBeUndefined()
 })

@@ -1,4 +1,4 @@
-/** The kernel proper out of a compressed one (x86 boot protocol), so that no emulated processor has to unpack it. */
+/** Unpacks a compressed kernel (x86 boot protocol) on the host, which is faster than on an emulated processor. */
 import { execFileSync } from 'node:child_process'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 
@@ -9,11 +9,11 @@ const SECTOR_BYTES = 512
 const IMAGE_BYTES_MAX = 256 * 1024 * 1024
 const ELF = Buffer.from([0x7f, 0x45, 0x4c, 0x46])
 
-/** The ELF file in it; undefined where it is not compressed in a way that can be undone here. */
+/** Returns the ELF file in the image; `undefined` if its compression is not supported. */
 export function unpackKernel(image: Buffer): Buffer | undefined {
   if (image.length < SECTOR_BYTES * 2) return undefined
   const start = ((image[SETUP_SECTORS] ?? 0) + 1) * SECTOR_BYTES + image.readUInt32LE(PAYLOAD_OFFSET)
-  // The last four bytes are the length of what comes out.
+  // The last four bytes are the unpacked length.
   const payload = image.subarray(start, start + image.readUInt32LE(PAYLOAD_LENGTH) - 4)
   try {
     const kernel = decompress(payload)

@@ -1,8 +1,8 @@
-/** A host for cases of the virtual machine: everything in memory, but the time, which is the real one. */
+/** The host of cases in the virtual machine: everything is in memory, but the clock is real. */
 
 import { systemClock } from '@sluice/kit'
 import type { Host } from '@sluice/sdk'
 import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 
-/** `keyValue` of an earlier one makes it the same daemon after a restart. */
+/** Pass the `keyValue` of an earlier host to simulate a restart of the same daemon. */
 export const liveHost = (overrides: Omit<TestHostOverrides, 'clock'> = {}): Host => ({ ...testHost(overrides), clock: systemClock })

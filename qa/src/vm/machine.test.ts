@@ -1,4 +1,4 @@
-/** The machine, from outside. It takes a boot of some seconds: only with SLUICE_HARDWARE=1. */
+/** Boots a machine, which takes some seconds; runs only with SLUICE_HARDWARE=1. */
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { findQemu, guestKernel, guestPackages } from './guest-packages.ts'
@@ -26,7 +26,7 @@ async function boot(command: string) {
 }
 
 describe.skipIf(process.env.SLUICE_HARDWARE !== '1')('a machine (skipped without SLUICE_HARDWARE=1)', () => {
-  test('gives back output, error output, report and status of its command, byte for byte', { timeout: 90_000 }, async () => {
+  test('returns output, errors, report and exit status of its command unchanged', { timeout: 90_000 }, async () => {
     const bytes = 'head -c 1000000 /dev/zero | openssl enc -aes-128-ctr -K 00 -iv 00 2>/dev/null || head -c 1000000 /bin/bash'
     const command = `{ ${bytes}; } | tee /tmp/sent; sha256sum /tmp/sent >&2; echo "$WORD" >&2; echo '{"a":1}' >&3; exit 42`
     const { end, stdout, stderr, reports } = await boot(command)
@@ -38,12 +38,12 @@ describe.skipIf(process.env.SLUICE_HARDWARE !== '1')('a machine (skipped without
     expect(reports).toEqual(['{"a":1}'])
   })
 
-  test('that ends by itself is told from one whose command ends', { timeout: 90_000 }, async () => {
+  test('reports a machine that ends before its command', { timeout: 90_000 }, async () => {
     const { end } = await boot('echo b >/proc/sysrq-trigger; sleep 10')
     expect(end.status).toBe('died')
   })
 })
 
-test('a word for the shell is one word, whatever is in it', () => {
+test('quotes any text as one shell word', () => {
   expect(quote(`a 'b' $(c)`)).toBe(`'a '\\''b'\\'' $(c)'`)
 })

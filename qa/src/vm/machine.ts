@@ -1,4 +1,4 @@
-/** A throw-away virtual machine: boots, runs one command in a copy-on-write view of this machine's files, is gone. */
+/** Boots a temporary virtual machine and runs one command in a copy-on-write view of this machine's files. */
 import { constants } from 'node:fs'
 import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import type { Server } from 'node:net'
@@ -12,15 +12,15 @@ import { CONSOLE_CHARS_MAX, runQemu } from './run-qemu.ts'
 export interface Substrate {
   readonly qemu: Qemu
   readonly kernel: Kernel
-  /** What lies above this machine's files in the guest. */
+  /** The folder whose files hide the host's files in the guest. */
   readonly packages: string
 }
 
-/** Where what the guest sends goes, as it comes. */
+/** Receives the guest's output as it arrives. */
 export interface MachineOutput {
   stdout(bytes: Uint8Array): void
   stderr(bytes: Uint8Array): void
-  /** Lines of JSON that the command wrote to its descriptor 3. */
+  /** A line of JSON that the command wrote to descriptor 3. */
   report(line: string): void
 }
 
@@ -31,16 +31,16 @@ export interface MachineOptions {
 }
 
 export interface MachineEnd {
-  /** Of the command, or why there is none. */
+  /** The exit status of the command, or why there is none. */
   readonly status: number | 'timeout' | 'died'
-  /** The end of what the kernel and QEMU complained of. */
+  /** The end of the messages of kernel and QEMU. */
   readonly console: string
-  /** Until the command began; 0: it did not. */
+  /** The time until the command started; 0 if it did not start. */
   readonly bootMs: number
   readonly tookMs: number
 }
 
-/** Beyond the command's own time: the boot, and the end. */
+/** The time for boot and shutdown, in addition to the command's own limit. */
 const BOOT_MS_MAX = 90_000
 const KERNEL_OPTIONS = [
   'console=ttyS0',
@@ -58,7 +58,7 @@ const KERNEL_OPTIONS = [
   'cryptomgr.notests',
 ]
 
-/** Never rejects for what happens in the guest; rejects when QEMU cannot be started. */
+/** Rejects only if QEMU cannot be started; a failure in the guest is part of the result. */
 export async function runMachine(substrate: Substrate, job: Job, { memoryMib, output, signal }: MachineOptions): Promise<MachineEnd> {
   const startedAtMs = performance.now()
   const tookMs = (): number => Math.round(performance.now() - startedAtMs)
@@ -96,7 +96,7 @@ interface Boot {
   readonly signal: AbortSignal
 }
 
-/** Resolves to what QEMU complained of, when it has ended. */
+/** Runs QEMU to its end; resolves to its error output. */
 async function bootPc({ qemu, kernel, packages }: Substrate, { folder, initrd, memoryMib, signal }: Boot): Promise<string> {
   const accel = (await hasKvm()) ? ['-accel', 'kvm', '-cpu', 'host'] : ['-accel', 'tcg,thread=multi,tb-size=256', '-cpu', 'max']
   const port = (name: string): string[] => [
@@ -120,7 +120,7 @@ async function bootPc({ qemu, kernel, packages }: Substrate, { folder, initrd, m
   return runQemu(qemu, args, signal)
 }
 
-/** A /dev/kvm without the processor's own extension cannot run a stock kernel. */
+/** Whether KVM works: without the processor's own extension, /dev/kvm cannot run a stock kernel. */
 async function hasKvm(): Promise<boolean> {
   const usable = await access('/dev/kvm', constants.R_OK | constants.W_OK).then(
     () => true,

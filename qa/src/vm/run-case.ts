@@ -1,4 +1,4 @@
-/** One case in a machine of its own, and what came of each of its tests. */
+/** Runs one case in its own machine and collects the results of its tests. */
 import type { ModuleLoader } from './extra-modules.ts'
 import { caseTimeoutSecs, type FoundCase, ROOT } from './find-cases.ts'
 import { quote } from './initial-files.ts'
@@ -9,20 +9,20 @@ import type { RaspiModel, VmTestResult } from './vm-case.ts'
 
 export interface CaseResult {
   readonly name: string
-  /** Why it did not run. */
+  /** The reason why the case did not run. */
   readonly skipped?: string
   readonly results: readonly VmTestResult[]
-  /** Titles of tests that were not reported: the machine ended before. */
+  /** Titles of tests without a result because the machine ended first. */
   readonly lost: readonly string[]
-  /** What was written to its standard output and error, and what is to say of how the machine ended. */
+  /** Standard output and error of the case and, if tests were lost, how the machine ended. */
   readonly output: string
-  /** Of it, until the case began; 0: it did not. */
+  /** The part of `tookMs` before the case started; 0 if it did not start. */
   readonly bootMs: number
   readonly tookMs: number
 }
 
 export interface CaseOptions {
-  /** Where the guest finds what was compiled here. */
+  /** The folder with code compiled by the host, which the guest reads. */
   readonly compileCache: string
   readonly loadModule: ModuleLoader
   readonly raspiParts: PartsLoader
@@ -38,8 +38,8 @@ const RUNNER = `${import.meta.dirname}/guest/main.ts`
 export async function runCase(substrate: Substrate, found: FoundCase, options: CaseOptions): Promise<CaseResult> {
   const { name, definition } = found
   const skip = (skipped: string): CaseResult => ({ name, skipped, results: [], lost: [], output: '', bootMs: 0, tookMs: 0 })
-  const lacking = await definition.lacks?.()
-  if (lacking !== undefined) return skip(lacking)
+  const reason = await definition.skipReason?.()
+  if (reason !== undefined) return skip(reason)
   const boot = await bootable(substrate, found, options)
   if ('missing' in boot) return skip(boot.missing)
 

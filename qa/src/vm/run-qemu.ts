@@ -1,11 +1,11 @@
-/** A process of QEMU's, from its start to its end. */
+/** Runs a QEMU process from start to end. */
 import { spawn } from 'node:child_process'
 import type { Qemu } from './guest-packages.ts'
 
-/** Of what is kept of a console, or of complaints. */
+/** How much of a console or of error output is kept. */
 export const CONSOLE_CHARS_MAX = 4000
 
-/** Resolves to what QEMU complained of, when it has ended; an abort ends it. */
+/** Resolves to QEMU's error output when it has ended; an abort kills it. */
 export async function runQemu(qemu: Qemu, args: readonly string[], signal: AbortSignal): Promise<string> {
   const firmware = qemu.firmware.flatMap((path) => ['-L', path])
   const child = spawn(qemu.program, [...firmware, ...args], { env: { ...process.env, ...qemu.env }, stdio: ['ignore', 'ignore', 'pipe'] })

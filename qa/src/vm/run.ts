@@ -1,6 +1,6 @@
 /**
- * `pnpm test:vm [name…]`: the cases that need a kernel with devices of its own, each in a throw-away virtual machine.
- * `--list` names them. Where the machine cannot be had, one line says what is missing, and that is no failure.
+ * `pnpm test:vm [name…]` runs the cases that need a kernel with simulated devices, each in a temporary virtual machine.
+ * `--list` lists them. If no machine can run here, the command prints what is missing and succeeds.
  */
 import { enableCompileCache, flushCompileCache } from 'node:module'
 import { availableParallelism } from 'node:os'
@@ -17,18 +17,18 @@ import type { VmTestResult } from './vm-case.ts'
 
 const USAGE = 'usage: pnpm test:vm [--list] [name…]'
 
-/** What the guest imports was imported here before: it finds it compiled. */
+/** The guest reuses the code that this process compiles when it imports the cases. */
 const compileCache = cacheFolder('vm/compiled')
 enableCompileCache(compileCache)
 
 async function substrate(): Promise<Substrate | { readonly missing: string }> {
-  if (process.platform !== 'linux' || process.arch !== 'x64') return { missing: 'it needs Linux on x86-64' }
+  if (process.platform !== 'linux' || process.arch !== 'x64') return { missing: 'virtual machines need Linux on x86-64' }
   try {
     const packages = await guestPackages()
     return { qemu: await findQemu(), packages, kernel: await guestKernel(packages) }
   } catch (error) {
     const why = lastLine(error)
-    return { missing: why === 'spawn apt-get ENOENT' ? 'it needs packages of Debian, and there is no apt-get' : why }
+    return { missing: why === 'spawn apt-get ENOENT' ? "virtual machines need Debian's packages, and this system has no apt-get" : why }
   }
 }
 
@@ -44,14 +44,14 @@ function showCase({ name, skipped, results, lost, output, bootMs, tookMs }: Case
     console.log(`skipped ${name}: ${skipped}`)
     return
   }
-  for (const test of lost) console.log(`FAILED ${name}: ${test}: the machine ended before it`)
+  for (const test of lost) console.log(`FAILED ${name}: ${test}: the machine ended before this test`)
   const isBroken = lost.length > 0 || results.some(({ passed }) => !passed)
   if (isBroken && !streamed && output !== '') console.log(output.trimEnd().replaceAll(/^/gm, `${name} | `))
   else if (lost.length > 0) console.log(output.trimEnd())
-  console.log(`      ${name} took ${seconds(tookMs)}, ${seconds(bootMs)} of it to boot`)
+  console.log(`      ${name} took ${seconds(tookMs)}, including ${seconds(bootMs)} to boot`)
 }
 
-/** A machine has one processor: as many at once as there are. */
+/** A machine has one processor, so as many machines run at once as this host has processors. */
 async function runAll(cases: readonly FoundCase[], machine: Substrate, signal: AbortSignal): Promise<readonly CaseResult[]> {
   const done: CaseResult[] = []
   const waiting = [...cases]
@@ -86,7 +86,7 @@ async function main(): Promise<void> {
   }
   const machine = await substrate()
   if ('missing' in machine) {
-    console.log(`no virtual machine, nothing tested: ${machine.missing}`)
+    console.log(`no virtual machine, nothing was tested: ${machine.missing}`)
     return
   }
   flushCompileCache()

@@ -1,49 +1,49 @@
-/** What a case for the virtual machine is: which devices the machine has, and tests that run in it, one after the other. */
+/** A case for the virtual machine: the devices of the machine, and tests that run in it one after another. */
 
 export interface VmTestContext {
-  /** Aborted when the test's time is over. */
+  /** Aborts when the test's time is over. */
   readonly signal: AbortSignal
-  /** Runs when the test has ended, however it did; the last one given first. */
+  /** Registers a step to run after the test, whatever its result; the last step registered runs first. */
   after(undo: () => void | Promise<void>): void
 }
 
 export type VmTest = (context: VmTestContext) => Promise<void> | void
 
-/** Those whose device tree QEMU's Raspberry Pi 3 can be booted by. */
+/** The boards whose device tree works with QEMU's Raspberry Pi 3. */
 export type RaspiModel = 'raspi-3b' | 'raspi-3b-plus' | 'raspi-zero-2w'
 
 export interface VmCase {
   /**
-   * `pc`, unless said: all of this machine's files are there. The others: a Raspberry Pi by its own device tree, on which the
-   * case runs as one bundle, without modules, udev or any file of this machine.
+   * `pc` (default): the guest sees all of this machine's files. The others: a Raspberry Pi with its own device tree, on which
+   * the case runs as one bundle, without modules, udev or files of this machine.
    */
   readonly machine?: 'pc' | RaspiModel
   /**
-   * Kernel modules, loaded in this order before the first test: `i2c-stub chip_addr=0x50`. Beside Debian's own there are
-   * `gpio-sim` and `spi-sim`, which are built here; where they cannot be, the case is skipped.
+   * Kernel modules, loaded in this order before the first test, such as `i2c-stub chip_addr=0x50`. Besides Debian's modules
+   * there are `gpio-sim` and `spi-sim`, which are built here; if the build is not possible, the case is skipped.
    */
   readonly modules?: readonly string[]
-  /** Whether udev runs: what lists USB devices asks it. */
+  /** Whether udev runs; programs that list USB devices need it. */
   readonly udev?: boolean
   readonly memoryMib?: number
-  /** Of one test; 90 unless said: a machine is emulated, on a host that may be busy. */
+  /** The time limit of one test in seconds; default 90, because the emulated machine is slow. */
   readonly testTimeoutSecs?: number
-  /** Asked on the host before the machine boots: why the case cannot run there; undefined: it can. */
-  readonly lacks?: () => Promise<string | undefined> | string | undefined
-  /** By title, which begins with the rule it holds. The keys keep their order, and a test that fails does not end the others. */
+  /** Called on the host before the machine boots. Returns why the case cannot run here; `undefined` if it can. */
+  readonly skipReason?: () => Promise<string | undefined> | string | undefined
+  /** Tests by title, in order; a failed test does not stop the others. */
   readonly tests: Readonly<Record<string, VmTest>>
 }
 
-/** Gives the type; a file `src/testing/vm/<name>.vm.ts` has one as its default export. */
+/** Types a case; each file `src/testing/vm/<name>.vm.ts` has one as its default export. */
 export const vmCase = (definition: VmCase): VmCase => definition
 
 export const TEST_TIMEOUT_SECS = 90
 
-/** One line of the guest's report. */
+/** The result of one test, a line of the guest's report. */
 export interface VmTestResult {
   readonly test: string
   readonly passed: boolean
   readonly tookMs: number
-  /** The error, with its stack. */
+  /** The error with its stack. */
   readonly error?: string
 }

@@ -49,7 +49,7 @@ async function daemon({ after }: VmTestContext) {
 export default vmCase({
   modules: usbBoardModules(2),
   udev: true,
-  lacks() {
+  skipReason() {
     const report = join(ROOT, 'dist/full/bundle-report.json')
     if (!existsSync(report)) return 'the full profile is not built: pnpm build:full'
     return readFileSync(report, 'utf8').includes('hardware-boards') ? undefined : 'the full profile was built without boards'

@@ -1,22 +1,22 @@
-/** In the guest: a GPIO chip of any label, size and line names, whose inputs are driven and whose outputs are read. Module: `gpio-sim`. */
+/** In the guest: a GPIO chip with any label, size and line names. Tests drive its inputs and read its outputs. Module: `gpio-sim`. */
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setAttribute } from './guest-files.ts'
 
 export interface GpioChipIdentity {
-  /** As the kernel calls it: `pinctrl-bcm2711`. */
+  /** The kernel's label, such as `pinctrl-bcm2711`. */
   readonly label: string
   readonly lines: number
-  /** Names of lines, by number. */
+  /** Line names by line number. */
   readonly names?: Readonly<Record<number, string>>
 }
 
 export interface GpioChip {
   /** `/dev/gpiochip<n>` */
   readonly path: string
-  /** Sets the level from outside that an input reads. */
+  /** Sets the level that an input line reads. */
   drive(line: number, level: 0 | 1): Promise<void>
-  /** The level on the line, whoever set it. */
+  /** Reads the level of an input or output line. */
   level(line: number): Promise<0 | 1>
 }
 

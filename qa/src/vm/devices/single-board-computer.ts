@@ -1,4 +1,4 @@
-/** In the guest: what a program looks for on a single-board computer: its model, its GPIO chip, its temperature. Module: `gpio-sim`. */
+/** In the guest: the model, GPIO chip and temperature of a single-board computer. Module: `gpio-sim`. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createGpioChip, type GpioChip } from './gpio-chip.ts'
@@ -12,7 +12,7 @@ const DEVICE_TREE = '/sys/firmware/devicetree/base'
 const THERMAL = '/sys/class/thermal'
 const HEADER_LINES = 28
 
-/** As the models call it that have it; a Pi 5's is behind a chip of its own. */
+/** The GPIO chip of each model; the chip of a Pi 5 is a separate controller. */
 const CHIP_OF: readonly (readonly [model: string, label: string, lines: number])[] = [
   ['Pi 5', 'pinctrl-rp1', 54],
   ['Pi 4', 'pinctrl-bcm2711', 58],
@@ -20,8 +20,8 @@ const CHIP_OF: readonly (readonly [model: string, label: string, lines: number])
 ]
 
 /**
- * `model` as the device tree has it: `Raspberry Pi 4 Model B Rev 1.4`. It stands in `/sys/firmware/devicetree/base/model`,
- * with the NUL at its end; there is no `/proc/device-tree` in this kernel. Once in a machine.
+ * `model` is the device tree's text, such as `Raspberry Pi 4 Model B Rev 1.4`. It is written to
+ * `/sys/firmware/devicetree/base/model` with a final NUL; this kernel has no `/proc/device-tree`. Call it once per machine.
  */
 export async function becomeSingleBoardComputer(model: string, temperatureMilliCelsius = 48_312): Promise<SingleBoardComputer> {
   await coverFolder('/sys/firmware')

@@ -1,20 +1,20 @@
-/** In the guest: one end of a serial line as bytes, for firmware that a test plays. */
+/** In the guest: one end of a serial line as bytes, for tests that simulate firmware. */
 import { execFile } from 'node:child_process'
 import { constants, openSync, write } from 'node:fs'
 import { ReadStream } from 'node:tty'
 import { promisify } from 'node:util'
 
 export interface Terminal {
-  /** Rejects while the line is being taken apart. */
+  /** Rejects while the line is being removed. */
   write(text: string | Uint8Array): Promise<void>
-  /** Idempotent. */
+  /** May be called twice. */
   close(): Promise<void>
 }
 
 const run = promisify(execFile)
 const writeAll = promisify(write)
 
-/** Calls back with what arrives, also after the board was unplugged and plugged in again. */
+/** Calls `onData` with arriving bytes, also after the board was unplugged and plugged in again. */
 export async function openTerminal(path: string, onData: (bytes: Buffer) => void): Promise<Terminal> {
   let closed = false
   let end = await openEnd()
@@ -22,7 +22,7 @@ export async function openTerminal(path: string, onData: (bytes: Buffer) => void
   async function openEnd(): Promise<{ readonly fd: number; readonly input: ReadStream }> {
     const fd = openSync(path, constants.O_RDWR | constants.O_NOCTTY)
     await run('stty', ['-F', path, 'raw', '-echo'])
-    // It owns the descriptor from now on. Unplugging hangs the terminal up: what is open then is of no more use.
+    // The stream owns the descriptor. Unplugging hangs up the terminal, and the open descriptor becomes useless.
     const input = new ReadStream(fd)
     input.on('error', () => undefined).on('data', onData)
     input.once('close', () => {

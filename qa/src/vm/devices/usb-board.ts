@@ -1,4 +1,4 @@
-/** In the guest: USB serial boards (CDC ACM) of any identity, on a simulated USB controller. */
+/** In the guest: USB serial boards (CDC ACM) with any identity, on a simulated USB controller. */
 import { mkdir, readdir, readFile, realpath, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { eventually, exists, setAttribute, settle } from './guest-files.ts'
@@ -7,14 +7,14 @@ export interface UsbBoardIdentity {
   /** Four hexadecimal digits. */
   readonly vendor: string
   readonly product: string
-  /** Absent: the board has none. */
+  /** Absent for a board without a serial number. */
   readonly serialNumber?: string
   readonly manufacturer?: string
   readonly productName?: string
 }
 
 export interface UsbBoard {
-  /** The terminal at the board’s own end (`openTerminal`): what is written to it comes out of the port. */
+  /** The terminal at the board's end, for `openTerminal`: bytes written to it come out of the port. */
   readonly boardEnd: string
   /** Resolves to the port, `/dev/ttyACM<n>`, when udev knows it. */
   plug(): Promise<string>
@@ -22,13 +22,13 @@ export interface UsbBoard {
   unplug(): Promise<void>
 }
 
-/** For `VmCase.modules`, with `udev: true`: each board takes a controller of its own while it is plugged in. */
+/** For `VmCase.modules`, together with `udev: true`. Each plugged board occupies one controller. */
 export const usbBoardModules = (boards: number): readonly string[] => [`dummy_hcd num=${boards}`, 'libcomposite', 'usb_f_acm', 'cdc-acm']
 
 const GADGETS = '/sys/kernel/config/usb_gadget'
 const ENGLISH = '0x409'
 
-/** Not plugged in yet. */
+/** Creates a board that is not plugged in yet. */
 export async function createUsbBoard(identity: UsbBoardIdentity): Promise<UsbBoard> {
   const gadget = join(GADGETS, `board${(await readdir(GADGETS)).length}`)
   const strings = join(gadget, 'strings', ENGLISH)
@@ -67,11 +67,11 @@ async function freeController(): Promise<string> {
   const taken = new Set<string>()
   for (const gadget of await readdir(GADGETS)) taken.add((await readFile(join(GADGETS, gadget, 'UDC'), 'utf8')).trim())
   const free = (await readdir('/sys/class/udc')).toSorted().find((name) => !taken.has(name))
-  if (free === undefined) throw new Error('every USB controller has a board: usbBoardModules() takes their number')
+  if (free === undefined) throw new Error('every USB controller has a board: pass a higher number to usbBoardModules()')
   return free
 }
 
-/** `dummy_udc.1` is the board's side of the controller `dummy_hcd.1`. */
+/** The port of a controller: `dummy_udc.1` is the board's side of `dummy_hcd.1`. */
 async function portAt(controller: string): Promise<string | undefined> {
   for (const name of await readdir('/sys/class/tty')) {
     if (!name.startsWith('ttyACM')) continue

@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The machine's first process: mounts the host's files, read-only, below a layer in memory, and goes on in them.
+# The first process: mounts the host's files read-only below a layer in memory and continues in them.
 /bin/busybox --install -s /bin
 export PATH=/bin
 . /job/settings
@@ -16,7 +16,7 @@ for share in host packages; do
 done
 mount -t tmpfs -o mode=755 memory /memory
 mkdir /memory/upper /memory/work
-# Packages of the guest's own lie above what the host has.
+# The guest's own packages lie above the host's files.
 mount -t overlay -o "lowerdir=/packages:/host,upperdir=/memory/upper,workdir=/memory/work" root /root || give_up 'no overlay'
 mkdir -p /root/run
 mount -t tmpfs -o mode=755 run /root/run

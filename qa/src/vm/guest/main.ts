@@ -1,4 +1,4 @@
-/** What the guest's command runs: the case whose file is named. */
+/** The program that the guest's command starts: it runs the case in the given file. */
 import { resolve } from 'node:path'
 import type { VmCase } from '../vm-case.ts'
 import { runTests } from './run-tests.ts'

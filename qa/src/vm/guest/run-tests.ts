@@ -1,4 +1,4 @@
-/** In the guest: the tests of one case in turn, each result a line of JSON on descriptor 3. */
+/** In the guest: runs the tests of one case in order and writes each result as a line of JSON to descriptor 3. */
 import { writeSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { TEST_TIMEOUT_SECS, type VmCase, type VmTest, type VmTestResult } from '../vm-case.ts'
@@ -23,7 +23,7 @@ function report(result: VmTestResult): void {
   writeSync(REPORT, `${JSON.stringify(result)}\n`)
 }
 
-/** Ends the process. */
+/** Runs the tests and ends the process. */
 export async function runTests({ tests, testTimeoutSecs = TEST_TIMEOUT_SECS }: VmCase): Promise<never> {
   for (const [test, run] of Object.entries(tests)) {
     const startedAtMs = performance.now()
@@ -35,7 +35,7 @@ export async function runTests({ tests, testTimeoutSecs = TEST_TIMEOUT_SECS }: V
       report({ test, passed: false, tookMs: tookMs(), error: inspect(error).slice(0, ERROR_CHARS_MAX) })
     }
   }
-  // What a test left running must not keep the machine up, and an exit would wait for threads that wait for a device.
+  // SIGKILL, because a running test must not keep the machine up and a normal exit waits for threads that wait for a device.
   process.kill(process.pid, 'SIGKILL')
   return new Promise<never>(() => undefined)
 }

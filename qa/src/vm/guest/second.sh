@@ -1,4 +1,4 @@
-# Goes on as first process in the host's files: sets the machine up, runs its one command, reports the status, ends.
+# Continues as the first process in the host's files: sets up the machine, runs its one command, reports the status, ends.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 . /run/vm/settings
 box=/run/vm/busybox
@@ -34,7 +34,7 @@ echo "{\"ready\":$up}" >&3
 if [ $status = 0 ]; then
   cd "$VM_FOLDER"
   $box timeout -s KILL "$VM_TIMEOUT_SECS" /bin/sh /run/vm/command </dev/null >"$out" 2>"$err" &
-  # Of a command that is waited for in the foreground, the shell would write how it was killed to the same place.
+  # The command runs in the background, because the shell would report a killed foreground command on the same output.
   wait $!
   status=$?
 else

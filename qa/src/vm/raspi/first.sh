@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The first and only process of an emulated Raspberry Pi: runs the case, and sends what comes of it over the serial line.
+# The only process of an emulated Raspberry Pi: runs the case and sends its results over the serial line.
 /bin/busybox --install -s /bin
 export PATH=/bin
 mkdir -p /proc /sys /dev /tmp /root
@@ -10,7 +10,7 @@ for module in $(cat /modules/order); do insmod "/modules/$module"; done
 line=/dev/$VM_LINE
 stty -F "$line" raw -echo
 exec 3>"$line"
-# The first bytes on a line may be lost.
+# The first bytes on the line may be lost.
 echo >&3
 echo '{"ready":1}' >&3
 HOME=/root LANG=C.UTF-8 node /case.mjs >/tmp/output 2>&1 </dev/null &
@@ -18,5 +18,5 @@ wait $!
 status=$?
 cat /tmp/output >&3
 echo "{\"exit\":$status}" >&3
-# QEMU is ended by whoever reads this.
+# The host ends QEMU when it reads the exit status.
 sleep 600

@@ -1,4 +1,4 @@
-/** An emulated Raspberry Pi 3 by a device tree of its own, which lives in memory alone and runs one case. */
+/** Boots an emulated Raspberry Pi 3 with its own device tree, entirely in memory, and runs one case. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import type { Server } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -21,11 +21,11 @@ export interface RaspiOptions {
 
 const BOOT_MS_MAX = 120_000
 const RUN_TESTS = join(import.meta.dirname, '../guest/run-tests.ts')
-/** The board's second serial port; the first one is the kernel's. */
+/** The board's second serial port; the kernel uses the first one. */
 const LINE = 'ttyS1'
 const KERNEL_OPTIONS = `console=ttyAMA0 quiet loglevel=4 panic=-1 rdinit=/first.sh VM_LINE=${LINE}`
 
-/** Never rejects for what happens in the guest. `file`: of the case, which is bundled here: the guest sees no file of this machine. */
+/** Bundles the case in `file`, because the guest cannot see files of this machine. Rejects only if QEMU cannot be started. */
 export async function runRaspi(parts: RaspiParts, file: string, { output, signal, timeoutSecs, model }: RaspiOptions): Promise<MachineEnd> {
   const startedAtMs = performance.now()
   const tookMs = (): number => Math.round(performance.now() - startedAtMs)
@@ -37,7 +37,7 @@ export async function runRaspi(parts: RaspiParts, file: string, { output, signal
   const takeLine = (line: string): void => {
     const sent = reportIn(line)
     if (sent === undefined) {
-      // What comes before the machine is ready is noise on the line.
+      // Bytes before the machine is ready are noise on the line.
       if (bootMs > 0) output.stdout(Buffer.from(`${line}\n`))
     } else if ('ready' in sent) bootMs = tookMs()
     else if ('exit' in sent) {
@@ -106,11 +106,11 @@ async function bundled(file: string): Promise<Uint8Array> {
     external: ['koffi'],
   })
   const [bundle] = outputFiles
-  if (!bundle) throw new Error(`${file} gives no bundle`)
+  if (!bundle) throw new Error(`esbuild made no bundle of ${file}`)
   return bundle.contents
 }
 
-/** What is written to the line by others than the report is no object. */
+/** Returns the report in a line; `undefined` for other output, which is not a JSON object. */
 function reportIn(line: string): object | undefined {
   if (!line.startsWith('{"')) return undefined
   try {

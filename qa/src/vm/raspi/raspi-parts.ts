@@ -1,4 +1,4 @@
-/** What an emulated Raspberry Pi is made of: Debian's kernel, device tree and C library for arm64, Node and koffi from npm. */
+/** Provides the parts of an emulated Raspberry Pi: Debian's kernel, device trees and C library for arm64, Node and koffi from npm. */
 import { execFile } from 'node:child_process'
 import { copyFile, cp, glob, mkdir, readFile, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -14,27 +14,27 @@ export interface RaspiParts {
   readonly qemu: Qemu
   readonly kernel: string
   readonly deviceTree: (model: RaspiModel) => string
-  /** Folder of the files it starts with, but for the case. */
+  /** The folder with the initial files except the case. */
   readonly files: string
 }
 
 const PACKAGES = ['linux-image-arm64', 'busybox-static', 'libc6', 'libgcc-s1', 'libstdc++6'] as const
 const WANTED = /^(?:linux-image-\d|busybox-static$|libc6$|libgcc-s1$|libstdc\+\+6$)/
-/** The board's own temperature, which its drivers have to be loaded for. */
+/** The module of the board's temperature sensor. */
 const MODULES = ['bcm2835_thermal']
 const DEVICE_TREES: Readonly<Record<RaspiModel, string>> = {
   'raspi-3b': 'bcm2837-rpi-3-b.dtb',
   'raspi-3b-plus': 'bcm2837-rpi-3-b-plus.dtb',
   'raspi-zero-2w': 'bcm2837-rpi-zero-2-w.dtb',
 }
-/** What Node is linked with. */
+/** The libraries that Node is linked with. */
 const LIBRARIES = ['ld-linux-aarch64.so.1', 'libc.so.6', 'libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'libgcc_s.so.1', 'libstdc++.so.6']
 const DOWNLOAD_MS_MAX = 300_000
 const run = promisify(execFile)
 
 export type PartsLoader = () => Promise<RaspiParts | { readonly missing: string }>
 
-/** Fetched at the first call; it is the same for all. `packages`: those of the guest that runs on this architecture. */
+/** Downloads the parts once, at the first call. `packages` is the guest's package folder for this host's architecture. */
 export function partsLoader(packages: string): PartsLoader {
   let parts: ReturnType<PartsLoader> | undefined
   return () => {
@@ -69,7 +69,7 @@ async function raspiParts(packages: string): Promise<RaspiParts> {
   return { qemu, kernel: join(folder, 'kernel'), deviceTree, files: join(folder, 'files') }
 }
 
-/** Packages for another processor are not installed, but can be had. */
+/** Downloads packages for another processor, which npm does not install here. */
 async function fromNpm(files: string): Promise<void> {
   const ours = join(ROOT, 'node_modules/koffi')
   const { version: koffi } = JSON.parse(await readFile(join(ours, 'package.json'), 'utf8')) as { version: string }

@@ -27,7 +27,7 @@ const arrange = async ({ after }: VmTestContext) => {
 
 export default vmCase({
   modules: ['uhid', 'hid-generic'],
-  lacks: missingLibusb,
+  skipReason: missingLibusb,
   tests: {
     'it is found without configuration and its bus can be scanned': async (context) => {
       const { run } = await arrange(context)

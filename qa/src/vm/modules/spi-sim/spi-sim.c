@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A SPI bus with nothing behind it, for tests of /dev/spidev<bus>.<select>:
- * select 0 echoes what it gets; select 1 is a serial NOR flash of 64 KiB in
+ * select 0 echoes the bytes it receives; select 1 is a serial NOR flash of 64 KiB in
  * pages of 256 bytes and sectors of 4 KiB, all ones at first, that answers
  * 9f (id ef 40 18), 05 (status), 06/04 (write enable/disable), 03 (read),
  * 02 (program) and 20 (erase a sector).
@@ -21,7 +21,7 @@ enum { OP_READ_ID = 0x9f, OP_READ_STATUS = 0x05, OP_WRITE_ENABLE = 0x06, OP_WRIT
 static struct {
 	u8 memory[FLASH_BYTES];
 	bool may_write;
-	/* Of the command under way: */
+	/* State of the current command: */
 	unsigned int clocked;
 	u8 command;
 	u32 address;
@@ -36,7 +36,7 @@ static unsigned int select_of(const struct spi_device *device)
 #endif
 }
 
-/* The byte that goes out while `in` comes in, after the command and its address. */
+/* Returns the byte to send while `in` arrives, after the command and its address. */
 static u8 flash_data(u8 in, unsigned int index)
 {
 	static const u8 id[] = { 0xef, 0x40, 0x18 };
@@ -84,7 +84,7 @@ static u8 flash_clock(u8 in)
 	return flash_data(in, at - 4);
 }
 
-/* Commands that change something take effect when the chip is deselected. */
+/* Commands that change the memory take effect when the chip is deselected. */
 static void flash_deselect(void)
 {
 	if (flash.clocked == 1 && flash.command == OP_WRITE_ENABLE)
@@ -124,7 +124,7 @@ static struct platform_device *platform;
 
 static int __init spi_sim_init(void)
 {
-	/* A name that the spidev driver answers to. */
+	/* A name that the spidev driver accepts. */
 	struct spi_board_info info = { .modalias = "ltc2488", .max_speed_hz = 10000000 };
 	struct spi_controller *controller;
 	int result;
