@@ -25,17 +25,17 @@ export interface RunningDaemon {
   kill(signal: NodeJS.Signals): void
 }
 
-/** Of a folder in `dist/`, or of a folder elsewhere by its absolute path. */
+/** The bundle in a folder of `dist/`, or in a folder elsewhere with an absolute path. */
 export const bundle = (profile: string): string => resolve(ROOT, 'dist', profile, 'sluice.mjs')
 
-/** A data directory with a configuration, removed by `dispose`. */
+/** Makes a data directory with a configuration. `dispose` removes it. */
 export function scratch(config = ''): { readonly dir: string; dispose(): void } {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-e2e-'))
   writeFileSync(join(dir, 'config.toml'), config, { mode: 0o600 })
   return { dir, dispose: () => rmSync(dir, { recursive: true, force: true }) }
 }
 
-/** What a process needs, without provider keys or settings of the person who runs the tests. */
+/** The environment of a process, without provider keys and settings of the developer who runs the tests. */
 export const environment = (extra: Record<string, string> = {}): Record<string, string> => ({
   PATH: process.env.PATH ?? '',
   HOME: tmpdir(),
@@ -49,6 +49,7 @@ function launch(profile: string, args: readonly string[], env: Record<string, st
   return spawn(process.execPath, [bundle(profile), ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: environment(env) })
 }
 
+/** Runs a command of the bundle to its end. Kills it after 30 s. */
 export function run(profile: string, args: readonly string[], env: Record<string, string> = {}): Promise<Finished> {
   const child = launch(profile, args, env)
   const texts = collect(child)
@@ -67,9 +68,9 @@ export interface DaemonOptions {
   readonly env?: Record<string, string>
 }
 
-/** A daemon that may not listen yet, and may never. */
+/** A daemon that has been started and may not listen yet. */
 export interface StartingDaemon extends Omit<RunningDaemon, 'url'> {
-  /** Where it listens, once it says so; undefined if it ends before. */
+  /** Resolves to its URL once it listens, or to undefined if it ends before. */
   readonly url: Promise<string | undefined>
 }
 
@@ -95,15 +96,15 @@ export function spawnDaemon(profile: string, dataDir: string, { args = [], env =
   }
 }
 
-/** Resolves once the daemon says where it listens. */
+/** Resolves once the daemon listens. Rejects if it ends before or takes longer than 15 s. */
 export async function startDaemon(profile: string, dataDir: string, options: DaemonOptions = {}): Promise<RunningDaemon> {
   const starting = spawnDaemon(profile, dataDir, options)
   const enough = new AbortController()
   const late = sleep(START_MS_MAX, 'late', { signal: enough.signal }).catch(() => undefined)
   const url = await Promise.race([starting.url, late])
   enough.abort()
-  if (url === 'late') throw new Error(`no daemon after ${START_MS_MAX} ms: ${starting.stderr()}`)
-  if (url === undefined) throw new Error(`the daemon ended with ${await starting.exited}: ${starting.stderr()}`)
+  if (url === 'late') throw new Error(`The daemon did not listen within ${START_MS_MAX} ms: ${starting.stderr()}`)
+  if (url === undefined) throw new Error(`The daemon ended with ${await starting.exited} before it listened: ${starting.stderr()}`)
   return { ...starting, url }
 }
 
@@ -114,9 +115,10 @@ function collect(child: ChildProcess): { stdout: string; stderr: string } {
   return texts
 }
 
+/** Pairs a device. Resolves to its bearer token. */
 export async function token(profile: string, dataDir: string, name = 'test', role: 'operator' | 'client' = 'operator'): Promise<string> {
   const { code, stdout, stderr } = await run(profile, ['pair', 'token', '--name', name, '--role', role, '--data-dir', dataDir])
-  if (code !== 0) throw new Error(`pair token ended with ${code}: ${stderr}`)
+  if (code !== 0) throw new Error(`"pair token" ended with ${code}: ${stderr}`)
   return stdout.trim()
 }
 
@@ -135,13 +137,13 @@ export async function post(url: string, body: unknown, headers: Record<string, s
   return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, unknown> }
 }
 
-/** Asks again until the answer suits or ten seconds are over; for what happens soon, but on nobody's clock. */
-export async function eventually<Value>(ask: () => Promise<Value>, suits: (value: Value) => boolean): Promise<Value> {
+/** Polls until the value is the expected one, for things that happen in another process. Rejects after ten seconds. */
+export async function eventually<Value>(read: () => Promise<Value>, isExpected: (value: Value) => boolean): Promise<Value> {
   const end = performance.now() + 10_000
   for (;;) {
-    const value = await ask()
-    if (suits(value)) return value
-    if (performance.now() > end) throw new Error(`still ${JSON.stringify(value)} after ten seconds`)
+    const value = await read()
+    if (isExpected(value)) return value
+    if (performance.now() > end) throw new Error(`The expected value did not come within ten seconds; got ${JSON.stringify(value)}.`)
     await new Promise((resume) => setTimeout(resume, 25))
   }
 }

@@ -1,4 +1,4 @@
-/** A daemon with every channel of the profiles, in this process: its own HTTP side and store, a clock that stands still. */
+/** Runs a daemon with webhook channels in this process: with a real HTTP server and store, and a clock that stands still. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import type { Feature, InboxEntry } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type Answered, type SentRequest, sendRequest } from './send-request.ts'
 
-/** Of each `[channels_config.…]` section, its keys. */
+/** The keys of each `[channels_config.…]` section. */
 export type ChannelSections = Readonly<Record<string, Readonly<Record<string, string | boolean | readonly string[]>>>>
 
 export interface ChannelDaemonOptions {
@@ -20,14 +20,14 @@ export interface ChannelDaemonOptions {
 export interface ChannelDaemon {
   readonly clock: TestClock
   send(request: SentRequest): Promise<Answered>
-  /** Everything that was kept, oldest first, once nothing waits any more. */
+  /** Waits until no message and no reply is left to process, then resolves to all stored messages, oldest first. */
   kept(): Promise<readonly InboxEntry[]>
-  /** Ends this run and begins another on the same data, so many milliseconds later. */
+  /** Stops the daemon and starts it again on the same data, with the clock advanced by `laterMs`. */
   restart(laterMs?: number): Promise<void>
   stop(): Promise<void>
 }
 
-const PATIENCE_MS = 10_000
+const IDLE_MS_MAX = 10_000
 
 export async function startChannelDaemon({ features, channels, nowSecs }: ChannelDaemonOptions): Promise<ChannelDaemon> {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-channels-'))
@@ -45,11 +45,11 @@ export async function startChannelDaemon({ features, channels, nowSecs }: Channe
     send: (request) => sendRequest(daemon.url, request),
     async kept() {
       const { inbox, outbox } = daemon.runtime.store
-      const endMs = performance.now() + PATIENCE_MS
+      const endMs = performance.now() + IDLE_MS_MAX
       for (;;) {
         const [{ pending, running }, { queued, sending, failed }] = [await inbox.counts(), await outbox.counts()]
         if (pending + running + queued + sending + failed === 0) break
-        if (performance.now() > endMs) throw new Error('something still waits after ten seconds')
+        if (performance.now() > endMs) throw new Error('Messages or replies were still waiting after ten seconds.')
         await new Promise((resume) => setTimeout(resume, 2))
       }
       const entries = await Promise.all((await inbox.list({ limit: 1000 })).map(({ number }) => inbox.get(number)))
@@ -67,11 +67,11 @@ export async function startChannelDaemon({ features, channels, nowSecs }: Channe
   }
 }
 
-/** What is wrong with a request is for the provider to know, and not for whoever runs the tests. */
-const QUIET = '[log]\nlevel = "error"\n[provider]\nkind = "offline"\n'
+/** Refused requests are part of the tests, so their warnings are not logged. */
+const BASE = '[log]\nlevel = "error"\n[provider]\nkind = "offline"\n'
 
 const tomlOf = (channels: ChannelSections): string =>
   Object.entries(channels).reduce((toml, [name, keys]) => {
     const lines = Object.entries(keys).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`)
     return `${toml}[channels_config.${name}]\n${lines.join('')}`
-  }, QUIET)
+  }, BASE)

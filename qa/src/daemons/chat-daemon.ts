@@ -1,4 +1,4 @@
-/** A daemon with the three chats around it, in this process: real sockets, a real store, a clock that moves while something is waited for. */
+/** Runs a daemon with the three chats in this process: with real sockets and a real store, and a clock that moves while a test waits. */
 import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Daemon, startDaemon } from '@sluice/daemon'
@@ -14,142 +14,159 @@ import { type ChatFolderOptions, chatFolder } from './chat-folder.ts'
 import { followEvents, type SeenEvent } from './follow-events.ts'
 
 export type ChatName = Chat['name']
+type Chats = Readonly<Record<ChatName, Chat>>
 
 export interface ChatDaemonOptions extends Omit<ChatFolderOptions, 'chats'> {
   /** The chats that are configured; default: all. */
   readonly chats?: readonly ChatName[]
 }
 
-type Looked<T> = T | undefined | false
-
-export interface ChatDaemon {
-  readonly chats: Readonly<Record<ChatName, Chat>>
-  readonly clock: TestClock
-  readonly daemon: Daemon
-  readonly dataDir: string
-  /** What subscribers were told of since the last start. */
-  readonly events: readonly SeenEvent[]
-  post(path: string, body: object): Promise<{ readonly status: number; readonly body: Record<string, unknown> }>
-  approval(runId: string, stepId: string): Promise<Approval | undefined>
-  /** Resolves to what `look` finds once that is neither undefined nor false; meanwhile time passes, `stepMs` at a time. */
-  until<T>(look: () => Looked<T> | Promise<Looked<T>>, stepMs?: number): Promise<T>
-  /** So much time passes; then nothing is left to do. */
-  pass(ms: number): Promise<void>
-  /** Resolves once nothing waits and nothing is under way. */
-  idle(): Promise<void>
-  /** Resolves once nothing waits to be sent, whatever still waits for people. */
-  sent(): Promise<void>
-  down(): Promise<void>
-  up(): Promise<void>
-  stop(): Promise<void>
-}
+type Found<T> = T | undefined | false
 
 const START_MS = Date.UTC(2026, 0, 1)
-const PATIENCE_MS = 15_000
+/** In real time. */
+const WAIT_MS_MAX = 15_000
 const STEP_MS = 20
-/** A stop may wait for ten seconds. */
+/** A stop may take ten seconds. */
 const STOPPING_STEP_MS = 200
-/** Rounds in which nothing was to be done, after which nothing is. */
-const QUIET_ROUNDS = 10
+/** The daemon is idle after this number of polls in a row that find no work. */
+const IDLE_POLLS = 10
+const DAEMON = { env: {}, profile: 'test', version: '0.0.0', host: '127.0.0.1', port: 0 }
 
-/** For the test file that calls it: makes daemons and takes them down after each test. */
+/** Returns a function that starts a daemon. Every daemon is stopped after the test that started it. */
 export function chatDaemons(): (options?: ChatDaemonOptions) => Promise<ChatDaemon> {
   const open: ChatDaemon[] = []
   afterEach(async () => {
     for (const daemon of open.splice(0)) await daemon.stop()
   })
-  return async (options) => {
-    const daemon = await startChatDaemon(options)
+  return async (options = {}) => {
+    const clock = { current: testClock(START_MS) }
+    const [telegram, discord, slack] = await Promise.all([telegramChat(), discordChat(() => clock.current.nowMs()), slackChat()])
+    const daemon = new ChatDaemon({ telegram, discord, slack }, clock, options)
     open.push(daemon)
+    await daemon.up()
     return daemon
   }
 }
 
-async function startChatDaemon(options: ChatDaemonOptions = {}): Promise<ChatDaemon> {
-  const { chats: names = ['telegram', 'discord', 'slack'] } = options
-  let clock = testClock(START_MS)
-  const [telegram, discord, slack] = await Promise.all([telegramChat(), discordChat(() => clock.nowMs()), slackChat()])
-  const chats = { telegram, discord, slack }
-  const used = names.map((name) => chats[name])
-  const { dataDir, configFile } = chatFolder({ ...options, chats: used })
-  let daemon: Daemon | undefined
-  let following: ReturnType<typeof followEvents> | undefined
-  const running = (): Daemon => daemon ?? notRunning()
+/** Its methods may be used without the object. */
+export class ChatDaemon {
+  readonly chats: Chats
+  readonly dataDir: string
+  readonly #clock: { current: TestClock }
+  readonly #configFile: string
+  readonly #configured: readonly Chat[]
+  #daemon: Daemon | undefined
+  #following: ReturnType<typeof followEvents> | undefined
 
-  const until: ChatDaemon['until'] = async (look, stepMs = STEP_MS) => {
-    const endMs = performance.now() + PATIENCE_MS
+  /** `clock` holds the clock of the current run of the daemon. */
+  constructor(chats: Chats, clock: { current: TestClock }, options: ChatDaemonOptions) {
+    const { chats: names = ['telegram', 'discord', 'slack'] } = options
+    this.chats = chats
+    this.#clock = clock
+    this.#configured = names.map((name) => chats[name])
+    const { dataDir, configFile } = chatFolder({ ...options, chats: this.#configured })
+    this.dataDir = dataDir
+    this.#configFile = configFile
+  }
+
+  get clock(): TestClock {
+    return this.#clock.current
+  }
+
+  /** Throws while the daemon is down. */
+  get daemon(): Daemon {
+    if (!this.#daemon) throw new Error('The daemon is down. Call up() first.')
+    return this.#daemon
+  }
+
+  /** The events that subscribers got since the last start. */
+  get events(): readonly SeenEvent[] {
+    return this.#following?.events ?? []
+  }
+
+  readonly post = async (path: string, body: object): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> => {
+    const response = await fetch(`${this.daemon.url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+  }
+
+  readonly approval = (runId: string, stepId: string): Promise<Approval | undefined> =>
+    this.daemon.runtime.store.approvals.get({ runId, stepId })
+
+  /**
+   * Polls until `find` returns neither undefined nor false, and resolves to that value. The clock moves by `stepMs` between two
+   * polls. Rejects after 15 s of real time.
+   */
+  readonly until = async <T>(find: () => Found<T> | Promise<Found<T>>, stepMs: number = STEP_MS): Promise<T> => {
+    const endMs = performance.now() + WAIT_MS_MAX
     for (;;) {
-      const found = await look()
+      const found = await find()
       if (found !== undefined && found !== false) return found
-      if (performance.now() > endMs) throw new Error(`nothing came of it in ${PATIENCE_MS / 1000} s: ${look}`)
-      await clock.advance(stepMs)
+      if (performance.now() > endMs) throw new Error(`The condition did not hold within ${WAIT_MS_MAX / 1000} s: ${find}`)
+      await this.clock.advance(stepMs)
       await sleep(2)
     }
   }
-  const quiet = async (busy: (store: Store) => Promise<number>): Promise<void> => {
-    const { store } = running().runtime
-    let rounds = 0
-    await until(async () => {
-      rounds = (await busy(store)) === 0 ? rounds + 1 : 0
-      return rounds >= QUIET_ROUNDS
+
+  /** Moves the clock, then waits until the daemon is idle. */
+  readonly pass = async (ms: number): Promise<void> => {
+    await this.clock.advance(ms)
+    await this.idle()
+  }
+
+  /** Resolves once no message and no reply waits or runs. */
+  readonly idle = (): Promise<void> => this.#noneLeft(async (store) => (await unsent(store)) + (await unanswered(store)))
+
+  /** Resolves once no reply waits to be sent; turns may still wait for people. */
+  readonly sent = (): Promise<void> => this.#noneLeft(unsent)
+
+  /** Starts the daemon. */
+  readonly up = async (): Promise<void> => {
+    this.#daemon = await startDaemon({
+      ...DAEMON,
+      features: always,
+      dataDir: this.dataDir,
+      configFile: this.#configFile,
+      clock: this.clock,
     })
+    this.#following = followEvents(`${this.#daemon.url}/api/events`)
+    await this.#following.open
+    await this.until(() => this.#configured.every(({ isConnected }) => isConnected))
   }
-  const idle = () => quiet(async (store) => (await unsent(store)) + (await unanswered(store)))
-  const up = async (): Promise<void> => {
-    daemon = await startDaemon({ ...DAEMON, features: always, dataDir, configFile, clock })
-    following = followEvents(`${daemon.url}/api/events`)
-    await following.open
-    await until(() => used.every(({ isConnected }) => isConnected))
-  }
-  const down = async (): Promise<void> => {
-    if (!daemon) return
+
+  /** Stops the daemon; `up` starts it again on the same data. */
+  readonly down = async (): Promise<void> => {
+    if (!this.#daemon) return
     let isDown = false
-    const stopped = daemon.stop().finally(() => {
+    const stopped = this.#daemon.stop().finally(() => {
       isDown = true
     })
-    // What has to end in time has its time.
-    await until(() => isDown, STOPPING_STEP_MS)
+    // The clock must move, because a stop waits for running work up to a time limit.
+    await this.until(() => isDown, STOPPING_STEP_MS)
     await stopped
-    following?.close()
-    daemon = undefined
-    clock = testClock(clock.nowMs())
+    this.#following?.close()
+    this.#daemon = undefined
+    this.#clock.current = testClock(this.clock.nowMs())
   }
-  await up()
-  return {
-    chats,
-    get clock() {
-      return clock
-    },
-    get daemon() {
-      return running()
-    },
-    dataDir,
-    get events() {
-      return following?.events ?? []
-    },
-    async post(path, body) {
-      const response = await fetch(`${running().url}${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      })
-      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
-    },
-    approval: (runId, stepId) => running().runtime.store.approvals.get({ runId, stepId }),
-    until,
-    async pass(ms) {
-      await clock.advance(ms)
-      await idle()
-    },
-    idle,
-    sent: () => quiet(unsent),
-    down,
-    up,
-    async stop() {
-      await down()
-      await Promise.all(Object.values(chats).map((chat) => chat.close()))
-      rmSync(dataDir, { recursive: true, force: true })
-    },
+
+  /** Stops the daemon and the chats, and removes the data. */
+  async stop(): Promise<void> {
+    await this.down()
+    await Promise.all(Object.values(this.chats).map((chat) => chat.close()))
+    rmSync(this.dataDir, { recursive: true, force: true })
+  }
+
+  async #noneLeft(count: (store: Store) => Promise<number>): Promise<void> {
+    const { store } = this.daemon.runtime
+    let polls = 0
+    await this.until(async () => {
+      polls = (await count(store)) === 0 ? polls + 1 : 0
+      return polls >= IDLE_POLLS
+    })
   }
 }
 
@@ -161,10 +178,4 @@ async function unsent({ outbox }: Store): Promise<number> {
 async function unanswered({ inbox }: Store): Promise<number> {
   const { pending, running } = await inbox.counts()
   return pending + running
-}
-
-const DAEMON = { env: {}, profile: 'test', version: '0.0.0', host: '127.0.0.1', port: 0 }
-
-const notRunning = (): never => {
-  throw new Error('the daemon is down')
 }

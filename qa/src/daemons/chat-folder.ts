@@ -1,4 +1,4 @@
-/** The data directory of a daemon with chats. */
+/** Makes the data directory of a daemon with chats. */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -6,18 +6,18 @@ import type { Chat } from '../chats/chat.ts'
 
 export interface ChatFolderOptions {
   readonly chats: readonly Chat[]
-  /** More keys for each chat's section. */
+  /** Additional keys for the section of each chat. */
   readonly keys?: Readonly<Record<string, string | number | boolean>>
-  /** More sections. */
+  /** Additional sections. */
   readonly toml?: string
-  /** Files of the workspace. */
+  /** Texts of files by their path in the workspace. */
   readonly files?: Readonly<Record<string, string>>
 }
 
-/** What goes wrong on purpose is not for whoever runs the tests. */
+/** Faults are part of the tests, so their warnings are not logged. */
 const BASE = '[log]\nlevel = "error"\n[gateway]\nrequire_pairing = false\n'
 
-/** Whoever makes it removes it. */
+/** The caller removes the directory. */
 export function chatFolder({ chats, keys = {}, toml = '', files = {} }: ChatFolderOptions): { dataDir: string; configFile: string } {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-chats-'))
   const configFile = join(dataDir, 'config.toml')

@@ -1,9 +1,9 @@
-/** Messages that arrive at chatapp's webhook as the provider sends them. */
+/** Makes requests to the webhook of chatapp, as the platform signs and sends them. */
 import { signedRequest } from '../vectors/chatapp.ts'
 
 export const CHATAPP_PERSON = '15550002222'
 
-/** `id` is the provider's, by which a repeat is known. */
+/** `id` is the platform's id of the message, by which repeats are recognised. */
 export function chatappRequest({
   id,
   text,

@@ -1,4 +1,4 @@
-/** The providers of the channels with webhooks, as fakes on loopback, and the configuration that goes with them. */
+/** Starts fakes of the platforms with webhooks on loopback, and makes the configuration for them. */
 import { BIZCHAT_TOKEN, type BizchatFake, startBizchatFake } from '@sluice/testkit/fakes/bizchat'
 import { type ChatappFake, startChatappFake } from '@sluice/testkit/fakes/chatapp'
 import { type MailpushFake, startMailpushFake } from '@sluice/testkit/fakes/mailpush'
@@ -12,7 +12,7 @@ export interface FakeProviders {
   readonly bizchat: BizchatFake
   readonly roomchat: RoomchatFake
   readonly mailpush: MailpushFake
-  /** With the secrets of the reference vectors; everybody is let in. */
+  /** Sections with the secrets of the reference vectors and open allowlists. */
   readonly channels: ChannelSections
   close(): Promise<void>
 }
@@ -20,7 +20,7 @@ export interface FakeProviders {
 export const PUSH_URL = 'https://gw.example.com/webhook/mailpush'
 export const PUSH_ACCOUNT = 'push@project.iam.example.com'
 
-/** `nowMs` is the time of the mailbox. */
+/** `nowMs` is the clock of the mailbox. */
 export async function startFakeProviders(nowMs: () => number): Promise<FakeProviders> {
   const [chatapp, textrelay, bizchat, roomchat, mailpush] = await Promise.all([
     startChatappFake(),

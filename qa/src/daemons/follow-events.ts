@@ -1,4 +1,4 @@
-/** A subscriber of the event stream. */
+/** Subscribes to the event stream. */
 
 export interface SeenEvent {
   readonly type: string
@@ -6,7 +6,7 @@ export interface SeenEvent {
 }
 
 export interface Following {
-  /** Resolves once events are heard. */
+  /** Resolves once the stream is open. */
   readonly open: Promise<void>
   readonly events: readonly SeenEvent[]
   close(): void
@@ -14,11 +14,11 @@ export interface Following {
 
 export function followEvents(url: string): Following {
   const events: SeenEvent[] = []
-  const left = new AbortController()
+  const closed = new AbortController()
   const opened = Promise.withResolvers<void>()
   const follow = async (): Promise<void> => {
-    const response = await fetch(url, { signal: left.signal })
-    if (!response.ok || !response.body) throw new Error(`${url} is ${response.status}`)
+    const response = await fetch(url, { signal: closed.signal })
+    if (!response.ok || !response.body) throw new Error(`The event stream ${url} was refused with status ${response.status}.`)
     opened.resolve()
     let rest = ''
     for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
@@ -31,5 +31,5 @@ export function followEvents(url: string): Following {
     }
   }
   follow().catch((error: unknown) => opened.reject(error))
-  return { open: opened.promise, events, close: () => left.abort() }
+  return { open: opened.promise, events, close: () => closed.abort() }
 }

@@ -1,4 +1,4 @@
-/** Runs commands in this process, with what they print. */
+/** Runs commands of the command line in this process and collects their output. */
 import { Readable } from 'node:stream'
 import type { Stdin } from '@sluice/cli/context'
 import { runCommand } from '@sluice/cli/main'

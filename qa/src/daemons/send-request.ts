@@ -1,4 +1,4 @@
-/** One HTTP request with exactly these headers, repeated ones and empty ones included. */
+/** Sends one HTTP request with exactly the given headers, including repeated and empty ones. */
 import { request } from 'node:http'
 
 export interface SentRequest {

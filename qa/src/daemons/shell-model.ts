@@ -1,22 +1,22 @@
-/** A model that runs the shell when it is told to, and says what came of it. */
+/** A fake model that calls the shell on request and replies with the result. */
 
 import type { ModelStep } from '@sluice/testkit/model-script'
 import { type ModelRequest, type ModelServer, startModelServer } from '@sluice/testkit/model-server'
 
 export interface ShellModel extends ModelServer {
-  /** Sections of a daemon that asks this model, under a policy that asks people. */
+  /** Sections of the configuration: this model as provider, and a policy that asks people. */
   readonly toml: string
-  /** The results of tool calls it was given. */
+  /** The results of tool calls that the model got. */
   readonly results: readonly string[]
 }
 
-/** Appends a line to `ran.txt` in the workspace. */
+/** A program for the workspace that appends a line to `ran.txt` each time it runs. */
 export const MARK_FILES = {
   'mark.mjs': "import { appendFileSync } from 'node:fs'\nappendFileSync('ran.txt', 'ran\\n')\nconsole.log('marked')\n",
 }
 const COMMAND = 'node mark.mjs'
 
-/** `run …` makes it call the shell; any other text is answered with `heard: …`. */
+/** A message that begins with `run` makes the model call the shell; any other message is answered with `heard: …`. */
 export async function startShellModel(): Promise<ShellModel> {
   const results: string[] = []
   const answer = ({ lastUserText, body }: ModelRequest): ModelStep => {

@@ -1,17 +1,17 @@
-/** The daemon as a process of its own, from source: for tests that kill it. */
+/** Runs the daemon from source as a process of its own, for tests that kill it. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { environment, ROOT } from './bundle.ts'
 
 export interface SourceDaemon {
-  /** SIGKILL; resolves once the process is gone. */
+  /** Kills the process. Resolves once it has ended. */
   kill(): Promise<void>
 }
 
 const PROFILE = join(ROOT, 'profiles', 'full.ts')
 const START_MS_MAX = 15_000
 
-/** Resolves once connections are accepted. */
+/** Resolves once the daemon accepts connections. */
 export async function startSourceDaemon(dataDir: string): Promise<SourceDaemon> {
   const child = spawn(process.execPath, [PROFILE, 'daemon', '--data-dir', dataDir, '--port', '0'], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -22,17 +22,17 @@ export async function startSourceDaemon(dataDir: string): Promise<SourceDaemon> 
     child.kill('SIGKILL')
     await exited
   }
-  let said = ''
+  let output = ''
   const isUp = new Promise<true>((resolve) => {
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => {
-        said = (said + chunk.toString()).slice(-20_000)
-        if (said.includes('listening on http://')) resolve(true)
+        output = (output + chunk.toString()).slice(-20_000)
+        if (output.includes('listening on http://')) resolve(true)
       })
   })
-  const tooLate = AbortSignal.timeout(START_MS_MAX)
-  const isLate = new Promise<false>((resolve) => tooLate.addEventListener('abort', () => resolve(false), { once: true }))
+  const timeout = AbortSignal.timeout(START_MS_MAX)
+  const isLate = new Promise<false>((resolve) => timeout.addEventListener('abort', () => resolve(false), { once: true }))
   if (await Promise.race([isUp, exited.then(() => false as const), isLate])) return { kill }
   await kill()
-  throw new Error(`the daemon did not start: ${said}`)
+  throw new Error(`The daemon did not start: ${output}`)
 }

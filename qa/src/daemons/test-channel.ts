@@ -1,4 +1,4 @@
-/** A channel with everything a webhook can have, and no provider behind it. */
+/** A channel for tests that has every member of a webhook and no platform. */
 import { AppError, type Channel, defineFeature, type Feature, hmacSha256, type Outbound, secretText, verifyHmac } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -17,15 +17,15 @@ export const TEST_CHAT =
   '[channels_config.testchat]\nverify_token = "let me in"\nwebhook_secret = "test-chat-secret"\nallowed_users = ["alice"]\n'
 
 export interface TestChannelOptions {
-  /** What a send comes to; default: it is sent. */
+  /** Called for each reply; default: the reply is sent. */
   readonly send?: (message: Outbound) => Promise<void>
-  /** True: the channel does not tell how its provider asks. */
+  /** The channel does not state the query of its platform's handshake. */
   readonly silent?: boolean
-  /** True: only the provider can prove a request. */
+  /** Only the platform can sign a request. */
   readonly foreign?: boolean
-  /** True: a request brings no message but makes the channel look for some. */
+  /** A request carries no message; it makes the channel fetch messages. */
   readonly fetched?: boolean
-  /** True: replies go to rooms. */
+  /** Replies are sent to rooms. */
   readonly rooms?: boolean
   readonly registered?: string
   readonly missingConfig?: string

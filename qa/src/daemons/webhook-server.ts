@@ -1,4 +1,4 @@
-/** A daemon as providers see it, without its queues: proves, keeps, answers, and runs each message at once as a test wants it. */
+/** A webhook server without the daemon's queues: verifies, stores and answers a request, and calls a function for each message. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -11,9 +11,9 @@ import * as v from 'valibot'
 export interface WebhookServerOptions {
   readonly dataDir: string
   readonly feature: Feature
-  /** Of the feature's section. */
+  /** The configuration of the feature. */
   readonly config: Readonly<Record<string, unknown>>
-  /** What becomes of a message that is kept. */
+  /** Called for each message that was stored. */
   readonly work?: (store: Store, number: number) => Promise<void>
 }
 
@@ -31,10 +31,10 @@ export async function startWebhookServer({
 }: WebhookServerOptions): Promise<WebhookServer> {
   const [channel] = feature.build(testHost(), v.parse(feature.section?.schema ?? v.object({}), config)).channels ?? []
   const webhook = channel?.webhook
-  if (!channel || !webhook) throw new Error('the feature has no channel with a webhook')
+  if (!channel || !webhook) throw new Error(`The feature ${feature.id} has no channel with a webhook.`)
   const store = openStore({ file: join(dataDir, 'sluice.db'), clock: systemClock, log: testHost().log })
 
-  const take = async (raw: Raw): Promise<void> => {
+  const receive = async (raw: Raw): Promise<void> => {
     const { by } = await webhook.verify(raw)
     const messages = (await webhook.parse(raw)).filter(({ sender }) => isAllowed(channel.allow, sender))
     const kept = await store.inbox.keep({
@@ -50,16 +50,16 @@ export async function startWebhookServer({
     const url = new URL(request.url ?? '/', 'http://localhost')
     const answer = (status: number, body: string) => response.writeHead(status).end(body)
     const refuse = ({ status, message, code }: AppError) => answer(status, JSON.stringify({ error: message, code }))
-    if (url.pathname !== webhook.path) return refuse(new AppError('not_found', 'There is nothing here'))
+    if (url.pathname !== webhook.path) return refuse(new AppError('not_found', 'No route has this path'))
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     if (request.method === 'GET') {
-      const shaken = webhook.handshake?.(url) ?? new Response(null, { status: 405 })
-      return answer(shaken.status, await shaken.text())
+      const handshake = webhook.handshake?.(url) ?? new Response(null, { status: 405 })
+      return answer(handshake.status, await handshake.text())
     }
     const headers = request.headers as Raw['headers']
     try {
-      await take({ headers, url, body: Buffer.concat(chunks), receivedAtMs: Date.now() })
+      await receive({ headers, url, body: Buffer.concat(chunks), receivedAtMs: Date.now() })
       return answer(200, '{"status":"ok"}')
     } catch (error) {
       return refuse(error instanceof AppError ? error : new AppError('internal', 'Internal error', { cause: error }))

@@ -1,4 +1,4 @@
-/** Questions to people, asked in the three chats at once by a program on this machine, and answered there (§2.5, §6). */
+/** Approvals that a program asks for in all three chats at once, and that people answer there: see docs/contract.md#approvals. */
 import { expect, test } from 'vitest'
 import type { Chat, Shown } from '../chats/chat.ts'
 import { type ChatDaemon, chatDaemons } from '../daemons/chat-daemon.ts'
@@ -18,7 +18,7 @@ const REQUEST = {
 
 const approvalOf = (daemon: ChatDaemon) => daemon.approval('run-1', 'deploy')
 
-/** The daemon, and the prompts once they stand in every chat and are known by their ids. */
+/** A daemon with one open approval, and its prompt in each chat. */
 async function asked(request: object = {}): Promise<ChatDaemon & { readonly prompts: Readonly<Record<Chat['name'], Shown>> }> {
   const daemon = await start(OFFLINE)
   await daemon.post('/api/channel-events', { ...REQUEST, ...request })
@@ -29,14 +29,14 @@ async function asked(request: object = {}): Promise<ChatDaemon & { readonly prom
 }
 
 const missing = ({ name }: Chat): never => {
-  throw new Error(`there is no prompt in ${name}`)
+  throw new Error(`The chat ${name} has no prompt.`)
 }
 
-/** The buttons of a prompt, in their order. */
+/** The values of the buttons of a prompt. */
 const [approve, reject] = [({ buttons }: Shown) => buttons[0] ?? '', ({ buttons }: Shown) => buttons[1] ?? '']
 
-/** In every chat the prompt says so and has no buttons, and its thread is told, once. */
-async function expectTold(daemon: Awaited<ReturnType<typeof asked>>, verdict: string): Promise<void> {
+/** Expects that in every chat the prompt shows the verdict without buttons, and that its thread has one message with it. */
+async function expectConfirmed(daemon: Awaited<ReturnType<typeof asked>>, verdict: string): Promise<void> {
   await daemon.until(async () => (await approvalOf(daemon))?.settledAtMs !== null)
   await daemon.idle()
   for (const name of NAMES) {
@@ -50,7 +50,7 @@ async function expectTold(daemon: Awaited<ReturnType<typeof asked>>, verdict: st
   }
 }
 
-test('§2.5 prompts with buttons stand where notifications go; the answer lists each target; subscribers are told', async () => {
+test('prompts every notification target, lists the targets in the answer and emits an event', async () => {
   const daemon = await start(OFFLINE)
   const { status, body } = await daemon.post('/api/channel-events', { ...REQUEST, timeout: 600 })
   expect({ status, body }).toMatchObject({
@@ -85,7 +85,7 @@ test('§2.5 prompts with buttons stand where notifications go; the answer lists 
   ])
 })
 
-test.each(NAMES)('§6 %s: somebody on the list presses a button: all chats are told who, once', async (name) => {
+test.each(NAMES)('%s: a button decides, and every chat shows once who pressed it', async (name) => {
   const daemon = await asked()
   const { chats, prompts, until } = daemon
   const { people } = chats[name]
@@ -93,7 +93,7 @@ test.each(NAMES)('§6 %s: somebody on the list presses a button: all chats are t
   await until(async () => (await approvalOf(daemon))?.state !== 'pending')
   const by = `${name}:${people.bob}`
   expect(await approvalOf(daemon)).toMatchObject({ state: 'approved', by, feedback: null })
-  await expectTold(daemon, `Approved by ${by}`)
+  await expectConfirmed(daemon, `Approved by ${by}`)
   await until(() => daemon.events.some(({ type }) => type === 'human_approval_resolved'))
   expect(daemon.events.filter(({ type }) => type === 'human_approval_resolved')).toMatchObject([
     { run_id: 'run-1', step_id: 'deploy', approved: true, state: 'approved', by },
@@ -105,7 +105,7 @@ test.each<[name: Chat['name'], how: string, at: (chat: Chat, prompt: Shown) => o
   ['discord', 'a reply to the prompt', (_, { id, place }) => ({ place, replyTo: id })],
   ['discord', 'a message in the thread of the prompt', (chat, prompt) => chat.threadOf(prompt)],
   ['slack', 'a message in the thread of the prompt', (chat, prompt) => chat.threadOf(prompt)],
-])('§6 %s: %s answers, with what stands behind the keyword', async (name, _, at) => {
+])('%s: %s decides, with the text after the keyword as feedback', async (name, _, at) => {
   const first = await asked()
   const { chats, prompts, until } = first
   const chat = chats[name]
@@ -118,10 +118,10 @@ test.each<[name: Chat['name'], how: string, at: (chat: Chat, prompt: Shown) => o
   chat.say({ ...at(chat, second), text: 'reject too risky today' })
   await until(async () => (await first.approval('run-1', 'again'))?.state !== 'pending')
   expect(await first.approval('run-1', 'again')).toMatchObject({ state: 'rejected', feedback: 'too risky today' })
-  await expectTold(first, `Approved by ${name}:${chat.people.ada}`)
+  await expectConfirmed(first, `Approved by ${name}:${chat.people.ada}`)
 })
 
-test.each(NAMES)('§6 %s: nobody else can answer, and nothing else does', async (name) => {
+test.each(NAMES)('%s: no other sender, place or text decides', async (name) => {
   const daemon = await asked()
   const { chats, prompts, idle, pass } = daemon
   const chat = chats[name]
@@ -132,11 +132,11 @@ test.each(NAMES)('§6 %s: nobody else can answer, and nothing else does', async 
   await idle()
   const spot = chat.threadOf(prompt)
 
-  // A stranger, in the right place.
+  // A stranger in the right place.
   chat.press({ message: prompt.id, value: approve(prompt), from: people.eve })
   chat.say({ ...spot, text: 'approve', from: people.eve })
   chat.say({ place: places.notify, replyTo: prompt.id, text: 'approve', from: people.eve })
-  // Somebody on the list, in the wrong one.
+  // An allowed sender in the wrong place.
   chat.say({ place: places.notify, text: 'approve' })
   chat.say({ place: places.talk, text: 'approve' })
   chat.say({ place: places.other, text: 'approve' })
@@ -144,7 +144,7 @@ test.each(NAMES)('§6 %s: nobody else can answer, and nothing else does', async 
   chat.say({ place: places.talk, replyTo: elsewhere, text: 'approve' })
   chat.say({ ...spot, text: 'I approve' })
   chat.say({ ...spot, text: 'approved? not yet' })
-  // Buttons that are none of its own.
+  // Values that no button of the prompt has.
   const answer = chat.sent().find(({ id, place }) => id !== prompt.id && place === places.talk)
   for (const value of [
     '',
@@ -156,10 +156,10 @@ test.each(NAMES)('§6 %s: nobody else can answer, and nothing else does', async 
     approve(prompt).toUpperCase(),
   ])
     if (value !== '') chat.press({ message: prompt.id, value })
-  // Its button, under another message.
+  // Its button, but for another message.
   if (answer) chat.press({ message: answer.id, value: approve(prompt) })
   await pass(60_000)
-  expect(answer, 'the bot has answered').toBeDefined()
+  expect(answer, 'the agent has replied').toBeDefined()
   expect(await approvalOf(daemon)).toMatchObject({ state: 'pending', by: null })
   expect(chat.sent().find(({ id }) => id === prompt.id)).toMatchObject({ buttons: prompt.buttons, isEdited: false })
 
@@ -168,7 +168,7 @@ test.each(NAMES)('§6 %s: nobody else can answer, and nothing else does', async 
   expect(await approvalOf(daemon)).toMatchObject({ state: 'rejected', by: `${name}:${people.ada}` })
 })
 
-test.each(NAMES)('§6 %s: a button pressed again changes nothing, and whoever pressed is told', async (name) => {
+test.each(NAMES)('%s: a late button changes nothing, and its presser learns the decision', async (name) => {
   const daemon = await asked()
   const { chats, prompts, until } = daemon
   const chat = chats[name]
@@ -179,10 +179,10 @@ test.each(NAMES)('§6 %s: a button pressed again changes nothing, and whoever pr
   press(approve(prompts[name]), chat.people.bob)
   const late = `Already approved by ${name}:${chat.people.ada}`
   await until(() => chat.sent().filter(({ text }) => text === late).length === 2)
-  await expectTold(daemon, `Approved by ${name}:${chat.people.ada}`)
+  await expectConfirmed(daemon, `Approved by ${name}:${chat.people.ada}`)
 })
 
-test('§6 of two who answer at the same moment in two chats one is first, and the other is told', async () => {
+test('one of several simultaneous answers decides, and the others learn the decision', async () => {
   const daemon = await asked()
   const { chats, prompts, until, events } = daemon
   chats.telegram.press({ message: prompts.telegram.id, value: approve(prompts.telegram) })
@@ -196,11 +196,11 @@ test('§6 of two who answer at the same moment in two chats one is first, and th
   const late = `Already ${winner === 'telegram' ? 'approved' : 'rejected'} by ${winner}:${who}`
   const losers = NAMES.filter((name) => name !== winner)
   await until(() => losers.every((name) => chats[name].sent().some(({ text }) => text === late)))
-  await expectTold(daemon, late.replace('Already a', 'A').replace('Already r', 'R'))
+  await expectConfirmed(daemon, late.replace('Already a', 'A').replace('Already r', 'R'))
   expect(events.filter(({ type }) => type === 'human_approval_resolved')).toHaveLength(1)
 })
 
-test('§6 a question outlives the daemon, and so does an answer given while it is down', async () => {
+test('an approval survives a restart, and an answer given meanwhile decides it', async () => {
   const daemon = await asked()
   const { chats, prompts, until, down, up } = daemon
   await down()
@@ -208,15 +208,15 @@ test('§6 a question outlives the daemon, and so does an answer given while it i
   await up()
   await until(async () => (await approvalOf(daemon))?.state !== 'pending')
   expect(await approvalOf(daemon)).toMatchObject({ state: 'approved', by: `slack:${chats.slack.people.ada}`, feedback: 'after lunch' })
-  await expectTold(daemon, `Approved by slack:${chats.slack.people.ada}: after lunch`)
+  await expectConfirmed(daemon, `Approved by slack:${chats.slack.people.ada}: after lunch`)
 })
 
-test('§6 nobody answers in time: it is expired, never approved, and who answers later is told', async () => {
+test('an unanswered approval expires, and a later answer learns so', async () => {
   const daemon = await asked({ timeout: 60 })
   const { chats, prompts, until, pass } = daemon
   await pass(61_000)
   expect(await approvalOf(daemon)).toMatchObject({ state: 'expired', by: 'timeout' })
-  await expectTold(daemon, 'Expired: nobody answered in time')
+  await expectConfirmed(daemon, 'Expired: nobody answered in time')
   chats.discord.press({ message: prompts.discord.id, value: approve(prompts.discord) })
   await until(() => chats.discord.sent().some(({ text }) => text === 'Already expired: nobody answered in time'))
   expect(await approvalOf(daemon)).toMatchObject({ state: 'expired' })

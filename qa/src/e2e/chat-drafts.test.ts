@@ -1,4 +1,4 @@
-/** Replies that are shown while they are made, longer than one message, or with files (§2.3). */
+/** Replies in chats: as drafts that grow, in several messages, and with files. See docs/contract.md#channels. */
 import { rmSync } from 'node:fs'
 import type { ModelReply } from '@sluice/testkit/model-script'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
@@ -12,7 +12,7 @@ import { startSourceDaemon } from '../daemons/source-daemon.ts'
 
 const start = chatDaemons()
 let model: ModelServer
-/** What the model says next. */
+/** The next reply of the model. */
 let reply: ModelReply
 beforeEach(async () => {
   model = await startModelServer({ apiKey: null, answer: () => reply })
@@ -30,7 +30,7 @@ async function begin(name: Chat['name'], keys: ChatDaemonOptions['keys'] = {}, f
 const WORDS = Array.from({ length: 40 }, (_, index) => `word${index}`).join(' ')
 
 describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
-  test('stream_mode = "partial": a placeholder, text that grows, and the whole in the same message', async () => {
+  test('stream_mode = "partial" edits one message from a placeholder to the whole reply', async () => {
     reply = { text: WORDS, chunkMs: 12 }
     const { daemon, chat } = await begin(name, PARTIAL)
     const asked = chat.say({ text: 'tell me' })
@@ -51,7 +51,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
     expect(name === 'slack' ? answer?.thread : answer?.replyTo).toBe(asked)
   })
 
-  test('a stop in between: the next daemon goes on in the same message', async () => {
+  test('after a restart the daemon continues the same draft', async () => {
     reply = { text: WORDS, chunkMs: 300 }
     const { daemon, chat } = await begin(name, PARTIAL)
     chat.say({ text: 'tell me' })
@@ -65,7 +65,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
     expect(chat.sent()).toHaveLength(1)
   })
 
-  test('an answer longer than a message goes on in further ones, whether it is shown before or not', async () => {
+  test('a reply longer than a message continues in further messages', async () => {
     reply = { text: Array.from({ length: 1500 }, (_, index) => `line ${index}`).join('\n') }
     const { daemon, chat } = await begin(name, PARTIAL)
     chat.say({ text: 'tell me' })
@@ -81,26 +81,26 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
   })
 
   test.each([
-    ['', {}],
-    [', though shown before', PARTIAL],
-  ])('[FILE:path] arrives as a file of the workspace%s; nothing outside of it ever does', async (_, keys) => {
+    ['without drafts', {}],
+    ['with drafts', PARTIAL],
+  ])('[FILE:path] sends a file of the workspace and no other file, %s', async (_, keys) => {
     reply = { text: 'Here it is. [FILE:notes/report.txt] [FILE:../config.toml] [FILE:/etc/hostname]' }
     const { daemon, chat } = await begin(name, keys, { 'notes/report.txt': 'all is well' })
     chat.say({ text: 'the report, please' })
     await daemon.until(() => chat.sent().some(({ files }) => files[0]?.text === 'all is well'))
     await daemon.idle()
     expect(chat.sent().flatMap(({ files }) => files)).toEqual([{ name: 'report.txt', text: 'all is well' }])
-    const said = chat
+    const sent = chat
       .sent()
       .map(({ text }) => text)
       .join('\n')
-    expect(said).toMatch(/^Here it is\./)
-    expect(said.match(/not attached/g)).toHaveLength(2)
-    expect(said).not.toContain('[FILE:')
+    expect(sent).toMatch(/^Here it is\./)
+    expect(sent.match(/not attached/g)).toHaveLength(2)
+    expect(sent).not.toContain('[FILE:')
   })
 })
 
-test('a daemon that is killed while a reply is shown puts the whole reply into the same message', async () => {
+test('after SIGKILL the daemon completes the same draft', async () => {
   reply = { text: WORDS, chunkMs: 300 }
   const chat = await telegramChat()
   const { dataDir } = chatFolder({ chats: [chat], keys: PARTIAL, toml: toml() })

@@ -1,11 +1,11 @@
-/** What goes wrong between the daemon and the three chats: nothing is lost, and nothing is done or said twice. */
+/** Faults between the daemon and the three chats: no message is lost, and no message is sent or handled twice. */
 import { describe, expect, test } from 'vitest'
 import type { Chat, Shown } from '../chats/chat.ts'
 import { type ChatDaemon, chatDaemons } from '../daemons/chat-daemon.ts'
 
 const start = chatDaemons()
 const OFFLINE = '[provider]\nkind = "offline"\n'
-/** For waits of seconds. */
+/** The clock step while a test waits for several seconds. */
 const LONG_STEP_MS = 200
 
 const REQUEST = {
@@ -18,12 +18,12 @@ const REQUEST = {
 
 const isDecided = async (daemon: ChatDaemon) => (await daemon.approval('run-1', 'deploy'))?.state !== 'pending'
 const promptIn = (chat: Chat): Shown | undefined => chat.sent().find(({ buttons }) => buttons.length > 0)
-const sayings = (chat: Chat, text: string) => chat.sent().filter((shown) => shown.text === text)
+const messagesIn = (chat: Chat, text: string) => chat.sent().filter((shown) => shown.text === text)
 const states = async ({ daemon }: ChatDaemon) =>
   (await daemon.runtime.store.outbox.list({ limit: 100 })).map(({ state }) => state).toReversed()
 
 describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
-  test('an answer that is told to come later comes later, once', async () => {
+  test('sends a reply once, after the delay of Retry-After', async () => {
     const daemon = await start({ chats: [name], toml: OFFLINE })
     const chat = daemon.chats[name]
     chat.failSend({ fault: 'status', status: 429, headers: { 'retry-after': '7' }, body: {} })
@@ -40,9 +40,9 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
   test.each([
     ['a server error', { fault: 'status', status: 500, body: {} }, 0],
     ['a broken connection', { fault: 'reset' }, 0],
-    ['an answer that is lost', { fault: 'lost' }, 1],
-    ['an answer that makes no sense', { fault: 'garbage' }, 1],
-  ] as const)('after %s nobody can tell, so it is shown and not sent again', async (_, fault, there) => {
+    ['a lost answer', { fault: 'lost' }, 1],
+    ['an invalid answer', { fault: 'garbage' }, 1],
+  ] as const)('a reply is ambiguous after %s and not sent again', async (_, fault, arrived) => {
     const daemon = await start({ chats: [name], toml: OFFLINE })
     const chat = daemon.chats[name]
     chat.failSend(fault)
@@ -50,13 +50,13 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
     await daemon.until(async () => (await states(daemon))[0] === 'ambiguous')
     await daemon.pass(600_000)
     chat.say({ text: 'two' })
-    await daemon.until(() => chat.sent().length === there + 1)
+    await daemon.until(() => chat.sent().length === arrived + 1)
     await daemon.idle()
     expect(await states(daemon)).toEqual(['ambiguous', 'sent'])
-    expect(chat.sent()).toHaveLength(there + 1)
+    expect(chat.sent()).toHaveLength(arrived + 1)
   })
 
-  test('a prompt that has to wait is put once, and answered', async () => {
+  test('sends a delayed prompt once, and it can be answered', async () => {
     const daemon = await start({ chats: [name], toml: OFFLINE })
     const chat = daemon.chats[name]
     chat.failSend({ fault: 'status', status: 429, headers: { 'retry-after': '5' }, body: {} }, 2)
@@ -69,7 +69,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
     expect(chat.sent().filter(({ text }) => text.startsWith('Deploy 1.2?'))).toMatchObject([{ id: prompt.id, buttons: [] }])
   })
 
-  test('a confirmation and the change of the prompt are tried until they are there', async () => {
+  test('retries a confirmation and the edit of the prompt until both succeed', async () => {
     const daemon = await start({ chats: [name], toml: OFFLINE })
     const chat = daemon.chats[name]
     await daemon.post('/api/channel-events', { ...REQUEST, channels: [chat.target] })
@@ -81,14 +81,14 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
     chat.press({ message: prompt.id, value: prompt.buttons[1] ?? '' })
     await daemon.until(() => isDecided(daemon))
     const verdict = `Rejected by ${name}:${chat.people.ada}`
-    await daemon.until(() => sayings(chat, verdict).length > 0, LONG_STEP_MS)
+    await daemon.until(() => messagesIn(chat, verdict).length > 0, LONG_STEP_MS)
     await daemon.until(() => chat.sent().some(({ id, buttons }) => id === prompt.id && buttons.length === 0), LONG_STEP_MS)
     await daemon.idle()
-    expect(sayings(chat, verdict)).toMatchObject([chat.threadOf(prompt)])
+    expect(messagesIn(chat, verdict)).toMatchObject([chat.threadOf(prompt)])
     expect((await states(daemon)).filter((state) => state !== 'sent')).toEqual([])
   })
 
-  test('a button that is pressed as the connection breaks decides once', async () => {
+  test('a button pressed while the connection breaks decides once', async () => {
     const daemon = await start({ chats: [name], toml: OFFLINE })
     const chat = daemon.chats[name]
     await daemon.post('/api/channel-events', { ...REQUEST, channels: [chat.target] })
@@ -99,12 +99,12 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
     await daemon.until(() => isDecided(daemon))
     await daemon.idle()
     expect(await daemon.approval('run-1', 'deploy')).toMatchObject({ state: 'approved', by: `${name}:${chat.people.ada}` })
-    expect(sayings(chat, `Approved by ${name}:${chat.people.ada}`)).toHaveLength(1)
+    expect(messagesIn(chat, `Approved by ${name}:${chat.people.ada}`)).toHaveLength(1)
     expect(daemon.events.filter(({ type }) => type === 'human_approval_resolved')).toHaveLength(1)
   })
 })
 
-test('while one chat is out of reach the others are asked, answer and are told', async () => {
+test('the other chats ask and confirm while one chat cannot be reached', async () => {
   const daemon = await start({ toml: OFFLINE })
   const { telegram, discord, slack } = daemon.chats
   discord.failSend({ fault: 'status', status: 503, headers: { 'retry-after': '60' }, body: {} }, 3)
@@ -114,9 +114,9 @@ test('while one chat is out of reach the others are asked, answer and are told',
   telegram.press({ message: prompt.id, value: prompt.buttons[0] ?? '' })
   await daemon.until(() => isDecided(daemon))
   const verdict = `Approved by telegram:${telegram.people.ada}`
-  for (const chat of [telegram, slack]) await daemon.until(() => sayings(chat, verdict).length === 1)
+  for (const chat of [telegram, slack]) await daemon.until(() => messagesIn(chat, verdict).length === 1)
   expect(discord.sent()).toEqual([])
-  await daemon.until(() => sayings(discord, verdict).length === 1, 1000)
-  // Where the question comes late, it says what became of it, and asks nobody any more.
+  await daemon.until(() => messagesIn(discord, verdict).length === 1, 1000)
+  // A prompt that is sent after the decision shows it and has no buttons.
   expect(discord.sent()[0]).toMatchObject({ buttons: [], text: `Deploy 1.2?\n\nAll tests pass.\n\n${verdict}` })
 })

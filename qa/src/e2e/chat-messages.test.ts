@@ -1,4 +1,4 @@
-/** Messages of the three chats through the whole daemon: each is answered once, in its place, whatever happens in between. */
+/** Messages of the three chats through the whole daemon: each is answered once, in its conversation, through restarts and faults. */
 import { describe, expect, test } from 'vitest'
 import type { Chat, Shown } from '../chats/chat.ts'
 import { chatDaemons } from '../daemons/chat-daemon.ts'
@@ -6,7 +6,7 @@ import { chatDaemons } from '../daemons/chat-daemon.ts'
 const start = chatDaemons()
 const OFFLINE = '[provider]\nkind = "offline"\n'
 
-/** The messages that were answered, in the order they were written: those of two threads may be answered in any. */
+/** The messages that were answered, sorted by id: messages of two threads may be answered in any order. */
 const answered = (chat: Chat): readonly (string | undefined)[] =>
   chat
     .sent()
@@ -14,8 +14,8 @@ const answered = (chat: Chat): readonly (string | undefined)[] =>
     .toSorted()
 const answeredBy = ({ name }: Chat, { replyTo, thread }: Shown): string | undefined => (name === 'slack' ? thread : replyTo)
 
-describe.each(['telegram', 'discord', 'slack'] as const)('§2.3 %s', (name) => {
-  test('a message is answered once, where it was written', async () => {
+describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
+  test('answers a message once, in its conversation', async () => {
     const { chats, until, idle } = await start({ chats: [name], toml: OFFLINE })
     const chat = chats[name]
     const asked = chat.say({ text: 'good morning' })
@@ -25,7 +25,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('§2.3 %s', (name) => {
     expect(answered(chat)).toEqual([asked])
   })
 
-  test('what is written while the daemon is down is answered once it is up, and nothing twice', async () => {
+  test('answers messages written while the daemon was down, each once', async () => {
     const { chats, until, idle, down, up } = await start({ chats: [name], toml: OFFLINE })
     const chat = chats[name]
     const asked = [chat.say({ text: 'one' })]
@@ -43,7 +43,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('§2.3 %s', (name) => {
     expect(answered(chat)).toEqual(asked)
   })
 
-  test('a stranger is not answered', async () => {
+  test('does not answer a stranger', async () => {
     const { chats, until, idle } = await start({ chats: [name], toml: OFFLINE })
     const chat = chats[name]
     chat.say({ text: 'let me in', from: chat.people.eve })
@@ -53,7 +53,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('§2.3 %s', (name) => {
     expect(answered(chat)).toEqual([asked])
   })
 
-  test('of what is written while the connection breaks nothing is lost and nothing is answered twice', async () => {
+  test('answers messages written while the connection breaks, each once', async () => {
     const { chats, until, idle } = await start({ chats: [name], toml: OFFLINE })
     const chat = chats[name]
     const asked = [chat.say({ text: 'first' })]

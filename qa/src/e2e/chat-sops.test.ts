@@ -1,4 +1,4 @@
-/** Procedures that a message of a chat sets off, and the people who are asked whether they may go on (§2.4, §3, §4.3). */
+/** Procedures that a chat message starts, and the people who approve their steps. See docs/contract.md#procedures. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SopRun } from '@sluice/sdk'
@@ -16,7 +16,7 @@ const WRITE = '- tools: file_write\n   - input: {"path": "shipped.txt", "content
 
 const DETERMINISTIC = {
   '../sops/ship/SOP.toml': `${SOP}execution_mode = "deterministic"\n${TRIGGER}`,
-  '../sops/ship/SOP.md': `# Ship\n\n## Steps\n\n1. **Agree** - Whoever is asked sees the release.\n   - kind: checkpoint\n\n2. **Ship** - Makes it live.\n   ${WRITE}\n`,
+  '../sops/ship/SOP.md': `# Ship\n\n## Steps\n\n1. **Agree** - The prompt shows the release.\n   - kind: checkpoint\n\n2. **Ship** - Makes it live.\n   ${WRITE}\n`,
 }
 const SUPERVISED = {
   '../sops/ship/SOP.toml': `${SOP}execution_mode = "supervised"\n${TRIGGER}`,
@@ -36,7 +36,7 @@ beforeEach(async () => {
 })
 afterEach(() => chatapp.close())
 
-/** A daemon with chatapp, whose message has set the procedure off; people are asked there and in the community. */
+/** A daemon with a procedure that a message of chatapp has started, and its prompts there and in the community. */
 async function asked(files: Readonly<Record<string, string>> = DETERMINISTIC) {
   const daemon = await start({
     chats: ['discord'],
@@ -67,7 +67,7 @@ api_url = "${chatapp.url}"
 
 async function runOf(daemon: ChatDaemon): Promise<SopRun> {
   const [run, ...others] = (await daemon.daemon.runtime.sops()?.runs({ limit: 10 })) ?? []
-  if (!run || others.length > 0) throw new Error(`there are ${others.length + (run ? 1 : 0)} runs`)
+  if (!run || others.length > 0) throw new Error(`The store has ${others.length + (run ? 1 : 0)} runs instead of one.`)
   return run
 }
 
@@ -82,8 +82,8 @@ const shipped = ({ dataDir }: ChatDaemon): string | undefined => {
 }
 const without = (prompt: Shown) => ({ id: prompt.id, buttons: [] })
 
-describe('decisions "SOP and turn": a procedure whose trigger is the path of a chat', () => {
-  test('takes the message instead of the agent, and asks there and where notifications go', async () => {
+describe('a procedure whose trigger is the path of a chat', () => {
+  test('takes the message instead of the agent, and prompts sender and targets', async () => {
     const { daemon, question, prompt, post } = await asked()
     expect(question).toMatchObject({ to: CHATAPP_PERSON, text: expect.stringMatching(/^ship: step 1 of 2: Agree\n/) })
     expect(prompt).toMatchObject({ place: daemon.chats.discord.places.notify, text: expect.stringContaining('v1.2') })
@@ -93,7 +93,7 @@ describe('decisions "SOP and turn": a procedure whose trigger is the path of a c
     expect(chatapp.sent).toHaveLength(1)
   })
 
-  test('goes on when its person agrees in that conversation; the other chat is told', async () => {
+  test('continues after the sender approves, and the other chat shows so', async () => {
     const { daemon, post, prompt } = await asked()
     expect(await post({ id: 'wamid.2', text: 'approve', from: '15550003333' })).toMatchObject({ status: 200 })
     expect(shipped(daemon)).toBeUndefined()
@@ -107,7 +107,7 @@ describe('decisions "SOP and turn": a procedure whose trigger is the path of a c
     expect(daemon.chats.discord.sent()).toContainEqual(expect.objectContaining({ place: prompt.id, text: verdict }))
   })
 
-  test('goes on when somebody presses the button in the other chat', async () => {
+  test('continues after a button in the other chat', async () => {
     const { daemon, prompt } = await asked()
     const { people } = daemon.chats.discord
     daemon.chats.discord.press({ message: prompt.id, value: prompt.buttons[0] ?? '', from: people.eve })
@@ -117,7 +117,7 @@ describe('decisions "SOP and turn": a procedure whose trigger is the path of a c
     await daemon.until(() => chatapp.sent.some(({ text }) => text === `Approved by discord:${people.bob}`))
   })
 
-  test('is cancelled with the reason that somebody gives, and does nothing', async () => {
+  test('is cancelled by a rejection, with its feedback as the reason', async () => {
     const { daemon, post } = await asked()
     await post({ id: 'wamid.2', text: 'reject the tests are red' })
     expect(await ended(daemon)).toMatchObject({ status: 'cancelled', reason: expect.stringContaining('the tests are red') })
@@ -126,7 +126,7 @@ describe('decisions "SOP and turn": a procedure whose trigger is the path of a c
     expect(chatapp.sent.at(-1)?.text).toBe(`Rejected by chatapp:+${CHATAPP_PERSON}: the tests are red`)
   })
 
-  test('does not go on when nobody answers in time', async () => {
+  test('is cancelled when no person answers in time', async () => {
     const { daemon, post } = await asked(SUPERVISED)
     await daemon.clock.advance(121_000)
     expect(await ended(daemon)).toMatchObject({ status: 'cancelled' })
@@ -138,7 +138,7 @@ describe('decisions "SOP and turn": a procedure whose trigger is the path of a c
     expect(shipped(daemon)).toBeUndefined()
   })
 
-  test('asks there before it calls a tool that needs a person, and calls it once', async () => {
+  test('asks before a tool call that needs approval, and calls the tool once', async () => {
     const { daemon, question, post, prompt } = await asked(SHELL)
     expect(question?.text).toMatch(/^ship: step 1 of 1: shell wants to run\n\n```\ncommand: node mark\.mjs\n/)
     expect(prompt.text).toContain('shell wants to run')
@@ -148,14 +148,14 @@ describe('decisions "SOP and turn": a procedure whose trigger is the path of a c
     expect(readFileSync(join(daemon.dataDir, 'workspace', 'ran.txt'), 'utf8')).toBe('ran\n')
   })
 
-  test('a tool that is refused there fails the run, and is not called', async () => {
+  test('fails without the call when the tool call is rejected', async () => {
     const { daemon, post } = await asked(SHELL)
     await post({ id: 'wamid.2', text: 'reject not now' })
     expect(await ended(daemon)).toMatchObject({ status: 'failed' })
     expect(existsSync(join(daemon.dataDir, 'workspace', 'ran.txt'))).toBe(false)
   })
 
-  test('waits over a restart, and goes on by an answer given to the next daemon', async () => {
+  test('waits through a restart, and continues after an answer', async () => {
     const { daemon, post } = await asked()
     await daemon.down()
     await daemon.up()

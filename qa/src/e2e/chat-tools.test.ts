@@ -1,4 +1,4 @@
-/** Tool calls that a person has to agree to, asked about in the conversation they come from (§2.6 `[security.policy]`, §3). */
+/** Tool calls that need approval, asked for in the conversation of the turn. See docs/contract.md#approvals. */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -28,9 +28,9 @@ const runsIn = (dataDir: string): number => {
 const runs = ({ dataDir }: ChatDaemon): number => runsIn(dataDir)
 
 const questionIn = (chat: Chat): Shown | undefined => chat.sent().findLast(({ buttons }) => buttons.length > 0)
-const isSaid = (chat: Chat, text: string) => chat.sent().some((shown) => shown.text.includes(text))
+const hasText = (chat: Chat, text: string) => chat.sent().some((shown) => shown.text.includes(text))
 
-/** Somebody has asked for the command, and the daemon asks back. */
+/** A daemon whose agent wants to run the command and has asked the sender. */
 async function asking(name: Chat['name'], toml = ''): Promise<{ daemon: ChatDaemon; chat: Chat; question: Shown; asked: string }> {
   const daemon = await start({ chats: [name], toml: model.toml + toml, files: MARK_FILES })
   const chat = daemon.chats[name]
@@ -41,7 +41,7 @@ async function asking(name: Chat['name'], toml = ''): Promise<{ daemon: ChatDaem
 }
 
 describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
-  test('the question stands where the message was written; approved, the call runs and the answer follows', async () => {
+  test('asks in the conversation, and runs the call after approval', async () => {
     const { daemon, chat, question, asked } = await asking(name)
     expect(question).toMatchObject({
       place: chat.places.talk,
@@ -50,7 +50,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
     })
     expect(runs(daemon)).toBe(0)
     chat.press({ message: question.id, value: question.buttons[0] ?? '' })
-    await daemon.until(() => isSaid(chat, 'It says:'))
+    await daemon.until(() => hasText(chat, 'It says:'))
     await daemon.idle()
     expect(runs(daemon)).toBe(1)
     expect(model.results).toEqual([expect.stringContaining('marked')])
@@ -58,37 +58,37 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
     expect(chat.sent().find(({ id }) => id === question.id)).toMatchObject({ buttons: [] })
   })
 
-  test('rejected, the model is told so, and nothing runs', async () => {
+  test('runs nothing after a rejection, and the model gets the refusal', async () => {
     const { daemon, chat, question } = await asking(name)
     chat.say({ ...chat.threadOf(question), text: 'reject not today' })
-    await daemon.until(() => isSaid(chat, 'It says:'))
+    await daemon.until(() => hasText(chat, 'It says:'))
     await daemon.idle()
     expect(runs(daemon)).toBe(0)
     expect(model.results).toEqual([expect.stringMatching(/not|refuse|reject|denied/i)])
   })
 
-  test('while it waits others are answered, and neither strangers nor other places can agree', async () => {
+  test('answers other senders while it waits; they and strangers cannot approve', async () => {
     const { daemon, chat, question } = await asking(name)
     const { people, places } = chat
     chat.say({ text: 'hello', from: people.bob, place: places.other })
-    await daemon.until(() => isSaid(chat, 'heard: hello'))
+    await daemon.until(() => hasText(chat, 'heard: hello'))
     chat.press({ message: question.id, value: question.buttons[0] ?? '', from: people.eve })
     chat.say({ ...chat.threadOf(question), text: 'yes', from: people.eve })
     chat.say({ text: 'yes', from: people.bob, place: places.other })
-    await daemon.until(() => isSaid(chat, 'heard: yes'))
+    await daemon.until(() => hasText(chat, 'heard: yes'))
     await daemon.clock.advance(1000)
     expect(runs(daemon)).toBe(0)
     expect(model.results).toEqual([])
   })
 
-  test('the question outlives the daemon, and the call runs once', async () => {
+  test('keeps the question over a restart, and runs the call once', async () => {
     const { daemon, chat, question } = await asking(name)
     await daemon.down()
     expect(runs(daemon)).toBe(0)
     await daemon.up()
     await daemon.until(async () => (await daemon.daemon.runtime.store.inbox.counts()).running === 1)
     chat.press({ message: question.id, value: question.buttons[0] ?? '' })
-    await daemon.until(() => isSaid(chat, 'It says:'))
+    await daemon.until(() => hasText(chat, 'It says:'))
     await daemon.idle()
     expect(runs(daemon)).toBe(1)
     expect(chat.sent().filter(({ text }) => text.startsWith('shell wants to run'))).toHaveLength(1)
@@ -96,14 +96,14 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
   })
 })
 
-test('nobody answers in time: the call does not run', async () => {
+test('a call without an answer in time does not run', async () => {
   const { daemon, chat } = await asking('telegram', '[approvals]\ntool_timeout_secs = 60\n')
   await daemon.clock.advance(61_000)
-  await daemon.until(() => isSaid(chat, 'It says:'))
+  await daemon.until(() => hasText(chat, 'It says:'))
   expect(runs(daemon)).toBe(0)
 })
 
-test('a daemon that is killed while three people are asked asks nobody twice, and runs each call once', async () => {
+test('after SIGKILL no question is asked twice, and each call runs once', async () => {
   const chats = await Promise.all([telegramChat(), discordChat(Date.now), slackChat()])
   const { dataDir } = chatFolder({ chats, toml: model.toml, files: MARK_FILES })
   let daemon: SourceDaemon | undefined
@@ -114,22 +114,22 @@ test('a daemon that is killed while three people are asked asks nobody twice, an
       (all) => all,
     )
   }
-  const saying = (text: string) =>
+  const everyChatHas = (text: string) =>
     eventually(
-      async () => chats.filter((chat) => isSaid(chat, text)).length,
+      async () => chats.filter((chat) => hasText(chat, text)).length,
       (count) => count === chats.length,
     )
   try {
     await up()
     for (const chat of chats) chat.say({ text: 'run it' })
-    await saying('shell wants to run')
+    await everyChatHas('shell wants to run')
     await daemon?.kill()
     await up()
     for (const chat of chats) {
       const question = questionIn(chat)
       chat.press({ message: question?.id ?? '', value: question?.buttons[0] ?? '' })
     }
-    await saying('It says:')
+    await everyChatHas('It says:')
     await daemon?.kill()
     expect(runsIn(dataDir)).toBe(chats.length)
     for (const chat of chats) expect(chat.sent().filter(({ text }) => text.startsWith('shell wants to run'))).toHaveLength(1)

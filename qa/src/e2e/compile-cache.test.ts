@@ -15,7 +15,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }))
 const folderOf = (env: Record<string, string> = {}) => compileCacheFolder({ env, home, uid })
 
 describe.skipIf(uid === undefined)('the compile cache', () => {
-  test('is in the home folder of the caller, for that user alone', () => {
+  test('is in the home folder of the caller, with mode 0700', () => {
     const folder = folderOf()
     expect(folder).toBe(join(home, '.cache/sluice/compiled'))
     expect(statSync(folder ?? '').mode & 0o777).toBe(0o700)
@@ -35,13 +35,13 @@ describe.skipIf(uid === undefined)('the compile cache', () => {
     expect(folderOf()).toBeUndefined()
   })
 
-  test('is not used in a folder that anybody may write to, sticky or not', () => {
+  test('is not used in a world-writable folder, even with the sticky bit', () => {
     folderOf()
     chmodSync(join(home, '.cache/sluice/compiled'), 0o1777)
     expect(folderOf()).toBeUndefined()
   })
 
-  test('is not made where others can write', () => {
+  test('is not created in a folder that others can write to', () => {
     chmodSync(home, 0o777)
     expect(folderOf()).toBeUndefined()
     expect(existsSync(join(home, '.cache'))).toBe(false)

@@ -1,4 +1,4 @@
-/** The built bundle of each profile, as a process. `npm test` builds them first. */
+/** Runs the built bundle of each profile as a process. `npm test` builds the bundles first. */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -42,14 +42,14 @@ const SPECIFIED_FLAGS: Record<string, readonly string[]> = {
 }
 
 describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
-  test('is there', () => expect(existsSync(bundle(profile)), `run pnpm build:${profile}`).toBe(true))
+  test('exists', () => expect(existsSync(bundle(profile)), `Run pnpm build:${profile} first.`).toBe(true))
 
-  test('tells its version', async () => {
+  test('prints its version', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'packages/cli/package.json'), 'utf8'))
     expect(await run(profile, ['--version'])).toEqual({ code: 0, stdout: `sluice ${version}\n`, stderr: '' })
   })
 
-  test('lists every feature of the catalogue, with the instruction for what it lacks', async () => {
+  test('lists every feature of the catalogue, with the build command of those left out', async () => {
     const { code, stdout } = await run(profile, ['features', '--json', '--data-dir', folder(offline)])
     expect(code).toBe(0)
     const rows = JSON.parse(stdout) as { feature: string; flag: string | null; compiled: boolean; state: string; build: string | null }[]
@@ -60,7 +60,7 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
     }
   })
 
-  test('has the flags that the specification lists for it, as far as a release ships them', async () => {
+  test('has the flags of its profile, except planned ones', async () => {
     const { stdout } = await run(profile, ['features', '--json', '--data-dir', folder(offline)])
     const rows = JSON.parse(stdout) as { flag: string | null; compiled: boolean }[]
     const planned = new Set(ROWS.flatMap(([, row]) => (row.planned ? row.flag : null) ?? []))
@@ -68,7 +68,7 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
     expect(new Set(compiled)).toEqual(new Set(SPECIFIED_FLAGS[profile]?.filter((flag) => !planned.has(flag))))
   })
 
-  test('pairs by its printed code and answers a webhook; a repeat is a duplicate; SIGTERM ends it with 0', async () => {
+  test('pairs by its printed code, answers a webhook once, and exits with 0 on SIGTERM', async () => {
     const dir = folder(offline)
     const running = await daemon(profile, dir)
     expect(JSON.parse(readFileSync(join(dir, 'daemon.json'), 'utf8'))).toMatchObject({ pid: running.pid, url: running.url, profile })
@@ -89,7 +89,7 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
     expect(existsSync(join(dir, 'daemon.json'))).toBe(false)
   })
 
-  test('answers for a route it leaves out with the instruction that builds it in', async () => {
+  test('answers a route of a left-out feature with the build command', async () => {
     const running = await daemon(profile, folder(offline))
     expect(await post(`${running.url}/api/webauthn/auth/start`, {})).toMatchObject({
       status: 404,
@@ -97,20 +97,20 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
     })
   })
 
-  test('refuses a command it leaves out with exit code 2 and the instruction', async () => {
+  test('refuses a command of a left-out feature with exit code 2 and the build command', async () => {
     const { code, stderr } = await run(profile, ['plugin', 'list', '--data-dir', folder()])
     expect(code).toBe(2)
     expect(stderr).toContain(`pnpm build ${profile} --features plugins-wasm`)
   })
 })
 
-test('a data directory that any command makes is for its owner alone', async () => {
+test('every command creates the data directory with mode 0700', async () => {
   const dir = join(folder(), 'made')
   await run('minimal', ['features', '--data-dir', dir])
   expect((statSync(dir).mode & 0o777).toString(8)).toBe('700')
 })
 
-test('code is cached in the home folder of the caller, where the agent may not write, and never in the data directory', async () => {
+test('compiled code is cached in the home folder, where the agent cannot write', async () => {
   const home = folder()
   const dir = folder(`[agent]\nworkspace = ${JSON.stringify(home)}\n[security.policy]\nauto_approve = ["file_write"]\n${offline}`)
   const env = { HOME: home, XDG_CACHE_HOME: '' }
@@ -125,7 +125,7 @@ test('code is cached in the home folder of the caller, where the agent may not w
 })
 
 describe('the daemon', () => {
-  test('the printed curl lines give a reply', async () => {
+  test('prints curl commands that get a reply', async () => {
     const running = await daemon('full', folder(offline))
     await eventually(
       async () => running.stdout(),
@@ -140,13 +140,13 @@ describe('the daemon', () => {
   test('logs its start, address, turns, reloads and stop, and no message text', async () => {
     const dir = folder(offline)
     const running = await daemon('minimal', dir)
-    const said = () =>
+    const lines = () =>
       running
         .stderr()
         .split('\n')
         .filter(Boolean)
         .map((line) => JSON.parse(line) as { message: string } & Record<string, unknown>)
-    const find = (message: string) => said().find((line) => line.message === message)
+    const find = (message: string) => lines().find((line) => line.message === message)
     const { body } = await post(`${running.url}/webhook`, { message: 'the words' }, bearer(await token('minimal', dir)))
     expect(find('daemon starting')).toMatchObject({ profile: 'minimal', pid: running.pid, data_dir: dir })
     expect(find('accepting connections')).toMatchObject({ url: running.url })
@@ -163,7 +163,7 @@ describe('the daemon', () => {
     expect(running.stderr()).not.toContain('the words')
   })
 
-  test('goes on working when its bundle is built anew', async () => {
+  test('continues to work while its bundle is replaced', async () => {
     const { replaceBuild } = (await import(join(ROOT, 'scripts/replace-build.mjs'))) as { replaceBuild: ReplaceBuild }
     const built = folder()
     cpSync(join(ROOT, 'dist/minimal'), built, { recursive: true })
@@ -175,7 +175,7 @@ describe('the daemon', () => {
     expect((await run(built, ['--version'])).stdout).toBe('the next build\n')
   })
 
-  test('a second daemon on one data directory refuses', async () => {
+  test('refuses to start twice on one data directory', async () => {
     const dir = folder(offline)
     await daemon('minimal', dir)
     const second = await run('minimal', ['daemon', '--data-dir', dir, '--port', '0'])
@@ -184,7 +184,7 @@ describe('the daemon', () => {
     expect(second.stderr).toContain(dir)
   })
 
-  test('a killed daemon leaves nothing that keeps the next one from starting', async () => {
+  test('starts after the previous daemon was killed', async () => {
     const dir = folder(offline)
     const first = await daemon('minimal', dir)
     first.kill('SIGKILL')
@@ -193,7 +193,7 @@ describe('the daemon', () => {
     expect((await fetch(`${next.url}/health`)).status).toBe(200)
   })
 
-  test('a taken port is one clear line', async () => {
+  test('reports a port in use in one line', async () => {
     const server = createServer()
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
     cleanups.push(() => new Promise<void>((closed) => void server.close(() => closed())))
@@ -204,13 +204,13 @@ describe('the daemon', () => {
     expect(stderr).toContain(`127.0.0.1:${port}`)
   })
 
-  test('a wrong configuration is exit 78 and names the line, the key and the nearest known one', async () => {
+  test('exits with 78 for an unknown key and names line, key and nearest known key', async () => {
     const { code, stderr } = await run('minimal', ['daemon', '--data-dir', folder('[gateway]\nhost = "127.0.0.1"\nprot = 1\n')])
     expect(code).toBe(78)
     expect(stderr).toMatch(/config\.toml:3:1: .*prot.*port/)
   })
 
-  test('a changed configuration is applied without a restart, and a wrong one changes nothing', async () => {
+  test('applies a valid configuration without a restart and ignores an invalid one', async () => {
     const dir = folder(offline)
     const running = await daemon('minimal', dir)
     const headers = bearer(await token('minimal', dir))
@@ -226,7 +226,7 @@ describe('the daemon', () => {
     expect(String((await read()).body.response)).toMatch(/read-?only/i)
   })
 
-  test('a revoked token is refused within a second, by HTTP and on an open event stream', async () => {
+  test('refuses a revoked token within a second and closes its event stream', async () => {
     const dir = folder(offline)
     const running = await daemon('minimal', dir)
     const value = await token('minimal', dir)
@@ -241,7 +241,7 @@ describe('the daemon', () => {
     expect((await post(`${running.url}/webhook`, { message: 'hello' }, bearer(value))).status).toBe(401)
   })
 
-  test('a turn belongs to the device that asked for it: another one can neither end nor read it', async () => {
+  test('lets no client read or abort a turn of another device', async () => {
     const server = await startModelServer({ apiKey: null, answer: () => ({ fault: 'hang' }) })
     cleanups.push(() => server.close())
     const dir = folder(`[provider]\nkind = "openai"\nbase_url = "${server.url}/v1"\nmodel = "test"\n`)
@@ -255,7 +255,7 @@ describe('the daemon', () => {
     expect((await post(`${turn}/abort`, {}, ours)).status).toBe(200)
   })
 
-  test('webhook send keeps its session from one call to the next, and its keys', async () => {
+  test('"webhook send" continues a session and honours idempotency keys', async () => {
     const dir = folder(offline)
     await daemon('minimal', dir)
     const send = async (...args: string[]) => (await run('minimal', ['webhook', 'send', ...args, '--data-dir', dir])).stdout
@@ -265,7 +265,7 @@ describe('the daemon', () => {
     expect(await send('once', '--idempotency-key', 'k')).toContain('duplicate')
   })
 
-  test('a turn accepted with 202 survives SIGKILL and is answered after the restart', async () => {
+  test('completes a turn that was accepted with 202 after SIGKILL and a restart', async () => {
     const server = await startModelServer({ apiKey: null })
     cleanups.push(() => server.close())
     server.script({ fault: 'hang' }, { text: 'after the restart' })
@@ -286,7 +286,7 @@ describe('the daemon', () => {
     expect(await eventually(turn, ({ status }) => status === 'done')).toMatchObject({ response: 'after the restart' })
   })
 
-  test('an OpenAI-compatible server drives a turn that uses two tools', async () => {
+  test('runs a turn with two tool calls on an OpenAI-compatible server', async () => {
     const server = await startModelServer({ apiKey: null })
     cleanups.push(() => server.close())
     server.script(
@@ -302,7 +302,7 @@ describe('the daemon', () => {
     expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('from the model')
   })
 
-  test('an Anthropic-compatible server answers a turn', async () => {
+  test('runs a turn on an Anthropic-compatible server', async () => {
     const server = await startModelServer({ answer: () => ({ text: 'from the other format' }) })
     cleanups.push(() => server.close())
     const dir = folder(`[provider]\nkind = "anthropic"\nbase_url = "${server.url}/v1"\nmodel = "test"\napi_key = "${server.apiKey}"\n`)
@@ -311,7 +311,7 @@ describe('the daemon', () => {
     expect(answer).toMatchObject({ status: 200, body: { response: 'from the other format' } })
   })
 
-  test('what is loaded late is in the bundle: metrics, the OpenAPI document, WebSockets, editing the configuration, its schema', async () => {
+  test('bundles the modules that are loaded on first use', async () => {
     const dir = folder(`${offline}[observability]\nbackend = "textmetrics"\n`)
     const running = await daemon('minimal', dir)
     const value = await token('minimal', dir)
@@ -340,19 +340,19 @@ describe('the daemon', () => {
     ['answers 5xx', { status: 500, headers: {}, body: 'broken' }, 502],
     ['resets', { fault: 'reset' }, 502],
     ['answers garbage', { fault: 'garbage' }, 502],
-  ])('a provider that %s is a 502, the key is released and the daemon lives', async (_what, fault, status) => {
-    let mended = false
-    const server = await startModelServer({ apiKey: null, answer: () => (mended ? { text: 'now' } : fault) })
+  ])('answers 502 and releases the key when a provider %s', async (_fault, fault, status) => {
+    let isRepaired = false
+    const server = await startModelServer({ apiKey: null, answer: () => (isRepaired ? { text: 'now' } : fault) })
     cleanups.push(() => server.close())
     const dir = folder(`[provider]\nkind = "openai"\nbase_url = "${server.url}/v1"\nmodel = "test"\n[agent]\nmax_retries = 0\n`)
     const running = await daemon('minimal', dir)
     const headers = { ...bearer(await token('minimal', dir)), 'x-idempotency-key': 'k' }
     expect((await post(`${running.url}/webhook`, { message: 'hello' }, headers)).status).toBe(status)
-    mended = true
+    isRepaired = true
     expect(await post(`${running.url}/webhook`, { message: 'hello' }, headers)).toMatchObject({ status: 200, body: { response: 'now' } })
   })
 
-  test('SIGTERM under load drains: whoever got a 200 is kept, and the exit code is 0', async () => {
+  test('drains on SIGTERM under load: every turn with a 200 is stored, and the exit code is 0', async () => {
     const dir = folder(`${offline}[gateway]\nwebhook_rate_limit_per_minute = 0\n`)
     const running = await daemon('minimal', dir)
     const headers = bearer(await token('minimal', dir))
@@ -380,7 +380,7 @@ describe('the daemon', () => {
   })
 
   const canMount = process.platform === 'linux' && process.getuid?.() === 0
-  test.runIf(canMount)('a full disk is a 503 and never a 2xx, and room makes it work again without a restart', async () => {
+  test.runIf(canMount)('answers 503 while the disk is full, and works again after space was freed', async () => {
     const dir = folder()
     expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m,mode=700', 'tmpfs', dir]).status).toBe(0)
     cleanups.push(() => void spawnSync('umount', ['-l', dir]))
@@ -406,8 +406,8 @@ describe('the daemon', () => {
   })
 })
 
-describe('builds of your own', () => {
-  test('a left-out package leaves no code in the bundle', () => {
+describe('a custom build', () => {
+  test('contains no code of left-out packages', () => {
     const scratchDir = join(ROOT, '.cache', 'e2e')
     mkdirSync(scratchDir, { recursive: true })
     const profile = join(scratchDir, 'tiny.ts')
@@ -431,7 +431,7 @@ describe('builds of your own', () => {
     }
   })
 
-  test('--features refuses what there is no package for, and says so', () => {
+  test('refuses --features without a package, and names them', () => {
     const { status, stderr } = spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs'), '--features', 'hardware,nonsense'], {
       encoding: 'utf8',
     })
@@ -440,7 +440,7 @@ describe('builds of your own', () => {
   })
 })
 
-test('the generated pages of docs/ say what the program does', () => {
+test('the generated pages of docs/ are up to date', () => {
   const { status, stderr } = spawnSync(process.execPath, [join(ROOT, 'scripts/docs.mjs'), '--check'], { encoding: 'utf8' })
   expect(status, stderr).toBe(0)
 })

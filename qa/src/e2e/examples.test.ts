@@ -1,4 +1,4 @@
-/** The procedures of `examples/sops`, run for real: events in, people's answers, files out. */
+/** Runs the procedures of `examples/sops` in a daemon: with real events, answers of people, and files as results. */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -36,7 +36,7 @@ const write = (path: string, text: string): void => {
   writeFileSync(inWorkspace(path), text)
 }
 
-/** A daemon with one of the examples in its workspace. */
+/** Starts a daemon with one of the examples. */
 async function start(example: string, config: string, clock: Pick<DaemonOptions, 'clock'> = {}): Promise<Daemon> {
   cpSync(join(EXAMPLES, example), join(dataDir, 'sops', example), { recursive: true })
   const configFile = join(dataDir, 'config.toml')
@@ -47,18 +47,18 @@ async function start(example: string, config: string, clock: Pick<DaemonOptions,
 
 const OFFLINE = '[provider]\nkind = "offline"\n'
 const runs = async ({ runtime }: Daemon): Promise<readonly SopRun[]> => (await runtime.store.sops.runs({ limit: 10 })).toReversed()
-/** The run, once it has come so far. */
-const isNow = (running: Daemon, status: SopRun['status']): Promise<SopRun> =>
+/** Resolves to the newest run, once it has this status. */
+const runWith = (running: Daemon, status: SopRun['status']): Promise<SopRun> =>
   vi.waitFor(async () => {
     const run = (await runs(running)).at(-1)
     expect(run).toMatchObject({ status })
-    return run ?? expect.fail('nothing runs')
+    return run ?? expect.fail('The store has no run.')
   }, SOON)
-/** The run that waits for somebody, once the question is there. */
-const isAsked = async (running: Daemon): Promise<SopRun & { readonly question: string }> => {
-  const run = await isNow(running, 'paused_checkpoint')
+/** Resolves to the run that waits for a person, once the approval exists. */
+const waitingRun = async (running: Daemon): Promise<SopRun & { readonly question: string }> => {
+  const run = await runWith(running, 'paused_checkpoint')
   const key = { runId: run.id, stepId: run.gate?.stepId ?? '' }
-  const question = await vi.waitFor(async () => (await running.runtime.approvals.get(key)) ?? expect.fail('nobody is asked'), SOON)
+  const question = await vi.waitFor(async () => (await running.runtime.approvals.get(key)) ?? expect.fail('The run has no approval.'), SOON)
   return { ...run, question: question.message }
 }
 const answer = ({ url }: Daemon, { id, gate }: SopRun, approved: boolean) =>
@@ -69,16 +69,16 @@ const recorded = async ({ runtime }: Daemon): Promise<readonly string[]> => {
 }
 
 describe('deploy-with-approval', () => {
-  test('a release is live once somebody has agreed, and not before', async () => {
+  test('puts a release live only after approval', async () => {
     const running = await start('deploy-with-approval', OFFLINE)
     const { body } = await post(`${running.url}/deploy`, { release: 'v1.4.0' })
     expect(body).toMatchObject({ status: 'accepted', path: '/deploy', results: [{ sop: 'deploy-with-approval', status: 'started' }] })
-    const run = await isAsked(running)
+    const run = await waitingRun(running)
     expect(written('releases/requested.txt')).toBe('v1.4.0')
     expect(written('releases/live.txt')).toBeUndefined()
     expect(run.question).toContain('v1.4.0')
     expect(await answer(running, run, true)).toMatchObject({ status: 200, body: { approved: true } })
-    await isNow(running, 'completed')
+    await runWith(running, 'completed')
     expect(written('releases/live.txt')).toBe('v1.4.0')
     expect(await recorded(running)).toEqual([
       'run_started',
@@ -89,15 +89,15 @@ describe('deploy-with-approval', () => {
     ])
   })
 
-  test('a release that somebody refuses never is', async () => {
+  test('does not put a rejected release live', async () => {
     const running = await start('deploy-with-approval', OFFLINE)
     await post(`${running.url}/deploy`, { release: 'v1.4.0' })
-    await answer(running, await isAsked(running), false)
-    await isNow(running, 'cancelled')
+    await answer(running, await waitingRun(running), false)
+    await runWith(running, 'cancelled')
     expect(written('releases/live.txt')).toBeUndefined()
   })
 
-  test('an event that names no release starts nothing', async () => {
+  test('ignores an event without a release', async () => {
     const running = await start('deploy-with-approval', OFFLINE)
     expect(await post(`${running.url}/deploy`, { release: '' })).toMatchObject({ status: 200, body: { results: [] } })
     expect(await runs(running)).toEqual([])
@@ -105,22 +105,22 @@ describe('deploy-with-approval', () => {
 })
 
 const program = await findMosquitto()
-const why = 'missing' in program ? ` (left out: ${program.missing})` : ''
+const why = 'missing' in program ? ` (skipped: ${program.missing})` : ''
 
 describe.skipIf('missing' in program)(`alert-from-broker${why}`, () => {
-  test('an alarm of the plant is kept, and waits for somebody; until then there is no second one', async () => {
+  test('stores an alarm and waits for a person; a second alarm is skipped meanwhile', async () => {
     const broker = await startBroker()
     const running = await start('alert-from-broker', `${OFFLINE}[channels_config.mqtt]\nenabled = true\nbroker_url = "${broker.url}"\n`)
     const send = (pump: string, event: object) => mqttPublish(broker.port, `plant/${pump}/temperature`, JSON.stringify(event))
     await vi.waitFor(() => expect(broker.log()).toContain('SUBSCRIBE'), SOON)
     await send('pump-3', { celsius: 20, text: 'Pump 3 is at 20 degrees' })
     await send('pump-3', { celsius: 91, text: 'Pump 3 is at 91 degrees' })
-    const run = await isAsked(running)
+    const run = await waitingRun(running)
     expect(written('alarms/newest.txt')).toBe('Pump 3 is at 91 degrees')
     await send('pump-4', { celsius: 95, text: 'Pump 4 is at 95 degrees' })
     await vi.waitFor(async () => expect(await recorded(running)).toContain('trigger_skipped'), SOON)
     await answer(running, run, true)
-    expect(await isNow(running, 'completed')).toMatchObject({ results: [{}, {}, { output: expect.stringContaining('91 degrees') }] })
+    expect(await runWith(running, 'completed')).toMatchObject({ results: [{}, {}, { output: expect.stringContaining('91 degrees') }] })
     expect(await runs(running)).toHaveLength(1)
   })
 })
@@ -155,7 +155,7 @@ describe('daily-digest', () => {
     const server = await model()
     const provider = `[provider]\nkind = "openai"\nbase_url = "${server.url}/v1"\napi_key = "${server.apiKey}"\nmodel = "test"\n`
     const running = await start('daily-digest', provider, { clock })
-    // The moment up to which the clock has been dealt with.
+    // The schedule stores the last instant that it handled.
     await vi.waitFor(async () => expect(await running.runtime.store.keyValue('sop').get('cron')).toBeTypeOf('number'), SOON)
     return { clock, server, running }
   }
@@ -163,10 +163,10 @@ describe('daily-digest', () => {
   test.each([
     ['summer', '2026-07-06T04:59:00Z', '2026-07-06T05:00:00.000Z'],
     ['winter', '2026-01-05T05:59:00Z', '2026-01-05T06:00:00.000Z'],
-  ])('on a working day in %s it is written at seven in Berlin, out of the notes', async (_season, before, at) => {
+  ])('writes the digest at seven in Berlin on a working day in %s', async (_season, before, at) => {
     const { clock, server, running } = await begin(before)
     await clock.advance(60_000)
-    const run = await isNow(running, 'completed')
+    const run = await runWith(running, 'completed')
     expect(run.event).toMatchObject({ source: 'cron', payload: JSON.stringify({ scheduled_at: at, missed: 0 }) })
     expect(run.results).toMatchObject([{ output: 'Pump 3 was repaired.' }, { output: 'The digest is written.' }])
     expect(written('digests/today.md')).toBe('One repair: pump 3.')
@@ -176,11 +176,11 @@ describe('daily-digest', () => {
     expect(toolsOf(server.requests[2]?.body)).toEqual(['file_write', 'sop_advance', 'sop_status'])
   })
 
-  test.each(['2026-07-04T04:59:00Z', '2026-07-05T04:59:00Z'])('on a weekend it is not, unless by hand: %s', async (before) => {
+  test.each(['2026-07-04T04:59:00Z', '2026-07-05T04:59:00Z'])('runs on a weekend only by hand: %s', async (before) => {
     const { clock, running } = await begin(before)
     await clock.advance(120_000)
     await post(`${running.url}/api/sops/daily-digest/runs`, {})
-    await isNow(running, 'completed')
+    await runWith(running, 'completed')
     expect(await runs(running)).toMatchObject([{ event: { source: 'manual' } }])
     expect(written('digests/today.md')).toBe('One repair: pump 3.')
   })
@@ -191,7 +191,7 @@ const toolsOf = (body: unknown): string[] =>
     .map((tool) => tool.function.name)
     .toSorted()
 
-test('`sluice sop validate` finds nothing wrong in any of them, and each is run here', async () => {
+test('every example is valid and tested in this file', async () => {
   writeFileSync(join(dataDir, 'config.toml'), `[sop]\nsops_dir = "${EXAMPLES}"\n`)
   const { code, out } = await sluiceWith(always)('sop', 'validate', '--json', '--data-dir', dataDir)
   expect(JSON.parse(out)).toMatchObject({ ok: true, broken: 0, problems: [], loaded: readdirSync(EXAMPLES).length })

@@ -1,4 +1,4 @@
-/** Procedures started by a real MQTT broker, through the whole daemon (§2.4). */
+/** Procedures that messages of a real MQTT broker start. See docs/contract.md#procedures. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,12 +12,12 @@ import { mqttPublish } from '../mqtt-publish.ts'
 
 const program = await findMosquitto()
 const found = 'missing' in program ? undefined : program
-const why = 'missing' in program ? ` (left out: ${program.missing})` : ''
+const why = 'missing' in program ? ` (skipped: ${program.missing})` : ''
 
 const SOP_TOML = `
 [sop]
 name = "watch"
-description = "Waits until somebody has looked"
+description = "Waits for a person"
 version = "1.0.0"
 execution_mode = "deterministic"
 max_concurrent = 10
@@ -26,9 +26,9 @@ type = "mqtt"
 topic = "plant/+/temperature"
 condition = "$.celsius > 80"
 `
-const SOP_MD = '## Steps\n\n1. **Look** - Somebody has to.\n   - kind: checkpoint\n'
+const SOP_MD = '## Steps\n\n1. **Look** - A person has to look.\n   - kind: checkpoint\n'
 
-describe.skipIf(!found)(`a real broker${why}`, () => {
+describe.skipIf(!found)(`a daemon with a real broker${why}`, () => {
   let dataDir: string
   let broker: Mosquitto
   let daemon: Daemon | undefined
@@ -61,7 +61,7 @@ describe.skipIf(!found)(`a real broker${why}`, () => {
   const payloads = async () => (await runs()).map(({ event }) => event.payload).toSorted()
   const soon = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 5000, interval: 10 })
 
-  it('messages start procedures, those that came while the daemon was down included, each once', async () => {
+  it('starts a procedure once for each message, also for those sent while the daemon was down', async () => {
     await start()
     await soon(() => expect(broker.log()).toContain('Received SUBSCRIBE'))
     await mqttPublish(broker.port, 'plant/pump/temperature', '{"celsius":91}')

@@ -1,4 +1,4 @@
-/** README's procedure, pasted as a whole into a shell next to a running daemon. */
+/** Runs the commands of README's procedure in a shell next to a running daemon. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), 'readme-'))
   const dataDir = join(home, '.sluice')
   mkdirSync(dataDir, { mode: 0o700 })
-  // The checkout the block is pasted in; its built command runs from source.
+  // A checkout in which the built command runs from source.
   mkdirSync(join(home, 'dist/full'), { recursive: true })
   writeFileSync(join(home, 'dist/full/sluice.mjs'), `await import(${JSON.stringify(join(ROOT, 'profiles/full.ts'))})\n`)
   writeFileSync(join(home, 'package.json'), JSON.stringify({ scripts: { sluice: 'node dist/full/sluice.mjs' } }))
@@ -34,14 +34,14 @@ afterEach(async () => {
 
 function blockBelow(heading: string): string {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
-  // The commands have to work in a checkout whose own Node is too old to run the built command itself.
+  // The commands must also work where the machine's own Node is too old for the built command.
   expect(readme).not.toContain('node dist/')
   const block = /```sh\n([\s\S]*?)```/.exec(readme.slice(readme.indexOf(heading)))?.[1]
-  return block?.replaceAll('http://127.0.0.1:42617', daemon.url) ?? expect.fail(`README has no commands below ${heading}`)
+  return block?.replaceAll('http://127.0.0.1:42617', daemon.url) ?? expect.fail(`README.md has no shell commands below "${heading}".`)
 }
 
 test(
-  'the procedure of README runs, waits for a person and ends once it is approved, all in one paste',
+  'the procedure of README.md runs, waits for approval and ends, all in one paste',
   async () => {
     const { token } = await newToken(daemon.runtime.store, { name: 'readme', expiresAtMs: null, role: 'operator' }, systemClock)
     const { stdout } = await promisify(execFile)('sh', ['-euc', blockBelow('## A procedure')], {

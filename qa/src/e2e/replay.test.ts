@@ -1,4 +1,4 @@
-/** Requests that come again, as they do: from providers that saw no answer, and from whoever has recorded one. */
+/** Repeated requests: from platforms that got no answer, and from attackers who recorded a request. See docs/contract.md#signatures. */
 import { randomBytes } from 'node:crypto'
 import { hmacSha256 } from '@sluice/sdk'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -13,7 +13,7 @@ import { NOW_SECS } from '../vectors/vector.ts'
 
 const HOUR_MS = 3_600_000
 const OK = { status: 200, body: '{"status":"ok"}' }
-/** For what happens by itself, and on nobody's clock. */
+/** For things that happen in real time, whatever the clock of the test says. */
 const SOON = { timeout: 10_000, interval: 5 }
 const REFUSED = { status: 401, body: '{"error":"Invalid signature","code":"unauthorized"}' }
 
@@ -29,7 +29,7 @@ afterEach(async () => {
   await fakes.close()
 })
 
-/** One message is kept, its turn has run once, and its reply was sent once. */
+/** Expects one stored message, whose turn ran once and whose reply was sent once. */
 const expectOneTurn = async (sent: readonly unknown[]): Promise<void> => {
   expect(await daemon.kept()).toMatchObject([{ state: 'done', attempts: 1, replies: [{ state: 'sent', attempts: 1 }] }])
   expect(sent).toHaveLength(1)
@@ -50,25 +50,25 @@ const bodyOf = (id: string, text: string): Buffer =>
   )
 const bizchatRequest: SentRequest = { path: '/bizchat?token=bizchat-webhook-secret-01', body: bodyOf('wamid.X', 'hello') }
 
-describe('§4.2 the same signed message runs one turn', () => {
+describe('the same signed message runs one turn', () => {
   const cases = [
     ['chatapp', () => chatapp.signedRequest(Buffer.from(chatapp.BODY))],
     ['textrelay', () => textrelay.signedRequest(Buffer.from(textrelay.BODY))],
     ['bizchat', () => bizchatRequest],
   ] as const
 
-  test.each(cases)('%s: sent again and again, and 50 times at once', async (channel, request) => {
+  test.each(cases)('%s: when repeated in sequence and 50 times at once', async (channel, request) => {
     for (let repeat = 0; repeat < 3; repeat++) expect(await daemon.send(request())).toEqual(OK)
     for (const answer of await Promise.all(Array.from({ length: 50 }, () => daemon.send(request())))) expect(answer).toEqual(OK)
     await expectOneTurn(fakes[channel].sent)
   })
 
-  test.each(cases)('%s: 50 first times at once', async (channel, request) => {
+  test.each(cases)('%s: when 50 first requests arrive at once', async (channel, request) => {
     for (const answer of await Promise.all(Array.from({ length: 50 }, () => daemon.send(request())))) expect(answer).toEqual(OK)
     await expectOneTurn(fakes[channel].sent)
   })
 
-  test.each(cases)('%s: also after a restart', async (channel, request) => {
+  test.each(cases)('%s: when repeated after a restart', async (channel, request) => {
     expect(await daemon.send(request())).toEqual(OK)
     await daemon.kept()
     await daemon.restart()
@@ -76,12 +76,12 @@ describe('§4.2 the same signed message runs one turn', () => {
     await expectOneTurn(fakes[channel].sent)
   })
 
-  test('chatapp, bizchat: also 71 hours later, though what is old is dropped meanwhile', async () => {
+  test('chatapp, bizchat: when repeated 71 hours later, after old rows were pruned', async () => {
     const [signed, unsigned] = [chatapp.signedRequest(Buffer.from(chatapp.BODY)), bizchatRequest]
     for (const request of [signed, unsigned]) expect(await daemon.send(request)).toEqual(OK)
     await daemon.kept()
     await daemon.restart(71 * HOUR_MS)
-    // Long enough for the store to be tidied up.
+    // Long enough for the store to prune old rows.
     await daemon.clock.advance(120_000)
     for (const request of [signed, unsigned]) expect(await daemon.send(request)).toEqual(OK)
     expect(await daemon.kept()).toHaveLength(2)
@@ -89,10 +89,10 @@ describe('§4.2 the same signed message runs one turn', () => {
   })
 })
 
-describe('§8 textrelay: a recorded request', () => {
+describe('textrelay: a recorded request', () => {
   const request = textrelay.signedRequest(Buffer.from(textrelay.BODY))
 
-  test('is a known message within 300 s, and 401 after them', async () => {
+  test('is a duplicate within 300 s and refused with 401 afterwards', async () => {
     expect(await daemon.send(request)).toEqual(OK)
     await daemon.clock.advance(300_000)
     expect(await daemon.send(request)).toEqual(OK)
@@ -103,7 +103,7 @@ describe('§8 textrelay: a recorded request', () => {
     await expectOneTurn(fakes.textrelay.sent)
   })
 
-  test('that is signed anew, as a repeat of the provider is, is a known message', async () => {
+  test('is a duplicate when the platform repeats it with a new signature', async () => {
     expect(await daemon.send(request)).toEqual(OK)
     await daemon.restart(HOUR_MS)
     const time = String(NOW_SECS + 3600)
@@ -117,7 +117,7 @@ describe('§8 textrelay: a recorded request', () => {
   })
 })
 
-describe('§8 roomchat: a random value is good once (R6)', () => {
+describe('roomchat: a nonce', () => {
   const signed = (random: string, body: string = roomchat.BODY): SentRequest => ({
     path: '/roomchat',
     headers: [
@@ -129,7 +129,7 @@ describe('§8 roomchat: a random value is good once (R6)', () => {
   const newRandom = () => randomBytes(48).toString('base64')
   const request = signed('Zm9vYmFyMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6MDEyMzQ1')
 
-  test('a second request with it is 401, also after a restart; from 1,000 s on it is a known message', async () => {
+  test('is refused with 401 for 1,000 s, also after a restart; then the message is a duplicate', async () => {
     expect(await daemon.send(request)).toEqual(OK)
     expect(await daemon.send(request)).toEqual(REFUSED)
     await daemon.restart()
@@ -141,14 +141,14 @@ describe('§8 roomchat: a random value is good once (R6)', () => {
     await expectOneTurn(fakes.roomchat.sent)
   })
 
-  test('of 50 at once one is let in', async () => {
+  test('is accepted once in 50 requests at once', async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => daemon.send(request)))
     expect(answers.filter(({ status }) => status === 200)).toEqual([OK])
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(49)
     await expectOneTurn(fakes.roomchat.sent)
   })
 
-  test('also for another message, and for an event that is none', async () => {
+  test('is refused for another body too', async () => {
     const random = newRandom()
     const like = roomchat.BODY.replace('"Create"', '"Like"')
     expect(await daemon.send(signed(random, like))).toEqual(OK)
@@ -157,7 +157,7 @@ describe('§8 roomchat: a random value is good once (R6)', () => {
     expect(await daemon.kept()).toEqual([])
   })
 
-  test('a request that was refused, or could not be read, has not used it up', async () => {
+  test('stays valid after a request that was refused or could not be parsed', async () => {
     const random = newRandom()
     const { headers = [] } = signed(random)
     expect(await daemon.send({ ...signed(random), headers: [...headers.slice(0, 1), ['X-RoomChat-Signature', '0'.repeat(64)]] })).toEqual(
@@ -168,13 +168,13 @@ describe('§8 roomchat: a random value is good once (R6)', () => {
     await expectOneTurn(fakes.roomchat.sent)
   })
 
-  test('the same message under another one is a known message', async () => {
+  test('of its own makes no new message of a repeated one', async () => {
     expect(await daemon.send(signed(newRandom()))).toEqual(OK)
     expect(await daemon.send(signed(newRandom()))).toEqual(OK)
     await expectOneTurn(fakes.roomchat.sent)
   })
 
-  test('the end of it moved into the body is signed, and no event', async () => {
+  test('whose end is moved into the body makes a signed body that is no event', async () => {
     const { headers = [] } = request
     const [random = '', signature = ''] = headers.map(([, value]) => value)
     const moved = {
@@ -196,7 +196,7 @@ describe('mailpush: a push', () => {
     body,
   })
   const mailArrives = async () => {
-    // The first look at the mailbox says where it begins.
+    // The first read of the mailbox sets the starting point.
     await expect.poll(() => fakes.mailpush.watches.length, SOON).toBe(1)
     fakes.mailpush.receive({ from: 'Ada <ada@example.com>', subject: 'Time', text: 'What is the time?' })
     const body = fakes.mailpush.push()
@@ -205,7 +205,7 @@ describe('mailpush: a push', () => {
     return body
   }
 
-  test('that comes again, or 20 times at once, brings no mail twice; nor does it after a restart', async () => {
+  test('fetches no mail twice when repeated in sequence, 20 times at once or after a restart', async () => {
     const body = await mailArrives()
     expect(await daemon.send(push(body))).toEqual(OK)
     for (const answer of await Promise.all(Array.from({ length: 20 }, () => daemon.send(push(body))))) expect(answer).toEqual(OK)
@@ -215,7 +215,7 @@ describe('mailpush: a push', () => {
     await expectOneTurn(fakes.mailpush.sent)
   })
 
-  test('that is older than what was read changes nothing', async () => {
+  test('changes nothing when it is older than the last read', async () => {
     const old = fakes.mailpush.push()
     await mailArrives()
     expect(await daemon.send(push(old))).toEqual(OK)
@@ -223,7 +223,7 @@ describe('mailpush: a push', () => {
     await expectOneTurn(fakes.mailpush.sent)
   })
 
-  test('whose mails the provider lists anew, its history forgotten, brings none twice', async () => {
+  test('fetches no mail twice when the platform has lost its history', async () => {
     await mailArrives()
     fakes.mailpush.mailbox.forget()
     expect(await daemon.send(push(fakes.mailpush.push()))).toEqual(OK)

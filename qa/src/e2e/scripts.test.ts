@@ -1,4 +1,4 @@
-/** The scripts of package.json, as a newcomer meets them. */
+/** The scripts of package.json on a fresh machine. */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,19 +12,19 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-test('every script fetches and installs what it needs first', () => {
+test('every script installs its dependencies first', () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
   for (const [name, script] of Object.entries(scripts)) expect(script, name).toMatch(/^node scripts\/bootstrap\.mjs \S/)
 })
 
-test('npm install ends with the commands that work', () => {
+test('npm install fails and names the commands that work', () => {
   cpSync(join(ROOT, 'package.json'), join(root, 'package.json'))
   const { status, stderr } = spawnSync('npm', ['install', '--offline', '--logs-max=0'], { cwd: root, encoding: 'utf8' })
   expect(status).not.toBe(0)
   expect(stderr).toContain('type-npm-start-or-pnpm-install-instead')
 })
 
-test('an install that fails says why', () => {
+test('a failed install prints its reason', () => {
   cpSync(join(ROOT, 'scripts/bootstrap.mjs'), join(root, 'scripts/bootstrap.mjs'))
   for (const file of ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml']) writeFileSync(join(root, file), '{}')
   mkdirSync(join(root, 'packages'))
@@ -46,14 +46,14 @@ describe('a script that runs a program', () => {
   const exec = (...args: string[]) =>
     spawnSync(process.execPath, [join(root, 'scripts/tasks.mjs'), 'exec', ...args], { encoding: 'utf8', env: { PATH: process.env.PATH } })
 
-  test('gives it its settings and arguments and ends with its exit code', () => {
+  test('passes settings and arguments, and exits with its code', () => {
     const program = join(root, 'node_modules/.bin/tool')
     writeFileSync(program, '#!/bin/sh\necho "$SETTING" "$@"\nexit 3\n')
     chmodSync(program, 0o755)
     expect(exec('SETTING=a=b', 'tool', '--flag', 'x=y')).toMatchObject({ status: 3, stdout: 'a=b --flag x=y\n' })
   })
 
-  test('runs files of the repository under the same Node', () => {
+  test('runs files of the repository with the same Node', () => {
     writeFileSync(join(root, 'print.mjs'), 'console.log(process.execPath, process.argv[2])')
     expect(exec('node', 'print.mjs', 'one').stdout).toBe(`${process.execPath} one\n`)
   })
@@ -73,7 +73,7 @@ describe('a build that replaces another', () => {
     replaceBuild(built, dist(), nowMs)
   }
 
-  test('leaves the files of the old one for a week', async () => {
+  test('keeps the files of the old one for a week', async () => {
     await build(0, { 'sluice.mjs': 'first', 'a-1.mjs': 'a', 'both-1.mjs': 'both' })
     await build(1, { 'sluice.mjs': 'second', 'b-2.mjs': 'b', 'both-1.mjs': 'both' })
     expect(files()).toEqual(['a-1.mjs', 'b-2.mjs', 'both-1.mjs', 'sluice.mjs'])

@@ -29,7 +29,7 @@ const withStore = async (use: (store: Store) => Promise<void>): Promise<void> =>
   await use(store).finally(() => store.close())
 }
 
-describe('§4.3 sluice sop list', () => {
+describe('sluice sop list', () => {
   test('shows each procedure with its triggers in the form kind:topic', async () => {
     const { code, out } = await sop('list')
     expect(code).toBe(0)
@@ -38,13 +38,13 @@ describe('§4.3 sluice sop list', () => {
     expect(out).toMatch(/alert-from-broker .* mqtt:plant\/\+\/temperature/)
   })
 
-  test('says where procedures would be when there are none', async () => {
+  test('names the folder of procedures when there are none', async () => {
     rmSync(join(dataDir, 'sops'), { recursive: true })
     expect((await sop('list')).out).toContain(`no procedures in ${join(dataDir, 'sops')}`)
     expect((await json('list')).value).toEqual([])
   })
 
-  test('tells of folders that are left out', async () => {
+  test('reports folders with errors', async () => {
     writeFileSync(join(dataDir, 'sops/daily-digest/SOP.toml'), '[sop]\nname = 7\n')
     const { code, out, err } = await sop('list')
     expect(code).toBe(0)
@@ -53,15 +53,15 @@ describe('§4.3 sluice sop list', () => {
   })
 })
 
-describe('§4.3 sluice sop validate', () => {
-  test('finds nothing wrong in the examples', async () => {
+describe('sluice sop validate', () => {
+  test('accepts the examples', async () => {
     const { code, out } = await sop('validate')
     expect(out).toContain('3 procedures in ')
     expect(out).not.toContain('warning')
     expect(code).toBe(0)
   })
 
-  test('refuses triggers that could never fire, and those that would take messages from the agent', async () => {
+  test('refuses triggers that never fire and those that take messages from the agent', async () => {
     const file = join(dataDir, 'sops/deploy-with-approval/SOP.toml')
     const text = readFileSync(file, 'utf8')
     for (const [path, says] of [
@@ -99,7 +99,7 @@ describe('sluice sop waiting, accept and adopt', () => {
   }
   const loaded = async () => (await json('list')).value.map(({ name }: { name: string }) => name)
 
-  test('a procedure in the workspace is loaded once its hash is accepted, and not after a change', async () => {
+  test('load a procedure of the workspace once its hash is accepted, until it changes', async () => {
     arrange()
     expect(await loaded()).not.toContain('theirs')
     expect((await sop('list')).err).toContain('not loaded until an operator agrees: 1')
@@ -113,10 +113,10 @@ describe('sluice sop waiting, accept and adopt', () => {
     arrange('1. **Another** - do it')
     expect(await loaded()).not.toContain('theirs')
     expect((await json('waiting')).value).toMatchObject([{ changed: true }])
-    expect(await sop('accept', 'theirs', hash), 'what was looked at is no longer what is there').toMatchObject({ code: 1 })
+    expect(await sop('accept', 'theirs', hash), 'the accepted hash is not the current one').toMatchObject({ code: 1 })
   })
 
-  test('adopt moves what was agreed to out of the workspace, and leaves the rest', async () => {
+  test('move accepted procedures out of the workspace, and no other file', async () => {
     arrange()
     expect(await sop('adopt')).toMatchObject({ out: 'there is nothing to adopt\n', err: expect.stringContaining('agree to it first') })
     const [{ hash }] = (await json('waiting')).value
@@ -128,14 +128,14 @@ describe('sluice sop waiting, accept and adopt', () => {
     expect((await json('adopt')).value).toEqual({ adopted: [], waiting: [] })
   })
 
-  test('a folder that is not there, and one that is agreed to, are refused', async () => {
+  test('refuse an unknown folder, and print when none waits', async () => {
     expect(await sop('waiting', 'nothing')).toMatchObject({ code: 1, err: expect.stringContaining('waits') })
     expect((await sop('waiting')).out).toBe('no procedure waits for an operator\n')
   })
 })
 
 describe('sluice sop show', () => {
-  test('shows which steps wait for a person, and why', async () => {
+  test('prints which steps wait for a person, and why', async () => {
     const { out } = await sop('show', 'deploy-with-approval')
     expect(out).toContain('2. Approve the release (waits for a person: checkpoint)')
     expect(out).toContain('tools: file_write')
@@ -143,7 +143,7 @@ describe('sluice sop show', () => {
     expect(value.steps.map(({ waits }: { waits: string | null }) => waits)).toEqual([null, 'checkpoint', null])
   })
 
-  test('shows control characters, in a title too, and sends none to the terminal', async () => {
+  test('escapes control characters, also in titles', async () => {
     writeFileSync(join(dataDir, 'sops/deploy-with-approval/SOP.md'), '## Steps\n1. **A \u001b[31m** - b \u001b[2J\n   - tools: file_list\n')
     const { out } = await sop('show', 'deploy-with-approval')
     expect(out).toContain('1. A \\u001b[31m')
@@ -151,7 +151,7 @@ describe('sluice sop show', () => {
     expect(out).not.toContain('\u001b[2J')
   })
 
-  test('names the nearest one for a name nobody has', async () => {
+  test('names the nearest name for an unknown one', async () => {
     const { code, err } = await sop('show', 'deploy-with-aproval')
     expect(code).toBe(1)
     expect(err).toContain('is it "deploy-with-approval"?')
@@ -159,7 +159,7 @@ describe('sluice sop show', () => {
 })
 
 describe('sluice sop run', () => {
-  test('keeps the run for the daemon, and says that none is running', async () => {
+  test('stores the run for the daemon, and says that no daemon is running', async () => {
     const { code, out, err } = await sop('run', 'deploy-with-approval', '--payload', '{"release":"v1"}')
     expect(code).toBe(0)
     expect(err).toContain('no daemon is running')
@@ -173,7 +173,7 @@ describe('sluice sop run', () => {
     })
   })
 
-  test('takes its payload from standard input', async () => {
+  test('reads its payload from standard input', async () => {
     const ran = await sluiceWith([], piped('{"from":"a pipe"}'))(
       'sop',
       'run',
@@ -187,7 +187,7 @@ describe('sluice sop run', () => {
     expect(JSON.parse(ran.out)).toMatchObject({ event: { payload: '{"from":"a pipe"}' } })
   })
 
-  test('says which limit holds it back', async () => {
+  test('names the limit that refuses a run', async () => {
     await sop('run', 'deploy-with-approval')
     const { code, err } = await sop('run', 'deploy-with-approval')
     expect(code).toBe(1)
@@ -214,13 +214,13 @@ describe('sluice sop runs', () => {
     expect((await sop('cancel', runId)).err).toContain('it is cancelled')
   })
 
-  test('an unknown run is not found', async () => {
+  test('reports an unknown run', async () => {
     expect(await sop('status', 'nope')).toMatchObject({ code: 1, err: expect.stringContaining('There is no run nope') })
   })
 })
 
 describe('sluice sop audit', () => {
-  test('shows who did what, and that nothing was changed', async () => {
+  test('prints the records and that none was changed', async () => {
     await sop('run', 'deploy-with-approval')
     const { code, out } = await sop('audit')
     expect(code).toBe(0)
@@ -228,14 +228,14 @@ describe('sluice sop audit', () => {
     expect(out).toContain('1 records, none changed, missing or put in')
   })
 
-  test('shows what went to a device', async () => {
+  test('prints the write to a device', async () => {
     const detail = { device: 'board_a0', tool: 'gpio_write', client: 'device-1', turn: 't1', pins: [2], pin: 2, value: 1 }
     const record = { kind: 'device_write', atMs: 0, sop: '', run: null, step: null, by: 'turn:t1', reason: null, detail } as const
     await withStore(({ sops }) => sops.record([record]))
     expect((await sop('audit')).out).toContain('board_a0 gpio_write pins=[2] pin=2 value=1')
   })
 
-  test('finds a changed record, and exits with 1', async () => {
+  test('finds a changed record and exits with 1', async () => {
     await sop('run', 'deploy-with-approval')
     const db = new DatabaseSync(join(dataDir, 'sluice.db'))
     for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'sop_audit'").all())
@@ -256,7 +256,7 @@ describe('sluice sop simulate', () => {
     return file
   }
 
-  test('walks triggers, conditions, steps and costs, and changes nothing', async () => {
+  test('prints triggers, conditions, steps and costs, and changes nothing', async () => {
     mkdirSync(join(dataDir, 'before'))
     const file = event({ source: 'webhook', topic: '/deploy', payload: { release: 'v3' } })
     const { code, out } = await sop('simulate', '--event', file)
@@ -268,7 +268,7 @@ describe('sluice sop simulate', () => {
     await withStore(async ({ sops }) => expect((await sops.verify()).records).toBe(0))
   })
 
-  test('says why an event sets nothing off', async () => {
+  test('says why an event starts no procedure', async () => {
     const file = event({ source: 'webhook', topic: '/deploy', payload: { release: '' } })
     expect((await sop('simulate', '--event', file)).out).toContain('no procedure of 3 is set off')
     const { out } = await sop('simulate', 'deploy-with-approval', '--event', file)
@@ -276,20 +276,20 @@ describe('sluice sop simulate', () => {
   })
 
   test.each([
-    ['no event at all', undefined, '--event <file>'],
-    ['a file that is not there', '/nowhere/event.json', 'cannot be read'],
-  ])('%s is a clear error', async (_, file, says) => {
+    ['a missing event', undefined, '--event <file>'],
+    ['a missing file', '/nowhere/event.json', 'cannot be read'],
+  ])('reports %s', async (_, file, message) => {
     const { code, err } = await sop('simulate', ...(file === undefined ? [] : ['--event', file]))
     expect(code).toBeGreaterThan(0)
-    expect(err).toContain(says)
+    expect(err).toContain(message)
   })
 
-  test('what is no event is refused with how one looks', async () => {
+  test('refuses a file that is no event with an example of one', async () => {
     const { err } = await sop('simulate', '--event', event({ kind: 'webhook' }))
     expect(err).toContain('an event looks like {"source"')
   })
 
-  test('costs what the models are priced at', async () => {
+  test('computes costs from the prices of the models', async () => {
     writeFileSync(
       join(dataDir, 'config.toml'),
       '[provider]\nkind = "openai"\nmodel = "m"\napi_key = "k"\n[cost.prices.m]\ninput = 1\noutput = 2\n',

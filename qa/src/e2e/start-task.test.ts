@@ -1,4 +1,4 @@
-/** `npm start`, with a stand-in for the built daemon. */
+/** `npm start`, with a program in place of the built daemon that prints its environment. */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,8 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-test('the daemon gets the environment as it is: a variable would outrank a configuration file that is written while it runs', () => {
+// An added variable would take precedence over a configuration file that is written later.
+test('passes the environment to the daemon unchanged', () => {
   const env = { HOME: root, PATH: process.env.PATH }
   const { stdout } = spawnSync(process.execPath, [join(root, 'scripts/tasks.mjs'), 'start', '--port', '0'], { env, encoding: 'utf8' })
   expect(JSON.parse(stdout)).toEqual([['daemon', '--port', '0'], env])

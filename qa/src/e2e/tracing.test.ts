@@ -1,4 +1,4 @@
-/** The whole tree of spans, as a collector is told of it: across the inbox, through tools and models, into procedures (§5 rule 6). */
+/** The tree of spans that a collector receives: through the inbox, tools, models and procedures. See docs/contract.md#observability. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -83,7 +83,7 @@ function procedure(name: string, toml: string, steps: string): void {
   writeFileSync(join(folder, 'SOP.md'), `# ${name}\n\n## Steps\n\n${steps}`)
 }
 
-/** A span's name below those of its ancestors, as far as they came: `request > turn`. */
+/** The names of the span and its received ancestors, such as `request > turn`. */
 function path(spans: readonly ReceivedSpan[], span: ReceivedSpan): string {
   const parent = spans.find(({ spanId }) => spanId === span.parentId)
   return parent ? `${path(spans, parent)} > ${span.name}` : span.name
@@ -93,17 +93,17 @@ const paths = (spans: readonly ReceivedSpan[]) => spans.map((span) => path(spans
 
 const named = (spans: readonly ReceivedSpan[], name: string): ReceivedSpan => {
   const span = spans.find((candidate) => candidate.name === name)
-  if (!span) throw new Error(`no span ${name}`)
+  if (!span) throw new Error(`The collector got no span "${name}".`)
   return span
 }
 
 const ofCaller = ({ traceId }: ReceivedSpan) => traceId === CALLER.traceId
 
-/** What a request to another program says of its parent. */
+/** The trace id and parent id in the headers of an outgoing request. */
 const parentIn = (headers: Headers | undefined) => headers?.get('traceparent')?.split('-').slice(1, 3)
 
 describe('a message of a chat', () => {
-  test('is one tree from the request of the provider to the sending of the reply, whatever lies in the inbox between', async () => {
+  test('is one tree from the webhook request to the sending of the reply', async () => {
     const seen: Headers[] = []
     const site = createServer((incoming, outgoing) => {
       seen.push(new Headers(incoming.headers as Record<string, string>))
@@ -136,7 +136,7 @@ describe('a message of a chat', () => {
         expect(span.endNano).toBeGreaterThanOrEqual(span.startNano)
       }
 
-      // Each program that was asked is told by which of these spans.
+      // Each outgoing request names the span that made it.
       const calls = spans.filter(({ name }) => name === 'chat small-1').map(({ spanId }) => [CALLER.traceId, spanId])
       expect(model.requests.map(({ headers }) => parentIn(headers))).toEqual(expect.arrayContaining(calls))
       expect(seen.map(parentIn)).toEqual([[CALLER.traceId, named(spans, 'execute_tool http_request').spanId]])
@@ -144,16 +144,16 @@ describe('a message of a chat', () => {
       expect(parentIn(reply?.headers)).toEqual([CALLER.traceId, named(spans, 'send chatapp').spanId])
       for (const headers of [reply?.headers, seen[0], model.requests[0]?.headers]) expect(headers?.get('tracestate')).toBe(CALLER.state)
 
-      const said = collector.bodies.join('\n')
+      const exported = collector.bodies.join('\n')
       for (const secret of ['4711', 'Done.', CHATAPP_PERSON, APP_SECRET, model.apiKey, chatapp.accessToken, dataDir]) {
-        expect(said).not.toContain(secret)
+        expect(exported).not.toContain(secret)
       }
     } finally {
       site.close()
     }
   })
 
-  test('goes on below the span that received it when a later run of the daemon takes it up', async () => {
+  test('continues below the receiving span after a restart', async () => {
     const store = openStore({ file: join(dataDir, 'sluice.db'), clock: systemClock, log: testHost().log })
     const message = { id: 'wamid.1', account: chatapp.phoneNumberId, sender: CHATAPP_PERSON, to: { to: CHATAPP_PERSON }, text: TEXT }
     const trace = formatTraceContext({ ...CALLER, parentId: null })
@@ -184,7 +184,7 @@ describe('a chat that holds a connection', () => {
       '\n',
     )
 
-  test('begins a trace with each message, and the reply ends it', async () => {
+  test('begins a trace with each message, which ends with the reply', async () => {
     await start(section())
     telegram.say({ text: TEXT })
     const spans = await collector.until(5)
@@ -199,7 +199,7 @@ describe('a chat that holds a connection', () => {
     expect(named(spans, 'receive telegram').parentId).toBeNull()
   })
 
-  test('is told of an event by a message below the request that brings it', async () => {
+  test('sends a notification below the request of its event', async () => {
     const { url } = await start(section())
     const event = { type: 'note', channels: ['messenger'], content: { title: 'T', message: TEXT } }
     const answer = await sendRequest(url, { path: '/api/channel-events', body: JSON.stringify(event), headers: TRACED })
@@ -213,7 +213,7 @@ describe('a chat that holds a connection', () => {
 })
 
 describe('a procedure', () => {
-  test('is a run below the request that set it off, its steps below the run, the turns that work on them below those', async () => {
+  test('is a run below its request, with steps below the run and turns below the steps', async () => {
     procedure(
       'ship',
       'execution_mode = "auto"\n[[triggers]]\ntype = "webhook"\npath = "/ship"\n',
@@ -241,7 +241,7 @@ describe('a procedure', () => {
     expect(collector.bodies.join('\n')).not.toContain('4711')
   })
 
-  test('without a model is the same, with the tool below its step', async () => {
+  test('without a model has the tool call below its step', async () => {
     const step = '1. **Note** - Writes it down.\n   - tools: file_write\n   - input: {"path": "note.txt", "content": "$event.text"}\n'
     procedure('note', 'execution_mode = "deterministic"\n[[triggers]]\ntype = "webhook"\npath = "/chatapp"\n', step)
     const { url } = await start()
@@ -259,7 +259,7 @@ describe('a procedure', () => {
   })
 })
 
-test('where nobody asks for the trace, a turn is the beginning of one', async () => {
+test('a request without trace context begins a trace of its own', async () => {
   const { url } = await start()
   await sendRequest(url, { path: '/webhook', body: JSON.stringify({ message: TEXT }) })
   const spans = await collector.until(3)
@@ -268,7 +268,7 @@ test('where nobody asks for the trace, a turn is the beginning of one', async ()
   expect(named(spans, 'POST /webhook').parentId).toBeNull()
 })
 
-test('with tracing off, nothing is told to other programs', async () => {
+test('no trace context is sent while tracing is off', async () => {
   const { url, runtime } = await start()
   await runtime.reload(readFileSync(join(dataDir, 'config.toml'), 'utf8').replace('"otlp"', '"none"'))
   await sendRequest(url, { path: '/webhook', body: JSON.stringify({ message: TEXT }), headers: TRACED })

@@ -1,4 +1,7 @@
-/** A data directory of release 0.1.0, killed at work, served by this code: nothing of it is lost, and what was interrupted goes on once. */
+/**
+ * Serves a data directory of release 0.1.0, which was killed while it worked: no data is lost, and interrupted work is resumed
+ * once. See docs/contract.md#storage.
+ */
 import { appendFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,7 +22,7 @@ let release: FirstRelease
 let clock: TestClock
 let daemon: Daemon
 
-/** Answers what the first release never got an answer to. */
+/** The model's answers to the requests that the first release left open. */
 function answer(text: string, results: number): ModelStep {
   const [, run] = /procedure "\w+" \(run ([\w-]+)\)/.exec(text) ?? []
   if (run && results === 0) return { toolCalls: [{ name: 'sop_advance', input: { run_id: run, status: 'completed', output: 'written' } }] }
@@ -32,7 +35,7 @@ beforeAll(async () => {
   release = copyFirstRelease({ modelUrl: model.url, platformUrl: platform.url })
   clock = testClock(release.facts.killedAtMs + 60_000)
   const { dataDir, configFile } = release
-  // Which sandboxes work differs between machines.
+  // The working sandboxes differ between machines, so none is used.
   appendFileSync(configFile, '\n[security.sandbox]\nenabled = false\n')
   daemon = await startDaemon({
     features: always,
@@ -52,18 +55,18 @@ afterAll(async () => {
   release.dispose()
 })
 
-/** Tool results after the last message of a person. */
+/** The number of tool results after the last user message. */
 function resultsIn(body: unknown): number {
   const { messages } = body as { readonly messages: readonly { readonly role: string }[] }
   return messages.slice(messages.findLastIndex(({ role }) => role === 'user')).filter(({ role }) => role === 'tool').length
 }
 
-async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
+async function until<T>(find: () => Promise<T | undefined | false>): Promise<T> {
   const endMs = performance.now() + 15_000
   for (;;) {
-    const found = await look()
+    const found = await find()
     if (found !== undefined && found !== false) return found
-    if (performance.now() > endMs) throw new Error(`nothing came of it: ${look}`)
+    if (performance.now() > endMs) throw new Error(`The condition did not hold within 15 s: ${find}`)
     await clock.advance(20)
     await sleep(2)
   }
@@ -83,7 +86,7 @@ async function call(
   return { status: response.status, body: JSON.parse(await response.text()) }
 }
 
-/** How often the model was asked something that ends with this text. */
+/** The number of requests to the model whose user message ends with this text. */
 const askedFor = (text: string): number => model.requests.filter(({ lastUserText }) => lastUserText.endsWith(text)).length
 
 const inboxRow = async (id: string) => {
@@ -94,19 +97,19 @@ const inboxRow = async (id: string) => {
 
 const decide = ([run, step]: FixtureQuestion) => call('POST', `/api/approvals/${run}/${step}`, { approved: true })
 
-test('the database is whole after the upgrade', async () => {
+test('the database is intact after the upgrade', async () => {
   expect(await daemon.runtime.store.check()).toEqual([])
   expect(await daemon.runtime.store.sops.verify()).toMatchObject({ broken: null })
 })
 
-test('paired devices authenticate, a revoked one does not', async () => {
+test('paired devices authenticate, and a revoked one does not', async () => {
   const { tokens } = release.facts
   expect((await call('GET', '/api/sessions')).status).toBe(200)
   expect((await call('GET', '/api/sessions', undefined, { token: tokens.tablet })).status).toBe(200)
   expect((await call('GET', '/api/sessions', undefined, { token: tokens.revoked })).status).toBe(401)
 })
 
-test('a conversation of a device goes on with its history', async () => {
+test('a conversation continues with its history', async () => {
   const { body } = await call('GET', '/api/sessions/diary/messages')
   expect(JSON.stringify(body)).toContain('My name is Ada.')
   expect((await call('GET', '/api/sessions/diary')).body).toMatchObject({ name: 'My diary' })
@@ -116,7 +119,7 @@ test('a conversation of a device goes on with its history', async () => {
   expect(JSON.stringify(request?.body)).toContain('My name is Ada.')
 })
 
-test('an interrupted turn goes on after its finished tool call, once', async () => {
+test('an interrupted turn is resumed once, after its finished tool call', async () => {
   const { turns, memories } = release.facts
   const turn = await until(async () => {
     const { body } = await call('GET', `/api/turns/${turns.interrupted}`)
@@ -129,7 +132,7 @@ test('an interrupted turn goes on after its finished tool call, once', async () 
   expect(JSON.stringify(request?.body)).toContain(memories.drink)
 })
 
-test('used idempotency keys stay used, the one of an interrupted turn too', async () => {
+test('used idempotency keys stay used, also those of interrupted turns', async () => {
   const { turns } = release.facts
   await until(async () => (await call('GET', `/api/turns/${turns.keyed}`)).body.status === 'done')
   for (const key of ['order-1', 'order-2']) {
@@ -152,7 +155,7 @@ test('interrupted and queued messages are answered once and in order', async () 
   expect(JSON.stringify(request?.body)).toContain('You said: hello')
 })
 
-test('a message id of the first release is still known', async () => {
+test('a repeated message of the first release is a duplicate', async () => {
   const { chat } = release.facts
   const before = model.requests.length
   const repeat = chatappRequest({ id: chat.interrupted, text: 'a slow question' })
@@ -161,7 +164,7 @@ test('a message id of the first release is still known', async () => {
   expect(model.requests.slice(before).filter(({ lastUserText }) => lastUserText === 'a slow question')).toEqual([])
 })
 
-test('dead and ambiguous deliveries are listed and replayable', async () => {
+test('dead and ambiguous deliveries are listed and can be replayed', async () => {
   const { chat } = release.facts
   const dead = await inboxRow(chat.poisoned)
   expect(dead).toMatchObject({ state: 'dead', error: expect.stringContaining('400') })
@@ -178,15 +181,15 @@ test('dead and ambiguous deliveries are listed and replayable', async () => {
   )
 })
 
-test('a question of a program can be answered', async () => {
+test('an approval of a program can be decided', async () => {
   expect(await decide(release.facts.questions.program)).toMatchObject({ status: 200, body: { state: 'approved' } })
 })
 
-test('a tool call that waits is asked about again, and runs once its person agrees in the chat', async () => {
+test('a waiting tool call is asked about again and runs after approval in the chat', async () => {
   const { chat } = release.facts
   const made = join(release.dataDir, 'workspace/made-after-approval')
   expect(existsSync(made)).toBe(false)
-  // The first release did not bind its question to the call, so that one is withdrawn.
+  // The first release did not bind its approval to the call, so that approval is withdrawn and a new one is asked for.
   await until(async () => platform.sent.some(({ text }) => text.startsWith('shell wants to run')))
   const yes = chatappRequest({ id: 'wamid.YES', text: 'approve', from: '15550005555' })
   expect(await sendRequest(daemon.url, yes)).toMatchObject({ status: 200 })
@@ -206,7 +209,7 @@ test('memories of devices and of chats can be read', async () => {
   }
 })
 
-test('a run that waits for a person goes on, one in the middle of a step ends', async () => {
+test('a waiting run continues after approval, and an interrupted run ends', async () => {
   const { runs, questions } = release.facts
   const ended = (run: string) =>
     until(async () => {
