@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// The entry of every script in package.json. Runs under any Node from 18 on, with nothing installed: finds Node >= 24 and
-// pnpm or fetches them once from the npm registry, installs the workspace from the frozen lockfile when something changed,
-// and hands over to scripts/tasks.mjs under the right Node.
+// The entry of every script in package.json. Runs with any Node from version 18 and with nothing installed: finds Node 24 or newer
+// and pnpm, or downloads them once from the npm registry; installs the workspace from the frozen lockfile when something changed;
+// then runs scripts/tasks.mjs with the right Node.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const NODE_MAJOR_MIN = 24
 const PNPM_MAJORS = [11, 12]
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
-/** The reason stands at the end of what a failed install prints. */
+/** The number of last lines shown of a failed install: the reason is at the end of its output. */
 const OUTPUT_LINES_SHOWN = 20
 const WINDOWS = process.platform === 'win32'
 
@@ -29,13 +29,13 @@ const digest = (...parts) => {
   return hash.digest('hex').slice(0, 20)
 }
 
-/** The environment without npm's own settings: an inherited `nodedir` makes native modules build for the wrong Node. */
+/** Returns the environment without npm's settings: an inherited `nodedir` would build native modules for the wrong Node. */
 function cleanEnvironment(extra = {}) {
   const kept = Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name) && name !== 'INIT_CWD')
   return { ...Object.fromEntries(kept), ...extra }
 }
 
-/** The settings that decide where packages come from, and nothing else of npm's. */
+/** Returns only the npm settings that decide where packages come from. */
 function registrySettings() {
   const wanted = /^npm_config_(cache|registry|userconfig|globalconfig|proxy|https_proxy|noproxy|cafile|ca|strict_ssl|offline)$/i
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => wanted.test(name)))
@@ -54,15 +54,15 @@ function cacheFolder() {
       rmSync(mkdtempSync(join(folder, 'try-')), { recursive: true })
       return folder
     } catch {
-      // Not writable: the next one.
+      // Not writable: try the next candidate.
     }
   }
   return fail('no writable cache folder; set SVC_TOOLCHAIN_DIR to one')
 }
 
-/** npm by its script where we can find it, because `npm` on the PATH may be a shell script of another Node. */
+/** Returns the command of npm, as a script of this Node if it is found: `npm` on the PATH may belong to another Node. */
 function npmCommand() {
-  const running = process.env.npm_execpath // pnpm and yarn set their own here
+  const running = process.env.npm_execpath // The path of pnpm or yarn if one of them runs this script.
   if (running && basename(running) === 'npm-cli.js') return [process.execPath, running]
   const prefix = dirname(process.execPath)
   const script = [join(prefix, '..', 'lib'), prefix]
@@ -71,7 +71,7 @@ function npmCommand() {
   return script ? [process.execPath, script] : ['npm']
 }
 
-/** Installs scripts/toolchain/<name>, pinned by integrity, once and atomically. Returns its folder. */
+/** Installs scripts/toolchain/<name>, whose lockfile pins its content, once and atomically. Returns its folder. */
 function ensureTool(name, check) {
   const source = join(ROOT, 'scripts', 'toolchain', name)
   const lock = readFileSync(join(source, 'package-lock.json'))
@@ -96,7 +96,7 @@ function ensureTool(name, check) {
       renameSync(temporary, folder)
     } catch (error) {
       if (!existsSync(join(folder, '.complete'))) throw error
-      rmSync(temporary, { recursive: true, force: true }) // somebody else was first
+      rmSync(temporary, { recursive: true, force: true }) // Another process installed it first.
     }
     return folder
   } catch (error) {
@@ -106,7 +106,7 @@ function ensureTool(name, check) {
 }
 
 function versionOf(program, args = ['--version'], env = cleanEnvironment()) {
-  // Outside the repository, so that no project setting changes which version answers.
+  // Runs outside the repository, so that no setting of the project selects another version.
   const result = spawnSync(program, args, {
     encoding: 'utf8',
     timeout: 10_000,
@@ -126,7 +126,7 @@ function findNode() {
   const folder = ensureTool('node', (temporary) => {
     if (!existsSync(program(temporary)))
       throw new Error(
-        `npm delivered no ${packageName}: no registry within reach, or no build for this platform. Install Node ${NODE_MAJOR_MIN} or newer, or try again online`,
+        `npm did not install ${packageName}: the registry cannot be reached, or has no build for this platform. Install Node ${NODE_MAJOR_MIN} or newer, or try again online`,
       )
     if (!versionOf(program(temporary))) throw new Error('the fetched Node does not run on this machine')
   })
@@ -155,7 +155,7 @@ function findPnpm(node) {
   return { folder: binFolder, command: [node, script(folder)], version }
 }
 
-/** Everything an install depends on; when none of it changed, there is nothing to install. */
+/** Returns a digest of everything that an install depends on. An unchanged digest means that nothing must be installed. */
 function installStamp(nodeVersion, pnpmVersion) {
   const packages = readdirSync(join(ROOT, 'packages')).sort()
   const manifests = packages.map((name) => join('packages', name, 'package.json')).filter((file) => existsSync(join(ROOT, file)))
@@ -177,7 +177,7 @@ function installWorkspace(pnpm, env, stamp) {
     shell: WINDOWS && first.length === 0,
   })
   if (result.status !== 0) {
-    // pnpm's silent reporter would print no error either.
+    // The output is captured because pnpm's silent reporter would hide errors too.
     const lines = `${result.stdout ?? ''}${result.stderr ?? ''}`.trimEnd().split('\n')
     process.stderr.write(`${lines.slice(-OUTPUT_LINES_SHOWN).join('\n')}\n`)
     fail(`pnpm install failed (${result.error?.message ?? `exit ${result.status}`})`, result.status || 1)
@@ -190,18 +190,18 @@ const pnpm = findPnpm(node)
 const prefix = dirname(dirname(node))
 const env = cleanEnvironment({
   PATH: [dirname(node), pnpm.folder, join(ROOT, 'node_modules', '.bin'), process.env.PATH].filter(Boolean).join(delimiter),
-  // Node's headers travel in its package: native modules build offline, and for the right Node.
+  // The Node package contains its headers, so native modules build offline and for the right Node.
   ...(existsSync(join(prefix, 'include', 'node', 'node_version.h')) ? { npm_config_nodedir: prefix } : {}),
 })
 installWorkspace(pnpm, env, installStamp(versionOf(node), pnpm.version))
 
 const child = spawn(node, [join(ROOT, 'scripts', 'tasks.mjs'), ...process.argv.slice(2)], { cwd: ROOT, env, stdio: 'inherit' })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  // On a terminal the child got SIGINT itself.
+  // A terminal sends SIGINT to the child too.
   process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal)))
 }
 if (process.env.npm_lifecycle_event && !WINDOWS) {
-  // npm runs scripts through a shell that dies of SIGTERM without passing it on: once we are an orphan, stop the child.
+  // npm runs scripts in a shell that ends on SIGTERM without forwarding it. Stop the child once the shell has gone.
   const parent = process.ppid
   setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 500).unref()
 }

@@ -1,6 +1,6 @@
-// Builds one profile into dist/<name>/: `node scripts/build.mjs full`, a profile file of your own, either with more features
-// (`--features probe`), or a build composed from nothing (`--only provider-openai,channel-telegram`). Writes and prints how
-// many bytes each package costs.
+// Builds a bundle into dist/<name>/: of a profile (`node scripts/build.mjs full`), of a profile file of your own, of either with more
+// features (`--features probe`), or of named features only (`--only provider-openai,channel-telegram`). Prints the size of each
+// package and writes it to bundle-report.json.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -11,13 +11,13 @@ import { replaceBuild } from './replace-build.mjs'
 import { takeBuiltins } from './take-builtins.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
-// Native or self-locating packages stay outside the bundle and are installed beside it; those of the last line are looked for
-// by others, which do as well without.
+// Packages that stay outside the bundle: native ones and ones that read files of their own folder, which are installed next to it.
+// Dependencies load the packages of the last line if they are present, and work without them.
 const EXTERNAL = [
   ...['serialport', 'i2c-bus', 'spi-device', 'node-hid', 'usb', 'koffi', 'playwright-core', 'pg-native'],
   ...['zlib-sync', 'bufferutil', 'utf-8-validate'],
 ]
-// What CommonJS packages expect of a module, in every file of the bundle.
+// The variables that CommonJS packages expect, for every file of the bundle.
 const BANNER =
   "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url),__filename=import.meta.filename,__dirname=import.meta.dirname;"
 
@@ -30,7 +30,7 @@ const usage = (message) => {
   process.exit(2)
 }
 
-/** The packages of a flag of §2.7, of a catalogue id, or of an embedder's own `x-…` package. */
+/** Returns the packages of a build flag, of a catalogue id, or of an embedder's `x-…` package. */
 function packagesOf(word) {
   const ids = Object.entries(CATALOGUE)
     .filter(([id, row]) => row.flag === word || id === word)
@@ -46,7 +46,7 @@ function packagesOf(word) {
 const importsOf = (ids) => ids.map((id, index) => `import feature${index} from '@sluice/${id}'`)
 const listOf = (ids) => `[${ids.map((_, index) => `feature${index}`).join(', ')}]`
 
-/** A profile of these features alone. */
+/** Returns the source of a profile with only these features. */
 const onlyThese = (ids, name) =>
   [
     "import { main } from '@sluice/cli'",
@@ -54,7 +54,7 @@ const onlyThese = (ids, name) =>
     `await main({ profile: ${JSON.stringify(name)}, features: ${listOf(ids)} })`,
   ].join('\n')
 
-/** What a profile imports in place of `@sluice/cli`: its `main` adds these features to the profile's own. */
+/** Returns the source of the module that a profile imports in place of `@sluice/cli`: its `main` adds these features to the profile. */
 const cliThatAdds = (ids, name) =>
   [
     "export * from '@sluice/cli'",
@@ -67,7 +67,7 @@ const cliThatAdds = (ids, name) =>
     '}',
   ].join('\n')
 
-/** The flags of a list such as `hardware,probe`, and the packages behind them. */
+/** Returns the flags of a list such as `hardware,probe`, and their packages. */
 function readList(option, list) {
   const flags = list
     .split(',')
@@ -85,7 +85,7 @@ function parsed(options) {
   }
 }
 
-/** The name is the folder's; `recipe` is how the bundle tells the command that builds it (catalogue.ts). */
+/** `name` is the folder in dist/. The bundle contains `recipe`, from which `buildHint` of catalogue.ts makes build commands. */
 function readArguments() {
   const text = { type: 'string' }
   const options = { features: text, only: text, name: text, summary: { type: 'boolean' } }
@@ -109,10 +109,10 @@ function readArguments() {
   return { name, file, cli: cliThatAdds(ids, name), recipe: { profile, features: flags, ...named }, summary }
 }
 
-/** The HTTP adaptor asks of each request whether it is HTTP/2, which the daemon never serves: the real module costs TLS too. */
+/** Replaces `node:http2`: the HTTP adapter only compares classes with it, and the real module also loads TLS at start. */
 const NO_HTTP2 = 'export class Http2ServerRequest {}\nexport const constants = {}'
 
-/** Resolves the profile that the entry imports, a file or one made of flags, and a package of your own by its folder. */
+/** Resolves the profile that the entry imports, which is a file or generated from flags, and `x-…` packages by their folders. */
 const profilePlugin = ({ file, source, cli }) => ({
   name: 'sluice-profile',
   setup(esbuild) {
@@ -154,13 +154,13 @@ await build({
   dts: false,
   metafile: true,
   silent: true,
-  removeNodeProtocol: false, // node:sqlite has no other name
+  removeNodeProtocol: false, // `node:sqlite` exists only with its prefix.
   outExtension: () => ({ js: '.mjs' }),
   noExternal: [new RegExp(`^(?!(?:${EXTERNAL.join('|')})(?:/|$))`)],
   external: EXTERNAL,
   banner: { js: BANNER },
   esbuildPlugins: [profilePlugin(target)],
-}).catch(() => process.exit(1)) // what is wrong has been printed
+}).catch(() => process.exit(1)) // tsup has printed the error.
 takeBuiltins(outDir)
 const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf8'))
 rmSync(join(outDir, 'metafile-esm.json'))

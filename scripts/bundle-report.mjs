@@ -1,8 +1,8 @@
-// What a build is made of: bytes per package, loaded at start or on demand, from esbuild's metafile.
+// Counts the bytes of each package in a bundle, loaded at start or later, from esbuild's metafile.
 
 const MODULES = 'node_modules/'
 
-/** The package an input file belongs to: `@sluice/http`, `hono`, `@ai-sdk/provider`; `profile` for the entry's own files. */
+/** Returns the package of an input file, such as `@sluice/http` or `hono`; `profile` for the entry and the profile. */
 function packageOf(input) {
   const at = input.lastIndexOf(MODULES)
   const own = /(?:^|\/)packages\/([^/]+)\//.exec(input)
@@ -14,8 +14,8 @@ function packageOf(input) {
 const hasInput = (output, pattern) => Object.keys(output.inputs).some((input) => pattern.test(input))
 
 /**
- * Output files loaded before the first turn: the entry, the profile and the daemon command, with what they import
- * statically, and what the daemon imports before it listens. Everything else is loaded when it is first needed.
+ * Returns the output files that are loaded at start: the entry, the profile and the daemon command, with their static imports.
+ * Every other file is loaded when it is first needed.
  */
 function startFiles(outputs) {
   const roots = Object.keys(outputs).filter((file) => {
@@ -35,6 +35,7 @@ function startFiles(outputs) {
   return found
 }
 
+/** Returns the totals and one row for each package, the largest first. */
 export function bundleReport({ outputs }, profile) {
   const atStart = startFiles(outputs)
   const packages = new Map()
@@ -56,6 +57,7 @@ export function bundleReport({ outputs }, profile) {
 
 const kilobytes = (bytes) => (bytes / 1000).toFixed(1).padStart(9)
 
+/** Prints the totals; with `packages`, also the row of each package. */
 export function printReport(report, { packages }) {
   console.log(
     `${report.profile}: ${report.files} files, ${kilobytes(report.totalBytes).trim()} kB in all, ${kilobytes(report.startBytes).trim()} kB loaded at start`,

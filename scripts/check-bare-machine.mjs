@@ -1,5 +1,5 @@
-// Checks a copy of the working tree as a newcomer's machine would see it: nothing installed, no compiler, the Node that
-// happens to be on the PATH. Type checks, builds the full profile and runs it. Run by CI; removes the copy.
+// Checks that the repository works on a new machine: copies the working tree, hides every compiler, and uses the Node on the PATH.
+// Checks the types, builds the full profile and runs it. CI runs this script. It removes the copy.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -43,7 +43,7 @@ for (const file of files.split('\0').filter(Boolean)) {
   cpSync(join(ROOT, file), join(copy, 'clone', file))
 }
 
-// pnpm would take compiled packages of an earlier install from its store.
+// Without this setting, pnpm would reuse packages that an earlier install compiled.
 const env = { ...process.env, PATH: programs, pnpm_config_side_effects_cache: 'false' }
 run('npm', ['run', '-s', 'types'], { env })
 run('npm', ['run', '-s', 'build:full', '--', '--summary'], { env })

@@ -1,4 +1,4 @@
-// The bundle's entry: `--version` and the compile cache before the profile's own code is loaded.
+// The entry of a bundle: answers `--version` and enables the compile cache before it loads the profile.
 import { start } from '@sluice/cli/start'
 
 await start(() => import('sluice:profile'))

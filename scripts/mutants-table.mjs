@@ -1,5 +1,5 @@
-// Bugs that no release may have, each as patches of shipped sources and the test files of which one must fail. A patch fits exactly
-// once, so that a patch that no longer fits is noticed.
+// The bugs that `pnpm mutants` plants: patches of shipped sources, and the test files of which at least one must then fail. The text
+// that a patch replaces must occur exactly once in its file; a repository test checks this.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,60 +21,66 @@ const TOOL_STEP = `${SOP}/tool-step.test.ts`
 const ENGINE = `${SOP}/engine.test.ts`
 const CHAT_REPLIES = `${APPROVALS}/chat-replies.test.ts`
 const HTTP = 'packages/http/src'
-/** Another one with each opening of the store, as memory is. */
-const OF_THIS_RUN = '(db.mutant ??= String(Math.random()))'
+/** Code of a patch: a text that is new each time the store is opened, so that keys made with it do not survive a restart. */
+const UNTIL_RESTART = '(db.mutant ??= String(Math.random()))'
 
 const bug = (name, file, find, replace, tests) => ({ name, patches: [{ file, find, replace }], tests })
 
 const proof = [
   bug(
-    'the signature is over the JSON written anew (chatapp)',
+    'signature: computed over re-serialized JSON (chatapp)',
     'packages/channel-chatapp/src/webhook.ts',
     '[body], signature',
     '[JSON.stringify(JSON.parse(Buffer.from(body).toString()))], signature',
     [VECTORS, 'packages/channel-chatapp/src/webhook.test.ts'],
   ),
   bug(
-    'the signature is over the text and not the bytes (roomchat)',
+    'signature: computed over text instead of bytes (roomchat)',
     'packages/channel-roomchat/src/webhook.ts',
     'isSigned(secret, random.value, body,',
     'isSigned(secret, random.value, Buffer.from(body).toString(),',
     ['packages/channel-roomchat/src/conformance.test.ts'],
   ),
   bug(
-    'the time window is open to the future (textrelay)',
+    'signature: a timestamp in the future is accepted (textrelay)',
     'packages/sdk/src/fresh.ts',
     'Math.abs(nowMs / 1000 - timestampSecs)',
     'nowMs / 1000 - timestampSecs',
     [VECTORS, FUZZ],
   ),
   bug(
-    'the time is not looked at (textrelay)',
+    'signature: the timestamp is not checked (textrelay)',
     'packages/channel-textrelay/src/webhook.ts',
     '/^\\d+$/.test(time) && isFresh(',
     '/^\\d+$/.test(time) || isFresh(',
     [FUZZ, REPLAYS],
   ),
-  bug('a secret is compared with ===', 'packages/channel-bizchat/src/webhook.ts', 'equalTexts(token, secret)', 'token === secret', [
-    SOURCES,
-  ]),
   bug(
-    'a signature is compared with ===',
+    'signature: a secret is compared with ===',
+    'packages/channel-bizchat/src/webhook.ts',
+    'equalTexts(token, secret)',
+    'token === secret',
+    [SOURCES],
+  ),
+  bug(
+    'signature: a signature is compared with ===',
     'packages/channel-chatapp/src/webhook.ts',
     '!verifyHmac(secret.reveal().trim(), [body], signature, { prefix: SIGNATURE_PREFIX })',
     "signature !== SIGNATURE_PREFIX + hmacSha256(secret.reveal().trim(), body).toString('hex')",
     [SOURCES],
   ),
   bug(
-    'digests are compared byte by byte',
+    'signature: digests are compared byte by byte',
     'packages/sdk/src/hmac.ts',
     'a.length === b.length && timingSafeEqual(a, b)',
     'Buffer.compare(a, b) === 0',
     [SOURCES],
   ),
-  bug('a signature in base64 has several forms', 'packages/sdk/src/hmac.ts', '{42}[AEIMQUYcgkosw048]=$/', '{43}=$/', [FUZZ]),
+  bug('signature: several base64 forms of one signature are accepted', 'packages/sdk/src/hmac.ts', '{42}[AEIMQUYcgkosw048]=$/', '{43}=$/', [
+    FUZZ,
+  ]),
   bug(
-    'the audience of a push token is not looked at (mailpush)',
+    'signature: the audience of a push token is not checked (mailpush)',
     'packages/channel-mailpush/src/push-token.ts',
     '        audience,\n',
     '',
@@ -84,77 +90,77 @@ const proof = [
 
 const arrival = [
   bug(
-    'a webhook is answered before its message is durable',
+    'intake: a webhook is answered before its message is durable',
     'packages/http/src/routes/webhooks.ts',
     'const { kept, duplicate, denied } = await this.#intake.receive(this.channel, received)',
     'const [kept, duplicate, denied] = [messages.length, 0, 0]\n    this.#intake.receive(this.channel, received).catch(() => {})',
     ['packages/http/src/routes/webhooks.test.ts'],
   ),
   bug(
-    'a write is resolved before its commit',
+    'store: a write resolves before its commit',
     `${STORE}/group-commit.ts`,
     'return units.map(({ run }) => run())',
     'return units.map(({ run, resolve }) => {\n          const result = run()\n          resolve(result)\n          return result\n        })',
     [`${STORE}/group-commit.test.ts`, `${STORE}/open-store.test.ts`],
   ),
   bug(
-    'known messages are known in memory only',
+    'intake: message ids are remembered only in memory',
     `${STORE}/keep-arrival.ts`,
     "key: rowKey(ids[index] ?? '')",
-    `key: rowKey((ids[index] ?? '') + ${OF_THIS_RUN})`,
+    `key: rowKey((ids[index] ?? '') + ${UNTIL_RESTART})`,
     [REPLAYS, INTAKE_TESTS],
   ),
   bug(
-    'a message is known without its account',
+    'intake: a message id is remembered without its account',
     `${STORE}/keep-arrival.ts`,
     '=> joinTexts(channel, account, id))\n',
     '=> joinTexts(channel, id))\n',
     [STORE_RULES, INTAKE_TESTS],
   ),
   bug(
-    'a random value is remembered in memory only (roomchat)',
+    'intake: a nonce is remembered only in memory (roomchat)',
     `${STORE}/keep-arrival.ts`,
     'joinTexts(channel, nonce.value)',
-    `joinTexts(channel, nonce.value, ${OF_THIS_RUN})`,
+    `joinTexts(channel, nonce.value, ${UNTIL_RESTART})`,
     [REPLAYS],
   ),
   bug(
-    'a random value is forgotten at once (roomchat)',
+    'intake: a nonce is forgotten at once (roomchat)',
     'packages/delivery/src/intake.ts',
     'untilMs: receivedAtMs + NONCE_MS',
     'untilMs: receivedAtMs',
     [REPLAYS],
   ),
   bug(
-    'the cap of an account is not kept',
+    'intake: the limit of an account is not enforced',
     'packages/delivery/src/intake.ts',
     'this.#exceeds(messages.filter(isNoReply), max_pending) ||',
     'this.#exceeds(messages.filter(isNoReply), max_pending + 1e9) ||',
     [INTAKE_TESTS],
   ),
   bug(
-    'an empty allowlist allows everybody',
+    'intake: an empty allowlist allows every sender',
     'packages/sdk/src/allow.ts',
     "if (list.includes('*'))",
     "if (list.length === 0 || list.includes('*'))",
     ['packages/delivery/src/allowed-senders.test.ts'],
   ),
   bug(
-    'the message of a stranger is kept',
+    'intake: a message of a sender who is not allowed is stored',
     'packages/delivery/src/intake.ts',
     'this.#senders.admit(channel, sender))',
     'this.#senders.admit(channel, sender) || true)',
     [INTAKE_TESTS],
   ),
   bug(
-    'the cursor moves before the mails are handed over (mailpush)',
+    'intake: the cursor moves before the mails are stored (mailpush)',
     'packages/channel-mailpush/src/catch-up.ts',
     '    for (const id of ids) if (!progress.isDelivered(id))',
     '    await progress.moveTo(end, atMs)\n    for (const id of ids) if (!progress.isDelivered(id))',
     ['packages/channel-mailpush/src/interop-mailbox.test.ts'],
   ),
   bug(
-    'the mail of the first push is lost (mailpush)',
+    'intake: the mail of the first push is lost (mailpush)',
     'packages/channel-mailpush/src/mailbox-listener.ts',
     'begin && begin.historyId < newest',
     'begin && begin.historyId > newest',
@@ -164,35 +170,35 @@ const arrival = [
 
 const turns = [
   bug(
-    'two messages of one session run at once',
+    'turns: two messages of one session run at once',
     LANE_QUEUE,
     'enter(job: Job): QueuedJob | undefined {',
     'enter(queued: Job): QueuedJob | undefined {\n    const job = { ...queued, lane: String(Math.random()) }',
     [LANES, INBOX_TESTS],
   ),
   bug(
-    'a message that waits for another attempt holds a place',
+    'turns: a message that waits for its next attempt holds a permit',
     LANE_QUEUE,
     'const outcome = await outcomeOf(job, attempt)\n',
     "const outcome = await outcomeOf(job, attempt)\n    if (outcome !== 'done') await this.#clock.sleep(outcome.retryAtMs - this.#clock.nowMs())\n",
     [LANES],
   ),
   bug(
-    'a turn does not learn that another waits behind it',
+    'turns: a turn is not told that a newer message supersedes it',
     LANE_QUEUE,
     'lane.behind.push(entry)\n      lane.head.attempt?.supersede()',
     'lane.behind.push(entry)',
     [LANES, INBOX_TESTS],
   ),
   bug(
-    'attempts are not counted as they start',
+    'turns: an attempt is not counted when it starts',
     `${STORE}/message-attempt.ts`,
     'attempts = attempts + NOT',
     'attempts = attempts + 0 * NOT',
     [STORE_RULES, INBOX_TESTS],
   ),
   {
-    name: 'a reply is queued after the commit that ends its turn',
+    name: 'replies: a reply is queued after the commit that ends its turn',
     patches: [
       {
         file: 'packages/delivery/src/inbox-worker.ts',
@@ -219,7 +225,7 @@ const turns = [
     tests: [OUTBOX_TESTS],
   },
   bug(
-    'a replayed message has another id',
+    'replies: a replayed message has another id',
     `${STORE}/inbox.ts`,
     "UPDATE inbox SET state = 'pending', attempts = 0,",
     "UPDATE inbox SET message_json = json_set(message_json, '$.id', hex(randomblob(8))), state = 'pending', attempts = 0,",
@@ -229,14 +235,14 @@ const turns = [
 
 const replies = [
   bug(
-    'a failed attempt that could not be noted leaves its reply under way',
+    'replies: an unrecorded failed attempt leaves its reply in state sending',
     'packages/delivery/src/outbox-worker.ts',
     'await this.#record(number, () => store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))',
     'await store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs })',
     [OUTBOX_TESTS],
   ),
   {
-    name: 'a reply that was sent, but could not be noted, is sent again',
+    name: 'replies: a sent reply whose outcome was not recorded is sent again',
     patches: [
       {
         file: 'packages/delivery/src/outbox-worker.ts',
@@ -248,35 +254,35 @@ const replies = [
     tests: [OUTBOX_TESTS],
   },
   bug(
-    'a reply that may have been sent is sent again',
+    'replies: an ambiguous reply is sent again',
     'packages/delivery/src/outbox-worker.ts',
     '(UNKNOWN.has(code) && isSafe)',
     'UNKNOWN.has(code)',
     [OUTBOX_TESTS],
   ),
   bug(
-    'a reply may have been sent before a byte was written',
+    'replies: a reply is ambiguous although no byte was written',
     'packages/kit/src/call-provider.ts',
     "if (progress() === 'connecting') {",
     "if (progress() === '') {",
     ['packages/kit/src/call-provider.test.ts'],
   ),
   bug(
-    'an outage of the platform counts as an attempt',
+    'replies: an outage of the platform counts as an attempt',
     'packages/delivery/src/outbox-worker.ts',
     'isRepeatable && (isOurs ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)',
     'isRepeatable && attempts < max_attempts',
     [OUTBOX_TESTS],
   ),
   bug(
-    'markers of files are looked for in quadratic time',
+    'replies: file markers are searched in quadratic time',
     'packages/delivery/src/reply-files.ts',
     '([^[\\]\\n]{1,1000})',
     '([^\\]\\n]{1,20000})',
     ['packages/delivery/src/reply-files.test.ts'],
   ),
   {
-    name: 'after a crash, what was under way is sent again',
+    name: 'replies: an interrupted attempt is sent again after a crash',
     patches: [
       { file: `${STORE}/outbox.ts`, find: "SET state = 'ambiguous', error", replace: "SET state = 'queued', error" },
       {
@@ -288,34 +294,34 @@ const replies = [
     tests: [STORE_RULES, OUTBOX_TESTS],
   },
   bug(
-    'a replayed reply has another client id',
+    'replies: a replayed reply has another client id',
     `${STORE}/outbox.ts`,
     "UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?\n",
     "UPDATE outbox SET client_id = hex(randomblob(8)), state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?\n",
     [STORE_RULES],
   ),
   bug(
-    'a long reply is split inside a character',
+    'replies: a long reply is split inside a character',
     'packages/kit/src/split-text-break.ts',
     'const whole = startOf(last) || last',
     'const whole = last',
     ['packages/kit/src/split-text.test.ts'],
   ),
-  bug('a code fence is left open where a reply is split', 'packages/kit/src/split-text.ts', "body + (cut?.closing ?? '')", 'body', [
+  bug('replies: a split reply leaves a code fence open', 'packages/kit/src/split-text.ts', "body + (cut?.closing ?? '')", 'body', [
     'packages/kit/src/split-text.test.ts',
   ]),
 ]
 
 const procedures = [
   bug(
-    'procedure: a tool with effects runs before it is kept that it begins',
+    'procedure: a tool with effects runs before its start is stored',
     `${SOP}/tool-step.ts`,
     "if (risk !== 'read') await runs",
     "if (risk === 'never') await runs",
     [TOOL_STEP],
   ),
   {
-    name: 'procedure: a call that was cut is made again unasked',
+    name: 'procedure: an interrupted call is repeated without approval',
     patches: [
       { file: `${SOP}/tool-step.ts`, find: '  if (run.attempt) {', replace: '  if (!run) {' },
       {
@@ -326,39 +332,37 @@ const procedures = [
     ],
     tests: [TOOL_STEP],
   },
-  bug('procedure: a call agreed to again is taken for the one before', `${SOP}/tool-step.ts`, 'callId: `call-', 'callId: `same` || `', [
-    TOOL_STEP,
-  ]),
+  bug('procedure: two calls of a step have the same call id', `${SOP}/tool-step.ts`, 'callId: `call-', 'callId: `same` || `', [TOOL_STEP]),
   bug(
-    'procedure: a stop waits for a person',
+    'procedure: a cancellation waits for the decision of a person',
     `${SOP}/tool-step.ts`,
     '  const startedAtMs = clock.nowMs()\n',
     '  const startedAtMs = clock.nowMs()\n  execution.isToolRunning = true\n',
     [TOOL_STEP],
   ),
   bug(
-    'procedure: a step whose turn may have acted is tried again unasked',
+    'procedure: a step whose turn may have acted is retried without approval',
     `${SOP}/agent-step.ts`,
     'step?.tools?.length !== 0 && (model !== null || starts > 1)',
     'false && step && model && starts',
     [ENGINE],
   ),
   bug(
-    'procedure: after a restart a step has another turn',
+    'procedure: a step has another turn after a restart',
     `${SOP}/agent-step.ts`,
     'const turnId = run.attempt?.turnId ?? ports.newId()',
     'const turnId = ports.newId()',
     [ENGINE],
   ),
   bug(
-    'procedure: runs are not taken up after a restart',
+    'procedure: runs do not resume after a restart',
     `${SOP}/engine.ts`,
     '      this.#activeRuns.wake(run)\n      count++',
     '      count++',
     [ENGINE],
   ),
   bug(
-    'procedure: two who change a run at once both do',
+    'procedure: two concurrent changes of a run both succeed',
     `${STORE}/sops.ts`,
     ' AND run_json = ? AND ended_at IS NULL',
     ' AND ? IS NOT NULL',
@@ -372,13 +376,15 @@ const procedures = [
     [STORE_RULES],
   ),
   bug(
-    'procedure: an event is remembered after the commit that starts its runs',
+    'procedure: an event is recorded after the commit that starts its runs',
     `${STORE}/start-runs.ts`,
     'if (newKey !== null || idempotency !== null) db.run(REMEMBER',
     'if (newKey !== null) db.run(REMEMBER',
     [STORE_RULES],
   ),
-  bug('procedure: a record does not follow from the one before it', `${STORE}/audit-log.ts`, '      previous = hash\n', '', [STORE_RULES]),
+  bug('procedure: an audit record does not include the hash of the previous one', `${STORE}/audit-log.ts`, '      previous = hash\n', '', [
+    STORE_RULES,
+  ]),
   bug(
     'procedure: a checkpoint does not wait',
     `${SOP}/gates.ts`,
@@ -386,13 +392,13 @@ const procedures = [
     "if (step.kind === 'checkpoint' && mode !== 'deterministic') return 'checkpoint'",
     [`${SOP}/gates.test.ts`, TOOL_STEP],
   ),
-  bug('procedure: an instant of the clock has no key', 'packages/daemon/src/procedures.ts', 'key: `cron ', 'lost: `cron ', [
+  bug('procedure: a scheduled start has no idempotency key', 'packages/daemon/src/procedures.ts', 'key: `cron ', 'lost: `cron ', [
     'packages/daemon/src/procedures.test.ts',
   ]),
 ]
 
 const approvals = [
-  bug('approval: two who decide at once both do', `${STORE}/approvals.ts`, "step_id = ? AND state = 'pending'`", 'step_id = ?`', [
+  bug('approval: two concurrent decisions both succeed', `${STORE}/approvals.ts`, "step_id = ? AND state = 'pending'`", 'step_id = ?`', [
     STORE_RULES,
     CHAT_REPLIES,
   ]),
@@ -409,85 +415,83 @@ const approvals = [
     tests: [CHAT_REPLIES, `${APPROVALS}/registry.test.ts`],
   },
   bug(
-    'approval: an answer counts that comes after its time',
+    'approval: a late reply counts',
     `${STORE}/approvals.ts`,
     "if (state === 'approved' || state === 'rejected') db",
     "if (state === 'rejected') db",
     [STORE_RULES],
   ),
   bug(
-    'approval: what was decided and not taken is forgotten over a restart',
+    'approval: an undispatched decision is lost in a restart',
     `${APPROVALS}/registry.ts`,
     'else this.#dispatcher.enter(approval)\n    }\n    if (found',
     '}\n    if (found',
     [CHAT_REPLIES],
   ),
   bug(
-    'approval: what waits is forgotten over a restart',
+    'approval: a pending request is lost in a restart',
     `${APPROVALS}/registry.ts`,
     "if (approval.state === 'pending') this.#keep(approval)\n      else",
     'if (approval.state !== "pending")',
     [CHAT_REPLIES],
   ),
   bug(
-    'approval: it is confirmed before the gate has taken it',
+    'approval: a decision is confirmed before it is dispatched',
     `${APPROVALS}/dispatch.ts`,
     '        await handler(approval)\n        await acknowledged(approval)\n',
     '        await acknowledged(approval)\n        await handler(approval)\n',
     [CHAT_REPLIES],
   ),
   bug(
-    'approval: it is confirmed again whenever it is taken again',
+    'approval: a decision is confirmed at each dispatch',
     `${STORE}/approvals.ts`,
     " AND state <> 'pending' AND settled_at IS NULL`",
     " AND state <> 'pending'`",
     [STORE_RULES],
   ),
-  bug('approval: nobody is told of the decision', `${APPROVALS}/registry.ts`, '    emitResolved(bus, approval)\n', '', [
+  bug('approval: the decision is not reported', `${APPROVALS}/registry.ts`, '    emitResolved(bus, approval)\n', '', [
     CHAT_REPLIES,
     `${APPROVALS}/registry.test.ts`,
     'packages/http/src/routes/approvals.test.ts',
   ]),
   bug(
-    'approval: silence lets a tool run',
+    'approval: a tool runs without a decision',
     `${APPROVALS}/tool-approver.ts`,
     "decided.state === 'approved' && decided.by !== null",
     "decided.state !== 'rejected' && decided.by !== null",
     [`${APPROVALS}/tool-approver.test.ts`],
   ),
   bug(
-    'approval: a tool call in a turn is not written ahead',
+    'approval: a tool call of a turn is not written ahead',
     'packages/agent/src/tool-round.ts',
     'onBegin: writeAhead }',
     'onBegin: undefined }',
     ['packages/agent/src/agent-write-ahead.test.ts'],
   ),
   bug(
-    'approval: what a subscriber missed while it was away is not sent',
+    'approval: a reconnected subscriber misses pending requests',
     'packages/runtime/src/events/event-bus.ts',
     'return { events: this.#from(after + 1), missed',
     'return { events: this.#from(this.#seq + 1), missed',
     ['packages/runtime/src/events/event-bus.test.ts', 'packages/http/src/streams/sse.test.ts'],
   ),
-  bug('approval: whom a question concerns is forgotten over a restart', `${STORE}/approvals.ts`, 'asked.person ?? null', 'null', [
-    CHAT_REPLIES,
-  ]),
+  bug('approval: the client of a request is lost in a restart', `${STORE}/approvals.ts`, 'asked.person ?? null', 'null', [CHAT_REPLIES]),
   bug(
-    'approval: the answer to one call lets another run',
+    'approval: the decision on one call lets another call run',
     `${APPROVALS}/tool-approver.ts`,
     'if (first.approval.callHash === (question.callHash ?? null)) return first',
     'if (first) return first',
     [`${APPROVALS}/tool-approver.test.ts`],
   ),
   bug(
-    'approval: what runs is not what was shown',
+    'approval: another call runs than was shown',
     'packages/agent/src/approval.ts',
     'return callHash(tool.name, input) === hash ? answer',
     'return hash ? answer',
     ['packages/agent/src/tool-call.test.ts'],
   ),
   bug(
-    'approval: the policy is not asked again after a person was',
+    'approval: the policy is not checked again after a decision',
     'packages/agent/src/tool-call.ts',
     'answer ? this.judge(scope, prepared) : judged',
     'judged',
@@ -501,7 +505,7 @@ const approvals = [
     [STORE_RULES],
   ),
   bug(
-    'approval: a start counts as an attempt while its question is open',
+    'approval: a start counts as an attempt while its request is pending',
     `${STORE}/message-attempt.ts`,
     'attempts = attempts + NOT',
     'attempts = attempts + 1 + 0 * NOT',
@@ -515,7 +519,7 @@ const approvals = [
     ['packages/agent/src/agent-asking.test.ts'],
   ),
   bug(
-    'approval: a question stays open after its turn is gone',
+    'approval: a request stays pending after the end of its turn',
     'packages/daemon/src/withdraw-approvals.ts',
     'if (!(await isWaitedFor(store, approval)))',
     'if (approval === null)',
@@ -542,38 +546,38 @@ const CHAT = 'packages/http/src/streams/chat'
 
 const access = [
   bug(
-    'webhook: a keyed turn is not kept before it begins',
+    'webhook: a turn with an idempotency key is not stored',
     'packages/agent/src/agent.ts',
     'const kept = idempotency && !delivery ? Promise.withResolvers<void>() : undefined',
     'const kept = undefined',
     ['packages/agent/src/agent-durability.test.ts'],
   ),
-  bug('webhook: a keyed turn begins before it is kept', 'packages/agent/src/agent.ts', '      await turn.kept\n', '', [
+  bug('webhook: a turn with an idempotency key begins before it is stored', 'packages/agent/src/agent.ts', '      await turn.kept\n', '', [
     'packages/agent/src/agent-durability.test.ts',
   ]),
   bug(
-    'devices: a turn starts for a device that was revoked while its body was read',
+    'devices: a turn starts for a device that was revoked during its request',
     `${HTTP}/middleware/body.ts`,
     "    await checkStillGood(c.get('caller'), auth)\n",
     '',
     [`${HTTP}/routes/webhook.test.ts`],
   ),
   bug(
-    'devices: a message that waits becomes a turn of a revoked device',
+    'devices: a waiting message of a revoked device becomes a turn',
     `${CHAT}.ts`,
     'if (allowed !== true && !(await allowed)) return this.#shutOut()',
     'await allowed',
     [`${CHAT}.test.ts`],
   ),
   bug(
-    'devices: a client may do what only an operator may',
+    'devices: a client may call routes of operators',
     `${HTTP}/middleware/authenticate.ts`,
     "if (role !== 'operator') throw",
     'if (role === null) throw',
     [`${HTTP}/roles.test.ts`],
   ),
   bug(
-    'lockout: a valid token is locked out with its address',
+    'lockout: a valid token is locked out together with its address',
     `${HTTP}/auth.ts`,
     'const token = bearerToken(headers)\n      if',
     'const token = bearerToken(headers)\n      if (!spared) lockout.check(address)\n      if',
@@ -587,21 +591,21 @@ const access = [
     ['packages/http/src/middleware/client-address.test.ts'],
   ),
   bug(
-    'bodies: an unfinished body is kept as a list of its pieces',
+    'bodies: an unfinished body is kept as a list of chunks',
     `${HTTP}/body.ts`,
     'const read = new ByteBuffer()',
     'const read = {\n      length: 0,\n      pieces: [],\n      append(piece) {\n        this.pieces.push(piece)\n        this.length += piece.length\n      },\n      clear() {},\n      bytes() {\n        return Buffer.concat(this.pieces)\n      },\n    }',
     [`${HTTP}/body.test.ts`],
   ),
   bug(
-    'bodies: an unfinished body keeps others out',
+    'bodies: an unfinished body blocks other requests',
     `${HTTP}/body-budget.ts`,
     'if (!victim) throw noRoom()',
     'if (victim || !victim) throw noRoom()',
     [`${HTTP}/body-budget.test.ts`],
   ),
   bug(
-    'secrets: a text of the log is cut before secrets are masked in it',
+    'secrets: a log text is truncated before its secrets are masked',
     'packages/runtime/src/log/printable-fields.ts',
     'return PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), cut)',
     'return hide(PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), whole.slice(0, STRING_CHARS_MAX)))',
@@ -611,35 +615,35 @@ const access = [
 
 const memory = [
   bug(
-    'memory: a search finds what another client remembered',
+    'memory: a search finds memories of another client',
     `${STORE}/memory.ts`,
     'const READABLE = `(memories.owner = ?1 OR memories.owner IN',
     'const READABLE = `(?1 IS NOT NULL OR memories.owner IN',
     [STORE_RULES],
   ),
   bug(
-    'memory: what one client remembers belongs to all',
+    'memory: the memories of one client belong to all',
     'packages/tool-memory/src/memory-tools.ts',
     'return caller\n',
     'return SHARED_MEMORIES\n',
     ['packages/tool-memory/src/memory-tools.test.ts'],
   ),
   bug(
-    'retention: a turn that has not ended is deleted',
+    'retention: an unfinished turn is deleted',
     `${STORE}/prune.ts`,
     'SELECT id FROM turns WHERE ended_at < ?',
     'SELECT id FROM turns WHERE coalesce(ended_at, 0) < ?',
     [STORE_RULES],
   ),
   bug(
-    'retention: a reply that waits or was given up goes to make room',
+    'retention: a waiting or dead reply is deleted to free space',
     `${STORE}/prune.ts`,
     "WHERE ended_at IS NOT NULL AND +state = 'sent'",
     "WHERE +state <> ''",
     [STORE_RULES],
   ),
   bug(
-    'retention: the body of a message that is not done goes to make room',
+    'retention: the body of an unfinished message is deleted to free space',
     `${STORE}/prune.ts`,
     "WHERE state = 'done' AND message_json IS NOT NULL",
     'WHERE message_json IS NOT NULL',
@@ -652,11 +656,15 @@ const memory = [
     'store.prune(retention)',
     ['packages/runtime/src/retention.test.ts'],
   ),
-  bug('erasure: what was erased is still said from memory', `${STORE}/conversation-eraser.ts`, '    this.#cache.delete(id)\n', '', [
-    STORE_RULES,
-  ]),
   bug(
-    'erasure: what was erased stays readable in the write-ahead log',
+    'erasure: an erased conversation is still served from memory',
+    `${STORE}/conversation-eraser.ts`,
+    '    this.#cache.delete(id)\n',
+    '',
+    [STORE_RULES],
+  ),
+  bug(
+    'erasure: erased text stays readable in the write-ahead log',
     `${STORE}/conversation-eraser.ts`,
     'purged: emptyLog(db)',
     'purged: true',
@@ -670,14 +678,14 @@ const memory = [
     [`${STORE}/open-data-dir.test.ts`],
   ),
   bug(
-    'storage: no copy is kept from before an upgrade',
+    'storage: no copy is made before an upgrade',
     `${STORE}/migrate.ts`,
     'const copy = copyBeforeUpgrade(db,',
     'const copy = String(db,',
     [`${STORE}/migrate.test.ts`],
   ),
   bug(
-    'storage: a data directory that lost its database starts anew',
+    'storage: a data directory without its database starts empty',
     `${STORE}/open-data-dir.ts`,
     'if (isNew && !newDatabase && existsSync(keyFile))',
     'if (isNew && newDatabase && existsSync(keyFile))',
@@ -690,21 +698,21 @@ const JAIL = 'packages/sandbox-jail/src/jail-options'
 
 const confinement = [
   bug(
-    'procedure: one that the agent changed is loaded',
+    'procedure: a definition that the agent changed is loaded',
     `${SOP}/load-sop.ts`,
     'if (hash !== agreed) return',
     'if (agreed === null) return',
     [`${SOP}/load-sops.test.ts`],
   ),
   bug(
-    'policy: a turn under way acts by the one it began with',
+    'policy: a running turn keeps the policy that it began with',
     'packages/runtime/src/features/lifecycle.ts',
     'if (!this.#applied || !this.#replacedGuards.has(built)) return built',
     'if (built) return built',
     ['packages/runtime/src/features/lifecycle.test.ts'],
   ),
   bug(
-    'config: one that the agent can write is taken up',
+    'config: a file that the agent can write is applied',
     'packages/runtime/src/workspace/agent-writable.ts',
     'return isWithin(data, root) || !isWithin(data, inner)',
     'return isWithin(data, root)',
@@ -718,7 +726,7 @@ const confinement = [
     ['packages/config/src/watch-config.test.ts'],
   ),
   bug(
-    'plugins: those in the workspace are loaded',
+    'plugins: a plugin in the workspace is loaded',
     'packages/plugins-wasm/src/check-place.ts',
     'if (!isWithin(root, folder) || (',
     'if (folder !== root || (',
@@ -726,27 +734,27 @@ const confinement = [
   ),
   bug('sandbox: /run is visible in the jail', `${JAIL}.ts`, "new Set(['/run', ...above", 'new Set([...above', [`${JAIL}.test.ts`]),
   bug(
-    'sandbox: commands run without one before the others are tried',
+    'sandbox: commands run without one before other backends are tried',
     'packages/runtime/src/sandbox/select-sandbox.ts',
     'of options.sandboxes.toSorted(',
     "of options.sandboxes.filter(({ name }) => backend === 'auto' || name === backend).toSorted(",
     ['packages/runtime/src/sandbox/select-sandbox.test.ts'],
   ),
   bug(
-    'sandbox: a backend that comes up later is never taken',
+    'sandbox: a backend that becomes available later is not used',
     'packages/runtime/src/sandbox/sandbox-in-force.ts',
     'if (!this.#latest || this.#latest.isFinal) return',
     'if (!this.#latest || this.#latest) return',
     ['packages/runtime/src/sandbox/sandbox-in-force.test.ts'],
   ),
   bug(
-    'shell: an option that is not known counts as harmless',
+    'shell: an unknown option counts as harmless',
     `${SHELL}/argument-rules.ts`,
     'if (!valued.includes(letter)) return undefined',
     'if (!valued.includes(letter)) return { name: arg, takesNextWord: false }',
     [`${SHELL}/command-risk.test.ts`, `${SHELL}/known-arguments.test.ts`],
   ),
-  bug('terminal: text of others commands it', 'packages/sdk/src/printable.ts', '[\\p{Cc}', '[\\0-\\x1f', [
+  bug('terminal: text from outside controls it', 'packages/sdk/src/printable.ts', '[\\p{Cc}', '[\\0-\\x1f', [
     'packages/sdk/src/printable.test.ts',
     'packages/cli/src/output.test.ts',
   ]),
@@ -779,21 +787,21 @@ const features = [
     SIGN_INS,
   ),
   bug(
-    'plugins: a module that is not the signed one is installed',
+    'plugins: another module than the signed one is installed',
     'packages/plugins-wasm/src/trust.ts',
     'if (sha256Hex(module) !== manifest.sha256)',
     'if (false)',
     [INSTALL],
   ),
   bug(
-    'plugins: a signature is enough, whoever made it',
+    'plugins: the signature of any publisher is accepted',
     'packages/plugins-wasm/src/trust.ts',
     "trustedKeys.includes(key) ? 'trusted'",
     "trustedKeys ? 'trusted'",
     [INSTALL],
   ),
   bug(
-    'domains: a name that only ends like an allowed one is allowed',
+    'domains: a name that only ends like an allowed name is allowed',
     'packages/sdk/src/allowed-domain.ts',
     '(host === domain ||',
     '(host.includes(domain) ||',
@@ -811,21 +819,21 @@ const NEVER_RUNS = ['packages/hardware-safety/src/core/never-runs.test.ts', 'pac
 
 const hardware = [
   bug(
-    'devices: two clients use one at a time',
+    'devices: two clients use one device at the same time',
     GUARD,
     'if (held && held.holder !== holder) throw inUse',
     'if (!held && holder === "") throw inUse',
     GUARD_RULES,
   ),
   bug(
-    'devices: transactions do not wait for each other',
+    'devices: transactions run concurrently',
     GUARD,
     'lease.queue.run(() => this.#transact(lease, use, work), use.context.signal)',
     'this.#transact(lease, use, work)',
     GUARD_RULES,
   ),
   bug(
-    'devices: a write is not on record',
+    'devices: a write is not recorded',
     GUARD,
     'if (use.write) await this.#record(use)',
     'if (!use.write) await this.#record(use)',
@@ -839,7 +847,7 @@ const hardware = [
     GUARD_RULES,
   ),
   bug(
-    'devices: a link to a file passes for a device',
+    'devices: a link to a file is accepted as a device',
     `${HARDWARE}/device-path.ts`,
     'await lstat(path)',
     "await (await import('node:fs/promises')).stat(path)",
@@ -853,7 +861,7 @@ const hardware = [
     ],
     tests: LINK_RULES,
   },
-  bug('boards: a reply to another request is accepted', LINK, 'reply.id !== null && ids.has(reply.id)', 'reply.id !== null', LINK_RULES),
+  bug('boards: the reply to another request is accepted', LINK, 'reply.id !== null && ids.has(reply.id)', 'reply.id !== null', LINK_RULES),
   bug(
     'probe: memory beyond the end of the chip is read',
     'packages/hardware-probe/src/memory-range.ts',
@@ -891,14 +899,14 @@ const hardware = [
     ['packages/hardware-safety/src/kernel/kernel.test.ts'],
   ),
   bug(
-    'robot: a newer message in its conversation does not stop it',
+    'robot: a newer message in the conversation does not stop it',
     'packages/hardware-safety/src/robot-tools.ts',
     'signalScope([signal, superseded])',
     'signalScope([signal])',
     ['packages/hardware-safety/src/robot.test.ts'],
   ),
   bug(
-    'adapter: a device that is closed while it opens stays open',
+    'adapter: a device that is closed while opening stays open',
     'packages/hardware-adapter/src/drivers/kept-open.ts',
     'await opened?.then((port) => port.close()).catch(() => undefined)',
     'if (await Promise.race([opened, undefined])) await opened?.then((port) => port.close()).catch(() => undefined)',
@@ -920,7 +928,7 @@ export const MUTANTS = [
   ...hardware,
 ]
 
-/** Says which patches of a bug do not fit exactly once into their files below `root`, and which of its test files are missing. */
+/** Returns a line for each patch whose text does not occur exactly once in its file below `root`, and for each missing test file. */
 export const stalePatches = ({ name, patches, tests }, root) => [
   ...patches.flatMap(({ file, find }) => {
     const path = join(root, file)

@@ -1,5 +1,5 @@
-// `pnpm mutants`: plants known bugs, one at a time, in a copy of the repository, and demands that a test fails for each.
-// `--only <words>` takes those whose name holds the words. Ends with 1 if a bug survives, or cannot be planted any more.
+// `pnpm mutants`: plants known bugs, one at a time, in a copy of the repository; a test must fail for each of them.
+// `--only <words>` selects bugs whose name contains the words. Exits with 1 if a bug survives or can no longer be planted.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -21,14 +21,14 @@ import { parseArgs } from 'node:util'
 import { MUTANTS, stalePatches } from './mutants-table.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
-/** For the tests of one bug; a run that hangs longer is stopped and counts as broken, because its cause is not known. */
+/** The time limit of the tests of one bug. A longer run is stopped and counts as broken, because the cause is unknown. */
 const RUN_MS_MAX = 120_000
-/** For all test files together, without a bug. */
+/** The time limit of all test files together, without a bug. */
 const FIRST_RUN_MS_MAX = 1_800_000
 const TEST_MS_MAX = 10_000
 const OUTPUT_CHARS_MAX = 2000
 
-/** The sources as they are now, and what is installed for them. */
+/** Copies the sources of the working tree, and links the installed packages. */
 function copyRepository(to) {
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
   for (const file of files.split('\0')) if (file && existsSync(join(ROOT, file))) cpSync(join(ROOT, file), join(to, file))
@@ -36,7 +36,7 @@ function copyRepository(to) {
     linkModules(join(ROOT, modules), join(to, modules), to)
 }
 
-/** Links to what is installed, and to the copies of our own packages. */
+/** Links the installed packages, and the copies of the packages of this repository. */
 function linkModules(from, to, copy) {
   mkdirSync(to, { recursive: true })
   for (const name of readdirSync(from)) {
@@ -50,7 +50,7 @@ function linkModules(from, to, copy) {
   }
 }
 
-/** Runs tests of the copy up to the first that fails; resolves to the failures, or to what kept them from being run. */
+/** Runs tests of the copy, with `bail` up to the first failure. Resolves to the failures; `broken` says why the tests did not run. */
 async function runTests(copy, files, { bail, msMax }) {
   const report = join(copy, 'report.json')
   rmSync(report, { force: true })
@@ -73,7 +73,7 @@ async function runTests(copy, files, { bail, msMax }) {
   const timer = setTimeout(() => child.kill('SIGKILL'), msMax)
   const [code, signal] = await once(child, 'close')
   clearTimeout(timer)
-  if (signal) return { failures: [], broken: `no end after ${msMax / 1000} s (${signal})` }
+  if (signal) return { failures: [], broken: `the tests did not end within ${msMax / 1000} s (${signal})` }
   if (!existsSync(report)) return { failures: [], broken: output }
   const { testResults, numTotalTests } = JSON.parse(readFileSync(report, 'utf8'))
   const failures = testResults.flatMap(({ name, assertionResults }) =>
@@ -85,13 +85,13 @@ async function runTests(copy, files, { bail, msMax }) {
   const missing = files.filter((file) => !testResults.some(({ name }) => name.endsWith(file)))
   if (failures.length > 0) return { failures }
   if (unloaded) return { failures, broken: `${unloaded.name}: ${unloaded.message}` }
-  if (code !== 0 || numTotalTests === 0) return { failures, broken: output || 'there are no tests' }
+  if (code !== 0 || numTotalTests === 0) return { failures, broken: output || 'no tests ran' }
   return missing.length > 0 ? { failures, broken: `not run: ${missing.join(', ')}` } : { failures }
 }
 
 const sourceOf = (file) => readFileSync(join(ROOT, file), 'utf8')
 
-/** The text of each file with the bug in it. */
+/** Returns the text of each patched file. */
 function planted({ patches }) {
   const texts = new Map()
   for (const { file, find, replace } of patches)
@@ -127,7 +127,7 @@ const copy = mkdtempSync(join(tmpdir(), 'sluice-mutants-'))
 try {
   if (mutants.length === 0) throw new Error(`no bug has '${values.only}' in its name`)
   const stale = mutants.flatMap((mutant) => stalePatches(mutant, ROOT))
-  if (stale.length > 0) throw new Error(`adapt these to what stands there now:\n${stale.join('\n')}`)
+  if (stale.length > 0) throw new Error(`adapt these patches to the present sources:\n${stale.join('\n')}`)
   copyRepository(copy)
   const tests = [...new Set(mutants.flatMap((mutant) => mutant.tests))]
   console.log(`${mutants.length} bugs, ${tests.length} test files; first without any bug …`)

@@ -1,20 +1,20 @@
-// Puts a finished build in the place of the one before it, without a moment in which the folder holds half of each.
+// Replaces a build by a new one. At every moment, the folder holds one complete build.
 //
-// A daemon loads parts of its bundle when it first needs them, so the files of the replaced build stay for a while: their
-// names hold a hash of their content, and no file of the new build takes the place of one with other content.
+// A running daemon loads parts of its bundle when it first needs them, so files of the replaced build stay for a week. File names
+// contain a hash of the content, so a new file never overwrites one with other content.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const KEEP_MS = 7 * 24 * 60 * 60 * 1000
 const ENTRY = 'sluice.mjs'
-/** When each file that is no longer part of the build was replaced, in milliseconds since 1970. */
+/** The file with the times, in milliseconds since 1970, at which files that are no longer part of the build were replaced. */
 const REPLACED = 'replaced.json'
 
 function readReplaced(folder) {
   try {
     return JSON.parse(readFileSync(join(folder, REPLACED), 'utf8'))
   } catch {
-    return {} // The first build of this folder, or a list that a crash cut short.
+    return {} // The first build in this folder, or a file that a crash left incomplete.
   }
 }
 

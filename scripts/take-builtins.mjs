@@ -1,13 +1,13 @@
-// Rewrites a bundle's imports of Node's own modules into plain look-ups.
+// Rewrites a bundle's imports of built-in modules into calls of `process.getBuiltinModule`.
 //
-// An ES import of a built-in module evaluates every export it has, and among those of `node:http` and `node:fs` are
-// getters that load a second HTTP stack and the line reader: a third of the time the daemon takes to start.
+// An ES import of a built-in module evaluates each of its exports. Getters of `node:http` and `node:fs` load a second HTTP stack and
+// the line reader: a third of the start time of the daemon.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const IMPORT = /(^|[;}\n])import\s*([^"';()]*?)\s*(?:from\s*)?"(node:[a-z0-9_/]+)"/g
 
-/** `a as b, c` as a pattern for destructuring: `a:b,c`. */
+/** Converts import names such as `a as b, c` into a destructuring pattern such as `a:b,c`. */
 const pattern = (names) =>
   names
     .split(',')
@@ -15,7 +15,7 @@ const pattern = (names) =>
     .map((name) => name.trim().replace(/\s+as\s+/, ':'))
     .join(',')
 
-/** What is bound by `names` from the module `lookup` yields. */
+/** Returns the declarations that bind the imported names to the module that the expression `lookup` returns. */
 function binding(names, lookup) {
   const declarations = []
   const braces = /\{([^}]*)\}/.exec(names)
@@ -25,6 +25,7 @@ function binding(names, lookup) {
   return declarations.length === 0 ? lookup : `const ${declarations.join(',')}`
 }
 
+/** Rewrites every `.mjs` file of the folder. */
 export function takeBuiltins(folder) {
   for (const file of readdirSync(folder).filter((name) => name.endsWith('.mjs'))) {
     const path = join(folder, file)

@@ -1,5 +1,4 @@
-// The tasks behind the scripts of package.json. scripts/bootstrap.mjs runs them under the right Node, with the workspace
-// installed.
+// The tasks of the scripts in package.json. scripts/bootstrap.mjs runs them with the right Node, after it has installed the workspace.
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { constants as os, tmpdir } from 'node:os'
@@ -9,13 +8,14 @@ const ROOT = resolve(import.meta.dirname, '..')
 const PROFILES = ['minimal', 'standard', 'full']
 const [task, ...args] = process.argv.slice(2)
 
-/** Runs to its end with our streams; a failure ends the task with its exit code. */
+/** Runs a command to its end, with the output streams of this process. Returns its exit code. */
 function run(command, commandArgs, env = process.env) {
   const result = spawnSync(command, commandArgs, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], env })
   if (result.error) throw result.error
   return result.status ?? 128 + (os.signals[result.signal] ?? 1)
 }
 
+/** Runs a command to its end. A failure ends this process with the exit code of the command. */
 function must(command, commandArgs) {
   const code = run(command, commandArgs)
   if (code !== 0) process.exit(code)
@@ -23,7 +23,7 @@ function must(command, commandArgs) {
 
 const bin = (name) => join(ROOT, 'node_modules', '.bin', name)
 
-/** A build is fresh while nothing it is made of is newer. */
+/** Returns true if the bundle is newer than every source. */
 function isBuilt(profile) {
   const bundle = join(ROOT, 'dist', profile, 'sluice.mjs')
   if (!existsSync(bundle)) return false
@@ -47,11 +47,11 @@ function isBuilt(profile) {
 
 function buildUnlessFresh(profile) {
   if (isBuilt(profile)) return
-  console.error(`[build] building the ${profile} profile, which takes some seconds`)
+  console.error(`[build] building the ${profile} profile; this takes some seconds`)
   must(process.execPath, [join(ROOT, 'scripts', 'build.mjs'), profile, '--summary'])
 }
 
-/** Replaces this process's work by a child that gets our signals. */
+/** Runs a command in place of this process: forwards signals to it and ends with its exit code. */
 function handOver(command, commandArgs, env) {
   const child = spawn(command, commandArgs, { cwd: ROOT, stdio: 'inherit', env })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
@@ -59,19 +59,19 @@ function handOver(command, commandArgs, env) {
   child.on('exit', (code, signal) => process.exit(code ?? 128 + (os.signals[signal] ?? 1)))
 }
 
-/** The daemon of the full profile. Which model it asks is up to the configuration, also to one that is written while it runs. */
+/** Runs the daemon of the full profile. */
 function start() {
   buildUnlessFresh('full')
   handOver(process.execPath, [join(ROOT, 'dist', 'full', 'sluice.mjs'), 'daemon', ...args], process.env)
 }
 
-/** One command of the full profile, for machines whose own Node is too old for it. */
+/** Runs one command of the full profile, on machines whose own Node is too old for it. */
 function sluice() {
   buildUnlessFresh('full')
   handOver(process.execPath, [join(ROOT, 'dist', 'full', 'sluice.mjs'), ...args], process.env)
 }
 
-/** Runs straight from the sources and starts anew when one changes. */
+/** Runs the daemon from the sources, and restarts it when a source changes. */
 function dev() {
   const sources = ['--watch-path=packages', '--watch-path=profiles']
   handOver(process.execPath, [...sources, join(ROOT, 'profiles', 'full.ts'), 'daemon', ...args], {
@@ -80,7 +80,7 @@ function dev() {
   })
 }
 
-/** Runs the command of a script: `exec [NAME=value…] <program> [argument…]`. */
+/** Runs the program of a script: `exec [NAME=value…] <program> [argument…]`. */
 function exec() {
   const first = args.findIndex((word) => !/^\w+=/.test(word))
   const settings = args.slice(0, first).map((word) => word.split(/=(.*)/s).slice(0, 2))
@@ -93,22 +93,22 @@ function lintAndTypes() {
   must(bin('tsc'), ['-p', 'tsconfig.base.json'])
 }
 
-/** Lint, types and the tests, with the bundles that are there. */
+/** Checks lint and types and runs the tests with the present bundles. */
 function check() {
   lintAndTypes()
   must(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args])
 }
 
-/** Entries that a test cannot remove: those of a daemon it kills, and the compile cache of Node. */
+/** Temporary entries that a test cannot remove: folders of a killed daemon, and the compile cache of Node. */
 const LEFT_BY_OTHERS = /^(?:sluice-proof-|node-compile-cache$|\.)/
 
-/** Lint, types, the builds, every test; ends with the one line that counts them. */
+/** Checks lint and types, builds the profiles and runs every test. The last line counts the tests. */
 function test() {
   const scratch = mkdtempSync(join(tmpdir(), 'sluice-'))
   const report = join(scratch, 'report.json')
   const temporary = join(scratch, 't')
   mkdirSync(temporary)
-  // Tests that run as another user need to get there, as in any temporary directory.
+  // Tests that run as another user must be able to enter, as they can enter any temporary directory.
   chmodSync(scratch, 0o755)
   chmodSync(temporary, 0o1777)
   try {
