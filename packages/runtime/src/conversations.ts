@@ -52,7 +52,7 @@ export function readCursor(cursor: string): Pick<SessionRow, 'id' | 'lastActiveA
   throw new AppError('invalid_request', 'The cursor is not one that a list of sessions returned.')
 }
 
-/** The sessions of a person, including those that have only messages without a finished turn. */
+/** Returns the ids of a person's sessions, including sessions whose messages have no finished turn. */
 export async function sessionsOf({ sessions, inbox }: Store, { channel, sender }: Person): Promise<string[]> {
   const found = new Set<string>()
   const ends = sessionsOfSender(channel, sender)
@@ -71,7 +71,7 @@ export async function sessionsOf({ sessions, inbox }: Store, { channel, sender }
   return [...found]
 }
 
-/** Erases all conversations of a person, with their memories. Undefined if there is none. */
+/** Erases all conversations of a person, with the memories of that person. Resolves to undefined if nothing was kept. */
 export async function erasePerson(
   store: Store,
   person: Person,

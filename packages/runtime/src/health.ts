@@ -11,21 +11,26 @@ import type { SandboxChoice } from './sandbox/select-sandbox.ts'
 const linkSchema = v.object({ name: v.string(), state: v.picklist(['ok', 'connecting', 'down']) })
 
 export const healthSchema = v.object({
-  status: v.pipe(v.picklist(['ok', 'degraded']), v.description('`degraded`: one of the details below is not well')),
+  status: v.pipe(v.picklist(['ok', 'degraded']), v.description('`degraded`: a member below reports a problem')),
   require_pairing: v.boolean(),
   store: v.object({
     state: v.picklist(['ok', 'failing']),
     reason: v.pipe(v.nullable(v.string()), v.description('Such as `database or disk is full`')),
   }),
   config: v.object({
-    state: v.pipe(v.picklist(['ok', 'rejected']), v.description('`rejected`: the file is not valid, so the one before it is in force')),
+    state: v.pipe(
+      v.picklist(['ok', 'rejected']),
+      v.description('`rejected`: the file is not valid, so the configuration before it stays in force'),
+    ),
   }),
-  provider: v.object({ state: v.pipe(v.picklist(['ok', 'failing', 'unknown']), v.description('As the last turn found it')) }),
+  provider: v.object({
+    state: v.pipe(v.picklist(['ok', 'failing', 'unknown']), v.description('The result of the last turn that asked the provider')),
+  }),
   channels: v.array(linkSchema),
-  links: v.pipe(v.array(linkSchema), v.description('Other connections that features keep open, such as to an MQTT broker')),
+  links: v.pipe(v.array(linkSchema), v.description('Other connections that features keep open, such as the one to an MQTT broker')),
   warnings: v.pipe(
     v.array(v.string()),
-    v.description('Such as settings that do not fit the requests that come in, or commands that run without a sandbox'),
+    v.description('Such as settings of a proxy that ignore its headers, or commands that run without a sandbox'),
   ),
 })
 

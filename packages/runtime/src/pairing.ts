@@ -75,7 +75,7 @@ const hashOf = (code: string): string => sha256Hex(code.replace(/[\s-]/g, '').to
 function cleanName(name: string): string {
   const clean = name.trim()
   if (clean.length > NAME_LENGTH_MAX || /\p{C}/u.test(clean)) {
-    throw new AppError('invalid_request', `A device's name has at most ${NAME_LENGTH_MAX} characters, and none that cannot be seen`)
+    throw new AppError('invalid_request', `The name of a device may have at most ${NAME_LENGTH_MAX} characters, all of them visible`)
   }
   return clean === '' ? 'unnamed' : clean
 }

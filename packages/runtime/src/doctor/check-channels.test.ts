@@ -72,7 +72,7 @@ describe('checkWebhooks', () => {
       {
         check: 'webhooks',
         status: 'fail',
-        detail: 'two: [channels_config.two] webhook_secret is not set, so anybody can post as the platform',
+        detail: 'two: [channels_config.two] webhook_secret is not set, so any client can post as the platform',
         fix: 'sluice config set channels_config.two.webhook_secret',
       },
     ])

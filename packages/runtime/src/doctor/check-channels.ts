@@ -10,7 +10,7 @@ export function checkWebhooks(snapshot: Snapshot): Check[] {
   )
   const unsigned = webhooks.flatMap(({ name, section, missing }) => {
     if (missing === undefined) return []
-    const detail = `${name}: [${section}] ${missing} is not set, so anybody can post as the platform`
+    const detail = `${name}: [${section}] ${missing} is not set, so any client can post as the platform`
     return [fail('webhooks', detail, `sluice config set ${section}.${missing}`)]
   })
   if (unsigned.length > 0) return unsigned

@@ -75,7 +75,7 @@ test('fails a changed record of the audit log', async () => {
   const db = new DatabaseSync(join(folder, 'sluice.db'))
   for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'sop_audit'").all())
     db.exec(`DROP TRIGGER ${String(name)}`)
-  db.exec('UPDATE sop_audit SET "by" = \'somebody else\' WHERE number = 1')
+  db.exec('UPDATE sop_audit SET "by" = \'another client\' WHERE number = 1')
   db.close()
   expect((await checkProcedures(runtime)).at(-1)).toMatchObject({
     check: 'audit log',

@@ -1,4 +1,4 @@
-/** Notifies people of an event, in the chats that stand for the dispatch targets. */
+/** Notifies people of an event, in the chats of the dispatch targets. */
 import { randomUUID } from 'node:crypto'
 import { type Conversation, targetsOf } from '@sluice/approvals'
 import { waitingReplies } from '@sluice/delivery'

@@ -50,21 +50,21 @@ export class Instance {
       await untilAborted(this.parts.register(scope.signal), limit.signal, tooLate)
       this.#setState('ready', null)
     } catch (error) {
-      this.#log.error('the feature could not be registered', { error })
+      this.#log.error('feature registration failed', { error })
       this.#setState('failed', errorText(error))
     }
   }
 
   /** Calls `Parts.drain`. Idempotent; never rejects. */
   drain(): Promise<void> {
-    this.#draining ??= this.#quietly('the feature did not drain cleanly', this.parts.drain)
+    this.#draining ??= this.#quietly('feature drain failed', this.parts.drain)
     return this.#draining
   }
 
   /** Ends a registration that is under way, and calls `Parts.close`. Idempotent; never rejects. */
   close(): Promise<void> {
     this.#abort.abort()
-    this.#closing ??= this.#quietly('the feature did not close cleanly', this.parts.close)
+    this.#closing ??= this.#quietly('feature close failed', this.parts.close)
     return this.#closing
   }
 
@@ -104,7 +104,7 @@ function buildParts(feature: Feature, host: Host, section: SectionState): BuiltF
     if (parts.register) return { parts, state: 'starting', reason: 'registration has not ended yet' }
     return { parts, state: 'ready', reason: null }
   } catch (error) {
-    host.log.error('the feature could not be built', { error })
+    host.log.error('feature build failed', { error })
     return { parts: {}, state: 'failed', reason: errorText(error) }
   }
 }

@@ -123,7 +123,7 @@ export class Lifecycle {
   refresh(id: FeatureId, reason: string): Promise<void> {
     return this.#changes.run(async () => {
       if (this.#isClosed || !this.#applied) return
-      this.#options.log.info('looking again at what is available', { feature: id, reason })
+      this.#options.log.info('refreshing the tools of a feature', { feature: id, reason })
       this.#replaceSnapshot(this.#applied, this.#instances())
     })
   }
@@ -176,7 +176,7 @@ export class Lifecycle {
     const feature = this.#options.features.find((candidate) => candidate.id === id)
     if (!feature || this.#isClosed || !this.#applied) return
     const { config, guards } = this.#applied
-    this.#options.log.info('building a feature again', { feature: id, reason })
+    this.#options.log.info('rebuilding a feature', { feature: id, reason })
     const fresh = buildInstance(feature, this.#hostOf(id, guards), config.of(id))
     const instances = this.#instances().map((instance) => (instance.feature.id === id ? fresh : instance))
     const models = fresh.parts.providers ? await this.#modelsOrClose(config, instances, [fresh]) : this.#applied.models
@@ -224,7 +224,7 @@ export class Lifecycle {
     if (previous) this.#closeIfUnused(previous)
   }
 
-  /** Closes the features of a replaced snapshot that has no lease left, except those that another held snapshot uses. */
+  /** Closes a replaced snapshot without leases: all its features that no other held snapshot uses. */
   #closeIfUnused(held: HeldSnapshot): void {
     if (held === this.#current || held.leases > 0 || !this.#held.delete(held)) return
     const inUse = this.#heldInstances()
@@ -248,8 +248,8 @@ export class Lifecycle {
     return createHost(feature, host, {
       guards: () => this.#guardsNow(guards),
       service: (name) => service(name) ?? this.#current?.snapshot.service(name),
-      rebuild: (id, reason) => void this.rebuild(id, reason).catch((error) => log.error('rebuilding failed', { feature: id, error })),
-      refresh: (id, reason) => void this.refresh(id, reason).catch((error) => log.error('refreshing failed', { feature: id, error })),
+      rebuild: (id, reason) => void this.rebuild(id, reason).catch((error) => log.error('feature rebuild failed', { feature: id, error })),
+      refresh: (id, reason) => void this.refresh(id, reason).catch((error) => log.error('feature refresh failed', { feature: id, error })),
     })
   }
 

@@ -21,7 +21,7 @@ export function notifyObservers(observers: readonly Observer[], log: Logger): (o
       try {
         observer.record(observation)
       } catch (error) {
-        log.error('an observer failed', { observer: observer.name, error: errorText(error) })
+        log.error('observer failed', { observer: observer.name, error: errorText(error) })
       }
     }
   }

@@ -138,7 +138,7 @@ function withoutClashes(instances: readonly Instance[], log: Logger): OwnedTool[
   return owned.filter((one) => {
     if (!isNamedElsewhere(one)) return true
     const isFree = !taken.has(one.tool.name)
-    if (!isFree) log.warn('a tool is left out: its name is taken', { feature: one.feature, tool: one.tool.name })
+    if (!isFree) log.warn('tool left out because its name is used', { feature: one.feature, tool: one.tool.name })
     taken.add(one.tool.name)
     return isFree
   })

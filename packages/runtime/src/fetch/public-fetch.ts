@@ -55,7 +55,7 @@ function firstRequest(text: string, init: PublicRequest): Hop {
   headers.set('accept-encoding', 'identity')
   if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT)
   const method = (init.method ?? 'GET').toUpperCase()
-  if (!METHODS.includes(method)) throw new AppError('invalid_request', `the method is none of ${METHODS.join(', ')}`)
+  if (!METHODS.includes(method)) throw new AppError('invalid_request', `the method must be one of ${METHODS.join(', ')}`)
   return { url, method, headers, body: init.body, signal: init.signal }
 }
 
@@ -67,7 +67,7 @@ function checkUrl(url: URL): void {
 function redirectTarget(status: number | undefined, location: string | undefined, from: URL): URL | undefined {
   if (location === undefined || ![301, 302, 303, 307, 308].includes(status ?? 0)) return undefined
   const target = URL.parse(location, from.href)
-  if (!target || location.length > URL_LENGTH_MAX) throw new AppError('upstream', `${from.host} redirects to something that is no URL`)
+  if (!target || location.length > URL_LENGTH_MAX) throw new AppError('upstream', `${from.host} redirects to a location that is not a URL`)
   return target
 }
 

@@ -25,7 +25,7 @@ export function sopSettings(config: LoadedConfig, dataDir: string): LibrarySetti
 /** The path of the generic webhook. */
 export const WEBHOOK_PATH = '/webhook'
 
-/** The `POST` routes of the daemon itself, without those of features. A test compares them with the served routes. */
+/** The daemon's own `POST` routes, without routes of features. A test compares this list with the served routes. */
 export const OWN_POST_ROUTES = [
   '/pair',
   '/api/channel-events',

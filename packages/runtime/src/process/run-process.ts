@@ -110,7 +110,7 @@ async function start(command: ProcessCommand, hasInput: boolean): Promise<ChildP
 function startError({ file }: ProcessCommand, cause: unknown): AppError {
   switch ((cause as NodeJS.ErrnoException).code) {
     case 'ENOENT':
-      return new AppError('not_found', `there is no program '${file}'`, { cause })
+      return new AppError('not_found', `the program '${file}' does not exist`, { cause })
     case 'EACCES':
     case 'EPERM':
       return new AppError('forbidden', `'${file}' may not be run`, { cause })

@@ -103,7 +103,7 @@ async function checkClosed(writable: readonly string[], closed: readonly string[
 
 /** The device in a list, or an empty list if it does not exist. Throws `internal` for a path that is not below /dev. */
 async function existingDevice(device: string): Promise<string[]> {
-  if (!/^(?!.*\/\.\.?(?:\/|$))\/dev\/./.test(device)) throw new AppError('internal', `'${device}' is no device`)
+  if (!/^(?!.*\/\.\.?(?:\/|$))\/dev\/./.test(device)) throw new AppError('internal', `'${device}' is not a device below /dev`)
   return access(device).then(
     () => [device],
     () => [],
@@ -112,7 +112,7 @@ async function existingDevice(device: string): Promise<string[]> {
 
 const realFolder = (folder: string): Promise<string> =>
   realpath(folder).catch((cause: unknown) => {
-    throw new AppError('not_found', `there is no folder '${folder}'`, { cause })
+    throw new AppError('not_found', `the folder '${folder}' does not exist`, { cause })
   })
 
 async function wrap(sandbox: Sandbox, { file, args, cwd, env, policy }: SpawnRequest): Promise<WrappedCommand> {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { RunBare, Sandbox } from '@sluice/sdk'
 
-/** Connects to each given Unix socket and prints the paths that answer; `@` stands for the first byte of an abstract name. */
+/** Connects to each given Unix socket and prints the paths that answer; a leading `@` means an abstract name. */
 const KNOCK_PERL = String.raw`use Socket; for my $at (@ARGV) { (my $name = $at) =~ s/^@/\0/; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or next; print "reached $at\n" if connect($s, $name =~ /^\0/ ? pack("S a*", AF_UNIX, $name) : pack_sockaddr_un($name)) }`
 const KNOCK_PYTHON = String.raw`
 import socket, sys
@@ -48,7 +48,7 @@ export interface ProofOptions {
   readonly signal: AbortSignal
   /** The folder that commands run in; made for the proof where it does not exist. */
   readonly workspace: string
-  /** Folders outside in which a file and a socket are planted; those that this user may not write in are left out. */
+  /** Folders outside the workspace. A file and a socket are planted in each one that this user may write in. */
   readonly places: readonly string[]
 }
 

@@ -97,7 +97,7 @@ function refusal(path: string, error: unknown): AppError {
       return new AppError('invalid_request', `'${path}' is a folder`)
     case 'ENOTEMPTY':
     case 'EEXIST':
-      return new AppError('conflict', `'${path}' is a folder with something in it`)
+      return new AppError('conflict', `'${path}' is a folder that is not empty`)
     case 'ENAMETOOLONG':
       return new AppError('invalid_request', `'${path.slice(0, 100)}…' has too long a name`)
     case 'ENOSPC':
