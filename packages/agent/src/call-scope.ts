@@ -3,10 +3,7 @@ import type { ClientId, Policy, Tool, Trace } from '@sluice/sdk'
 import type { Cancellation } from './cancellation.ts'
 import type { Registry } from './registry.ts'
 import type { Approver, TurnPart } from './turn.ts'
-import type { TurnScope } from './turn-scope.ts'
-
-/** Runs `ask` and releases shared resources until it has settled. Rejects as `ask` does, or when the turn ends. */
-export type WhileAsking = <T>(ask: () => Promise<T>) => Promise<T>
+import type { TurnScope, WhileAsking } from './turn-scope.ts'
 
 export interface CallScope {
   /** The id of the turn, or the id that replaces it. */

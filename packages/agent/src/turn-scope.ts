@@ -3,7 +3,6 @@
 import type { AgentConfig, CostConfig } from '@sluice/config'
 import type { Permit } from '@sluice/kit'
 import type { ModelMessage, Policy, Trace, Usage } from '@sluice/sdk'
-import type { WhileAsking } from './call-scope.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Registry } from './registry.ts'
 import type { TurnPart, TurnRequest } from './turn.ts'
@@ -26,6 +25,9 @@ export interface LiveTurn extends Omit<TurnRequest, 'signal' | 'superseded' | 'l
   /** Passes parts of the turn to the listener. Never throws. */
   readonly tell: ((part: TurnPart) => void) | undefined
 }
+
+/** Runs `ask` and releases shared resources until it has settled. Rejects as `ask` does, or when the turn ends. */
+export type WhileAsking = <T>(ask: () => Promise<T>) => Promise<T>
 
 export interface TurnScope {
   readonly turn: LiveTurn

@@ -4,9 +4,8 @@
  */
 import type { Permit } from '@sluice/kit'
 import type { AppError } from '@sluice/sdk'
-import type { WhileAsking } from './call-scope.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
-import type { LiveTurn } from './turn-scope.ts'
+import type { LiveTurn, WhileAsking } from './turn-scope.ts'
 
 export interface Held {
   readonly permit: Permit

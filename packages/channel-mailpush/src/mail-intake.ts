@@ -1,7 +1,8 @@
 /** Takes one mail from the mailbox to the inbox: fetches it, reads it and delivers it. */
 import { AppError, type Deliver, type Host } from '@sluice/sdk'
 import type { Mail } from './mail.ts'
-import { type MailPolicy, type Reading, readMail } from './read-mail.ts'
+import { type Reading, readMail } from './read-mail.ts'
+import type { MailPolicy } from './why-ignored.ts'
 
 /** Fetches a mail; see `MailApi.mail`. */
 export type FetchMail = (id: string, signal: AbortSignal) => Promise<Mail | 'unreadable' | undefined>

@@ -10,8 +10,8 @@ import type { MailApi, Subscription } from './mail-api.ts'
 import { MailIntake } from './mail-intake.ts'
 import { MailboxWatch } from './mailbox-watch.ts'
 import { MARGIN_MS, Progress } from './progress.ts'
-import type { MailPolicy } from './read-mail.ts'
 import type { PushNotice } from './webhook.ts'
+import type { MailPolicy } from './why-ignored.ts'
 
 /** Finds mails whose push was lost, or did not come because the subscription failed. */
 const CHECK_INTERVAL_MS = 300_000

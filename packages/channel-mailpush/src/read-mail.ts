@@ -6,16 +6,7 @@ import { decodeEntities } from './html-to-text.ts'
 import { headersOf, type Mail, type MailPart, messageIds } from './mail.ts'
 import { textOf } from './mail-text.ts'
 import { attachmentsOf } from './media.ts'
-import { whyIgnored } from './why-ignored.ts'
-
-export interface MailPolicy {
-  /** The address of the mailbox, in lower case. */
-  readonly ownAddress: string
-  /** Whether mails that fail DMARC are ignored. True when the allowlist names senders, which a forged mail must not impersonate. */
-  readonly requiresDmarc: boolean
-  /** Returns whether the allowlist covers an address in lower case. */
-  isAllowed(address: string): boolean
-}
+import { type MailPolicy, whyIgnored } from './why-ignored.ts'
 
 export type Reading = { readonly inbound: Inbound } | { readonly ignored: string }
 

@@ -1,6 +1,14 @@
 /** Decides which mails the agent must not answer: our own, automatic and bulk mails, and mails whose sender may be forged. */
 import { headersOf, type Mail } from './mail.ts'
-import type { MailPolicy } from './read-mail.ts'
+
+export interface MailPolicy {
+  /** The address of the mailbox, in lower case. */
+  readonly ownAddress: string
+  /** Whether mails that fail DMARC are ignored. True when the allowlist names senders, which a forged mail must not impersonate. */
+  readonly requiresDmarc: boolean
+  /** Returns whether the allowlist covers an address in lower case. */
+  isAllowed(address: string): boolean
+}
 
 /** Headers of programs that reply automatically, such as absence notes. */
 const AUTO_REPLY_HEADERS = ['x-autoreply', 'x-autorespond']

@@ -4,15 +4,7 @@ import { members } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Button, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import { type BotApi, refusalOf } from './bot-api.ts'
 import { chatOf, messageId, messageNumber } from './message-id.ts'
-import { upload } from './upload.ts'
-
-/** The destination of a message, in the parameters that all sending methods share. */
-export interface ChatParams {
-  readonly chat_id: string
-  readonly message_thread_id?: number
-  readonly reply_parameters?: { readonly message_id: number; readonly allow_sending_without_reply: true }
-  readonly reply_markup?: InlineKeyboardMarkup
-}
+import { type ChatParams, upload } from './upload.ts'
 
 /** Sends one part of a message to a chat, and returns the message as the API shows it. */
 type Part = (chat: ChatParams) => Promise<unknown>

@@ -1,7 +1,15 @@
 /** Uploads files: as a photo, recording or video where the platform can show one, and as a document otherwise. */
+import type { InlineKeyboardMarkup } from '@grammyjs/types'
 import { AppError, type Attachment } from '@sluice/sdk'
 import { type BotApi, refusalOf } from './bot-api.ts'
-import type { ChatParams } from './send-message.ts'
+
+/** The destination of a message, in the parameters that all sending methods share. */
+export interface ChatParams {
+  readonly chat_id: string
+  readonly message_thread_id?: number
+  readonly reply_parameters?: { readonly message_id: number; readonly allow_sending_without_reply: true }
+  readonly reply_markup?: InlineKeyboardMarkup
+}
 
 export const FILE_BYTES_MAX = 50 * 1024 * 1024
 const PHOTO_BYTES_MAX = 10 * 1024 * 1024

@@ -1,7 +1,8 @@
 /** Finds the USB adapters that are connected. On Linux it reads the kernel's files and loads no native package. */
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { ListedDevice, Native, UsbAddress } from './native.ts'
+import type { ListedDevice, Native } from './native.ts'
+import type { UsbAddress } from './usb-port.ts'
 
 /** The largest number of entries of a folder that are read. */
 const DEVICES_MAX = 256

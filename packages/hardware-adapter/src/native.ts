@@ -2,7 +2,7 @@
 import { checkDevicePath } from '@sluice/hardware'
 import { installPackage, missingPackages } from '@sluice/kit'
 import { AppError, errorText } from '@sluice/sdk'
-import { claimUsb, isSameUsb, type UsbDevice, usbAddress } from './usb-port.ts'
+import { claimUsb, isSameUsb, type UsbAddress, type UsbDevice, type UsbPort, usbAddress } from './usb-port.ts'
 
 /** The report number of HID devices that have a single report. */
 const REPORT_NUMBER = 0
@@ -12,14 +12,6 @@ export interface HidPort {
   write(report: Uint8Array): Promise<void>
   /** Returns the next report, or an empty array when none arrives in time. */
   read(timeoutMs: number): Promise<Uint8Array>
-  close(): Promise<void>
-}
-
-/** The two bulk endpoints of a USB device. */
-export interface UsbPort {
-  send(bytes: Uint8Array): Promise<void>
-  /** Receives one transfer of at most `bytesMax` bytes. Rejects when none arrives within a second. */
-  receive(bytesMax: number): Promise<Uint8Array>
   close(): Promise<void>
 }
 
@@ -51,16 +43,6 @@ export interface KernelI2cFunctions {
 export interface KernelSpi {
   transfer(bytes: Uint8Array, speedHz: number): Promise<Uint8Array>
   close(): Promise<void>
-}
-
-/** Identifies a connected USB device. */
-export interface UsbAddress {
-  readonly vendor: number
-  readonly product: number
-  /** The number of the bus without leading zeros. */
-  readonly bus: string
-  /** The address on the bus. */
-  readonly address: number
 }
 
 export interface ListedDevice {

@@ -1,6 +1,23 @@
 /** Opens the bulk endpoints of a USB device. */
 import { AppError } from '@sluice/sdk'
-import type { UsbAddress, UsbPort } from './native.ts'
+
+/** Identifies a connected USB device. */
+export interface UsbAddress {
+  readonly vendor: number
+  readonly product: number
+  /** The number of the bus without leading zeros. */
+  readonly bus: string
+  /** The address on the bus. */
+  readonly address: number
+}
+
+/** The two bulk endpoints of a USB device. */
+export interface UsbPort {
+  send(bytes: Uint8Array): Promise<void>
+  /** Receives one transfer of at most `bytesMax` bytes. Rejects when none arrives within a second. */
+  receive(bytesMax: number): Promise<Uint8Array>
+  close(): Promise<void>
+}
 
 /** A USB transfer that takes longer has failed; a normal one takes a millisecond or two. */
 const TRANSFER_MS_MAX = 1000

@@ -1,6 +1,6 @@
 /** Starts procedures by the signals of boards: each signal is the event `<alias>/<signal>` for `peripheral` triggers. */
 import type { Host, Sops } from '@sluice/sdk'
-import type { Registry } from './registry/registry.ts'
+import type { Signals } from './transports/board-line.ts'
 
 /** The limits for each board: the signals per second on average, and in a burst. */
 export const SIGNALS_PER_SEC_MAX = 10
@@ -48,11 +48,20 @@ export function createSignals(host: Host, alias: string): (signal: string, value
   }
 }
 
+/** The wanted signals by alias. */
+export type WantedSignals = ReadonlyMap<string, Signals>
+
+/** The boards whose signals can be listened to. */
+export interface SignalSource {
+  /** Listens to exactly these signals, by the alias of the board. */
+  listenTo(signals: WantedSignals): void
+}
+
 /**
  * Keeps `registry` listening to exactly the signals that loaded procedures wait for. Resolves once the procedure engine is
  * ready or `signal` aborts.
  */
-export async function listenToTriggers(host: Host, registry: Pick<Registry, 'listenTo'>, signal: AbortSignal): Promise<void> {
+export async function listenToTriggers(host: Host, registry: SignalSource, signal: AbortSignal): Promise<void> {
   const sops = await engineOf(host, signal)
   if (!sops) return
   const update = (): void => registry.listenTo(signalsIn(sops.topics('peripheral')))

@@ -3,7 +3,18 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SbcBoard } from './detect-board.ts'
 import { PIN_RULES } from './pin-rules.ts'
-import type { SystemInfo } from './system-info.ts'
+
+export interface SystemInfo {
+  readonly hostname: string
+  /** The first address that other machines can reach; null when there is none. */
+  readonly ip: string | null
+  /** The network interface of that address. */
+  readonly interface: string | null
+  readonly wifiInterface: string | null
+  readonly ramTotalMb: number
+  readonly ramFreeMb: number
+  readonly cpuCelsius: number | null
+}
 
 /** Returns the board's part of the system prompt. */
 export function boardPrompt({ model, fullName }: SbcBoard, info: SystemInfo): string {

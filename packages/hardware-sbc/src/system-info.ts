@@ -4,19 +4,8 @@ import { freemem, hostname, networkInterfaces, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { type Clock, defineTool, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
+import type { SystemInfo } from './describe-board.ts'
 import type { Sbc } from './sbc.ts'
-
-export interface SystemInfo {
-  readonly hostname: string
-  /** The first address that other machines can reach; null when there is none. */
-  readonly ip: string | null
-  /** The network interface of that address. */
-  readonly interface: string | null
-  readonly wifiInterface: string | null
-  readonly ramTotalMb: number
-  readonly ramFreeMb: number
-  readonly cpuCelsius: number | null
-}
 
 const MAX_AGE_MS = 5000
 const ZONES_MAX = 16

@@ -3,7 +3,7 @@
  * when its change is on stable storage.
  */
 import type { Address } from './channel.ts'
-import type { NewReply } from './delivery-store.ts'
+import type { NewReply } from './reply.ts'
 
 /** `pending` becomes exactly one of the other states, which is final. A timeout makes it `expired`, never `approved`. */
 export type ApprovalState = 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'

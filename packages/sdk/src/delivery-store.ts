@@ -4,8 +4,9 @@
  * number that grows and is never used again.
  */
 import type { ApprovalKey } from './approval-store.ts'
-import type { Address, Button, Inbound } from './channel.ts'
+import type { Address, Inbound } from './channel.ts'
 import type { ModelMessage } from './model.ts'
+import type { NewReply } from './reply.ts'
 
 /** `pending`: waits for a turn or another attempt. `dead`: a dead letter that an operator can replay. */
 export type InboxState = 'pending' | 'running' | 'done' | 'dead'
@@ -179,41 +180,6 @@ export interface InboxStore {
  * has the reply. `ambiguous`: the reply may have been sent; an operator decides. `dead`: not sent and not retried.
  */
 export type OutboxState = 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead'
-
-/** A file of the workspace to attach, read when the message is sent. */
-export interface ReplyFile {
-  readonly kind: 'image' | 'audio' | 'video' | 'file'
-  /** The path relative to the workspace. */
-  readonly path: string
-}
-
-/** The parts of a message other than its text; JSON. */
-export interface ReplyExtras {
-  /** The platform's id of a sent message whose text this one replaces. */
-  readonly edits?: string
-  /** True to send the message when the other one can no longer be edited. */
-  readonly elseSend?: true
-  readonly buttons?: readonly Button[]
-  readonly topic?: string
-  readonly files?: readonly ReplyFile[]
-}
-
-/** One message to send: a reply or a part of a long reply. */
-export interface NewReply {
-  readonly channel: string
-  readonly account: string
-  readonly to: Address
-  readonly text: string
-  /** The part, from 1 to `parts`. */
-  readonly part: number
-  readonly parts: number
-  readonly clientId: string
-  readonly turnId: string | null
-  readonly createdAtMs: number
-  readonly extras?: ReplyExtras
-  /** The span of the reply, as `formatTraceContext` writes it. Present while an observer traces. */
-  readonly trace?: string
-}
 
 /** A reply whose attempt begins. */
 export interface StartedReply extends NewReply {

@@ -47,12 +47,9 @@ export type {
   InboxState,
   InboxStore,
   MessageKind,
-  NewReply,
   OutboxRow,
   OutboxState,
   OutboxStore,
-  ReplyExtras,
-  ReplyFile,
   RetriedAttempt,
   SpentMessage,
   StartedMessage,
@@ -87,7 +84,7 @@ export type {
   SharedGpio,
   Transcribe,
 } from './host.ts'
-
+export type { Claim, IdempotencyKey, IdempotencyStore } from './idempotency.ts'
 export type { LogFields, Logger } from './logger.ts'
 export type {
   LanguageModel,
@@ -103,13 +100,11 @@ export type {
   Provider,
   ProviderSettings,
 } from './model.ts'
-
 export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
-
 export type { Policy, PolicyLevel } from './policy.ts'
 export { oneLine, printable, printableLine } from './printable.ts'
-
-export { replyLane } from './reply-lane.ts'
+export type { NewReply, ReplyExtras, ReplyFile } from './reply.ts'
+export { replyLane } from './reply.ts'
 export type { Forgotten, Retention, StoreUsage } from './retention.ts'
 export { defineRoute, ROLES, type Role, type Route, type RouteAuth, type RouteRequest } from './route.ts'
 export type {
@@ -146,12 +141,9 @@ export type {
 export { SOP_ENDED } from './sop.ts'
 export type { AuditKind, AuditRow, NewAudit, SopStart, SopStore } from './sop-store.ts'
 export type {
-  Claim,
   DeviceRow,
   DeviceStore,
   Erased,
-  IdempotencyKey,
-  IdempotencyStore,
   KeyValue,
   Memories,
   MemoryEntry,

@@ -2,8 +2,9 @@
  * The port of procedure runs and their audit log. A method that writes resolves when its change is on stable storage. A change and
  * its audit records are one commit.
  */
+
+import type { IdempotencyKey } from './idempotency.ts'
 import type { SopDispatch, SopRun, SopRunStatus } from './sop.ts'
-import type { IdempotencyKey } from './store.ts'
 
 export type AuditKind =
   | 'run_started'

@@ -1,6 +1,6 @@
 /** The types of procedures: events, steps, runs and the engine. All data is JSON (docs/contract.md#procedures). */
 import type { Address } from './channel.ts'
-import type { IdempotencyKey } from './store.ts'
+import type { IdempotencyKey } from './idempotency.ts'
 
 export type SopMode = 'auto' | 'supervised' | 'step_by_step' | 'priority_based' | 'deterministic'
 export type SopPriority = 'low' | 'normal' | 'high' | 'critical'

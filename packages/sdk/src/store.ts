@@ -5,8 +5,10 @@
  * milliseconds since 1970; JSON members hold plain data.
  */
 import type { ApprovalStore } from './approval-store.ts'
-import type { InboxStore, NewReply, OutboxStore } from './delivery-store.ts'
+import type { InboxStore, OutboxStore } from './delivery-store.ts'
+import type { IdempotencyKey, IdempotencyStore } from './idempotency.ts'
 import type { ModelMessage } from './model.ts'
+import type { NewReply } from './reply.ts'
 import type { Forgotten, Retention, StoreUsage } from './retention.ts'
 import type { Role } from './route.ts'
 import type { SopStore } from './sop-store.ts'
@@ -168,28 +170,6 @@ export interface TurnStore {
   unfinished(limit: number): Promise<(TurnRow & { readonly checkpoint: readonly ModelMessage[] })[]>
   /** Resolves to the cost of all turns that ended since a time. */
   spentUsd(sinceMs: number): Promise<number>
-}
-
-export interface IdempotencyKey {
-  /** A hash of the credential, and the route. */
-  readonly scope: string
-  readonly key: string
-}
-
-/** The result of a claim: `claimed` by this caller, `in_flight` in another request, or `done` within the window. */
-export type Claim = 'claimed' | 'in_flight' | 'done'
-
-export interface IdempotencyStore {
-  /**
-   * Claims a key atomically. A claim is in memory until its turn is stored or ends, and a crash before that releases it. At most
-   * `keysMax` keys are remembered; the oldest are dropped first, those in flight last. A key in flight does not expire; a done key
-   * expires `ttlMs` after its turn ended.
-   */
-  claim(key: IdempotencyKey, limits: { readonly ttlMs: number; readonly keysMax: number }): Claim | Promise<Claim>
-  /** Returns the turn of a claimed key; undefined while there is no turn yet, and when a procedure accepted the request. */
-  turnOf(key: IdempotencyKey): string | undefined | Promise<string | undefined>
-  /** Releases a claimed key. A done key stays, and only the end of its turn releases the key of a stored turn. */
-  release(key: IdempotencyKey): void | Promise<void>
 }
 
 /** A paired device: one bearer token. */

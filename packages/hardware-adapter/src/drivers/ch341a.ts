@@ -4,7 +4,7 @@ import { ByteBuffer } from '@sluice/kit'
 import { AppError, type Clock } from '@sluice/sdk'
 import { type Abilities, type Adapter, changedLines, type Gpio, type GpioState, type I2c, type Spi } from '../adapter.ts'
 import { adapterLost, dataNotAcknowledged, invalidAnswer, notAcknowledged } from '../adapter-errors.ts'
-import type { UsbPort } from '../native.ts'
+import type { UsbPort } from '../usb-port.ts'
 import {
   addressPacket,
   GPIO_MASK,

@@ -1,6 +1,7 @@
 /** Fake native packages without devices, and ports to simulated chips. */
 import { AppError } from '@sluice/sdk'
-import type { HidPort, Native, UsbPort } from '../native.ts'
+import type { HidPort, Native } from '../native.ts'
+import type { UsbPort } from '../usb-port.ts'
 
 const noDevice = async (): Promise<never> => {
   throw new AppError('unavailable', 'this test has no such device')

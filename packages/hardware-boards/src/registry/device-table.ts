@@ -1,15 +1,12 @@
 /** The known devices, each with its line. A line follows its device when it is unplugged and plugged in elsewhere. */
 import { AppError, type Host } from '@sluice/sdk'
 import type { Device } from '../devices.ts'
-import { createSignals } from '../signals.ts'
-import { type BoardLine, lazyLine, NO_SIGNALS, type Signals } from '../transports/board-line.ts'
+import { createSignals, type WantedSignals } from '../signals.ts'
+import { type BoardLine, lazyLine, NO_SIGNALS } from '../transports/board-line.ts'
 import { type Machine, openChecked } from './machine.ts'
 
 /** When there are more, a disconnected device is forgotten. */
 const DEVICES_MAX = 128
-
-/** The wanted signals by alias. */
-export type WantedSignals = ReadonlyMap<string, Signals>
 
 interface Row {
   device: Device

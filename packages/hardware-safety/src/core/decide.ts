@@ -7,12 +7,7 @@ import { demandOn, staleSensors, standingDemandOn } from './layers.ts'
 import { beginMove, endMove, requestMove } from './movement.ts'
 import { pace } from './pace.ts'
 import type { Beam, RobotCommand, RobotEvent, Velocity } from './robot-event.ts'
-import { type Move, type Reading, type RobotState, takenMsOf } from './robot-state.ts'
-
-export interface Decision {
-  readonly state: RobotState
-  readonly commands: readonly RobotCommand[]
-}
+import { type Decision, type Move, type Reading, type RobotState, takenMsOf } from './robot-state.ts'
 
 /** How long the check before a movement waits for readings. */
 const CHECK_MS_MAX = 250

@@ -1,9 +1,8 @@
 /** The life of a movement: requested, begun, and ended, with a retreat in between when the robot bumped into something. */
-import type { Decision } from './decide.ts'
 import type { Demand } from './layers.ts'
 import { scaled } from './pace.ts'
 import type { MoveEnd, MoveRequest, RobotCommand } from './robot-event.ts'
-import type { Move, RobotState } from './robot-state.ts'
+import type { Decision, Move, RobotState } from './robot-state.ts'
 
 /** Accepts a movement when no other one is under way, at no more than the robot's highest speed; refuses it otherwise. */
 export function requestMove(state: RobotState, asked: MoveRequest): Decision {

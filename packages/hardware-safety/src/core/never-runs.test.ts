@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LIMITS } from '../testing/limits.ts'
 import { Oracle } from '../testing/oracle.ts'
-import { type Decision, decide } from './decide.ts'
+import { decide } from './decide.ts'
 import type { Beam, RobotEvent } from './robot-event.ts'
+import type { Decision } from './robot-state.ts'
 import { initialState, type RobotLimits, type RobotState } from './robot-state.ts'
 
 type Decide = (state: RobotState, event: RobotEvent) => Decision

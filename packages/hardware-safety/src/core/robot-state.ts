@@ -1,5 +1,5 @@
 /** Everything the decision core knows: the limits of the robot, which never change, and the state after the last event. */
-import type { Beam, MoveEnd, MoveRequest, Velocity } from './robot-event.ts'
+import type { Beam, MoveEnd, MoveRequest, RobotCommand, Velocity } from './robot-event.ts'
 
 export interface RangeSensor {
   readonly name: string
@@ -107,3 +107,9 @@ export const initialState = (limits: RobotLimits, nowMs: number, latched: string
 
 /** When the sensor was last read; `-Infinity` before its first reading. */
 export const takenMsOf = ({ readings }: RobotState, sensor: string): number => readings[sensor]?.takenMs ?? Number.NEGATIVE_INFINITY
+
+/** The result of an event: the next state and the commands to the robot. */
+export interface Decision {
+  readonly state: RobotState
+  readonly commands: readonly RobotCommand[]
+}

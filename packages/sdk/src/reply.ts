@@ -1,0 +1,41 @@
+/** A reply to send, and the lane that orders it. */
+import type { Address, Button } from './channel.ts'
+
+/** A file of the workspace to attach, read when the message is sent. */
+export interface ReplyFile {
+  readonly kind: 'image' | 'audio' | 'video' | 'file'
+  /** The path relative to the workspace. */
+  readonly path: string
+}
+
+/** The parts of a message other than its text; JSON. */
+export interface ReplyExtras {
+  /** The platform's id of a sent message whose text this one replaces. */
+  readonly edits?: string
+  /** True to send the message when the other one can no longer be edited. */
+  readonly elseSend?: true
+  readonly buttons?: readonly Button[]
+  readonly topic?: string
+  readonly files?: readonly ReplyFile[]
+}
+
+/** One message to send: a reply or a part of a long reply. */
+export interface NewReply {
+  readonly channel: string
+  readonly account: string
+  readonly to: Address
+  readonly text: string
+  /** The part, from 1 to `parts`. */
+  readonly part: number
+  readonly parts: number
+  readonly clientId: string
+  readonly turnId: string | null
+  readonly createdAtMs: number
+  readonly extras?: ReplyExtras
+  /** The span of the reply, as `formatTraceContext` writes it. Present while an observer traces. */
+  readonly trace?: string
+}
+
+/** Returns the lane of a reply: replies to one conversation or thread are sent in order. */
+export const replyLane = ({ channel, account, to }: Pick<NewReply, 'channel' | 'account' | 'to'>): string =>
+  JSON.stringify([channel, account, to.to, to.thread])
