@@ -1,44 +1,46 @@
-/** The rules on one arrival: nothing acknowledged is lost, nothing is there twice, nothing is there by half. */
+/** The rules for one arrival: an acknowledged one is not lost, and none is stored twice or in part. */
 import { isDeepStrictEqual } from 'node:util'
 import type { InboxEntry } from '@sluice/sdk'
-import type { Kind } from './told.ts'
+import type { MarkKind } from './marks.ts'
 import { arrivalOf, isAnswered, providerIdOf, repliesOf } from './workload.ts'
 
-export interface Found {
-  /** For each of its messages the rows there are of it. */
+/** The stored state of one arrival. */
+export interface StoredArrival {
+  /** The inbox rows of each message of the arrival. */
   readonly entries: readonly (readonly InboxEntry[])[]
   readonly isTurnDone: boolean
 }
 
-export function* problemsOf(at: number, { entries, isTurnDone }: Found, wasTold: (kind: Kind) => boolean): Generator<string> {
-  if (entries.some(({ length }) => length > 1)) yield `${at} is there more than once`
+export function* problemsOf(at: number, { entries, isTurnDone }: StoredArrival, isMarked: (kind: MarkKind) => boolean): Generator<string> {
+  if (entries.some(({ length }) => length > 1)) yield `${at} is stored more than once`
   if (entries.some(({ length }) => length === 0)) {
-    if (wasTold('kept')) yield `${at} was acknowledged and is missing`
-    if (entries.some(({ length }) => length > 0)) yield `${at} is there in part`
+    if (isMarked('kept')) yield `${at} was acknowledged and is missing`
+    if (entries.some(({ length }) => length > 0)) yield `${at} is stored in part`
     return
   }
   const messages = entries.flat()
-  if (!messages.every((message, index) => hasContent(message, at, index))) yield `${at} is there with another content`
+  if (!messages.every((message, index) => hasContent(message, at, index))) yield `${at} is stored with different content`
   const [message] = messages
-  if (message && isAnswered(at)) yield* problemsOfAnswer(at, message, isTurnDone, wasTold)
+  if (message && isAnswered(at)) yield* problemsOfAnswer(at, message, isTurnDone, isMarked)
 }
 
 function* problemsOfAnswer(
   at: number,
   { state, attempts, replies }: InboxEntry,
   isTurnDone: boolean,
-  wasTold: (kind: Kind) => boolean,
+  isMarked: (kind: MarkKind) => boolean,
 ): Generator<string> {
   const isDone = state === 'done'
-  if (wasTold('started') && attempts === 0) yield `${at} was started and does not know it`
-  if (wasTold('finished') && !isDone) yield `${at} was finished and is not`
+  if (isMarked('started') && attempts === 0) yield `${at} was started, but no attempt is stored`
+  if (isMarked('finished') && !isDone) yield `${at} was finished, but is not done`
   if (isDone !== isTurnDone) yield `${at} and its turn are not in the same state`
   const expected = isDone ? repliesOf(at).map(({ text }) => text) : []
   const texts = replies.map(({ text }) => text)
   if (!isDeepStrictEqual(texts, expected)) yield `${at} has the replies ${JSON.stringify(texts)}`
   const [reply] = replies
-  if (wasTold('sending') && !reply?.attempts) yield `${at} began to be sent and does not know it`
-  if (wasTold('sent') && !(reply?.state === 'sent' && reply.providerId === providerIdOf(at))) yield `${at} was sent and is not`
+  if (isMarked('sending') && !reply?.attempts) yield `sending the reply to ${at} began, but no attempt is stored`
+  if (isMarked('sent') && !(reply?.state === 'sent' && reply.providerId === providerIdOf(at)))
+    yield `the reply to ${at} was sent, but is not marked as sent`
 }
 
 function hasContent(entry: InboxEntry, at: number, index: number): boolean {

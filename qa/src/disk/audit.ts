@@ -1,27 +1,27 @@
-/** Opens what a run or a power cut left, with a healthy disk, and compares it with what was acknowledged. */
+/** Opens the state after a run or a power cut on a healthy disk and compares it with what was acknowledged. */
 import { errorText, type InboxEntry, type Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
-import { type Found, problemsOf } from './arrival-problems.ts'
-import { quietHost } from './quiet-host.ts'
-import type { Told } from './told.ts'
+import { problemsOf, type StoredArrival } from './arrival-problems.ts'
+import type { Marks } from './marks.ts'
+import { quietHost } from './store-setup.ts'
 import { arrivalOf, messageIdsOf, runIdOf, turnIdOf } from './workload.ts'
 
 const ROWS_MAX = 10_000
 
-/** What is wrong; empty when all is well. */
-export async function audit(file: string, told: Told): Promise<string[]> {
-  const problems = [...told.wrong]
+/** Returns the problems; empty if there are none. */
+export async function audit(file: string, marks: Marks): Promise<string[]> {
+  const problems = [...marks.wrong]
   let store: Store | undefined
   try {
     store = openStore({ file, ...quietHost })
     problems.push(...(await store.check()).map(({ detail }) => `check: ${detail}`))
-    problems.push(...(await compare(store, told)))
-    problems.push(...(await procedureProblems(store, told)))
-    const refused = [...told.refused].filter((subject) => /^\d+$/.test(subject))
+    problems.push(...(await compare(store, marks)))
+    problems.push(...(await procedureProblems(store, marks)))
+    const refused = [...marks.refused].filter((subject) => /^\d+$/.test(subject))
     if (refused.length > 0) {
-      // Whoever was refused sends it again, whatever became of it here.
+      // A refused sender sends the message again, whether or not it was stored here.
       for (const at of refused) await store.inbox.keep(arrivalOf(Number(at)))
-      problems.push(...(await compare(store, { ...told, kept: new Set([...told.kept, ...refused]) })))
+      problems.push(...(await compare(store, { ...marks, kept: new Set([...marks.kept, ...refused]) })))
     }
   } catch (error) {
     problems.push(errorText(error))
@@ -31,21 +31,21 @@ export async function audit(file: string, told: Told): Promise<string[]> {
   return [...new Set(problems)]
 }
 
-async function compare(store: Store, told: Told): Promise<string[]> {
+async function compare(store: Store, marks: Marks): Promise<string[]> {
   const entries = await entriesOf(store)
   const byId = Map.groupBy(entries, ({ messageId }) => messageId)
-  const arrivals = new Set([...told.kept].map(Number))
+  const arrivals = new Set([...marks.kept].map(Number))
   for (const { messageId } of entries) arrivals.add(Math.floor(Number(messageId)))
 
   const problems: string[] = []
   for (const at of arrivals) {
     const turn = await store.turns.get(turnIdOf(at))
-    const found: Found = { entries: messageIdsOf(at).map((id) => byId.get(id) ?? []), isTurnDone: turn?.status === 'done' }
-    problems.push(...problemsOf(at, found, (kind) => told[kind].has(String(at))))
+    const stored: StoredArrival = { entries: messageIdsOf(at).map((id) => byId.get(id) ?? []), isTurnDone: turn?.status === 'done' }
+    problems.push(...problemsOf(at, stored, (kind) => marks[kind].has(String(at))))
   }
   const replies = await store.outbox.list({ limit: ROWS_MAX })
   const strays = replies.length - entries.flatMap((entry) => entry.replies).length
-  if (strays !== 0) problems.push(`${strays} replies answer nothing`)
+  if (strays !== 0) problems.push(`${strays} replies belong to no message`)
   return [...problems, ...(await historyProblems(store, entries))]
 }
 
@@ -55,27 +55,27 @@ async function entriesOf(store: Store): Promise<InboxEntry[]> {
   return entries.filter((entry) => entry !== undefined)
 }
 
-/** A session has question and answer of each turn that ended, once. */
+/** Checks that a session has question and answer of each finished turn exactly once. */
 async function historyProblems(store: Store, entries: readonly InboxEntry[]): Promise<string[]> {
   const problems: string[] = []
   const done = entries.filter(({ state }) => state === 'done')
   for (const [session, { length: turns }] of Map.groupBy(done, (entry) => entry.session)) {
     const { length } = await store.sessions.history(session, ROWS_MAX)
-    if (length !== 2 * turns) problems.push(`${session} has ${length} messages of ${turns} turns`)
+    if (length !== 2 * turns) problems.push(`${session} has ${length} messages for ${turns} turns`)
   }
   return problems
 }
 
-/** A run is there with its record, once each, and what was decided is; the chain of records is whole. */
-async function procedureProblems(store: Store, told: Told): Promise<string[]> {
+/** Checks that runs and records match, that acknowledged runs and decisions are stored, and that the chain of records verifies. */
+async function procedureProblems(store: Store, marks: Marks): Promise<string[]> {
   const problems: string[] = []
   const { broken } = await store.sops.verify()
   if (broken) problems.push(`audit log: ${broken.why}`)
   const runs = (await store.sops.runs({ limit: ROWS_MAX })).map(({ id }) => id).reverse()
   const recorded = (await store.sops.audit({ limit: ROWS_MAX })).map(({ run }) => run)
-  if (runs.join() !== recorded.join()) problems.push(`there are runs ${runs.join()}, and records of ${recorded.join()}`)
-  for (const at of told.fired) if (!runs.includes(runIdOf(Number(at)))) problems.push(`the run ${at} is lost`)
-  for (const at of told.decided) {
+  if (runs.join() !== recorded.join()) problems.push(`the runs ${runs.join()} do not match the records ${recorded.join()}`)
+  for (const at of marks.fired) if (!runs.includes(runIdOf(Number(at)))) problems.push(`the run ${at} is lost`)
+  for (const at of marks.decided) {
     const approval = await store.approvals.get({ runId: runIdOf(Number(at)), stepId: 'step-1' })
     if (approval?.state !== 'approved') problems.push(`the approval ${at} is ${approval?.state ?? 'lost'}`)
   }

@@ -1,18 +1,18 @@
-/** The suite: what the store must bear, and bugs it must not be able to hide. */
+/** The suite: faults that the store must survive, and planted bugs that the suite must detect. */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { diskStateAt } from './disk-state.ts'
 import { FAULTS, faultPoints, tryFaults } from './faults.ts'
+import type { Findings } from './findings.ts'
 import { tryPowerCuts } from './power-cuts.ts'
 import { type ChildRun, type RunOptions, runChild } from './run-child.ts'
-import { type Call, canFail, FOLDER, MARKS } from './trace.ts'
-import type { Tried } from './tried.ts'
+import { type Call, canFail, FOLDER, MARKS_FILE } from './trace.ts'
 
 const LOST = 'was acknowledged and is missing'
-/** Missing syncs must show after so many cuts. */
+/** The number of power cuts within which a missing sync must show. */
 const PLANTED_CUTS = 20
 
-/** How much is tried. */
+/** How many variants the suite tries. */
 export interface Size {
   readonly arrivals: number
   /** Points at which the power is cut, and outcomes tried for each. */
@@ -20,30 +20,30 @@ export interface Size {
   readonly outcomes: number
   /** Calls that fail, for each kind of fault. */
   readonly faults: number
-  /** Syncs that fail before the power is cut, and cuts for each. */
+  /** Failed syncs before a power cut, and power cuts for each. */
   readonly failedSyncs: number
   readonly cutsAfterFailedSync: number
 }
 
 export interface Bench {
   readonly shim: string
-  /** A folder the suite may fill. */
+  /** A folder that the suite may fill. */
   readonly root: string
   readonly seed: number
   readonly size: Size
-  /** A run without a fault. */
+  /** A run without faults. */
   readonly sound: ChildRun
 }
 
 export interface Case {
   readonly title: string
-  /** Part of a problem that must be found, since a bug is planted. */
+  /** Part of a problem that the case must find, because it plants a bug. */
   readonly mustFind?: string
-  readonly run: (bench: Bench) => Promise<Tried>
+  readonly run: (bench: Bench) => Promise<Findings>
 }
 
-/** Whether what was found is what had to be found. */
-export const isAsItMust = ({ mustFind }: Case, { problems }: Tried): boolean =>
+/** Whether the case found no problem or, with a planted bug, the expected one. */
+export const isAsExpected = ({ mustFind }: Case, { problems }: Findings): boolean =>
   mustFind === undefined ? problems.length === 0 : problems.some((problem) => problem.includes(mustFind))
 
 export async function setUpBench({ shim, root, seed, size }: Omit<Bench, 'sound'>): Promise<Bench> {
@@ -51,21 +51,21 @@ export async function setUpBench({ shim, root, seed, size }: Omit<Bench, 'sound'
 }
 
 export const CASES: readonly Case[] = [
-  { title: 'the trace tells everything that reached the disk', run: async ({ sound }) => compareWithDisk(sound) },
-  { title: 'a power cut takes nothing that was acknowledged', run: (bench) => cutPower(bench, bench.sound) },
+  { title: 'the trace contains every change on the disk', run: async ({ sound }) => compareWithDisk(sound) },
+  { title: 'a power cut loses nothing acknowledged', run: (bench) => cutPower(bench, bench.sound) },
   {
-    title: 'a power cut takes nothing that was acknowledged, even after a sync that failed',
+    title: 'a power cut after a failed sync loses nothing acknowledged',
     run: (bench) =>
       tryFaults({
         ...runOptionsOf(bench),
         fault: FAULTS['one call fails'],
-        // SQLite takes no notice of a folder's sync that fails, and what it lost no later one would bring back.
+        // SQLite ignores a failed sync of a folder, and no later sync would bring back what it lost.
         points: faultPoints(bench.sound.calls, bench.size.failedSyncs, ({ operation, file }) => operation === 'sync' && file !== FOLDER),
         look: (run) => cutPower(bench, run, bench.size.cutsAfterFailedSync),
       }),
   },
   ...Object.entries(FAULTS).map(([name, fault]) => ({
-    title: `${name}: what was acknowledged is there, what was refused may come again${fault.ends === 'never' ? '' : ', and the same process goes on'}`,
+    title: `${name}: acknowledged data stays, refused data can come again${fault.ends === 'never' ? '' : ', the process continues'}`,
     run: (bench: Bench) =>
       tryFaults({
         ...runOptionsOf(bench),
@@ -77,25 +77,25 @@ export const CASES: readonly Case[] = [
       }),
   })),
   {
-    title: 'the suite notices a store that does not sync',
+    title: 'the suite detects a store that does not sync',
     mustFind: LOST,
     run: async (bench) =>
       cutPower(bench, await runChild({ ...runOptionsOf(bench), planted: { pragmas: 'PRAGMA synchronous = OFF' } }), PLANTED_CUTS),
   },
   {
-    title: 'the suite notices a store that syncs at its checkpoints only',
+    title: 'the suite detects a store that syncs only at checkpoints',
     mustFind: LOST,
     run: async (bench) =>
       cutPower(bench, await runChild({ ...runOptionsOf(bench), planted: { pragmas: 'PRAGMA synchronous = NORMAL' } }), PLANTED_CUTS),
   },
   {
-    title: 'the suite notices an acknowledgement that comes before the write',
+    title: 'the suite detects an acknowledgement before the write',
     mustFind: LOST,
     run: (bench) =>
       tryFaults({
         ...runOptionsOf(bench),
         fault: FAULTS['the disk fails for good'],
-        points: [lastWriteOfFirstKept(bench.sound.calls)],
+        points: [lastWriteBeforeFirstMark(bench.sound.calls)],
         planted: { acknowledgesEarly: true },
       }),
   },
@@ -103,20 +103,20 @@ export const CASES: readonly Case[] = [
 
 const runOptionsOf = ({ shim, root, size: { arrivals } }: Bench): RunOptions => ({ shim, root, arrivals })
 
-const cutPower = ({ seed, root, size }: Bench, run: ChildRun, cuts = size.cuts): Promise<Tried> =>
+const cutPower = ({ seed, root, size }: Bench, run: ChildRun, cuts = size.cuts): Promise<Findings> =>
   tryPowerCuts(run, { cuts, outcomes: size.outcomes, seed, root })
 
-/** The number of the last write before anything is acknowledged; what follows it is the sync. */
-function lastWriteOfFirstKept(calls: readonly Call[]): number {
-  const told = calls.findIndex(({ operation, file }) => operation === 'write' && file === MARKS)
-  return calls.slice(0, told).filter(canFail).length - 1
+/** The number of the last write before the first acknowledgement; the sync follows it. */
+function lastWriteBeforeFirstMark(calls: readonly Call[]): number {
+  const firstMark = calls.findIndex(({ operation, file }) => operation === 'write' && file === MARKS_FILE)
+  return calls.slice(0, firstMark).filter(canFail).length - 1
 }
 
-/** Were a call missed or misread, what was replayed would not be what is there. */
-function compareWithDisk({ file, calls }: ChildRun): Tried {
+/** Replays the whole trace. A missed or misread call would make the result differ from the files. */
+function compareWithDisk({ file, calls }: ChildRun): Findings {
   const replayed = diskStateAt(calls, { after: calls.length, survival: 1, random: () => 0 })
-  const differing = ['sluice.db', 'sluice.db-wal', MARKS].filter(
+  const differing = ['sluice.db', 'sluice.db-wal', MARKS_FILE].filter(
     (name) => Buffer.compare(replayed.get(name) ?? Buffer.alloc(0), readFileSync(join(dirname(file), name))) !== 0,
   )
-  return { states: 1, problems: differing.map((name) => `${name} is not what the trace says`) }
+  return { states: 1, problems: differing.map((name) => `${name} differs from the trace`) }
 }

@@ -1,16 +1,16 @@
-/** What the child is told. */
+/** The arguments of the child program. */
 
-/** After so many refusals space is freed; where it never is, the child gives up. A single fault refuses fewer. */
+/** After this many refusals space is freed or, if it never is, the child gives up. A single fault causes fewer refusals. */
 export const REFUSALS_MAX = 12
 
 export interface ChildOptions {
   readonly file: string
   readonly arrivals: number
-  /** Run on each connection once it is set up. */
+  /** Statements to run on each new connection. */
   readonly pragmas: string
-  /** A bug to be found: says that a message is kept before it is. */
+  /** A planted bug: acknowledges a message before it is stored. */
   readonly acknowledgesEarly: boolean
   readonly faultEnds: 'at once' | 'freed' | 'never'
-  /** The file that ends the fault. */
+  /** The path of the file whose creation ends the fault. */
   readonly freed: string
 }

@@ -1,4 +1,4 @@
-/** The program whose disk fails: keeps, answers, sends, runs and decides in groups, insists on what is refused, and says what is acknowledged. */
+/** The program whose disk fails: it stores, answers and decides in groups, retries what is refused, and marks what is acknowledged. */
 import { openSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { AppError, type Store } from '@sluice/sdk'
@@ -7,10 +7,9 @@ import { asked, decision } from '@sluice/testkit/store-rules/approval-samples'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { sopRun, startOf } from '@sluice/testkit/store-rules/sop-samples'
 import { type ChildOptions, REFUSALS_MAX } from './child-options.ts'
-import { quietHost } from './quiet-host.ts'
-import { runOnConnections } from './run-on-connections.ts'
-import { type Kind, markOf } from './told.ts'
-import { MARKS } from './trace.ts'
+import { type MarkKind, markOf } from './marks.ts'
+import { quietHost, runOnConnections } from './store-setup.ts'
+import { MARKS_FILE } from './trace.ts'
 import {
   AT_MS,
   arrivalOf,
@@ -30,10 +29,10 @@ const LISTED_MAX = 1_000
 
 const { file, arrivals, pragmas, acknowledgesEarly, faultEnds, freed }: ChildOptions = JSON.parse(process.argv[2] ?? '')
 runOnConnections(pragmas)
-const marks = openSync(join(dirname(file), MARKS), 'a')
+const marksFd = openSync(join(dirname(file), MARKS_FILE), 'a')
 const refusals = { count: 0, areOver: false }
 
-// The second life goes on with the file the first one closed, and ends without closing it.
+// The second store continues with the file that the first one closed, and the process ends without closing it.
 const half = Math.ceil(arrivals / 2)
 const first = await open()
 await live(first, 0, half)
@@ -41,8 +40,8 @@ await first.close()
 await live(await open(), half, arrivals)
 process.exit()
 
-function tell(kind: Kind, subject: number | string): void {
-  writeSync(marks, markOf(kind, subject))
+function mark(kind: MarkKind, subject: number | string): void {
+  writeSync(marksFd, markOf(kind, subject))
 }
 
 function open(): Promise<Store> {
@@ -53,7 +52,7 @@ async function live(store: Store, from: number, to: number): Promise<void> {
   let kept: { at: number; number: number }[] = []
   for (let start = from; start < to || kept.length > 0; start += GROUP) {
     const group = Array.from({ length: Math.max(0, Math.min(GROUP, to - start)) }, (_, index) => start + index)
-    // What came is answered while the next comes, so that one commit holds some of each.
+    // Earlier messages are answered while the next ones arrive, so that one commit contains both.
     const [next] = await Promise.all([Promise.all(group.map((at) => keep(store, at))), ...kept.map((entry) => answer(store, entry))])
     kept = next.filter(({ at }) => isAnswered(at))
   }
@@ -61,53 +60,53 @@ async function live(store: Store, from: number, to: number): Promise<void> {
 
 async function keep(store: Store, at: number): Promise<{ at: number; number: number }> {
   const copies = Array.from({ length: copiesOf(at) }, async () => {
-    if (acknowledgesEarly) tell('kept', at)
+    if (acknowledgesEarly) mark('kept', at)
     const result = await insist(
       at,
       () => store.inbox.keep(arrivalOf(at)),
       () => expectAbsent(store, at),
     )
-    tell('kept', at)
+    mark('kept', at)
     return result === 'replayed' ? [] : result.filter((number) => number !== null)
   })
   const numbers = (await Promise.all(copies)).flat()
-  if (numbers.length !== messageIdsOf(at).length) tell('wrong', `${at} was kept ${numbers.length} times`)
+  if (numbers.length !== messageIdsOf(at).length) mark('wrong', `${at} was kept ${numbers.length} times`)
   return { at, number: numbers[0] ?? 0 }
 }
 
 async function answer(store: Store, { at, number }: { readonly at: number; readonly number: number }): Promise<void> {
-  // One start is enough, however many are refused: those count for nothing.
+  // One attempt is enough even after refusals, because a refused start is not counted.
   const started = await insist(`to start ${at}`, () => store.inbox.start(number, turnIdOf(at), 1))
-  tell('started', at)
+  mark('started', at)
   if (!started || 'spent' in started || started.message.text !== arrivalOf(at).messages[0]?.message.text)
-    tell('wrong', `${at} was not started, or with another text`)
+    mark('wrong', `${at} was not started, or with another text`)
   const end = turnEnd(turnIdOf(at), {
     sessionId: arrivalOf(at).messages[0]?.session ?? null,
     endedAtMs: AT_MS,
     delivery: { inbox: number, replies: repliesOf(at) },
   })
   const [reply = 0] = await insist(`to finish ${at}`, () => store.turns.finish(end))
-  tell('finished', at)
+  mark('finished', at)
   if (isFired(at)) await fire(store, at)
   if (!isSent(at)) return
   await insist(`to begin sending ${at}`, () => store.outbox.start(reply))
-  tell('sending', at)
+  mark('sending', at)
   await insist(`to send ${at}`, () => store.outbox.sent(reply, { providerId: providerIdOf(at), atMs: AT_MS }))
-  tell('sent', at)
+  mark('sent', at)
 }
 
 async function fire(store: Store, at: number): Promise<void> {
   const id = runIdOf(at)
   const key = { runId: id, stepId: 'step-1' }
   await insist(`to fire ${at}`, () => store.sops.start([startOf(sopRun(id))], { atMs: AT_MS, key: id }))
-  tell('fired', at)
+  mark('fired', at)
   await insist(`to ask about ${at}`, () => store.approvals.open(asked(id), []))
   const decided = await insist(`to decide ${at}`, () => store.approvals.decide(key, decision('approved')))
-  if (!decided?.won) tell('wrong', `${at} was decided before`)
-  tell('decided', at)
+  if (!decided?.won) mark('wrong', `${at} was decided before`)
+  mark('decided', at)
 }
 
-/** Tries again until it is done; only `unavailable` is a refusal. */
+/** Repeats `write` until it succeeds. Only `unavailable` counts as a refusal; any other error is thrown. */
 async function insist<T>(subject: number | string, write: () => Promise<T>, onRefusal?: () => Promise<void>): Promise<T> {
   for (;;) {
     const wereOver = refusals.areOver
@@ -115,8 +114,8 @@ async function insist<T>(subject: number | string, write: () => Promise<T>, onRe
       return await write()
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'unavailable') throw error
-      tell('refused', subject)
-      if (wereOver) tell('wrong', `${subject} was refused after the fault had ended`)
+      mark('refused', subject)
+      if (wereOver) mark('wrong', `${subject} was refused after the fault had ended`)
       countRefusal()
       await onRefusal?.()
     }
@@ -135,5 +134,5 @@ async function expectAbsent(store: Store, at: number): Promise<void> {
   if (copiesOf(at) > 1) return
   const ids = new Set(messageIdsOf(at))
   const listed = await store.inbox.list({ limit: LISTED_MAX })
-  if (listed.some(({ messageId }) => ids.has(messageId))) tell('wrong', `${at} was refused and is listed`)
+  if (listed.some(({ messageId }) => ids.has(messageId))) mark('wrong', `${at} was refused and is listed`)
 }

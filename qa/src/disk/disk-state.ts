@@ -1,31 +1,53 @@
 /**
- * What a power cut leaves on the disk. Certain is what a sync covered: of a file its content, of the folder its entries.
- * Every later change is there or not, each for itself, and a write may be torn between any two sectors. A sync that failed
- * decides for good: what it lost, no later one brings back.
+ * Computes what a power cut leaves on the disk. A sync makes the content of a file, or the entries of the folder, certain. Every
+ * later change survives or not, independently, and a write may tear between any two sectors. A failed sync decides once: no
+ * later sync brings back what it lost.
  */
-import { FileContent } from './file-content.ts'
 import type { Random } from './random.ts'
 import { type Call, FOLDER } from './trace.ts'
 
 const SECTOR_BYTES = 512
+const FILE_BYTES_MAX = 256 * 1024 * 1024
 
 export interface PowerCut {
-  /** So many calls were made before. */
+  /** The number of calls before the cut. */
   readonly after: number
-  /** How likely a change that no sync covered is on the disk, from 0 to 1. */
+  /** The probability from 0 to 1 that an unsynced change survives. */
   readonly survival: number
   readonly random: Random
+}
+
+/** The bytes of one file in memory. */
+class FileContent {
+  readonly #buffer = new ArrayBuffer(0, { maxByteLength: FILE_BYTES_MAX })
+  /** The content; its length follows the file. */
+  readonly bytes = new Uint8Array(this.#buffer)
+
+  /** Sets the length; added bytes are zero. */
+  resize(length: number): void {
+    this.#buffer.resize(length)
+  }
+
+  /** Extends the file to at least `length` bytes. */
+  grow(length: number): void {
+    if (length > this.bytes.length) this.resize(length)
+  }
+
+  write(position: number, bytes: Uint8Array): void {
+    this.grow(position + bytes.length)
+    this.bytes.set(bytes, position)
+  }
 }
 
 type Entries = Map<string, TracedFile>
 
 interface TracedFile {
   readonly content: FileContent
-  /** Since the last sync. */
+  /** Calls since the last sync. */
   unsynced: Call[]
 }
 
-/** The files by name. */
+/** Returns the content of the files by name. */
 export function diskStateAt(calls: readonly Call[], { after, survival, random }: PowerCut): Map<string, Uint8Array> {
   const survives = () => random() < survival
   const present: Entries = new Map()
@@ -49,7 +71,7 @@ export function diskStateAt(calls: readonly Call[], { after, survival, random }:
       if (name === FOLDER) settleEntries(isKept)
       else if (file) settle(file, isKept)
     } else if (failed) {
-      // Nothing was changed.
+      // A failed call changes nothing.
     } else if (operation === 'create') {
       const created: TracedFile = { content: new FileContent(), unsynced: [] }
       changeEntries((entries) => entries.set(name, created))
@@ -80,7 +102,7 @@ function settle(file: TracedFile, isKept: () => boolean): void {
       if (isKept()) file.content.resize(position)
       continue
     }
-    // The new length may have come without the bytes.
+    // The new length may survive without the bytes.
     if (isKept()) file.content.grow(position + bytes.length)
     for (let start = 0; start < bytes.length; ) {
       const end = Math.min(bytes.length, start + SECTOR_BYTES - ((position + start) % SECTOR_BYTES))

@@ -3,7 +3,7 @@ import { type Bench, CASES, setUpBench } from './cases.ts'
 import { makeScratchFolders, type ScratchFolders } from './scratch-folders.ts'
 import { compileShim } from './shim.ts'
 
-/** A small part of what `pnpm chaos:disk` tries. */
+/** A small part of the full suite, `pnpm chaos:disk`. */
 const SIZE = { arrivals: 24, cuts: 20, outcomes: 2, faults: 1, failedSyncs: 1, cutsAfterFailedSync: 10 }
 const SEED = 1
 

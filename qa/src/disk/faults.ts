@@ -1,12 +1,12 @@
-/** Runs the child again and again, each time with a fault at another of its calls. */
+/** Runs the child repeatedly, each time with a fault at another call. */
 import { rmSync } from 'node:fs'
 import { audit } from './audit.ts'
+import { type Findings, problemAt } from './findings.ts'
 import { type ChildRun, type Fault, type RunOptions, runChild } from './run-child.ts'
 import { type Call, canFail } from './trace.ts'
-import { problemAt, type Tried } from './tried.ts'
 
-/** Children run side by side. */
-const LANES = 2
+/** The number of children that run at once. */
+const CHILDREN_MAX = 2
 
 export const FAULTS = {
   'one call fails': { error: 'EIO', ends: 'at once' },
@@ -15,7 +15,7 @@ export const FAULTS = {
   'the disk fails for good': { error: 'EIO', ends: 'never' },
 } as const satisfies Readonly<Record<string, Omit<Fault, 'at'>>>
 
-/** Numbers of those calls that the shim can fail and `isWanted` takes, spread over the run. */
+/** Returns the numbers of `count` calls that the shim can fail and `isWanted` accepts, spread over the run. */
 export function faultPoints(calls: readonly Call[], count: number, isWanted: (call: Call) => boolean = () => true): number[] {
   const numbers = calls.filter(canFail).flatMap((call, index) => (isWanted(call) ? index + 1 : []))
   return Array.from({ length: count }, (_, index) => numbers[Math.floor(((index + 0.5) / count) * numbers.length)] ?? 1)
@@ -24,15 +24,15 @@ export function faultPoints(calls: readonly Call[], count: number, isWanted: (ca
 interface FaultOptions extends Omit<RunOptions, 'fault'> {
   readonly fault: Omit<Fault, 'at'>
   readonly points: readonly number[]
-  /** What is tried with each run. Default: the rules on what it left. */
-  readonly look?: (run: ChildRun) => Promise<Tried>
+  /** Examines each run. Default: audits what the run left. */
+  readonly look?: (run: ChildRun) => Promise<Findings>
 }
 
-export async function tryFaults({ fault, points, look = auditRun, ...options }: FaultOptions): Promise<Tried> {
+export async function tryFaults({ fault, points, look = auditRun, ...options }: FaultOptions): Promise<Findings> {
   const problems: string[] = []
   const left = [...points]
   let states = 0
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (let at = left.pop(); at !== undefined; at = left.pop()) {
       const run = await runChild({ ...options, fault: { ...fault, at } })
       const found = await look(run)
@@ -42,15 +42,15 @@ export async function tryFaults({ fault, points, look = auditRun, ...options }: 
       rmSync(run.home, { recursive: true })
     }
   }
-  function* courseProblems({ calls, told }: ChildRun): Generator<string> {
-    if (!calls.some(({ failed }) => failed)) yield 'nothing failed'
-    if (fault.ends !== 'never' && told.kept.size < options.arrivals) yield 'it did not go on once the fault had ended'
+  function* courseProblems({ calls, marks }: ChildRun): Generator<string> {
+    if (!calls.some(({ failed }) => failed)) yield 'no call failed'
+    if (fault.ends !== 'never' && marks.kept.size < options.arrivals) yield 'the child did not continue after the fault'
   }
-  await Promise.all(Array.from({ length: LANES }, lane))
+  await Promise.all(Array.from({ length: CHILDREN_MAX }, worker))
   return { states, problems }
 }
 
-const auditRun = async ({ file, told }: ChildRun): Promise<Tried> => ({
+const auditRun = async ({ file, marks }: ChildRun): Promise<Findings> => ({
   states: 1,
-  problems: problemAt('afterwards', await audit(file, told)),
+  problems: problemAt('after the run', await audit(file, marks)),
 })

@@ -1,28 +1,28 @@
-/** Cuts the power at many points of a run, and looks at what each may leave. */
+/** Cuts the power at many points of a run and audits the possible states after each. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { audit } from './audit.ts'
 import { diskStateAt } from './disk-state.ts'
+import { type Findings, problemAt } from './findings.ts'
+import { type Marks, parseMarks } from './marks.ts'
 import { type Random, seededRandom } from './random.ts'
 import type { ChildRun } from './run-child.ts'
-import { parseMarks, type Told } from './told.ts'
-import { type Call, MARKS } from './trace.ts'
-import { problemAt, type Tried } from './tried.ts'
+import { type Call, MARKS_FILE } from './trace.ts'
 
-/** Of what no sync covered, in turn: nothing is on the disk, half of it, nearly all, hardly any, all. */
+/** The survival probability of unsynced changes, by outcome: none survive, half, nearly all, hardly any, all. */
 const SURVIVALS: readonly number[] = [0, 0.5, 0.95, 0.05, 1]
 
 export interface PowerCutOptions {
-  /** Spread over the run. */
+  /** The number of cuts, spread over the run. */
   readonly cuts: number
-  /** Tried for each. */
+  /** The number of outcomes for each cut. */
   readonly outcomes: number
   readonly seed: number
-  /** The states are made below it, one at a time. */
+  /** The folder in which the states are created, one at a time. */
   readonly root: string
 }
 
-export async function tryPowerCuts(run: ChildRun, { cuts, outcomes, seed, root }: PowerCutOptions): Promise<Tried> {
+export async function tryPowerCuts(run: ChildRun, { cuts, outcomes, seed, root }: PowerCutOptions): Promise<Findings> {
   const random = seededRandom(seed)
   const problems: string[] = []
   for (let cut = 0; cut < cuts; cut++) {
@@ -43,16 +43,16 @@ async function auditAfter(
   const folder = mkdtempSync(join(root, 'state-'))
   try {
     for (const [name, bytes] of diskStateAt(calls, { after, survival, random })) {
-      // The index of the log is shared memory, made anew by whoever opens the file first.
+      // The index of the log is shared memory, which the first process to open the file creates again.
       if (!name.endsWith('-shm')) writeFileSync(join(folder, name), bytes)
     }
-    return await audit(join(folder, basename(file)), toldBefore(calls, after))
+    return await audit(join(folder, basename(file)), marksBefore(calls, after))
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
 
-function toldBefore(calls: readonly Call[], after: number): Told {
-  const marks = calls.slice(0, after).filter(({ operation, file }) => operation === 'write' && file === MARKS)
-  return parseMarks(Buffer.concat(marks.map(({ bytes }) => bytes)).toString())
+function marksBefore(calls: readonly Call[], after: number): Marks {
+  const writes = calls.slice(0, after).filter(({ operation, file }) => operation === 'write' && file === MARKS_FILE)
+  return parseMarks(Buffer.concat(writes.map(({ bytes }) => bytes)).toString())
 }

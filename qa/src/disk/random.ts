@@ -1,8 +1,8 @@
-/** Chance that can be had again: the same seed, the same numbers. */
+/** Reproducible random numbers: the same seed gives the same numbers. */
 
 export type Random = () => number
 
-/** From 0 up to, but not including, 1. Marsaglia's xorshift on 32 bits. */
+/** Returns numbers from 0 up to, but not including, 1, by Marsaglia's xorshift on 32 bits. */
 export function seededRandom(seed: number): Random {
   let state = Math.imul(seed + 1, 0x9e3779b1) | 1
   const next = (): number => {
@@ -11,7 +11,7 @@ export function seededRandom(seed: number): Random {
     state ^= state << 5
     return (state >>> 0) / 2 ** 32
   }
-  // Seeds that lie close together begin alike.
+  // Similar seeds start with similar numbers, so skip some.
   for (let at = 0; at < 8; at++) next()
   return next
 }

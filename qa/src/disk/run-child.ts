@@ -1,23 +1,23 @@
-/** Runs the child on a disk that is traced and may fail. */
+/** Runs the child on a disk that is traced and can fail. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { ChildOptions } from './child-options.ts'
-import { parseMarks, type Told } from './told.ts'
-import { type Call, MARKS, parseTrace } from './trace.ts'
+import { type Marks, parseMarks } from './marks.ts'
+import { type Call, MARKS_FILE, parseTrace } from './trace.ts'
 
 const CHILD = join(import.meta.dirname, 'child.ts')
 const CHILD_MS_MAX = 60_000
-/** So that a short run has many checkpoints, which is when the database file itself is written. */
+/** Low, so that a short run has many checkpoints, at which the database file itself is written. */
 const CHECKPOINT_PAGES = 50
 
 export interface Fault {
   /** The number of the call that fails, from 1. */
   readonly at: number
   readonly error: 'EIO' | 'ENOSPC'
-  /** A write stores half of its bytes before the next call fails. */
+  /** Whether a write stores half of its bytes before the next call fails. */
   readonly short?: boolean
   readonly ends: ChildOptions['faultEnds']
 }
@@ -27,20 +27,20 @@ export interface ChildRun {
   readonly home: string
   readonly file: string
   readonly calls: readonly Call[]
-  readonly told: Told
+  readonly marks: Marks
 }
 
 export interface RunOptions {
   readonly shim: string
-  /** A folder for it is made below this one. */
+  /** The parent of the run's folder. */
   readonly root: string
   readonly arrivals: number
   readonly fault?: Fault
-  /** A bug to be found. */
+  /** A bug to plant. */
   readonly planted?: { readonly pragmas?: string; readonly acknowledgesEarly?: true }
 }
 
-/** Rejects when the child ends with an error. */
+/** Rejects if the child ends with an error. */
 export async function runChild({ shim, root, arrivals, fault, planted }: RunOptions): Promise<ChildRun> {
   const home = mkdtempSync(join(root, 'run-'))
   const [folder, trace, freed] = [join(home, 'disk'), join(home, 'trace'), join(home, 'freed')]
@@ -58,7 +58,7 @@ export async function runChild({ shim, root, arrivals, fault, planted }: RunOpti
     timeout: CHILD_MS_MAX,
     env: { ...process.env, LD_PRELOAD: shim, DISK_FOLDER: folder, DISK_TRACE: trace, ...(fault && environmentOf(fault, freed)) },
   })
-  return { home, file, calls: parseTrace(readFileSync(trace)), told: parseMarks(readFileSync(join(folder, MARKS), 'utf8')) }
+  return { home, file, calls: parseTrace(readFileSync(trace)), marks: parseMarks(readFileSync(join(folder, MARKS_FILE), 'utf8')) }
 }
 
 const environmentOf = ({ at, error, short, ends }: Fault, freed: string): NodeJS.ProcessEnv => ({

@@ -1,6 +1,6 @@
-/** `pnpm chaos:disk`: the suite at its full size, on Linux with a C compiler. `--seed N` cuts the power elsewhere. */
+/** `pnpm chaos:disk` runs the full suite on Linux with a C compiler. `--seed N` chooses other power cuts. */
 import { parseArgs } from 'node:util'
-import { type Bench, CASES, type Case, isAsItMust, setUpBench } from './cases.ts'
+import { type Bench, CASES, type Case, isAsExpected, setUpBench } from './cases.ts'
 import { makeScratchFolders } from './scratch-folders.ts'
 import { compileShim } from './shim.ts'
 import { canFail } from './trace.ts'
@@ -16,19 +16,19 @@ try {
   const bench = await setUpBench({ shim: shim.path, root: folders.states, seed: Number(values.seed), size: SIZE })
   const failing = bench.sound.calls.filter(canFail)
   const syncs = failing.filter(({ operation }) => operation === 'sync')
-  console.log(`${SIZE.arrivals} requests make ${failing.length} calls that can fail, ${syncs.length} of them syncs; seed ${values.seed}`)
-  for (const part of CASES) await tell(part, bench)
+  console.log(`${SIZE.arrivals} requests make ${failing.length} calls that can fail, including ${syncs.length} syncs; seed ${values.seed}`)
+  for (const part of CASES) await runAndPrint(part, bench)
 } finally {
   folders.remove()
 }
 
-async function tell(part: Case, bench: Bench): Promise<void> {
+async function runAndPrint(part: Case, bench: Bench): Promise<void> {
   const startedMs = performance.now()
   const tried = await part.run(bench)
   const tookSecs = ((performance.now() - startedMs) / 1_000).toFixed(1)
-  const isWell = isAsItMust(part, tried)
-  console.log(`${isWell ? 'ok' : 'FAILED'}  ${part.title} (${tried.states} states, ${tried.problems.length} with problems, ${tookSecs} s)`)
-  if (isWell) return
+  const passed = isAsExpected(part, tried)
+  console.log(`${passed ? 'ok' : 'FAILED'}  ${part.title} (${tried.states} states, ${tried.problems.length} with problems, ${tookSecs} s)`)
+  if (passed) return
   process.exitCode = 1
   for (const problem of tried.problems.slice(0, PROBLEMS_SHOWN_MAX)) console.log(`    ${problem}`)
 }

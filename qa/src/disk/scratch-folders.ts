@@ -1,9 +1,9 @@
-/** Where the suite works, until it is disposed of. */
+/** The temporary folders of the suite. */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Thousands of states are made and none has to last, but libraries are often not run from here. */
+/** In memory, for thousands of short-lived states. Libraries go elsewhere, because this folder often forbids running them. */
 const MEMORY = '/dev/shm'
 
 export interface ScratchFolders {

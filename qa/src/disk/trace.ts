@@ -1,7 +1,7 @@
-/** What a program did to the files of one folder, call by call, as the shim writes it down. */
+/** The calls of a program to the files of one folder, as recorded by the shim. */
 
-/** The program tells about itself in this file, whose writes stand in the trace where it wrote them. */
-export const MARKS = 'marks'
+/** The file in which the program states its progress; its writes appear in the trace in order. */
+export const MARKS_FILE = 'marks'
 /** The name of the folder itself. */
 export const FOLDER = '.'
 
@@ -11,10 +11,10 @@ const OPERATIONS = ['create', 'write', 'truncate', 'sync', 'unlink', 'rename'] a
 export interface Call {
   readonly operation: (typeof OPERATIONS)[number]
   readonly file: string
-  /** Where a write began, or the size a file was cut to. */
+  /** The offset of a write, or the new size of a truncated file. */
   readonly position: number
   readonly failed: boolean
-  /** What was written, or the new name; empty for a call that failed. */
+  /** The written bytes, or the new name; empty for a failed call. */
   readonly bytes: Uint8Array
 }
 
@@ -25,12 +25,12 @@ export function parseTrace(trace: Buffer): Call[] {
     const [operation, file, position, errno, length] = trace.toString('utf8', at, lineEnd).split(' ')
     at = lineEnd + 1 + Number(length)
     const known = OPERATIONS.find((name) => name === operation)
-    if (!known || file === undefined) throw new Error(`the trace is broken before byte ${at}`)
+    if (!known || file === undefined) throw new Error(`the trace is invalid before byte ${at}`)
     calls.push({ operation: known, file, position: Number(position), failed: errno !== '0', bytes: trace.subarray(lineEnd + 1, at) })
   }
   return calls
 }
 
-/** A call the shim can fail, which it counts. */
+/** Whether the shim counts the call and can fail it. */
 export const canFail = ({ operation, file }: Call): boolean =>
-  file !== MARKS && (operation === 'write' || operation === 'truncate' || operation === 'sync')
+  file !== MARKS_FILE && (operation === 'write' || operation === 'truncate' || operation === 'sync')

@@ -1,4 +1,4 @@
-/** What the child keeps, answers, sends, runs and decides: all of it follows from a number, so that whoever looks later knows what to find. */
+/** The child's work. All of it is computed from the number of an arrival, so that the audit knows what to expect. */
 import type { Arrival, NewReply } from '@sluice/sdk'
 
 const CHANNEL = 'textrelay'
@@ -6,12 +6,12 @@ const ACCOUNT = 'line'
 const SESSIONS = 5
 export const AT_MS = Date.UTC(2026, 0, 1)
 
-/** One in so many has a body that fills pages of its own. */
+/** Every seventh arrival has a body larger than a page. */
 const LARGE_EVERY = 7
 const LARGE_BYTES = 9_000
 const SMALL_BYTES = 300
 
-/** Some arrivals hold two messages, some may come only once. */
+/** A message request. Every third arrival holds two messages, and every fourth has a nonce. */
 export function arrivalOf(at: number): Arrival {
   return {
     channel: CHANNEL,
@@ -28,16 +28,16 @@ export function arrivalOf(at: number): Arrival {
 
 export const messageIdsOf = (at: number): string[] => (at % 3 === 2 ? [`${at}.0`, `${at}.1`] : [`${at}.0`])
 
-/** Some arrivals come twice at once. */
+/** How often the arrival is sent at once. */
 export const copiesOf = (at: number): number => (at % 5 === 0 ? 2 : 1)
 
-/** The turn of an arrival's first message is run to its end. */
+/** Whether the turn of the arrival's first message is run to its end. */
 export const isAnswered = (at: number): boolean => at % 2 === 0
 
-/** The first reply is sent. */
+/** Whether the first reply is sent. */
 export const isSent = (at: number): boolean => at % 4 === 0
 
-/** A procedure runs, and is approved. */
+/** Whether a procedure runs and is approved. */
 export const isFired = (at: number): boolean => at % 4 === 2
 
 export const runIdOf = (at: number): string => `run ${at}`

@@ -1,14 +1,14 @@
-/** What a part of the suite has tried. */
-export interface Tried {
-  /** States of the disk that were opened and audited. */
+/** The result of one part of the suite. */
+export interface Findings {
+  /** The number of disk states that were opened and audited. */
   readonly states: number
-  /** One for each state that was not as it must be, with what it takes to have it again. */
+  /** One problem for each wrong state, with what is needed to reproduce it. */
   readonly problems: readonly string[]
 }
 
 const SHOWN_MAX = 3
 
-/** None if nothing was found. */
+/** Joins the problems found at one place; empty if there are none. */
 export function problemAt(place: string, found: readonly string[]): string[] {
   if (found.length === 0) return []
   const more = found.length > SHOWN_MAX ? `; and ${found.length - SHOWN_MAX} more` : ''
