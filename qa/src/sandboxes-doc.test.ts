@@ -13,10 +13,10 @@ test('there are at least as many attempts as the documentation says', () => {
 })
 
 test.each(['jail', 'container'])('the documentation lists the known limitations of %s', async (name) => {
-  const { NOT_PROMISED } = (await import(join(ROOT, `packages/sandbox-${name}/src/not-promised.ts`))) as {
-    NOT_PROMISED: readonly { rule: string; why: string }[]
+  const { KNOWN_LIMITATIONS } = (await import(join(ROOT, `packages/sandbox-${name}/src/known-limitations.ts`))) as {
+    KNOWN_LIMITATIONS: readonly { rule: string; why: string }[]
   }
   const rows = doc.split('\n').map((line) => line.split('|').map((cell) => cell.trim()))
   const documented = rows.filter((cells) => cells[1] === `\`${name}\`` && cells.length === 5 && cells[2] && cells[2] in rules)
-  expect(documented.map(([, , rule, why]) => ({ rule, why }))).toEqual(NOT_PROMISED)
+  expect(documented.map(([, , rule, why]) => ({ rule, why }))).toEqual(KNOWN_LIMITATIONS)
 })

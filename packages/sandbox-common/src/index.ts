@@ -1,18 +1,20 @@
-/** What the Linux sandboxes of Sluice share: seccomp filters, control groups and the words of a command. */
-export { type ControlGroups, findControlGroups } from './control-groups.ts'
+/** The parts that several sandbox backends use: seccomp filters, control groups, the setup of a command, and system paths. */
+export { type ControlGroup, type ControlGroups, describeLimits, findControlGroups } from './control-groups.ts'
 export {
   ALLOW,
   argumentAt,
   assembleFilter,
   type FilterInstruction,
+  failWith,
   forCall,
-  give,
   IF_ANY_BIT,
   IF_EQUAL,
   load,
   NUMBER_AT,
-  refuse,
-  when,
+  returns,
+  returnsIf,
 } from './filter-program.ts'
-export { limitedWords, PROGRAM_FOLDERS, PUBLIC_ETC, splitEnv, startWords, withoutCounted } from './sandbox-command.ts'
+export { removeAbandonedFolders } from './process-folders.ts'
+export { launchedCommand, limitedCommand, splitEnv, withoutGroupLimits } from './sandbox-command.ts'
 export { seccompFilter } from './seccomp-filter.ts'
+export { PROGRAM_FOLDERS, PUBLIC_ETC } from './system-paths.ts'

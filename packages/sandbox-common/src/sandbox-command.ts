@@ -1,17 +1,19 @@
-/** What backends that start a program of their own have in common: its environment, the limits inside. */
+/** The setup of a confined command: its environment, its limits and the start of the backend's program. */
 import type { ProcessCommand, SandboxPolicy } from '@sluice/sdk'
 
 const OPEN_FILES_MAX = 1024
-/** `ulimit -f` of POSIX shells counts in these. */
+/** The unit of `ulimit -f` in POSIX shells. */
 const BLOCK_BYTES = 512
 
-/** What makes programs load or do something at their start, before they confine anything; `TMPDIR` and the like as glibc has it. */
+type Limits = Pick<SandboxPolicy, 'memoryBytesMax' | 'processesMax' | 'fileBytesMax' | 'cpuSecsMax'>
+
+/** Variables that make a program load code or change its behavior at its start. The names such as `TMPDIR` are those that glibc treats so. */
 const CHANGES_PROGRAMS =
   /^(?:LD_|DYLD_|GLIBC_|MALLOC_|GCONV_PATH|GETCONF_DIR|HOSTALIASES|LOCALDOMAIN|LOCPATH|NIS_PATH|NLSPATH|RESOLV_HOST_CONF|RES_OPTIONS|TMPDIR|TZDIR)/
 
 /**
- * The given environment in two: what the backend's own program may have too, and what is only for the command inside it,
- * since it would change that program.
+ * Splits an environment into the variables that the backend's program may have too, and those that only the command inside
+ * gets, because they would change the backend's program before it confines anything.
  */
 export function splitEnv(env: ProcessCommand['env']): {
   readonly outside: Record<string, string>
@@ -25,102 +27,56 @@ export function splitEnv(env: ProcessCommand['env']): {
 }
 
 /**
- * The words that run a command under the policy's limits, for use inside the sandbox: a shell sets them, closes what it
- * was handed besides the three streams, and becomes the command. A limit that is lower already stays so.
+ * Returns the words that run a command under the limits of the policy, for use inside the sandbox: a shell sets the limits,
+ * closes all descriptors except the three streams, and becomes the command. A lower limit that is already set stays.
  */
-export const limitedWords = ({ file, args }: Pick<ProcessCommand, 'file' | 'args'>, policy: Limits): readonly string[] => [
+export const limitedCommand = ({ file, args }: Pick<ProcessCommand, 'file' | 'args'>, policy: Limits): readonly string[] => [
   '/bin/sh',
   '-c',
-  `${limitLines(policy)}exec "$@"`,
+  `${limitScript(policy)}exec "$@"`,
   'sh',
   file,
   ...args,
 ]
 
-type Limits = Pick<SandboxPolicy, 'memoryBytesMax' | 'processesMax' | 'fileBytesMax' | 'cpuSecsMax'>
-
 const CLOSED = [3, 4, 5, 6, 7, 8, 9].map((fd) => `${fd}<&-`).join(' ')
 
-function limitLines({ memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax }: Limits): string {
+function limitScript({ memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax }: Limits): string {
   const limits = [
     'ulimit -c 0',
     `ulimit -n ${OPEN_FILES_MAX}`,
     memoryBytesMax !== undefined && `ulimit -v ${Math.ceil(memoryBytesMax / 1024)}`,
     fileBytesMax !== undefined && `ulimit -f ${Math.floor(fileBytesMax / BLOCK_BYTES)}`,
     cpuSecsMax !== undefined && `ulimit -t ${Math.ceil(cpuSecsMax)}`,
-    // bash and dash have different letters for it
+    // bash uses `-u` for the number of processes, dash uses `-p`.
     processesMax !== undefined && `{ ulimit -u ${processesMax} || ulimit -p ${processesMax}; }`,
   ].filter((limit) => limit !== false)
   return `{ ${limits.join('; ')}; } 2>/dev/null; exec ${CLOSED}; `
 }
 
-const JOIN = 'left=$2; ninth=$1; shift 2; while [ $left -gt 0 ]; do echo 0 >"$1" || exit 125; shift; left=$((left-1)); done; '
-const OPEN = '[ -z "$ninth" ] || exec 9<"$ninth" || exit 125; exec "$@"'
+const JOIN_GROUPS = 'left=$2; ninth=$1; shift 2; while [ $left -gt 0 ]; do echo 0 >"$1" || exit 125; shift; left=$((left-1)); done; '
+const OPEN_NINTH = '[ -z "$ninth" ] || exec 9<"$ninth" || exit 125; exec "$@"'
 
-export interface StartOptions {
-  /** Files a process joins its control groups by. */
-  readonly joins?: readonly string[]
-  /** A file to be open as descriptor 9. */
-  readonly ninth?: string
-  /** What holds for the backend's program already; the number of processes can not be among it, which counts all of a user's. */
+export interface LaunchOptions {
+  /** The files through which a process joins its control groups. */
+  readonly joinFiles?: readonly string[]
+  /** A file to open as descriptor 9. */
+  readonly descriptor9?: string
+  /** Limits that already apply to the backend's program. The process limit is excluded, since it counts all processes of the user. */
   readonly limits?: Omit<Limits, 'processesMax'>
 }
 
-/** The words that start the backend's program: a shell prepares itself and becomes it. */
-export const startWords = (words: readonly string[], { joins = [], ninth = '', limits }: StartOptions): readonly string[] =>
-  joins.length === 0 && ninth === '' && limits === undefined
+/** Returns the words that start the backend's program: a shell applies the options and becomes the program. */
+export const launchedCommand = (
+  words: readonly string[],
+  { joinFiles = [], descriptor9 = '', limits }: LaunchOptions,
+): readonly string[] =>
+  joinFiles.length === 0 && descriptor9 === '' && limits === undefined
     ? words
-    : ['/bin/sh', '-c', `${limits ? limitLines(limits) : ''}${JOIN}${OPEN}`, 'sh', ninth, String(joins.length), ...joins, ...words]
+    : [
+        ...['/bin/sh', '-c', `${limits ? limitScript(limits) : ''}${JOIN_GROUPS}${OPEN_NINTH}`],
+        ...['sh', descriptor9, String(joinFiles.length), ...joinFiles, ...words],
+      ]
 
-/** What a control group bounds for all processes together need not be bounded for each. */
-export const withoutCounted = ({ memoryBytesMax: _memory, processesMax: _processes, ...rest }: SandboxPolicy): SandboxPolicy => rest
-
-/** Where programs and their libraries are, on Linux. */
-export const PROGRAM_FOLDERS: readonly string[] = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix/store']
-
-/** What of /etc programs need and is no secret. */
-export const PUBLIC_ETC: readonly string[] = [
-  'alternatives',
-  'bash.bashrc',
-  'ca-certificates',
-  'ca-certificates.conf',
-  'chromium',
-  'chromium.d',
-  'crypto-policies',
-  'debian_version',
-  'fonts',
-  'gai.conf',
-  'group',
-  'host.conf',
-  'hosts',
-  'inputrc',
-  'java',
-  'ld.so.cache',
-  'ld.so.conf',
-  'ld.so.conf.d',
-  'locale.alias',
-  'locale.conf',
-  'localtime',
-  'magic',
-  'mime.types',
-  'nsswitch.conf',
-  'os-release',
-  'passwd',
-  'perl',
-  'pki/ca-trust',
-  'pki/java',
-  'pki/tls/cert.pem',
-  'pki/tls/certs',
-  'pki/tls/openssl.cnf',
-  'pki/tls/openssl.d',
-  'pki/trust',
-  'profile',
-  'protocols',
-  'resolv.conf',
-  'services',
-  'shells',
-  'ssl/certs',
-  'ssl/openssl.cnf',
-  'terminfo',
-  'timezone',
-]
+/** Returns the policy without the limits that a control group applies to all processes of the command together. */
+export const withoutGroupLimits = ({ memoryBytesMax: _memory, processesMax: _processes, ...rest }: SandboxPolicy): SandboxPolicy => rest

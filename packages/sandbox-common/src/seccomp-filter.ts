@@ -1,19 +1,19 @@
-/** A filter of system calls for confined commands, as the kernel takes it: what no ordinary program calls, and what leads out. */
+/** The seccomp filter of confined commands. It refuses system calls that ordinary programs do not need or that lead out of a sandbox. */
 import {
   ALLOW,
   ARCH_AT,
   argumentAt,
   assembleFilter,
   type FilterInstruction,
+  failWith,
   forCall,
-  give,
   IF_ANY_BIT,
   IF_AT_LEAST,
   IF_EQUAL,
   load,
   NUMBER_AT,
-  refuse,
-  when,
+  returns,
+  returnsIf,
 } from './filter-program.ts'
 
 const EPERM = 1
@@ -31,12 +31,12 @@ const FAMILIES = [1, 2, 10, 16]
 
 interface Machine {
   readonly arch: number
-  /** Calls at or above it belong to another convention. */
+  /** Numbers from here on belong to another calling convention. */
   readonly numbersEnd?: number
   readonly refused: readonly number[]
-  /** A program takes its other way where these are not known: their arguments cannot be looked at. */
+  /** Calls that fail as unknown, because a filter cannot read their arguments. Programs then use the older calls. */
   readonly unknown: readonly number[]
-  /** By number, which argument is a mode. */
+  /** The calls that take a file mode, with the index of that argument. */
   readonly modes: readonly (readonly [number: number, argument: number])[]
   readonly clone: number
   readonly unshare: number
@@ -54,57 +54,16 @@ const MACHINES: Partial<Record<string, Machine>> = {
     arch: 0xc000003e,
     numbersEnd: 0x40000000,
     refused: [
-      // ptrace, syslog, personality's cousins uselib and ustat, pivot_root, chroot, acct, mount, umount2, swapon, swapoff, reboot
-      101,
-      103,
-      134,
-      136,
-      155,
-      161,
-      163,
-      165,
-      166,
-      167,
-      168,
-      169,
-      // sethostname, setdomainname, iopl, ioperm, create_module, init_module, delete_module, quotactl, nfsservctl
-      170,
-      171,
-      172,
-      173,
-      174,
-      175,
-      176,
-      179,
-      180,
-      // settimeofday, adjtimex, clock_settime, clock_adjtime, lookup_dcookie, kexec_load, kexec_file_load, vhangup
-      164,
-      159,
-      227,
-      305,
-      212,
-      246,
-      320,
-      153,
-      // add_key, request_key, keyctl, perf_event_open, fanotify_init, name_to_handle_at, open_by_handle_at, setns
-      248,
-      249,
-      250,
-      298,
-      300,
-      303,
-      304,
-      308,
-      // process_vm_readv, process_vm_writev, kcmp, finit_module, bpf, userfaultfd, migrate_pages, move_pages, mbind
-      310,
-      311,
-      312,
-      313,
-      321,
-      323,
-      256,
-      279,
-      237,
+      ...[101, 103, 134, 136, 155, 161], // ptrace, syslog, uselib, ustat, pivot_root, chroot
+      ...[163, 165, 166, 167, 168, 169], // acct, mount, umount2, swapon, swapoff, reboot
+      ...[170, 171, 172, 173], // sethostname, setdomainname, iopl, ioperm
+      ...[174, 175, 176, 179, 180], // create_module, init_module, delete_module, quotactl, nfsservctl
+      ...[164, 159, 227, 305], // settimeofday, adjtimex, clock_settime, clock_adjtime
+      ...[212, 246, 320, 153], // lookup_dcookie, kexec_load, kexec_file_load, vhangup
+      ...[248, 249, 250, 298, 300], // add_key, request_key, keyctl, perf_event_open, fanotify_init
+      ...[303, 304, 308], // name_to_handle_at, open_by_handle_at, setns
+      ...[310, 311, 312, 313, 321], // process_vm_readv, process_vm_writev, kcmp, finit_module, bpf
+      ...[323, 256, 279, 237], // userfaultfd, migrate_pages, move_pages, mbind
       ...REFUSED_EVERYWHERE,
     ],
     unknown: UNKNOWN,
@@ -128,47 +87,16 @@ const MACHINES: Partial<Record<string, Machine>> = {
   arm64: {
     arch: 0xc00000b7,
     refused: [
-      117,
-      116,
-      41,
-      51,
-      89,
-      40,
-      39,
-      224,
-      225,
-      142,
-      161,
-      162,
-      105,
-      106,
-      60,
-      42,
-      170,
-      171,
-      112,
-      266,
-      18,
-      104,
-      294,
-      58,
-      217,
-      218,
-      219,
-      241,
-      262,
-      264,
-      265,
-      268,
-      270,
-      271,
-      272,
-      273,
-      280,
-      282,
-      238,
-      239,
-      235,
+      ...[117, 116, 41, 51], // ptrace, syslog, pivot_root, chroot
+      ...[89, 40, 39, 224, 225, 142], // acct, mount, umount2, swapon, swapoff, reboot
+      ...[161, 162], // sethostname, setdomainname
+      ...[105, 106, 60, 42], // init_module, delete_module, quotactl, nfsservctl
+      ...[170, 171, 112, 266], // settimeofday, adjtimex, clock_settime, clock_adjtime
+      ...[18, 104, 294, 58], // lookup_dcookie, kexec_load, kexec_file_load, vhangup
+      ...[217, 218, 219, 241, 262], // add_key, request_key, keyctl, perf_event_open, fanotify_init
+      ...[264, 265, 268], // name_to_handle_at, open_by_handle_at, setns
+      ...[270, 271, 272, 273, 280], // process_vm_readv, process_vm_writev, kcmp, finit_module, bpf
+      ...[282, 238, 239, 235], // userfaultfd, migrate_pages, move_pages, mbind
       ...REFUSED_EVERYWHERE,
     ],
     unknown: UNKNOWN,
@@ -188,9 +116,9 @@ const MACHINES: Partial<Record<string, Machine>> = {
 }
 
 /**
- * The filter for programs of this machine; `undefined` where none is known. Refuses calls that need privileges or see
- * into other processes, new namespaces, files that change who runs them, input put into terminals, and sockets of other
- * families than Unix, IPv4, IPv6 and netlink.
+ * Returns the filter for an architecture, or undefined if its call numbers are not known. The filter refuses calls that need
+ * privileges or read other processes, new namespaces, set-id files, input injected into terminals, and all socket families
+ * except Unix, IPv4, IPv6 and netlink.
  */
 export function seccompFilter(arch: string = process.arch): Uint8Array | undefined {
   const machine = MACHINES[arch]
@@ -199,23 +127,27 @@ export function seccompFilter(arch: string = process.arch): Uint8Array | undefin
   const program: FilterInstruction[] = [
     load(ARCH_AT),
     [IF_EQUAL, 1, 0, machine.arch],
-    give(refuse(ENOSYS)),
+    returns(failWith(ENOSYS)),
     load(NUMBER_AT),
-    ...(machine.numbersEnd === undefined ? [] : when(IF_AT_LEAST, machine.numbersEnd, refuse(ENOSYS))),
-    ...refused.flatMap((number) => when(IF_EQUAL, number, refuse(EPERM))),
-    ...unknown.flatMap((number) => when(IF_EQUAL, number, refuse(ENOSYS))),
+    ...(machine.numbersEnd === undefined ? [] : returnsIf(IF_AT_LEAST, machine.numbersEnd, failWith(ENOSYS))),
+    ...refused.flatMap((number) => returnsIf(IF_EQUAL, number, failWith(EPERM))),
+    ...unknown.flatMap((number) => returnsIf(IF_EQUAL, number, failWith(ENOSYS))),
     ...modes.flatMap(([number, argument]) =>
-      forCall(number, [load(argumentAt(argument)), ...when(IF_ANY_BIT, SET_ID_BITS, refuse(EPERM)), give(ALLOW)]),
+      forCall(number, [load(argumentAt(argument)), ...returnsIf(IF_ANY_BIT, SET_ID_BITS, failWith(EPERM)), returns(ALLOW)]),
     ),
-    ...forCall(clone, [load(argumentAt(0)), ...when(IF_ANY_BIT, NAMESPACE_BITS, refuse(EPERM)), give(ALLOW)]),
-    ...forCall(unshare, [load(argumentAt(0)), ...when(IF_ANY_BIT, NAMESPACE_BITS | NEW_TIME_BIT, refuse(EPERM)), give(ALLOW)]),
+    ...forCall(clone, [load(argumentAt(0)), ...returnsIf(IF_ANY_BIT, NAMESPACE_BITS, failWith(EPERM)), returns(ALLOW)]),
+    ...forCall(unshare, [load(argumentAt(0)), ...returnsIf(IF_ANY_BIT, NAMESPACE_BITS | NEW_TIME_BIT, failWith(EPERM)), returns(ALLOW)]),
     ...forCall(ioctl, [
       load(argumentAt(1)),
-      ...[TIOCSTI, TIOCLINUX].flatMap((request) => when(IF_EQUAL, request, refuse(EPERM))),
-      give(ALLOW),
+      ...[TIOCSTI, TIOCLINUX].flatMap((request) => returnsIf(IF_EQUAL, request, failWith(EPERM))),
+      returns(ALLOW),
     ]),
-    ...forCall(socket, [load(argumentAt(0)), ...FAMILIES.flatMap((family) => when(IF_EQUAL, family, ALLOW)), give(refuse(EAFNOSUPPORT))]),
-    give(ALLOW),
+    ...forCall(socket, [
+      load(argumentAt(0)),
+      ...FAMILIES.flatMap((family) => returnsIf(IF_EQUAL, family, ALLOW)),
+      returns(failWith(EAFNOSUPPORT)),
+    ]),
+    returns(ALLOW),
   ]
   return assembleFilter(program)
 }

@@ -1,8 +1,8 @@
-/** The environment of the engine's own program, and what of a command's own goes with it. */
+/** The environment of the engine's program and of the command in the container. */
 import { splitEnv } from '@sluice/sandbox-common'
 
-/** Of the daemon's environment: what says where the engine is. */
-const OF_THE_DAEMON = [
+/** The variables of the daemon's environment by which the program finds its engine. */
+const ENGINE_VARIABLES = [
   'PATH',
   'HOME',
   'XDG_RUNTIME_DIR',
@@ -17,27 +17,29 @@ const OF_THE_DAEMON = [
   'CONTAINERS_STORAGE_CONF',
 ]
 
-/** What the engine's program would take for itself. */
-const MEANT_FOR_ENGINES =
+/** Variables that the engine's program would use itself. */
+const USED_BY_ENGINES =
   /^(?:PATH|HOME|USER|DOCKER_.*|CONTAINER.*|PODMAN.*|BUILDAH.*|BUILDKIT.*|REGISTRY_.*|STORAGE_.*|XDG_.*|DBUS_.*|SSH_.*|SSL_.*|GO.*|.*_proxy)$/i
 
+/** Returns the environment of the engine's program. */
 export const engineEnv = (): Record<string, string> =>
   Object.fromEntries(
-    OF_THE_DAEMON.flatMap((name) => {
+    ENGINE_VARIABLES.flatMap((name) => {
       const value = process.env[name]
       return value === undefined ? [] : [[name, value]]
     }),
   )
 
 /**
- * Options and environment that give a command its own: by name, with the value in the environment of the engine's program,
- * where nobody else reads it; by value only what would change that program.
+ * Returns the options and the environment of the engine's program that pass a command its variables. An option contains only
+ * the name of a variable, and the program's environment the value, which other users cannot read. Variables that would
+ * change the program are the exception: their options contain the value.
  */
-export function givenEnv(env: Readonly<Record<string, string>>): { readonly options: string[]; readonly env: Record<string, string> } {
+export function containerEnv(env: Readonly<Record<string, string>>): { readonly options: string[]; readonly env: Record<string, string> } {
   const { outside, inside } = splitEnv(env)
   const entries = Object.entries(outside)
-  const byValue = [...Object.entries(inside), ...entries.filter(([name]) => MEANT_FOR_ENGINES.test(name))]
-  const byName = entries.filter(([name]) => !MEANT_FOR_ENGINES.test(name))
+  const byValue = [...Object.entries(inside), ...entries.filter(([name]) => USED_BY_ENGINES.test(name))]
+  const byName = entries.filter(([name]) => !USED_BY_ENGINES.test(name))
   return {
     options: [...byValue.map(([name, value]) => `--env=${name}=${value}`), ...byName.map(([name]) => `--env=${name}`)],
     env: Object.fromEntries(byName),

@@ -1,13 +1,13 @@
-/** The feature: the `container` backend, Docker or Podman (§2.7). */
+/** The `container` sandbox backend: Docker or Podman (docs/sandboxes.md). */
 import { defineFeature } from '@sluice/sdk'
 import { containerSection } from './config.ts'
-import { container, missingRequirement } from './container.ts'
+import { ContainerSandbox, missingRequirement } from './container-sandbox.ts'
 
 export default defineFeature({
   id: 'sandbox-container',
   section: containerSection,
   build: (_host, config) => ({
-    sandboxes: [container(config)],
+    sandboxes: [new ContainerSandbox(config)],
     missingRequirement: () => missingRequirement(config),
   }),
 })

@@ -1,20 +1,20 @@
-/** What `docker run` and `podman run` are told for one command. */
+/** Builds the arguments of `docker run` and `podman run` for one command. */
 import type { ProcessCommand, SandboxPolicy } from '@sluice/sdk'
 
 const OPEN_FILES_MAX = 1024
-/** Of each private folder. */
+/** The size of each private folder. */
 const PRIVATE_MEBIBYTES = 512
 
 export interface RunOptions {
   readonly name: string
   readonly image: string
-  /** What makes the user inside the one outside. */
+  /** The options that select the user inside the container. */
   readonly user: readonly string[]
-  /** Options that give the environment. */
+  /** The options that pass the environment. */
   readonly env: readonly string[]
 }
 
-/** The container has the image, read-only, the folders of the policy, and nothing else of this machine. */
+/** Returns the arguments. The container sees its read-only image and the folders and devices of the policy, nothing else of this machine. */
 export function runOptions(
   { file, args, cwd }: Pick<ProcessCommand, 'file' | 'args' | 'cwd'>,
   { writable, network, devices = [], memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax }: SandboxPolicy,
@@ -49,7 +49,7 @@ export function runOptions(
     ...devices.map((path) => `--device=${path}`),
     `--workdir=${isShown ? cwd : '/tmp'}`,
     ...env,
-    // by a shell, so that no word of the command can be taken for one of the engine's
+    // A shell starts the command, so that the engine cannot take a word of it for an option.
     '--entrypoint=/bin/sh',
     image,
     '-c',
@@ -60,5 +60,5 @@ export function runOptions(
   ]
 }
 
-/** Of a line of comma-separated values. */
+/** Quotes a field of a line of comma-separated values. */
 const field = (text: string): string => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)

@@ -1,6 +1,7 @@
 /**
- * What a command's processes are known by, wherever they went: two numbers in a limit of theirs that is of no other use,
- * since the filter refuses what it limits. All they start have it, and none can change it.
+ * Marks all processes of a command, so that they are found wherever they move. The tag is a random pair of numbers in the
+ * limit RLIMIT_MSGQUEUE, which has no other use because the filter refuses message queues. Child processes inherit it, and
+ * the filter refuses to change it.
  */
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -8,13 +9,13 @@ import { readdir } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '@sluice/sdk'
 
-/** RLIMIT_MSGQUEUE. */
+/** The number of RLIMIT_MSGQUEUE. */
 export const TAG_RESOURCE = 12
-/** The kernel's own default: who may not raise it may lower it. */
+/** The kernel's default for this limit. A process without privileges may only lower it. */
 const BYTES_END = 819_200
 const LINE = /^Max msgqueue size +(\d+) +(\d+)/m
 
-/** Process ids are given out in order; within this time they do not come around. */
+/** Process ids are assigned in order. Within this time they do not wrap around. */
 const IN_ORDER_MS = 500
 const FEW = 64
 const ROUNDS_MAX = 1000
@@ -23,8 +24,9 @@ const ROUND_WAIT_MS = 2
 export interface CommandTag {
   readonly soft: number
   readonly hard: number
-  /** When the command was about to start: by the monotonic clock, and the last process id given out. */
+  /** The monotonic time right before the command started. */
   readonly sinceMs: number
+  /** The last process id that the kernel had assigned at that time. */
   readonly sincePid: number
 }
 
@@ -34,36 +36,36 @@ export function createTag(clock: Clock): CommandTag {
 }
 
 /**
- * Ends what has the tag. A process may start another and end before it is looked at, so it is over only when nothing was
- * found and no process of the machine was started meanwhile. Throws when it does not come to that.
+ * Kills all processes with the tag. A process may start another one and end before it is checked, so this returns only after
+ * a round that found none while no process of the machine was started. Throws if no such round comes.
  */
 export async function endTagged(tag: CommandTag, clock: Clock): Promise<void> {
   let alive: number[] = []
-  let seenTo = clock.monotonicMs() - tag.sinceMs < IN_ORDER_MS ? tag.sincePid : undefined
+  let checkedTo = clock.monotonicMs() - tag.sinceMs < IN_ORDER_MS ? tag.sincePid : undefined
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     const newest = lastPid()
-    alive = await endAmong([...alive, ...(startedSince(seenTo, newest) ?? (await allPids()))], tag)
+    alive = await killTagged([...alive, ...(pidsBetween(checkedTo, newest) ?? (await allPids()))], tag)
     const isQuiet = lastPid() === newest
     if (isQuiet && alive.length === 0) return
     await (isQuiet ? clock.sleep(ROUND_WAIT_MS) : setImmediate())
-    seenTo = newest
+    checkedTo = newest
   }
-  throw new Error(`processes of a command could not be ended, ${alive.length} at the last look`)
+  throw new Error(`Processes of a command could not be killed; the last check found ${alive.length}`)
 }
 
-/** The ids given out after one up to another, where they are few and in order; a parent comes before its child. */
-function startedSince(seenTo: number | undefined, newest: number): readonly number[] | undefined {
-  const count = seenTo === undefined ? -1 : newest - seenTo
+/** Returns the ids assigned after one up to another, parents before children, or undefined if they are many or out of order. */
+function pidsBetween(after: number | undefined, newest: number): readonly number[] | undefined {
+  const count = after === undefined ? -1 : newest - after
   return count >= 0 && count < FEW ? Array.from({ length: count }, (_, index) => newest - count + 1 + index) : undefined
 }
 
 const allPids = async (): Promise<readonly number[]> => (await readdir('/proc')).map(Number).filter((pid) => pid > 1)
 
-/** Those that had it. Looks are quick, since what hops from process to process is met only in one that lives. */
-async function endAmong(pids: readonly number[], tag: CommandTag): Promise<number[]> {
+/** Kills the processes with the tag and returns their ids. The checks are synchronous and fast, since a command that keeps forking is only found in a living process. */
+async function killTagged(pids: readonly number[], tag: CommandTag): Promise<number[]> {
   const found: number[] = []
   for (const [index, pid] of pids.entries()) {
-    // others want to run, too
+    // Lets other tasks of the event loop run.
     if (index % FEW === FEW - 1) await setImmediate()
     if (!hasTag(pid, tag)) continue
     kill(pid)
@@ -72,7 +74,7 @@ async function endAmong(pids: readonly number[], tag: CommandTag): Promise<numbe
   return found
 }
 
-/** False for one that ended, even if it waits for its parent still. */
+/** Returns false for a process that has ended, even if its parent has not waited for it yet. */
 function hasTag(pid: number, { soft, hard }: CommandTag): boolean {
   try {
     const line = LINE.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))
@@ -84,13 +86,13 @@ function hasTag(pid: number, { soft, hard }: CommandTag): boolean {
   }
 }
 
-/** Takes a few microseconds: there is no disk behind it. */
+/** Reads from memory, which takes a few microseconds. */
 const lastPid = (): number => Number(readFileSync('/proc/loadavg', 'utf8').trim().split(' ').at(-1))
 
 function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // gone by itself
+    // The process has already ended.
   }
 }

@@ -1,10 +1,10 @@
-/** All a launcher does to itself before it becomes the command, in order. */
+/** Lists the system calls by which a launcher confines itself before it becomes the command. */
 import type { SandboxPolicy } from '@sluice/sdk'
 import { type CommandTag, TAG_RESOURCE } from './command-tag.ts'
-import { landlockCalls } from './landlock.ts'
+import { landlockCalls, type ShownPath } from './landlock.ts'
 import { CALLS, type Machine } from './machine.ts'
-import { ownFilter } from './own-filter.ts'
-import type { ShownPath } from './shown-paths.ts'
+
+import { supplementaryFilter } from './supplementary-filter.ts'
 import { packed, type SystemCall, text } from './system-calls.ts'
 
 const AT_FDCWD = -100
@@ -19,7 +19,7 @@ const PR_SET_NO_NEW_PRIVS = 38
 const PR_CAP_AMBIENT = 47
 const FILTER_MODE = 2
 const CLEAR_ALL = 4
-/** Root's id gives no privileges, changing ids gives none, none is kept or made ambient; each locked. */
+/** User id 0 and changes of ids give no privileges, and none are kept or made ambient. All of these bits are locked. */
 const SECURE_BITS = 0xef
 const CAPABILITY_VERSION = 0x20080522
 
@@ -31,24 +31,25 @@ export interface Confinement {
   readonly machine: Machine
   readonly abi: number
   readonly shown: readonly ShownPath[]
-  /** The one all backends share. */
+  /** The seccomp filter of all backends. */
   readonly filter: Uint8Array
-  /** Files of control groups to join. */
-  readonly joins: readonly string[]
+  /** The files through which the launcher joins its control groups. */
+  readonly joinFiles: readonly string[]
   readonly isRoot: boolean
   readonly tag: CommandTag
-  /** `processesMax` is of all processes of the user. */
+  /** Its `processesMax` limits all processes of the user together. */
   readonly policy: SandboxPolicy
 }
 
+/** Returns the calls in order: join groups, set limits, drop privileges, restrict files, close descriptors, install filters. */
 export function confinementCalls(confinement: Confinement): readonly SystemCall[] {
-  const { machine, abi, shown, filter, joins, isRoot, tag, policy } = confinement
+  const { machine, abi, shown, filter, joinFiles, isRoot, tag, policy } = confinement
   const { memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax, network, devices = [] } = policy
   const { prctl } = machine
   const limit = (resource: number, most: number | undefined) =>
     most === undefined ? [] : [limitCall(machine, resource, most, most, 'may')]
   const start = [
-    ...joinCalls(machine, joins),
+    ...joinCalls(machine, joinFiles),
     limitCall(machine, TAG_RESOURCE, tag.soft, tag.hard, 'must'),
     ...limit(LIMIT.core, 0),
     ...limit(LIMIT.files, OPEN_FILES_MAX),
@@ -57,32 +58,32 @@ export function confinementCalls(confinement: Confinement): readonly SystemCall[
     ...limit(LIMIT.processes, processesMax),
     ...privilegeCalls(machine, isRoot),
   ]
-  const filters = [filter, ownFilter(machine, abi, { network, hasDevices: devices.length > 0 })]
+  const filters = [filter, supplementaryFilter(machine, abi, { network, hasDevices: devices.length > 0 })]
   return [
     ...start,
     ...landlockCalls(machine, abi, shown, policy, start.length),
     { name: 'close_range', number: CALLS.closeRange, args: [FIRST_OTHER_FD, FDS_END, CLOSE_ON_EXEC] },
     ...filters.map((each): SystemCall => ({ name: 'seccomp', number: prctl, args: [PR_SET_SECCOMP, FILTER_MODE, { filter: each }] })),
-    // the launcher needs more than some commands may have
+    // Set last, because the launcher itself may need more memory than the command may use.
     ...limit(LIMIT.memoryBytes, memoryBytesMax),
   ]
 }
 
-function joinCalls({ openat, write }: Machine, joins: readonly string[]): readonly SystemCall[] {
-  return joins.flatMap((path, index): SystemCall[] => [
+function joinCalls({ openat, write }: Machine, joinFiles: readonly string[]): readonly SystemCall[] {
+  return joinFiles.flatMap((path, index): SystemCall[] => [
     { name: 'openat', number: openat, args: [AT_FDCWD, text(path), O_WRONLY_CLOEXEC] },
     { name: 'write', number: write, args: [{ result: 2 * index }, { bytes: Buffer.from('0') }, 1] },
   ])
 }
 
-/** Where a limit is lower already, the call fails, and it stays so. */
+/** With `may`, the call may fail, because a lower limit is already set. */
 function limitCall({ prlimit64 }: Machine, resource: number, soft: number, hard: number, failing: 'may' | 'must'): SystemCall {
   return { name: 'prlimit64', number: prlimit64, args: [0, resource, { bytes: packed([64, soft], [64, hard]) }, 0], failing }
 }
 
 function privilegeCalls({ prctl, capset }: Machine, isRoot: boolean): readonly SystemCall[] {
   return [
-    // others may not lock them, and have no id that gives anything
+    // Only root may lock these bits. Other users have no id that gives privileges.
     { name: 'securebits', number: prctl, args: [PR_SET_SECUREBITS, SECURE_BITS, 0, 0, 0], failing: isRoot ? 'must' : 'may' },
     { name: 'ambient', number: prctl, args: [PR_CAP_AMBIENT, CLEAR_ALL, 0, 0, 0] },
     { name: 'capset', number: capset, args: [{ bytes: packed([32, CAPABILITY_VERSION], [32, 0]) }, { bytes: Buffer.alloc(24) }] },

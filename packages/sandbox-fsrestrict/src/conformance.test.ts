@@ -1,12 +1,12 @@
 import { rmSync } from 'node:fs'
 import { sandboxConformance } from '@sluice/testkit/sandbox'
 import { afterAll, describe } from 'vitest'
-import { LEFT_OUT } from './testing/left-out.ts'
-import { subject } from './testing/subject.ts'
+import { EXCLUDED_RULES } from './testing/excluded-rules.ts'
+import { probedFsrestrict } from './testing/probed-fsrestrict.ts'
 
-const { available, detail, sandbox, folder } = await subject()
+const { available, detail, sandbox, folder } = await probedFsrestrict()
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe.skipIf(!available)(detail, () => {
-  sandboxConformance({ name: 'fsrestrict', create: () => sandbox, except: LEFT_OUT.conformance })
+  sandboxConformance({ name: 'fsrestrict', create: () => sandbox, except: EXCLUDED_RULES.conformance })
 })

@@ -1,12 +1,12 @@
-/** The feature: the `fsrestrict` backend, Landlock applied to each command alone (§2.7 `sandbox-fsrestrict`). */
+/** The `fsrestrict` sandbox backend: Landlock, applied to each command (docs/sandbox-fsrestrict.md). */
 import { join } from 'node:path'
 import { defineFeature } from '@sluice/sdk'
-import { fsrestrict } from './fsrestrict.ts'
+import { FsrestrictSandbox } from './fsrestrict-sandbox.ts'
 
 export default defineFeature({
   id: 'sandbox-fsrestrict',
   build: ({ dataDir, clock }) => ({
-    sandboxes: [fsrestrict({ folder: join(dataDir, 'sandbox-fsrestrict'), hidden: dataDir, clock })],
+    sandboxes: [new FsrestrictSandbox({ folder: join(dataDir, 'sandbox-fsrestrict'), hidden: dataDir, clock })],
     missingRequirement: () => (process.platform === 'linux' ? undefined : 'it needs Linux'),
   }),
 })

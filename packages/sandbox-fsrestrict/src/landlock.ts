@@ -1,7 +1,6 @@
-/** Landlock, by the version of its interface: which rights there are to take away, and the calls that do (Linux 5.13 or newer). */
+/** Landlock (Linux 5.13 or newer): the access rights of each ABI version and the calls that restrict a thread. */
 import type { SandboxPolicy } from '@sluice/sdk'
 import { CALLS, type Machine } from './machine.ts'
-import type { ShownPath } from './shown-paths.ts'
 import { packed, type SystemCall, text } from './system-calls.ts'
 
 const EXECUTE = 1 << 0
@@ -12,13 +11,13 @@ const MAKE_CHAR = 1 << 6
 const MAKE_BLOCK = 1 << 11
 const TRUNCATE = 1 << 14
 const IOCTL_DEV = 1 << 15
-/** Of a file that is no folder. */
-const OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-/** How many of the rights above each version knows, from the first bit on. */
+/** The rights that a file other than a folder can have. */
+const FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+/** The number of rights that each version knows, from the first bit on. */
 const KNOWN_RIGHTS = [13, 14, 15, 15, 16]
 const TCP_ABI = 4
 const SCOPES_ABI = 6
-/** Rights to bind and to connect; scopes of abstract sockets and of signals. */
+/** Both network rights (bind and connect), or both scopes (abstract sockets and signals). */
 const BOTH = 3
 
 const VERSION_FLAG = 1
@@ -28,28 +27,36 @@ const O_PATH_CLOEXEC = 0x280000
 
 export const EXECUTABLE = READ_FILE | READ_DIR | EXECUTE
 export const READABLE = READ_FILE | READ_DIR
-/** A device that keeps nothing. */
+/** For a device that stores nothing. */
 export const USABLE = READ_FILE | WRITE_FILE | TRUNCATE
-/** A device that does something, or a folder of them. */
+/** For a device that controls hardware, or a folder of such devices. */
 export const CONTROLLABLE = USABLE | READ_DIR | IOCTL_DEV
 
-/** Prints the version, or the error number below zero. */
-export const askVersionCall: SystemCall = {
+/** A path that a command may use. */
+export interface ShownPath {
+  readonly path: string
+  /** Rights of Landlock. Those that its version does not know are removed later. */
+  readonly rights: number
+  readonly isFolder: boolean
+}
+
+/** Prints the version, or the negative error number. */
+export const LANDLOCK_VERSION_CALL: SystemCall = {
   name: 'landlock_create_ruleset',
   number: CALLS.landlockCreateRuleset,
   args: [0, 0, VERSION_FLAG],
   failing: 'print',
 }
 
-/** What the version takes away, for people. */
+/** Describes the protection of a version for the operator. */
 export function coverage(abi: number): string {
   const parts = ['files', abi >= TCP_ABI && 'TCP', abi >= 5 && 'device control', abi >= SCOPES_ABI && 'scopes']
   return `Landlock ABI ${abi}: ${parts.filter(Boolean).join(', ')}`
 }
 
 /**
- * Calls that leave the thread only what is shown, what is writable, and what the policy says of the network. `at` is the
- * place of the first in the list. What is shown and gone meanwhile is left out.
+ * Returns the calls that restrict the thread to the shown paths, the writable folders and the network of the policy. `at` is
+ * the index of the first call in the whole list. A shown path that no longer exists is skipped.
  */
 export function landlockCalls(
   { openat }: Pick<Machine, 'openat'>,
@@ -62,7 +69,7 @@ export function landlockCalls(
   const rules = [
     ...shown.map(({ path, rights, isFolder }) => ({
       path,
-      rights: rights & (isFolder ? known : known & OF_FILES),
+      rights: rights & (isFolder ? known : known & FILE_RIGHTS),
       failing: 'may' as const,
     })),
     ...writable.map((path) => ({ path, rights: known & ~(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV), failing: 'must' as const })),
@@ -82,7 +89,7 @@ export function landlockCalls(
   ]
 }
 
-/** Older versions take a shorter one. */
+/** Creates the ruleset. Older versions accept only a shorter structure. */
 function ruleset(abi: number, known: number, network: boolean): SystemCall {
   const attributes = packed(
     [64, known],

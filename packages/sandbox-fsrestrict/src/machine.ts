@@ -1,6 +1,6 @@
-/** Numbers of system calls, by machine. */
+/** Numbers of system calls on each machine. */
 
-/** The same on both. */
+/** The calls whose numbers are the same on all machines. */
 export const CALLS = {
   landlockCreateRuleset: 444,
   landlockAddRule: 445,
@@ -8,7 +8,7 @@ export const CALLS = {
   closeRange: 436,
 } as const
 
-/** What else the backend calls, and what its own filter speaks of, by machine. */
+/** The calls whose numbers differ, for the launcher and for the supplementary filter. */
 export interface Machine {
   readonly openat: number
   readonly write: number
@@ -21,18 +21,18 @@ export interface Machine {
   readonly ioprioSet: number
   readonly kill: number
   readonly ioctl: number
-  /** Of `setrlimit`: the older way to set a limit. */
+  /** The older call to set a limit. */
   readonly setrlimit: number
-  /** Scheduling of a process by its id, the first argument. */
+  /** The calls that schedule a process; its id is the first argument. */
   readonly schedule: readonly number[]
-  /** By number, which argument is the new mode of a file. */
+  /** The calls that change the mode of a file, with the index of that argument. */
   readonly modes: readonly (readonly [number: number, argument: number])[]
-  /** Shared memory, semaphores and queues with names that no path leads to. */
+  /** The calls for shared memory, semaphores and queues that are named by a key, not by a path. */
   readonly sharedByKey: readonly number[]
+  /** The calls that change extended attributes. */
   readonly attributes: readonly number[]
-  /** By path, or on opening for reading. */
   readonly truncate: number
-  /** By number, which argument has the flags. */
+  /** The calls that open a file, with the index of their flags. */
   readonly opens: readonly (readonly [number: number, argument: number])[]
 }
 
@@ -99,5 +99,5 @@ const MACHINES: Partial<Record<string, Machine>> = {
   },
 }
 
-/** `undefined` where the numbers are not known. */
+/** Returns undefined for an architecture whose numbers are not known. */
 export const machineOf = (arch: string): Machine | undefined => MACHINES[arch]

@@ -1,6 +1,6 @@
 /**
- * The launcher for machines with Perl, which starts in a tenth of the time Node takes. It does what `launcher.ts` does:
- * makes the calls of its first argument, takes on the command's environment, and becomes the command of the others.
+ * The source of the Perl launcher, which starts in a tenth of the time of Node. As `node-launcher.ts`, it makes the system
+ * calls in its first argument, sets the command's environment, and becomes the command in its other arguments.
  */
 export const PERL_LAUNCHER = String.raw`
 my ($calls, @command) = @ARGV;

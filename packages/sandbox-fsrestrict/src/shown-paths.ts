@@ -1,20 +1,13 @@
-/** What a confined command sees of the system: programs and libraries, what of /etc is no secret, harmless devices, facts of the kernel. */
+/** The paths that a confined command sees: programs, libraries, public files of /etc, harmless devices and kernel facts. */
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PROGRAM_FOLDERS, PUBLIC_ETC } from '@sluice/sandbox-common'
-import { CONTROLLABLE, EXECUTABLE, READABLE, USABLE } from './landlock.ts'
+import { CONTROLLABLE, EXECUTABLE, READABLE, type ShownPath, USABLE } from './landlock.ts'
 
-export interface ShownPath {
-  readonly path: string
-  /** Of Landlock; those its version does not know are left out later. */
-  readonly rights: number
-  readonly isFolder: boolean
-}
-
-/** Programs take files that are missing for granted, but some fail on those they may not read. */
+/** Files on which some programs fail if they exist but are not readable. */
 const MORE_ETC = ['gitconfig', 'hostname', 'login.defs']
 
-/** Of a process only its own, by name: the folder would show the sockets and connections of the machine too. */
+/** Of /proc/self only the named files, because the whole folder would show the sockets and connections of the machine. */
 const OWN_FOLDER = '/proc/self'
 const OWN = ['status', 'stat', 'cmdline', 'maps', 'fd', 'cgroup']
 
@@ -25,11 +18,11 @@ const FACTS = [
   '/sys/devices/system/cpu',
 ]
 
-/** Devices that keep nothing, and those that give chance. */
+/** Devices that store nothing, and sources of randomness. */
 const SINKS = ['/dev/null', '/dev/zero', '/dev/full']
 const SOURCES = ['/dev/random', '/dev/urandom']
 
-/** What a policy gives of devices, and what the kernel says of them. */
+/** Returns the existing devices of a policy and, if it has any, /sys, where the kernel describes them. */
 export async function shownDevices(devices: readonly string[]): Promise<readonly ShownPath[]> {
   const wanted = [...devices.map((path) => [path, CONTROLLABLE] as const), ...(devices.length > 0 ? [['/sys', READABLE] as const] : [])]
   const shown = wanted.map(async ([path, rights]) => {
@@ -40,8 +33,8 @@ export async function shownDevices(devices: readonly string[]): Promise<readonly
 }
 
 /**
- * Those that are there, without links, and without those below another that gives as much. Of a folder that `hidden` lies in,
- * a path without links, only what stands beside it.
+ * Returns the existing paths with links resolved, without paths that a parent with the same rights covers. A folder that
+ * contains `hidden`, which must be a path without links, is replaced by its other entries.
  */
 export async function shownPaths(hidden: string): Promise<readonly ShownPath[]> {
   const etc = [...PUBLIC_ETC, ...MORE_ETC].map((name) => join('/etc', name))
@@ -59,12 +52,12 @@ export async function shownPaths(hidden: string): Promise<readonly ShownPath[]> 
   return shown
 }
 
-/** A rule of Landlock holds for all that is below, so it has to begin below what holds something to hide. */
+/** Returns `path`, or the entries below it that neither contain nor are `hidden`, because a rule of Landlock includes all that is below its path. */
 async function beside(hidden: string, path: string): Promise<string[]> {
   const real = await realpath(path).catch(() => undefined)
   if (real === undefined || real === hidden || real.startsWith(`${hidden}/`)) return []
   if (!hidden.startsWith(`${real}/`)) return [real]
-  // what a link leads to is shown by itself or not at all
+  // The target of a link is shown only if it is in the list itself.
   const entries = (await readdir(real, { withFileTypes: true })).filter((entry) => !entry.isSymbolicLink())
   return (await Promise.all(entries.map(({ name }) => beside(hidden, join(real, name))))).flat()
 }

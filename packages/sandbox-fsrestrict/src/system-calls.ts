@@ -1,20 +1,20 @@
-/** System calls as data: a list of them, made one after the other by a launcher just before it becomes the command. */
+/** System calls as data: a list that a launcher executes in order before it becomes the command. */
 
-/** What a call is given: a number, bytes by their address, a filter program, or what earlier calls came to. */
+/** An argument of a call: a number, the address of bytes, a filter program, or the result of an earlier call. */
 export type Argument =
   | number
   | { readonly bytes: Uint8Array }
-  /** Bytes, then the result of the call at this place of the list, as a 32-bit number. */
+  /** Bytes, followed by the result of the call at this index of the list as a 32-bit number. */
   | { readonly bytes: Uint8Array; readonly followedBy: number }
   | { readonly filter: Uint8Array }
   | { readonly result: number }
 
 export interface SystemCall {
-  /** What a failure is reported as. */
+  /** The name of the call in error messages. */
   readonly name: string
   readonly number: number
   readonly args: readonly Argument[]
-  /** A failure ends the launcher, unless it `may` fail; `print` shows the result, or the error number below zero, instead. */
+  /** With `must`, the default, a failure ends the launcher. With `print`, it prints the result or the negative error number. */
   readonly failing?: Failing
 }
 
@@ -22,10 +22,10 @@ export type Failing = 'may' | 'must' | 'print'
 
 const MARKS: Readonly<Record<Failing, string>> = { may: '?', must: '!', print: 'p' }
 
-/** A path, or any other text, as the kernel takes it. */
+/** Encodes a text as bytes with a terminating zero. */
 export const text = (value: string): { readonly bytes: Uint8Array } => ({ bytes: Buffer.from(`${value}\0`) })
 
-/** Words of 64 and 32 bits, in the order of both machines. */
+/** Packs words of 64 and 32 bits in little-endian order, which all supported machines use. */
 export function packed(...words: readonly (readonly [bits: 32 | 64, value: number | bigint])[]): Uint8Array {
   const bytes = Buffer.alloc(words.reduce((total, [bits]) => total + bits / 8, 0))
   let at = 0
@@ -35,7 +35,7 @@ export function packed(...words: readonly (readonly [bits: 32 | 64, value: numbe
   return bytes
 }
 
-/** The list in one word: a call a line, its parts between blanks. `launcher.ts` and `perl-launcher.ts` read it. */
+/** Encodes a list of calls, one in each line with its parts between blanks. `node-launcher.ts` and `perl-launcher.ts` decode it. */
 export function encodeCalls(calls: readonly SystemCall[]): string {
   return calls.map(({ name, number, args, failing = 'must' }) => [MARKS[failing], name, number, ...args.map(encode)].join(' ')).join('\n')
 }

@@ -1,5 +1,8 @@
-/** The feature: the `jail` backend, firejail (§2.7). */
+/** The `jail` sandbox backend: firejail (docs/sandboxes.md). */
 import { defineFeature } from '@sluice/sdk'
-import { jail, missingRequirement } from './jail.ts'
+import { JailSandbox, missingRequirement } from './jail-sandbox.ts'
 
-export default defineFeature({ id: 'sandbox-jail', build: ({ dataDir }) => ({ sandboxes: [jail({ dataDir })], missingRequirement }) })
+export default defineFeature({
+  id: 'sandbox-jail',
+  build: ({ dataDir }) => ({ sandboxes: [new JailSandbox(dataDir)], missingRequirement }),
+})

@@ -1,9 +1,9 @@
-/** The options of firejail for one command: no profile, so that what holds is what stands here. */
+/** Builds the options of firejail for one command. No profile is loaded, so these options are the whole policy. */
 import { AppError, type ProcessCommand, type SandboxPolicy } from '@sluice/sdk'
 
-/** What firejail takes in no path. */
+/** Characters that firejail refuses in paths. */
 const REFUSED_IN_PATHS = /[\\&!?"<>%^{};,*[\]\n]/
-/** Folders of the root that hold programs, or that firejail replaces with a view of its own. */
+/** Folders of the root that contain programs, or that firejail replaces with its own view. */
 const SYSTEM = new Set([
   'bin',
   'sbin',
@@ -22,18 +22,18 @@ const SYSTEM = new Set([
   'home',
   'root',
 ])
-/** Shown with all that is in them, unless a folder of the policy lies there too. */
+/** Folders that the command sees entirely, unless they contain a writable folder of the policy. */
 const PROGRAMS = ['/usr/', '/opt/', '/nix/']
 /**
- * Whitelisting any name makes firejail mount an empty folder over the folder it lies in, and show only whitelisted names there.
- * No file has this name, so whitelisting it hides everything.
+ * Whitelisting a name makes firejail mount an empty folder over its parent folder and show only whitelisted names there. No
+ * file has this name, so whitelisting it hides the whole content of the folder.
  */
 const NOTHING = '.sluice-shows-nothing'
-/** Above firejail's own list, which has the mount calls, modules, keys, tracing and more. */
+/** System calls to refuse in addition to firejail's own list, which contains mounts, modules, keys, tracing and more. */
 const REFUSED_CALLS = [
   'bpf',
   'chroot',
-  // what libraries fall back from, where a plain refusal would be the end
+  // With ENOSYS, libraries fall back to `clone`. With EPERM they fail.
   'clone3:ENOSYS',
   'fanotify_init',
   'fsconfig',
@@ -64,24 +64,28 @@ const REFUSED_CALLS = [
   'vhangup',
 ]
 
-/** Of those that firejail's own folder of devices has: not the terminals and shared memory of others. */
+/** The harmless devices of `--private-dev`, which replace it when a policy has devices. They exclude terminals and shared memory. */
 const HARMLESS_DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'fd', 'stdin', 'stdout', 'stderr'].map((name) => `/dev/${name}`)
 
+/** The facts about this machine from which the options are built. */
 export interface View {
   /** Names in the root folder. */
   readonly root: readonly string[]
-  /** What there is in /etc of what everybody may know, by name. */
+  /** Names of the public files and folders in /etc. */
   readonly etc: readonly string[]
   /** The data directory, without links. */
   readonly dataDir: string
-  /** The home folder of this user, without links; `undefined` where there is none to hide. */
+  /** The home folder of this user, without links; undefined if there is no home folder to hide. */
   readonly home: string | undefined
   readonly isRoot: boolean
-  /** The file that /etc/resolv.conf is, without links. */
+  /** The target of /etc/resolv.conf, without links. */
   readonly resolver: string | undefined
 }
 
-/** Throws `unavailable` for a folder firejail cannot name. `inside` is what of the environment firejail itself must not have. */
+/**
+ * Returns the options. `inside` holds the variables that only the command gets, because they would change firejail. Throws
+ * `unavailable` for a path with a character that firejail refuses.
+ */
 export function jailOptions(
   { cwd }: Pick<ProcessCommand, 'cwd'>,
   { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
@@ -93,12 +97,12 @@ export function jailOptions(
   const covered = isCovered ? [dataDir] : []
   for (const path of [...writable, ...devices, ...covered, cwd]) {
     if (REFUSED_IN_PATHS.test(path))
-      throw new AppError('unavailable', `firejail cannot show '${path}': its name has a character it refuses`)
+      throw new AppError('unavailable', `firejail cannot show '${path}': the path contains a character that firejail refuses`)
   }
   const isShown = writable.some((folder) => cwd === folder || cwd.startsWith(`${folder}/`))
   const used = new Set(writable.map((folder) => folder.split('/')[1]))
   const hidden = root.filter((name) => !SYSTEM.has(name) && !used.has(name) && name !== 'sys').map((name) => `/${name}`)
-  // Firejail treats the home folder apart from the folder of the root that it lies in, so each is emptied.
+  // Firejail handles the home folder separately from its top-level folder, so both are emptied.
   const above = home === undefined || PROGRAMS.some((folder) => home.startsWith(folder)) ? [] : [`/${home.split('/')[1]}`]
   const emptied = new Set(['/run', ...above, ...(home === undefined ? [] : [home]), ...(isRoot ? ['/home', '/root'] : [])])
   return [
@@ -113,15 +117,15 @@ export function jailOptions(
     ...etc.map((name) => `--whitelist=/etc/${name}`),
     ...writable.map((folder) => `--whitelist=${folder}`),
     ...[...emptied].map((folder) => `--whitelist=${folder}/${NOTHING}`),
-    // /etc/resolv.conf is mostly a link to a file in /run.
+    // On most systems /etc/resolv.conf links to a file in /run.
     ...(network && resolver?.startsWith('/run/') ? [`--whitelist=${resolver}`] : []),
     devices.length > 0 ? '--read-only=/sys' : '--blacklist=/sys',
-    // Firejail mounts /run/user/<uid> into the emptied /run, so it is hidden by itself.
+    // Firejail mounts /run/user/<uid> into the emptied /run, so it is hidden separately.
     ...['/run/user', '/nix/var', '/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', ...hidden, ...covered].map(
       (path) => `--blacklist=${path}`,
     ),
     ...['/', '/proc/sys', '/proc/irq', '/proc/bus'].map((path) => `--read-only=${path}`),
-    // Root owns /run and firejail's own folder in it, which firejail itself has to write in. No other user may write there.
+    // Root owns /run and firejail's folder in it, to which firejail itself must write. Other users cannot write there anyway.
     ...(isRoot ? ['--read-only=/run', '--read-only=/run/firejail', '--read-write=/run/firejail/mnt'] : []),
     ...['/tmp', '/dev/shm', ...writable].map((path) => `--read-write=${path}`),
     ...(network ? [] : ['--net=none']),
@@ -132,7 +136,7 @@ export function jailOptions(
     '--dbus-system=none',
     '--caps.drop=all',
     '--nonewprivs',
-    // what may open a device is mostly a group
+    // Access to a device usually depends on a group.
     ...(devices.length > 0 ? [] : ['--nogroups']),
     '--noroot',
     '--restrict-namespaces',

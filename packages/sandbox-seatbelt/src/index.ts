@@ -1,11 +1,11 @@
-/** The feature: the `seatbelt` backend, sandbox-exec of macOS (§2.7). */
+/** The `seatbelt` sandbox backend: sandbox-exec of macOS (docs/sandboxes.md). */
 import { defineFeature } from '@sluice/sdk'
-import { seatbelt } from './seatbelt.ts'
+import { SeatbeltSandbox } from './seatbelt-sandbox.ts'
 
 export default defineFeature({
   id: 'sandbox-seatbelt',
   build: ({ dataDir }) => ({
-    sandboxes: [seatbelt({ dataDir })],
+    sandboxes: [new SeatbeltSandbox(dataDir)],
     missingRequirement: () => (process.platform === 'darwin' ? undefined : 'it needs macOS'),
   }),
 })

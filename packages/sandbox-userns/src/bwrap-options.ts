@@ -1,18 +1,18 @@
-/** The options of bubblewrap for one command. */
+/** Builds the options of bubblewrap for one command. */
 import type { ProcessCommand, SandboxPolicy } from '@sluice/sdk'
 import type { SystemView } from './system-view.ts'
 
-/** Of the private folders, each, where the policy bounds no file. */
+/** The size of each private folder. */
 const PRIVATE_BYTES = 512 * 1024 * 1024
 
-/** `inside` is what of the environment bubblewrap itself must not have. */
+/** `inside` holds the variables that only the command gets, because they would change bubblewrap. */
 export function bwrapOptions(
   { cwd }: Pick<ProcessCommand, 'cwd'>,
   { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
   { system, names, hidden }: SystemView,
   inside: Readonly<Record<string, string>>,
 ): string[] {
-  // what contains another comes first, so that it does not hide it
+  // A folder comes before the folders inside it, so that its mount does not hide theirs.
   const folders = [...new Set(writable)].sort((a, b) => a.length - b.length)
   const isShown = folders.some((folder) => cwd === folder || cwd.startsWith(folder === '/' ? '/' : `${folder}/`))
   const covered = hidden.filter((path) => !folders.some((folder) => `${path}/`.startsWith(folder === '/' ? '/' : `${folder}/`)))
@@ -36,7 +36,7 @@ export function bwrapOptions(
     ...(network ? names : []),
     '--proc',
     '/proc',
-    // what sets the kernel there belongs to root, and root may write it, privileges or not
+    // Kernel settings in /proc belong to root, which could write them even without privileges.
     '--remount-ro',
     '/proc',
     '--dev',

@@ -1,12 +1,12 @@
-/** The feature: the `userns` backend, user namespaces made by bubblewrap (§2.7). */
+/** The `userns` sandbox backend: user namespaces, which bubblewrap creates (docs/sandboxes.md). */
 import { join } from 'node:path'
 import { defineFeature } from '@sluice/sdk'
-import { missingRequirement, userns } from './userns.ts'
+import { missingRequirement, UsernsSandbox } from './userns-sandbox.ts'
 
 export default defineFeature({
   id: 'sandbox-userns',
   build({ dataDir }) {
-    const { sandbox, close } = userns({ folder: join(dataDir, 'sandbox-userns'), hidden: dataDir })
-    return { sandboxes: [sandbox], missingRequirement, close }
+    const sandbox = new UsernsSandbox(join(dataDir, 'sandbox-userns'), dataDir)
+    return { sandboxes: [sandbox], missingRequirement, close: () => sandbox.close() }
   },
 })

@@ -1,22 +1,22 @@
-/** What a confined command sees of the system: programs and libraries, and of /etc only what is no secret. */
+/** The part of the system that a confined command sees: programs, libraries and the public files of /etc. */
 import { existsSync } from 'node:fs'
 import { cp, lstat, mkdir, readdir, readlink, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { PROGRAM_FOLDERS, PUBLIC_ETC } from '@sluice/sandbox-common'
 
-/** What changes while the daemon runs, and matters where there is a network. */
+/** Files that may change while the daemon runs and that programs with a network need. */
 const LIVE_ETC = ['/etc/resolv.conf', '/etc/hosts']
 
 export interface SystemView {
-  /** Options of bubblewrap that show programs, libraries and /etc. */
+  /** The bubblewrap options that show programs, libraries and /etc. */
   readonly system: readonly string[]
-  /** Those that show what names and addresses are, where there is a network. */
+  /** The bubblewrap options that show the resolver's files to a command with a network. */
   readonly names: readonly string[]
-  /** Covered by an empty folder. */
+  /** Paths to cover with an empty folder. */
   readonly hidden: readonly string[]
 }
 
-/** Copies what is public of /etc below `folder`: one folder to show, where each file by itself costs more than all the rest. */
+/** Copies the public files of /etc below `folder`, because mounting each of them takes longer than all other mounts together. */
 export async function systemView(folder: string, dataDir: string): Promise<SystemView> {
   const etc = join(folder, 'etc')
   const data = await realpath(dataDir)
@@ -29,13 +29,13 @@ export async function systemView(folder: string, dataDir: string): Promise<Syste
   }
 }
 
-/** Links stay what they are, but for one that leads out of what is shown. */
+/** Copies a link as a link, unless it leads out of the folders that the command sees. */
 async function copy(from: string, to: string): Promise<void> {
   const real = await realpath(from).catch(() => undefined)
   if (real === undefined) return
   await mkdir(dirname(to), { recursive: true })
   const options = { recursive: true, verbatimSymlinks: true } as const
-  // what not even we may read is left out
+  // A file that the daemon may not read is left out.
   await cp(isShown(real) ? from : real, to, options).catch(() => undefined)
 }
 

@@ -1,4 +1,4 @@
-/** Runs programs inside, in a workspace of their own, by the real kernel. */
+/** Runs programs in the sandbox, each test in its own workspace, on the real kernel. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

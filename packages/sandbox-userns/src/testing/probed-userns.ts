@@ -1,16 +1,16 @@
-/** The backend as tests have it: bubblewrap comes from Debian's package where it is not installed. */
+/** Probes the backend for tests. If bubblewrap is not installed, it comes from Debian's package. */
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { debianProgram } from '@sluice/qa/debian-program'
 import { runBare } from '@sluice/testkit/run-bare'
-import { userns } from '../userns.ts'
+import { UsernsSandbox } from '../userns-sandbox.ts'
 
 export async function probedUserns({ hidden }: { readonly hidden?: string } = {}) {
   const bubblewrap = await debianProgram({ packages: ['bubblewrap'], program: 'usr/bin/bwrap' })
-  // For this process and what it starts: the backend looks for the program on the PATH.
+  // The backend looks for the program in the PATH of this process.
   if ('path' in bubblewrap) process.env.PATH = [process.env.PATH, dirname(bubblewrap.path)].join(delimiter)
   const folder = mkdtempSync(join(tmpdir(), 'userns-'))
-  const { sandbox } = userns({ folder, hidden: hidden ?? folder })
+  const sandbox = new UsernsSandbox(folder, hidden ?? folder)
   return { folder, sandbox, ...(await sandbox.probe(new AbortController().signal, runBare)) }
 }

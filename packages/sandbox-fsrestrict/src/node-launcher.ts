@@ -1,7 +1,7 @@
 /**
- * The launcher for machines without Perl: a module the daemon imports to learn where it is, and a process runs. It makes
- * the calls of its first argument, takes on the command's environment, and becomes the command of the others. It is only
- * ever imported dynamically, so that a bundler gives it a file of its own.
+ * The launcher for machines without Perl. The daemon imports this module for its URL, and a Node process runs it. That
+ * process makes the system calls in its first argument, sets the command's environment, and becomes the command in its other
+ * arguments. Import this module only dynamically, so that a bundler puts it into a separate file.
  */
 import { writeSync } from 'node:fs'
 
@@ -50,7 +50,7 @@ function makeCalls(calls: string, libc: Libc, errno: () => number): void {
   }
 }
 
-/** A type and its value. */
+/** Decodes an argument that `encodeCalls` wrote. Returns its C type and its value. */
 function typed(given: string, results: readonly number[]): [type: string, value: unknown] {
   const rest = given.slice(1)
   switch (given[0]) {
@@ -77,7 +77,7 @@ function become(libc: Libc, file: string, args: readonly string[], errno: () => 
   )
   for (const name of Object.keys(process.env)) delete process.env[name]
   for (const [name, value] of given) process.env[name] = value
-  // Node ignores it, and what is ignored stays so; and it would close the three streams
+  // Node ignores SIGPIPE, which the command would inherit, and marks the three streams as close-on-exec.
   libc.signal(SIGPIPE, null)
   for (const fd of [0, 1, 2]) libc.fcntl(fd, F_SETFD, 0)
   libc.execvp(file, [file, ...args, null])
@@ -85,7 +85,7 @@ function become(libc: Libc, file: string, args: readonly string[], errno: () => 
   fail(libc, `${file}: ${libc.strerror(error)}`, error === ENOENT ? 127 : 126)
 }
 
-/** Node itself could not end by now: it is confined as well. */
+/** Ends the process directly, because the confinement may stop Node from exiting normally. */
 function fail(libc: Libc, message: string, code: number): never {
   writeSync(2, `${message}\n`)
   return libc._exit(code)

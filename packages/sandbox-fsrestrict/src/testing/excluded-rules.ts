@@ -1,12 +1,15 @@
-/** Rules of the suites that Landlock cannot keep, or that look for something it hides; `own-promises.test.ts` has what stands in for them. */
+/** Rules of the suites that Landlock cannot enforce, or that read files it hides. `fsrestrict-sandbox.test.ts` tests the replacements. */
 import type { LeftOut } from '@sluice/testkit/rules'
 
 const OWN_PROCESS =
-  'it reads /proc/self in a child of the shell: of /proc a command sees itself alone, since more would show other processes'
+  'the rule reads /proc/self in a child of the shell, but a command sees only its own process in /proc, to hide other processes'
 
-export const LEFT_OUT: { readonly conformance: readonly LeftOut[]; readonly escapes: readonly LeftOut[] } = {
+export const EXCLUDED_RULES: { readonly conformance: readonly LeftOut[]; readonly escapes: readonly LeftOut[] } = {
   conformance: [
-    { rule: 'a command can read the files that programs need', why: 'it lists `/`: Landlock grants a folder with all that is below it' },
+    {
+      rule: 'a command can read the files that programs need',
+      why: 'the rule lists `/`, and Landlock grants a folder only with its whole content',
+    },
     { rule: 'a command has no privileges and cannot gain any', why: OWN_PROCESS },
   ],
   escapes: [
@@ -17,7 +20,7 @@ export const LEFT_OUT: { readonly conformance: readonly LeftOut[]; readonly esca
   ],
 }
 
-/** What kernels before Landlock's sixth version do not keep either. */
+/** The rules that Landlock enforces only since its version 6. */
 export const NEEDS_ABI_6: readonly string[] = [
   'other processes cannot be signalled',
   'other processes: none is killed after a double fork',

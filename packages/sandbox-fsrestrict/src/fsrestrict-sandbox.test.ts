@@ -1,18 +1,18 @@
-/** What stands in for the rules left out, and what only this backend promises: by each launcher. */
+/** Tests with each launcher the replacements of the excluded rules, and the rules of this backend alone. */
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { findLaunchers, nodeLauncher } from './launchers.ts'
+import { probedFsrestrict } from './testing/probed-fsrestrict.ts'
 import { inWorkspace } from './testing/run-inside.ts'
-import { subject } from './testing/subject.ts'
 
-/** Below a folder that is shown, as the data directory may be. */
+/** A folder below a visible folder of programs, as a data directory may be. */
 const HIDDEN = '/usr/local/share'
 const SHOW = `open F, '<', "/proc/self/$_" and print <F> for qw(status stat limits)`
 
-const byPerl = await subject({ launchers: async () => (await findLaunchers()).slice(0, 1), hidden: HIDDEN })
-const byNode = await subject({ launchers: async () => [await nodeLauncher()], hidden: HIDDEN })
+const byPerl = await probedFsrestrict({ launchers: async () => (await findLaunchers()).slice(0, 1), hidden: HIDDEN })
+const byNode = await probedFsrestrict({ launchers: async () => [await nodeLauncher()], hidden: HIDDEN })
 afterAll(() => {
   for (const { folder } of [byPerl, byNode]) rmSync(folder, { recursive: true, force: true })
 })
@@ -20,12 +20,12 @@ afterAll(() => {
 describe.skipIf(!byPerl.available).each([
   ['perl', byPerl],
   ['node', byNode],
-])('started by %s', (_, { sandbox, folder, detail }) => {
-  test('§2.7 rule 11: the probe passes and says what it found', () => {
+])('FsrestrictSandbox with %s', (_, { sandbox, folder, detail }) => {
+  test('reports its findings in the probe', () => {
     expect(detail).toMatch(/^Landlock ABI \d+: files.*; seccomp; .*; started by (?:perl|node)$/)
   })
 
-  test('a command has no privileges, two filters, no terminal, and limits', async () => {
+  test('starts a command without privileges and terminal, with two filters and limits', async () => {
     await inWorkspace(sandbox, async ({ run }) => {
       const { stdout } = await run('perl', ['-e', SHOW], { policy: { fileBytesMax: 4096 } })
       for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapAmb']) expect(stdout).toMatch(new RegExp(`^${set}:\\s+0+$`, 'm'))
@@ -36,14 +36,14 @@ describe.skipIf(!byPerl.available).each([
     })
   })
 
-  test("programs of root, and abilities in a file, give none to the command's children", async () => {
+  test('gives no privileges through set-id programs or file capabilities', async () => {
     await inWorkspace(sandbox, async ({ run }) => {
       const attempts = 'chroot "/" and print "chroot"; $> = 12; print "other" if $> == 12'
       expect((await run('sh', ['-c', `cp /usr/bin/perl p; chmod 6755 p 2> /dev/null; ./p -e '${attempts}'`])).stdout).toBe('')
     })
   })
 
-  test('a command can read the files that programs need', async () => {
+  test('lets a command read the files that programs need', async () => {
     await inWorkspace(sandbox, async ({ run }) => {
       const { code, stdout } = await run('sh', [
         '-c',
@@ -53,24 +53,21 @@ describe.skipIf(!byPerl.available).each([
     })
   })
 
-  test.skipIf(!existsSync(HIDDEN))(
-    'the data directory is hidden, even below a folder of programs, and what is beside it is not',
-    async () => {
-      await inWorkspace(sandbox, async ({ run }) => {
-        expect((await run('ls', ['/usr/bin', '/usr/share'])).code).toBe(0)
-        expect(await run('ls', [HIDDEN])).toMatchObject({ code: 2, stdout: '' })
-      })
-    },
-  )
+  test.skipIf(!existsSync(HIDDEN))('hides a data directory below a folder of programs, but not its siblings', async () => {
+    await inWorkspace(sandbox, async ({ run }) => {
+      expect((await run('ls', ['/usr/bin', '/usr/share'])).code).toBe(0)
+      expect(await run('ls', [HIDDEN])).toMatchObject({ code: 2, stdout: '' })
+    })
+  })
 
-  test('it has no descriptors but three', async () => {
+  test('passes a command only the three standard streams', async () => {
     await inWorkspace(sandbox, async ({ run }) => {
       const { stdout } = await run('perl', ['-e', 'use POSIX (); print join " ", grep { defined POSIX::dup2($_, 900) } 0 .. 800'])
       expect(stdout).toBe('0 1 2')
     })
   })
 
-  test('its temporary folder is its own, and gone with it', async () => {
+  test('gives each command a temporary folder and removes it', async () => {
     await inWorkspace(sandbox, async ({ run }) => {
       const { stdout } = await run('sh', ['-c', 'f=$(mktemp) && echo kept > "$f" && cat "$f" && echo "$TMPDIR"'])
       const [kept, temporary = ''] = stdout.trim().split('\n')
@@ -81,7 +78,7 @@ describe.skipIf(!byPerl.available).each([
     })
   })
 
-  test('a program that is not there, or cannot be run, says so', async () => {
+  test('reports a program that is missing or not executable', async () => {
     await inWorkspace(sandbox, async ({ run, workspace }) => {
       expect(await run('no-such-program', [])).toEqual({ code: 127, stdout: '', stderr: 'no-such-program: No such file or directory\n' })
       writeFileSync(join(workspace, 'plain'), 'x')
@@ -89,7 +86,7 @@ describe.skipIf(!byPerl.available).each([
     })
   })
 
-  test('what is outside never becomes writable to everybody, and no set-id', async () => {
+  test('refuses modes that make an outside file world-writable, set-id or unreadable', async () => {
     const outside = mkdtempSync(join(tmpdir(), 'fsrestrict-outside-'))
     try {
       chmodSync(outside, 0o700)
@@ -102,7 +99,7 @@ describe.skipIf(!byPerl.available).each([
     }
   })
 
-  test.skipIf(!existsSync('/dev/fuse'))('devices are there only by the policy, and with them what tells of devices', async () => {
+  test.skipIf(!existsSync('/dev/fuse'))('shows only the devices of the policy, and with them /sys and netlink', async () => {
     await inWorkspace(sandbox, async ({ run }) => {
       const look = ['-c', 'exec 3<> /dev/fuse && echo opened; ls /sys/bus > /dev/null && echo listed'] as const
       const netlink = ['-e', 'print socket(my $s, $_, 2, 0) ? "made $_ " : "" for 2, 16'] as const
@@ -113,7 +110,7 @@ describe.skipIf(!byPerl.available).each([
     })
   })
 
-  test('it reaches no socket of a path, even in its own folder, and sends no packet', async () => {
+  test('refuses Unix sockets with a path and packet sockets', async () => {
     await inWorkspace(sandbox, async ({ run }) => {
       const script = `use Socket; print socket(my $s, $_, SOCK_STREAM, 0) ? "made $_ " : '' for AF_UNIX, AF_INET, AF_INET6, 17;
         print "packets" if socketpair(my $a, my $b, AF_UNIX, SOCK_DGRAM, 0); print "pair" if socketpair($a, $b, AF_UNIX, SOCK_STREAM, 0)`
@@ -122,7 +119,7 @@ describe.skipIf(!byPerl.available).each([
     })
   })
 
-  test('its mark cannot be taken off', async () => {
+  test('refuses to change the tag of a command', async () => {
     await inWorkspace(sandbox, async ({ run }) => {
       const script =
         'my $l = pack("QQ", 0, 0); print syscall($_->[0], @$_[1 .. $#$_], $l, 0) == -1 ? "refused;" : "done;" for [302, 0, 12], [160, 12], [302, 1, 7]'

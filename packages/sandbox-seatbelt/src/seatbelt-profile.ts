@@ -1,8 +1,8 @@
-/** The profile sandbox-exec confines a command by: everything is denied but what stands here. */
+/** Builds the profile by which sandbox-exec confines a command. It denies everything that it does not allow explicitly. */
 import { dirname } from 'node:path'
 import type { SandboxPolicy } from '@sluice/sdk'
 
-/** Programs, libraries and what they need to start. */
+/** Folders of programs, libraries and the files that programs need to start. */
 const SYSTEM = [
   '/bin',
   '/sbin',
@@ -31,13 +31,13 @@ const SYSTEM_FILES = [
   '/dev/urandom',
 ]
 const DEVICES = ['/dev/null', '/dev/zero', '/dev/fd']
-/** Links of the root, which programs go by. */
+/** Folders and links near the root, whose metadata programs read. */
 const LINKS = ['/', '/etc', '/tmp', '/var', '/private', '/private/etc', '/private/var', '/dev']
 const SERVICES = ['com.apple.system.opendirectoryd.libinfo', 'com.apple.system.logger', 'com.apple.system.notification_center']
 const NETWORK_SERVICES = ['com.apple.SystemConfiguration.configd', 'com.apple.trustd', 'com.apple.dnssd.service']
 
-/** All are real paths; the private folder of the command is among the writable ones. What is hidden may lie in the system. */
-export function profile(
+/** Returns the text of the profile. All paths must be real paths. `hidden` may be below a readable folder of the system. */
+export function seatbeltProfile(
   { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
   hidden: string,
 ): string {
@@ -52,14 +52,14 @@ export function profile(
     '(allow sysctl-read)',
     rule('mach-lookup', [...SERVICES, ...(network ? NETWORK_SERVICES : [])].map(named('global-name'))),
     rule('file-read*', [...SYSTEM.map(named('subpath')), ...SYSTEM_FILES.map(named('literal'))]),
-    // of two rules the later one holds
+    // The last matching rule decides.
     `(deny file-read* ${named('subpath')(hidden)})`,
     rule('file-read-metadata', [...LINKS, ...above].map(named('literal'))),
     rule('file-read* file-write-data file-ioctl', DEVICES.map(named('literal'))),
     ...(writable.length === 0 ? [] : [rule('file-read* file-write*', writable.map(named('subpath')))]),
     ...(devices.length === 0 ? [] : [rule('file-read* file-write-data file-ioctl', devices.map(named('subpath')))]),
     ...(network ? ['(allow network*)', '(allow system-socket)'] : []),
-    // neither does a file of theirs run as somebody else, nor is it a device
+    // The command cannot create set-id files or device nodes.
     '(deny file-write-setugid)',
     '(deny file-mknod)',
     '',
@@ -73,7 +73,7 @@ const named =
   (text: string): string =>
     `(${filter} ${quoted(text)})`
 
-/** A text in the profile's language: in it only the quote and the backslash mean something. */
+/** Quotes a text for the profile, in which only the quote and the backslash are special. */
 const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
 
 function ancestors(path: string): string[] {
