@@ -15,39 +15,76 @@ export interface WorkspaceOptions {
   readonly handles?: string | null
 }
 
+export const createWorkspace = (options: WorkspaceOptions): Workspace => new FolderWorkspace(options)
+
 /**
  * On Linux, each folder of a path is opened inside the one before without following links, and the last step happens inside
  * the folder that is held open, so a renamed folder cannot lead out. On other systems the path is checked before and after
  * each step, which leaves a moment between the two.
  */
-export function createWorkspace({ root, forbidden, handles = handlePaths() }: WorkspaceOptions): Workspace {
-  const given = resolve(root)
-  /** The workspace's path without links, found once. */
-  let real: string | undefined
+class FolderWorkspace implements Workspace {
+  readonly root: string
+  readonly #forbidden: readonly string[]
+  readonly #handles: string | null
+  /** The workspace's path without links, once it is known. */
+  #real: string | undefined
 
-  const locate = async (path: string): Promise<string[]> => {
-    real ??= await realpath(given).catch(() => undefined)
-    const roots = real === undefined || real === given ? [given] : [given, real]
+  constructor({ root, forbidden, handles = handlePaths() }: WorkspaceOptions) {
+    this.root = resolve(root)
+    this.#forbidden = forbidden
+    this.#handles = handles
+  }
+
+  read(path: string, { bytesMax }: { readonly bytesMax: number }): Promise<Uint8Array> {
+    return this.#inside(path, false, (folder, name) => readFile(folder, name, bytesMax))
+  }
+
+  write(path: string, bytes: Uint8Array): Promise<void> {
+    return this.#inside(path, true, (folder, name) => replaceFile(folder, name, bytes))
+  }
+
+  remove(path: string): Promise<void> {
+    return this.#inside(path, false, removeEntry)
+  }
+
+  async list(path: string, { limit }: { readonly limit: number }): ReturnType<Workspace['list']> {
+    const names = await this.#locate(path)
+    if (names.length === 0 && this.#real === undefined) return { entries: [], more: false }
+    try {
+      await using folder = await this.#enter(names, false)
+      const listed = await listFolder(folder, limit)
+      await folder.verify()
+      return listed
+    } catch (error) {
+      throw refusal(path, error)
+    }
+  }
+
+  /** The names from the workspace down to the path. Throws `forbidden` for a path outside or in `forbidden_paths`. */
+  async #locate(path: string): Promise<string[]> {
+    this.#real ??= await realpath(this.root).catch(() => undefined)
+    const roots = this.#real === undefined || this.#real === this.root ? [this.root] : [this.root, this.#real]
     const names = parsePath(path, roots)
-    if (isForbidden(names, forbiddenBelow(roots, forbidden))) throw new AppError('forbidden', `'${path}' is in forbidden_paths`)
+    if (isForbidden(names, forbiddenBelow(roots, this.#forbidden))) throw new AppError('forbidden', `'${path}' is in forbidden_paths`)
     return names
   }
 
-  const enter = async (names: readonly string[], create: boolean): Promise<Folder> => {
-    if (create) await mkdir(real ?? given, { recursive: true, mode: 0o700 })
-    real ??= await realpath(given)
-    let folder = await openFolder(real, handles)
-    for (const name of names) folder = await enterFolder(folder, name, { handles, create })
+  /** Opens the folder with these names; with `create`, missing folders are made. */
+  async #enter(names: readonly string[], create: boolean): Promise<Folder> {
+    if (create) await mkdir(this.#real ?? this.root, { recursive: true, mode: 0o700 })
+    this.#real ??= await realpath(this.root)
+    let folder = await openFolder(this.#real, this.#handles)
+    for (const name of names) folder = await enterFolder(folder, name, { handles: this.#handles, create })
     return folder
   }
 
   /** Runs `use` with the folder that contains the last name of the path. */
-  const inside = async <T>(path: string, create: boolean, use: (folder: Folder, name: string) => Promise<T>): Promise<T> => {
-    const names = await locate(path)
+  async #inside<Result>(path: string, create: boolean, use: (folder: Folder, name: string) => Promise<Result>): Promise<Result> {
+    const names = await this.#locate(path)
     const name = names.at(-1)
     if (name === undefined) throw new AppError('invalid_request', 'the workspace itself is a folder')
     try {
-      await using folder = await enter(names.slice(0, -1), create)
+      await using folder = await this.#enter(names.slice(0, -1), create)
       await folder.verify()
       const result = await use(folder, name)
       await folder.verify()
@@ -55,25 +92,6 @@ export function createWorkspace({ root, forbidden, handles = handlePaths() }: Wo
     } catch (error) {
       throw refusal(path, error)
     }
-  }
-
-  return {
-    root: given,
-    read: (path, { bytesMax }) => inside(path, false, (folder, name) => readFile(folder, name, bytesMax)),
-    write: (path, bytes) => inside(path, true, (folder, name) => replaceFile(folder, name, bytes)),
-    remove: (path) => inside(path, false, removeEntry),
-    async list(path, { limit }) {
-      const names = await locate(path)
-      if (names.length === 0 && real === undefined) return { entries: [], more: false }
-      try {
-        await using folder = await enter(names, false)
-        const listed = await listFolder(folder, limit)
-        await folder.verify()
-        return listed
-      } catch (error) {
-        throw refusal(path, error)
-      }
-    },
   }
 }
 
