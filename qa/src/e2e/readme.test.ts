@@ -51,7 +51,7 @@ test(
     })
     expect(stdout).toMatch(/waits for a person: sluice approvals approve \S+ step-2/)
     expect(stdout).toMatch(/approved \S+ step-2/)
-    expect(stdout).toContain('none changed, missing or put in')
+    expect(stdout).toContain('none changed, missing or inserted')
     const live = join(home, '.sluice/workspace/releases/live.txt')
     await vi.waitFor(() => expect(existsSync(live) && readFileSync(live, 'utf8')).toBe('v1.4.0'), { timeout: 5000 })
   },

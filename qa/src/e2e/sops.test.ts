@@ -102,7 +102,7 @@ describe('sluice sop waiting, accept and adopt', () => {
   test('load a procedure of the workspace once its hash is accepted, until it changes', async () => {
     arrange()
     expect(await loaded()).not.toContain('theirs')
-    expect((await sop('list')).err).toContain('not loaded until an operator agrees: 1')
+    expect((await sop('list')).err).toContain('not loaded until an operator accepts them: 1')
     const shown = await sop('waiting', 'theirs')
     expect(shown.out).toContain('1. **One** - do it')
     const [, hash = ''] = /sluice sop accept theirs ([0-9a-f]{16})/.exec(shown.out) ?? []
@@ -118,7 +118,7 @@ describe('sluice sop waiting, accept and adopt', () => {
 
   test('move accepted procedures out of the workspace, and no other file', async () => {
     arrange()
-    expect(await sop('adopt')).toMatchObject({ out: 'there is nothing to adopt\n', err: expect.stringContaining('agree to it first') })
+    expect(await sop('adopt')).toMatchObject({ out: 'there is nothing to adopt\n', err: expect.stringContaining('accept it first') })
     const [{ hash }] = (await json('waiting')).value
     await sop('accept', 'theirs', hash)
     writeFileSync(join(dataDir, inWorkspace, 'notes.txt'), 'stays')
@@ -225,7 +225,7 @@ describe('sluice sop audit', () => {
     const { code, out } = await sop('audit')
     expect(code).toBe(0)
     expect(out).toMatch(/run_started\s+deploy-with-approval/)
-    expect(out).toContain('1 records, none changed, missing or put in')
+    expect(out).toContain('1 records, none changed, missing or inserted')
   })
 
   test('prints the write to a device', async () => {
@@ -270,7 +270,7 @@ describe('sluice sop simulate', () => {
 
   test('says why an event starts no procedure', async () => {
     const file = event({ source: 'webhook', topic: '/deploy', payload: { release: '' } })
-    expect((await sop('simulate', '--event', file)).out).toContain('no procedure of 3 is set off')
+    expect((await sop('simulate', '--event', file)).out).toContain('no procedure of 3 is triggered')
     const { out } = await sop('simulate', 'deploy-with-approval', '--event', file)
     expect(out).toContain('does not match webhook:/deploy when $.release != "": its condition does not hold')
   })
