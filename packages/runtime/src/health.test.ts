@@ -1,6 +1,6 @@
 import { AppError, type Channel, type Sandbox, type StoreHealth } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createEventBus } from './events/event-bus.ts'
 import { createHealthWatch } from './health.ts'
 import { noSandbox, refusingSandbox } from './sandbox/no-sandbox.ts'
@@ -48,107 +48,109 @@ function arrange() {
 
 const failed = (code: string) => ({ type: 'turn_failed', turn_id: 't', session_id: null, source: 'ws', code, error: 'x' }) as const
 
-test('reports a healthy daemon, without details that may hold secrets', () => {
-  const { health } = arrange()
-  expect(health.look()).toEqual({
-    status: 'ok',
-    require_pairing: true,
-    store: { state: 'ok', reason: null },
-    config: { state: 'ok' },
-    provider: { state: 'unknown' },
-    channels: [{ name: 'x', state: 'ok' }],
-    links: [{ name: 'mqtt', state: 'ok' }],
-    warnings: [],
+describe('HealthWatch', () => {
+  test('reports a healthy daemon, without details that may hold secrets', () => {
+    const { health } = arrange()
+    expect(health.look()).toEqual({
+      status: 'ok',
+      require_pairing: true,
+      store: { state: 'ok', reason: null },
+      config: { state: 'ok' },
+      provider: { state: 'unknown' },
+      channels: [{ name: 'x', state: 'ok' }],
+      links: [{ name: 'mqtt', state: 'ok' }],
+      warnings: [],
+    })
   })
-})
 
-test('is degraded by a full disk, or a channel, broker or provider that is down', () => {
-  const { health, seen, bus } = arrange()
-  seen.store = { lastCommitMs: null, fault: 'database or disk is full' }
-  expect(health.look()).toMatchObject({ status: 'degraded', store: { state: 'failing', reason: 'database or disk is full' } })
-  seen.store = { lastCommitMs: null, fault: null }
-  seen.channel = 'down'
-  expect(health.look()).toMatchObject({ status: 'degraded', channels: [{ name: 'x', state: 'down' }] })
-  seen.channel = 'ok'
-  seen.link = 'down'
-  expect(health.look()).toMatchObject({ status: 'degraded', links: [{ name: 'mqtt', state: 'down' }] })
-  seen.link = 'ok'
-  for (const code of ['unavailable', 'rate_limited']) bus.emit(failed(code))
-  expect(health.look()).toMatchObject({ status: 'ok', provider: { state: 'unknown' } })
-  bus.emit(failed('upstream'))
-  expect(health.look()).toMatchObject({ status: 'degraded', provider: { state: 'failing' } })
-  bus.emit(failed('aborted'))
-  expect(health.look()).toMatchObject({ provider: { state: 'failing' } })
-  const completed = { type: 'turn_completed', turn_id: 't', session_id: null, source: 'ws', model: 'm', took_ms: 1 } as const
-  bus.emit({ ...completed, input_tokens: 1, output_tokens: 1, cost_usd: 0 })
-  expect(health.look()).toMatchObject({ status: 'ok', provider: { state: 'ok' } })
-})
+  test('is degraded by a full disk, or a channel, broker or provider that is down', () => {
+    const { health, seen, bus } = arrange()
+    seen.store = { lastCommitMs: null, fault: 'database or disk is full' }
+    expect(health.look()).toMatchObject({ status: 'degraded', store: { state: 'failing', reason: 'database or disk is full' } })
+    seen.store = { lastCommitMs: null, fault: null }
+    seen.channel = 'down'
+    expect(health.look()).toMatchObject({ status: 'degraded', channels: [{ name: 'x', state: 'down' }] })
+    seen.channel = 'ok'
+    seen.link = 'down'
+    expect(health.look()).toMatchObject({ status: 'degraded', links: [{ name: 'mqtt', state: 'down' }] })
+    seen.link = 'ok'
+    for (const code of ['unavailable', 'rate_limited']) bus.emit(failed(code))
+    expect(health.look()).toMatchObject({ status: 'ok', provider: { state: 'unknown' } })
+    bus.emit(failed('upstream'))
+    expect(health.look()).toMatchObject({ status: 'degraded', provider: { state: 'failing' } })
+    bus.emit(failed('aborted'))
+    expect(health.look()).toMatchObject({ provider: { state: 'failing' } })
+    const completed = { type: 'turn_completed', turn_id: 't', session_id: null, source: 'ws', model: 'm', took_ms: 1 } as const
+    bus.emit({ ...completed, input_tokens: 1, output_tokens: 1, cost_usd: 0 })
+    expect(health.look()).toMatchObject({ status: 'ok', provider: { state: 'ok' } })
+  })
 
-test('warns of commands that run unconfined, elsewhere or not at all, without the reason', () => {
-  const { health, seen } = arrange()
-  const warned = (sandbox: Sandbox, warning?: string) => {
-    seen.sandbox = { sandbox, probes: [], isFinal: false, ...(warning !== undefined && { warning }) }
-    return health.look().warnings
-  }
-  expect(warned({ ...noSandbox, name: 'jail' })).toEqual([])
-  const why = "'container' does not work: /var/run/docker.sock is not there"
-  expect(warned({ ...noSandbox, name: 'jail' }, why)).toEqual([
-    'commands run in another sandbox than the configuration names: see sluice doctor',
-  ])
-  expect(warned(noSandbox)).toEqual(['commands run without a sandbox: see sluice doctor'])
-  expect(warned(refusingSandbox(why), why)).toEqual(['commands are refused, because no sandbox works: see sluice doctor'])
-})
+  test('warns of commands that run unconfined, elsewhere or not at all, without the reason', () => {
+    const { health, seen } = arrange()
+    const warned = (sandbox: Sandbox, warning?: string) => {
+      seen.sandbox = { sandbox, probes: [], isFinal: false, ...(warning !== undefined && { warning }) }
+      return health.look().warnings
+    }
+    expect(warned({ ...noSandbox, name: 'jail' })).toEqual([])
+    const why = "'container' does not work: /var/run/docker.sock is not there"
+    expect(warned({ ...noSandbox, name: 'jail' }, why)).toEqual([
+      'commands run in another sandbox than the configuration names: see sluice doctor',
+    ])
+    expect(warned(noSandbox)).toEqual(['commands run without a sandbox: see sluice doctor'])
+    expect(warned(refusingSandbox(why), why)).toEqual(['commands are refused, because no sandbox works: see sluice doctor'])
+  })
 
-test('is degraded while the configuration file is not valid', () => {
-  const { health } = arrange()
-  health.configRead(false)
-  expect(health.look()).toMatchObject({ status: 'degraded', config: { state: 'rejected' } })
-  health.configRead(true)
-  expect(health.look()).toMatchObject({ status: 'ok', config: { state: 'ok' } })
-})
+  test('is degraded while the configuration file is not valid', () => {
+    const { health } = arrange()
+    health.configRead(false)
+    expect(health.look()).toMatchObject({ status: 'degraded', config: { state: 'rejected' } })
+    health.configRead(true)
+    expect(health.look()).toMatchObject({ status: 'ok', config: { state: 'ok' } })
+  })
 
-test('is ready between start and stop, while a commit is at most five seconds old', async () => {
-  const { health, seen, clock } = arrange()
-  expect(await health.notReady()).toBe('The daemon is starting')
-  health.started()
-  seen.store = { lastCommitMs: clock.monotonicMs(), fault: null }
-  await clock.advance(5000)
-  expect(await health.notReady()).toBeNull()
-  expect(seen.probes).toBe(0)
-  health.draining()
-  expect(await health.notReady()).toBe('The daemon is stopping')
-})
+  test('is ready between start and stop, while a commit is at most five seconds old', async () => {
+    const { health, seen, clock } = arrange()
+    expect(await health.notReady()).toBe('The daemon is starting')
+    health.started()
+    seen.store = { lastCommitMs: clock.monotonicMs(), fault: null }
+    await clock.advance(5000)
+    expect(await health.notReady()).toBeNull()
+    expect(seen.probes).toBe(0)
+    health.draining()
+    expect(await health.notReady()).toBe('The daemon is stopping')
+  })
 
-test('proves an idle daemon ready by one write for all callers at a time', async () => {
-  const { health, seen, clock } = arrange()
-  health.started()
-  seen.store = { lastCommitMs: clock.monotonicMs(), fault: null }
-  await clock.advance(5001)
-  expect(await Promise.all([health.notReady(), health.notReady()])).toEqual([null, null])
-  expect(seen.probes).toBe(1)
-  seen.probe = async () => {
-    throw new AppError('unavailable', 'The store cannot keep this now: database or disk is full')
-  }
-  expect(await health.notReady()).toBe('The store cannot keep this now: database or disk is full')
-})
+  test('proves an idle daemon ready by one write for all callers at a time', async () => {
+    const { health, seen, clock } = arrange()
+    health.started()
+    seen.store = { lastCommitMs: clock.monotonicMs(), fault: null }
+    await clock.advance(5001)
+    expect(await Promise.all([health.notReady(), health.notReady()])).toEqual([null, null])
+    expect(seen.probes).toBe(1)
+    seen.probe = async () => {
+      throw new AppError('unavailable', 'The store cannot keep this now: database or disk is full')
+    }
+    expect(await health.notReady()).toBe('The store cannot keep this now: database or disk is full')
+  })
 
-test('stays ready while a channel or the provider is down', async () => {
-  const { health, seen, bus, clock } = arrange()
-  health.started()
-  seen.store = { lastCommitMs: clock.monotonicMs(), fault: null }
-  seen.channel = 'down'
-  bus.emit(failed('upstream'))
-  expect(await health.notReady()).toBeNull()
-})
+  test('stays ready while a channel or the provider is down', async () => {
+    const { health, seen, bus, clock } = arrange()
+    health.started()
+    seen.store = { lastCommitMs: clock.monotonicMs(), fault: null }
+    seen.channel = 'down'
+    bus.emit(failed('upstream'))
+    expect(await health.notReady()).toBeNull()
+  })
 
-test('starts a probe of an idle daemon at most twice a minute', async () => {
-  const { health, seen, clock } = arrange()
-  health.look()
-  expect(seen.probes).toBe(0)
-  health.started()
-  for (let look = 0; look < 3; look++) health.look()
-  expect(seen.probes).toBe(1)
-  await clock.advance(30_001)
-  health.look()
-  expect(seen.probes).toBe(2)
+  test('starts a probe of an idle daemon at most twice a minute', async () => {
+    const { health, seen, clock } = arrange()
+    health.look()
+    expect(seen.probes).toBe(0)
+    health.started()
+    for (let look = 0; look < 3; look++) health.look()
+    expect(seen.probes).toBe(1)
+    await clock.advance(30_001)
+    health.look()
+    expect(seen.probes).toBe(2)
+  })
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import offline from '@sluice/provider-offline'
 import { startRuns } from '@sluice/testkit/store-rules/sop-samples'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type OpenRuntime, openRuntime } from '../open-runtime.ts'
 import { checkProcedures } from './check-procedures.ts'
 
@@ -43,43 +43,45 @@ function sop(name: string, toml: string, md: string): void {
 const GOOD = '[sop]\nname = "good"\ndescription = "fine"\n[[triggers]]\ntype = "manual"\n'
 const STEPS = '## Steps\n\n1. **Look** - around\n'
 
-test('passes without procedures', async () => {
-  expect(await checkProcedures(await arrange())).toMatchObject([
-    { check: 'procedures', status: 'ok', detail: expect.stringContaining('0 in ') },
-    { check: 'audit log', status: 'ok', detail: '0 records, none changed, missing or put in' },
-  ])
-})
+describe('checkProcedures', () => {
+  test('passes without procedures', async () => {
+    expect(await checkProcedures(await arrange())).toMatchObject([
+      { check: 'procedures', status: 'ok', detail: expect.stringContaining('0 in ') },
+      { check: 'audit log', status: 'ok', detail: '0 records, none changed, missing or put in' },
+    ])
+  })
 
-test('fails each invalid definition with its file and line', async () => {
-  sop('good', GOOD, STEPS)
-  sop('bad', '[sop]\nname = "bad"\ndescription = "x"\npriority = "urgent"\n', STEPS)
-  const checks = await checkProcedures(await arrange())
-  expect(checks[0]).toMatchObject({ check: 'procedures', status: 'fail', fix: 'sluice sop validate' })
-  expect(checks[0]?.detail).toContain('SOP.toml:4')
-})
+  test('fails each invalid definition with its file and line', async () => {
+    sop('good', GOOD, STEPS)
+    sop('bad', '[sop]\nname = "bad"\ndescription = "x"\npriority = "urgent"\n', STEPS)
+    const checks = await checkProcedures(await arrange())
+    expect(checks[0]).toMatchObject({ check: 'procedures', status: 'fail', fix: 'sluice sop validate' })
+    expect(checks[0]?.detail).toContain('SOP.toml:4')
+  })
 
-test('warns while no chat is configured for approvals', async () => {
-  sop('good', GOOD, STEPS)
-  expect(await checkProcedures(await arrange())).toMatchObject([{}, { check: 'approvals', status: 'warn' }, {}])
-  const runtime = await arrange('[approvals]\nchannels = ["messenger"]\n')
-  expect(await checkProcedures(runtime)).toMatchObject([
-    {},
-    { check: 'approvals', status: 'ok', detail: 'people are asked on messenger' },
-    {},
-  ])
-})
+  test('warns while no chat is configured for approvals', async () => {
+    sop('good', GOOD, STEPS)
+    expect(await checkProcedures(await arrange())).toMatchObject([{}, { check: 'approvals', status: 'warn' }, {}])
+    const runtime = await arrange('[approvals]\nchannels = ["messenger"]\n')
+    expect(await checkProcedures(runtime)).toMatchObject([
+      {},
+      { check: 'approvals', status: 'ok', detail: 'people are asked on messenger' },
+      {},
+    ])
+  })
 
-test('fails a changed record of the audit log', async () => {
-  const runtime = await arrange()
-  await startRuns(runtime.store, ['run-1'])
-  const db = new DatabaseSync(join(folder, 'sluice.db'))
-  for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'sop_audit'").all())
-    db.exec(`DROP TRIGGER ${String(name)}`)
-  db.exec('UPDATE sop_audit SET "by" = \'another client\' WHERE number = 1')
-  db.close()
-  expect((await checkProcedures(runtime)).at(-1)).toMatchObject({
-    check: 'audit log',
-    status: 'fail',
-    detail: expect.stringMatching(/^record 1: /),
+  test('fails a changed record of the audit log', async () => {
+    const runtime = await arrange()
+    await startRuns(runtime.store, ['run-1'])
+    const db = new DatabaseSync(join(folder, 'sluice.db'))
+    for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'sop_audit'").all())
+      db.exec(`DROP TRIGGER ${String(name)}`)
+    db.exec('UPDATE sop_audit SET "by" = \'another client\' WHERE number = 1')
+    db.close()
+    expect((await checkProcedures(runtime)).at(-1)).toMatchObject({
+      check: 'audit log',
+      status: 'fail',
+      detail: expect.stringMatching(/^record 1: /),
+    })
   })
 })
