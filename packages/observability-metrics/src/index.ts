@@ -1,15 +1,15 @@
-/** Text-format metrics for `GET /metrics`, with `[observability] backend = "textmetrics"` (§4.5). */
+/** Text-format metrics for `GET /metrics` with `[observability] backend = "textmetrics"` (docs/contract.md#observability). */
 import { defineFeature } from '@sluice/sdk'
 import * as v from 'valibot'
-import { textmetrics } from './textmetrics.ts'
+import { TextMetrics } from './text-metrics.ts'
 
 export default defineFeature({
   id: 'observability-metrics',
   section: {
     path: 'observability',
     schema: v.object({
-      metrics_loopback_only: v.optional(v.pipe(v.boolean(), v.description('True: only this machine may read GET /metrics')), false),
+      metrics_loopback_only: v.optional(v.pipe(v.boolean(), v.description('Allow GET /metrics only from this machine')), false),
     }),
   },
-  build: (host, { metrics_loopback_only }) => ({ observers: [textmetrics(host, metrics_loopback_only)] }),
+  build: (host, { metrics_loopback_only }) => ({ observers: [new TextMetrics(host, metrics_loopback_only)] }),
 })

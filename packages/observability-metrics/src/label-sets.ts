@@ -1,11 +1,11 @@
-/** A bound on how many series one metric can have, whatever its labels turn out to hold. */
+/** Bounds the number of series of a metric, whatever values its labels get. */
 
-/** Distinct label sets of one metric; all later ones count under `other`. */
+/** The number of distinct label sets of one metric. Every further one counts under `other`. */
 export const LABEL_SETS_MAX = 1000
 
 export type Labels = Readonly<Record<string, string>>
 
-/** Turns label values, in the order of `names`, into labels. Never more than `LABEL_SETS_MAX` + 1 different ones. */
+/** Returns a function that turns label values, in the order of `names`, into labels. It returns at most `LABEL_SETS_MAX` + 1 different label sets. */
 export function createLabelSets(names: readonly string[]): (...values: readonly string[]) => Labels {
   const known = new Map<string, Labels>()
   const others = toLabels(names, () => 'other')

@@ -1,4 +1,4 @@
-/** Every series that is exported, and how each observation counts. Names are an interface: dashboards are built on them. */
+/** All exported series and how each observation counts in them. Their names are part of the contract, because dashboards use them. */
 import type { Observation, Vitals } from '@sluice/sdk'
 import { createLabelSets } from './label-sets.ts'
 import { registerProcessMetrics } from './process-metrics.ts'
@@ -6,10 +6,10 @@ import type * as Prom from './prom-client.ts'
 import { registerVitals } from './vitals-metrics.ts'
 
 export interface Meters {
-  /** Never throws: a number that is none counts as 0. */
+  /** Never throws. A negative or infinite number and NaN count as 0. */
   record(observation: Observation): void
-  /** Counts observations that were lost before they got here. */
-  dropped(count: number): void
+  /** Counts observations that were dropped before the library was loaded. */
+  countDropped(count: number): void
   render(): Promise<{ readonly contentType: string; readonly body: string }>
 }
 
@@ -25,12 +25,12 @@ export function createMeters(prom: typeof Prom, vitals: () => Vitals | undefined
   registerProcessMetrics(prom, registry)
   return {
     record: (observation) => record(series, observation),
-    dropped: (count) => series.dropped(count),
+    countDropped: (count) => series.dropped(count),
     render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   }
 }
 
-/** A metric to add to; labels in the order they were declared. */
+/** Adds an amount to a metric. The label values are in the order of their declaration. */
 type Add = (amount: number, ...labels: readonly string[]) => void
 
 function createSeries(prom: typeof Prom, registry: Prom.Registry) {
@@ -59,8 +59,8 @@ function createSeries(prom: typeof Prom, registry: Prom.Registry) {
     toolCalls: counter('tool_calls_total', 'Tool calls ended', 'tool', 'outcome'),
     toolSeconds: histogram('tool_duration_seconds', 'Time of tool calls', LONG_SECONDS, 'tool'),
     deliveries: counter('deliveries_total', 'Messages received from and sent to channels', 'channel', 'direction', 'outcome'),
-    ingress: counter('ingress_total', 'Webhook requests of channels by what became of them', 'channel', 'verdict'),
-    unsigned: counter('ingress_unsigned_total', 'Webhook requests let in although nothing proved them', 'channel'),
+    ingress: counter('ingress_total', 'Webhook requests of channels by verdict', 'channel', 'verdict'),
+    unsigned: counter('ingress_unsigned_total', 'Webhook requests accepted without a signature', 'channel'),
     sopRuns: counter('sop_runs_total', 'Runs of procedures ended, and triggers that started none', 'sop', 'outcome'),
     sopSteps: counter('sop_steps_total', 'Steps of procedures ended', 'sop', 'outcome'),
     approvals: counter('approvals_total', 'Approvals decided', 'state'),

@@ -1,6 +1,6 @@
 /**
- * Figures of the process under their customary names. The library's own set is not used: it starts a timer every 10 ms
- * and a garbage-collection observer, and nothing can stop them again.
+ * Metrics of the process under their customary names. The default metrics of the library are not used, because they start a
+ * 10 ms timer and a garbage-collection observer that cannot be stopped.
  */
 import { readdir } from 'node:fs/promises'
 import { performance } from 'node:perf_hooks'
@@ -64,5 +64,5 @@ function sinceLastReading(): Read {
   }
 }
 
-/** Less the one that the reading itself opens. */
+/** Excludes the descriptor that this reading opens. */
 const openDescriptors = async (): Promise<number> => (await readdir('/proc/self/fd')).length - 1

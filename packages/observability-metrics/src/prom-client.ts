@@ -1,2 +1,2 @@
-/** What we use of prom-client. Loaded late, and by names that stand still: of a CommonJS module that is imported dynamically a bundle knows none. */
+/** Re-exports prom-client by static names, because a bundle does not know the names of a CommonJS module that is imported dynamically. */
 export { Counter, Gauge, Histogram, Registry } from 'prom-client'

@@ -32,7 +32,7 @@ export function registerVitals(prom: typeof Prom, registry: Prom.Registry, vital
   }
   new prom.Gauge({
     name: 'sluice_sandbox_info',
-    help: 'Always 1; the label says what confines commands, as it was measured',
+    help: 'Always 1; the label is the measured sandbox backend of commands',
     labelNames: ['backend'],
     registers: [registry],
     collect() {

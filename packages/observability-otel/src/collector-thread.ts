@@ -1,33 +1,35 @@
 /**
- * The collector as the daemon's main thread sees it: another thread makes the requests, so that neither loading the exporter nor
- * writing a batch holds anything up, and whatever hangs can be ended.
+ * A collector that sends its requests in a worker thread. Loading the exporter and encoding a batch do not block the main
+ * thread, and a request that hangs ends with the thread.
  */
 import { Worker } from 'node:worker_threads'
 import { AppError, errorText } from '@sluice/sdk'
 import type { Collector, Target } from './collector.ts'
 import type { CollectorJob } from './collector-worker.ts'
-import type { Spanned } from './spanned.ts'
+import type { SpanObservation } from './describe-span.ts'
 
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
 
 export class CollectorThread implements Collector {
   readonly #target: Target
   #worker: Worker | undefined
-  #waiting: Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'> | undefined
+  /** The batch in progress. */
+  #pending: PromiseWithResolvers<void> | undefined
 
   constructor(target: Target) {
     this.#target = target
   }
 
-  async send(batch: readonly Spanned[]): Promise<void> {
+  /** Rejects with `upstream` if the collector does not accept the batch, and with `unavailable` if the thread ends. */
+  async send(batch: readonly SpanObservation[]): Promise<void> {
     const worker = this.#worker ?? (await this.#start())
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#waiting = { resolve, reject }
+    const pending = Promise.withResolvers<void>()
+    this.#pending = pending
     worker.ref()
-    // As one text: that costs a fraction of handing over as many objects.
+    // One string takes a fraction of the time of cloning the objects.
     worker.postMessage(JSON.stringify(batch))
     try {
-      await promise
+      await pending.promise
     } finally {
       worker.unref()
     }
@@ -35,7 +37,7 @@ export class CollectorThread implements Collector {
 
   close(): void {
     const worker = this.#worker
-    this.#end('it was broken off')
+    this.#end('the request was aborted')
     void worker?.terminate()
   }
 
@@ -51,21 +53,21 @@ export class CollectorThread implements Collector {
     })
     worker.unref()
     worker.on('message', (problem: string | null) => {
-      if (problem === null) this.#waiting?.resolve()
-      else this.#waiting?.reject(new AppError('upstream', problem))
+      if (problem === null) this.#pending?.resolve()
+      else this.#pending?.reject(new AppError('upstream', problem))
     })
     const ended = (reason: string) => {
       if (this.#worker === worker) this.#end(reason)
     }
     worker.on('error', (error) => ended(errorText(error)))
-    worker.on('exit', () => ended('the thread that sends them has ended'))
+    worker.on('exit', () => ended('the sending thread has ended'))
     this.#worker = worker
     return worker
   }
 
   #end(reason: string): void {
     this.#worker = undefined
-    this.#waiting?.reject(new AppError('unavailable', reason))
-    this.#waiting = undefined
+    this.#pending?.reject(new AppError('unavailable', reason))
+    this.#pending = undefined
   }
 }

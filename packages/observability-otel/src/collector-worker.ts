@@ -1,15 +1,15 @@
 /**
- * The thread that talks to the collector: a module the daemon imports to learn where it is, and a thread runs to send batches.
- * It is only ever imported dynamically, so that a bundler gives it a file of its own.
+ * The worker thread that sends batches to the collector. The daemon imports this module for its URL, and a worker runs it.
+ * Import it only dynamically, so that a bundler puts it into a separate file.
  */
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { errorText } from '@sluice/sdk'
 import type { Target } from './collector.ts'
-import type { Spanned } from './spanned.ts'
+import type { SpanObservation } from './describe-span.ts'
 
 export const COLLECTOR_WORKER_URL = import.meta.url
 
-/** What the thread is started with; says that it is this one. */
+/** The worker data, by which the module recognizes that it runs in its worker. */
 export interface CollectorJob {
   readonly sendsSpansTo: Target
 }
@@ -22,7 +22,7 @@ if (!isMainThread && parentPort && isJob(workerData)) {
   const collector = openCollector(workerData.sendsSpansTo)
   port.on('message', async (batch: string) => {
     try {
-      await collector.send(JSON.parse(batch) as Spanned[])
+      await collector.send(JSON.parse(batch) as SpanObservation[])
       port.postMessage(null)
     } catch (error) {
       port.postMessage(errorText(error))

@@ -1,9 +1,16 @@
 /**
- * What each kind of work is called in a trace, and what is said of it: the semantic conventions of OpenTelemetry for HTTP,
- * messaging and generative AI, and `sluice.…` for the rest. No message text and no secret is in an observation, so none is here.
+ * Names and describes the spans of a trace by the semantic conventions of OpenTelemetry for HTTP, messaging and generative
+ * AI, with attributes named `sluice.…` for the rest. Observations contain no message text and no secret, so spans do not.
  */
-import type { Outcome } from '@sluice/sdk'
-import type { Spanned } from './spanned.ts'
+import type { Observation, Outcome, Span } from '@sluice/sdk'
+
+type WithSpan<Kind> = Kind extends Observation ? ('span' extends keyof Kind ? Kind & { readonly span: Span } : never) : never
+
+/** An observation that is a span. */
+export type SpanObservation = WithSpan<Observation>
+
+export const isSpanObservation = (observation: Observation): observation is SpanObservation =>
+  'span' in observation && observation.span !== undefined
 
 export interface SpanDescription {
   readonly name: string
@@ -15,10 +22,10 @@ export interface SpanDescription {
 type Attributes = Record<string, string | number | boolean>
 
 const SERVER_ERROR = 500
-/** Of a turn that ended before it came to any model. */
+/** The model and provider of a turn that ended before it called a model. */
 const UNKNOWN = 'unknown'
 
-export function describeSpan(seen: Spanned): SpanDescription {
+export function describeSpan(seen: SpanObservation): SpanDescription {
   switch (seen.kind) {
     case 'request':
       return describeRequest(seen)
@@ -35,7 +42,7 @@ export function describeSpan(seen: Spanned): SpanDescription {
     }
     case 'model_call': {
       const about: Attributes = model(seen, 'chat')
-      // What the provider's name was called before, and still is what many look for.
+      // The former name of `gen_ai.provider.name`, which many tools still use.
       about['gen_ai.system'] = seen.provider || UNKNOWN
       about['gen_ai.usage.input_tokens'] = seen.inputTokens
       about['gen_ai.usage.output_tokens'] = seen.outputTokens
@@ -72,22 +79,22 @@ const messaging = (channel: string, operation: 'receive' | 'process' | 'send') =
   'messaging.operation.type': operation,
 })
 
-/** Of what went well nothing is said. */
+/** Adds the outcome to the attributes, unless it is `ok`. */
 function described(name: string, kind: SpanDescription['kind'], attributes: Attributes, outcome: Outcome): SpanDescription {
-  // The convention's word for an error without a name.
+  // The value of the conventions for an error without a name.
   if (outcome === 'error') attributes['error.type'] = '_OTHER'
   else if (outcome === 'aborted') attributes['sluice.outcome'] = outcome
   return { name, kind, isError: outcome === 'error', attributes }
 }
 
-function describeRequest({ method, route, status }: Extract<Spanned, { kind: 'request' }>): SpanDescription {
+function describeRequest({ method, route, status }: Extract<SpanObservation, { kind: 'request' }>): SpanDescription {
   const attributes: Attributes = { 'http.request.method': method, 'http.route': route, 'http.response.status_code': status }
   const isError = status >= SERVER_ERROR
   if (isError) attributes['error.type'] = String(status)
   return { name: `${method} ${route}`, kind: 'server', isError, attributes }
 }
 
-function describeIngress({ channel, verdict, signed }: Extract<Spanned, { kind: 'ingress' }>): SpanDescription {
+function describeIngress({ channel, verdict, signed }: Extract<SpanObservation, { kind: 'ingress' }>): SpanDescription {
   const attributes: Attributes = { ...messaging(channel, 'receive'), 'sluice.verdict': verdict, 'sluice.signed': signed }
   const isError = verdict === 'refused'
   if (isError) attributes['error.type'] = verdict

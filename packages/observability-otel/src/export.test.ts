@@ -7,7 +7,7 @@ import feature from './index.ts'
 
 const opened: { close?(): Promise<void> }[] = []
 afterEach(async () => {
-  for (const it of opened.splice(0).reverse()) await it.close?.()
+  for (const resource of opened.splice(0).reverse()) await resource.close?.()
 })
 
 const receiver = async (): Promise<OtlpReceiver> => {
@@ -21,7 +21,7 @@ const build = (host: Host, config: object): Parts & { readonly observer: Observe
   const parts = feature.build(host, v.parse(schema, config))
   opened.push(parts)
   const [observer] = parts.observers ?? []
-  if (!observer) throw new Error('no observer')
+  if (!observer) throw new Error('The feature has no observer')
   return { ...parts, observer }
 }
 
@@ -39,8 +39,8 @@ const exported = async (...observations: Observation[]): Promise<readonly Receiv
   return spans
 }
 
-describe('what a collector receives', () => {
-  test('a span has the ids, the parent, the state and the times it was told with, and names its service', async () => {
+describe('observability-otel', () => {
+  test('exports a span with its ids, parent, state, times and service name', async () => {
     const [seen] = await exported({ kind: 'tool_call', tool: 'shell', outcome: 'ok', span })
     expect(seen).toMatchObject({
       traceId: TRACE.traceId,
@@ -55,7 +55,7 @@ describe('what a collector receives', () => {
     })
   })
 
-  test('a root has no parent', async () => {
+  test('exports a root without a parent', async () => {
     const [seen] = await exported({
       kind: 'tool_call',
       tool: 'shell',
@@ -65,11 +65,11 @@ describe('what a collector receives', () => {
     expect(seen?.parentId).toBeNull()
   })
 
-  test('a model call keeps to the conventions for generative AI', async () => {
+  test('describes a model call by the conventions for generative AI', async () => {
     const call = { kind: 'model_call', provider: 'openai', model: 'gpt-x', inputTokens: 12, outputTokens: 7, costUsd: 0.25, span } as const
-    const [fine, failed] = await exported({ ...call, outcome: 'ok' }, { ...call, outcome: 'error' })
-    expect(fine).toMatchObject({ name: 'chat gpt-x', kind: 'client', isError: false })
-    expect(fine?.attributes).toEqual({
+    const [succeeded, failed] = await exported({ ...call, outcome: 'ok' }, { ...call, outcome: 'error' })
+    expect(succeeded).toMatchObject({ name: 'chat gpt-x', kind: 'client', isError: false })
+    expect(succeeded?.attributes).toEqual({
       'gen_ai.operation.name': 'chat',
       'gen_ai.provider.name': 'openai',
       'gen_ai.system': 'openai',
@@ -137,12 +137,12 @@ describe('what a collector receives', () => {
       { name: 'sop_step deploy 2', isError: false, attributes: { 'sluice.step': 2, 'sluice.outcome': 'completed' } },
     ],
   ]
-  test('each kind of work has its name, its kind and its attributes', async () => {
+  test('describes each kind of observation', async () => {
     const spans = await exported(...KINDS.map(([observation]) => observation))
     for (const [at, [, expected]] of KINDS.entries()) expect(spans[at]).toMatchObject(expected)
   })
 
-  test('what is no span is not sent', async () => {
+  test('sends no observation without a span', async () => {
     const spans = await exported({ kind: 'tool_call', tool: 'shell', outcome: 'ok', span })
     expect(spans).toHaveLength(1)
     const { url, bodies } = await receiver()
@@ -160,7 +160,7 @@ describe('what a collector receives', () => {
     expect(bodies).toEqual([])
   })
 
-  test('times that are none harm nobody', async () => {
+  test('exports spans with invalid times', async () => {
     const odd = [Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300]
     const spans = await exported(
       ...odd.map((ms): Observation => ({ kind: 'tool_call', tool: 't', outcome: 'ok', span: { trace: TRACE, startMs: ms, tookMs: ms } })),
@@ -169,7 +169,7 @@ describe('what a collector receives', () => {
   })
 })
 
-describe('the section', () => {
+describe('observability-otel section', () => {
   const parse = (config: object) => v.safeParse(feature.section?.schema ?? v.object({}), config)
 
   test('has the defaults of the specification', () => {

@@ -1,10 +1,9 @@
-/** One observation as the span the exporter sends. */
+/** An observation in the form that the exporter sends. */
 import { createTraceState, type HrTime, type SpanContext, SpanKind, type SpanStatus, SpanStatusCode, TraceFlags } from '@opentelemetry/api'
 import type { Resource } from '@opentelemetry/resources'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace'
 import type { Trace } from '@sluice/sdk'
-import { describeSpan, type SpanDescription } from './describe-span.ts'
-import type { Spanned } from './spanned.ts'
+import { describeSpan, type SpanDescription, type SpanObservation } from './describe-span.ts'
 
 const SCOPE = { name: 'sluice' }
 const KINDS = {
@@ -14,12 +13,12 @@ const KINDS = {
   producer: SpanKind.PRODUCER,
   consumer: SpanKind.CONSUMER,
 }
-const FINE: SpanStatus = { code: SpanStatusCode.UNSET }
+const UNSET: SpanStatus = { code: SpanStatusCode.UNSET }
 const FAILED: SpanStatus = { code: SpanStatusCode.ERROR }
 const NONE: never[] = []
 
-/** A class, since thousands a second are made: what is the same for all is made once. */
-export class ToldSpan implements ReadableSpan {
+/** A class for speed, because thousands are created in a second. Constant values are shared. */
+export class ExportedSpan implements ReadableSpan {
   readonly name: string
   readonly kind: SpanKind
   readonly parentSpanContext?: SpanContext
@@ -38,18 +37,18 @@ export class ToldSpan implements ReadableSpan {
   readonly droppedLinksCount = 0
   readonly #context: SpanContext
 
-  constructor(observation: Spanned, resource: Resource) {
+  constructor(observation: SpanObservation, resource: Resource) {
     const { name, kind, isError, attributes } = describeSpan(observation)
     const { trace, startMs, tookMs } = observation.span
     const [start, took] = [amount(startMs), amount(tookMs)]
     this.name = name
     this.kind = KINDS[kind]
-    // The parent of a request is in another program.
+    // The parent of a request belongs to another program.
     if (trace.parentId !== null) this.parentSpanContext = contextOf(trace, trace.parentId, observation.kind === 'request')
     this.startTime = hrTime(start)
     this.endTime = hrTime(start + took)
     this.duration = hrTime(took)
-    this.status = isError ? FAILED : FINE
+    this.status = isError ? FAILED : UNSET
     this.attributes = attributes
     this.resource = resource
     this.#context = contextOf(trace, trace.spanId, false)
@@ -65,12 +64,12 @@ const contextOf = ({ traceId, state }: Trace, spanId: string, isRemote: boolean)
     ? { traceId, spanId, isRemote, traceFlags: TraceFlags.SAMPLED }
     : { traceId, spanId, isRemote, traceFlags: TraceFlags.SAMPLED, traceState: createTraceState(state) }
 
-/** The latest moment an exported time can hold, in milliseconds. */
+/** The latest time that the exporter can encode, in milliseconds. */
 const MS_MAX = Number.MAX_SAFE_INTEGER / 1000
 
 const amount = (ms: number): number => (ms > 0 ? Math.min(ms, MS_MAX) : 0)
 
-/** Seconds, and the nanoseconds beyond. */
+/** Splits milliseconds into whole seconds and nanoseconds. */
 function hrTime(ms: number): HrTime {
   const secs = Math.trunc(ms / 1000)
   const nanos = Math.round((ms - secs * 1000) * 1e6)

@@ -1,0 +1,146 @@
+import type { Observation, Observer, Trace, Vitals } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import { parseTextMetrics } from '@sluice/testkit/text-metrics'
+import { describe, expect, test } from 'vitest'
+import feature from './index.ts'
+import { LABEL_SETS_MAX } from './label-sets.ts'
+import { QUEUE_MAX, TextMetrics } from './text-metrics.ts'
+
+const trace: Trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null }
+const span = { trace, startMs: 0, tookMs: 30 }
+const model = { provider: 'openai', model: 'small' }
+const error = (component: string): Observation => ({ kind: 'error', component })
+
+const read = async (observer: Observer) => parseTextMetrics((await observer.render?.())?.body ?? '').values
+const sum = (values: ReadonlyMap<string, number>, metric: string) =>
+  [...values].reduce((total, [series, value]) => (series.startsWith(`${metric}{`) ? total + value : total), 0)
+
+describe('TextMetrics', () => {
+  test('answers with the content type of the format', async () => {
+    const answer = await new TextMetrics(testHost(), false).render?.()
+    expect(answer?.contentType).toBe('text/plain; version=0.0.4; charset=utf-8')
+  })
+
+  test('counts each observation in its series', async () => {
+    const observer = new TextMetrics(testHost(), false)
+    observer.record({ kind: 'request', method: 'POST', route: '/webhook', status: 200, span })
+    observer.record({ kind: 'rate_limited', route: '/webhook' })
+    observer.record({ kind: 'turn', source: 'webhook', ...model, outcome: 'ok', iterations: 2, span })
+    observer.record({ kind: 'model_call', ...model, outcome: 'ok', inputTokens: 12, outputTokens: 34, costUsd: 0.5, span })
+    observer.record({ kind: 'model_call', ...model, outcome: 'ok', inputTokens: 1, outputTokens: 2, costUsd: 0.25, span })
+    observer.record({ kind: 'tool_call', tool: 'shell', outcome: 'error', span })
+    observer.record({ kind: 'delivery', channel: 'roomchat', direction: 'inbound', number: 1, outcome: 'ok', span })
+    observer.record({ kind: 'sop_run', sop: 'deploy', outcome: 'completed' })
+    observer.record({ kind: 'approval', state: 'rejected' })
+    observer.record({ kind: 'commit', units: 7, tookMs: 2 })
+    observer.record(error('gateway'))
+    expect(Object.fromEntries(await read(observer))).toMatchObject({
+      'sluice_http_requests_total{route="/webhook",method="POST",status="200"}': 1,
+      'sluice_http_request_duration_seconds_bucket{le="0.025",route="/webhook",method="POST"}': 0,
+      'sluice_http_request_duration_seconds_bucket{le="0.05",route="/webhook",method="POST"}': 1,
+      'sluice_http_request_duration_seconds_sum{route="/webhook",method="POST"}': 0.03,
+      'sluice_rate_limited_total{route="/webhook"}': 1,
+      'sluice_turns_total{source="webhook",provider="openai",model="small",outcome="ok"}': 1,
+      'sluice_turn_duration_seconds_count{source="webhook"}': 1,
+      'sluice_llm_requests_total{provider="openai",model="small",outcome="ok"}': 2,
+      'sluice_llm_request_duration_seconds_count{provider="openai",model="small"}': 2,
+      'sluice_tokens_input_total{provider="openai",model="small"}': 13,
+      'sluice_tokens_output_total{provider="openai",model="small"}': 36,
+      'sluice_cost_usd_total{provider="openai",model="small"}': 0.75,
+      'sluice_tool_calls_total{tool="shell",outcome="error"}': 1,
+      'sluice_tool_duration_seconds_count{tool="shell"}': 1,
+      'sluice_deliveries_total{channel="roomchat",direction="inbound",outcome="ok"}': 1,
+      'sluice_sop_runs_total{sop="deploy",outcome="completed"}': 1,
+      'sluice_approvals_total{state="rejected"}': 1,
+      sluice_store_commit_seconds_sum: 0.002,
+      sluice_store_commit_units_sum: 7,
+      'sluice_errors_total{component="gateway"}': 1,
+      sluice_observations_dropped_total: 0,
+    })
+  })
+
+  test('reads vitals on each rendering, and leaves them out without a source', async () => {
+    let running = 1
+    const vitals = (): Vitals => ({
+      startedAtMs: 0,
+      turnsRunning: running,
+      turnsQueued: 2,
+      sessionsActive: 3,
+      sseClients: 4,
+      wsClients: 5,
+      messagesPending: 8,
+      repliesPending: 9,
+      oldestMessageSecs: 60.5,
+      oldestReplySecs: 2,
+      commitsQueued: 6,
+      eventsDropped: 7,
+      sandbox: { backend: 'userns', detail: 'works' },
+    })
+    const observer = new TextMetrics(testHost({ services: { vitals } }), false)
+    await observer.render?.()
+    running = 10
+    expect(Object.fromEntries(await read(observer))).toMatchObject({
+      sluice_turns_running: 10,
+      sluice_turns_queued: 2,
+      sluice_sessions_active: 3,
+      sluice_sse_clients: 4,
+      sluice_ws_clients: 5,
+      sluice_commits_queued: 6,
+      sluice_events_dropped: 7,
+      'sluice_sandbox_info{backend="userns"}': 1,
+    })
+    expect((await read(new TextMetrics(testHost(), false))).has('sluice_turns_running')).toBe(false)
+  })
+
+  test('reads the process metrics on each rendering', async () => {
+    const values = await read(new TextMetrics(testHost(), false))
+    for (const name of [
+      'process_cpu_seconds_total',
+      'process_resident_memory_bytes',
+      'process_start_time_seconds',
+      'nodejs_heap_size_used_bytes',
+    ]) {
+      expect(values.get(name), name).toBeGreaterThan(0)
+    }
+    expect(values.get('nodejs_eventloop_utilization')).toBeLessThanOrEqual(1)
+  })
+
+  test('leaves no timer after loading and rendering', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => /Timeout|Immediate/.test(name)).length
+    const before = timers()
+    await new TextMetrics(testHost(), false).render?.()
+    expect(timers()).toBeLessThanOrEqual(before)
+  })
+
+  test('counts label sets beyond the bound under other', async () => {
+    const observer = new TextMetrics(testHost(), false)
+    await observer.render?.()
+    for (let index = 0; index < LABEL_SETS_MAX + 500; index++) observer.record(error(`part-${index}`))
+    observer.record(error('part-3'))
+    const values = await read(observer)
+    expect([...values.keys()].filter((series) => series.startsWith('sluice_errors_total{'))).toHaveLength(LABEL_SETS_MAX + 1)
+    expect(values.get('sluice_errors_total{component="other"}')).toBe(500)
+    expect(values.get('sluice_errors_total{component="part-3"}')).toBe(2)
+    expect(sum(values, 'sluice_errors_total')).toBe(LABEL_SETS_MAX + 501)
+  })
+
+  test('queues observations until the library is loaded, and counts dropped ones', async () => {
+    const observer = new TextMetrics(testHost(), false)
+    for (let index = 0; index < QUEUE_MAX + 10; index++) observer.record(error('early'))
+    const values = await read(observer)
+    expect(values.get('sluice_errors_total{component="early"}')).toBe(QUEUE_MAX)
+    expect(values.get('sluice_observations_dropped_total')).toBe(10)
+  })
+
+  test('uses a separate registry for each instance', async () => {
+    const [first, second] = [new TextMetrics(testHost(), false), new TextMetrics(testHost(), false)]
+    first.record(error('gateway'))
+    expect((await read(first)).get('sluice_errors_total{component="gateway"}')).toBe(1)
+    expect((await read(second)).has('sluice_errors_total{component="gateway"}')).toBe(false)
+  })
+
+  test('passes metrics_loopback_only to the observer', () => {
+    const [observer] = feature.build(testHost(), { metrics_loopback_only: true }).observers ?? []
+    expect(observer?.loopbackOnly).toBe(true)
+  })
+})
