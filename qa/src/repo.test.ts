@@ -285,7 +285,7 @@ describe('the documentation', () => {
     ['`packages/<family>-<name>`, `packages/x-dice/src/index.ts`, `./profiles/mine.ts`, ~/.sluice/store/a.md', []],
     ['packages/*/src/testing/vm/*.gone.ts', ['packages/*/src/testing/vm/*.gone.ts']],
     ['`packages/sdk/src/catalogue.ts`, `agent/src/loop.ts`, `profiles/always.ts`', []],
-  ])('the search for paths finds those that do not exist: %j', (text, missing) => {
+  ])('the search for paths finds missing ones: %j', (text, missing) => {
     expect(pathsIn(text).filter((path) => !isThere(path))).toEqual(missing)
   })
 })

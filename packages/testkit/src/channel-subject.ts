@@ -1,4 +1,4 @@
-/** What a feature with a channel hands to `channelConformance`: its configuration, fixtures and platform answers. */
+/** The subject of a channel's conformance suite: the feature, its configuration, fixtures and platform answers. */
 import type { Address, Feature, Inbound } from '@sluice/sdk'
 import type { TestHostOverrides } from './host.ts'
 import type { LeftOut } from './rules.ts'
@@ -6,7 +6,7 @@ import type { LeftOut } from './rules.ts'
 /** A recorded request body of the platform and the messages it contains. */
 export interface ChannelFixture {
   readonly name: string
-  /** The request's headers without those that prove its origin. */
+  /** The request's headers, except the ones that prove its origin. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
   readonly expect: readonly Inbound[]

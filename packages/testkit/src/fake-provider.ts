@@ -39,7 +39,7 @@ export type ProviderFault =
 export interface FakeProvider {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string
-  /** The last `REQUESTS_MAX` requests, including those that met a fault. */
+  /** The last `REQUESTS_MAX` requests, including the ones that met a fault. */
   readonly requests: readonly ProviderRequest[]
   /** Queues a fault for the next `times` requests (default 1) that `matches` accepts (default: every request). */
   fail(fault: ProviderFault, options?: { readonly times?: number; matches?(request: ProviderRequest): boolean }): void

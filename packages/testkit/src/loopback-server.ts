@@ -1,4 +1,4 @@
-/** What the test servers share: listening on loopback only and reading whole requests. */
+/** Helpers of the test servers: they listen only on loopback and read whole requests. */
 import type { IncomingMessage, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -14,7 +14,7 @@ import {
 const copy = <Value>(value: Value): Value => structuredClone(value)
 interface Kept {
   readonly run: SopRun
-  /** The run as it was stored; `advance` compares it with what the caller read. */
+  /** The run as it was stored; `advance` compares it with the run that the caller read. */
   readonly json: string
 }
 

@@ -1,5 +1,5 @@
 /** The conformance suite of tools: call `toolConformance` in the tests of a feature with tools. */
-import { AppError, type ClientId, type Feature, type Host, type Risk, rowOf, type Tool, type ToolContext } from '@sluice/sdk'
+import { AppError, type ClientId, type Feature, type Host, type Parts, type Risk, rowOf, type Tool, type ToolContext } from '@sluice/sdk'
 import fc from 'fast-check'
 import * as v from 'valibot'
 import { expect } from 'vitest'
@@ -41,31 +41,56 @@ const RUNS = 60
 const PROMPT_MS = 1000
 
 /** Returns the rules by title. */
-export function toolRules({ feature, config = {}, host: hostOf = () => ({}), examples, secrets = [] }: ToolSubject): Rules {
+export function toolRules(subject: ToolSubject): Rules {
+  const bench = createToolBench(subject)
+  return { ...definitionRules(subject, bench), ...callRules(subject, bench), ...secrecyRules(subject, bench) }
+}
+
+interface ToolBench {
+  build(host: Host): Parts
+  /** A test host with the members the tools need, and with `changes`. */
+  host(changes?: TestHostOverrides): TestHost
+  toolsOf(host: Host): readonly Tool[]
+  /** The tool of that name; throws if the feature has none. */
+  named(tools: readonly Tool[], name: string): Tool
+  /** Calls a tool as the executor does. */
+  run(on: Host, call: { readonly tool: string; readonly input: unknown }, signal?: AbortSignal): Promise<string>
+  /** Calls each tool with random valid input and passes each result or error to `sink`. */
+  runRandomly(on: Host, sink: (outcome: unknown) => void): Promise<void>
+}
+
+function createToolBench({ feature, config = {}, host: hostOf = () => ({}) }: ToolSubject): ToolBench {
   const build = (host: Host) => feature.build(host, feature.section ? v.parse(feature.section.schema, config) : config)
   const toolsOf = (host: Host): readonly Tool[] => build(host).tools ?? []
-  const host = (changes: TestHostOverrides = {}): TestHost => testHost({ ...hostOf(), ...changes })
   const named = (tools: readonly Tool[], name: string): Tool => {
     const tool = tools.find((candidate) => candidate.name === name)
     if (!tool) throw new Error(`${feature.id} has no tool ${name}`)
     return tool
   }
-  const run = async (on: Host, { tool: name, input }: { tool: string; input: unknown }, signal?: AbortSignal): Promise<string> => {
-    const tool = named(toolsOf(on), name)
-    // The executor does the same: a tool that always asks runs only with an approval.
-    const who = { caller: 'device:kit', ...(tool.alwaysAsks && { approvedBy: 'device:kit' }) }
-    return tool.run(v.parse(tool.input, input), { ...toolContext(signal), ...who })
-  }
-  /** Calls each tool with random valid input and passes each result or error to `sink`. */
-  const runRandomly = async (on: Host, sink: (outcome: unknown) => void) => {
-    for (const tool of toolsOf(on)) {
-      for (const input of fc.sample(inputFor(tool.input), { numRuns: RUNS, seed: 1 })) {
-        const parsed = v.safeParse(tool.input, input)
-        if (parsed.success) sink(await tool.run(parsed.output, toolContext()).catch((error: unknown) => error))
+  return {
+    build,
+    host: (changes = {}) => testHost({ ...hostOf(), ...changes }),
+    toolsOf,
+    named,
+    async run(on, { tool: name, input }, signal) {
+      const tool = named(toolsOf(on), name)
+      // The executor does the same: a tool that always asks runs only with an approval.
+      const who = { caller: 'device:kit', ...(tool.alwaysAsks && { approvedBy: 'device:kit' }) }
+      return tool.run(v.parse(tool.input, input), { ...toolContext(signal), ...who })
+    },
+    async runRandomly(on, sink) {
+      for (const tool of toolsOf(on)) {
+        for (const input of fc.sample(inputFor(tool.input), { numRuns: RUNS, seed: 1 })) {
+          const parsed = v.safeParse(tool.input, input)
+          if (parsed.success) sink(await tool.run(parsed.output, toolContext()).catch((error: unknown) => error))
+        }
       }
-    }
+    },
   }
+}
 
+/** Rules for the definitions of the tools, none of which is called. */
+function definitionRules({ feature }: ToolSubject, { build, host, toolsOf }: ToolBench): Rules {
   return {
     'names equal the catalogue row': () => {
       const row = rowOf(feature.id)
@@ -118,6 +143,17 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
       for (const tool of toolsOf(host())) expect(typeof (tool.available?.() ?? true)).toBe('boolean')
     },
 
+    'close may be called twice': async () => {
+      const parts = build(host())
+      await parts.close?.()
+      await parts.close?.()
+    },
+  }
+}
+
+/** Rules for calls, their results and their end. */
+function callRules({ examples }: ToolSubject, { host, toolsOf, named, run, runRandomly }: ToolBench): Rules {
+  return {
     'each tool has an example, and the examples work': async () => {
       expect([...new Set(examples.map(({ tool }) => tool))].sort()).toEqual(
         toolsOf(host())
@@ -171,7 +207,12 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
         await expect(within(PROMPT_MS, ended)).resolves.toBe('ended')
       }
     },
+  }
+}
 
+/** Rules that keep secrets and the daemon's environment inside. */
+function secrecyRules({ host: hostOf = () => ({}), examples, secrets = [] }: ToolSubject, { host, run, runRandomly }: ToolBench): Rules {
+  return {
     'no secret reaches a result, an error or the log': async () => {
       const on = host()
       const seen: unknown[] = []
@@ -199,19 +240,13 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
       }
       expect(JSON.stringify(environments)).not.toContain('canary')
     },
-
-    'close may be called twice': async () => {
-      const parts = build(host())
-      await parts.close?.()
-      await parts.close?.()
-    },
   }
 }
 
 const textOf = (outcome: unknown): unknown => (outcome instanceof Error ? [outcome.message, outcome.stack, { ...outcome }] : outcome)
 
 /** Rejects when the signal aborts; never resolves. */
-const untilAborted = (signal: AbortSignal | null | undefined): Promise<never> =>
+const rejectOnAbort = (signal: AbortSignal | null | undefined): Promise<never> =>
   new Promise((_resolve, reject) => {
     const onAbort = () => reject(new AppError('aborted', 'the call was aborted'))
     if (signal?.aborted) onAbort()
@@ -220,7 +255,7 @@ const untilAborted = (signal: AbortSignal | null | undefined): Promise<never> =>
 
 /** Host members that accept every call and never answer. */
 const silentHost: TestHostOverrides = {
-  spawn: ({ signal }) => untilAborted(signal),
-  publicFetch: (_url, init) => untilAborted(init?.signal),
-  fetch: (input, init) => untilAborted(init?.signal ?? (input instanceof Request ? input.signal : undefined)),
+  spawn: ({ signal }) => rejectOnAbort(signal),
+  publicFetch: (_url, init) => rejectOnAbort(init?.signal),
+  fetch: (input, init) => rejectOnAbort(init?.signal ?? (input instanceof Request ? input.signal : undefined)),
 }

@@ -1,4 +1,4 @@
-/** Opens the state after a run or a power cut on a healthy disk and compares it with what was acknowledged. */
+/** Opens the state after a run or a power cut on a healthy disk and compares it with the acknowledged data. */
 import { errorText, type InboxEntry, type Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { problemsOf, type StoredArrival } from './arrival-problems.ts'

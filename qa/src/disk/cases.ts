@@ -94,7 +94,7 @@ export const CASES: readonly Case[] = [
     run: (bench) =>
       tryFaults({
         ...runOptionsOf(bench),
-        fault: FAULTS['the disk fails for good'],
+        fault: FAULTS['the disk fails permanently'],
         points: [lastWriteBeforeFirstMark(bench.sound.calls)],
         planted: { acknowledgesEarly: true },
       }),

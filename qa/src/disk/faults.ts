@@ -12,7 +12,7 @@ export const FAULTS = {
   'one call fails': { error: 'EIO', ends: 'at once' },
   'one write is cut short': { error: 'ENOSPC', short: true, ends: 'at once' },
   'the disk is full until space is freed': { error: 'ENOSPC', short: true, ends: 'freed' },
-  'the disk fails for good': { error: 'EIO', ends: 'never' },
+  'the disk fails permanently': { error: 'EIO', ends: 'never' },
 } as const satisfies Readonly<Record<string, Omit<Fault, 'at'>>>
 
 /** Returns the numbers of `count` calls that the shim can fail and `isWanted` accepts, spread over the run. */

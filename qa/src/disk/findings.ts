@@ -2,7 +2,7 @@
 export interface Findings {
   /** The number of disk states that were opened and audited. */
   readonly states: number
-  /** One problem for each wrong state, with what is needed to reproduce it. */
+  /** One problem for each wrong state, with the steps to reproduce it. */
   readonly problems: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** Attempts to exhaust the machine: what one command uses is bounded. */
+/** Attempts to exhaust the machine: the resources of one command are bounded. */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Rules } from '@sluice/testkit/rules'

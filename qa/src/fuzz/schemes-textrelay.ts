@@ -1,4 +1,4 @@
-/** textrelay: the platform's own headers and those of Standard Webhooks, each with a timestamp valid for 300 s. */
+/** textrelay: the platform's own headers and the Standard Webhooks headers, each with a timestamp valid for 300 s. */
 import { hmacSha256, sha256Hex } from '@sluice/sdk'
 import { forgeMac } from './forge-mac.ts'
 import { openChannel } from './open-channel.ts'

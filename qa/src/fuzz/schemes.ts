@@ -1,4 +1,4 @@
-/** Every way in which a channel verifies the origin of a request. */
+/** The schemes by which channels verify the origin of a request. */
 import type { Random } from './random.ts'
 import type { Scheme } from './scheme.ts'
 import { chatappScheme } from './scheme-chatapp.ts'

@@ -92,7 +92,7 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
 
     'send ends promptly after an abort': async () => {
       const abort = new AbortController()
-      const sending = send(({ signal }) => untilAborted(signal), { signal: abort.signal })
+      const sending = send(({ signal }) => rejectOnAbort(signal), { signal: abort.signal })
       await new Promise((resolve) => setImmediate(resolve))
       abort.abort()
       expect(await within(1000, sending)).toBe('ended')
@@ -103,7 +103,7 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
 
 const codeOf = (outcome: unknown): string => (outcome instanceof AppError ? outcome.code : `not an AppError: ${outcome}`)
 
-const untilAborted = (signal: AbortSignal): Promise<never> =>
+const rejectOnAbort = (signal: AbortSignal): Promise<never> =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   })

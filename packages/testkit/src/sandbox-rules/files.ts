@@ -1,4 +1,4 @@
-/** Rules for files: what a command can write and read. */
+/** Rules for the files that a command can write and read. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'

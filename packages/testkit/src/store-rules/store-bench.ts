@@ -1,4 +1,4 @@
-/** What the rules of the store work with. */
+/** The bench of the store rules, and the type of a group of rules. */
 import type { Store } from '@sluice/sdk'
 import type { TestClock } from '../clock.ts'
 
