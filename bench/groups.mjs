@@ -1,4 +1,4 @@
-// What is measured together, and the rows of the table it yields.
+// The groups of measurements: each runs together and yields some rows of the table.
 import { measureCommands } from './measures/commands.mjs'
 import { measureFanOut } from './measures/fan-out.mjs'
 import { measureFeatureStarts } from './measures/feature-starts.mjs'
@@ -17,7 +17,7 @@ import { measureWaiting } from './measures/waiting.mjs'
 import { measureDuplicates, measureTurns } from './measures/webhook.mjs'
 import { FEATURE_STARTS } from './rows.mjs'
 
-/** Each `measure` resolves to its rounds, each round to `{ ours, bare?, detail? }` by the name of the row. */
+/** Each `measure` resolves to a list of rounds. A round maps the name of a row to `{ ours, bare?, detail? }`. */
 export const GROUPS = [
   { name: 'size', rows: ['size-before-first-turn', 'size-in-all'], measure: measureSize },
   { name: 'start', rows: ['start-minimal', 'start-full', 'first-start-minimal', 'first-start-full'], measure: measureStarts },
@@ -34,9 +34,9 @@ export const GROUPS = [
   { name: 'refusals', rows: ['ingress-refused', 'ingress-duplicate'], measure: measureRefusals },
   { name: 'acks', rows: ['ingress-ack', 'ingress-burst'], measure: measureAcks },
   { name: 'ingress-memory', rows: ['ingress-memory'], measure: measureIngressMemory },
-  // Ten minutes by itself: measured when it is asked for.
+  // Takes ten minutes, so it runs only with --only.
   { name: 'million', rows: ['ingress-flat', 'ingress-growth'], measure: measureMillion, onlyWhenAsked: true },
-  // Half an hour by itself, or as long as --minutes says.
+  // Takes half an hour, or the time of --minutes, so it runs only with --only.
   {
     name: 'soak',
     rows: ['soak-signals', 'soak-timers', 'soak-listeners', 'soak-heap', 'soak-lost', 'soak-doubled'],

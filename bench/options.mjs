@@ -1,4 +1,4 @@
-// The command line of the benchmark.
+// Parses the command line of the benchmark.
 import { tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { GROUPS } from './groups.mjs'
@@ -18,7 +18,7 @@ function chosenGroups(only) {
   const names = only.split(',')
   const known = new Set(GROUPS.flatMap(({ name, rows }) => [name, ...rows]))
   const unknown = names.find((name) => !known.has(name))
-  if (unknown !== undefined) usageError(`there is nothing named '${unknown}' to measure`)
+  if (unknown !== undefined) usageError(`there is no group or row '${unknown}'`)
   return GROUPS.filter(({ name, rows }) => names.some((wanted) => wanted === name || rows.includes(wanted)))
 }
 
@@ -42,12 +42,14 @@ function parse() {
   }
 }
 
+/** Returns the parsed options. Exits with 2 and prints the usage if one is wrong. */
 export function readOptions() {
   const { only, rounds, minutes: minutesText, 'no-build': noBuild, ...rest } = parse()
   const count = rounds === undefined ? undefined : Number(rounds)
   if (count !== undefined && !(Number.isInteger(count) && count >= 1 && count <= ROUNDS_MAX))
-    usageError(`--rounds wants 1 to ${ROUNDS_MAX}`)
+    usageError(`--rounds wants a whole number from 1 to ${ROUNDS_MAX}`)
   const minutes = Number(minutesText)
-  if (!(Number.isInteger(minutes) && minutes >= 3 && minutes <= MINUTES_MAX)) usageError(`--minutes wants 3 to ${MINUTES_MAX}`)
+  if (!(Number.isInteger(minutes) && minutes >= 3 && minutes <= MINUTES_MAX))
+    usageError(`--minutes wants a whole number from 3 to ${MINUTES_MAX}`)
   return { ...rest, minutes, groups: chosenGroups(only), rounds: count, build: !noBuild }
 }

@@ -1,4 +1,4 @@
-// `pnpm bench`: measures Sluice beside bare Node servers on this machine and holds the ratios to their bars. See README.md.
+// `pnpm bench`: compares Sluice with bare Node servers on this machine and checks the ratios against their bars. See README.md.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -25,19 +25,19 @@ function build(profile) {
   if (status !== 0) throw new Error(`the ${profile} profile does not build`)
 }
 
-/** Rounds of one group; each round runs what it compares one after the other, so that all see the same weather. */
+/** Runs the rounds of one group. A round measures both sides one after the other, under the same conditions. */
 const roundsOf = (group, patience) => async (counts, round) => {
   const count = options.rounds ?? (options.quick ? counts.quick : counts.full)
   const results = []
   for (let number = 1; number <= count; number++) {
     const { result, otherCores } = await patience.round(async () => round())
     results.push(Object.fromEntries(Object.entries(result).map(([row, values]) => [row, { ...values, otherCores }])))
-    note(`${group.name} ${number}/${count}${otherCores > OTHER_CORES_MAX ? ` (others used ${otherCores.toFixed(2)} cores)` : ''}`)
+    note(`${group.name} ${number}/${count}${otherCores > OTHER_CORES_MAX ? ` (other processes used ${otherCores.toFixed(2)} cores)` : ''}`)
   }
   return results
 }
 
-/** One outcome for each row of the group; a group that fails says why in each of them and does not end the run. */
+/** Returns one outcome for each row of the group. If the group fails, each outcome holds the error and the run continues. */
 async function outcomesOf(group, { scratch, patience }) {
   const scale = (count) => (options.quick ? Math.ceil(count / 10) : count)
   try {

@@ -184,7 +184,7 @@ const turns = [
     [LANES],
   ),
   bug(
-    'turns: a turn is not told that a newer message supersedes it',
+    'turns: a turn is not notified that a newer message supersedes it',
     LANE_QUEUE,
     'lane.behind.push(entry)\n      lane.head.attempt?.supersede()',
     'lane.behind.push(entry)',

@@ -1,4 +1,4 @@
-// How long a server takes from its start to its first 200.
+// Measures the time from the start of a server to its first 200.
 import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startNode } from './processes.mjs'
@@ -6,7 +6,7 @@ import { startNode } from './processes.mjs'
 const ANSWER_MAX_MS = 30_000
 const POLL_EVERY_MS = 1
 
-/** A port that was free a moment ago: the poll has to know it before the server runs. */
+/** Returns a port that was just free: the poll must know the port before the server runs. */
 async function freePort() {
   const server = createServer()
   await new Promise((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
@@ -15,7 +15,7 @@ async function freePort() {
   return port
 }
 
-/** One GET over a connection of its own; resolves to the status, or 0 while nobody answers. */
+/** Sends one GET on a new connection. Resolves to the status, or to 0 without an answer. */
 function statusOf(port, path) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () =>
@@ -31,7 +31,7 @@ function statusOf(port, path) {
   })
 }
 
-/** Starts a server on a port it is told of; `tookMs` ends with the first 200 on `/health`. The caller stops it. */
+/** Starts a server with the arguments that `argsFor(port)` returns; `tookMs` is the time to the first 200 on `/health`. The caller stops it. */
 export async function timeToFirstAnswer({ scratch, argsFor }) {
   const port = await freePort()
   const args = argsFor(port)

@@ -1,11 +1,11 @@
-// Preloaded into a process by `--expose-gc --import 'inside.mjs?to=FILE'`: on SIGUSR2 it collects its garbage and writes what is
-// left to FILE. With `&blocks` it also tells the longest time its event loop was held up since it began to listen,
-// with `&counts` how many abort signals, timers and listeners there are.
+// Preloaded into a process by `--expose-gc --import 'inside.mjs?to=FILE'`: on SIGUSR2, collects garbage and writes the memory in use to
+// FILE. `&blocks` adds the longest delay of the event loop since the start; `&counts` adds the numbers of abort signals, timers and
+// listeners.
 import { renameSync, writeFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { queryObjects } from 'node:v8'
 
-/** Counts abort signals, timers that are due once, and listeners of event targets that are alive after the collection. */
+/** Counts the abort signals, pending timers and listeners of event targets that survived the collection. */
 function countsOfLeaks() {
   const target = new EventTarget()
   target.addEventListener('x', () => undefined)
@@ -27,7 +27,7 @@ delays?.enable()
 
 process.on('SIGUSR2', () => {
   const longestBlockMs = delays && delays.max / 1e6
-  // The second one takes what finalizers of the first have let go of.
+  // The second collection frees objects that finalizers of the first one released.
   globalThis.gc()
   globalThis.gc()
   const { rss, heapUsed, external } = process.memoryUsage()

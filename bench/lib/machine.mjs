@@ -1,13 +1,13 @@
-// What processes and the whole machine have used, read from Linux's /proc.
+// Reads the CPU time and memory of processes, and the CPU time of the machine, from Linux's /proc.
 import { readdirSync, readFileSync } from 'node:fs'
 
 const TICKS_PER_SEC = 100
 
-/** Null once the process is gone. */
+/** Returns null if the process has ended. */
 function readStat(pid) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name, in brackets, may hold anything; the numbered fields start after it.
+    // The name in brackets may contain any character, so the numbered fields are read after its last bracket.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     const [own, ofDeadChildren] = [Number(fields[11]) + Number(fields[12]), Number(fields[13]) + Number(fields[14])]
     return { pid: Number(pid), parent: Number(fields[1]), ownSecs: own / TICKS_PER_SEC, deadSecs: ofDeadChildren / TICKS_PER_SEC }
@@ -16,7 +16,7 @@ function readStat(pid) {
   }
 }
 
-/** A process and all its living descendants. */
+/** Returns a process and its living descendants. */
 function family(pid) {
   const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   const byParent = Map.groupBy(all.map(readStat).filter(Boolean), ({ parent }) => parent)
@@ -30,19 +30,19 @@ function family(pid) {
   return found
 }
 
-/** Seconds of CPU a process, its descendants and its descendants that have ended used so far. */
+/** Returns the CPU seconds used by a process and its descendants, including descendants that have ended. */
 export const familyCpuSecs = (pid) => family(pid).reduce((sum, { ownSecs, deadSecs }) => sum + ownSecs + deadSecs, 0)
 
-/** Seconds of CPU one process used so far. */
+/** Returns the CPU seconds used by one process. */
 export const cpuSecs = (pid) => readStat(pid)?.ownSecs ?? 0
 
-/** Seconds of CPU all cores together were busy since the machine started. */
+/** Returns the busy CPU seconds of all cores together since the machine started. */
 export function machineCpuSecs() {
   const [user, nice, system, , , irq, softIrq, steal] = readFileSync('/proc/stat', 'utf8').split('\n')[0].split(/\s+/).slice(1).map(Number)
   return (user + nice + system + irq + softIrq + steal) / TICKS_PER_SEC
 }
 
-/** Resident memory of a process and its descendants, in MiB. */
+/** Returns the resident memory of a process and its descendants, in MiB. */
 export function residentMiB(pid) {
   const kibibytes = family(pid).map((stat) => {
     const [, resident] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${stat.pid}/status`, 'utf8')) ?? []

@@ -1,5 +1,6 @@
-// Medians and quantiles over plain arrays of numbers.
+// Medians and quantiles of arrays of numbers.
 
+/** Returns the median of the finite values; NaN if there are none. */
 export function median(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b)
   if (sorted.length === 0) return Number.NaN
@@ -7,5 +8,5 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** Of an array sorted upwards, not empty. */
+/** Returns a quantile of a non-empty array in ascending order. */
 export const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]

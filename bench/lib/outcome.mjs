@@ -1,9 +1,9 @@
-// From the rounds of a row to its medians, its ratio and whether it meets its bar.
+// Computes the medians and the ratio of a row from its rounds, and checks its bar.
 import { median } from './numbers.mjs'
 
 const MEETS = { 'at most': (value, limit) => value <= limit, 'at least': (value, limit) => value >= limit }
 
-/** `rounds` are `{ ours, bare? }`. A ratio is taken inside each round, so that what slows a whole round cancels out. */
+/** `rounds` are `{ ours, bare? }`. The ratio is computed within each round, so that a slow round affects both of its sides. */
 export function outcomeOf(row, rounds) {
   const ratios = rounds.map(({ ours, bare }) => ours / bare).filter(Number.isFinite)
   const [ours, ratio] = [median(rounds.map((round) => round.ours)), median(ratios)]

@@ -1,4 +1,4 @@
-// Repeats a round that other processes disturbed, within one budget of time for the whole run.
+// Repeats a round that other processes disturbed, within a time budget for the whole run.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { familyCpuSecs, machineCpuSecs } from './machine.mjs'
 
@@ -6,7 +6,7 @@ const QUIET_WINDOW_MS = 300
 const QUIET_WAIT_MAX_MS = 10_000
 const TRIES_MAX = 3
 
-/** CPU that others than this process and its descendants used while `work` ran, in cores. */
+/** Runs `work`; `otherCores` is the CPU that processes other than this one and its descendants used meanwhile, in cores. */
 async function watched(work) {
   const others = () => machineCpuSecs() - familyCpuSecs(process.pid)
   const [start, before] = [performance.now(), others()]
@@ -15,6 +15,7 @@ async function watched(work) {
   return { result, otherCores: Math.max(0, (others() - before) / secs) }
 }
 
+/** `budgetMs` limits the total time of waiting and repeating. */
 export function createPatience({ maxOtherCores, budgetMs }) {
   let leftMs = budgetMs
 
@@ -29,7 +30,7 @@ export function createPatience({ maxOtherCores, budgetMs }) {
   }
 
   return {
-    /** The outcome of the quietest try, the first quiet one if there is one. */
+    /** Runs `work` until a try is undisturbed, at most three times. Resolves to the least disturbed try. */
     async round(work) {
       let quietest
       for (let tries = 0; tries < TRIES_MAX; tries++) {

@@ -1,13 +1,13 @@
-// Folders of procedures, as many as a measurement needs: each has triggers of every kind that events come by, on topics of its own.
+// Writes folders with many procedures. Each procedure has a trigger of every kind, on its own topics.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const PAYLOAD_BYTES = 1024
-/** What all conditions say yes to. */
+/** A value that meets every condition. */
 const MET = 91
 const UNMET = 1
 
-/** What must be the topic of an event for procedure `number`, by the kind of its trigger. */
+/** Returns the topic of an event for procedure `number`, by the kind of its trigger. */
 export const TOPICS = {
   webhook: (number) => `/machines/${number}/alarm`,
   mqtt: (number) => `machines/${number}/temperature`,
@@ -16,7 +16,7 @@ export const TOPICS = {
 }
 const filterOf = (number) => [`site-${number}/+/alarm`, `+/line-${number}/alarm`, `hall/+/cell-${number}/#`][number % 3]
 
-/** One of few, as where many procedures watch for the same. */
+/** Returns one of 50 conditions, because many procedures use the same conditions in practice. */
 const conditionOf = (number) => `$.celsius > ${40 + (number % 50)}`
 
 const tomlOf = (number, mode) => `[sop]
@@ -49,7 +49,7 @@ signal = "pin-4"
 condition = "${conditionOf(number)}"
 `
 
-/** In deterministic mode it runs at once and to its end; in another, it waits for a person first. */
+/** Returns the steps. In deterministic mode, a run ends at once; in other modes, it waits for a person first. */
 const mdOf = (number) => `# Machine ${number}
 
 ## Steps
@@ -59,6 +59,7 @@ const mdOf = (number) => `# Machine ${number}
    - input: {}
 `
 
+/** Writes `count` procedures below the folder; returns the folder. */
 export function writeProcedures(folder, count, mode = 'deterministic') {
   for (let number = 0; number < count; number++) {
     const own = join(folder, `machine-${number}`)
@@ -69,7 +70,7 @@ export function writeProcedures(folder, count, mode = 'deterministic') {
   return folder
 }
 
-/** JSON of 1 KiB that meets every condition, or none. */
+/** Returns JSON of 1 KiB that meets every condition, or none. */
 export function payloadOf({ isMet = true } = {}) {
   const payload = { celsius: isMet ? MET : UNMET, at: '2026-01-01T00:00:00Z', machine: { id: 4711, hall: 'east' }, text: '' }
   payload.text = 'x'.repeat(PAYLOAD_BYTES - JSON.stringify(payload).length)

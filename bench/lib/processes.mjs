@@ -1,4 +1,4 @@
-// Starts Node programs for a measurement and ends exactly those, by their process ids.
+// Starts Node programs for a measurement and stops only these programs, by their process ids.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
@@ -11,10 +11,10 @@ const OUTPUT_CHARS_MAX = 1024 * 1024
 
 const running = new Set()
 
-/** Nothing of the caller's environment but the search path: no configuration, key or Node option of theirs is measured. */
+/** Passes on only the search path: settings, keys and Node options of the caller must not affect a measurement. */
 const environment = (scratch) => ({ PATH: process.env.PATH, HOME: scratch })
 
-/** A child whose standard error goes to a file in the scratch directory. */
+/** Starts a child whose standard error goes to a file in the scratch directory. */
 export function startNode({ scratch, args, stdout = 'ignore' }) {
   const logFile = join(scratch, 'stderr.log')
   const log = openSync(logFile, 'a')
@@ -23,13 +23,13 @@ export function startNode({ scratch, args, stdout = 'ignore' }) {
   running.add(child)
   child.once('exit', () => running.delete(child))
   const ended = once(child, 'exit').then(([code, signal]) => {
-    const said = readFileSync(logFile, 'utf8').trim().split('\n').slice(-3).join(' | ')
-    return new Error(`${args.slice(0, 2).join(' ')} ended with ${signal ?? code}: ${said}`)
+    const lastLines = readFileSync(logFile, 'utf8').trim().split('\n').slice(-3).join(' | ')
+    return new Error(`${args.slice(0, 2).join(' ')} ended with ${signal ?? code}: ${lastLines}`)
   })
   return { child, ended, stop: () => stop(child) }
 }
 
-/** SIGTERM, then SIGKILL to what is still there after the grace. */
+/** Sends SIGTERM, then SIGKILL if the child is still running after 12 seconds. */
 async function stop(child) {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = once(child, 'exit')
@@ -41,7 +41,7 @@ async function stop(child) {
   await gone
 }
 
-/** A server that says `listening on URL` on standard output. */
+/** Starts a server; resolves once it prints `listening on URL` on standard output. */
 export async function startServer({ scratch, args }) {
   const server = startNode({ scratch, args, stdout: 'pipe' })
   const ready = new AbortController()
@@ -49,7 +49,7 @@ export async function startServer({ scratch, args }) {
     const url = await Promise.race([
       listeningUrl(server.child.stdout),
       server.ended.then((error) => Promise.reject(error)),
-      sleep(READY_MAX_MS, undefined, { signal: ready.signal }).then(() => Promise.reject(new Error(`${args[0]} did not get ready`))),
+      sleep(READY_MAX_MS, undefined, { signal: ready.signal }).then(() => Promise.reject(new Error(`${args[0]} did not start listening`))),
     ])
     return { url, pid: server.child.pid, stop: server.stop }
   } catch (error) {
@@ -60,7 +60,7 @@ export async function startServer({ scratch, args }) {
   }
 }
 
-/** Reads on after the line, so that a full pipe never stops the server. */
+/** Continues to read after the line, so that a full pipe does not block the server. */
 function listeningUrl(stdout) {
   return new Promise((resolve) => {
     let head = ''
@@ -72,7 +72,7 @@ function listeningUrl(stdout) {
   })
 }
 
-/** Runs a program to its end and resolves to what it printed. */
+/** Runs a program to its end and resolves to its output. */
 export async function runNode({ scratch, args }) {
   const { child, ended } = startNode({ scratch, args, stdout: 'pipe' })
   let output = ''
@@ -84,7 +84,7 @@ export async function runNode({ scratch, args }) {
   return output.trim()
 }
 
-/** Milliseconds from starting a program to its end. Synchronous, so that nothing of ours runs meanwhile. */
+/** Returns the milliseconds from the start of a program to its end. Synchronous, so that this process does nothing else meanwhile. */
 export function timeToExit({ scratch, args }) {
   const start = performance.now()
   const { status, error, stderr } = spawnSync(process.execPath, args, {
@@ -97,7 +97,7 @@ export function timeToExit({ scratch, args }) {
   return tookMs
 }
 
-/** For the end of the run, however it comes. */
+/** Kills every child that is still running, at the end of the run. */
 export function killAll() {
   for (const child of running) child.kill('SIGKILL')
 }

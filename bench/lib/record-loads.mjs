@@ -1,4 +1,4 @@
-// Preloaded into a process by `--import 'record-loads.mjs?to=FILE'`: appends the URL of every file it loads, as it loads it.
+// Preloaded into a process by `--import 'record-loads.mjs?to=FILE'`: appends the URL of every file that the process loads to FILE.
 import { appendFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 

@@ -1,4 +1,4 @@
-// Where and on what a run was measured: without it, numbers of two runs can't be read side by side.
+// Describes the machine and the build of a run: the numbers of two runs cannot be compared without it.
 import { execFileSync } from 'node:child_process'
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { cpus } from 'node:os'
@@ -7,7 +7,7 @@ import { median } from './numbers.mjs'
 
 const SYNCS = 50
 
-/** Median milliseconds of one small write made durable: what the disk adds to each commit. Near zero on a disk in memory. */
+/** Returns the median milliseconds of one small synced write, which each commit costs on this disk. Near zero on a disk in memory. */
 function syncMs(scratch) {
   const file = join(scratch, 'sync')
   const descriptor = openSync(file, 'w')

@@ -1,4 +1,4 @@
-// The programs under measurement: Sluice as built into dist/, and the bare Node servers beside it.
+// The measured programs: the bundles of Sluice in dist/, and the bare Node servers.
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { runNode, startServer } from './processes.mjs'
@@ -11,7 +11,7 @@ export const distFolder = (profile) => join(ROOT, 'dist', profile)
 
 export function sluiceBundle(profile) {
   const file = join(distFolder(profile), 'sluice.mjs')
-  if (!existsSync(file)) throw new Error(`dist/${profile}/sluice.mjs is not there: run 'pnpm build:${profile}'`)
+  if (!existsSync(file)) throw new Error(`dist/${profile}/sluice.mjs does not exist: run 'pnpm build:${profile}'`)
   return file
 }
 
@@ -19,7 +19,7 @@ export const bundleReport = (profile) => JSON.parse(readFileSync(join(distFolder
 
 export const newDataDir = (scratch) => mkdtempSync(join(scratch, 'data-'))
 
-/** Loads limits out of the way, everything that keeps data safe as it is by default. */
+/** Switches off the rate limit; every setting that protects data has its default. */
 export const LOAD_CONFIG = `[gateway]
 webhook_rate_limit_per_minute = 0
 
@@ -32,7 +32,7 @@ level = "warn"
 
 export const writeConfig = (dataDir, config) => writeFileSync(join(dataDir, 'config.toml'), config)
 
-/** A profile on a new data directory, paired: a server with a `token` that opens it. */
+/** Starts a profile, on a new data directory unless one is given; `token` is the token of a paired device. */
 export async function startSluice({ scratch, config = LOAD_CONFIG, dataDir = newDataDir(scratch), nodeArgs = [], profile = 'minimal' }) {
   const bundle = sluiceBundle(profile)
   writeConfig(dataDir, config)
@@ -41,13 +41,13 @@ export async function startSluice({ scratch, config = LOAD_CONFIG, dataDir = new
   return { ...server, token }
 }
 
-/** A bare server; `token` only keeps the requests alike. */
+/** Starts a bare server. It ignores `token`, which keeps the requests the same as those to Sluice. */
 export async function startBare({ scratch, name, args = [] }) {
   const server = await startServer({ scratch, args: [bareServer(name), ...args] })
   return { ...server, token: 'x'.repeat(64) }
 }
 
-/** One run of a load program, in a process of its own. */
+/** Runs a load program once, in its own process. */
 export async function runLoad({ scratch, name, job }) {
   return JSON.parse(await runNode({ scratch, args: [loadProgram(name), JSON.stringify(job)] }))
 }

@@ -1,4 +1,4 @@
-// Prints the outcomes as a table for people.
+// Prints the outcomes as a table.
 
 const number = (value) => {
   if (!Number.isFinite(value)) return ''

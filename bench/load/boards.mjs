@@ -1,6 +1,6 @@
-// Reads a pin through the tool of the agent, and asks the same of a bare serialport, in turns, each over a pseudo-terminal with a
-// board that answers at once; and looks for boards that have to be asked what they are. `node boards.mjs JOB`, JOB as JSON:
-// {slices, calls, boards}. Prints {ours, bare, discoveryMs, found} as JSON: medians of one round trip in milliseconds.
+// Reads a pin alternately with the agent's tool and with a bare serialport, each over a pseudo-terminal to a simulated board that
+// answers at once. Then measures the discovery of boards. `node boards.mjs JOB`, JOB as JSON: {slices, calls, boards}. Prints
+// {ours, bare, discoveryMs, found} as JSON: `ours` and `bare` are medians of one round trip in milliseconds.
 import { createRequire } from 'node:module'
 import { peripheralsSection } from '../../packages/hardware-boards/src/config.ts'
 import { boardsFeature } from '../../packages/hardware-boards/src/index.ts'
@@ -25,7 +25,7 @@ if ('missing' in socat) throw new Error(socat.missing)
 
 const RESULTS = { ping: 'pong', capabilities: '{"gpio":[4],"board":"board_b"}', gpio_read: '1' }
 
-/** A line with a board at its end that answers whole lines and nothing else. */
+/** Starts a serial line with a simulated board, which answers each whole line. */
 async function boardOnLine() {
   const line = await startSerialLine(socat)
   line.onData((bytes) => {
@@ -73,7 +73,7 @@ const bareRead = await bareClient(bareLine.path)
 
 async function timed(read, expected) {
   const startMs = performance.now()
-  for (let call = 0; call < job.calls; call++) if (!(await read()).includes(expected)) throw new Error('a pin was read wrongly')
+  for (let call = 0; call < job.calls; call++) if (!(await read()).includes(expected)) throw new Error('a pin had the wrong value')
   return (performance.now() - startMs) / job.calls
 }
 const ours = () => timed(() => tool.run({ pin: 4 }, context), '(1)')

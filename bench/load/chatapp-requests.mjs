@@ -1,4 +1,4 @@
-// Signed messages of the chatapp provider, built before the clock runs: 1 KiB each, every server under measurement takes them.
+// Signed chatapp messages of 1 KiB, built before a measurement begins. Every measured server accepts them.
 import { createHmac, randomUUID } from 'node:crypto'
 
 const SECRET = 'bench-secret'
@@ -31,7 +31,7 @@ function requestOf({ url, number, id, isForged }) {
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** A queue of requests for each connection; ids are random, as providers' are. */
+/** Returns a queue of requests for each connection. Message ids are random, as a platform's are. */
 export function chatappQueues({ url, connections, requests, sameKey, isForged }) {
   const perConnection = Math.ceil(requests / connections)
   if (sameKey || isForged) {
@@ -46,10 +46,10 @@ export function chatappQueues({ url, connections, requests, sameKey, isForged })
   )
 }
 
-/** One request after the other, for loads too long to be built beforehand. */
+/** Returns one request, for loads that are too long to build in advance. */
 export const chatappRequest = ({ url, number }) => requestOf({ url, number, id: `wamid.${randomUUID()}` })
 
-/** What Sluice has to know to take them. */
+/** Returns the section of the configuration with which Sluice accepts the requests. */
 export const chatappConfig = ({ apiUrl }) => `[channels_config.chatapp]
 access_token = "bench-token"
 phone_number_id = "${PHONE_NUMBER_ID}"

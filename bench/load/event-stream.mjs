@@ -1,4 +1,4 @@
-// One subscription to a server's events, by SSE or WebSocket, over a raw socket that costs less than the server's end.
+// Subscribes to the events of a server by SSE or WebSocket, over a raw socket, so that the client needs less CPU than the server.
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 
@@ -7,7 +7,7 @@ const TAIL_CHARS = 64
 const HEAD_BYTES_MAX = 16 * 1024
 const NOTHING = Buffer.alloc(0)
 
-/** Numbers of the marked events in text that arrives in pieces. */
+/** Returns a reader for text that arrives in chunks; it calls `onEvent` with the number of each marked event. */
 function createMarkReader(onEvent) {
   let tail = ''
   return (piece) => {
@@ -21,7 +21,7 @@ function createMarkReader(onEvent) {
   }
 }
 
-/** Reads whole frames off the front of the bytes, answers pings, and gives back what is left. */
+/** Reads the complete frames, answers pings, and returns the remaining bytes. */
 function readFrames(bytes, socket, onText) {
   let rest = bytes
   while (rest.length >= 2) {
@@ -35,7 +35,7 @@ function readFrames(bytes, socket, onText) {
     const payload = rest.subarray(start, start + length)
     if (kind === 1) onText(payload.latin1Slice())
     else if (kind === 8) throw new Error(`the server closed with ${payload.length >= 2 ? payload.readUInt16BE(0) : 'no reason'}`)
-    // A mask of zeros leaves the payload as it is.
+    // A mask of zeros does not change the payload.
     else if (kind === 9) socket.write(Buffer.concat([Buffer.from([0x8a, 0x80 | length, 0, 0, 0, 0]), payload]))
     rest = rest.subarray(start + length)
   }
@@ -54,7 +54,7 @@ function requestHead({ kind, url, token }) {
   return [`GET ${pathname} HTTP/1.1`, `Host: ${host}`, `Authorization: Bearer ${token}`, ...own, '', ''].join('\r\n')
 }
 
-/** Resolves to the way out once the server has accepted. Any end but ours goes to `onEnd`. */
+/** Resolves to an unsubscribe function once the server has accepted. `onEnd` is called if the connection ends in any other way. */
 export function subscribe({ kind, url, token, onEvent, onEnd }) {
   const { hostname, port } = new URL(url)
   const readText = createMarkReader(onEvent)

@@ -1,4 +1,4 @@
-// Subscribes many clients to a server's events and publishes to them. `node fan-out.mjs JOB`, JOB as JSON:
+// Subscribes many clients to the events of a server and publishes events. `node fan-out.mjs JOB`, JOB as JSON:
 // {kind: 'sse' | 'ws', url, publishUrl, token, pid, clients, idleSecs, warmup, pacedEvents, pacedPerSec, burstEvents, burstWindow, maxSecs}.
 // Prints {kibPerClient, pacedP50Ms, pacedP99Ms, deliveriesPerSec, serverCores, clientCores} as JSON.
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,7 +12,7 @@ const job = JSON.parse(process.argv[2])
 const { promise: broken, reject: fail } = Promise.withResolvers()
 const publisher = await openPublisher({ url: job.publishUrl, connections: job.burstWindow, onError: fail })
 
-/** When each event was sent and how many have it, by its number. */
+/** The time at which each event was sent, and the number of clients that received it, by the number of the event. */
 const sentAt = []
 const receivedBy = []
 let latenciesMs = []
@@ -41,7 +41,7 @@ async function subscribeMany(clients) {
   return leave
 }
 
-/** Lets `start` publish, calls `again` whenever everybody has one more, and resolves to all latencies, sorted, once every client has every event. */
+/** Calls `start` to publish, and `again` after each event that reached every client. Resolves to the sorted latencies once every client has every event. */
 async function deliver(events, { start, again }) {
   latenciesMs = []
   let complete = 0
@@ -54,14 +54,14 @@ async function deliver(events, { start, again }) {
   start()
   const overtime = new AbortController()
   const late = sleep(job.maxSecs * 1000, undefined, { signal: overtime.signal }).then(() => {
-    throw new Error(`only ${complete} of ${events} events reached everybody in ${job.maxSecs} s`)
+    throw new Error(`only ${complete} of ${events} events reached every client in ${job.maxSecs} s`)
   })
   await Promise.race([all, late, broken])
   overtime.abort()
   return latenciesMs.sort((a, b) => a - b)
 }
 
-/** A few events on their way at any time: the next is sent when everybody has one. */
+/** Keeps a few events in flight: publishes the next event after each event that reached every client. */
 function deliverBurst(events) {
   let left = events
   const again = () => {
@@ -84,7 +84,7 @@ function deliverPaced(events) {
   return deliver(events, { start })
 }
 
-// The first one has a server load what it needs for any: that is not what each of them costs.
+// The first client makes the server load code for all of them, so it is not part of the memory of a client.
 const leave = await subscribeMany(1)
 await sleep(job.idleSecs * 1000)
 const emptyMiB = residentMiB(job.pid)

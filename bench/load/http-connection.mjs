@@ -1,10 +1,10 @@
-// One keep-alive HTTP connection over a raw socket, cheap enough that a load program is not what gets measured.
+// A keep-alive HTTP connection over a raw socket, which needs so little CPU that the load program does not limit a measurement.
 import { connect } from 'node:net'
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const CHUNKS_END = Buffer.from('0\r\n\r\n')
 
-/** The whole response at the front of the bytes, or null while some of it is missing. */
+/** Returns the response at the start of the bytes; null until it is complete. */
 function parseResponse(bytes) {
   const headEnd = bytes.indexOf(HEAD_END)
   if (headEnd < 0) return null
@@ -21,7 +21,7 @@ function parseResponse(bytes) {
   return { status: Number(head.slice(9, 12)), body: bytes.subarray(bodyStart, bodyEnd), closes: /\r\nconnection: *close/i.test(head) }
 }
 
-/** Resolves to a `send` that takes one whole request at a time and calls back with its response, or with an error. */
+/** Resolves to a connection whose `send` takes one request at a time and calls back with an error or the response. */
 export function openHttpConnection(url) {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {

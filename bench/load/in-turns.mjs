@@ -1,6 +1,6 @@
-// Posts events to several daemons in turns, one at a time, and looks after each answer whether its run stands in the audit log.
-// `node in-turns.mjs JOB`, JOB as JSON: {targets, body, slices, events, maxSecs}, a target as {url, token, procedures, database}: each
-// event is for one of its procedures. Without a database the answer must name no run. Prints {p50Ms, p99Ms} for each target as JSON.
+// Posts events to several daemons alternately, one event at a time, and checks after each answer that the audit log has its run.
+// `node in-turns.mjs JOB`, JOB as JSON: {targets, body, slices, events, maxSecs}, with targets {url, token, procedures, database}. Each
+// event matches one procedure. Without a database, the answer must name no run. Prints {p50Ms, p99Ms} for each target as JSON.
 import { DatabaseSync } from 'node:sqlite'
 import { quantile } from '../lib/numbers.mjs'
 import { TOPICS } from '../lib/procedures.mjs'
@@ -20,7 +20,7 @@ function requestOf({ url, token, procedures }) {
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${job.body}`)
 }
 
-/** By a connection of our own, which sees nothing but what is committed. */
+/** Reads the audit log over a separate connection, which sees only committed records. */
 function auditOf(file) {
   const database = new DatabaseSync(file, { readOnly: true })
   const starts = database.prepare("SELECT count(*) AS count FROM sop_audit WHERE run = ? AND kind = 'run_started'")

@@ -1,7 +1,7 @@
-// Asks the library which procedures an event is for, with few and with many loaded, in turns. `node --expose-gc match.mjs JOB`, JOB
-// as JSON: {few, many, slices, events}, the first two as {folder, count}. Prints {kinds: {<kind>: {few, many, same}}, load} as JSON:
-// nanoseconds an event, for events of any procedure that is loaded, and with `same` for those of the few while many are loaded.
-
+// Measures how long the library takes to find the procedures of an event, alternately with few and with many procedures loaded.
+// `node --expose-gc match.mjs JOB`, JOB as JSON: {few, many, slices, events}, where `few` and `many` are {folder, count}. Prints
+// {kinds: {<kind>: {few, many, same}}, load} as JSON, in nanoseconds an event. The events of `few` and `many` match any loaded
+// procedure; the events of `same` match the few procedures while many are loaded.
 import { FolderLibrary } from '../../packages/sop/src/folder-library.ts'
 import { median } from '../lib/numbers.mjs'
 import { payloadOf, TOPICS } from '../lib/procedures.mjs'
@@ -13,9 +13,10 @@ const payload = payloadOf()
 
 async function load({ folder, count }) {
   const library = new FolderLibrary({
-    settings: () => ({ folder, defaultMode: 'supervised' }),
+    settings: () => ({ sources: [{ folder, isAgentWritable: false }], defaultMode: 'supervised' }),
+    agreed: async () => new Map(),
     clock: { nowMs: () => Date.now() },
-    log: { error: (message, fields) => console.error(message, fields) },
+    log: { info() {}, warn: console.error, error: console.error },
     events: { emit() {} },
   })
   globalThis.gc()
@@ -30,14 +31,14 @@ async function load({ folder, count }) {
   return { library, count, tookMs, bytes: after.heapUsed + after.external - heapUsed - external }
 }
 
-/** As from a connection: each topic is a text of its own that nothing has been done with. */
+/** Makes events as a connection does: each topic is a new string, which has no cached hash. */
 function eventsOf(kind, count) {
   const topicOf = TOPICS[kind]
   const next = () => Buffer.from(topicOf(Math.floor(Math.random() * count))).toString('latin1')
   return Array.from({ length: job.events }, () => ({ source: SOURCES[kind], topic: next(), payload }))
 }
 
-/** Nanoseconds an event. */
+/** Returns the nanoseconds an event. */
 function timed({ library }, events) {
   let found = 0
   const start = performance.now()

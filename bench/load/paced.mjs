@@ -1,5 +1,5 @@
-// Posts signed chatapp messages at a steady pace, whatever the answers do. `node paced.mjs JOB`, JOB as JSON:
-// {url, connections, perSec, secs}. Prints {sent, failed, p50Ms, p99Ms} as JSON; latencies count from when a request was due.
+// Posts signed chatapp messages at a steady rate, which does not depend on the answers. `node paced.mjs JOB`, JOB as JSON:
+// {url, connections, perSec, secs}. Prints {sent, failed, p50Ms, p99Ms} as JSON; a latency begins when its request is due.
 import { quantile } from '../lib/numbers.mjs'
 import { chatappRequest } from './chatapp-requests.mjs'
 import { openHttpConnection } from './http-connection.mjs'

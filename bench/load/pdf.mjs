@@ -1,6 +1,6 @@
-// Reads a PDF by the service features read PDFs by, and by a bare call of the library, in turns. `node pdf.mjs JOB`, JOB as JSON:
-// {pages, slices}. Prints {ours, bare, firstMs, longestBlockMs} as JSON: medians in milliseconds, the first read with the start of
-// the worker, and the longest time the event loop was held up by reads of ours, of this PDF and of one as large as there may be.
+// Reads a PDF alternately with the service for features and with a bare call of the library. `node pdf.mjs JOB`, JOB as JSON:
+// {pages, slices}. Prints {ours, bare, firstMs, longestBlockMs} as JSON: medians in milliseconds, the time of the first read with the
+// start of the worker, and the longest delay of the event loop while the service reads this PDF or one of the largest allowed size.
 import { createRequire } from 'node:module'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,7 +18,7 @@ const require = createRequire(new URL('../../packages/tool-pdf/package.json', im
 const { extractText } = require('unpdf')
 
 const line = (page, number) =>
-  `1 0 0 1 40 ${800 - number * 17} Tm (Page ${page}, line ${number}: what stands here is read, ${page * number} times.) Tj`
+  `1 0 0 1 40 ${800 - number * 17} Tm (Page ${page}, line ${number}: this text is read ${page * number} times.) Tj`
 const lines = (page) => Array.from({ length: LINES }, (_, number) => line(page, number)).join('\n')
 const content = (page) => streamObject(deflateSync(`BT /F1 10 Tf ${lines(page)} ET`), '/Filter /FlateDecode')
 const objects = Object.fromEntries(Array.from({ length: job.pages }, (_, at) => [4 + 2 * at, content(at + 1)]))
@@ -35,11 +35,11 @@ async function timed(read) {
   const texts = await read()
   const tookMs = performance.now() - start
   if (texts.length !== job.pages || !texts.at(-1)?.includes(`Page ${job.pages}, line ${LINES - 1}`))
-    throw new Error('not all of it was read')
+    throw new Error('the text is not complete')
   return tookMs
 }
 
-/** Only what is ours counts: the bare call holds up the loop all the while. */
+/** Measures the delays of the event loop, for the service only: the bare call blocks the event loop. */
 async function watched(read) {
   const delays = monitorEventLoopDelay({ resolution: 1 })
   delays.enable()

@@ -1,6 +1,6 @@
-// Calls the template's plugin, beside the same function in plain JavaScript in a worker, in turns. `node plugins.mjs JOB`, JOB as
-// JSON: {scratch, slices, calls, colds}. Prints {ours, bare, coldMs, bareColdMs} as JSON: medians, microseconds for a call of 1 KiB
-// in and out, and milliseconds for a first call with all it takes: reading, checking, metering and compiling the module, and a worker.
+// Calls the plugin of the template and, alternately, the same function in plain JavaScript in a worker. `node plugins.mjs JOB`, JOB as
+// JSON: {scratch, slices, calls, colds}. Prints {ours, bare, coldMs, bareColdMs} as JSON, as medians: microseconds of a call with 1 KiB
+// in and out, and milliseconds of a first call, which reads, checks, meters and compiles the module and starts a worker.
 import { hash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ const job = JSON.parse(process.argv[2])
 const TEXT = 'Hello, World: 12'.repeat(64)
 const ANSWER = 'Uryyb, Jbeyq: 12'.repeat(64)
 
-/** As a build has it: workers of sources would first have to take the types out of them. */
+/** Bundles the sources as a build does: workers that run TypeScript would first strip its types. */
 async function built() {
   const source = (name) => join(import.meta.dirname, '../../packages/plugins-wasm/src', `${name}.ts`)
   const outdir = join(job.scratch, 'built')
@@ -70,7 +70,7 @@ const pluginThreads = () => {
   return { call: (text) => threads.run(plugin, text, { signal, ask: async () => '' }), end: () => threads.close() }
 }
 
-/** Milliseconds. */
+/** Returns the milliseconds of all calls. */
 async function timed({ call }, calls) {
   const start = performance.now()
   for (let done = 0; done < calls; done++) if ((await call(TEXT)) !== ANSWER) throw new Error('the answer is wrong')

@@ -1,4 +1,4 @@
-// Posts webhooks in a closed loop, each connection one at a time. `node post.mjs JOB`, JOB as JSON:
+// Posts webhooks in a closed loop: each connection sends its next request after the answer to the previous one. `node post.mjs JOB`, JOB as JSON:
 // {url, token, pid, connections, warmup, requests, maxSecs}, with `kind` "webhook" or "chatapp", `sameKey`, `isForged`, and the
 // `status` each answer must have (default 200). Prints {perSec, p50Ms, p99Ms, serverCores, clientCores} as JSON.
 import { cpuSecs } from '../lib/machine.mjs'
@@ -11,7 +11,7 @@ const job = JSON.parse(process.argv[2])
 const queuesOf = job.kind === 'chatapp' ? chatappQueues : webhookQueues
 const connections = await Promise.all(Array.from({ length: job.connections }, () => openHttpConnection(job.url)))
 
-/** Sends one connection's requests one after the other; resolves to its latencies, fewer than asked for when the time is up. */
+/** Sends the requests of one connection one after the other, until the deadline. Resolves to the latencies. */
 function drain(connection, requests, deadline) {
   const latenciesMs = []
   return new Promise((resolve, reject) => {

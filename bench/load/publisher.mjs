@@ -1,6 +1,7 @@
-// Publishes numbered events over a few connections; what finds none idle waits its turn.
+// Publishes numbered events over a few connections. An event waits while every connection is busy.
 import { openHttpConnection } from './http-connection.mjs'
 
+/** `onError` is called if a connection fails or an event is refused. */
 export async function openPublisher({ url, connections, onError }) {
   const { host, pathname } = new URL(url)
   const idle = await Promise.all(Array.from({ length: connections }, () => openHttpConnection(url)))

@@ -1,6 +1,6 @@
-// Lets simulated robots drive, and stops them: by their emergency stop while the event loop of their daemon is blocked for a
-// second, and by killing the daemon. `node robot.mjs JOB`, JOB as JSON: {slices}. Prints {estopMs, killedMs} as JSON: the worst
-// of all slices, from the edge of the sensor, or the signal, to the command that halts the motors.
+// Stops simulated robots that drive: by their emergency stop while the event loop of the daemon is blocked for a second, and by killing
+// the daemon. `node robot.mjs JOB`, JOB as JSON: {slices}. Prints {estopMs, killedMs} as JSON: the longest time of all slices from the
+// edge of the sensor, or from the signal, to the command that halts the motors.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { machineMs, runRobotDaemon } from '../../packages/hardware-safety/src/testing/run-robot-daemon.ts'
 

@@ -1,4 +1,4 @@
-// Runs `true` through each sandbox that works here, and as a bare child process, in turns. `node sandbox.mjs JOB`, JOB as JSON:
+// Runs `true` alternately in each sandbox that works on this machine and as a bare child process. `node sandbox.mjs JOB`, JOB as JSON:
 // {slices}. Prints {bare, userns?, fsrestrict?} as JSON: medians in milliseconds, from the call to the result.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,10 +26,10 @@ async function backend(name) {
   const [sandbox] = parts?.sandboxes ?? []
   const found = await sandbox?.probe(signal, createRunBare(systemClock))
   if (found?.available) return { sandbox, close: async () => parts.close?.() }
-  process.stderr.write(`${name} is not measured: ${found?.detail ?? 'it is not there'}\n`)
+  process.stderr.write(`${name} is not measured: ${found?.detail ?? 'the package is missing'}\n`)
 }
 
-/** As tools start their commands. */
+/** Returns a function that runs `true` in the sandbox, as tools run their commands. */
 function confined(sandbox) {
   const run = createSpawn({ sandbox: () => sandbox, required: true, limits: LIMITS, closed: [], log, clock: systemClock })
   const policy = { writable: [workspace], network: false }

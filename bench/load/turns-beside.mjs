@@ -1,7 +1,7 @@
-// Posts webhooks to several daemons in slices, one daemon after the other, so that whatever else the machine does meets all alike.
-// `node turns-beside.mjs JOB`, JOB as JSON: {targets, connections, slices, requests, maxSecs}, a target as {url, token, pid},
-// `requests` those of one slice. The first fifth of the slices is not measured. Prints {perSec, p50Ms, cpuMs} for each target as
-// JSON, `cpuMs` what one turn costs the daemon.
+// Posts webhooks to several daemons in slices, one daemon after the other, so that other load on the machine affects all of them.
+// `node turns-beside.mjs JOB`, JOB as JSON: {targets, connections, slices, requests, maxSecs}, with targets {url, token, pid}; `requests`
+// is the number in one slice. The first fifth of the slices is not measured. Prints {perSec, p50Ms, cpuMs} for each target as JSON;
+// `cpuMs` is the CPU time of the daemon for one turn.
 import { cpuSecs } from '../lib/machine.mjs'
 import { quantile } from '../lib/numbers.mjs'
 import { openHttpConnection } from './http-connection.mjs'
@@ -50,7 +50,7 @@ const targets = await Promise.all(job.targets.map(open))
 const cpuBefore = []
 for (let slice = 0; slice < warmup + job.slices; slice++) {
   if (slice === warmup) for (const { pid } of targets) cpuBefore.push(cpuSecs(pid))
-  // Who is first changes: something may be cheaper for whoever comes after another.
+  // The first target changes from slice to slice, because the order may affect the results.
   for (let turn = 0; turn < targets.length; turn++) await targets[(slice + turn) % targets.length].slice(slice)
   if (performance.now() > deadline) throw new Error(`only ${slice + 1} slices were done in ${job.maxSecs} s`)
 }

@@ -1,10 +1,10 @@
-// The requests of a webhook load, built and signed before the clock runs.
+// The requests of a webhook load, built and signed before a measurement begins.
 import { createHmac, randomUUID } from 'node:crypto'
 
 const SECRET = 'bench-secret'
 const BODY_BYTES = 1024
 
-/** Bytes every server under measurement takes as they are: each checks the credentials it knows. */
+/** Returns the bytes of a request that every measured server accepts: each server checks the credentials that it knows. */
 export function webhookRequest({ url, token, key, session }) {
   const { host } = new URL(url)
   const text = `bench ${key} `
@@ -22,7 +22,7 @@ export function webhookRequest({ url, token, key, session }) {
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** A queue of requests for each connection, which keeps to one session. */
+/** Returns a queue of requests for each connection. All requests of a connection have the same session. */
 export function webhookQueues({ url, token, connections, requests, sameKey }) {
   const run = randomUUID()
   const perConnection = Math.ceil(requests / connections)

@@ -1,4 +1,4 @@
-// What a short command costs, from start to exit, against Node doing nothing.
+// The time of a short command, from start to exit, compared with a Node process that does nothing.
 import { timeToExit } from '../lib/processes.mjs'
 import { newDataDir, sluiceBundle } from '../lib/sluice.mjs'
 
@@ -7,7 +7,7 @@ export async function measureCommands({ scratch, rounds }) {
   const bundle = sluiceBundle('minimal')
   const time = (...args) => timeToExit({ scratch, args })
   const configGet = () => time(bundle, 'config', 'get', '--data-dir', dataDir)
-  configGet() // leaves the compile cache that every later call finds
+  configGet() // Writes the compile cache that every later call uses.
   return rounds({ full: 21, quick: 5 }, () => {
     const bare = time('-e', '0')
     return {

@@ -1,4 +1,4 @@
-// One event to many subscribers, over SSE and over WebSocket: how many a second, how late, and what an idle one costs.
+// One event for many subscribers, over SSE and over WebSocket: deliveries a second, latency, and the memory of an idle subscriber.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { runLoad, startBare, startSluice } from '../lib/sluice.mjs'
@@ -18,7 +18,7 @@ async function fanOut(scratch, start, paths, load) {
   }
 }
 
-/** Always as many clients: what a server sets aside once would count for far more among a few. */
+/** The number of clients is the same with --quick: the fixed memory of a server would weigh more with few clients. */
 const loadOf = (kind, scale) => ({
   kind,
   clients: 1000,

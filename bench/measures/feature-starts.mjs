@@ -1,4 +1,4 @@
-// What a feature adds to a start when it is in the build and nothing is configured: the same profile with it and without it.
+// The start time that a feature adds when it is in the build and not configured: the same profile with and without it.
 import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -15,7 +15,7 @@ function buildWith(id) {
   if (status !== 0) throw new Error(`minimal with ${id} does not build`)
 }
 
-/** Milliseconds to the first 200, of a start that is not the first one on its data directory. */
+/** Returns the milliseconds to the first 200. The caller has started the profile on the data directory before. */
 async function startTime(scratch, profile, dataDir) {
   const argsFor = (port) => [sluiceBundle(profile), 'daemon', '--data-dir', dataDir, '--port', String(port)]
   const server = await timeToFirstAnswer({ scratch, argsFor })
@@ -23,7 +23,7 @@ async function startTime(scratch, profile, dataDir) {
   return server.tookMs
 }
 
-/** `rows` are `feature-start-<id>`. */
+/** Returns the measurement of these rows, whose names are `feature-start-<id>`. */
 export const measureFeatureStarts =
   (rows) =>
   async ({ scratch, rounds }) => {
@@ -37,7 +37,7 @@ export const measureFeatureStarts =
       return await rounds({ full: 15, quick: 2 }, async () => {
         const results = {}
         for (const id of ids) {
-          // Each beside a start of its own, so that both see the same weather.
+          // Each start with a feature follows a start without it, so that both run under the same conditions.
           const without = await startTime(scratch, 'minimal', dataDirs.get('minimal'))
           const withIt = await startTime(scratch, buildOf(id), dataDirs.get(buildOf(id)))
           const detail = { without, with: withIt, startBytes: bytes(buildOf(id)) - bytes('minimal') }

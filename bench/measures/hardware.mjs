@@ -1,4 +1,4 @@
-// Boards: a pin read through the agent's tool beside a bare serialport, and what having the feature costs while nothing is plugged in.
+// Boards: the time to read a pin with the agent's tool, compared with a bare serialport, and the cost of the feature without any board.
 import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -11,7 +11,7 @@ import { distFolder, newDataDir, runLoad, sluiceBundle } from '../lib/sluice.mjs
 const ROOT = resolve(import.meta.dirname, '../..')
 const PROFILE = 'bench-hardware'
 const IDLE_SECS = 3
-/** One start more or less is decided by the machine. */
+/** The number of starts in a round: single starts vary too much. */
 const STARTS = 9
 const MIB = 2 ** 20
 
@@ -22,7 +22,7 @@ export async function measureBoards({ scratch, rounds, scale }) {
   })
 }
 
-/** The minimal profile with the flag `hardware`, beside the minimal profile. */
+/** Builds the minimal profile with the flag `hardware`. */
 function buildWithHardware() {
   const args = [join(ROOT, 'scripts', 'build.mjs'), '--features', 'hardware', '--name', PROFILE]
   const { status } = spawnSync(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] })
@@ -57,7 +57,7 @@ export async function measureHardwareIdle({ scratch, rounds }) {
   buildWithHardware()
   const [without, having] = ['minimal', PROFILE].map((profile) => ({ profile, dataDir: newDataDir(scratch) }))
   try {
-    // The first start on a data directory makes it, and the compile cache.
+    // The first start on a data directory creates the database and the compile cache.
     for (const { profile, dataDir } of [without, having]) await startMs(scratch, profile, dataDir)
     return await rounds({ full: 5, quick: 1 }, async () => {
       const differences = []
@@ -65,7 +65,7 @@ export async function measureHardwareIdle({ scratch, rounds }) {
         const bare = await startMs(scratch, without.profile, without.dataDir)
         differences.push((await startMs(scratch, having.profile, having.dataDir)) - bare)
       }
-      // On data directories of their own: another way to start node leaves another compile cache.
+      // Uses new data directories: other options of Node lead to another compile cache.
       const bareHeap = await heapMiB(scratch, without.profile, newDataDir(scratch))
       const ourHeap = await heapMiB(scratch, having.profile, newDataDir(scratch))
       return { 'hardware-start': { ours: median(differences) }, 'hardware-idle': { ours: ourHeap - bareHeap } }

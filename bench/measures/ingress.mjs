@@ -1,4 +1,4 @@
-// POST /chatapp: messages made durable before they are answered, while the turns they set off wait for a slow model.
+// POST /chatapp: messages are durable before they are answered, while their turns wait for a slow model.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,7 +8,7 @@ import { untilDone } from '../lib/until-done.mjs'
 import { chatappConfig } from '../load/chatapp-requests.mjs'
 
 const MAX_SECS = 30
-/** Longer than any load: no turn ends while one runs. */
+/** Longer than any load, so that no turn ends during a load. */
 const MODEL_SECS = 120
 const PACED = { connections: 64, perSec: 500, secs: 10 }
 const BURST = { connections: 64, requests: 1000 }
@@ -33,7 +33,7 @@ level = "warn"
 
 ${chatappConfig({ apiUrl: apiUrl ?? modelUrl })}`
 
-/** A scratch directory and a slow model for as long as `use` takes. */
+/** Provides a scratch directory and a slow model to `use`, then removes them. */
 async function withModel(scratch, use) {
   const own = mkdtempSync(join(scratch, 'ingress-'))
   const model = await startBare({ scratch: own, name: 'model', args: [String(MODEL_SECS)] })
@@ -53,7 +53,7 @@ async function post(scratch, { url, token, pid }, load) {
   return runLoad({ scratch, name: 'post', job: { url, token, pid, kind: 'chatapp', maxSecs: MAX_SECS, ...load } })
 }
 
-/** The results of the loads, one after the other, on one fresh server. */
+/** Runs the loads one after the other on a new server; returns their results. */
 async function underLoad(scratch, start, loads) {
   const own = mkdtempSync(join(scratch, 'load-'))
   const server = await start(own)
@@ -107,17 +107,17 @@ export async function measureRefusals({ scratch, rounds, scale }) {
   )
 }
 
-/** A steady stream and a burst, while every turn takes two minutes. */
+/** Measures a steady stream and a burst, while every turn takes two minutes. */
 export async function measureAcks({ scratch, rounds }) {
   return rounds({ full: 3, quick: 1 }, () =>
     withModel(scratch, async (own, modelUrl) => {
       const server = await sluice(modelUrl)(own)
       try {
-        // The first turns load the model's library, which is no part of taking messages.
+        // The first turns load the library of the model, which is not part of receiving messages.
         await post(own, server, { connections: 16, warmup: 0, requests: 200 })
         await sleep(SETTLE_MS)
         const paced = await runLoad({ scratch: own, name: 'paced', job: { url: server.url, ...PACED } })
-        if (paced.failed > 0) throw new Error(`${paced.failed} of ${paced.sent} were not taken`)
+        if (paced.failed > 0) throw new Error(`${paced.failed} of ${paced.sent} were not accepted`)
         const burst = await post(own, server, { ...BURST, warmup: 0 })
         return { 'ingress-ack': { ours: paced.p99Ms, detail: paced }, 'ingress-burst': { ours: burst.p99Ms, detail: burst } }
       } finally {
@@ -127,7 +127,7 @@ export async function measureAcks({ scratch, rounds }) {
   )
 }
 
-/** What each sits on after the same load. */
+/** Measures the memory of both sides after the same load. */
 export async function measureIngressMemory({ scratch, rounds, scale }) {
   const load = { connections: 16, warmup: 0, requests: scale(MEMORY_REQUESTS) }
   const residentAfter = async (own, start) => {
@@ -147,7 +147,7 @@ export async function measureIngressMemory({ scratch, rounds, scale }) {
   )
 }
 
-/** A million whole messages, as fast as their turns run: what they leave in memory, and what one more costs beside what it cost at first. */
+/** Runs a million messages with their turns. Measures the growth of memory, and the cost of a further message compared with an empty database. */
 export async function measureMillion({ scratch, rounds, scale }) {
   return rounds({ full: 1, quick: 1 }, () =>
     withModel(scratch, async (own, modelUrl) => {

@@ -1,4 +1,4 @@
-// The text of a PDF as the daemon reads it, beside what the library takes when it is called and nothing else is done.
+// The time to read the text of a PDF as the daemon does, compared with a bare call of the library.
 import { runLoad } from '../lib/sluice.mjs'
 
 export async function measurePdf({ scratch, rounds, scale }) {

@@ -1,4 +1,4 @@
-// A plugin's call beside the same function in plain JavaScript in a worker: warm, and the first one.
+// The time of a warm and of a first plugin call, compared with the same function in plain JavaScript in a worker.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { runLoad } from '../lib/sluice.mjs'

@@ -1,4 +1,4 @@
-// Procedures: what an event costs with few and with many of them loaded, and what it takes to load many.
+// Procedures: the cost of an event with few and with many procedures loaded, and the cost of loading many.
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import { loadProgram, newDataDir, runLoad, sluiceBundle, startSluice, writeConfi
 
 const MAX_SECS = 60
 const [FEW, SOME, MANY] = [10, 100, 10_000]
-/** What is done just after everything is loaded counts as part of the start. */
+/** Work just after the procedures are loaded counts as part of the start. */
 const SETTLE_MS = 3000
 const POLL_MS = 10
 
@@ -29,14 +29,14 @@ approval_timeout_secs = 3600
 level = "warn"
 `
 
-/** Written once for all measurements of a run. */
+/** Writes the procedures once for all measurements of a run. */
 function proceduresIn(scratch, count) {
   const folder = join(scratch, `procedures-${count}`)
   if (!existsSync(folder)) writeProcedures(folder, count)
   return { folder, count }
 }
 
-/** Two daemons that differ in their procedures only, under events for any of them, in turns: the latencies of each. */
+/** Posts events alternately to two daemons that differ only in their procedures; returns the latencies of each. */
 async function besides(scratch, sides, job) {
   const own = mkdtempSync(join(scratch, 'sops-'))
   const servers = []
@@ -57,7 +57,7 @@ async function besides(scratch, sides, job) {
   }
 }
 
-/** A request to a path that a procedure names, until its answer: by then the start of the run stands in the audit log. */
+/** Measures a request that starts a run, until its answer. The start of the run is in the audit log before the answer. */
 export async function measureSopEvents({ scratch, rounds, scale }) {
   const one = proceduresIn(scratch, 1)
   const some = proceduresIn(scratch, SOME)
@@ -71,7 +71,7 @@ export async function measureSopEvents({ scratch, rounds, scale }) {
   })
 }
 
-/** Finding the procedures of an event: by the library alone, and by a daemon whose procedures then all refuse it. */
+/** Measures the search for the procedures of an event: in the library alone, and in a daemon where no condition is met. */
 export async function measureSopMatch({ scratch, rounds, scale }) {
   const few = proceduresIn(scratch, FEW)
   const many = proceduresIn(scratch, MANY)
@@ -92,7 +92,7 @@ export async function measureSopMatch({ scratch, rounds, scale }) {
   })
 }
 
-/** A start with many procedures beside one with none, each the second on its data directory. */
+/** Measures a start with many procedures and one without any, each the second start on its data directory. */
 export async function measureSopStart({ scratch, rounds }) {
   const { folder } = proceduresIn(scratch, MANY)
   const none = join(scratch, 'none')
@@ -106,7 +106,7 @@ export async function measureSopStart({ scratch, rounds }) {
       const begun = performance.now()
       const server = await timeToFirstAnswer({ scratch: own, argsFor })
       try {
-        // Written when everything is loaded, and removed by a clean stop.
+        // The daemon writes daemon.json once everything is loaded, and removes it when it stops.
         while (!existsSync(join(dataDir, 'daemon.json'))) {
           if (performance.now() - begun > MAX_SECS * 1000) throw new Error('the daemon did not get ready')
           await sleep(POLL_MS)

@@ -1,4 +1,4 @@
-// How soon a robot's motors are told to halt: emergency stop while the daemon's main loop is blocked, and the daemon killed.
+// The time until the motors of a robot are halted: after an emergency stop while the event loop of the daemon is blocked, and after the daemon is killed.
 import { runLoad } from '../lib/sluice.mjs'
 
 export async function measureRobot({ scratch, rounds, scale }) {

@@ -1,4 +1,4 @@
-// `true` started as tools start their commands, in each sandbox that works here, beside the same as a bare child process.
+// The time of `true` in each sandbox that works on this machine, compared with a bare child process.
 import { runLoad } from '../lib/sluice.mjs'
 
 export async function measureSandboxes({ scratch, rounds, scale }) {

@@ -1,4 +1,4 @@
-// How much code the minimal profile is: what the daemon has loaded when it is ready for its first turn, and all of it.
+// The size of the minimal profile: the code that the daemon has loaded before its first turn, and all code.
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,11 +6,11 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { timeToFirstAnswer } from '../lib/first-answer.mjs'
 import { bundleReport, distFolder, newDataDir, sluiceBundle } from '../lib/sluice.mjs'
 
-/** What is loaded in the background just after the start counts as loaded before the first turn. */
+/** Code that is loaded in the background just after the start counts as loaded before the first turn. */
 const SETTLE_MS = 1000
 const RECORDER = pathToFileURL(join(import.meta.dirname, '../lib/record-loads.mjs'))
 
-/** Files of the profile that a daemon without any turn has loaded. */
+/** Returns the files of the profile that a daemon has loaded before its first turn. */
 async function loadedFiles(scratch) {
   const record = join(scratch, 'loaded.txt')
   const dataDir = newDataDir(scratch)

@@ -1,4 +1,4 @@
-// Half an hour of whole messages at a steady pace: what grows with time, and whether every message gets exactly one reply.
+// Half an hour of messages with their turns at a steady rate: checks for growth, and that every message gets exactly one reply.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { untilDone } from '../lib/until-done.mjs'
 import { chatappConfig } from '../load/chatapp-requests.mjs'
 
 const LOAD = { connections: 16, perSec: 100, secs: 60 }
-/** What is compared with the end: by then everything that is loaded or cached once is there. */
+/** The minute that the end is compared with. By then, everything that is loaded or cached once is in memory. */
 const SETTLED_MINUTE = 5
 const QUIET_MS = 2000
 const MIB = 1024 * 1024
@@ -25,7 +25,7 @@ level = "warn"
 
 ${chatappConfig({ apiUrl })}`
 
-/** The platform: takes replies, and counts those to each message. */
+/** Starts a fake platform, which accepts replies and counts the replies to each message. */
 async function startPlatform() {
   const replies = new Map()
   const server = createServer(async (request, response) => {
@@ -47,7 +47,7 @@ async function startPlatform() {
 
 const growth = (first, last, key) => last[key] - first[key]
 
-/** One round, also on a busy machine: what it counts does not depend on how fast the machine is. */
+/** Runs one round, also on a busy machine: the counts do not depend on the speed of the machine. */
 export async function measureSoak({ scratch, minutes, note }) {
   const own = mkdtempSync(join(scratch, 'soak-'))
   const platform = await startPlatform()

@@ -1,4 +1,4 @@
-// Cold start: from the start of the process to the first 200 on /health, and how much memory it then sits on.
+// Cold start: the time from the start of the process to the first 200 on /health, and the memory of the idle process.
 import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { timeToFirstAnswer } from '../lib/first-answer.mjs'
@@ -16,7 +16,7 @@ async function startTime(scratch, argsFor) {
   return server.tookMs
 }
 
-/** The first start on an empty data directory, and the second, which finds the compile cache the first has left. */
+/** Measures the first start on an empty data directory, and the second, which uses the compile cache of the first. */
 async function twoStarts(scratch, profile) {
   const dataDir = newDataDir(scratch)
   const argsFor = daemonArgs(profile, dataDir)
@@ -40,7 +40,7 @@ export async function measureStarts({ scratch, rounds }) {
   })
 }
 
-/** Both sit idle at the same time; the daemon on its second start, as it usually is. */
+/** Measures both sides while they are idle at the same time. The daemon is in its second start, which is the usual case. */
 export async function measureIdleMemory({ scratch, rounds }) {
   const dataDir = newDataDir(scratch)
   await startTime(scratch, daemonArgs('minimal', dataDir))

@@ -1,16 +1,16 @@
-// Turns with traces exported over OTLP/HTTP, beside the same turns without: to a collector that takes them, and to some that do not.
+// Turns with traces exported over OTLP/HTTP, compared with turns without tracing: to a working collector and to faulty ones.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { LOAD_CONFIG, runLoad, startBare, startSluice } from '../lib/sluice.mjs'
 
 const MAX_SECS = 120
-/** Nothing listens there. */
+/** An address without a server. */
 const DEAD = 'http://127.0.0.1:9'
 const FAULTS = ['dead', 'slow', 'overloaded', 'hangs']
 
 const tracingTo = (endpoint) => `${LOAD_CONFIG}\n[observability]\nbackend = "otel"\notel_endpoint = "${endpoint}"\n`
 
-/** A daemon that does not trace and one for each of these collectors, under the same load in turns. */
+/** Runs the same load alternately on a daemon without tracing and on a daemon for each collector. */
 async function beside(scratch, collectors, load) {
   const own = mkdtempSync(join(scratch, 'traced-'))
   const running = []

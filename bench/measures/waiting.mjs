@@ -1,4 +1,4 @@
-// Runs that wait for a person, each asked for in a chat of its own: what so many cost while nobody answers.
+// Runs that wait for the approval of a person, each in its own chat: the cost of many waiting runs.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,10 +9,10 @@ import { newDataDir, runLoad, startBare, startSluice } from '../lib/sluice.mjs'
 import { chatappConfig } from '../load/chatapp-requests.mjs'
 import { procedureConfig } from './procedures.mjs'
 
-/** The first ones have the daemon load, and set aside, what it needs for any number of them: a thousand more are measured. */
+/** The first 600 runs make the daemon load code and fill caches, so only the next 1,000 are measured. */
 const FEW = 600
 const MANY = 1600
-/** Longer than the time-outs of what was sent: those are gone by then. */
+/** Longer than the timeouts of sent messages, whose timers are gone by then. */
 const IDLE_SECS = 65
 const SETTLE_MS = 5000
 const WAIT_MAX_MS = 60_000
@@ -42,17 +42,17 @@ function writeProcedure(folder) {
   return folder
 }
 
-/** Resolves once so many questions wait for an answer, and each of them has been sent. */
+/** Resolves once `count` approvals are pending and each prompt has been sent. */
 async function untilAsked(dataDir, count) {
   const database = new DatabaseSync(join(dataDir, 'sluice.db'), { readOnly: true })
-  const asked = database.prepare(`SELECT count(*) AS count FROM approvals JOIN approval_prompts ON approval = approvals.number
+  const pending = database.prepare(`SELECT count(*) AS count FROM approvals JOIN approval_prompts ON approval = approvals.number
     WHERE approvals.state = 'pending' AND approval_prompts.provider_id IS NOT NULL`)
   const deadline = performance.now() + WAIT_MAX_MS
   try {
     for (;;) {
-      const { count: found } = asked.get()
+      const { count: found } = pending.get()
       if (found >= count) return
-      if (performance.now() > deadline) throw new Error(`only ${found} of ${count} runs have asked in ${WAIT_MAX_MS} ms`)
+      if (performance.now() > deadline) throw new Error(`only ${found} of ${count} runs have asked for approval within ${WAIT_MAX_MS} ms`)
       await sleep(POLL_MS)
     }
   } finally {
@@ -60,11 +60,11 @@ async function untilAsked(dataDir, count) {
   }
 }
 
-async function checkTakenUp({ url, token }, count) {
+async function checkResumed({ url, token }, count) {
   const response = await fetch(`${url}/api/sops`, { headers: { authorization: `Bearer ${token}` } })
   const text = await response.text()
   const active = [...text.matchAll(/"active_runs":(\d+)/g)].reduce((sum, [, runs]) => sum + Number(runs), 0)
-  if (active !== count) throw new Error(`${active} of ${count} runs were taken up: ${text.slice(0, 200)}`)
+  if (active !== count) throw new Error(`${active} of ${count} runs resumed: ${text.slice(0, 200)}`)
 }
 
 const kib = (bytes) => bytes / 1024
@@ -101,17 +101,17 @@ export async function measureWaiting({ scratch, rounds, scale }) {
       const [idleWithNone, , idleWithMany] = busySecs().map((secs, index) => (100 * (secs - before[index])) / idleSecs)
       const [, few, many] = await Promise.all(servers.map(({ ask }) => ask()))
 
-      // Once more, as they are after a start, with nothing else behind them.
+      // Measures again after a restart, without the memory of the load.
       for (const { stop } of servers) await stop()
       const restarted = [await begin(servers[0].dataDir), await begin(servers[2].dataDir)]
-      await checkTakenUp(restarted[1], MANY)
+      await checkResumed(restarted[1], MANY)
       await sleep(SETTLE_MS)
-      const [none, takenUp] = await Promise.all(restarted.map(({ ask }) => ask()))
+      const [none, resumed] = await Promise.all(restarted.map(({ ask }) => ask()))
       return {
         'sop-waiting-idle': { ours: idleWithMany, bare: idleWithNone },
         'sop-waiting-heap': { ours: kib(heapOf(many) - heapOf(few)) / (MANY - FEW), detail: { few, many } },
-        'sop-waiting-taken-up': { ours: kib(heapOf(takenUp) - heapOf(none)) / MANY, detail: { none, takenUp } },
-        'sop-waiting-resident': { ours: kib(takenUp.rss - none.rss) / MANY, detail: { none, takenUp } },
+        'sop-waiting-taken-up': { ours: kib(heapOf(resumed) - heapOf(none)) / MANY, detail: { none, resumed } },
+        'sop-waiting-resident': { ours: kib(resumed.rss - none.rss) / MANY, detail: { none, resumed } },
       }
     } finally {
       for (const server of running) await server.stop()

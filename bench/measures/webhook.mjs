@@ -1,12 +1,11 @@
-// POST /webhook: whole turns, made durable before they are answered, and duplicates, which run no turn.
-
+// POST /webhook: turns, which are durable before they are answered, and duplicates, which run no turn.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { runLoad, startBare, startSluice } from '../lib/sluice.mjs'
 
 const MAX_SECS = 20
 
-/** One server, fresh for its turn, under the loads it is given. */
+/** Runs the loads one after the other on a new server; returns their results. */
 async function underLoad(scratch, start, loads) {
   const ownScratch = mkdtempSync(join(scratch, 'load-'))
   const server = await start(ownScratch)

@@ -1,5 +1,5 @@
-// The least of a collector of traces: `node collector.mjs MODE` takes every batch (`takes`), does so after two seconds (`slow`),
-// says it is overloaded (`overloaded`), or never answers (`hangs`).
+// A minimal trace collector: `node collector.mjs MODE` accepts every batch (`takes`), accepts it after two seconds (`slow`), answers 503
+// (`overloaded`), or never answers (`hangs`).
 import { createServer } from 'node:http'
 
 const SLOW_MS = 2000

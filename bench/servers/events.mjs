@@ -1,5 +1,5 @@
-// The least a Node server can do to hand an event to many: `node events.mjs sse` or `node events.mjs ws`.
-// A subscription is `GET /events`; `POST /publish` hands its body to all.
+// A minimal Node server that sends an event to many subscribers: `node events.mjs sse` or `node events.mjs ws`.
+// `GET /events` subscribes; `POST /publish` sends its body to every subscriber.
 import { createServer } from 'node:http'
 
 const [kind] = process.argv.slice(2)

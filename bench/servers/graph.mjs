@@ -1,4 +1,4 @@
-// The least of the chatapp provider that takes replies: `node graph.mjs` answers every message with an id.
+// A minimal chatapp platform that accepts replies: `node graph.mjs` answers every message with an id.
 import { createServer } from 'node:http'
 
 let sent = 0

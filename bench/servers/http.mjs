@@ -1,4 +1,4 @@
-// The least a Node server can be: every request answers 200. `node http.mjs PORT`
+// A minimal Node server, which answers every request with 200: `node http.mjs PORT`.
 import { createServer } from 'node:http'
 
 const server = createServer((_request, response) => {

@@ -1,4 +1,4 @@
-// A model that takes its time: `node model.mjs SECONDS` answers every chat completion with one word after so long.
+// A slow model: `node model.mjs SECONDS` answers every chat completion with one word after this time.
 import { createServer } from 'node:http'
 
 const waitMs = Number(process.argv[2]) * 1000

@@ -1,5 +1,5 @@
-// The least a Node gateway can do for one webhook: check its signature, parse it, remember its key, answer.
-// `node webhook.mjs durable FILE` answers after a group commit to SQLite with full sync; `node webhook.mjs memory` keeps keys in a map.
+// A minimal Node server for webhooks: checks the signature, parses the body, remembers the key and answers.
+// `node webhook.mjs durable FILE` answers after a group commit to SQLite with full sync; `node webhook.mjs memory` keeps keys in memory.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,7 +9,7 @@ const KEYS_MAX = 10_000
 const BATCH_MAX = 512
 const ANSWER = Buffer.from('{"ok":true}')
 
-/** All requests of one turn of the event loop in one transaction. */
+/** Commits all requests of one tick of the event loop in one transaction. */
 function durableStore(file) {
   const database = new DatabaseSync(file)
   database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
@@ -33,7 +33,7 @@ function durableStore(file) {
   }
 }
 
-/** Oldest first out, by a ring: asking a large map for its oldest key walks over all it has deleted. */
+/** Forgets the oldest key first, with a ring: finding the oldest key of a large set iterates over its deleted entries. */
 function memoryStore() {
   const keys = new Set()
   const ring = new Array(KEYS_MAX)
@@ -64,7 +64,7 @@ function parse(body) {
   }
 }
 
-/** The provider's id of a chatapp message, or the key in the header of a plain one. */
+/** Returns the message id of a chatapp message, or the idempotency key of a plain message. */
 const keyOf = (payload, headers) =>
   payload?.entry?.[0]?.changes?.[0]?.value?.messages?.[0]?.id ?? (payload?.message && headers['x-idempotency-key'])
 

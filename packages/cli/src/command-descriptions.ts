@@ -2,12 +2,12 @@
 import { ROLES } from '@sluice/sdk'
 import type { CommandDescription, CommandOption } from './command.ts'
 
-/** As many keys as a section has, each with a value. */
+/** The largest number of keys and values in one command; a section has fewer. */
 const CONFIG_SET_ARGS_MAX = 64
 /** The largest number of messages that one replay command names. */
 const REPLAY_NUMBERS_MAX = 1000
 
-const ROLE: CommandOption = { type: 'string', value: ROLES.join('|'), help: `what the device may do (default: ${ROLES[0]})` }
+const ROLE: CommandOption = { type: 'string', value: ROLES.join('|'), help: `the permissions of the device (default: ${ROLES[0]})` }
 const ROLES_EXPLAINED =
   'An operator may do everything. A client may talk to the agent and sees only its own sessions, turns, approvals and memories: give an app or another person the role client.'
 

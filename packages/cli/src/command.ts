@@ -1,4 +1,4 @@
-/** What a command of the command line consists of: a description, which is data, and an implementation, which is loaded when it runs. */
+/** The types of a command: a description, which is data, and an implementation, which is imported when the command runs. */
 import type { ParseArgsOptionsConfig } from 'node:util'
 import type { CliContext } from './context.ts'
 

@@ -20,7 +20,7 @@ export interface MainOptions {
   /** The name of the build, such as `full`. */
   readonly profile: string
   readonly features: readonly Feature[]
-  /** The arguments after `sluice`; default: those of the process. */
+  /** The arguments after `sluice`; default: the arguments of the process. */
   readonly argv?: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly streams?: Streams

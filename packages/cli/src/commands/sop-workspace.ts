@@ -109,7 +109,7 @@ function findWaiting({ waiting: all, agreed }: OpenSops, name: string): WaitingS
   const isAccepted = [...agreed.keys()].some((folder) => basename(folder) === name)
   throw new AppError(
     'not_found',
-    isAccepted ? `'${name}' is accepted as it is` : `no procedure in '${name}' waits; 'sluice sop waiting' lists those that do`,
+    isAccepted ? `'${name}' is accepted as it is` : `no procedure in '${name}' waits; 'sluice sop waiting' lists the waiting procedures`,
   )
 }
 

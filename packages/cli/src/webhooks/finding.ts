@@ -14,7 +14,7 @@ export interface Finding {
   readonly took_ms: number | null
 }
 
-/** What a check found. */
+/** The outcome of one check. */
 interface Result {
   readonly check: string
   readonly detail: string
