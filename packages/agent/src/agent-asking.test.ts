@@ -79,7 +79,7 @@ test('a turn continues with a permit before new turns start', async () => {
   expect(order).toEqual(['slow', 'reach', 'new'])
 })
 
-test('the time limit of a turn stands still while a person decides', async () => {
+test('the time limit of a turn is paused while a person decides', async () => {
   const { agent, asked, questions, clock, model } = asking()
   const turn = agent.run(request('reach'))
   await clock.advance(20_000)
@@ -197,7 +197,7 @@ test('a listener of the waiting that throws does no harm', async () => {
   await expect(turn).resolves.toMatchObject({ text: 'reached' })
 })
 
-test('nothing waits when there is no person to ask', async () => {
+test('does not wait when there is no person to ask', async () => {
   const waits: boolean[] = []
   const model = scriptedModel([{ calls: [{ name: 'reach', input: {} }] }, { text: 'done' }])
   const { agent } = testAgent({ models: [model], tools: [testTool('reach', () => 'ran', 'execute')] })

@@ -55,7 +55,7 @@ const UNFINISHED_MAX = 101_024
 /** The time in which aborted turns may record their end while the daemon stops. */
 const RECORD_MS = 1000
 const RETRY_AFTER_SECS = 5
-/** The group in the lane queue of all turns except those of messages. */
+/** The lane queue's group for all turns except the turns of messages. */
 const TURNS_GROUP = 'turns'
 
 /** The permit of a turn that is cancelled while it waits: recording its end takes no permit. */

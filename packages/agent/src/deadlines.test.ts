@@ -40,7 +40,7 @@ test('a postponed deadline expires later, a forgotten one never', async () => {
   expect(expired).toEqual([150])
 })
 
-test('a paused deadline stands still', async () => {
+test('a paused deadline does not advance', async () => {
   const clock = testClock()
   const deadlines = new Deadlines(clock)
   const expired: number[] = []

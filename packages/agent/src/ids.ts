@@ -25,7 +25,7 @@ function timeOf(ms: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}`
 }
 
-/** Returns 16 random hex digits: those of a version 4 UUID without its version and variant. */
+/** Returns 16 random hex digits: the digits of a version 4 UUID that hold neither its version nor its variant. */
 function newSpanId(): string {
   const random = randomUUID()
   return random.slice(0, 8) + random.slice(24, 32)

@@ -208,7 +208,7 @@ describe('the policy', () => {
     expect(results[0]?.[2]).toContain('adds "reach" to auto_approve under [security.policy]')
   })
 
-  test('asks nobody at level full, also with always_ask', async () => {
+  test('sends no prompt at level full, even with always_ask', async () => {
     const { results } = await callTools([all], { tools, policy: { level: 'full', always_ask: ['*'] } })
     expect(which(results)).toEqual(Array(5).fill('ran'))
   })

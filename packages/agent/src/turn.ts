@@ -69,7 +69,7 @@ export interface TurnRequest {
   readonly delivery?: TurnDelivery
   /** The permit of the caller's job in the lane of `session`. The turn runs at once inside this job. */
   readonly permit?: Permit
-  /** Called when the turn begins (true) or ends (false) to wait for a person. Meanwhile it holds no permit and its time limit stands still. */
+  /** Called when the turn begins (true) or ends (false) to wait for a person. Meanwhile it holds no permit and its time limit is paused. */
   readonly onWait?: (isWaiting: boolean) => void
 }
 

@@ -63,7 +63,7 @@ describe('the reply address', () => {
 })
 
 describe('the accepted messages', () => {
-  test('are those of the configured conversations', () => {
+  test('come from the configured conversations', () => {
     const accepts = (channel: string, channel_ids: string[]) => parse({ channel }, { channel_ids }) !== undefined
     expect([accepts('C1', ['C1']), accepts('C2', ['C1']), accepts('C2', ['*']), accepts('D1', ['C1'])]).toEqual([true, false, true, false])
   })

@@ -209,7 +209,7 @@ describe('a button press', () => {
 describe('a name on the allowlist', () => {
   const isAccepted = ({ channel: { allow, normalise, matches } }: Run, sender: string) => isAllowed(allow, sender, normalise, matches)
 
-  test('stands for the first account that used it, also after a restart', async () => {
+  test('matches only the first account that used it, also after a restart', async () => {
     const { fake, run } = harness
     const config = { allowed_users: ['@Ada'] }
     const one = run({ config })

@@ -71,7 +71,7 @@ describe('set', () => {
     ['a key joins an inline table', 'gateway = { port = 1 }\n', 'gateway.host', 'x', 'gateway = { port = 1, host = "x" }\n'],
     ['a key joins an empty inline table', 'gateway = {} # a\n', 'gateway.host', 'x', 'gateway = { host = "x" } # a\n'],
     [
-      'a dotted key joins those of an inline table',
+      'a dotted key joins the dotted keys of an inline table',
       'provider = { headers.a = "1" }\n',
       'provider.headers.b',
       'x',
@@ -262,13 +262,13 @@ describe('unset', () => {
   test.each([
     ['a key goes with its line and its comment', '[gateway]\nport = 1 # b\nhost = "x"\n', 'gateway.port', '[gateway]\nhost = "x"\n'],
     [
-      'a value of several lines goes whole',
+      'a value of several lines is removed whole',
       '[gateway]\nallowed_hosts = [\n "a",\n] # c\nport = 1\n',
       'gateway.allowed_hosts',
       '[gateway]\nport = 1\n',
     ],
-    ['what is not there stays away', '[gateway]\nport = 1\n', 'gateway.host', '[gateway]\nport = 1\n'],
-    ['a section goes with its header', '# a\n[gateway]\nport = 1\n\n# b\n[log]\n', 'gateway', '# a\n# b\n[log]\n'],
+    ['removing an absent key changes nothing', '[gateway]\nport = 1\n', 'gateway.host', '[gateway]\nport = 1\n'],
+    ['a section is removed with its header', '# a\n[gateway]\nport = 1\n\n# b\n[log]\n', 'gateway', '# a\n# b\n[log]\n'],
     [
       'a section goes wherever its parts are',
       'gateway.port = 1\n[log]\n[provider]\nheaders.a = "1"\nheaders.b = "2"\n',
@@ -297,18 +297,18 @@ describe('unset', () => {
       '[gateway]\nallowed_hosts = ["a", "c"]\n',
     ],
     [
-      'an entry of a list of tables goes with what is below it, and no other',
+      'an entry of a list of tables is removed with its subtables only',
       '[[provider.fallback]]\nkind = "a"\n[provider.fallback.headers]\nx = "1"\n[[provider.fallback]]\nkind = "b"\n',
       'provider.fallback[0]',
       '[[provider.fallback]]\nkind = "b"\n',
     ],
     [
-      'a whole list of tables goes',
+      'a whole list of tables is removed',
       '[log]\n[[provider.fallback]]\nkind = "a"\n[[provider.fallback]]\nkind = "b"\n',
       'provider.fallback',
       '[log]\n',
     ],
-    ['a key nobody knows can go', '[gateway]\nprot = 1\n', 'gateway.prot', '[gateway]\n'],
+    ['an unknown key can be removed', '[gateway]\nprot = 1\n', 'gateway.prot', '[gateway]\n'],
   ])('%s', async (_, before, path, after) => {
     expect(await set(before, path, undefined)).toBe(after)
   })

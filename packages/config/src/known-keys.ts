@@ -1,4 +1,4 @@
-/** The sections and keys that a file may have: those of this build and those of features that it leaves out. */
+/** The sections and keys that a file may have, in this build and in the features that it leaves out. */
 
 import { nearestName } from '@sluice/kit'
 import { type CatalogueId, ROWS, type Row } from '@sluice/sdk'

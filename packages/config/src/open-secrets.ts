@@ -1,4 +1,4 @@
-/** Decrypts the secrets of a section and reports those that the file holds in plain text. */
+/** Decrypts the secrets of a section and reports the secrets that the file holds in plain text. */
 import { AppError } from '@sluice/sdk'
 import { formatKeyPath, type KeyPath, schemaPath } from './toml/key-path.ts'
 import type { Finding } from './toml/problem.ts'

@@ -50,7 +50,7 @@ export interface Gpio {
   write(change: GpioChange): Promise<GpioState>
 }
 
-/** Returns `before` with the bits of `lines` replaced by those of `after`. */
+/** Returns `before` with the bits of `lines` replaced by the same bits of `after`. */
 export const changedLines = (lines: number, before: number, after: number): number => (before & ~lines) | (after & lines)
 
 /** The slowest and the fastest clock, in hertz. */

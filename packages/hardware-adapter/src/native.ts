@@ -106,7 +106,7 @@ const nodeHid = () =>
     module.default.getHidapiVersion()
     return module
   })
-/** The package's own types need those of a browser. */
+/** The package's own types depend on browser types. */
 const usb = () => load('usb', () => import('usb') as unknown as Promise<{ readonly default: UsbModule }>)
 
 interface UsbModule {

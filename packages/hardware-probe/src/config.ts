@@ -20,7 +20,7 @@ const accessKeys = {
     v.pipe(
       words,
       v.description(
-        'Arguments of an OpenOCD that is started for each reading, such as `["-f", "board/st_nucleo_f4.cfg"]`; default: those of the board',
+        'Arguments of an OpenOCD that is started for each reading, such as `["-f", "board/st_nucleo_f4.cfg"]`; defaults to the arguments of the board',
       ),
     ),
   ),

@@ -84,7 +84,7 @@ interface PinWrite {
   readonly pin: Pin
   readonly tool: string
   readonly context: ToolContext
-  /** What the call writes, for the audit log. */
+  /** The data that the call writes, for the audit log. */
   readonly write: Readonly<Record<string, unknown>>
 }
 

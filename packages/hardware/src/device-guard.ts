@@ -21,7 +21,7 @@ export interface DeviceUse {
   readonly device: string
   readonly tool: string
   readonly context: ToolContext
-  /** What the transaction writes, for the audit log: JSON without secrets. Absent when the transaction only reads. */
+  /** The written data for the audit log: JSON without secrets. Absent when the transaction only reads. */
   readonly write?: Readonly<Record<string, unknown>>
   /** The pins the transaction writes. They are reserved for the client afterwards. */
   readonly pins?: readonly (number | string)[]

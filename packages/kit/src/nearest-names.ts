@@ -11,7 +11,7 @@ export interface NearestOptions {
 }
 
 /**
- * Returns the known names that resemble `wrong`, the nearest first: those within one edit per three letters, then those that
+ * Returns the known names that resemble `wrong`, the nearest first: names within one edit per three letters, then names that
  * contain it or are contained in it, the shortest first. Upper case and dashes are ignored.
  */
 export function nearestNames(wrong: string, known: Iterable<string>, { namesMax = 3 }: NearestOptions = {}): string[] {

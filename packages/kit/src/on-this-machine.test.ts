@@ -9,9 +9,9 @@ test('packages that cannot be resolved are named with the one command that insta
   const { url } = import.meta
   expect(missingPackages(['vitest'], url)).toBeUndefined()
   expect(missingPackages(['vitest', 'no-such-a'], url)).toBe(
-    'the package no-such-a is not installed; install it beside Sluice: npm install no-such-a',
+    'the package no-such-a is not installed; install it next to Sluice: npm install no-such-a',
   )
   expect(missingPackages(['no-such-a', 'no-such-b'], url)).toBe(
-    'the packages no-such-a, no-such-b are not installed; install them beside Sluice: npm install no-such-a no-such-b',
+    'the packages no-such-a, no-such-b are not installed; install them next to Sluice: npm install no-such-a no-such-b',
   )
 })

@@ -37,7 +37,7 @@ function isExecutable(path: string): boolean {
 }
 
 /** The command that installs an optional npm package where a bundle or this repository finds it. */
-export const installPackage = (name: string): string => `install it beside Sluice: npm install ${name}`
+export const installPackage = (name: string): string => `install it next to Sluice: npm install ${name}`
 
 /** Says that optional npm packages are missing; `undefined` where all are there. `from` is `import.meta.url` of the asking module. */
 export function missingPackages(names: readonly string[], from: string): string | undefined {
@@ -53,5 +53,5 @@ export function missingPackages(names: readonly string[], from: string): string 
   if (missing.length === 0) return undefined
   const [first = '', ...more] = missing
   if (more.length === 0) return `the package ${first} is not installed; ${installPackage(first)}`
-  return `the packages ${missing.join(', ')} are not installed; install them beside Sluice: npm install ${missing.join(' ')}`
+  return `the packages ${missing.join(', ')} are not installed; install them next to Sluice: npm install ${missing.join(' ')}`
 }

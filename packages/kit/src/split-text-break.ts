@@ -41,7 +41,7 @@ export function bestBreak(text: string, from: number, { end, avoid }: Window): n
   return from + (hard > middle ? hard : whole)
 }
 
-/** A line that begins with marks is not cut if anything stands before it: `last`, or the newline before such a line. */
+/** Returns `last`, or the newline before its line when that line begins with a code fence and is not the first one. */
 function endOfWhole(window: string, last: number): number {
   const line = window.lastIndexOf('\n', last - 1) + 1
   const marks = /[ \t]*(?:`{3}|~{3})/y
@@ -55,7 +55,7 @@ interface Half {
   isAvoided(at: number): boolean
 }
 
-/** The last newline that a blank line follows, else the last one at all; -1 if there is none. */
+/** Returns the last newline before a blank line, else the last newline; -1 if there is none. */
 function newlineIn(window: string, { last, middle, isAvoided }: Half): number {
   const blankLine = /\n[ \t\r]*\n/y
   let found = -1

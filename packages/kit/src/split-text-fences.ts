@@ -6,13 +6,13 @@ export interface CodeFence {
   readonly start: number
   /** Behind its opening line. */
   readonly code: number
-  /** Where its closing line begins; without one, the end of the text. */
+  /** The index where the closing line begins; without one, the end of the text. */
   readonly codeEnd: number
-  /** Behind its closing marks; without them, past the end of the text. */
+  /** The index after the closing marks; without them, past the end of the text. */
   readonly end: number
   /** The opening marks, which also close it. */
   readonly marks: string
-  /** What stands behind them, such as the language. */
+  /** The text after the opening marks, such as the language. */
   readonly info: string
 }
 

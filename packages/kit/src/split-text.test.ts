@@ -33,7 +33,7 @@ const characters = (text: string): string[] =>
   [...new Intl.Segmenter().segment(text)].map(({ segment }) => segment.replace(/\s/g, '')).filter((segment) => segment !== '')
 const visible = (text: string): string => withoutFences(text).rest.replace(/\s/g, '')
 
-/** What of a part may stand in the text as it is: all but a first and a last line that may be added. */
+/** Returns the forms of a part of which one is in the text: the whole, or without an added first line, last line or both. */
 function asInText(part: string): string[] {
   const withoutLast = part.slice(0, Math.max(0, part.lastIndexOf('\n')))
   return [part, withoutLast].flatMap((piece) => [piece, piece.slice(piece.indexOf('\n') + 1)])
@@ -50,11 +50,11 @@ describe('short texts', () => {
     expect(split(`${text}z`, limit, unit)).toEqual([text, 'z'])
   })
 
-  test('a short text keeps its white space and what is open in it', () => {
+  test('a short text keeps its white space and its unclosed code block', () => {
     expect(split('  a\n\n```js\nb  \n', 20)).toEqual(['  a\n\n```js\nb  \n'])
   })
 
-  test.each(['', ' ', '\n\n\t'])('there are no parts of %j', (text) => {
+  test.each(['', ' ', '\n\n\t'])('splits %j into no parts', (text) => {
     expect(split(text, 10)).toEqual([])
     expect(split(text.repeat(100), 10)).toEqual([])
   })

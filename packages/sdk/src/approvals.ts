@@ -28,7 +28,7 @@ export interface Question extends ApprovalKey {
     /** The sender who caused the question. On platforms without quotes, only replies of this sender count. */
     readonly sender?: string
   }
-  /** The targets to ask, in any case of letters; those of `[approvals] channels` when absent. */
+  /** The targets to ask; letter case is ignored. Defaults to `[approvals] channels`. */
   readonly channels?: readonly string[]
   /** Replaces the conversation that is configured for notifications. */
   readonly channelId?: string
@@ -44,7 +44,7 @@ export interface AskedTarget {
 }
 
 export interface Approvals {
-  /** Opens a question and resolves when it is durable. A known key asks nobody again and resolves to the existing approval. Throws
+  /** Opens a question and resolves when it is durable. A known key sends no further prompt and resolves to the existing approval. Throws
    * `invalid_request`, `conflict` for a key of another gate, and `unavailable` when too many questions wait. */
   open(question: Question): Promise<{ readonly opened: boolean; readonly approval: Approval; readonly asked: readonly AskedTarget[] }>
   /**
@@ -57,8 +57,9 @@ export interface Approvals {
   ): Promise<{ readonly won: boolean; readonly approval: Approval }>
   get(key: ApprovalKey): Promise<Approval | undefined>
   /**
-   * Who takes the decisions of one kind: called for each, again after a failure and after a restart, until it resolves. Then
-   * the decision is told and confirmed. One taker a kind; decisions wait until there is one. Returns the way out.
+   * Registers the handler of one gate's decisions. The handler is called for each decision, and again after a failure or a restart, until
+   * it resolves; then the decision is announced. A gate has one handler, and decisions wait until it is registered. Returns an
+   * unsubscribe function.
    */
   taker(gate: ApprovalGate, take: (approval: Approval) => Promise<void>): () => void
 }

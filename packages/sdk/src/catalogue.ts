@@ -224,7 +224,7 @@ export const CATALOGUE = {
         summary: 'Add a board to the configuration; without arguments, show what was found and ask',
         usage: '[<board> <path|native|sim|host:port>]',
       },
-      'peripheral list': { summary: 'List the configured boards and those that were found' },
+      'peripheral list': { summary: 'List the configured and the connected boards' },
       'peripheral flash': {
         summary: 'Write firmware to a board',
         usage: '<board-or-alias>',
@@ -380,7 +380,7 @@ export const isInProfile = (row: Row, profile: string): boolean => {
   return rank >= 0 && row.profile !== null && PROFILES.indexOf(row.profile) <= rank
 }
 
-/** The build of this bundle: a profile with further features, or only these features when there is no profile. */
+/** The content of this bundle: the features of a profile and these additional ones, or only these when there is no profile. */
 export interface BuildRecipe {
   readonly profile?: string
   readonly features: readonly string[]

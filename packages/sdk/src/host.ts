@@ -30,7 +30,7 @@ export interface SecretStore {
 
 /** The questions that features may ask about paired devices. */
 export interface Pairing {
-  /** Returns those of `devices` that were revoked together with their passkeys. */
+  /** Returns the members of `devices` that were revoked together with their passkeys. */
   revokedAmong(devices: readonly string[]): Promise<readonly string[]>
   /** Returns the device that was paired: `device` itself, or the device that vouched for it. */
   originOf(device: string): Promise<string>
@@ -51,7 +51,7 @@ export interface Services {
     readonly issuedBy: string | null
   }) => Promise<IssuedToken>
   readonly pairing: Pairing
-  /** One record in the audit log, durable once it resolves: what is about to happen to the world outside, and who caused it. */
+  /** Writes one record to the audit log before an action with an outside effect: the action and who caused it. Resolves when it is durable. */
   readonly audit: (record: DeviceRecord) => Promise<void>
   /** The pins of this machine, where a feature can reach them. */
   readonly nativeGpio: SharedGpio

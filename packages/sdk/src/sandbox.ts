@@ -13,9 +13,9 @@ export interface SandboxPolicy {
   /** The limit of one process, or of all processes together where the backend can count them. */
   readonly memoryBytesMax?: number
   readonly processesMax?: number
-  /** Of one file. */
+  /** The largest size of a single file. */
   readonly fileBytesMax?: number
-  /** Of one process. */
+  /** The processor time of a single process. */
   readonly cpuSecsMax?: number
 }
 

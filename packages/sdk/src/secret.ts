@@ -27,7 +27,7 @@ export class Secret {
 /** Shorter values are not masked, because placeholders such as `ollama` are not secrets and ordinary words would be masked. */
 const SECRET_CHARS_MIN = 8
 
-/** A text may be cut inside a secret: this number of its first characters, and those that follow, are masked at the end of a text. */
+/** A text may be cut inside a secret. A text that ends with at least this number of a secret's first characters is masked from there. */
 const BEGINNING_CHARS = 16
 
 /** Returns the values to search for, longest first, so that a value which contains another is masked as a whole. */

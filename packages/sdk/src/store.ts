@@ -204,7 +204,7 @@ export interface DeviceStore {
    * Resolves to false for an unknown device.
    */
   revoke(id: string, options?: { readonly keepPasskeys?: boolean }): Promise<boolean>
-  /** Resolves to those of the devices that were revoked together with their passkeys. */
+  /** Resolves to the devices of `ids` that were revoked together with their passkeys. */
   revokedAmong(ids: readonly string[]): Promise<readonly string[]>
   /** Replaces the token of a device; the old one is refused from now on. */
   rotate(id: string, tokenHash: string): Promise<boolean>
@@ -298,12 +298,12 @@ export interface Store {
   foreignVersion(): number | Promise<number>
   /** The durable keys of one owner; owners never see each other's. */
   keyValue(owner: string): KeyValue
-  /** Writes waiting for their commit. */
+  /** Returns the number of writes that wait for their commit. */
   pending(): number
-  /** From memory: nothing is read. */
+  /** Returns the health known in memory, without a read. */
   health(): StoreHealth
   /** Reads the whole file and checks it; empty when all is well. For `doctor`. */
   check(): Promise<readonly StoreProblem[]>
-  /** Waits for what was asked for, then closes. Idempotent. */
+  /** Waits for all requested writes, then closes. Idempotent. */
   close(): Promise<void>
 }

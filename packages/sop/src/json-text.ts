@@ -8,7 +8,7 @@ export function isNestedTooDeeply(value: unknown, levelsLeft = NESTING_MAX): boo
   return levelsLeft === 0 || Object.values(value).some((member) => isNestedTooDeeply(member, levelsLeft - 1))
 }
 
-/** Returns the JSON value of a text. A text that is not JSON, or is nested too deeply, stands for itself; null stays null. */
+/** Returns the JSON value of a text. Returns the text itself when it is not JSON or is nested too deeply; null stays null. */
 export function jsonOrText(text: string | null): unknown {
   if (text === null) return null
   try {

@@ -167,7 +167,7 @@ describe('the procedures of a folder', () => {
 })
 
 describe('reading files', () => {
-  test('follows links inside the folder and refuses those that leave it', async () => {
+  test('follows links inside the folder and refuses links that leave it', async () => {
     await mkdir(join(base, 'outside'))
     await writeFile(join(base, 'outside', 'SOP.toml'), head('secret'))
     await writeFile(join(base, 'outside', 'SOP.md'), STEPS)

@@ -34,7 +34,7 @@ function resolve(template: unknown, values: StepValues): unknown {
   return Object.fromEntries(Object.entries(template).map(([key, entry]) => [key, resolve(entry, values)]))
 }
 
-/** Returns the value of a reference; any other text stands for itself. */
+/** Returns the value of a reference; returns any other text unchanged. */
 function lookUp(reference: string, { before, event }: StepValues): unknown {
   const match = REFERENCE.exec(reference)
   if (!match) return reference

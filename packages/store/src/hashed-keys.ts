@@ -1,4 +1,4 @@
-/** Short hashes that stand for texts of any length: the keys of rows and of idempotency claims. */
+/** Short hashes of texts of any length: the keys of rows and of idempotency claims. */
 import { hash } from 'node:crypto'
 import { type IdempotencyKey, sha256Hex } from '@sluice/sdk'
 

@@ -5,7 +5,7 @@ import { createDeliveryTable } from './delivery-table.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { OUTBOX_COLUMNS, type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
 
-/** This text also distinguishes the parts that died with an earlier part from those that failed themselves. */
+/** This text also distinguishes the parts that died with an earlier part from the parts that failed themselves. */
 const EARLIER_PART = 'An earlier part of the message was not sent.'
 const INTERRUPTED = 'The daemon stopped while this was being sent.'
 

@@ -1,4 +1,4 @@
-/** A language model that says what a test tells it to, as a whole or in pieces. */
+/** A language model that plays scripted replies, as a whole or as a stream. */
 import type { LanguageModel, ModelCallOptions, ModelFinishReason, ModelGenerateResult, ModelStreamPart } from '@sluice/sdk'
 
 export interface Reply {
@@ -6,15 +6,15 @@ export interface Reply {
   readonly thinking?: string
   readonly calls?: readonly { readonly id?: string; readonly name: string; readonly input: unknown }[]
   readonly finish?: ModelFinishReason['unified']
-  /** Tokens; absent: the provider does not count. */
+  /** The number of tokens; absent when the provider does not count them. */
   readonly usage?: { readonly input: number; readonly output: number }
 }
 
-/** What the model does when asked: answer, throw, or whatever the function says. */
+/** One step of the script: a reply, an error to throw, or a function that returns the reply. */
 export type Step = Reply | Error | ((options: ModelCallOptions) => Reply | Promise<Reply>)
 
 export interface ScriptedModel extends LanguageModel {
-  /** What it was asked, in order. */
+  /** The options of all calls so far, in order. */
   readonly asked: readonly ModelCallOptions[]
 }
 
@@ -33,7 +33,7 @@ const callsOf = (reply: Reply, turn: number) =>
     input: typeof input === 'string' ? input : JSON.stringify(input),
   }))
 
-/** Plays the steps in order, and the last one again from then on. */
+/** Plays the steps in order and then repeats the last one. */
 export function scriptedModel(steps: readonly Step[], modelId = 'scripted-1'): ScriptedModel {
   const asked: ModelCallOptions[] = []
   const next = async (options: ModelCallOptions): Promise<Reply> => {
@@ -66,7 +66,7 @@ export function scriptedModel(steps: readonly Step[], modelId = 'scripted-1'): S
   }
 }
 
-/** The prompt is copied: what is asked later must not change what was asked before. */
+/** Copies the prompt, because the agent may change it after the call. */
 const copied = (options: ModelCallOptions): ModelCallOptions => ({ ...options, prompt: structuredClone(options.prompt) })
 
 function partsOf(reply: Reply, turn: number): ModelStreamPart[] {

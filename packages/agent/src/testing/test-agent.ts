@@ -84,7 +84,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
     store: books,
     clock,
     lanes,
-    // Read anew each time: a test may change its policy while a turn runs.
+    // Read for each use, because a test may change its policy while a turn runs.
     config: () => ({ ...settings, policy: { ...v.parse(policySection.schema, {}), ...options.policy } }),
   })
   return { agent, lanes, books, clock, events: emitted, observations, logs, leased: () => leased }

@@ -1,4 +1,4 @@
-/** The core's sections beside a few of features, for tests of the configuration. */
+/** The core's sections and a few sections of features, for tests of the configuration. */
 import { secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { CORE_SECTIONS } from '../core-sections.ts'

@@ -13,7 +13,7 @@ test.each([
 })
 
 test.each(['', '.', 'a.', '.a', 'a..b', 'a b', '[0]', 'a[x]', 'a[-1]', 'a.[0]', 'a[1', '"a', '"\\x"', 'ä', 'a[9999999]', 'a.'.repeat(40)])(
-  'what is no path is refused: %j',
+  'refuses a text that is not a key path: %j',
   (text) => {
     expect(() => parseKeyPath(text)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
   },

@@ -96,18 +96,18 @@ test('a large whole number stays exact', async () => {
   expect(await parse('a = 9007199254740993\nb = [1979-05-27]\n')).toMatchObject({ a: 9007199254740993n })
 })
 
-test('a file over the size limit is refused, whatever is in it', async () => {
+test('a file over the size limit is refused, whatever its content', async () => {
   const line = '# é\n'
   const fits = line.repeat(Math.floor(TOML_BYTES_MAX / Buffer.byteLength(line)))
   expect(await parse(fits)).toEqual({})
   await expect(parse(`${fits}# one more\n`)).rejects.toEqual(invalid('at most 1048576 are read'))
 })
 
-test('a file with a text too long for the exact parser is told so, and not of depth alone', async () => {
+test('a text too long for the exact parser is reported as too long', async () => {
   await expect(parse(`a = "${'\\u0041'.repeat(170_000)}"`)).rejects.toEqual(invalid('a single text in it is too long'))
 })
 
-test('a file nested too deep is refused, at any depth and however it is written', async () => {
+test('a file nested too deeply is refused at any depth and in any notation', async () => {
   const list = (depth: number) => `a = ${'['.repeat(depth)}${']'.repeat(depth)}\n`
   expect(await parse(list(DEPTH_MAX))).toBeDefined()
   await expect(parse(list(DEPTH_MAX + 1))).rejects.toEqual(invalid('nests too deep'))

@@ -18,7 +18,7 @@ const lines = async (source: string) => {
   return problems.map(problemLine)
 }
 
-test('a file that fits is its values, with defaults', async () => {
+test('a valid file returns its values with defaults', async () => {
   expect(await read('[plan]\nname = "a"\n[[starts]]\ntype = "web"\npath = "/x"\n')).toEqual({
     value: { plan: { name: 'a', retries: 2 }, starts: [{ type: 'web', path: '/x' }] },
     problems: [],
@@ -42,10 +42,10 @@ test.each<[string, string[]]>([
       'plan.toml:5:8: `plan.name` must be a text that is not empty; got ""',
     ],
   ],
-])('every mistake is told with its place: %j', async (source, expected) => {
+])('every mistake is reported with its position: %j', async (source, expected) => {
   expect(await lines(source)).toEqual(expected)
 })
 
-test('a key of a reserved name is unknown, not dropped', async () => {
+test('a key with a reserved name is reported as unknown, not dropped', async () => {
   expect(await lines('[plan]\nname = "a"\n[plan.__proto__]\nx = 1\n')).toEqual(['plan.toml:3:2: `plan.__proto__` is not a known key'])
 })

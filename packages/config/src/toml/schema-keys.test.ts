@@ -34,13 +34,13 @@ test.each([
   [v.unknown(), 'any value'],
   [v.pipe(v.string(), v.transform(Number), v.number(), v.minValue(5)), 'a text'],
   [v.optional(v.nullable(v.optional(v.string()))), 'a text'],
-])('a schema is described by what may stand in the file: %#', (schema, words) => {
+])('a schema is described by the values that the file may hold: %#', (schema, words) => {
   expect(describeKey(readKey(schema))).toBe(words)
 })
 
-test('metadata, defaults and meaning are found through every wrapping', () => {
-  const key = readKey(v.optional(v.pipe(v.pipe(v.string(), fromEnv('A')), v.transform(String), v.description('What it is.')), () => 'x'))
-  expect(key).toMatchObject({ optional: true, fallback: 'x', metadata: { env: ['A'], envWins: true }, meaning: 'What it is.' })
+test('finds metadata, defaults and meaning through every wrapper', () => {
+  const key = readKey(v.optional(v.pipe(v.pipe(v.string(), fromEnv('A')), v.transform(String), v.description('The meaning.')), () => 'x'))
+  expect(key).toMatchObject({ optional: true, fallback: 'x', metadata: { env: ['A'], envWins: true }, meaning: 'The meaning.' })
   expect(readKey(secretText({ env: ['B'] }))).toMatchObject({ optional: false, metadata: { secret: true, env: ['B'] } })
   expect(readKey(v.pipe(v.optional(v.string(), 'y'), v.metadata({ secret: true })))).toMatchObject({
     fallback: 'y',

@@ -32,7 +32,7 @@ export interface PartUse {
   readonly device: string | undefined
   readonly tool: string
   readonly context: ToolContext
-  /** What the call writes, for the audit log. Absent when it only reads. */
+  /** The data that the call writes, for the audit log. Absent when it only reads. */
   readonly write?: Readonly<Record<string, unknown>>
   /** The GPIO lines that the call writes. */
   readonly pins?: readonly number[]
@@ -69,7 +69,7 @@ export const partMissing = (alias: string, { name }: Adapter, part: AdapterPart)
 /** The bytes that the audit log shows. */
 const AUDITED_BYTES_MAX = 64
 
-/** Returns written bytes for the audit log. Of a long write it has the first bytes and a hash of all bytes. */
+/** Describes written bytes for the audit log. A long write is recorded as its first bytes and a hash of all bytes. */
 export const auditedBytes = (bytes: readonly number[]): Readonly<Record<string, unknown>> => ({
   length: bytes.length,
   bytes: Buffer.from(bytes.slice(0, AUDITED_BYTES_MAX)).toString('hex'),

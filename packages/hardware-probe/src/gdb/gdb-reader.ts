@@ -18,7 +18,7 @@ const NO_STOP_REPLY = /^(?![STWX][0-9a-fA-F]{2})/
 const DATA = /^(?:(?:[0-9a-fA-F]{2})+|E[0-9a-fA-F]{2}|E\.[\s\S]*)$/
 const REFUSED = /^E(?:..$|\.)/
 const XFER = /^(?:[lm]|E[0-9a-fA-F]{2}$|$)/
-/** The target has ended or stands at a breakpoint or watchpoint, so it was halted before this connection. */
+/** The target has ended or is stopped at a breakpoint or watchpoint, so it was halted before this connection. */
 const HALTED_BEFORE = /^[WX]|^T..(?:.*;)?(?:swbreak|hwbreak|r?watch|awatch):/
 
 export class GdbReader implements ChipReader {

@@ -20,7 +20,7 @@ const NEXT: Readonly<Record<string, readonly [string, string]>> = {
   updateIr: ['idle', 'selectDr'],
 }
 
-/** The instructions of the debug port, which have four bits. Those of the boundary scan have five. */
+/** The four-bit instructions of the debug port. The instructions of the boundary scan have five bits. */
 export const INSTRUCTION = { abort: 0x8, debug: 0xa, access: 0xb, identity: 0xe } as const
 const BOUNDARY_IDENTITY = 1
 const [DEBUG_IR_BITS, BOUNDARY_IR_BITS] = [4n, 5n]
