@@ -172,7 +172,7 @@ describe('finds an acknowledged message that is not done', () => {
     expect(broken({ seen: after(killed(100), inspected(['a', 'b'], [], ['page 7 is torn'])) })).toEqual(['file'])
   })
   test('refused despite its signature', () => {
-    expect(broken({ seen: after(posted('b'), { type: 'refused', marks: ['b'], status: 401 }) })).toEqual(['taken'])
+    expect(broken({ seen: after(posted('b'), { type: 'refused', marks: ['b'], status: 401 }) })).toEqual(['accepted'])
   })
   test('after a stop with another exit code than 0', () => {
     expect(broken({ seen: seen.with(-1, stopped(300, 1)) })).toEqual(['stop'])

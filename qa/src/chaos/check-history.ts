@@ -6,7 +6,7 @@ import { checkReplies } from './check-replies.ts'
 import { checkRuns } from './check-runs.ts'
 import type { History, StoreView, Violation } from './history.ts'
 
-/** Returns the violations of all rules; an empty list if there are none. */
+/** Returns the violations of all rules, or an empty list. */
 export const checkHistory = (history: History, store: StoreView): Violation[] => [
   ...checkKept(history, store),
   ...checkRuns(history),

@@ -46,7 +46,7 @@ function checkEvents(seen: readonly Seen[], byMark: ReadonlyMap<string, Message>
     if (event.type === 'ended' && event.by === 'SIGKILL') kills += 1
     if (event.type === 'ended' && event.by === 'SIGTERM' && event.code !== 0)
       report('stop', `SIGTERM ended the daemon with exit code ${event.code}`)
-    if (event.type === 'refused') report('taken', `${event.marks.join(' ')} was refused with status ${event.status}`)
+    if (event.type === 'refused') report('accepted', `${event.marks.join(' ')} was refused with status ${event.status}`)
     if (event.type === 'unexpected') report('unexpected', event.detail)
     if (event.type === 'acked') {
       for (const mark of event.marks) {

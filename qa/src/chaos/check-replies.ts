@@ -124,6 +124,6 @@ function checkInterruptedByOneKill({ outbox }: StoreView, lives: readonly Life[]
   }
 }
 
-/** An outage of the platform, however long, makes no reply a dead letter here: every counted attempt was interrupted. */
+/** Attempts that the platform refused do not count, so an outage alone makes no reply a dead letter. */
 const isRightlyGivenUp = ({ attempts }: OutboxSeen, tries: readonly Attempt[], attemptsMax: number): boolean =>
   attempts >= attemptsMax && tries.length >= attemptsMax

@@ -128,7 +128,7 @@ export interface StoreView {
   readonly lines: readonly string[]
   /** For each session, the marks that its history answers, in order: each is a turn whose end was committed. */
   readonly sessions: readonly (readonly string[])[]
-  /** Stored turns of `POST /webhook` that have not ended, and those that failed. */
+  /** Stored turns of `POST /webhook` that have not ended, and failed ones. */
   readonly unfinished: readonly string[]
   readonly failed: readonly { readonly mark: string; readonly attempts: number }[]
 }

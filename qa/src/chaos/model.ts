@@ -42,14 +42,14 @@ export async function startModel(answer: (asked: Asked) => Promise<ModelAnswer>)
     })
     const body = await readJson(incoming)
     const asked = askedIn(body)
-    const said = await answer(asked)
+    const reply = await answer(asked)
     if (asked.problem !== undefined) return void outgoing.writeHead(400).end(JSON.stringify(openaiWire.error(400, asked.problem)))
-    if ('status' in said) return void outgoing.writeHead(said.status).end(JSON.stringify(openaiWire.error(said.status, 'Not now')))
+    if ('status' in reply) return void outgoing.writeHead(reply.status).end(JSON.stringify(openaiWire.error(reply.status, 'Not now')))
     const json = openaiWire.json({
       number: ++number,
       model: 'chaos',
-      text: 'text' in said ? said.text : '',
-      toolCalls: 'tool' in said ? [{ id: `call_${number}`, name: said.tool, input: said.input }] : [],
+      text: 'text' in reply ? reply.text : '',
+      toolCalls: 'tool' in reply ? [{ id: `call_${number}`, name: reply.tool, input: reply.input }] : [],
       usage: { inputTokens: 1, outputTokens: 1 },
       cutShort: false,
     })

@@ -75,5 +75,5 @@ export function createPeople({ world: { recorder }, traffic, random }: PeopleOpt
   }
 }
 
-/** Ends early with `signal`. */
+/** Ends early when `signal` aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined)

@@ -37,7 +37,7 @@ export interface Stage {
   readonly dataDir: string
   readonly signal: AbortSignal
   begin(): Life
-  /** A life that ends by SIGTERM once all messages, those of `deliver` and those of earlier lives, are done. */
+  /** Starts the daemon, calls `deliver`, waits until all messages are done, also older ones, and ends the daemon with SIGTERM. */
   calmLife(deliver: (url: string) => Promise<void>): Promise<void>
   /** Runs the checks. Call it once the daemon has ended. */
   outcome(): Promise<Outcome>

@@ -45,8 +45,8 @@ async function expectConfirmed(daemon: Awaited<ReturnType<typeof asked>>, verdic
     const now = chat.sent().find(({ id }) => id === prompt.id)
     expect(now, name).toMatchObject({ buttons: [], isEdited: true, text: expect.stringMatching(/^Deploy 1\.2\?\n\nAll tests pass\.\n\n/) })
     expect(now?.text.endsWith(verdict), `${name}: ${now?.text}`).toBe(true)
-    const said = chat.sent().filter(({ id, text }) => id !== prompt.id && text === verdict)
-    expect(said, name).toMatchObject([chat.threadOf(prompt)])
+    const confirmations = chat.sent().filter(({ id, text }) => id !== prompt.id && text === verdict)
+    expect(confirmations, name).toMatchObject([chat.threadOf(prompt)])
   }
 }
 

@@ -174,7 +174,7 @@ describe('roomchat: a nonce', () => {
     await expectOneTurn(fakes.roomchat.sent)
   })
 
-  test('whose end is moved into the body makes a signed body that is no event', async () => {
+  test('whose end is moved into the body makes an invalid event', async () => {
     const { headers = [] } = request
     const [random = '', signature = ''] = headers.map(([, value]) => value)
     const moved = {

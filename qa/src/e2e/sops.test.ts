@@ -38,7 +38,7 @@ describe('sluice sop list', () => {
     expect(out).toMatch(/alert-from-broker .* mqtt:plant\/\+\/temperature/)
   })
 
-  test('names the folder of procedures when there are none', async () => {
+  test('names the folder when it has no procedures', async () => {
     rmSync(join(dataDir, 'sops'), { recursive: true })
     expect((await sop('list')).out).toContain(`no procedures in ${join(dataDir, 'sops')}`)
     expect((await json('list')).value).toEqual([])
@@ -61,7 +61,7 @@ describe('sluice sop validate', () => {
     expect(code).toBe(0)
   })
 
-  test('refuses triggers that never fire and those that take messages from the agent', async () => {
+  test('refuses triggers that never fire or that take messages from the agent', async () => {
     const file = join(dataDir, 'sops/deploy-with-approval/SOP.toml')
     const text = readFileSync(file, 'utf8')
     for (const [path, says] of [
@@ -284,7 +284,7 @@ describe('sluice sop simulate', () => {
     expect(err).toContain(message)
   })
 
-  test('refuses a file that is no event with an example of one', async () => {
+  test('refuses a file without an event and prints an example', async () => {
     const { err } = await sop('simulate', '--event', event({ kind: 'webhook' }))
     expect(err).toContain('an event looks like {"source"')
   })

@@ -132,7 +132,7 @@ test('an interrupted turn is resumed once, after its finished tool call', async 
   expect(JSON.stringify(request?.body)).toContain(memories.drink)
 })
 
-test('used idempotency keys stay used, also those of interrupted turns', async () => {
+test('used idempotency keys stay used, also after an interrupted turn', async () => {
   const { turns } = release.facts
   await until(async () => (await call('GET', `/api/turns/${turns.keyed}`)).body.status === 'done')
   for (const key of ['order-1', 'order-2']) {

@@ -56,7 +56,7 @@ export const slowModel =
         violations: [
           ...unless(
             acked.length === answers.length,
-            'taken',
+            'accepted',
             `${answers.length - acked.length} of ${answers.length} messages were not acknowledged`,
           ),
           ...unless(

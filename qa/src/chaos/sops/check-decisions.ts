@@ -16,7 +16,7 @@ export function checkDecisions({ seen, delivered }: SopsHistory, { approvals, au
   for (const [name, approval] of byName) checkApproval(name, approval, attemptsByName.get(name) ?? [], report)
   checkRecords(audit, byName, report)
   for (const approval of approvals) checkConfirmations(approval, outbox, delivered, report)
-  for (const row of outbox) if (!SENT.includes(row.state)) report('said', `the message ${row.number} is ${row.state}: ${row.error}`)
+  for (const row of outbox) if (!SENT.includes(row.state)) report('sent', `the message ${row.number} is ${row.state}: ${row.error}`)
   return found
 }
 
@@ -60,7 +60,7 @@ function checkApproval(name: string, approval: Approval, attempts: readonly Atte
     report('decided', `${name} is ${state} at the end`)
     return
   }
-  if (settledAtMs === null) report('taken', `${decision}, but its gate did not acknowledge the decision`)
+  if (settledAtMs === null) report('acknowledged', `${decision}, but its gate did not acknowledge the decision`)
   if (state === 'expired') {
     if (by !== 'timeout' || expiresAtMs === null || expiresAtMs > decidedAtMs) report('expired', `${decision}, before its time`)
   } else if (state === 'cancelled') {
@@ -74,13 +74,16 @@ function checkRecords(audit: readonly AuditRow[], byName: ReadonlyMap<string, Ap
   const decisions = audit.filter(({ kind }) => DECISIONS.includes(kind))
   const nameOf = ({ run, detail }: AuditRow): string => gateName(run ?? '', String(detail.gate))
   for (const [name, times] of countsOf(decisions.map(nameOf)))
-    if (times > 1) report('taken once', `the audit log has ${times} decisions of ${name}`)
+    if (times > 1) report('recorded once', `the audit log has ${times} decisions of ${name}`)
   for (const row of decisions) {
     const approval = byName.get(nameOf(row))
     if (approval?.state !== row.kind || approval.by !== row.by)
-      report('taken', `the audit log says that ${nameOf(row)} is ${row.kind} by ${row.by}, but it is ${approval?.state} by ${approval?.by}`)
+      report(
+        'recorded',
+        `the audit log says that ${nameOf(row)} is ${row.kind} by ${row.by}, but it is ${approval?.state} by ${approval?.by}`,
+      )
     if (approval?.settledAtMs != null && approval.settledAtMs < row.atMs)
-      report('taken first', `${nameOf(row)} was confirmed before its run had the decision`)
+      report('acknowledged first', `${nameOf(row)} was confirmed before its run had the decision`)
   }
 }
 
@@ -96,6 +99,6 @@ function checkConfirmations(
   const rows = outbox.filter((row) => row.text === text).length
   const edits = outbox.filter((row) => row.text?.endsWith(`\n\n${text}`)).length
   const times = delivered.filter((other) => other === text).length
-  if (rows !== 1 || edits > 1) report('said once', `"${text}" has ${rows} messages and ${edits} edits in the outbox`)
-  if (times > 1) report('said once', `"${text}" was delivered ${times} times`)
+  if (rows !== 1 || edits > 1) report('confirmed once', `"${text}" has ${rows} messages and ${edits} edits in the outbox`)
+  if (times > 1) report('confirmed once', `"${text}" was delivered ${times} times`)
 }

@@ -9,7 +9,7 @@ export function checkEvents({ events, seen }: SopsHistory, view: SopsView): Viol
   const announced = new Set<string>()
   for (const event of seen) {
     if (event.type === 'unexpected') report('unexpected', event.detail)
-    if (event.type === 'refused') report('taken', `${event.mark} was refused with status ${event.status}`)
+    if (event.type === 'refused') report('accepted', `${event.mark} was refused with status ${event.status}`)
     if (event.type === 'begun') announced.add(event.run)
     if (event.type === 'accepted' || event.type === 'duplicate') accepted.add(event.mark)
     if (event.type === 'accepted') for (const result of event.results) if (result.status === 'started') announced.add(result.runId)

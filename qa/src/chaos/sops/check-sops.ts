@@ -7,6 +7,6 @@ import { checkSteps } from './check-steps.ts'
 import { checkSubscriber } from './check-subscriber.ts'
 import type { SopsHistory, SopsView } from './history.ts'
 
-/** Returns the violations of all rules; an empty list if there are none. */
+/** Returns the violations of all rules, or an empty list. */
 export const checkSops = (history: SopsHistory, view: SopsView): Violation[] =>
   [checkEvents, checkSteps, checkRuns, checkDecisions, checkSubscriber].flatMap((check) => check(history, view))
