@@ -67,7 +67,7 @@ const plugin = { name: 'rot13', hasNetwork: false, load: async () => (await fold
 const { signal } = new AbortController()
 const pluginThreads = () => {
   const threads = new PluginThreads(systemClock, limits)
-  return { call: (text) => threads.run(plugin, text, { signal, ask: async () => '' }), end: () => threads.close() }
+  return { call: (text) => threads.run(plugin, text, { signal, sendRequest: async () => '' }), end: () => threads.close() }
 }
 
 /** Returns the milliseconds of all calls. */

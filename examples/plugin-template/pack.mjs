@@ -1,11 +1,11 @@
-// Completes the manifest of the module in dist/: `node pack.mjs`, or with `--sign` signs both with the key in publisher.pem,
-// which is made where it is missing. Keep that file to yourself.
+// Writes dist/manifest.json for the module in dist/. With `--sign`, also signs it with the private key in publisher.pem, which is
+// created if it does not exist. Keep that file secret.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, sign } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 
 const folder = import.meta.dirname
 const KEY_FILE = process.env.PUBLISHER_KEY_FILE ?? `${folder}/publisher.pem`
-/** Ends with the 32 bytes of the key. */
+/** Returns the 32 bytes of the public key, which are the last ones of its DER form. */
 const rawKey = (privateKey) => createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32)
 
 function publisherKey() {

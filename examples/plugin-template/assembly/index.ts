@@ -1,4 +1,4 @@
-// A plugin is a function from text to text: this one writes each letter as the one 13 places further in the alphabet.
+// A plugin is a function from a text to a text. This one moves each letter by 13 places in the alphabet.
 
 import { fromText, toText } from './text'
 

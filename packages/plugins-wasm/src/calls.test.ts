@@ -7,7 +7,7 @@ import { pluginsSection } from './config.ts'
 import { parseManifest } from './manifest.ts'
 import { PluginThreads } from './plugin-threads.ts'
 import { pluginTool } from './plugin-tool.ts'
-import { compileBehaviours } from './testing/compile-behaviours.ts'
+import { compileBehaviours } from './testing/compile.ts'
 import { manifestFor } from './testing/new-plugin.ts'
 
 let plain: Uint8Array
@@ -44,20 +44,20 @@ const arrange = ({
       loads++
       return module
     }
-    return pluginTool({ manifest, hosts: hosts ?? [], load }, threads, host)
+    return pluginTool({ manifest, hosts: hosts ?? [], load }, threads, host.publicFetch)
   }
   const tool = toolOf('behave')
   const run = (input: string, signal?: AbortSignal, of = tool) => of.run({ input }, toolContext(signal))
   return { host, threads, run, tool, toolOf, loads: () => loads }
 }
 
-test('a text goes in and comes out, whatever letters it has', async () => {
+test('passes any text in and out', async () => {
   const { run } = arrange()
   for (const text of ['hello', '', '\ufeffß→🙂', 'a'.repeat(100_000), '\0']) expect(await run(text)).toBe(text)
   expect(await run('\ud800')).toBe('\ufffd')
 })
 
-test('each call has an instance of its own, and the worker stays', async () => {
+test('each call has a new instance in the same worker', async () => {
   const { run, loads } = arrange()
   expect(await run('count')).toBe('1')
   expect(await run('count')).toBe('1')
@@ -65,13 +65,13 @@ test('each call has an instance of its own, and the worker stays', async () => {
 })
 
 test.each([
-  ['trap', /the plugin failed: unreachable/],
-  ['throw', /the plugin failed: this is why/],
-  ['recurse', /the plugin failed: Maximum call stack/],
+  ['trap', /^The plugin failed: unreachable/],
+  ['throw', /^The plugin failed: this is why/],
+  ['recurse', /^The plugin failed: Maximum call stack/],
   ['outside', /pointed outside of its memory/],
   ['long', /returned 1073741824 bytes|pointed outside/],
   ['bytes', /not UTF-8/],
-])('a call that ends badly (%s) is an error, and the next one works', async (input, message) => {
+])('a call that fails (%s) is an error, and the next call works', async (input, message) => {
   const { run, loads } = arrange({ limits: { fuel: 100_000_000 } })
   const error = await run(input).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(AppError)
@@ -80,17 +80,17 @@ test.each([
   expect(loads()).toBe(1)
 })
 
-test('a loop without end uses up its fuel', async () => {
+test('an endless loop uses up its fuel', async () => {
   const { run } = arrange({ limits: { fuel: 1_000_000 } })
-  await expect(run('loop')).rejects.toMatchObject({ code: 'upstream', message: 'the plugin used up its fuel' })
+  await expect(run('loop')).rejects.toMatchObject({ code: 'upstream', message: 'The plugin used up its fuel' })
   expect(await run('x')).toBe('x')
 })
 
-test('a loop without end takes no longer than its time, and the next call has a new worker', async () => {
+test('an endless loop ends at its time limit, and the next call has a new worker', async () => {
   const { run, host, loads } = arrange({ limits: { time_ms: 5000, fuel: Number.MAX_SAFE_INTEGER } })
   await run('warm')
   const running = run('loop')
-  const outcome = expect(running).rejects.toMatchObject({ code: 'upstream_timeout', message: 'the plugin took longer than 5000 ms' })
+  const outcome = expect(running).rejects.toMatchObject({ code: 'upstream_timeout', message: 'The plugin took longer than 5000 ms' })
   await host.advance(4999)
   await host.advance(1)
   await outcome
@@ -98,18 +98,18 @@ test('a loop without end takes no longer than its time, and the next call has a 
   expect(loads()).toBe(2)
 })
 
-test('memory grows up to its limit and no further', async () => {
+test('memory grows only up to its limit', async () => {
   expect(await arrange({ limits: { memory_mb: 3 } }).run('grow')).toBe('3')
 })
 
-test('an input or output over its limit is refused', async () => {
+test('refuses input and output over their limits', async () => {
   const { run } = arrange({ limits: { input_kb: 2, output_kb: 1 } })
-  await expect(run('x'.repeat(2049))).rejects.toMatchObject({ message: 'the plugin takes at most 2048 bytes of input' })
-  await expect(run('x'.repeat(1025))).rejects.toMatchObject({ message: 'the plugin returned 1025 bytes, and 1024 are allowed' })
+  await expect(run('x'.repeat(2049))).rejects.toMatchObject({ message: 'The plugin takes at most 2048 bytes of input' })
+  await expect(run('x'.repeat(1025))).rejects.toMatchObject({ message: 'The plugin returned 1025 bytes, and 1024 are allowed' })
   expect(await run('x'.repeat(1024))).toHaveLength(1024)
 })
 
-test('an abort ends the call, in the plugin and before it', async () => {
+test('an abort ends the call, before and while the plugin runs', async () => {
   const { run } = arrange({ limits: { fuel: Number.MAX_SAFE_INTEGER } })
   const abort = new AbortController()
   await run('warm')
@@ -119,7 +119,7 @@ test('an abort ends the call, in the plugin and before it', async () => {
   await expect(run('x', AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted' })
 })
 
-test('no more calls run at once than instances are allowed, and those that wait have their turn', async () => {
+test('runs at most `instances` calls in parallel, and the waiting calls in order', async () => {
   const { run, host, toolOf } = arrange({ limits: { instances: 2, time_ms: 1000, fuel: Number.MAX_SAFE_INTEGER } })
   const other = toolOf('other')
   const looping = [run('loop'), run('loop')].map((call) => call.catch(() => 'ended'))
@@ -128,13 +128,13 @@ test('no more calls run at once than instances are allowed, and those that wait 
   const leaving = expect(run('d', abort.signal)).rejects.toMatchObject({ code: 'aborted' })
   abort.abort()
   await leaving
-  // The workers begin a moment later than the calls, and their time with them.
+  // The workers, and with them the time limits, start a moment after the calls.
   while (host.clock.sleeping < 2) await new Promise((resolve) => setImmediate(resolve))
   await host.advance(1000)
   expect(await Promise.all([...looping, ...waiting])).toEqual(['ended', 'ended', 'a', 'b', 'c'])
 })
 
-test('too many calls that wait are refused', async () => {
+test('refuses a call while too many others wait', async () => {
   const { run, threads } = arrange({ limits: { instances: 1, fuel: Number.MAX_SAFE_INTEGER } })
   const calls = Array.from({ length: 65 }, () => run('loop').catch((error: AppError) => error.code))
   await expect(run('x')).rejects.toMatchObject({ code: 'unavailable' })
@@ -143,7 +143,7 @@ test('too many calls that wait are refused', async () => {
   await expect(run('x')).rejects.toMatchObject({ code: 'aborted' })
 })
 
-test('a call that begins in the moment all is closed is refused', async () => {
+test('refuses a call that starts during close', async () => {
   const { threads, run } = arrange()
   await run('warm')
   const called = run('late')
@@ -151,7 +151,7 @@ test('a call that begins in the moment all is closed is refused', async () => {
   await expect(called).rejects.toMatchObject({ code: 'aborted' })
 })
 
-test('a worker that rests for too long is ended', async () => {
+test('ends a worker that is idle for too long', async () => {
   const { run, host, loads } = arrange()
   await run('x')
   await host.advance(300_000)
@@ -162,17 +162,17 @@ test('a worker that rests for too long is ended', async () => {
   expect(loads()).toBe(2)
 })
 
-test('the main loop goes on while a plugin computes', async () => {
+test('the event loop continues while a plugin computes', async () => {
   const { run } = arrange({ limits: { fuel: Number.MAX_SAFE_INTEGER } })
   const abort = new AbortController()
   await run('warm')
   const running = run('loop', abort.signal).catch(() => 'ended')
-  for (let turns = 0; turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve))
+  for (let ticks = 0; ticks < 100; ticks++) await new Promise((resolve) => setImmediate(resolve))
   abort.abort()
   expect(await running).toBe('ended')
 })
 
-test('a request reaches a granted host, and its answer the plugin', async () => {
+test('sends a request to a granted host and returns the answer', async () => {
   const seen: unknown[] = []
   const { run, tool } = arrange({
     hosts: ['api.example.com'],
@@ -189,11 +189,11 @@ test('a request reaches a granted host, and its answer the plugin', async () => 
   expect(seen).toEqual([['https://api.example.com/a', 'POST', { 'x-a': 'b' }, 'c']])
   for (const url of ['https://example.com/', 'https://api.example.com.evil.test/']) {
     expect(JSON.parse(await run(`http ${JSON.stringify({ url })}`))).toEqual({
-      error: `the plugin was not granted '${new URL(url).hostname}'`,
+      error: `The plugin has no grant for '${new URL(url).hostname}'`,
     })
   }
   for (const bad of ['', '[]', '{"url":1}', '{"url":"https://api.example.com/","more":1}']) {
-    expect(JSON.parse(await run(`http ${bad}`)).error).toMatch(/^the request is no/)
+    expect(JSON.parse(await run(`http ${bad}`)).error).toMatch(/^The request must have the form/)
   }
 })
 
@@ -202,20 +202,20 @@ const admitted: Host['publicFetch'] = async (url, init) => {
   return new Response('')
 }
 
-test('a plugin that asks for the network and was granted none only reads, and is refused', async () => {
+test('a plugin with the network permission but no grant sends no request', async () => {
   const { run, tool } = arrange({ hosts: [], publicFetch: admitted })
   expect(tool.risk).toBe('read')
-  expect(JSON.parse(await run('http {"url":"https://example.com/"}'))).toEqual({ error: "the plugin was not granted 'example.com'" })
+  expect(JSON.parse(await run('http {"url":"https://example.com/"}'))).toEqual({ error: "The plugin has no grant for 'example.com'" })
 })
 
-test('time passes while a request is under way, and its end ends the request', async () => {
+test('the time limit includes requests and aborts a running one', async () => {
   let aborted = false
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   const { run, host } = arrange({
     hosts: ['example.com'],
     limits: { time_ms: 1000 },
     publicFetch: (_url, init) => {
-      asked.resolve()
+      requested.resolve()
       return new Promise((_, reject) => {
         init?.signal?.addEventListener('abort', () => {
           aborted = true
@@ -225,20 +225,20 @@ test('time passes while a request is under way, and its end ends the request', a
     },
   })
   const outcome = expect(run('http {"url":"https://example.com/"}')).rejects.toMatchObject({ code: 'upstream_timeout' })
-  await asked.promise
+  await requested.promise
   await host.advance(1000)
   await outcome
   expect(aborted).toBe(true)
 })
 
-test('a module that is not one is refused at the call, too', async () => {
+test('refuses an invalid module at the call', async () => {
   const { threads } = arrange()
   const broken = { name: 'broken', hasNetwork: false, load: async () => new Uint8Array([1, 2, 3]) }
-  const call = threads.run(broken, 'x', { signal: new AbortController().signal, ask: async () => '' })
-  await expect(call).rejects.toMatchObject({ message: 'the plugin is no WebAssembly module' })
+  const call = threads.run(broken, 'x', { signal: new AbortController().signal, sendRequest: async () => '' })
+  await expect(call).rejects.toMatchObject({ message: 'The plugin is not a WebAssembly module' })
 })
 
-test('a thousand calls leave nothing behind that keeps the next from running', async () => {
+test('runs a thousand calls in a row', async () => {
   const { run } = arrange()
   for (let call = 0; call < 1000; call++) await run('x')
   expect(await run('count')).toBe('1')

@@ -1,6 +1,5 @@
 import { mkdir, realpath, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkPlace } from './check-place.ts'
 import { newFolder } from './testing/new-plugin.ts'
@@ -13,21 +12,20 @@ beforeEach(async () => {
 })
 afterEach(() => rm(base, { recursive: true, force: true }))
 
-const check = (plugins: string, workspace: string) =>
-  checkPlace(join(base, plugins), { workspace: memoryWorkspace({}, join(base, workspace)), dataDir: join(base, 'data') })
+const check = (plugins: string, workspace: string) => checkPlace(join(base, plugins), join(base, workspace), join(base, 'data'))
 
 test.each([
-  ['below it', 'data/workspace/plugins', 'data/workspace'],
-  ['below it, by a link', 'link/plugins', 'project'],
-  ['it itself', 'project', 'project'],
-])('plugins in the workspace are refused: %s', async (_what, plugins, workspace) => {
+  ['a folder inside it', 'data/workspace/plugins', 'data/workspace'],
+  ['a folder inside it through a link', 'link/plugins', 'project'],
+  ['the workspace itself', 'project', 'project'],
+])('refuses a plugin folder in the workspace: %s', async (_place, plugins, workspace) => {
   await expect(check(plugins, workspace)).rejects.toMatchObject({ code: 'config_invalid', message: expect.stringContaining('plugins_dir') })
 })
 
 test.each([
-  ['the usual places', 'data/plugins', 'data/workspace'],
+  ['the default folders', 'data/plugins', 'data/workspace'],
   ['a workspace around the data directory', 'data/plugins', '.'],
-  ['a name that only begins like the workspace', 'project-2', 'project'],
-])('plugins elsewhere are loaded: %s', async (_what, plugins, workspace) => {
+  ['a folder whose name begins with that of the workspace', 'project-2', 'project'],
+])('accepts a plugin folder elsewhere: %s', async (_place, plugins, workspace) => {
   await expect(check(plugins, workspace)).resolves.toBeUndefined()
 })

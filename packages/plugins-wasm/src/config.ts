@@ -1,4 +1,4 @@
-/** `[plugins]`. */
+/** The configuration section `[plugins]`. */
 import { whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -8,42 +8,42 @@ const security = v.object({
   signature_mode: v.optional(
     described(
       v.picklist(['required', 'required_for_urls', 'off']),
-      'Which plugins need the signature of a trusted publisher; a wrong signature is refused whatever this says',
+      'Which plugins need the signature of a trusted publisher. A wrong signature is refused in every mode',
     ),
     'required_for_urls',
   ),
   trusted_publisher_keys: v.optional(
     described(
-      v.array(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, 'an ed25519 public key in 64 hex digits'))),
-      'ed25519 public keys, in hex',
+      v.array(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, 'must be an ed25519 public key of 64 hex digits'))),
+      'Public keys of trusted publishers: ed25519, in hex',
     ),
     [],
   ),
 })
 
 const limits = v.object({
-  time_ms: v.optional(described(whole(10, 300_000), 'A call that takes longer is ended'), 10_000),
-  memory_mb: v.optional(described(whole(1, 2048), 'Of one call, at most'), 64),
-  fuel: v.optional(described(whole(1000), 'Instructions of one call, about'), 5_000_000_000),
-  output_kb: v.optional(described(whole(1, 10_240), 'A longer answer is refused'), 256),
-  input_kb: v.optional(described(whole(1, 10_240), 'A longer input is refused'), 256),
-  instances: v.optional(described(whole(1, 64), 'Calls at once, and plugins kept ready, all together'), 4),
+  time_ms: v.optional(described(whole(10, 300_000), 'Time limit of one call in milliseconds'), 10_000),
+  memory_mb: v.optional(described(whole(1, 2048), 'Memory limit of one call in MiB'), 64),
+  fuel: v.optional(described(whole(1000), 'Approximate limit of instructions per call'), 5_000_000_000),
+  output_kb: v.optional(described(whole(1, 10_240), 'Maximum output of one call in KiB'), 256),
+  input_kb: v.optional(described(whole(1, 10_240), 'Maximum input of one call in KiB'), 256),
+  instances: v.optional(described(whole(1, 64), 'Maximum number of workers, both running and ready, for all plugins together'), 4),
 })
 
 const host = v.pipe(
   v.string(),
   v.check(
     (name) => !name.includes('*') && URL.parse(`https://${name}`)?.hostname === name,
-    'a host name such as api.example.com, without port or path',
+    'must be a host name such as api.example.com, without port or path',
   ),
 )
 
 export const pluginsSection = {
   path: 'plugins',
   schema: v.object({
-    enabled: v.optional(described(v.boolean(), 'True: installed plugins are tools'), false),
+    enabled: v.optional(described(v.boolean(), 'Whether installed plugins are available as tools'), false),
     plugins_dir: v.optional(
-      described(v.pipe(v.string(), v.minLength(1)), 'Where they are installed; relative to the data directory, ~ is your home'),
+      described(v.pipe(v.string(), v.minLength(1)), 'Folder of installed plugins, relative to the data directory; ~ is the home directory'),
       'plugins',
     ),
     security: v.optional(security, {}),
@@ -52,7 +52,10 @@ export const pluginsSection = {
       v.record(
         v.string(),
         v.object({
-          network: v.optional(described(v.array(host), 'Hosts this plugin may send requests to, if it asks for the network'), []),
+          network: v.optional(
+            described(v.array(host), 'Hosts to which the plugin may send requests, if its manifest asks for the network'),
+            [],
+          ),
         }),
       ),
       {},
@@ -62,6 +65,6 @@ export const pluginsSection = {
 
 export type PluginsConfig = v.InferOutput<typeof pluginsSection.schema>
 
-/** Hosts the operator granted to the plugin of this name. */
-export const hostsGranted = ({ grants }: Pick<PluginsConfig, 'grants'>, name: string): readonly string[] =>
+/** Returns the hosts that the operator granted to the plugin `name`. */
+export const hostsGranted = ({ grants }: PluginsConfig, name: string): readonly string[] =>
   Object.hasOwn(grants, name) ? (grants[name]?.network ?? []) : []

@@ -25,7 +25,7 @@ afterEach(async () => {
 const arrange = (config: object = { enabled: true }) => {
   const host = testHost({ dataDir: root })
   const schema = feature.section?.schema
-  if (!schema) throw new Error('there is no section')
+  if (!schema) throw new Error('The feature has no section')
   const parts = feature.build(host, v.parse(schema, config))
   closing.push(async () => parts.close?.())
   const plugin = async (line: string, { json = false } = {}) => {
@@ -50,31 +50,31 @@ const written = (changes: Record<string, unknown> = {}) =>
 const TURNED_OFF = 'Plugins are turned off: set enabled = true under [plugins].'
 const UNSIGNED = 'It is not signed by a trusted publisher (unsigned).'
 
-test('§2.7 rule 9 the commands are those of the catalogue, whether plugins are on or off', async () => {
+test('has the commands of the catalogue, whether plugins are on or off', async () => {
   for (const config of [{}, { enabled: true }]) {
     expect(arrange(config).parts.commands?.map(({ name }) => name)).toEqual(CATALOGUE['plugins-wasm'].commands)
   }
 })
 
-test('turned off there are no tools, and nothing is looked at', async () => {
+test('has no tools and reads no folder when plugins are off', async () => {
   const { parts } = arrange({})
   expect(parts.disabledReason).toBe('`enabled` is false')
   expect(parts.tools).toBeUndefined()
   expect(parts.register).toBeUndefined()
 })
 
-test('§2.7 a plugin is a tool with one text, `input`', async () => {
+test('a plugin is a tool with one text named `input`', async () => {
   const { parts, plugin, register } = arrange()
   await plugin(`install ${await written()}`)
   await register()
   const [tool, ...more] = parts.tools ?? []
   expect(more).toEqual([])
-  expect(tool).toMatchObject({ name: 'echo', description: 'Gives back what it is given.', risk: 'read' })
+  expect(tool).toMatchObject({ name: 'echo', description: 'Returns its input.', risk: 'read' })
   expect(tool?.input).toMatchObject({ type: 'object', entries: { input: { type: 'string' } } })
   expect(await tool?.run({ input: 'hello' }, toolContext())).toBe('hello')
 })
 
-test('of the hosts granted only a plugin that asks has any', async () => {
+test('grants hosts only to a plugin that asks for the network', async () => {
   const grants = { quiet: { network: ['example.com'] }, asking: { network: ['example.com'] } }
   const { parts, plugin, register } = arrange({ enabled: true, grants })
   await plugin(`install ${await written({ name: 'quiet' })}`)
@@ -88,48 +88,48 @@ test('of the hosts granted only a plugin that asks has any', async () => {
   ])
 })
 
-test('a plugin may have the name of what every object has', async () => {
+test('a plugin may have the name of a member of every object', async () => {
   const { plugin } = arrange()
   const { warned } = await plugin(`install ${await written({ name: 'constructor', permissions: ['network'] })}`)
   expect(warned).toEqual([UNSIGNED, 'It asks for the network: to grant it hosts, set network under [plugins.grants.constructor].'])
 })
 
-test('one that is wrong keeps no other from loading, and says why', async () => {
+test('a plugin that cannot be loaded is reported and does not affect others', async () => {
   const { parts, plugin, register, host } = arrange()
   await plugin(`install ${await written()}`)
   await mkdir(join(root, 'plugins/empty'))
   await cp(join(root, 'plugins/echo'), join(root, 'plugins/shell'), { recursive: true })
   await register()
   expect(parts.tools?.map(({ name }) => name)).toEqual(['echo'])
-  expect(host.logs.filter(({ message }) => message === 'a plugin is not loaded').map(({ fields }) => fields)).toEqual([
-    { plugin: 'empty', reason: 'there is no manifest.json' },
+  expect(host.logs.filter(({ message }) => message === 'plugin not loaded').map(({ fields }) => fields)).toEqual([
+    { plugin: 'empty', reason: 'manifest.json is missing' },
     { plugin: 'shell', reason: "'shell' is the name of a tool of tool-shell" },
   ])
   const findings = await parts.check?.(new AbortController().signal)
   expect(findings?.map(({ status, detail }) => [status, detail])).toEqual([
-    ['ok', 'a module of our own runs in its worker; 1 plugins are loaded'],
-    ['warn', 'empty is not loaded: there is no manifest.json'],
+    ['ok', 'the built-in test plugin runs; 1 plugin is loaded'],
+    ['warn', 'empty is not loaded: manifest.json is missing'],
     ['warn', "shell is not loaded: 'shell' is the name of a tool of tool-shell"],
   ])
 })
 
-test('doctor says so where nothing runs', async () => {
+test('the self-check fails when no plugin can run', async () => {
   const { parts, register } = arrange({ enabled: true, limits: { fuel: 1000 } })
   await register()
   expect((await parts.check?.(AbortSignal.abort()))?.[0]).toMatchObject({ status: 'fail' })
 })
 
-test('a plugin that comes or goes is noticed within seconds', async () => {
+test('notices a new plugin within seconds', async () => {
   const { plugin, register, host } = arrange()
   await register()
   await host.advance(10_000)
   expect(host.rebuilds).toEqual([])
   await plugin(`install ${await written()}`)
   await host.advance(2000)
-  await expect.poll(() => host.rebuilds).toEqual(['plugins came or went'])
+  await expect.poll(() => host.rebuilds).toEqual(['plugins changed'])
 })
 
-test('after closing nothing is watched any more', async () => {
+test('close ends the watch of the plugin folder', async () => {
   const { plugin, parts, register, host } = arrange()
   await register()
   await parts.close?.()
@@ -140,7 +140,7 @@ test('after closing nothing is watched any more', async () => {
   expect(host.clock.sleeping).toBe(0)
 })
 
-test('a plugin replaced under a running daemon is not run', async () => {
+test('does not run a plugin that was replaced after it was loaded', async () => {
   const { parts, plugin, register } = arrange()
   await plugin(`install ${await written()}`)
   await register()
@@ -150,7 +150,7 @@ test('a plugin replaced under a running daemon is not run', async () => {
   await expect(parts.tools?.[0]?.run({ input: 'x' }, toolContext())).rejects.toMatchObject({ code: 'forbidden' })
 })
 
-test('the commands tell what there is, as text', async () => {
+test('the commands print text', async () => {
   const { plugin } = arrange({})
   expect(await plugin('list')).toEqual({ exit: 0, printed: ['No plugins installed.'], warned: [] })
   const source = await written({ permissions: ['network'] })
@@ -162,13 +162,13 @@ test('the commands tell what there is, as text', async () => {
   await mkdir(join(root, 'plugins/empty'))
   expect(await plugin('list')).toEqual({
     exit: 0,
-    printed: ['echo 1.0.0 — Gives back what it is given. (unsigned)', 'empty is not loaded: there is no manifest.json'],
+    printed: ['echo 1.0.0 — Returns its input. (unsigned)', 'empty is not loaded: manifest.json is missing'],
     warned: [TURNED_OFF],
   })
   expect((await plugin('info echo')).printed).toEqual([
     'name:          echo',
     'version:       1.0.0',
-    'description:   Gives back what it is given.',
+    'description:   Returns its input.',
     'permissions:   network',
     'trust:         unsigned',
     'publisher_key: -',
@@ -179,7 +179,7 @@ test('the commands tell what there is, as text', async () => {
   expect((await plugin('remove echo')).printed).toEqual(['Removed echo.'])
 })
 
-test('the commands tell what there is, as JSON', async () => {
+test('the commands print JSON', async () => {
   const publisher = newPublisher()
   const { plugin } = arrange({ enabled: true, security: { trusted_publisher_keys: [publisher.key] } })
   const source = await writePlugin(join(root, 'source'), manifestFor(MODULE, {}, publisher), MODULE)
@@ -211,16 +211,16 @@ test.each([
   expect(error).toMatchObject({ code })
 })
 
-test.each(['list', 'install', 'remove echo', 'info echo'])('a folder that cannot be used is told in a sentence: %s', async (line) => {
+test.each(['list', 'install', 'remove echo', 'info echo'])('`plugin %s` reports a folder that cannot be used', async (line) => {
   await writeFile(join(root, 'file'), '')
   const { plugin } = arrange({ plugins_dir: 'file' })
   const run = plugin(line === 'install' ? `install ${await written()}` : line)
   await expect(run).rejects.toBeInstanceOf(AppError)
 })
 
-test('configuration out of bounds is refused', () => {
+test('refuses configuration out of bounds', () => {
   const schema = feature.section?.schema
-  if (!schema) throw new Error('there is no section')
+  if (!schema) throw new Error('The feature has no section')
   const wrong = [
     { security: { signature_mode: 'permissive' } },
     { limits: { memory_mb: 0 } },

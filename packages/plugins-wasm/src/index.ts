@@ -1,4 +1,4 @@
-/** WASM plugins as tools, each call in a worker and an instance of its own (§2.7, `[plugins]`). */
+/** WebAssembly plugins as tools. Each call runs in a worker thread and an instance of its own. See `docs/plugins.md`. */
 import { defineFeature, type Host, type Parts } from '@sluice/sdk'
 import { pluginCommands } from './commands.ts'
 import { type PluginsConfig, pluginsSection } from './config.ts'
@@ -8,14 +8,14 @@ export default defineFeature({
   id: 'plugins-wasm',
   section: pluginsSection,
   build: (host, config) =>
-    config.enabled ? atWork(host, config) : { commands: pluginCommands(host, config), disabledReason: '`enabled` is false' },
+    config.enabled ? enabledParts(host, config) : { commands: pluginCommands(host, config), disabledReason: '`enabled` is false' },
 })
 
-function atWork(host: Host, config: PluginsConfig): Parts {
+function enabledParts(host: Host, config: PluginsConfig): Parts {
   let running: RunningPlugins | undefined
   return {
     commands: pluginCommands(host, config),
-    /** None before `register`: what plugins there are stands in their folder. */
+    /** Empty before `register`, which reads the plugin folder. */
     get tools() {
       return running?.tools ?? []
     },

@@ -1,49 +1,69 @@
-/** Installs a plugin from a folder or an archive of this machine, or from a URL: everything is checked in memory before anything is written. */
+/** Installs a plugin from a folder, an archive on this machine or a URL. Checks everything in memory before it writes anything. */
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AppError, type Host } from '@sluice/sdk'
 import type { PluginsConfig } from './config.ts'
 import { fetchArchive, openArchive } from './fetch-archive.ts'
-import { MANIFEST_FILE } from './manifest.ts'
-import { type CheckedPlugin, checkModule, type ReadFile, readPlugin } from './plugin-files.ts'
+import { checkToolName, MANIFEST_FILE } from './manifest.ts'
+import { type CheckedPlugin, checkModule, type ReadFile, readPlugin, readRegularFile } from './plugin-files.ts'
 import type { PluginFolder } from './plugin-folder.ts'
-import { readRegularFile } from './read-regular-file.ts'
-import { checkToolName } from './tool-names.ts'
 
-export interface InstallDeps {
-  readonly host: Pick<Host, 'publicFetch'>
-  readonly config: PluginsConfig
-  readonly folder: PluginFolder
+/** Where the files of a plugin come from. */
+interface Source {
+  /** The folder, archive or URL that is recorded and shown. */
+  readonly name: string
+  readonly isPacked: boolean
+  readonly read: ReadFile
 }
 
-/** Throws what keeps it from being installed; then nothing of it is left. */
-export async function install({ host, config, folder }: InstallDeps, from: string, signal: AbortSignal): Promise<CheckedPlugin> {
-  const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(from)
-  const source = isUrl ? withoutQuery(from) : resolve(from)
-  let manifestBytes = new Uint8Array()
-  // An archive may come from anywhere, also where it was downloaded by hand: it needs the signature that one at a URL needs.
-  const isPacked = isUrl || /\.(?:tar\.gz|tgz)$/i.test(from)
-  const read = isPacked ? fromArchive(await (isUrl ? fetchArchive(host, from, signal) : openArchive(source))) : await fromDirectory(source)
-  const keepManifest: ReadFile = async (name, bytesMax) => {
-    const bytes = await read(name, bytesMax)
-    if (!bytes) throw new AppError('not_found', `there is no ${name} in ${isPacked ? 'the archive' : source}`)
-    if (name === MANIFEST_FILE) manifestBytes = new Uint8Array(bytes)
-    return bytes
+export class PluginInstaller {
+  readonly #publicFetch: Host['publicFetch']
+  readonly #config: PluginsConfig
+  readonly #folder: PluginFolder
+
+  constructor(publicFetch: Host['publicFetch'], config: PluginsConfig, folder: PluginFolder) {
+    this.#publicFetch = publicFetch
+    this.#config = config
+    this.#folder = folder
   }
-  const plugin = await readPlugin(keepManifest, isPacked ? 'url' : 'directory', config.security)
-  checkToolName(plugin.manifest.name)
-  await checkModule(plugin, config.limits)
-  signal.throwIfAborted()
-  await folder.place({ ...plugin, manifestBytes, source })
-  return plugin
+
+  /** Throws an `AppError` for a plugin that cannot be installed, and then leaves no files behind. */
+  async install(from: string, signal: AbortSignal): Promise<CheckedPlugin> {
+    const { name, isPacked, read } = await this.#open(from, signal)
+    let manifestBytes = new Uint8Array()
+    const readAndKeepManifest: ReadFile = async (file, bytesMax) => {
+      const bytes = await read(file, bytesMax)
+      if (!bytes) throw new AppError('not_found', `${isPacked ? 'The archive' : name} has no file ${file}`)
+      if (file === MANIFEST_FILE) manifestBytes = new Uint8Array(bytes)
+      return bytes
+    }
+    // An archive on this machine may have been downloaded, so it needs the same signature as one from a URL.
+    const plugin = await readPlugin(readAndKeepManifest, isPacked ? 'url' : 'directory', this.#config.security)
+    checkToolName(plugin.manifest.name)
+    await checkModule(plugin, this.#config.limits)
+    signal.throwIfAborted()
+    await this.#folder.place({ ...plugin, manifestBytes, source: name })
+    return plugin
+  }
+
+  async #open(from: string, signal: AbortSignal): Promise<Source> {
+    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(from)) {
+      const name = withoutQuery(from)
+      return { name, isPacked: true, read: fromArchive(await fetchArchive(this.#publicFetch, from, signal)) }
+    }
+    const path = resolve(from)
+    const isPacked = /\.(?:tar\.gz|tgz)$/i.test(from)
+    return { name: path, isPacked, read: isPacked ? fromArchive(await openArchive(path)) : await fromDirectory(path) }
+  }
 }
 
 async function fromDirectory(directory: string): Promise<ReadFile> {
   const found = await stat(directory).catch((cause: NodeJS.ErrnoException) => {
     const isMissing = ['ENOENT', 'ENOTDIR'].includes(cause.code ?? '')
-    throw new AppError('not_found', isMissing ? `there is no folder ${directory}` : `${directory} cannot be read: ${cause.code}`, { cause })
+    const detail = isMissing ? `The folder ${directory} does not exist` : `${directory} cannot be read: ${cause.code}`
+    throw new AppError('not_found', detail, { cause })
   })
-  if (!found.isDirectory()) throw new AppError('invalid_request', `${directory} is neither a folder nor a .tar.gz`)
+  if (!found.isDirectory()) throw new AppError('invalid_request', `${directory} is neither a folder nor a .tar.gz file`)
   return (name, bytesMax) => readRegularFile(join(directory, name), bytesMax, name)
 }
 
@@ -55,9 +75,9 @@ const fromArchive =
     return bytes
   }
 
-/** As it may be kept and shown: what comes after the path may be a key. */
+/** The recorded source omits the query of a URL, which may contain a key. */
 function withoutQuery(text: string): string {
   const url = URL.parse(text)
-  if (!url) throw new AppError('invalid_request', 'the URL is not valid')
+  if (!url) throw new AppError('invalid_request', 'The URL is not valid')
   return `${url.origin}${url.pathname}`
 }

@@ -9,13 +9,13 @@ test.each([
   [{ input: { type: 'string', description: 'The text to shout' } }],
   [{ input: { type: 'object', properties: { input: { type: 'string', description: 'The text to shout' } }, required: ['input'] } }],
   [{ input: { properties: { input: { type: 'string', description: 'The text to shout' } } } }],
-])('a manifest may define its input: %j', (manifest) => {
+])('reads the description of the input from %j', (manifest) => {
   expect(inputDescription(parsed(manifest))).toBe('The text to shout')
 })
 
-test('a plugin takes a text, described or not', () => {
-  expect(inputDescription(parsed())).toBe('What the plugin is given')
-  expect(inputDescription(parsed({ input: { type: 'string' } }))).toBe('What the plugin is given')
+test('uses a default description of the input', () => {
+  expect(inputDescription(parsed())).toBe('The input of the plugin')
+  expect(inputDescription(parsed({ input: { type: 'string' } }))).toBe('The input of the plugin')
 })
 
 test.each([
@@ -24,11 +24,11 @@ test.each([
   [{ input: 'two\nlines' }],
   [{ input: 7 }],
   [{ inputs: 'a text' }],
-])('another input is refused: %j', (manifest) => {
+])('refuses %j as the description of the input', (manifest) => {
   expect(() => parsed(manifest)).toThrow(expect.objectContaining({ code: 'invalid_request', message: expect.stringContaining('input') }))
 })
 
-test('a publisher signs the description of the input, too', () => {
+test('the signature covers the description of the input', () => {
   expect(signedText(parsed({ input: 'a' }))).not.toBe(signedText(parsed({ input: 'b' })))
   expect(signedText(parsed())).toMatch(/^\["sluice-plugin\/1",.*,null\]$/)
 })

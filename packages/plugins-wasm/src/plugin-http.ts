@@ -1,5 +1,4 @@
-/** Requests of a plugin, to the hosts the operator granted it and no other. */
-
+/** Sends the requests of a plugin, only to the hosts that the operator granted. */
 import { readAll } from '@sluice/kit'
 import { parsedOrUndefined } from '@sluice/kit/foreign-json'
 import { AppError, type Host } from '@sluice/sdk'
@@ -16,29 +15,29 @@ const schema = v.strictObject({
 })
 
 /**
- * Answers `{"method", "url", "headers", "body"}` with `{"status", "headers", "body"}`, or with `{"error"}` for whatever is
- * refused or fails. Never rejects.
+ * Returns a function that sends the request `{"method", "url", "headers", "body"}` and returns `{"status", "headers", "body"}`, or
+ * `{"error"}` when the request is refused or fails. Both are JSON. The function never rejects.
  */
 export const pluginHttp =
-  (host: Pick<Host, 'publicFetch'>, granted: readonly string[]) =>
+  (publicFetch: Host['publicFetch'], granted: readonly string[]) =>
   async (request: string, signal: AbortSignal): Promise<string> => {
     try {
       const parsed = v.safeParse(schema, parsedOrUndefined(request))
-      if (!parsed.success) throw new AppError('invalid_request', 'the request is no {"method", "url", "headers", "body"}')
+      if (!parsed.success) throw new AppError('invalid_request', 'The request must have the form {"method", "url", "headers", "body"}')
       const { method, url, headers, body } = parsed.output
-      const response = await host.publicFetch(url, {
+      const response = await publicFetch(url, {
         method,
         headers,
         ...(body === undefined ? {} : { body }),
         signal,
         responseBytesMax: RESPONSE_BYTES_MAX,
         admit: ({ hostname }) => {
-          if (!granted.includes(hostname)) throw new AppError('forbidden', `the plugin was not granted '${hostname}'`)
+          if (!granted.includes(hostname)) throw new AppError('forbidden', `The plugin has no grant for '${hostname}'`)
         },
       })
       const text = new TextDecoder().decode(await readAll(response))
       return JSON.stringify({ status: response.status, headers: Object.fromEntries(response.headers), body: text })
     } catch (error) {
-      return JSON.stringify({ error: error instanceof AppError ? error.message : 'the request failed' })
+      return JSON.stringify({ error: error instanceof AppError ? error.message : 'The request failed' })
     }
   }

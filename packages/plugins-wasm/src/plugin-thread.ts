@@ -1,27 +1,28 @@
-/** One worker thread that serves one plugin, call after call; ended by force as soon as a call breaks a limit. */
+/** One worker thread that runs the calls of one plugin. It is terminated as soon as a call breaks a limit. */
 import { Worker } from 'node:worker_threads'
 import { AppError, type Clock } from '@sluice/sdk'
 import type { PluginsConfig } from './config.ts'
-import { type FromWorker, type ToWorker, WORKER_MARK, type WorkerStart } from './worker-job.ts'
+import { type FromWorker, type ToWorker, WORKER_MARK, type WorkerStart } from './worker-messages.ts'
 
 export type PluginLimits = PluginsConfig['limits']
 
-export interface CallOptions {
+export interface PluginCall {
   readonly signal: AbortSignal
-  /** Answers a request of the plugin's, JSON for JSON; never rejects. Ends soon after `signal` aborts. */
-  readonly ask: (request: string, signal: AbortSignal) => Promise<string>
+  /** Sends a request of the plugin and returns the answer, both as JSON. Never rejects. Ends soon after `signal` aborts. */
+  readonly sendRequest: (request: string, signal: AbortSignal) => Promise<string>
 }
 
-interface Call {
+interface ActiveCall {
   readonly resolve: (text: string) => void
   readonly reject: (error: AppError) => void
-  readonly ask: CallOptions['ask']
-  readonly untilMs: number
-  /** Aborts when the call is over; made when it first asks for something. */
-  over: AbortController | undefined
+  readonly sendRequest: PluginCall['sendRequest']
+  /** When its time is over, in monotonic milliseconds. */
+  readonly deadlineMs: number
+  /** Aborts the requests of the plugin when the call ends. Created with its first request. */
+  requests: AbortController | undefined
 }
 
-/** For what the worker needs besides the plugin's own memory: its code, and texts on their way. */
+/** The limits of the worker without the memory of the plugin: they cover compiled code and texts in transit. */
 const HEAP_MB = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, codeRangeSizeMb: 64, stackSizeMb: 4 }
 const BYTES_PER_KB = 1024
 
@@ -30,14 +31,15 @@ export class PluginThread {
   readonly #worker: Worker
   readonly #timeMs: number
   readonly #clock: Clock
+  /** Shared with the worker, which blocks on it during a request; see `WorkerStart.answered`. */
   readonly #answered = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  #call: Call | undefined
-  #isWatching = false
-  #isOver = false
+  #call: ActiveCall | undefined
+  #isTimerRunning = false
+  #isEnded = false
 
-  constructor(url: string, plugin: { readonly name: string; readonly hasNetwork: boolean }, limits: PluginLimits, clock: Clock) {
-    const { name, hasNetwork } = plugin
-    this.plugin = name
+  /** `workerUrl` is the module of the worker, and `plugin` the name of the plugin. */
+  constructor(workerUrl: string, plugin: string, hasNetwork: boolean, limits: PluginLimits, clock: Clock) {
+    this.plugin = plugin
     this.#timeMs = limits.time_ms
     this.#clock = clock
     const workerData: WorkerStart = {
@@ -48,82 +50,84 @@ export class PluginThread {
       hasNetwork,
       answered: this.#answered,
     }
-    this.#worker = new Worker(new URL(url), {
+    this.#worker = new Worker(new URL(workerUrl), {
       workerData,
       env: {},
       argv: [],
       execArgv: [],
       resourceLimits: HEAP_MB,
-      name: `plugin ${name}`,
+      name: `plugin ${plugin}`,
     })
     this.#worker.unref()
     this.#worker
-      .on('message', (message: FromWorker) => this.#hear(message))
-      .on('error', (cause) => this.#fail(new AppError('upstream', 'the plugin took more than its worker has', { cause })))
-      .on('exit', () => this.#fail(new AppError('aborted', 'the worker of the plugin has ended')))
+      .on('message', (message: FromWorker) => this.#onMessage(message))
+      .on('error', (cause) => this.#fail(new AppError('upstream', "The plugin exceeded its worker's memory", { cause })))
+      .on('exit', () => this.#fail(new AppError('aborted', "The plugin's worker has ended")))
   }
 
-  get isOver(): boolean {
-    return this.#isOver
+  get isEnded(): boolean {
+    return this.#isEnded
   }
 
-  /** Once, before the first call: the thread starts while the module is read. */
-  take(module: Uint8Array): void {
+  /** Call it once, before the first call. The thread starts while the caller still reads the module. */
+  load(module: Uint8Array): void {
     this.#worker.postMessage({ module } satisfies ToWorker)
   }
 
-  /** One at a time. Throws what is refused or went wrong as `AppError`; the thread may be over then. */
-  async call(input: string, { signal, ask }: CallOptions): Promise<string> {
+  /** Runs one call; the caller must not start another meanwhile. Throws an `AppError`, after which the thread may have ended. */
+  async call(input: string, { signal, sendRequest }: PluginCall): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>()
-    const call: Call = { resolve, reject, ask, untilMs: this.#clock.monotonicMs() + this.#timeMs, over: undefined }
+    const deadlineMs = this.#clock.monotonicMs() + this.#timeMs
+    const call: ActiveCall = { resolve, reject, sendRequest, deadlineMs, requests: undefined }
     this.#call = call
-    const onAbort = () => this.#fail(new AppError('aborted', 'the call of the plugin was aborted'))
+    const onAbort = () => this.#fail(new AppError('aborted', 'The call of the plugin was aborted'))
     signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted || this.#isOver) onAbort()
-    void this.#watch()
+    if (signal.aborted || this.#isEnded) onAbort()
+    void this.#watchDeadline()
     this.#worker.ref()
     try {
       this.#worker.postMessage({ input } satisfies ToWorker)
       return await promise
     } finally {
       this.#call = undefined
-      call.over?.abort()
+      call.requests?.abort()
       this.#worker.unref()
       signal.removeEventListener('abort', onAbort)
     }
   }
 
-  /** Ends the thread, whatever it does. May be called twice. */
+  /** Terminates the thread, also during a call. May be called twice. */
   async end(): Promise<void> {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.#isEnded) return
+    this.#isEnded = true
     await this.#worker.terminate()
   }
 
-  #hear(message: FromWorker): void {
+  #onMessage(message: FromWorker): void {
     const call = this.#call
     if (!call) return
     if ('text' in message) call.resolve(message.text)
-    else if ('refusal' in message) call.reject(new AppError('upstream', `the plugin ${message.refusal}`))
-    else void this.#answer(call, message.request)
+    else if ('refusal' in message) call.reject(new AppError('upstream', `The plugin ${message.refusal}`))
+    else void this.#answerRequest(call, message.request)
   }
 
-  /** One timer for as long as calls follow each other: cheaper than one for each. */
-  async #watch(): Promise<void> {
-    if (this.#isWatching) return
-    this.#isWatching = true
+  /** One timer serves all calls that follow each other, which costs less than a timer for each. */
+  async #watchDeadline(): Promise<void> {
+    if (this.#isTimerRunning) return
+    this.#isTimerRunning = true
     for (let call = this.#call; call; call = this.#call) {
-      const leftMs = call.untilMs - this.#clock.monotonicMs()
+      const leftMs = call.deadlineMs - this.#clock.monotonicMs()
       if (leftMs > 0) await this.#clock.sleep(leftMs)
       else break
     }
-    this.#isWatching = false
-    if (this.#call) this.#fail(new AppError('upstream_timeout', `the plugin took longer than ${this.#timeMs} ms`))
+    this.#isTimerRunning = false
+    if (this.#call) this.#fail(new AppError('upstream_timeout', `The plugin took longer than ${this.#timeMs} ms`))
   }
 
-  async #answer(call: Call, request: string): Promise<void> {
-    call.over ??= new AbortController()
-    const reply = await call.ask(request, call.over.signal)
+  /** Sends a request of the plugin and wakes the worker with the answer. */
+  async #answerRequest(call: ActiveCall, request: string): Promise<void> {
+    call.requests ??= new AbortController()
+    const reply = await call.sendRequest(request, call.requests.signal)
     if (this.#call !== call) return
     this.#worker.postMessage({ reply } satisfies ToWorker)
     Atomics.store(this.#answered, 0, 1)

@@ -1,42 +1,45 @@
-/** The threads of all plugins: as many as are allowed, kept ready for a while, each bound to its plugin for good. */
+/**
+ * The worker threads of all plugins. A thread runs only one plugin, and stays ready for a while after a call. Calls beyond
+ * `instances` wait in order.
+ */
 import { AppError, type Clock } from '@sluice/sdk'
-import { type CallOptions, type PluginLimits, PluginThread } from './plugin-thread.ts'
+import { type PluginCall, type PluginLimits, PluginThread } from './plugin-thread.ts'
 
 export interface CallablePlugin {
   readonly name: string
   readonly hasNetwork: boolean
-  /** The module, checked anew. Throws what is wrong with it. */
+  /** Reads the module and checks it again. Throws an `AppError` for a module that may not run. */
   load(): Promise<Uint8Array>
 }
 
 const WAITING_MAX = 64
 const RETRY_AFTER_SECS = 5
 const IDLE_MS_MAX = 300_000
-/** One that rests is ended no later than this after its time. */
-const LOOK_EVERY_MS = 60_000
+/** An idle thread ends at most this long after `IDLE_MS_MAX`. */
+const IDLE_CHECK_MS = 60_000
 
-interface Resting {
+interface IdleThread {
   readonly thread: PluginThread
   readonly sinceMs: number
 }
 
-interface Waiting {
+interface Waiter {
   readonly plugin: string
-  /** Given a thread, or the right to make one. */
-  readonly take: (thread: PluginThread | undefined) => void
+  /** Passes the permit on, with an idle thread of the plugin if there is one. */
+  readonly admit: (thread: PluginThread | undefined) => void
   readonly refuse: () => void
 }
 
 export class PluginThreads {
   readonly #clock: Clock
   readonly #limits: PluginLimits
-  /** The one that has rested longest comes first. */
-  readonly #resting: Resting[] = []
-  readonly #waiting: Waiting[] = []
+  /** Longest idle first. */
+  readonly #idle: IdleThread[] = []
+  readonly #waiters: Waiter[] = []
   readonly #working = new Set<PluginThread>()
-  /** Calls that hold a place. */
-  #places = 0
-  #isLooking = false
+  /** The number of calls that hold one of the `instances` permits. */
+  #permits = 0
+  #isCheckingIdle = false
   readonly #closed = new AbortController()
 
   constructor(clock: Clock, limits: PluginLimits) {
@@ -44,42 +47,41 @@ export class PluginThreads {
     this.#limits = limits
   }
 
-  /** Throws `unavailable` if too many wait, `aborted`, or what went wrong in the plugin. */
-  async run(plugin: CallablePlugin, input: string, options: CallOptions): Promise<string> {
-    let thread = await this.#place(plugin.name, options.signal)
+  /** Runs one call of a plugin. Throws `unavailable` when too many calls wait, `aborted`, and like `PluginThread.call`. */
+  async run(plugin: CallablePlugin, input: string, call: PluginCall): Promise<string> {
+    let thread = await this.#acquire(plugin.name, call.signal)
     try {
-      thread ??= await this.#start(plugin)
+      thread ??= await this.#startThread(plugin)
       if (this.#closed.signal.aborted) throw aborted()
       this.#working.add(thread)
-      return await thread.call(input, options)
+      return await thread.call(input, call)
     } finally {
       if (thread) this.#working.delete(thread)
-      this.#leave(thread)
+      this.#release(thread)
     }
   }
 
-  /** Ends every thread and what runs in it. May be called twice. */
+  /** Ends every thread and every call. May be called twice. */
   async close(): Promise<void> {
     this.#closed.abort()
-    for (const { refuse } of this.#waiting.splice(0)) refuse()
-    const threads = [...this.#resting.splice(0).map(({ thread }) => thread), ...this.#working]
+    for (const { refuse } of this.#waiters.splice(0)) refuse()
+    const threads = [...this.#idle.splice(0).map(({ thread }) => thread), ...this.#working]
     await Promise.all(threads.map((thread) => thread.end()))
   }
 
-  /** Resolves once there is a place: to a thread of the plugin that rested, or to undefined where one is to be made. */
-  async #place(plugin: string, signal: AbortSignal): Promise<PluginThread | undefined> {
+  /** Waits for a permit. Resolves to an idle thread of the plugin, or to undefined when the caller must start one. */
+  async #acquire(plugin: string, signal: AbortSignal): Promise<PluginThread | undefined> {
     if (signal.aborted || this.#closed.signal.aborted) throw aborted()
-    if (this.#places < this.#limits.instances) return this.#take(plugin)
-    if (this.#waiting.length >= WAITING_MAX) {
-      throw new AppError('unavailable', 'too many calls of plugins wait for their turn', { retryAfterSecs: RETRY_AFTER_SECS })
-    }
+    if (this.#permits < this.#limits.instances) return this.#takePermit(plugin)
+    if (this.#waiters.length >= WAITING_MAX)
+      throw new AppError('unavailable', 'Too many plugin calls are waiting', { retryAfterSecs: RETRY_AFTER_SECS })
     const { promise, resolve, reject } = Promise.withResolvers<PluginThread | undefined>()
-    const waiting: Waiting = { plugin, take: resolve, refuse: () => reject(aborted()) }
+    const waiter: Waiter = { plugin, admit: resolve, refuse: () => reject(aborted()) }
     const onAbort = () => {
-      const at = this.#waiting.indexOf(waiting)
-      if (at >= 0) this.#waiting.splice(at, 1)[0]?.refuse()
+      const at = this.#waiters.indexOf(waiter)
+      if (at >= 0) this.#waiters.splice(at, 1)[0]?.refuse()
     }
-    this.#waiting.push(waiting)
+    this.#waiters.push(waiter)
     signal.addEventListener('abort', onAbort, { once: true })
     try {
       return await promise
@@ -88,20 +90,20 @@ export class PluginThreads {
     }
   }
 
-  /** Takes a place, and the thread for it; one of another plugin has to go where there would be too many. */
-  #take(plugin: string): PluginThread | undefined {
-    this.#places += 1
-    const at = this.#resting.findLastIndex(({ thread }) => thread.plugin === plugin)
-    if (at >= 0) return this.#resting.splice(at, 1)[0]?.thread
-    if (this.#places + this.#resting.length > this.#limits.instances) void this.#resting.shift()?.thread.end()
+  /** Returns an idle thread of the plugin. Without one, ends an idle thread of another plugin if all instances are in use. */
+  #takePermit(plugin: string): PluginThread | undefined {
+    this.#permits += 1
+    const at = this.#idle.findLastIndex(({ thread }) => thread.plugin === plugin)
+    if (at >= 0) return this.#idle.splice(at, 1)[0]?.thread
+    if (this.#permits + this.#idle.length > this.#limits.instances) void this.#idle.shift()?.thread.end()
     return undefined
   }
 
-  async #start({ name, hasNetwork, load }: CallablePlugin): Promise<PluginThread> {
+  async #startThread({ name, hasNetwork, load }: CallablePlugin): Promise<PluginThread> {
     const { PLUGIN_WORKER_URL } = await import('./plugin-worker.ts')
-    const thread = new PluginThread(PLUGIN_WORKER_URL, { name, hasNetwork }, this.#limits, this.#clock)
+    const thread = new PluginThread(PLUGIN_WORKER_URL, name, hasNetwork, this.#limits, this.#clock)
     try {
-      thread.take(await load())
+      thread.load(await load())
       return thread
     } catch (error) {
       void thread.end()
@@ -109,29 +111,29 @@ export class PluginThreads {
     }
   }
 
-  /** Gives a place back; the thread rests, unless it is over. */
-  #leave(thread: PluginThread | undefined): void {
-    this.#places -= 1
+  /** Gives the permit to the next waiter. The thread becomes idle unless it has ended. */
+  #release(thread: PluginThread | undefined): void {
+    this.#permits -= 1
     if (this.#closed.signal.aborted) void thread?.end()
-    else if (thread && !thread.isOver) {
-      this.#resting.push({ thread, sinceMs: this.#clock.monotonicMs() })
-      void this.#lookAfterResting()
+    else if (thread && !thread.isEnded) {
+      this.#idle.push({ thread, sinceMs: this.#clock.monotonicMs() })
+      void this.#endIdleThreads()
     }
-    const next = this.#waiting.shift()
-    next?.take(this.#take(next.plugin))
+    const next = this.#waiters.shift()
+    next?.admit(this.#takePermit(next.plugin))
   }
 
-  /** One look after another for as long as any rest: cheaper than a timer for each call. */
-  async #lookAfterResting(): Promise<void> {
-    if (this.#isLooking) return
-    this.#isLooking = true
-    while (this.#resting.length > 0) {
-      await this.#clock.sleep(LOOK_EVERY_MS, this.#closed.signal)
-      const latest = this.#clock.monotonicMs() - IDLE_MS_MAX
-      while (this.#resting[0] && this.#resting[0].sinceMs <= latest) void this.#resting.shift()?.thread.end()
+  /** Checks periodically while any thread is idle, which costs less than a timer for each call. */
+  async #endIdleThreads(): Promise<void> {
+    if (this.#isCheckingIdle) return
+    this.#isCheckingIdle = true
+    while (this.#idle.length > 0) {
+      await this.#clock.sleep(IDLE_CHECK_MS, this.#closed.signal)
+      const latestMs = this.#clock.monotonicMs() - IDLE_MS_MAX
+      while (this.#idle[0] && this.#idle[0].sinceMs <= latestMs) void this.#idle.shift()?.thread.end()
     }
-    this.#isLooking = false
+    this.#isCheckingIdle = false
   }
 }
 
-const aborted = (): AppError => new AppError('aborted', 'the call of the plugin was aborted')
+const aborted = (): AppError => new AppError('aborted', 'The call of the plugin was aborted')

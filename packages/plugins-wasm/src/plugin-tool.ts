@@ -1,4 +1,4 @@
-/** A plugin as a tool of the model's. */
+/** Makes a tool of a plugin. */
 import { defineTool, type Host, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import { inputDescription, type Manifest } from './manifest.ts'
@@ -7,21 +7,21 @@ import type { PluginThreads } from './plugin-threads.ts'
 
 export interface LoadedPlugin {
   readonly manifest: Manifest
-  /** Hosts it may reach: none, unless it asks for the network and the operator granted some. */
+  /** The hosts it may reach. Empty unless its manifest asks for the network and the operator granted hosts. */
   readonly hosts: readonly string[]
-  /** The module, checked anew. */
+  /** Reads the module and checks it again. */
   load(): Promise<Uint8Array>
 }
 
-export function pluginTool({ manifest, hosts, load }: LoadedPlugin, threads: PluginThreads, host: Pick<Host, 'publicFetch'>): Tool {
+export function pluginTool({ manifest, hosts, load }: LoadedPlugin, threads: PluginThreads, publicFetch: Host['publicFetch']): Tool {
   const { name, description, permissions } = manifest
-  const ask = pluginHttp(host, hosts)
+  const sendRequest = pluginHttp(publicFetch, hosts)
   const callable = { name, hasNetwork: permissions.includes('network'), load }
   return defineTool({
     name,
     description,
     input: v.object({ input: v.pipe(v.string(), v.description(inputDescription(manifest))) }),
     risk: hosts.length > 0 ? 'execute' : 'read',
-    run: (given, { signal }) => threads.run(callable, given.input, { signal, ask }),
+    run: ({ input }, { signal }) => threads.run(callable, input, { signal, sendRequest }),
   })
 }

@@ -1,4 +1,4 @@
-/** The plugins of a daemon at work: loaded, offered as tools, watched for changes. Loaded itself only where they are enabled. */
+/** The running plugins: loads them, offers them as tools and watches their folder. This module is loaded only when plugins are enabled. */
 import type { Finding, Host, Tool } from '@sluice/sdk'
 import { checkPlace } from './check-place.ts'
 import type { PluginsConfig } from './config.ts'
@@ -7,7 +7,6 @@ import { PluginFolder } from './plugin-folder.ts'
 import { PluginThreads } from './plugin-threads.ts'
 import { pluginTool } from './plugin-tool.ts'
 import { selfCheck } from './self-check.ts'
-import { watchFolder } from './watch-folder.ts'
 
 export interface RunningPlugins {
   readonly tools: readonly Tool[]
@@ -15,21 +14,20 @@ export interface RunningPlugins {
   close(): Promise<void>
 }
 
-/** Rejects once `signal` aborts, and then leaves nothing behind. */
+/** Loads the installed plugins. Rejects once `signal` aborts, and then leaves nothing running. */
 export async function startPlugins(host: Host, config: PluginsConfig, signal: AbortSignal): Promise<RunningPlugins> {
-  const folder = PluginFolder.of(host, config)
-  await checkPlace(folder.path, host)
-  const stamp = () => folder.stamp()
-  // Before the look, so that no change falls between the two.
-  const known = await stamp()
+  const folder = PluginFolder.of(host.dataDir, config)
+  await checkPlace(folder.path, host.workspace.root, host.dataDir)
+  // Taken before the plugins are read, so that no change is missed in between.
+  const known = await folder.stamp()
   const plugins = await loadPlugins(folder, config, host.log, signal)
   signal.throwIfAborted()
   const threads = new PluginThreads(host.clock, config.limits)
   const closed = new AbortController()
-  void watchFolder({ stamp, known }, host.clock, closed.signal, () => host.rebuild('plugins came or went'))
+  void folder.untilChanged(known, host.clock, closed.signal).then(() => closed.signal.aborted || host.rebuild('plugins changed'))
   return {
-    tools: plugins.loaded.map((plugin) => pluginTool(plugin, threads, host)),
-    check: (checking) => selfCheck(threads, plugins, checking),
+    tools: plugins.loaded.map((plugin) => pluginTool(plugin, threads, host.publicFetch)),
+    check: (checkSignal) => selfCheck(threads, plugins, checkSignal),
     async close() {
       closed.abort()
       await threads.close()

@@ -1,9 +1,9 @@
-/** Proves that plugins run on this machine, by running one. */
+/** The self-check of `sluice doctor`: runs a built-in plugin and lists the plugins that are not loaded. */
 import { errorText, type Finding } from '@sluice/sdk'
 import type { LoadedPlugins } from './loaded-plugins.ts'
 import type { PluginThreads } from './plugin-threads.ts'
 
-/** Exports a page of memory, `alloc`, which always gives 0, and `run`, which returns what it was given. */
+/** A module with one page of memory, an `alloc` that always returns 0, and a `run` that returns its input. */
 const ECHO = [
   '0061736d01000000', // header
   '010c0260017f017f60027f7f017e', // types: i32 → i32, (i32, i32) → i64
@@ -18,7 +18,7 @@ const ECHO = [
   '0c002000ad4220862001ad840b', // run: pointer << 32 | length
 ].join('')
 
-const SAID = 'as above, so below'
+const INPUT = 'plugin self-check'
 
 export async function selfCheck(
   threads: PluginThreads,
@@ -26,26 +26,26 @@ export async function selfCheck(
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
   return [
-    await proof(threads, loaded.length, signal),
+    await runEcho(threads, loaded.length, signal),
     ...refused.map(({ name, reason }) => ({
       status: 'warn' as const,
       detail: `${name} is not loaded: ${reason}`,
-      fix: `sluice plugin remove ${name}, and install it anew`,
+      fix: `run sluice plugin remove ${name}, then install it again`,
     })),
   ]
 }
 
-async function proof(threads: PluginThreads, count: number, signal: AbortSignal): Promise<Finding> {
+async function runEcho(threads: PluginThreads, count: number, signal: AbortSignal): Promise<Finding> {
   const module = new Uint8Array(Buffer.from(ECHO, 'hex'))
   const echo = { name: 'self check', hasNetwork: false, load: async () => module }
   try {
-    const answer = await threads.run(echo, SAID, { signal, ask: async () => '' })
-    if (answer !== SAID) throw new Error('it answered something else than it was to')
-    return { status: 'ok', detail: `a module of our own runs in its worker; ${count} plugins are loaded` }
+    const answer = await threads.run(echo, INPUT, { signal, sendRequest: async () => '' })
+    if (answer !== INPUT) throw new Error('it returned a wrong answer')
+    return { status: 'ok', detail: `the built-in test plugin runs; ${count} ${count === 1 ? 'plugin is' : 'plugins are'} loaded` }
   } catch (error) {
     return {
       status: 'fail',
-      detail: `a module of our own does not run: ${errorText(error)}`,
+      detail: `the built-in test plugin does not run: ${errorText(error)}`,
       fix: 'raise the limits under [plugins.limits]',
     }
   }

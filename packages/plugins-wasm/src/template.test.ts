@@ -7,7 +7,7 @@ import { toolConformance, toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { pluginsSection } from './config.ts'
-import { install } from './install.ts'
+import { PluginInstaller } from './install.ts'
 import { parseManifest } from './manifest.ts'
 import { PluginFolder } from './plugin-folder.ts'
 import { PluginThreads } from './plugin-threads.ts'
@@ -25,28 +25,32 @@ toolConformance({
     id: 'x-template',
     build(host) {
       const threads = new PluginThreads(host.clock, limits)
-      return { tools: [pluginTool({ manifest, hosts: [], load: async () => module }, threads, host)], close: () => threads.close() }
+      return {
+        tools: [pluginTool({ manifest, hosts: [], load: async () => module }, threads, host.publicFetch)],
+        close: () => threads.close(),
+      }
     },
   }),
   examples: [{ tool: 'rot13', input: { input: 'Hello' } }],
 })
 
-test('the template is built, signed, installed and called', async () => {
+test('the template can be built, signed, installed and called', async () => {
   const root = await newFolder()
   try {
     const project = join(root, 'project')
     await cp(TEMPLATE, project, { recursive: true })
     await mkdir(join(project, 'dist'), { recursive: true })
     await writeFile(join(project, 'dist/plugin.wasm'), module)
-    const said = execFileSync(process.execPath, [join(project, 'pack.mjs'), '--sign'], { encoding: 'utf8' })
-    const key = /signed by ([0-9a-f]{64})/.exec(said)?.[1]
+    const output = execFileSync(process.execPath, [join(project, 'pack.mjs'), '--sign'], { encoding: 'utf8' })
+    const key = /signed by ([0-9a-f]{64})/.exec(output)?.[1]
     const security = { signature_mode: 'required', trusted_publisher_keys: [key] }
     const config = v.parse(pluginsSection.schema, { plugins_dir: join(root, 'plugins'), security })
     const host = testHost()
-    const folder = PluginFolder.of(host, config)
-    expect(await install({ host, config, folder }, join(project, 'dist'), new AbortController().signal)).toMatchObject({ trust: 'trusted' })
+    const folder = PluginFolder.of(host.dataDir, config)
+    const installer = new PluginInstaller(host.publicFetch, config, folder)
+    expect(await installer.install(join(project, 'dist'), new AbortController().signal)).toMatchObject({ trust: 'trusted' })
     const threads = new PluginThreads(host.clock, config.limits)
-    const tool = pluginTool({ manifest, hosts: [], load: async () => (await folder.read(name)).module }, threads, host)
+    const tool = pluginTool({ manifest, hosts: [], load: async () => (await folder.read(name)).module }, threads, host.publicFetch)
     expect(await tool.run({ input: 'Hello, Wörld! 🙂 zZ' }, toolContext())).toBe('Uryyb, Jöeyq! 🙂 mM')
     await threads.close()
   } finally {

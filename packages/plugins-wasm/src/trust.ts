@@ -1,34 +1,35 @@
-/** Who stands behind a plugin, and whether that is enough. */
+/** Verifies a plugin's digest and signature, and applies the configured signature mode. */
 import { createPublicKey, verify } from 'node:crypto'
 import { AppError, sha256Hex } from '@sluice/sdk'
 import type { PluginsConfig } from './config.ts'
 import { type Manifest, signedText } from './manifest.ts'
 
-/** Where it came from: a page of the network, or this machine. */
+/** The source of a plugin: a URL or an archive (`url`), or a folder on this machine. */
 export type Origin = 'url' | 'directory'
 export type Trust = 'trusted' | 'unknown publisher' | 'unsigned'
 
-/** An ed25519 key in the form the library reads: what stands before the 32 bytes is always the same. */
+/** The constant DER prefix of an ed25519 public key in SPKI form, before its 32 bytes. */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 
 /**
- * Throws `forbidden`: for a module that is not the manifest's and a signature that is not the publisher's always, for what
- * is not signed by a trusted publisher where the configuration wants that.
+ * Throws `forbidden` in every mode for a wrong digest or signature, and also for a plugin without the signature of a trusted
+ * publisher when the mode requires one.
  */
 export function checkTrust(manifest: Manifest, module: Uint8Array, origin: Origin, security: PluginsConfig['security']): Trust {
-  if (sha256Hex(module) !== manifest.sha256) throw new AppError('forbidden', 'the module is not the one the manifest names by its sha256')
+  if (sha256Hex(module) !== manifest.sha256) throw new AppError('forbidden', 'The digest of the module differs from sha256 in the manifest')
   const trust = trustOf(manifest, security.trusted_publisher_keys)
   const mode = security.signature_mode
-  const isNeeded = mode === 'required' || (mode === 'required_for_urls' && origin === 'url')
-  if (!isNeeded || trust === 'trusted') return trust
-  const why = trust === 'unsigned' ? 'it is not signed' : `its publisher ${manifest.publisher_key} is not in trusted_publisher_keys`
-  throw new AppError('forbidden', `${why}, and [plugins.security] signature_mode is '${mode}'`)
+  const isRequired = mode === 'required' || (mode === 'required_for_urls' && origin === 'url')
+  if (!isRequired || trust === 'trusted') return trust
+  const reason =
+    trust === 'unsigned' ? 'The plugin is not signed' : `The publisher ${manifest.publisher_key} is not in trusted_publisher_keys`
+  throw new AppError('forbidden', `${reason}, and [plugins.security] signature_mode is '${mode}'`)
 }
 
 function trustOf(manifest: Manifest, trustedKeys: readonly string[]): Trust {
   const { signature, publisher_key: key } = manifest
   if (signature === undefined || key === undefined) return 'unsigned'
-  if (!isSigned(signedText(manifest), key, signature)) throw new AppError('forbidden', 'the signature is not valid')
+  if (!isSigned(signedText(manifest), key, signature)) throw new AppError('forbidden', 'The signature is not valid')
   return trustedKeys.includes(key) ? 'trusted' : 'unknown publisher'
 }
 
@@ -37,7 +38,7 @@ function isSigned(text: string, key: string, signature: string): boolean {
     const publicKey = createPublicKey({ key: Buffer.concat([SPKI_PREFIX, Buffer.from(key, 'hex')]), format: 'der', type: 'spki' })
     return verify(null, Buffer.from(text), publicKey, Buffer.from(signature, 'base64url'))
   } catch {
-    // no point of the curve
+    // The key is not a point of the curve.
     return false
   }
 }

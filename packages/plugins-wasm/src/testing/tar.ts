@@ -1,4 +1,4 @@
-/** Makes tar archives, honest and not. */
+/** Makes tar archives, valid and invalid ones. */
 import { gzipSync } from 'node:zlib'
 
 export interface TarEntry {
@@ -7,7 +7,7 @@ export interface TarEntry {
   readonly type?: string
   readonly link?: string
   readonly prefix?: string
-  /** What the header claims, where that is not the truth. */
+  /** Overrides the size in the header, also with a wrong one; `checksum` and `magic` do the same for their fields. */
   readonly size?: string
   readonly checksum?: string
   readonly magic?: string
@@ -15,6 +15,7 @@ export interface TarEntry {
 
 const BLOCK = 512
 
+/** `end` follows the entries; a valid archive ends with two blocks of zeros. */
 export function tarOf(entries: readonly TarEntry[], end: Uint8Array = Buffer.alloc(2 * BLOCK)): Buffer {
   return Buffer.concat([...entries.flatMap(blocksOf), end])
 }

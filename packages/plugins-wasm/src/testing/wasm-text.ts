@@ -1,4 +1,4 @@
-/** Puts modules together by hand, for what no compiler would make. */
+/** Builds WebAssembly modules byte by byte, including ones that no compiler would produce. */
 import { encodeName, encodeSection, encodeU32, joined } from '../wasm/encode.ts'
 
 export type Bytes = readonly number[] | Uint8Array
@@ -9,9 +9,9 @@ export const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00]
 export const custom = (name: string, content: Bytes): Uint8Array => encodeSection(0, joined([encodeName(name), content]))
 export const importOf = (from: string, name: string, kind: Bytes = [0, 2]): Uint8Array => joined([encodeName(from), encodeName(name), kind])
 export const exportOf = (name: string, kind: number, index: number): Uint8Array => joined([encodeName(name), [kind], encodeU32(index)])
-/** A function body without locals. */
+/** Makes a function body without locals. */
 export const body = (...code: readonly number[]): Uint8Array => repeatedBody(code, 1)
-/** The same code so many times over. */
+/** Makes a function body that repeats the code `times` times. */
 export const repeatedBody = (code: readonly number[], times: number): Uint8Array =>
   joined([encodeU32(code.length * times + 2), [0], ...Array.from({ length: times }, () => code), [0x0b]])
 
@@ -20,11 +20,11 @@ export interface ModuleParts {
   readonly memories?: readonly Bytes[]
   readonly tables?: readonly Bytes[]
   readonly exports?: readonly Uint8Array[]
-  /** Of `alloc` and `run`; whole bodies. */
+  /** Whole function bodies, normally of `alloc` and `run`. */
   readonly bodies?: readonly Uint8Array[]
   readonly types?: readonly Bytes[]
   readonly functions?: readonly Bytes[]
-  /** Whole sections put in front of the exports, behind them, or at the end. */
+  /** Whole sections in front of the exports, after them, or at the end. */
   readonly before?: readonly Uint8Array[]
   readonly afterExports?: readonly Uint8Array[]
   readonly after?: readonly Uint8Array[]
@@ -39,7 +39,7 @@ const TYPES: readonly Bytes[] = [
 export const ALLOC = body(0x41, 0)
 export const ECHO = body(0x20, 0, 0xad, 0x42, 0x20, 0x86, 0x20, 1, 0xad, 0x84)
 
-/** A plugin whose `run` gives back what it was given, changed in one place or another. */
+/** Makes a plugin whose `run` returns its input, with the given parts replaced. */
 export function moduleOf(parts: ModuleParts = {}): Uint8Array {
   const {
     imports = [],

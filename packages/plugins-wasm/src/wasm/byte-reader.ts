@@ -1,4 +1,4 @@
-/** Reads the binary format of WebAssembly from front to back; whatever reaches beyond the end throws `ModuleError`. */
+/** Reads the binary format of WebAssembly. Every method throws `ModuleError` when it would read beyond the end. */
 import { ModuleError } from './module-error.ts'
 
 const U32_BYTES_MAX = 5
@@ -6,6 +6,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 export class ByteReader {
   readonly bytes: Uint8Array
+  /** The offset of the next byte. */
   at = 0
 
   constructor(bytes: Uint8Array) {
@@ -23,7 +24,7 @@ export class ByteReader {
     return value
   }
 
-  /** An unsigned LEB128 number of at most 32 bits. */
+  /** Reads an unsigned LEB128 number of at most 32 bits. */
   u32(): number {
     let value = 0
     for (let index = 0; index < U32_BYTES_MAX; index++) {
@@ -36,7 +37,7 @@ export class ByteReader {
     throw new ModuleError('has a number that is too large')
   }
 
-  /** Steps over a LEB128 number of either sign and at most `bytesMax` bytes. */
+  /** Skips a signed or unsigned LEB128 number of at most `bytesMax` bytes. */
   skipNumber(bytesMax: number): void {
     for (let index = 0; index < bytesMax; index++) if ((this.byte() & 0x80) === 0) return
     throw new ModuleError('has a number that is too large')
@@ -54,6 +55,16 @@ export class ByteReader {
 
   rest(): Uint8Array {
     return this.take(this.bytes.length - this.at)
+  }
+
+  /** Reads the declarations at the start of a function body and returns the number of its locals, without parameters. */
+  locals(): number {
+    let count = 0
+    for (let groups = this.u32(); groups > 0; groups--) {
+      count += this.u32()
+      this.byte()
+    }
+    return count
   }
 
   name(): string {

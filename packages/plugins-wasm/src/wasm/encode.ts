@@ -1,6 +1,6 @@
 /** Writes numbers, names and sections in the binary format of WebAssembly. */
 
-/** Unsigned LEB128. */
+/** Encodes a number as unsigned LEB128. */
 export function encodeU32(value: number): number[] {
   const bytes: number[] = []
   let rest = value
@@ -11,11 +11,11 @@ export function encodeU32(value: number): number[] {
   return [...bytes, rest]
 }
 
-/** Signed LEB128 of a number that is not negative. */
+/** Encodes a number that is not negative as signed LEB128. */
 export function encodeI64(value: number): number[] {
   const bytes: number[] = []
   let rest = value
-  // the highest bit of the last byte is the sign
+  // The second-highest bit of the last byte is the sign, so it must stay 0.
   while (rest > 0x3f) {
     bytes.push((rest & 0x7f) | 0x80)
     rest = Math.floor(rest / 128)

@@ -1,54 +1,53 @@
 /**
- * Turns a plugin's module into one that keeps to its limits: its tables and the memory it is given cannot grow beyond them,
- * and its code pays for what it runs from a counter that begins at `fuel`. What it may not have, or cannot be metered, is refused.
+ * Rewrites a plugin's module so that it respects its limits: tables and memory cannot grow beyond them, and the code pays for the
+ * instructions it runs from a counter that begins at `fuel`. A module with unsupported or forbidden parts is refused.
  */
-import { type Arity, boundCode } from './bound-code.ts'
+import { type Arity, boundCompileCost } from './bound-compile-cost.ts'
 import { ByteReader } from './byte-reader.ts'
 import { encodeI64, encodeName, encodeSection, encodeU32, joined } from './encode.ts'
+import { skipTypes } from './instructions.ts'
 import { meterCode } from './meter-code.ts'
-import { ModuleError } from './module-error.ts'
-import { shown } from './shown.ts'
-import { skipTypes } from './skip-immediates.ts'
+import { ModuleError, printable } from './module-error.ts'
 
 export interface ModuleLimits {
   readonly memoryMb: number
-  /** Instructions, about. */
+  /** The approximate number of instructions of one call. */
   readonly fuel: number
-  /** Functions it may import from `env`. */
+  /** The names of the functions that the module may import from `env`. */
   readonly imports: readonly string[]
 }
 
-/** The exported counter; below 0 once the fuel is used up. */
+/** The name under which the fuel counter is exported. It is below 0 once the fuel is used up. */
 export const FUEL_EXPORT = 'sluice_fuel'
-/** The memory it is given, which it takes for its own. */
+/** The name under which the module imports its memory from `env`. The host creates that memory. */
 export const MEMORY_IMPORT = 'sluice_memory'
-/** What a plugin has to export. */
+/** The exports that every plugin must have. */
 export const ABI = { memory: 'memory', alloc: 'alloc', run: 'run' } as const
 
 const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00]
 const SECTION = { custom: 0, type: 1, import: 2, function: 3, table: 4, memory: 5, global: 6, export: 7, code: 10 } as const
-/** The sections as they must follow each other; the number of what is not here is no section plugins can have. */
+/** The ids of the supported sections in their required order. */
 const ORDER: readonly number[] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11]
 const KIND = { function: 0, memory: 2, global: 3 } as const
 const FUNCTION_TYPE = 0x60
 const PAGES_PER_MB = 16
-/** The engine keeps each type it ever saw, for all workers together, and ends the whole process at a million of them. */
+/** The engine keeps every type of all workers, and ends the whole process when there are a million. */
 const TYPES_MAX = 5000
 const TABLES_MAX = 16
 const EXPORTS_MAX = 10_000
 const TABLE_ELEMENTS_MAX = 100_000
 const REFERENCE_TYPES = [0x6f, 0x70]
 
-/** A module that imports its memory from `env`, as `MEMORY_IMPORT`. */
+/** A rewritten module, which imports a memory of `pages` as `MEMORY_IMPORT` from `env`. */
 export interface Prepared {
   readonly bytes: Uint8Array
   readonly pages: { readonly initial: number; readonly maximum: number }
 }
 
-/** Throws `ModuleError`. What comes back is still to be validated by the engine. */
+/** Throws `ModuleError`. The engine still has to validate the result. */
 export function prepareModule(bytes: Uint8Array, limits: ModuleLimits): Prepared {
   const module = new ByteReader(bytes)
-  if (bytes.length < HEADER.length || HEADER.some((byte) => module.byte() !== byte)) throw new ModuleError('is no WebAssembly module')
+  if (bytes.length < HEADER.length || HEADER.some((byte) => module.byte() !== byte)) throw new ModuleError('is not a WebAssembly module')
   const sections = readSections(module)
   const contentOf = (id: number) => new ByteReader(sections.get(id) ?? Uint8Array.of(0))
   const types = readTypes(contentOf(SECTION.type))
@@ -64,7 +63,7 @@ export function prepareModule(bytes: Uint8Array, limits: ModuleLimits): Prepared
   rewritten.set(SECTION.global, joined([encodeU32(fuel + 1), globals.rest(), [0x7e, 0x01, 0x42, ...encodeI64(limits.fuel), 0x0b]]))
   rewritten.set(SECTION.export, addExport(contentOf(SECTION.export), fuel))
   if (sections.has(SECTION.code)) rewritten.set(SECTION.code, meterCode(contentOf(SECTION.code), fuel))
-  boundCode(contentOf(SECTION.code), { types, functions })
+  boundCompileCost(contentOf(SECTION.code), { types, functions })
   const inOrder = ORDER.flatMap((id) => {
     const content = rewritten.get(id)
     return content ? [encodeSection(id, content)] : []
@@ -72,7 +71,7 @@ export function prepareModule(bytes: Uint8Array, limits: ModuleLimits): Prepared
   return { bytes: joined([HEADER, ...inOrder]), pages }
 }
 
-/** By number. Custom sections are left out: some of them speak of places in the code, which move. */
+/** Returns the sections by id. Leaves custom sections out, because some refer to offsets in the code, which change. */
 function readSections(module: ByteReader): ReadonlyMap<number, Uint8Array> {
   const sections = new Map<number, Uint8Array>()
   let last = -1
@@ -81,7 +80,7 @@ function readSections(module: ByteReader): ReadonlyMap<number, Uint8Array> {
     const content = module.take(module.u32())
     if (id === SECTION.custom) continue
     const place = ORDER.indexOf(id)
-    if (place < 0) throw new ModuleError(`has a section of the kind ${id}, which plugins cannot`)
+    if (place < 0) throw new ModuleError(`has an unsupported section of kind ${id}`)
     if (place <= last) throw new ModuleError('has its sections in the wrong order')
     last = place
     sections.set(id, content)
@@ -93,11 +92,12 @@ function readTypes(section: ByteReader): readonly Arity[] {
   const count = section.u32()
   if (count > TYPES_MAX) throw new ModuleError(`has more than ${TYPES_MAX} types`)
   return Array.from({ length: count }, () => {
-    if (section.byte() !== FUNCTION_TYPE) throw new ModuleError('has a type plugins cannot have')
-    return { takes: typeCount(section), gives: typeCount(section) }
+    if (section.byte() !== FUNCTION_TYPE) throw new ModuleError('has an unsupported type')
+    return { parameters: typeCount(section), results: typeCount(section) }
   })
 }
 
+/** Reads a list of value types and returns its length. */
 function typeCount(section: ByteReader): number {
   const { at } = section
   const count = section.u32()
@@ -106,60 +106,63 @@ function typeCount(section: ByteReader): number {
   return count
 }
 
-/** The types of the functions it imports, which is all it may import. */
+/** Returns the type indices of the imported functions. Refuses every other import. */
 function readImports(section: ByteReader, allowed: readonly string[]): readonly number[] {
   const types: number[] = []
   for (let left = section.u32(); left > 0; left--) {
     const [from, name] = [section.name(), section.name()]
     const kind = section.byte()
     if (from !== 'env' || kind !== KIND.function || !allowed.includes(name)) {
-      throw new ModuleError(`imports '${shown(from)}.${shown(name)}', which plugins are not given`)
+      throw new ModuleError(`imports '${printable(from)}.${printable(name)}', which is not available to plugins`)
     }
     types.push(section.u32())
   }
   return types
 }
 
-/** The types of its own functions. */
+/** Returns the type indices of the module's own functions. */
 function readFunctions(section: ByteReader): readonly number[] {
   const types: number[] = []
   for (let left = section.u32(); left > 0; left--) types.push(section.u32())
   return types
 }
 
-/** The memory comes last, and is the first and only one: no index changes. */
+/** Appends the import of the memory. It is the module's only memory, so no index changes. */
 function importMemory(section: ByteReader, { initial, maximum }: Prepared['pages']): Uint8Array {
   const memory = [KIND.memory, 0x01, ...encodeU32(initial), ...encodeU32(maximum)]
   return joined([encodeU32(section.u32() + 1), section.rest(), encodeName('env'), encodeName(MEMORY_IMPORT), memory])
 }
 
-/** The limits of a table or memory, no higher than `max`. */
+/** Reads the limits of a table or memory and lowers the maximum to `max`. */
 function readLimits(section: ByteReader, max: number, what: string): Prepared['pages'] {
   const flags = section.byte()
-  if (flags > 1) throw new ModuleError(`has ${what} of a kind plugins cannot have`)
+  if (flags > 1) throw new ModuleError(`has ${what} of an unsupported kind`)
   const initial = section.u32()
   const declared = flags === 1 ? section.u32() : max
-  if (initial > max) throw new ModuleError(`wants more than its limit of ${what}`)
+  if (initial > max) throw new ModuleError(`needs more ${what} than the limit allows`)
   return { initial, maximum: Math.max(initial, Math.min(declared, max)) }
 }
 
+/** Returns the size of the module's only memory in pages. */
 function memoryPages(section: ByteReader, pagesMax: number): Prepared['pages'] {
   if (section.u32() !== 1) throw new ModuleError('does not have one memory of its own')
   return readLimits(section, pagesMax, 'memory')
 }
 
+/** Returns the content of the table section with bounded sizes. */
 function boundTables(section: ByteReader): Uint8Array {
   const count = section.u32()
   if (count > TABLES_MAX) throw new ModuleError(`has more than ${TABLES_MAX} tables`)
   const tables = Array.from({ length: count }, () => {
     const type = section.byte()
-    if (!REFERENCE_TYPES.includes(type)) throw new ModuleError('uses typed references, which plugins cannot')
+    if (!REFERENCE_TYPES.includes(type)) throw new ModuleError('uses typed references, which are not supported')
     const { initial, maximum } = readLimits(section, TABLE_ELEMENTS_MAX, 'table elements')
     return [type, 0x01, ...encodeU32(initial), ...encodeU32(maximum)]
   })
   return joined([encodeU32(count), ...tables])
 }
 
+/** Checks the exports and adds the fuel counter, whose global has the index `fuel`. */
 function addExport(section: ByteReader, fuel: number): Uint8Array {
   const count = section.u32()
   if (count > EXPORTS_MAX) throw new ModuleError(`has more than ${EXPORTS_MAX} exports`)
@@ -170,7 +173,7 @@ function addExport(section: ByteReader, fuel: number): Uint8Array {
     kinds.set(name, section.byte())
     section.u32()
   }
-  if (kinds.has(FUEL_EXPORT)) throw new ModuleError(`exports '${FUEL_EXPORT}', which is not its own`)
+  if (kinds.has(FUEL_EXPORT)) throw new ModuleError(`exports '${FUEL_EXPORT}', which is a reserved name`)
   for (const name of Object.values(ABI)) {
     const wanted = name === ABI.memory ? KIND.memory : KIND.function
     if (kinds.get(name) !== wanted) throw new ModuleError(`does not export the ${wanted === KIND.memory ? 'memory' : 'function'} '${name}'`)
