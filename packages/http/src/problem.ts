@@ -12,13 +12,13 @@ export interface ProblemLog {
   readonly hide: HideSecrets
 }
 
-/** The answer to anything that was thrown while `route` was served. A bug goes to the log, and nothing of it to the client. */
-export function problem(error: unknown, { log, hide }: ProblemLog, route: string): Response {
+/** The answer to anything that was thrown while a route was served. A bug goes to the log, and nothing of it to the client. */
+export function problem(error: unknown, { log, hide }: ProblemLog, routeName: () => string): Response {
   if (!(error instanceof AppError)) {
-    log.error('request failed', { route, error })
+    log.error('request failed', { route: routeName(), error })
     return new Response(INTERNAL, { status: 500, headers: JSON_HEADERS })
   }
-  if (error.status >= 500) log.warn('request answered with an error', { route, code: error.code, error })
+  if (error.status >= 500) log.warn('request answered with an error', { route: routeName(), code: error.code, error })
   return refusal(error, {}, hide)
 }
 

@@ -52,17 +52,18 @@ export function attachApplication(server: Server, { runtime, auth, clients, inta
     ...(streams && { streams: streams.endpoints }),
   })
   const releaseTogether = createReleaseTogether()
-  const handle = async (request: Request, env: unknown): Promise<Response> => {
+  const handle = (request: Request, env: unknown): Response | Promise<Response> => {
     const bindings = env as Partial<HttpBindings>
     if (!bindings.outgoing) limitUpgrade(bindings)
-    return releaseTogether(await fetch(request, bindings))
+    const response = fetch(request, bindings)
+    return response instanceof Promise ? response.then(releaseTogether) : response
   }
   /** The adaptor's own answer to a request that is not valid has an empty body. */
   const errorHandler = (error: unknown): Response =>
     problem(
       error instanceof RequestError ? new AppError('invalid_request', 'The request target or the Host header is not valid') : error,
       { log: runtime.log, hide: runtime.hideSecrets },
-      'unmatched',
+      () => 'unmatched',
     )
   createAdaptorServer({
     fetch: handle,

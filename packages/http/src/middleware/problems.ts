@@ -11,7 +11,7 @@ export type ProblemHandler = (thrown: unknown, c: HttpContext) => Response
 export const createProblemHandler =
   ({ log, hideSecrets }: Runtime): ProblemHandler =>
   (thrown, c) =>
-    problem(thrown, { log, hide: hideSecrets }, routeName(c))
+    problem(thrown, { log, hide: hideSecrets }, () => routeName(c))
 
 /** Handles thrown values that are not an `Error`, which Hono does not pass to `onError`. */
 export const catchThrownValues =

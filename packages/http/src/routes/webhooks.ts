@@ -3,7 +3,7 @@
 import { type IngressWatch, watchIngress } from '@sluice/delivery'
 import { BoundedMap } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
-import { AppError, type Channel, type Raw, type Webhook } from '@sluice/sdk'
+import { AppError, type Channel, type Raw, type Verified, type Webhook } from '@sluice/sdk'
 import type { AppParts, Intake } from '../app-parts.ts'
 import { BODY_BYTES_MAX, type BodyRoom, readBody } from '../body.ts'
 import type { BodyBudget } from '../body-budget.ts'
@@ -111,15 +111,16 @@ class WebhookReceiver {
     try {
       const body = await readBody(c, this.#bodyBytesMax, room)
       room.complete()
-      watch.ended(await this.#take(new RawRequest(c, body, this.#runtime.clock.nowMs()), watch))
+      const raw = new RawRequest(c, body, this.#runtime.clock.nowMs())
+      const verified = await this.#verify(raw, watch)
+      watch.ended(await this.#take(raw, verified, watch))
     } catch (error) {
       if (error instanceof AppError && error.code === 'unavailable') watch.ended('refused')
       throw error
     }
   }
 
-  async #take(raw: Raw, watch: IngressWatch): Promise<'kept' | 'duplicate' | 'denied' | 'ignored'> {
-    const verified = await this.#verify(raw, watch)
+  async #take(raw: Raw, verified: Verified, watch: IngressWatch): Promise<'kept' | 'duplicate' | 'denied' | 'ignored'> {
     const messages = await this.#webhook.parse(raw)
     const received = { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages, trace: watch.trace }
     const { kept, duplicate, denied } = await this.#intake.receive(this.channel, received)
@@ -128,7 +129,7 @@ class WebhookReceiver {
     return denied > 0 ? 'denied' : 'ignored'
   }
 
-  async #verify(raw: Raw, watch: IngressWatch) {
+  async #verify(raw: Raw, watch: IngressWatch): Promise<Verified> {
     try {
       return await this.#webhook.verify(raw)
     } catch (error) {
