@@ -5,7 +5,7 @@ import { scratch } from '@sluice/qa/daemons/bundle'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import type { NewApproval, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { operator } from '../operator.ts'
 
 const AT_MS = Date.parse('2026-01-01T00:00:00.000Z')
@@ -50,62 +50,64 @@ async function arrange(...steps: string[]) {
   return { on, sluice, json }
 }
 
-test('list shows the newest first, or one state only', async () => {
-  const { sluice, json } = await arrange('s1', 's2')
-  await sluice('approve', 'run-1', 's1')
-  expect(await json('list')).toMatchObject([
-    { step_id: 's2', state: 'pending' },
-    { step_id: 's1', state: 'approved', by: operator() },
-  ])
-  expect(await json('list', '--state', 'pending')).toMatchObject([{ step_id: 's2' }])
-  expect((await sluice('list')).out).toMatch(
-    /created +run +step +workflow +title +state +by\n2026-01-01T00:00:00.000Z +run-1 +s2 +release +Deploy\?/,
-  )
-  expect((await sluice('list', '--state', 'expired')).out).toBe('no approval is expired\n')
-  expect(await sluice('list', '--state', 'open')).toMatchObject({ code: 2, err: expect.stringContaining('--state wants one of') })
-})
-
-test('show prints the request, and refuses an unknown step', async () => {
-  const { sluice, json } = await arrange('s1')
-  const { out } = await sluice('show', 'run-1', 's1')
-  for (const line of [/workflow +release/, /state +pending/, /expires +never/, /All tests\npass\./]) expect(out).toMatch(line)
-  expect(out).not.toContain('token-s1')
-  expect(await json('show', 'run-1', 's1')).toMatchObject({ run_id: 'run-1', message: 'All tests\npass.' })
-  expect(await sluice('show', 'run-1', 'other')).toMatchObject({ code: 1, err: expect.stringContaining('no approval of step other') })
-})
-
-test('a unique prefix of a run id selects the run', async () => {
-  const { sluice, on } = await arrange('s1', 's2')
-  await on(({ approvals }) => approvals.open({ ...question('s1'), runId: 'run-2', token: 'token-2' }, []))
-  expect(await sluice('approve', 'run', 's2')).toMatchObject({ code: 0, out: 'approved run-1 s2\n' })
-  expect(await sluice('approve', 'run', 's1')).toMatchObject({
-    code: 2,
-    err: expect.stringContaining('2 runs begin with run, such as run-'),
+describe('sluice approvals', () => {
+  test('list shows the newest first, or one state only', async () => {
+    const { sluice, json } = await arrange('s1', 's2')
+    await sluice('approve', 'run-1', 's1')
+    expect(await json('list')).toMatchObject([
+      { step_id: 's2', state: 'pending' },
+      { step_id: 's1', state: 'approved', by: operator() },
+    ])
+    expect(await json('list', '--state', 'pending')).toMatchObject([{ step_id: 's2' }])
+    expect((await sluice('list')).out).toMatch(
+      /created +run +step +workflow +title +state +by\n2026-01-01T00:00:00.000Z +run-1 +s2 +release +Deploy\?/,
+    )
+    expect((await sluice('list', '--state', 'expired')).out).toBe('no approval is expired\n')
+    expect(await sluice('list', '--state', 'open')).toMatchObject({ code: 2, err: expect.stringContaining('--state wants one of') })
   })
-  expect((await sluice('show', 'run-2', 's1')).out).toMatch(/state +pending/)
-  expect(await sluice('approve', '', 's1')).toMatchObject({ code: 1 })
-})
 
-test('show indents a title, so that it cannot imitate a field', async () => {
-  const { sluice, on } = await arrange()
-  const title = 'Deploy?\nstate      approved\r\nby         cli:root'
-  await on(({ approvals }) => approvals.open({ ...question('s1'), title }, []))
-  const { out } = await sluice('show', 'run-1', 's1')
-  expect(out.match(/^(state|by) .*$/gm)).toEqual([expect.stringMatching(/^state +pending$/)])
-  expect(out).toMatch(/^title +Deploy\?\n +state {6}approved\n +by {9}cli:root$/m)
-})
+  test('show prints the request, and refuses an unknown step', async () => {
+    const { sluice, json } = await arrange('s1')
+    const { out } = await sluice('show', 'run-1', 's1')
+    for (const line of [/workflow +release/, /state +pending/, /expires +never/, /All tests\npass\./]) expect(out).toMatch(line)
+    expect(out).not.toContain('token-s1')
+    expect(await json('show', 'run-1', 's1')).toMatchObject({ run_id: 'run-1', message: 'All tests\npass.' })
+    expect(await sluice('show', 'run-1', 'other')).toMatchObject({ code: 1, err: expect.stringContaining('no approval of step other') })
+  })
 
-test('reject stores the feedback, and a second decision is refused', async () => {
-  const { sluice, json, on } = await arrange('s1')
-  expect(await json('reject', 'run-1', 's1', 'not on a Friday')).toMatchObject({ state: 'rejected', feedback: 'not on a Friday' })
-  expect(await sluice('approve', 'run-1', 's1')).toMatchObject({
-    code: 1,
-    err: expect.stringContaining(`rejected before by ${operator()}`),
+  test('a unique prefix of a run id selects the run', async () => {
+    const { sluice, on } = await arrange('s1', 's2')
+    await on(({ approvals }) => approvals.open({ ...question('s1'), runId: 'run-2', token: 'token-2' }, []))
+    expect(await sluice('approve', 'run', 's2')).toMatchObject({ code: 0, out: 'approved run-1 s2\n' })
+    expect(await sluice('approve', 'run', 's1')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('2 runs begin with run, such as run-'),
+    })
+    expect((await sluice('show', 'run-2', 's1')).out).toMatch(/state +pending/)
+    expect(await sluice('approve', '', 's1')).toMatchObject({ code: 1 })
   })
-  expect(await on(({ approvals }) => approvals.get({ runId: 'run-1', stepId: 's1' }))).toMatchObject({
-    state: 'rejected',
-    settledAtMs: null,
+
+  test('show indents a title, so that it cannot imitate a field', async () => {
+    const { sluice, on } = await arrange()
+    const title = 'Deploy?\nstate      approved\r\nby         cli:root'
+    await on(({ approvals }) => approvals.open({ ...question('s1'), title }, []))
+    const { out } = await sluice('show', 'run-1', 's1')
+    expect(out.match(/^(state|by) .*$/gm)).toEqual([expect.stringMatching(/^state +pending$/)])
+    expect(out).toMatch(/^title +Deploy\?\n +state {6}approved\n +by {9}cli:root$/m)
   })
-  expect(await sluice('approve', 'run-1', 'other')).toMatchObject({ code: 1 })
-  expect(await sluice('approve', 'run-1')).toMatchObject({ code: 2 })
+
+  test('reject stores the feedback, and a second decision is refused', async () => {
+    const { sluice, json, on } = await arrange('s1')
+    expect(await json('reject', 'run-1', 's1', 'not on a Friday')).toMatchObject({ state: 'rejected', feedback: 'not on a Friday' })
+    expect(await sluice('approve', 'run-1', 's1')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`rejected before by ${operator()}`),
+    })
+    expect(await on(({ approvals }) => approvals.get({ runId: 'run-1', stepId: 's1' }))).toMatchObject({
+      state: 'rejected',
+      settledAtMs: null,
+    })
+    expect(await sluice('approve', 'run-1', 'other')).toMatchObject({ code: 1 })
+    expect(await sluice('approve', 'run-1')).toMatchObject({ code: 2 })
+  })
 })

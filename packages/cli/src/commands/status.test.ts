@@ -4,7 +4,7 @@ import { systemClock } from '@sluice/kit'
 import { scratch } from '@sluice/qa/daemons/bundle'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { openStore } from '@sluice/store'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 
 const cleanups: (() => void)[] = []
 afterEach(() => {
@@ -18,24 +18,29 @@ function arrange() {
   return { dir, status: (...argv: string[]) => run('status', ...argv, '--data-dir', dir) }
 }
 
-test('status without a daemon says so', async () => {
-  const { status } = arrange()
-  expect(await status()).toMatchObject({ code: 1, out: expect.stringMatching(/^not running: no daemon has written .*daemon\.json\n$/) })
-})
+describe('sluice status', () => {
+  test('says that no daemon runs, and creates no database', async () => {
+    const { status } = arrange()
+    expect(await status()).toMatchObject({ code: 1, out: expect.stringMatching(/^not running: no daemon has written .*daemon\.json\n$/) })
+  })
 
-test('status counts waiting and failed work', async () => {
-  const { dir, status } = arrange()
-  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
-  const store = openStore({ file: join(dir, 'sluice.db'), clock: systemClock, log })
-  const message = { id: 'm1', account: 'bot', sender: 's', to: { to: 'r' }, text: 'hello' }
-  const receivedAtMs = systemClock.nowMs() - 90_000
-  await store.inbox.keep({ channel: 'x', verdict: 'v', raw: Buffer.from('{}'), receivedAtMs, messages: [{ session: 'r', message }] })
-  await store.close()
-  const { code, out } = await status()
-  expect(code).toBe(1)
-  expect(out).toMatch(/^messages: {4}1 waiting, the oldest for 9\d s$/m)
-  expect(out).toMatch(/^replies: {5}0 waiting$/m)
-  expect(out).toMatch(/^given up: {4}0 messages, 0 replies; 0 replies perhaps sent$/m)
-  expect(out).toMatch(/^approvals: {3}0 waiting$/m)
-  expect(JSON.parse((await status('--json')).out)).toMatchObject({ running: false, queues: { messages_pending: 1, approvals_pending: 0 } })
+  test('counts waiting and failed work', async () => {
+    const { dir, status } = arrange()
+    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+    const store = openStore({ file: join(dir, 'sluice.db'), clock: systemClock, log })
+    const message = { id: 'm1', account: 'bot', sender: 's', to: { to: 'r' }, text: 'hello' }
+    const receivedAtMs = systemClock.nowMs() - 90_000
+    await store.inbox.keep({ channel: 'x', verdict: 'v', raw: Buffer.from('{}'), receivedAtMs, messages: [{ session: 'r', message }] })
+    await store.close()
+    const { code, out } = await status()
+    expect(code).toBe(1)
+    expect(out).toMatch(/^messages: {4}1 waiting, the oldest for 9\d s$/m)
+    expect(out).toMatch(/^replies: {5}0 waiting$/m)
+    expect(out).toMatch(/^given up: {4}0 messages, 0 replies; 0 replies perhaps sent$/m)
+    expect(out).toMatch(/^approvals: {3}0 waiting$/m)
+    expect(JSON.parse((await status('--json')).out)).toMatchObject({
+      running: false,
+      queues: { messages_pending: 1, approvals_pending: 0 },
+    })
+  })
 })
