@@ -4,8 +4,8 @@ import type { AskModel } from './ask-model.ts'
 import { callScopeOf } from './call-scope.ts'
 import { fitConversation } from './history.ts'
 import { Repeats } from './repeats.ts'
+import { restoreTurn } from './restore-turn.ts'
 import { systemPrompt } from './system-prompt.ts'
-import { takeUp } from './take-up.ts'
 import type { ToolExecutor, ToolResultPart } from './tool-call.ts'
 import { runRound, type ToolRound } from './tool-round.ts'
 import type { TurnScope } from './turn-scope.ts'
@@ -31,7 +31,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, history: readonl
   const { messagesMax, tokensMax } = { messagesMax: agent.max_history_messages, tokensMax: agent.max_history_tokens }
   const system: ModelMessage = { role: 'system', content: systemPrompt(scope.registry, agent, turn.tools) }
   const asked: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
-  const { messages: before, open } = takeUp(turn.checkpoint)
+  const { messages: before, open } = restoreTurn(turn.checkpoint)
   const produced: ModelMessage[] = before.length > 0 ? before : [asked]
   const promptWith = (...last: ModelMessage[]) => [system, ...fitConversation(history, [...produced, ...last], { messagesMax, tokensMax })]
 

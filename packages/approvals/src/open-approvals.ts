@@ -44,7 +44,7 @@ export class OpenApprovals {
   /** By each message that asks. */
   readonly #byMessage = new Map<string, OpenApproval>()
   readonly #byPlace = new Map<string, Set<OpenApproval>>()
-  /** By the outbox number of each prompt that has no provider id yet. */
+  /** The approvals by the outbox number of each prompt that has no platform id yet. */
   readonly #byUnsentPrompt = new Map<number, OpenApproval>()
 
   get size(): number {
@@ -99,12 +99,12 @@ export class OpenApprovals {
     return this.#byPlace.get(placeText(place))
   }
 
-  /** The approval whose prompt, with this outbox number, has no provider id yet. */
+  /** The approval whose prompt, with this outbox number, has no platform id yet. */
   ofUnsentPrompt(outbox: number): OpenApproval | undefined {
     return this.#byUnsentPrompt.get(outbox)
   }
 
-  /** The approvals with a prompt of this account that has no provider id yet. */
+  /** The approvals with a prompt of this account that has no platform id yet. */
   unsent(channel: string, account: string): ReadonlySet<OpenApproval> {
     const found = new Set<OpenApproval>()
     for (const [number, open] of this.#byUnsentPrompt) {

@@ -251,7 +251,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
       this.look().catch((error: unknown) => log.error('approvals of ended turns not read', { error }))
     if (event.type !== 'delivery' || event.direction !== 'outbound' || event.state !== 'sent') return
     this.#learnProviderId(event.number).catch((error: unknown) =>
-      log.warn('provider id of a prompt not read', { outbox: event.number, error }),
+      log.warn('platform id of a prompt not read', { outbox: event.number, error }),
     )
   }
 
@@ -262,7 +262,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return [...this.#open.values()].some(({ runId }) => runId === event.turn_id)
   }
 
-  /** After a prompt was sent, the store has its provider id, by which replies name it. */
+  /** After a prompt was sent, the store has its platform id, which replies refer to. */
   async #learnProviderId(outbox: number): Promise<void> {
     const open = this.#open.ofUnsentPrompt(outbox)
     const approval = open && (await this.get(open))

@@ -87,7 +87,7 @@ export class ReplyMatcher {
     return only && mayOmitQuote(inbound, channel, only.person) && isClear(inbound.text, only) ? only : undefined
   }
 
-  /** Reads approvals whose prompts are being sent: a reply may arrive before the provider id of its prompt is known here. */
+  /** Reads approvals whose prompts are being sent: a reply may arrive before the platform id of its prompt is known here. */
   async #matchJustSent(channel: Channel, inbound: Inbound): Promise<OpenApproval | undefined> {
     const candidates = [...this.#open.unsent(channel.name, inbound.account)].filter((candidate) => verdictOf(inbound.text, candidate))
     for (const candidate of candidates.slice(0, UNSENT_READ_MAX)) {
@@ -110,7 +110,7 @@ function isClear(text: string, candidate: OpenApproval): boolean {
   return !verdict.approved && verdictOf(text, { approveKeywords: [], rejectKeywords: candidate.rejectKeywords.slice(0, 1) }) !== undefined
 }
 
-/** The provider ids of the messages that a message may be a reply to. */
+/** Returns the platform ids of the messages that a message may be a reply to. */
 const namedMessages = ({ inReplyTo, to }: Message): readonly string[] =>
   [inReplyTo, to.thread, to.to].filter((id): id is string => id !== undefined)
 

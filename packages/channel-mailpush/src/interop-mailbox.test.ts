@@ -15,7 +15,7 @@ const start = async (...options: Parameters<typeof startBench>): Promise<Bench> 
 }
 afterEach(() => bench.close())
 
-/** Accepts every mail except the given subjects, each of which it rejects as often as it is given. */
+/** Accepts every mail, but first rejects one attempt for each given subject. A subject may be given repeatedly. */
 const refusing =
   (...refused: string[]): Deliver =>
   async ({ text }) => {

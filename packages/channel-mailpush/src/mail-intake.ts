@@ -14,7 +14,7 @@ export interface MailLimits {
   readonly sinceMs?: number
 }
 
-/** A mail is skipped after it was refused for this long and this often. */
+/** A refused mail is skipped once it has been refused for this time and at least this number of times. */
 const REFUSED_MS = 3_600_000
 const REFUSALS_MIN = 10
 
@@ -34,7 +34,7 @@ export class MailIntake {
   }
 
   /**
-   * Delivers a mail unless it is to be ignored. Resolves to the time of the mail, or the current time without one, once it is
+   * Delivers a mail unless the policy ignores it. Resolves to the time of the mail, or the current time without one, once it is
    * durable. Rejects when it cannot be fetched or stored, so that the caller tries again.
    */
   async take(id: string, signal: AbortSignal, { unchangedSince, sinceMs }: MailLimits = {}): Promise<number> {

@@ -260,7 +260,7 @@ describe('set', () => {
 
 describe('unset', () => {
   test.each([
-    ['a key goes with its line and its comment', '[gateway]\nport = 1 # b\nhost = "x"\n', 'gateway.port', '[gateway]\nhost = "x"\n'],
+    ['a key is removed with its line and its comment', '[gateway]\nport = 1 # b\nhost = "x"\n', 'gateway.port', '[gateway]\nhost = "x"\n'],
     [
       'a value of several lines is removed whole',
       '[gateway]\nallowed_hosts = [\n "a",\n] # c\nport = 1\n',
@@ -270,28 +270,28 @@ describe('unset', () => {
     ['removing an absent key changes nothing', '[gateway]\nport = 1\n', 'gateway.host', '[gateway]\nport = 1\n'],
     ['a section is removed with its header', '# a\n[gateway]\nport = 1\n\n# b\n[log]\n', 'gateway', '# a\n# b\n[log]\n'],
     [
-      'a section goes wherever its parts are',
+      'a section is removed wherever its parts are',
       'gateway.port = 1\n[log]\n[provider]\nheaders.a = "1"\nheaders.b = "2"\n',
       'provider',
       'gateway.port = 1\n[log]\n',
     ],
     [
-      'a dotted table goes with every key',
+      'a dotted table is removed with every key',
       '[provider]\nheaders.a = "1"\nmodel = "m"\nheaders.b = "2"\n',
       'provider.headers',
       '[provider]\nmodel = "m"\n',
     ],
-    ['the first of an inline table goes', 'gateway = { port = 1, host = "x" }\n', 'gateway.port', 'gateway = { host = "x" }\n'],
-    ['the last of an inline table goes', 'gateway = { port = 1, host = "x" }\n', 'gateway.host', 'gateway = { port = 1 }\n'],
-    ['the only one of an inline table goes', 'gateway = { port = 1 }\n', 'gateway.port', 'gateway = {  }\n'],
+    ['the first key of an inline table is removed', 'gateway = { port = 1, host = "x" }\n', 'gateway.port', 'gateway = { host = "x" }\n'],
+    ['the last key of an inline table is removed', 'gateway = { port = 1, host = "x" }\n', 'gateway.host', 'gateway = { port = 1 }\n'],
+    ['the only key of an inline table is removed', 'gateway = { port = 1 }\n', 'gateway.port', 'gateway = {  }\n'],
     [
-      'dotted keys of an inline table go',
+      'dotted keys of an inline table are removed',
       'provider = { headers.a = "1", headers.b = "2", model = "m" }\n',
       'provider.headers',
       'provider = { model = "m" }\n',
     ],
     [
-      'an entry of a list goes',
+      'an entry of a list is removed',
       '[gateway]\nallowed_hosts = ["a", "b", "c"]\n',
       'gateway.allowed_hosts[1]',
       '[gateway]\nallowed_hosts = ["a", "c"]\n',

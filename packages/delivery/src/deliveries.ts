@@ -45,15 +45,15 @@ class RunningDeliveries implements Deliveries {
   readonly #cutOff = new AbortController()
   readonly #intake: Intake
   readonly #inbox: InboxWorker
-  /** By account; bounded by the number of accounts. */
+  /** The workers by account key; bounded by the number of accounts. */
   readonly #outboxes = new Map<string, OutboxWorker>()
   readonly #listeners: Listeners
   #unsubscribe = (): void => {}
   readonly #health: HealthWatch
-  /** The number of changes of the features in force, and the number at the last look. */
+  /** The number of changes of the features in force, and the number at the last check. */
   #changes = 0
   #changesSeen = 0
-  /** The version of the store that the last look has seen. */
+  /** The version of the store at the last check. */
   #foreignVersion = 0
 
   constructor(options: DeliveryOptions) {
@@ -153,7 +153,7 @@ class RunningDeliveries implements Deliveries {
     }
   }
 
-  /** Queues every row that waits in the store; rows that are queued already stay where they are. */
+  /** Queues every row that waits in the store. Rows that are queued already keep their place. */
   async #enterWaiting(): Promise<{ readonly messages: number; readonly replies: number }> {
     const { features, store } = this.#options
     const present = new Set(features.channels().map(({ name }) => name))
@@ -182,12 +182,12 @@ class RunningDeliveries implements Deliveries {
     if (changes === this.#changesSeen && foreignVersion === this.#foreignVersion) return
     if (foreignVersion !== this.#foreignVersion) await changedElsewhere()
     await this.#enterWaiting()
-    // Only now, so that a failure is followed by another look.
+    // Set last, so that a failure is followed by another check.
     this.#changesSeen = changes
     this.#foreignVersion = foreignVersion
   }
 
-  /** A function that starts the task and logs its failure. */
+  /** Returns a function that starts the task and logs its failure. */
   #quietly(task: () => Promise<unknown>): () => void {
     return () => {
       task().catch((error: unknown) => this.#options.log.error('looking for waiting deliveries failed', { error }))

@@ -22,7 +22,7 @@ describe('a message', () => {
       parse: () => [],
       sample: () => ({ headers: {}, body: '' }),
     }
-    /** A message that waits behind another one, and the paths with triggers when it arrives. */
+    /** Receives a message behind another one that holds the lane; `triggers` has the paths with triggers when it arrives. */
     const waiting = async (triggers: string[]) => {
       const gate = Promise.withResolvers<string>()
       const made = await bench({ triggers, channel: { webhook }, turn: () => gate.promise })

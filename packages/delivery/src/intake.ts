@@ -206,7 +206,7 @@ const isNoReply = ({ kind }: Classified): boolean => kind !== 'approval_reply'
 
 const noRoom = (detail: string): AppError => new AppError('unavailable', detail, { retryAfterSecs: RETRY_AFTER_SECS })
 
-/** Half a surrogate pair cannot be stored as it is, and every retry of the provider would bring it again. */
+/** Half a surrogate pair cannot be stored as it is, and every retry of the platform would bring it again. */
 const wellFormed = (message: Inbound): Inbound =>
   message.text.isWellFormed() && message.id.isWellFormed() && message.sender.isWellFormed()
     ? message

@@ -7,7 +7,7 @@ import type { Clock } from '@sluice/sdk'
 
 const START = 8
 const MAX = 64
-/** A send that takes this much longer than usual means that the platform is at its limit. */
+/** A send that takes this many times as long as usual means that the platform is at its limit. */
 const SLOW_FACTOR = 2
 /** Lets the usual time follow a platform that has become slower. */
 const USUAL_GROWTH = 1.01
@@ -19,7 +19,7 @@ export class SendPace {
   readonly #clock: Pick<Clock, 'monotonicMs'>
   readonly #random: () => number
   #limit = START
-  /** Below it the limit grows by one with each send, above it by one with each round of sends. */
+  /** A limit below this grows by one with each send, and one above it by one with each round of sends. */
   #threshold = MAX
   #usualMs = Number.POSITIVE_INFINITY
   #pausedUntilMs = 0

@@ -6,7 +6,10 @@ export const peripheralsSection = {
   path: 'peripherals',
   schema: v.object({
     ...peripheralKeys,
-    discover: v.optional(v.pipe(v.boolean(), v.description('Whether boards on USB are found, and noticed as they come and go')), true),
+    discover: v.optional(
+      v.pipe(v.boolean(), v.description('Whether to detect USB boards, and notice when they are connected or removed')),
+      true,
+    ),
   }),
 } as const
 

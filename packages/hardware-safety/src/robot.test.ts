@@ -300,7 +300,7 @@ describe('an emergency stop', () => {
 })
 
 describe('a safety process that ends', () => {
-  test('is restarted three times, stopped until a person resets the robot', async () => {
+  test('is restarted three times, each time stopped until a person resets the robot', async () => {
     const { run, companion } = robot()
     await run('sense', {})
     for (let time = 1; time <= 3; time++) {
@@ -318,7 +318,7 @@ describe('a safety process that ends', () => {
   test.each([
     ['takes long to store', () => new Promise<void>(() => undefined)],
     ['cannot be stored', () => Promise.reject(new Error('the disk is full'))],
-  ])('is restarted stopped, even when the reason %s', async (_, set) => {
+  ])('is restarted in the stopped state, even when the reason %s', async (_, set) => {
     const { run, companion } = robot({}, { keyValue: { ...testHost().keyValue, set } })
     await run('sense', {})
     companion.end('it was ended by SIGSEGV')
@@ -326,7 +326,7 @@ describe('a safety process that ends', () => {
     expect(companion.inits.map(({ latched }) => latched)).toEqual([null, 'the safety process ended: it was ended by SIGSEGV'])
   })
 
-  test('ends the movement under way with its reason', async () => {
+  test('ends the current movement with its reason', async () => {
     const { run, companion } = robot({ silent: true })
     const moving = run('drive', { action: 'forward' })
     await expect.poll(() => moves(companion.sent)).toHaveLength(1)

@@ -26,7 +26,7 @@ subscribe('undici:client:sendHeaders', (message) => {
   if (tracked) tracked.progress = 'written'
 })
 
-/** Runs `send`, which makes one request with `fetch`. The second result returns how far that request is. */
+/** Runs `send`, which makes one request with `fetch`. The second result is a function that returns the progress of that request. */
 export function trackRequest<Result>(send: () => Promise<Result>): readonly [Promise<Result>, () => RequestProgress] {
   const tracked: Tracked = { progress: 'unknown' }
   return [current.run(tracked, send), () => tracked.progress]

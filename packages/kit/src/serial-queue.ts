@@ -1,4 +1,4 @@
-/** A queue that runs one task at a time, in the order in which callers asked. */
+/** A queue that runs one task at a time, in the order of the calls. */
 import { AppError, type ErrorCode } from '@sluice/sdk'
 import { untilAborted } from './until-aborted.ts'
 

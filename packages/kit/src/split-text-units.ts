@@ -13,8 +13,8 @@ function cost(codePoint: number, unit: Limits['unit']): number {
 }
 
 /**
- * The end of the longest text from `from` on that `limits` allow: between two code points, and behind at least one, so that
- * a walk always ends. Looks no further than that.
+ * Returns the end of the longest text from `from` on that `limits` allow. It lies between code points and after at least one, so that
+ * a loop over the text always ends. Reads the text only up to that end.
  */
 export function reach(text: string, from: number, limits: Limits): number {
   let at = from

@@ -120,23 +120,23 @@ describe('code fences', () => {
     ])
   })
 
-  test('a break before the closing marks takes them along', () => {
+  test('a break before the closing marks removes them from the next part', () => {
     const text = code('```', 'aaaaaaaaaa', 'bbbbbbbbbb', '   ```', '', 'And then some more.')
     expect(split(text, 30)).toEqual([code('```', 'aaaaaaaaaa', 'bbbbbbbbbb', '```'), 'And then some more.'])
   })
 
-  test('a fence of which only the opening would fit goes to the next part', () => {
+  test('a fence moves to the next part when only its opening fits', () => {
     expect(split(code('Some words here:', '```js', 'aaaaaaaaaaaa', '```'), 24)).toEqual([
       'Some words here:',
       code('```js', 'aaaaaaaaaaaa', '```'),
     ])
   })
 
-  test('a fence that is never closed is, in every part', () => {
+  test('a fence that is never closed is closed in every part', () => {
     expect(split(code('```', 'aaaaaaaa', 'bbbbbbbb'), 16)).toEqual([code('```', 'aaaaaaaa', '```'), code('```', 'bbbbbbbb', '```')])
   })
 
-  test('indentation of code outlives the break', () => {
+  test('a break keeps the indentation of code', () => {
     expect(split(code('```', 'aaaaaaaaaa', '    bbbbbb', '```'), 20)).toEqual([
       code('```', 'aaaaaaaaaa', '```'),
       code('```', '    bbbbbb', '```'),
@@ -162,7 +162,7 @@ describe('code fences', () => {
   })
 })
 
-describe('whatever the text', () => {
+describe('any text', () => {
   const character = fc.constantFrom(...['a', 'b', 'ß', '€', '中', '😀', '👨‍👩‍👧', '🇩🇪', 'e\u0301', 'नि', '1️⃣', '؀x', '`', '~', '``'])
   const word = fc.array(character, { minLength: 1, maxLength: 12 }).map((all) => all.join(''))
   const gap = fc.constantFrom(' ', ' ', '  ', '\n', '\n\n', '\n \n', '\r\n', '\t', '\u00a0', ' \u0301', ' ``` ', ' ~~~')

@@ -9,7 +9,7 @@ import { ZoneTime } from './zone-time.ts'
 export interface CronSchedule {
   /** 5 fields; 6 with seconds in front; 7 with seconds in front and the year at the end. */
   readonly expression: string
-  /** An IANA name. */
+  /** An IANA time zone name, such as `Europe/Oslo`. */
   readonly timezone: string
 }
 

@@ -408,7 +408,7 @@ describe('after a restart', () => {
     expect(bench.host.clock.sleeping).toBe(0)
   })
 
-  test('an engine carries out nothing before it resumes', async () => {
+  test('an engine runs no step before it resumes', async () => {
     const bench = await sopBench([sop('a')])
     await bench.other.fire(event('/a'))
     await bench.settle()

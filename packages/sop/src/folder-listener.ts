@@ -10,7 +10,7 @@ const ABSENT_CODES = new Set(['ENOENT', 'ENOTDIR', 'ELOOP'])
 /** The number of watches added before the event loop goes on. */
 const BATCH_SIZE = 200
 
-/** Made by `open`. */
+/** Watches a folder and its subfolders for changes. Create it with `open`. */
 export class FolderListener {
   readonly #watchers: FSWatcher[] = []
   readonly #changed = new AbortController()

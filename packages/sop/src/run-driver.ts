@@ -101,7 +101,7 @@ export class RunDriver {
     this.#execution = null
   }
 
-  /** Does the next thing the run needs. Resolves to true when the run has ended or waits for a person. */
+  /** Performs the next action of the run. Resolves to true when the run has ended or waits for a person. */
   async #advance(execution: StepExecution): Promise<boolean> {
     const run = await this.#ports.store.get(this.#runId)
     if (!run || hasEnded(run)) {

@@ -56,7 +56,7 @@ async function callTool({ ports, runs, run, step, execution }: StepContext): Pro
       signal: execution.signal,
       async onBegin(risk) {
         if (execution.signal.aborted) throw new AppError('aborted', 'The step was aborted before its tool ran')
-        // Set only now: a call that waits for an approval does not delay a stop; the approval is asked again after a restart.
+        // Set here and not earlier, so that a call that waits for an approval does not delay a stop. A restart asks again.
         execution.isToolRunning = true
         if (risk !== 'read') await runs.apply(run.id, { type: 'attemptStarted', step: step.number, turnId: null })
       },

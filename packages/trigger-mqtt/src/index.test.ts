@@ -21,7 +21,7 @@ describe('the feature', () => {
     build(throwingHost())
   })
 
-  it('registers without waiting and can be closed twice or before', async () => {
+  it('registers at once, and closes twice or before it is registered', async () => {
     const parts = build()
     await parts.register?.(new AbortController().signal)
     await parts.close?.()

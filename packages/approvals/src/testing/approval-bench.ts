@@ -20,7 +20,7 @@ import { ApprovalRegistry } from '../registry.ts'
 export interface SentMessage extends Outbound {
   readonly channel: string
   readonly to: Address
-  /** The provider's id of the message. */
+  /** The platform's id of the message. */
   readonly id: string
   readonly isEdit: boolean
 }
@@ -30,7 +30,7 @@ export interface ApprovalBenchOptions {
   readonly folder?: string
   readonly clock?: TestClock
   readonly channels?: readonly Partial<Channel>[]
-  /** The provider's id of the message with this number; the number itself unless given. */
+  /** Returns the platform's id of the message with this number. Defaults to the number itself. */
   readonly idOf?: (number: number) => string
   /** `[approvals] channels`. */
   readonly targets?: readonly string[]
@@ -47,7 +47,7 @@ export interface ApprovalBench {
   readonly host: TestHost
   readonly approvals: ApprovalRegistry
   readonly deliveries: Deliveries
-  /** In order. The ids of each channel are numbers from 1. */
+  /** The sent messages in order. The ids of each channel are numbers from 1. */
   readonly sent: readonly SentMessage[]
   readonly turns: readonly TurnRequest[]
   /** The types of all events so far, without deliveries. */
@@ -55,7 +55,7 @@ export interface ApprovalBench {
   ask(question?: Partial<Question>): ReturnType<ApprovalRegistry['open']>
   /** Receives a message over a channel, and resolves when all work that it causes is done. */
   say(channel: string, message: Partial<Inbound>): Promise<void>
-  /** Resolves when all work is done that the clock allows. */
+  /** Resolves when all work that is due is done. */
   settle(): Promise<void>
   stop(): Promise<void>
 }
@@ -64,7 +64,7 @@ export interface ApprovalBench {
 const QUIET_ROUNDS = 60
 const ROUNDS_MAX = 100_000
 
-/** Resolves when all work is done that the clock allows. */
+/** Resolves when all work that is due is done. */
 const settled = async (store: Store): Promise<void> => {
   for (let round = 0, quiet = 0; quiet < QUIET_ROUNDS && round < ROUNDS_MAX; round++) {
     await new Promise((resolve) => setImmediate(resolve))

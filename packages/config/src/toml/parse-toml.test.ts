@@ -7,13 +7,13 @@ import { parseToml, TOML_BYTES_MAX } from './parse-toml.ts'
 const parse = (text: string) => parseToml(text, 'config.toml')
 const invalid = (message: string) => expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(message) })
 
-test('a file in another encoding is refused with its place: its texts would be read, and saved, as something else', async () => {
+test('refuses a file in another encoding, with the position of the first wrong byte', async () => {
   const text = Buffer.from('[a]\nname = "x" # caf\u00e9\n', 'latin1').toString('utf8')
   await expect(parse(text)).rejects.toEqual(invalid('config.toml:2:17: the file is not in UTF-8'))
   expect(await parse('a = "\\uFFFD caf\u00e9"\n')).toEqual({ a: '\ufffd caf\u00e9' })
 })
 
-test('a file of every kind of value is plain data', async () => {
+test('a file with every kind of value is parsed to plain data', async () => {
   const text = `
 a = "text"
 b = 'C:\\path'

@@ -1,4 +1,4 @@
-/** Reads a TOML file with a schema: the values, or every mistake with its place. */
+/** Reads a TOML file with a schema and returns its values, or every problem with its position. */
 import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
 import { explainIssue } from './explain-issue.ts'

@@ -1,4 +1,4 @@
-/** Parses a TOML text and keeps the position of every part, for problems and for edits. Decides what is valid TOML 1.0. */
+/** Parses a TOML text and keeps the position of every part, for problems and for edits. Rejects everything that is not valid TOML 1.0. */
 import type { AST } from 'toml-eslint-parser'
 import type { KeyPath, KeyStep } from './key-path.ts'
 

@@ -31,7 +31,7 @@ const CLOCK_OVERHEAD = 3
 const DIVIDER_MAX = 255
 const NO_DATA = 127
 
-/** From the slowest clock of the divider to the fastest that the data sheet allows. */
+/** The slowest clock that the divider can set and the fastest that the data sheet allows. */
 export const I2C_SPEED_RANGE = [Math.ceil(CLOCK_HZ / (DIVIDER_MAX + CLOCK_OVERHEAD)), 400_000] as const
 
 const report = (...bytes: readonly number[]): Uint8Array => {

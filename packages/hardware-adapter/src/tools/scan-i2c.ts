@@ -7,7 +7,7 @@ import type { I2c } from '../adapter.ts'
 
 const FIRST_ADDRESS = 0x08
 const LAST_ADDRESS = 0x77
-/** After this many time-outs in a row the bus itself hangs. Each may take a second. */
+/** This many time-outs in a row mean that the bus itself hangs. Each may take a second. */
 const TIMEOUTS_IN_A_ROW_MAX = 3
 const TIMEOUTS_MAX = 10
 

@@ -263,7 +263,7 @@ describe('peripheral flash', () => {
     return image
   }
 
-  test('flashes a board_b by avrdude, in a sandbox with its port alone', async () => {
+  test('flashes a board_b with avrdude, in a sandbox that has only its port', async () => {
     const { run, spawns, records, err, file, text } = arrange({ spawned: { sandbox: 'jail' } })
     const image = file('blink.hex', goodHex)
     expect(await run(`peripheral flash board_b0 --image ${image}`)).toBe(0)

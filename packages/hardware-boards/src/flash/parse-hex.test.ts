@@ -37,7 +37,7 @@ describe('parseHex', () => {
     expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'invalid_request', message: expect.stringContaining(says) }))
   })
 
-  test('refuses arbitrary bytes without another error', () => {
+  test('throws an AppError for arbitrary bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         expect(() => parseHex(bytes, FLASH)).toThrow(AppError)

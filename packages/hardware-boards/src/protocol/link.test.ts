@@ -79,7 +79,7 @@ describe.each(['numbered', 'bare'] as const)('a link in the %s dialect', (dialec
     board.next('silent')
     const { error, tookMs } = await passing(clock, link.request('gpio_write', { pin: 4, value: 1 }, WRITE))
     expect(error).toEqual(code('upstream_timeout'))
-    expect(error?.message).toContain('whether it was done is not known')
+    expect(error?.message).toContain('it is not known whether the request was carried out')
     expect(tookMs).toBeLessThanOrEqual(REQUEST_MS + 100)
     expect(board.requests).toHaveLength(1)
   })

@@ -124,7 +124,7 @@ export class Link {
         return reply.value
       }
       this.#forgetBareDialect()
-      if (!repeatable) throw this.#silence(REQUEST_MS, '; whether it was done is not known')
+      if (!repeatable) throw this.#silence(REQUEST_MS, '; it is not known whether the request was carried out')
     }
   }
 

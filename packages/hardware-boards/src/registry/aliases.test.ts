@@ -22,7 +22,7 @@ describe('the aliases', () => {
     expect(again.latestAt('/dev/ttyACM7')?.alias).toBe('board_b1')
   })
 
-  test('forgets the alias not seen for the longest time, but none in use', async () => {
+  test('forgets the least recently seen alias that is not in use', async () => {
     const keyValue = memoryKeyValue()
     let now = 0
     const aliases = await Aliases.load(

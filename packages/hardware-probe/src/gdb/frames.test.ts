@@ -64,7 +64,7 @@ describe('GDB frames', () => {
     )
   })
 
-  test('reject a packet without an end, also by run lengths', () => {
+  test('reject a packet without an end, even one that run lengths expand', () => {
     expect(() => framesIn(`$${'a'.repeat(16_385)}`)).toThrow(RangeError)
     expect(() => framesIn(`$a${'*~'.repeat(200)}`)).toThrow(RangeError)
     expect(() => framesIn('x'.repeat(100_000))).not.toThrow()

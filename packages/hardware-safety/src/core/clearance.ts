@@ -1,4 +1,4 @@
-/** Computes how far a direction is free, from the last readings and the distance gone since each of them. */
+/** Computes the free distance in a direction, from the last readings and the distance driven since each of them. */
 import type { Beam } from './robot-event.ts'
 import { COMMAND_MS_MAX, type Reading, type RobotState } from './robot-state.ts'
 

@@ -143,7 +143,7 @@ const eventOf = (what: Happening, atMs: number, id: number): RobotEvent => {
   }
 }
 
-/** Feeds the events to `by` and returns the first violation, with the distance gone and the reasons why movements ended. */
+/** Feeds the events to `by` and returns the first violation, with the driven distance and the reasons why movements ended. */
 function watch(
   of: RobotLimits,
   happened: readonly Happening[],
@@ -216,7 +216,7 @@ describe('the oracle notices a robot', () => {
       state,
       commands: commands.filter(({ kind }) => kind !== 'halt'),
     })),
-    'whose commands last longer than agreed': answering(({ state, commands }) => ({
+    'whose motor commands last too long': answering(({ state, commands }) => ({
       state,
       commands: commands.map((command) => (command.kind === 'run' ? { ...command, forMs: command.forMs + 100 } : command)),
     })),
@@ -229,7 +229,7 @@ describe('the oracle notices a robot', () => {
     'that backs off too far': limited({ bumpReverse: 1 }),
     'that ignores its bump sensors': altered((event) => (event.kind === 'bump' ? { kind: 'tick', atMs: event.atMs } : event)),
     'that drives too fast': limited({ maxSpeed: 9 }),
-    'that does not count the distance gone': answering(({ state, commands }) => ({ state: { ...state, odometer: 0 }, commands })),
+    'that does not count the driven distance': answering(({ state, commands }) => ({ state: { ...state, odometer: 0 }, commands })),
   }
 
   test.each(Object.keys(planted))('%s', (name) => {

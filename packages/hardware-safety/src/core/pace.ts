@@ -10,7 +10,7 @@ const CREEP = 0.05
 const SPEED_STEPS = 100
 
 export interface Pace extends Running {
-  /** When the movement will have gone as far as it is allowed to. */
+  /** The time at which the movement reaches its allowed distance. */
   readonly overMs: number
 }
 

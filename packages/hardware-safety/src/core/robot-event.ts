@@ -55,7 +55,7 @@ export interface MoveEnd {
   readonly reason: EndReason
   /** The cause in lower case, such as "an obstacle is at 0.31 m"; empty for `done`. */
   readonly why: string
-  /** Metres gone, or radians turned on the spot, computed from the commands to the motors. */
+  /** Metres driven, or radians turned on the spot, computed from the commands to the motors. */
   readonly moved: number
   readonly tookMs: number
   /** Metres backed off after a bump. */

@@ -32,7 +32,7 @@ export interface RobotLimits {
 /** The last measurement of a range sensor. */
 export interface Reading {
   readonly takenMs: number
-  /** The least the odometer can have shown when the reading was taken. Metres gone since then bring obstacles nearer. */
+  /** The least the odometer can have shown when the reading was taken. Metres driven since then bring obstacles nearer. */
   readonly odometer: number
   /** The least `turned` can have been when the reading was taken. Radians turned since then move obstacles sideways. */
   readonly turned: number
@@ -83,7 +83,7 @@ export interface RobotState {
   readonly fault: string | null
   readonly move: Move | null
   readonly running: Running | null
-  /** Metres gone so far, computed from the commands to the motors. */
+  /** Metres driven so far, computed from the commands to the motors. */
   readonly odometer: number
   /** Radians turned so far, in either direction. */
   readonly turned: number

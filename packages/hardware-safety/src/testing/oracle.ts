@@ -8,7 +8,7 @@ import type { RobotLimits } from '../core/robot-state.ts'
 interface Reading {
   readonly takenMs: number
   readonly beams: readonly Beam[]
-  /** Metres gone when the reading was taken. */
+  /** Metres driven when the reading was taken. */
   readonly gone: number
   /** Radians turned to the left when the reading was taken. */
   readonly turned: number
@@ -41,7 +41,7 @@ export class Oracle {
     this.#limits = limits
   }
 
-  /** The metres gone in total. */
+  /** The total metres driven. */
   get metres(): number {
     return this.#goneUntil(this.#nowMs)
   }

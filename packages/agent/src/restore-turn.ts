@@ -1,16 +1,16 @@
-/** Restores an interrupted turn: its messages, and the calls of its last reply that have not run. */
+/** Restores an interrupted turn from its checkpoint: its messages, and the calls of its last reply that have no results. */
 import type { ModelMessage } from '@sluice/sdk'
 import type { ToolResultPart } from './tool-call.ts'
 import type { ToolRound } from './tool-round.ts'
 
-export interface TakenUp {
+export interface RestoredTurn {
   /** The messages up to the last reply when it has open calls, else all messages. */
   readonly messages: ModelMessage[]
   /** The calls of the last reply; undefined when all have results. */
   readonly open: ToolRound | undefined
 }
 
-export function takeUp(checkpoint: readonly ModelMessage[]): TakenUp {
+export function restoreTurn(checkpoint: readonly ModelMessage[]): RestoredTurn {
   const at = checkpoint.findLastIndex(({ role }) => role === 'assistant')
   const reply = checkpoint[at]
   if (reply?.role !== 'assistant') return { messages: [...checkpoint], open: undefined }
