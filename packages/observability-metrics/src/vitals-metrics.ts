@@ -16,7 +16,7 @@ const GAUGES: readonly (readonly [name: string, help: string, read: (vitals: Vit
   ['events_dropped', 'Events that slow subscribers missed since the start', ({ eventsDropped }) => eventsDropped],
 ]
 
-/** Where nobody offers vitals, the gauges are there without a value. */
+/** Without a `vitals` service, the gauges have no value. */
 export function registerVitals(prom: typeof Prom, registry: Prom.Registry, vitals: () => Vitals | undefined): void {
   for (const [name, help, read] of GAUGES) {
     new prom.Gauge({

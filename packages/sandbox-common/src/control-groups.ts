@@ -37,7 +37,7 @@ export interface ControlGroups {
   create(limits: Limits): Promise<ControlGroup>
 }
 
-/** Returns a source of control groups for processes and memory, or undefined if this user may not create any, as is common for users other than root. */
+/** Finds the control groups for processes and memory. Returns undefined if this user may not create any; usually only root may. */
 export async function findControlGroups(): Promise<ControlGroups | undefined> {
   const own = await readFile('/proc/self/cgroup', 'utf8').catch(() => '')
   for (const hierarchies of [await version2(own), version1(own)]) {

@@ -7,13 +7,13 @@ const BLOCK_BYTES = 512
 
 type Limits = Pick<SandboxPolicy, 'memoryBytesMax' | 'processesMax' | 'fileBytesMax' | 'cpuSecsMax'>
 
-/** Variables that make a program load code or change its behavior at its start. The names such as `TMPDIR` are those that glibc treats so. */
+/** Variables that make a program load code or change its behavior at its start. Most of them are the variables that glibc ignores in set-id programs. */
 const CHANGES_PROGRAMS =
   /^(?:LD_|DYLD_|GLIBC_|MALLOC_|GCONV_PATH|GETCONF_DIR|HOSTALIASES|LOCALDOMAIN|LOCPATH|NIS_PATH|NLSPATH|RESOLV_HOST_CONF|RES_OPTIONS|TMPDIR|TZDIR)/
 
 /**
- * Splits an environment into the variables that the backend's program may have too, and those that only the command inside
- * gets, because they would change the backend's program before it confines anything.
+ * Splits an environment in two. The backend's program may have the variables of `outside`. Only the command gets the variables
+ * of `inside`, because they would change the backend's program before it confines anything.
  */
 export function splitEnv(env: ProcessCommand['env']): {
   readonly outside: Record<string, string>

@@ -61,7 +61,7 @@ function pidsBetween(after: number | undefined, newest: number): readonly number
 
 const allPids = async (): Promise<readonly number[]> => (await readdir('/proc')).map(Number).filter((pid) => pid > 1)
 
-/** Kills the processes with the tag and returns their ids. The checks are synchronous and fast, since a command that keeps forking is only found in a living process. */
+/** Kills the processes with the tag and returns their ids. The checks are synchronous and fast, so that a process that keeps forking is found alive. */
 async function killTagged(pids: readonly number[], tag: CommandTag): Promise<number[]> {
   const found: number[] = []
   for (const [index, pid] of pids.entries()) {

@@ -40,7 +40,7 @@ export interface FsrestrictOptions {
   /** The folder that no command sees, except writable folders inside it. */
   readonly hidden: string
   readonly clock: Clock
-  /** Returns the launchers to try in order; by default those of this machine. */
+  /** Returns the launchers to try in order. The default is `findLaunchers`. */
   launchers?(): Promise<readonly Launcher[]>
 }
 

@@ -35,7 +35,7 @@ export const CONTROLLABLE = USABLE | READ_DIR | IOCTL_DEV
 /** A path that a command may use. */
 export interface ShownPath {
   readonly path: string
-  /** Rights of Landlock. Those that its version does not know are removed later. */
+  /** Rights of Landlock. `landlockCalls` removes the rights that the kernel's version does not know. */
   readonly rights: number
   readonly isFolder: boolean
 }

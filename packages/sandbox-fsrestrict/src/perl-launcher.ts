@@ -1,5 +1,5 @@
 /**
- * The source of the Perl launcher, which starts in a tenth of the time of Node. As `node-launcher.ts`, it makes the system
+ * The source of the Perl launcher, which starts in a tenth of the time of Node. Like `node-launcher.ts`, it makes the system
  * calls in its first argument, sets the command's environment, and becomes the command in its other arguments.
  */
 export const PERL_LAUNCHER = String.raw`

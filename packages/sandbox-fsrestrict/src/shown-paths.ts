@@ -52,7 +52,7 @@ export async function shownPaths(hidden: string): Promise<readonly ShownPath[]> 
   return shown
 }
 
-/** Returns `path`, or the entries below it that neither contain nor are `hidden`, because a rule of Landlock includes all that is below its path. */
+/** Returns `path` if it does not contain `hidden`, otherwise the entries below it except `hidden`. A rule of Landlock always includes its whole folder. */
 async function beside(hidden: string, path: string): Promise<string[]> {
   const real = await realpath(path).catch(() => undefined)
   if (real === undefined || real === hidden || real.startsWith(`${hidden}/`)) return []

@@ -17,7 +17,7 @@ export interface ArgumentRules {
   readonly textFirst?: { readonly unless: readonly string[] }
 }
 
-/** Whether an option is known, and whether its value is the next word. */
+/** A known option. */
 interface ReadOption {
   readonly name: string
   readonly takesNextWord: boolean

@@ -46,7 +46,7 @@ export const shell = (host: Pick<Host, 'policy' | 'workspace' | 'spawn'>, config
     },
   })
 
-/** Builds the environment of a command, which holds nothing else of the daemon's own environment. */
+/** Builds the environment of a command. It contains only these variables of the daemon. */
 function environment(root: string, passthrough: readonly string[]): Record<string, string> {
   const { env } = process
   const passed = passthrough.map((name) => [name, env[name]] as const).filter((pair): pair is [string, string] => pair[1] !== undefined)

@@ -49,14 +49,13 @@ const passkeyView = (passkey: Passkey) => ({
   disabled: passkey.disabledAtMs !== null,
 })
 
-/** The parts of the feature that its endpoints call. */
-export interface PasskeyParts {
-  readonly passkeys: PasskeyStore
-  readonly registrations: Registrations
-  readonly signIns: SignIns
-}
+export const apiRoutes = (passkeys: PasskeyStore, registrations: Registrations, signIns: SignIns): Route[] => [
+  ...registrationRoutes(registrations),
+  ...signInRoutes(signIns),
+  ...credentialRoutes(passkeys),
+]
 
-export const apiRoutes = ({ passkeys, registrations, signIns }: PasskeyParts): Route[] => [
+const registrationRoutes = (registrations: Registrations): Route[] => [
   defineRoute({
     method: 'POST',
     path: '/api/webauthn/register/start',
@@ -83,6 +82,9 @@ export const apiRoutes = ({ passkeys, registrations, signIns }: PasskeyParts): R
       return { credential_id, label, registered_at }
     },
   }),
+]
+
+const signInRoutes = (signIns: SignIns): Route[] => [
   defineRoute({
     method: 'POST',
     path: '/api/webauthn/auth/start',
@@ -106,6 +108,9 @@ export const apiRoutes = ({ passkeys, registrations, signIns }: PasskeyParts): R
     answers: { 200: { description: 'Signed in; the token is shown only here', schema: signedInSchema } },
     handle: async ({ body, device }) => signedInAnswer(await signIns.finish(body, { device })),
   }),
+]
+
+const credentialRoutes = (passkeys: PasskeyStore): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/api/webauthn/credentials',

@@ -81,7 +81,7 @@ describe.skipIf('missing' in foundChromium)(`passkeys in a real browser${why}`, 
     expect(credentials).toMatchObject([{ label: 'key of bob', disabled: true }])
   })
 
-  test('neither registers nor signs in a user whom the authenticator does not verify', async () => {
+  test('refuses a user whom the authenticator does not verify', async () => {
     const page = await open()
     const authenticator = await addAuthenticator(page)
     await authenticator.setVerified(false)

@@ -43,7 +43,7 @@ describe('Challenges', () => {
     expect(challenges.take('b', others)).toBe('b')
   })
 
-  test('drops the challenges of the oldest principal when there are too many', () => {
+  test('drops the challenges of the oldest principal beyond the limit', () => {
     const { challenges } = arrange()
     const issued = ['a', 'b', 'c', 'd', 'e'].map((principal) => [principal, challenges.issue(principal, principal)] as const)
     expect(issued.map(([principal, challenge]) => challenges.take(principal, challenge))).toEqual([undefined, 'b', 'c', 'd', 'e'])

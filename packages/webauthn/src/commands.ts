@@ -28,7 +28,7 @@ export function passkeyCommands(passkeys: PasskeyStore): Command[] {
         const [id] = args
         if (id === undefined || args.length > 1) throw new AppError('invalid_request', "'passkeys remove' takes one credential id")
         if (!(await passkeys.remove(undefined, id)))
-          throw new AppError('not_found', `There is no passkey '${id}'. 'sluice passkeys list' shows all passkeys.`)
+          throw new AppError('not_found', `Passkey '${id}' does not exist. Run 'sluice passkeys list' to see all passkeys.`)
         print(json ? JSON.stringify({ removed: id }) : `removed ${id}`)
         return 0
       },

@@ -56,5 +56,5 @@ const hostOf = (origin: string): string => URL.parse(origin)?.hostname ?? ''
 
 const isSecure = (origin: string): boolean => origin.startsWith('https:') || isWithin(hostOf(origin), 'localhost')
 
-/** True if `id` is the host or a parent domain of it. Of the top-level domains only `localhost` is accepted, because the others are public. */
+/** True if `id` is the host or a parent domain of it. A top-level domain other than `localhost` is public and therefore no parent. */
 const isWithin = (host: string, id: string): boolean => host === id || (host.endsWith(`.${id}`) && (id.includes('.') || id === 'localhost'))

@@ -32,7 +32,7 @@ describe('passkeys of a daemon', () => {
     expect(store).not.toContain('publicKey')
   })
 
-  test('answers 429 with retry_after to an address that asks for too many challenges', async () => {
+  test('answers 429 with retry_after after too many challenges', async () => {
     const start = () => fetch(`${gateway.url}/passkey/start`, { method: 'POST' })
     for (let call = 0; call < 31; call++) await (await start()).arrayBuffer()
     const response = await start()

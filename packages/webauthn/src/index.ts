@@ -20,7 +20,7 @@ export default defineFeature({
     const signIns = new SignIns(host, config, passkeys)
     return {
       commands,
-      routes: [...apiRoutes({ passkeys, registrations, signIns }), ...pageRoutes(config, signIns)],
+      routes: [...apiRoutes(passkeys, registrations, signIns), ...pageRoutes(config, signIns)],
       check: () => checkPasskeys(config, host.secrets, passkeys),
     }
   },

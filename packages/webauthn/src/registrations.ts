@@ -28,7 +28,7 @@ export class Registrations {
     this.#challenges = new Challenges(host.clock, DEVICE_CHALLENGES)
   }
 
-  /** Returns the creation options twice: in snake_case, and as `public_key` in the spelling of browsers. Throws `conflict` without room. */
+  /** Returns the creation options twice: in snake_case, and as `public_key` in the spelling of browsers. Throws `conflict` at a limit. */
   async start(user: NewUser, device: string | null): Promise<object> {
     await this.#passkeys.checkRoom(user.user_id)
     const known = (await this.#passkeys.of(user.user_id)).map(credentialDescriptor)
@@ -61,7 +61,7 @@ export class Registrations {
 
   /**
    * Stores the new passkey. Throws `invalid_request` without a pending challenge or for a credential that does not verify, and
-   * `conflict` for a known passkey or without room.
+   * `conflict` for a known passkey or at a limit.
    */
   async finish(body: RegisterFinish, device: string | null): Promise<Passkey> {
     const { log, clock } = this.#host

@@ -117,7 +117,7 @@ export class SignIns {
 
 const principalOf = (caller: Caller): string => (caller === 'anonymous' ? '' : (caller.device ?? ''))
 
-/** Returns the passkey after a verified signature: used, or disabled if its counter did not increase. Zeros mean that it does not count. */
+/** Returns the passkey after a verified signature: used, or disabled if its counter did not increase. An authenticator without a counter sends 0. */
 function afterUse(passkey: Passkey, { counter, isBackedUp }: SignedCounter, nowMs: number): Passkey {
   if (passkey.disabledAtMs !== null) return passkey
   const isNewer = counter > passkey.counter || (counter === 0 && passkey.counter === 0)

@@ -71,7 +71,7 @@ describe('webauthn', () => {
     expect(passkeys.issued).toEqual([{ name: 'passkey Hardware Key', role: 'operator', issuedBy: 'laptop', expiresAtMs }])
   })
 
-  test('a passkey that was registered for a client gives tokens of that role', async () => {
+  test('issues tokens with the role of the passkey', async () => {
     const passkeys = testPasskeys()
     const authenticator = createAuthenticator()
     const { body } = await passkeys.call('POST /api/webauthn/register/start', {
@@ -186,7 +186,7 @@ describe('webauthn', () => {
     expect(passkeys.issued).toHaveLength(1)
   })
 
-  test('accepts a challenge once, within five minutes, from its device and for its purpose', async () => {
+  test('binds a challenge to its device, purpose, time and first use', async () => {
     const passkeys = testPasskeys()
     const { call, host } = passkeys
     const user = { user_id: 'alice', user_name: 'Alice' }
@@ -353,7 +353,7 @@ describe('webauthn', () => {
     expect(policy).toContain("frame-ancestors 'none'")
   })
 
-  test('doctor checks the library and the secret store, and warns of disabled passkeys', async () => {
+  test('doctor checks library and secret store and warns of disabled passkeys', async () => {
     const findings = async (host = testHost()) =>
       feature.build(host, v.parse(webauthnSection.schema, { enabled: true })).check?.(new AbortController().signal)
     expect(await findings()).toEqual([
