@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { runLoops } from './run-loops.ts'
 import { runSopLoops } from './sops/run-sop-loops.ts'
 import { sopsSummary } from './sops/summary.ts'
+import type { RunOptions } from './stage.ts'
 import { summary } from './summary.ts'
 
 const LOOPS = 20
@@ -14,16 +15,9 @@ const SOP_LOOPS = 6
 const SEEDS = [1, 2, 3, 4]
 const MS_MAX = 240_000
 
-interface Loops {
-  readonly profile: 'minimal'
-  readonly seed: number
-  readonly dir: string
-  readonly signal: AbortSignal
-}
-
 /** Plays seed after seed until every count is above zero. */
 async function playUntilCovered<Result extends { readonly violations: readonly unknown[] }>(
-  run: (loops: Loops) => Promise<Result>,
+  run: (options: RunOptions) => Promise<Result>,
   counts: (result: Result) => Readonly<Record<string, number>>,
 ): Promise<void> {
   const signal = AbortSignal.timeout(MS_MAX)
@@ -42,7 +36,7 @@ async function playUntilCovered<Result extends { readonly violations: readonly u
 
 test('under SIGKILL no message is lost or runs twice, and sessions keep their order', { timeout: MS_MAX }, () =>
   playUntilCovered(
-    (loops) => runLoops({ ...loops, loops: LOOPS }),
+    (options) => runLoops({ ...options, loops: LOOPS }),
     (result) => {
       const { ended, turnsCut, ambiguous, faults, questions } = summary(result)
       const ambiguousReplies = ambiguous.byKill + ambiguous.byFault
@@ -59,7 +53,7 @@ test('under SIGKILL no message is lost or runs twice, and sessions keep their or
 
 test('under SIGKILL no run is lost, no step repeats unasked, and approvals are decided once', { timeout: MS_MAX }, () =>
   playUntilCovered(
-    (loops) => runSopLoops({ ...loops, loops: SOP_LOOPS }),
+    (options) => runSopLoops({ ...options, loops: SOP_LOOPS }),
     (result) => {
       const { ended, runs, records, repeatsAnswered, decidedBy, told } = sopsSummary(result)
       const killed = ended.SIGKILL ?? 0

@@ -83,7 +83,7 @@ function checkRow(row: OutboxSeen, attemptsMax: number, { attempts, lives }: Sen
     report('ambiguous', `${name} is recorded as interrupted, but no kill came while it was sent`)
 }
 
-function sendsOf({ seen }: Pick<History, 'seen'>): Sends {
+function sendsOf({ seen }: History): Sends {
   const attempts = new Map<string, Attempt[]>()
   const lives: Life[] = []
   let startedMs = 0

@@ -2,10 +2,9 @@
  * Simulates the people who are asked about tool calls. Each answers once: some only after the daemon was killed several times,
  * and some at the moment when an operator aborts the turn.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { markIn } from './marks.ts'
 import type { Random } from './random.ts'
-import { ask } from './sops/ask.ts'
+import { ask, pause } from './request.ts'
 import type { Traffic } from './traffic.ts'
 import type { World } from './world.ts'
 
@@ -15,8 +14,8 @@ export interface People {
 }
 
 export interface PeopleOptions {
-  readonly world: Pick<World, 'recorder'>
-  readonly traffic: Pick<Traffic, 'answer'>
+  readonly world: World
+  readonly traffic: Traffic
   readonly random: Random
 }
 
@@ -74,6 +73,3 @@ export function createPeople({ world: { recorder }, traffic, random }: PeopleOpt
     },
   }
 }
-
-/** Ends early when `signal` aborts. */
-const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined)

@@ -1,9 +1,9 @@
 /** The crash run: kills a daemon again and again while messages arrive, then lets it finish its work and checks the history. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readCopy, readStore } from './read-store.ts'
-import { listening, type Outcome, type Stage, type StageOptions, setStage } from './stage.ts'
+import { listening, type Outcome, type RunOptions, type Stage, setStage } from './stage.ts'
 
-export interface LoopsOptions extends Pick<StageOptions, 'profile' | 'seed' | 'dir' | 'signal'> {
+export interface LoopsOptions extends RunOptions {
   readonly loops: number
   /** Called after each loop with the number of messages so far. */
   onLoop?(loop: number, messages: number): void

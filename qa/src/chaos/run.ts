@@ -10,6 +10,7 @@ import { runLoops } from './run-loops.ts'
 import { SCENARIOS } from './scenarios/all-scenarios.ts'
 import { runSopLoops } from './sops/run-sop-loops.ts'
 import { sopsSummary } from './sops/summary.ts'
+import type { RunOptions } from './stage.ts'
 import { summary } from './summary.ts'
 
 const USAGE = 'usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--profile minimal]'
@@ -45,7 +46,7 @@ process.once('SIGINT', () => interrupted.abort(new Error('interrupted')))
 async function play<Result extends { readonly violations: readonly Violation[] }>(
   name: string,
   msMax: number,
-  run: (options: { profile: string; seed: number; dir: string; signal: AbortSignal }) => Promise<Result>,
+  run: (options: RunOptions) => Promise<Result>,
 ): Promise<Result | undefined> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-chaos-'))
   const fail = (text: string): void => {

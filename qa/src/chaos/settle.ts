@@ -8,12 +8,7 @@ const POLL_MS = 100
 const POLLS = 3
 
 /** Resolves to false if work is left after `ms`. */
-export async function settle(
-  url: string,
-  { recorder }: Pick<World, 'recorder'>,
-  traffic: Pick<Traffic, 'waiting'>,
-  ms: number,
-): Promise<boolean> {
+export async function settle(url: string, { recorder }: World, traffic: Traffic, ms: number): Promise<boolean> {
   const endMs = performance.now() + ms
   const isQuiet = async (): Promise<boolean> => {
     if (traffic.waiting > 0) return false

@@ -12,13 +12,17 @@ import { settle } from './settle.ts'
 import { Traffic } from './traffic.ts'
 import { startWorld, type World, type WorldOptions } from './world.ts'
 
-export interface StageOptions extends Omit<WorldOptions, 'random'> {
+/** The options of every run. */
+export interface RunOptions {
   /** The profile whose bundle runs. */
   readonly profile: string
   readonly seed: number
   /** An empty directory for the data directory, the log and the history. */
   readonly dir: string
   readonly signal: AbortSignal
+}
+
+export interface StageOptions extends RunOptions, WorldOptions {
   /** Whether turns of some messages ask a person before they run a tool. Default: false. */
   readonly asksPeople?: boolean
 }
@@ -49,7 +53,7 @@ const LISTEN_MS_MAX = 15_000
 
 export async function setStage({ profile, seed, dir, signal, asksPeople = false, ...options }: StageOptions): Promise<Stage> {
   const random = createRandom(seed)
-  const world = await startWorld({ random, ...options })
+  const world = await startWorld(random, options)
   const { recorder } = world
   const traffic = new Traffic(world, { random, asksPeople })
   const people = createPeople({ world, traffic, random })

@@ -2,12 +2,11 @@
  * Simulates senders and their platforms: each message is delivered again and again until it is acknowledged, and sometimes once
  * more after that.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Gate, Message } from './history.ts'
 import type { Kind } from './kind.ts'
 import { markOf } from './marks.ts'
-import { post } from './post.ts'
 import type { Random } from './random.ts'
+import { pause, post } from './request.ts'
 import type { World } from './world.ts'
 
 const RETRY_MS = 100
@@ -33,7 +32,7 @@ export interface TrafficOptions {
 }
 
 export class Traffic {
-  readonly #world: Pick<World, 'kinds' | 'recorder'>
+  readonly #world: World
   readonly #random: Random
   readonly #asksPeople: boolean
   readonly #lanes: readonly Lane[]
@@ -43,7 +42,7 @@ export class Traffic {
    */
   readonly #answering = new Set<string>()
 
-  constructor(world: Pick<World, 'kinds' | 'recorder'>, { random, asksPeople }: TrafficOptions) {
+  constructor(world: World, { random, asksPeople }: TrafficOptions) {
     this.#world = world
     this.#random = random
     this.#asksPeople = asksPeople
@@ -157,7 +156,3 @@ export class Traffic {
 }
 
 const conversationOf = (kind: Kind, sender: string): string => `${kind.name} ${sender}`
-
-/** Ends early when `signal` aborts. */
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  ms <= 0 ? Promise.resolve() : sleep(ms, undefined, { signal }).catch(() => undefined)

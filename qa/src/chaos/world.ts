@@ -30,7 +30,6 @@ export interface World {
 }
 
 export interface WorldOptions {
-  readonly random: Random
   /** The model answers once it resolves; default: within `MODEL_MS_MAX`. Requests are recorded in any case. */
   readonly answer?: (mark: string) => Promise<void>
   /** `[delivery] max_attempts`. */
@@ -39,7 +38,7 @@ export interface WorldOptions {
   readonly pendingMax?: number
 }
 
-export async function startWorld({ random, answer, attemptsMax = 5, pendingMax = 10_000 }: WorldOptions): Promise<World> {
+export async function startWorld(random: Random, { answer, attemptsMax = 5, pendingMax = 10_000 }: WorldOptions = {}): Promise<World> {
   const recorder = createRecorder()
   const faults = { on: false, away: false }
   const kinds: World['kinds'] = [
@@ -74,7 +73,7 @@ export async function startWorld({ random, answer, attemptsMax = 5, pendingMax =
     kinds,
     recorder,
     model,
-    config: [daemonConfig(model, { attemptsMax, pendingMax }), ...kinds.map(({ config }) => config)].join('\n\n'),
+    config: [daemonConfig(model, attemptsMax, pendingMax), ...kinds.map(({ config }) => config)].join('\n\n'),
     faults,
     history: () => ({ attemptsMax, messages: [...recorder.messages.values()], seen: recorder.seen, delivered: deliveredTo(kinds) }),
     async close() {
@@ -95,10 +94,7 @@ const startEffects = (recorder: Recorder): Promise<FakeProvider> =>
     return { status: 200, body: { done: true } }
   })
 
-const daemonConfig = (
-  { url }: Model,
-  { attemptsMax, pendingMax }: Required<Pick<WorldOptions, 'attemptsMax' | 'pendingMax'>>,
-): string => `[gateway]
+const daemonConfig = ({ url }: Model, attemptsMax: number, pendingMax: number): string => `[gateway]
 require_pairing = false
 webhook_rate_limit_per_minute = 0
 idempotency_ttl_secs = 86400

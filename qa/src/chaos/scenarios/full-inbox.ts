@@ -1,5 +1,5 @@
 /** Delivers more messages than may wait: the next one gets 503, and runs once after its retry. */
-import { post } from '../post.ts'
+import { post } from '../request.ts'
 import { setStage } from '../stage.ts'
 import { type Scenario, unless } from './scenario.ts'
 import { kindOf, writeMessage } from './write-message.ts'

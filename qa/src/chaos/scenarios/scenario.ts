@@ -1,8 +1,6 @@
 /** The interface of a scenario: a single crash or overload, played to its end. */
 import type { Violation } from '../history.ts'
-import type { StageOptions } from '../stage.ts'
-
-export type ScenarioOptions = Pick<StageOptions, 'profile' | 'seed' | 'dir' | 'signal'>
+import type { RunOptions } from '../stage.ts'
 
 export interface Played {
   /** Measurements by name. */
@@ -10,7 +8,7 @@ export interface Played {
   readonly violations: readonly Violation[]
 }
 
-export type Scenario = (options: ScenarioOptions) => Promise<Played>
+export type Scenario = (options: RunOptions) => Promise<Played>
 
 /** A list with the violation, or an empty list if the condition holds. */
 export const unless = (holds: boolean, rule: string, detail: string): Violation[] => (holds ? [] : [{ rule, detail }])

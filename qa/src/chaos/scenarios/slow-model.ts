@@ -1,7 +1,7 @@
 /** The model answers slowly or never: messages are acknowledged as fast as before. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { post } from '../post.ts'
 import { readStore } from '../read-store.ts'
+import { post } from '../request.ts'
 import { listening, setStage } from '../stage.ts'
 import { type Scenario, unless } from './scenario.ts'
 import { kindOf, writeMessage } from './write-message.ts'

@@ -2,7 +2,7 @@
 import type { KindName, Message } from '../history.ts'
 import type { Kind } from '../kind.ts'
 import { markOf } from '../marks.ts'
-import { post } from '../post.ts'
+import { post } from '../request.ts'
 import type { Stage } from '../stage.ts'
 
 export function kindOf({ kinds }: Stage['world'], name: KindName): Kind {

@@ -1,15 +1,14 @@
 /** Simulates people who decide approvals: several at once, by every means, at random. Some approvals are left to expire. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { TELEGRAM_GROUP } from '@sluice/testkit/fakes/telegram'
 import type { TelegramMessage } from '@sluice/testkit/fakes/telegram-chats'
 import { run as runCommand } from '../../daemons/bundle.ts'
 import type { Random } from '../random.ts'
-import { ask } from './ask.ts'
+import { ask, pause } from '../request.ts'
 import { type Attempt, gateName, type Means } from './history.ts'
 import { PEOPLE, type SopsWorld } from './world.ts'
 
 export interface DecidersOptions {
-  readonly world: Pick<SopsWorld, 'recorder' | 'messenger'>
+  readonly world: SopsWorld
   readonly random: Random
   readonly profile: string
   readonly dataDir: string
@@ -143,6 +142,3 @@ export class Deciders {
     return number === undefined ? undefined : messenger.messages(TELEGRAM_GROUP).find(({ id }) => id === Number(number))
   }
 }
-
-/** Ends early when `signal` aborts. */
-const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined)

@@ -1,6 +1,6 @@
 /** Simulates a subscriber of one life of the daemon that disconnects and reconnects with the id of the last event it got. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../random.ts'
+import { pause } from '../request.ts'
 import type { SopsRecorder } from './recorder.ts'
 
 /** The duration of a connection, from its first answer on. */
@@ -43,7 +43,7 @@ export async function follow(url: string, recorder: SopsRecorder, random: Random
 
   while (!signal.aborted) {
     await connect().catch(() => undefined)
-    await sleep(random.within(0, DISCONNECTED_MS_MAX), undefined, { signal }).catch(() => undefined)
+    await pause(random.within(0, DISCONNECTED_MS_MAX), signal)
   }
   if (fromMs !== undefined) recorder.see({ type: 'followed', fromMs, untilMs })
 }

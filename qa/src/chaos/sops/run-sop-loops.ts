@@ -6,7 +6,7 @@ import { createDaemonLives, type DaemonLives } from '../daemon-lives.ts'
 import type { Violation } from '../history.ts'
 import { createRandom, type Random } from '../random.ts'
 import { readCopy } from '../read-store.ts'
-import { listening } from '../stage.ts'
+import { listening, type RunOptions } from '../stage.ts'
 import { checkSops } from './check-sops.ts'
 import { Deciders } from './deciders.ts'
 import { follow } from './follow.ts'
@@ -17,13 +17,7 @@ import { settleSops } from './settle-sops.ts'
 import { SopsTraffic } from './traffic.ts'
 import { type SopsWorld, startSopsWorld } from './world.ts'
 
-export interface SopLoopsOptions {
-  /** The profile whose bundle runs. */
-  readonly profile: string
-  readonly seed: number
-  /** An empty directory for the data directory, the log and the history. */
-  readonly dir: string
-  readonly signal: AbortSignal
+export interface SopLoopsOptions extends RunOptions {
   readonly loops: number
   /** Called after each loop with the number of events so far. */
   onLoop?(loop: number, events: number): void

@@ -1,6 +1,6 @@
 /** Waits until the daemon has no active run, no open approval and nothing to send. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask } from './ask.ts'
+import { ask } from '../request.ts'
 
 const POLL_MS = 100
 /** All must be empty this often in a row: work that moves between two queues may be counted in neither. */

@@ -1,8 +1,7 @@
 /** Simulates programs that post events, start procedures by hand and ask for approvals, again and again until they are accepted. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { SopDispatch } from '@sluice/sdk'
 import type { Random } from '../random.ts'
-import { type Answer, ask } from './ask.ts'
+import { type Answer, ask, pause } from '../request.ts'
 import type { PostedEvent } from './history.ts'
 import { lineCommand, sopsAt } from './procedures.ts'
 import type { SopsRecorder } from './recorder.ts'
@@ -117,6 +116,3 @@ function dispatchesIn({ results }: Answer['body']): SopDispatch[] {
     status === 'started' ? { sop, status, runId } : { sop, status: 'skipped', reason },
   )
 }
-
-/** Ends early when `signal` aborts. */
-const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined)
