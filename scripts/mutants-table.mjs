@@ -26,7 +26,7 @@ const UNTIL_RESTART = '(db.mutant ??= String(Math.random()))'
 
 const bug = (name, file, find, replace, tests) => ({ name, patches: [{ file, find, replace }], tests })
 
-const proof = [
+const signatures = [
   bug(
     'signature: computed over re-serialized JSON (chatapp)',
     'packages/channel-chatapp/src/webhook.ts',
@@ -88,7 +88,7 @@ const proof = [
   ),
 ]
 
-const arrival = [
+const intake = [
   bug(
     'intake: a webhook is answered before its message is durable',
     'packages/http/src/routes/webhooks.ts',
@@ -915,8 +915,8 @@ const hardware = [
 ]
 
 export const MUTANTS = [
-  ...proof,
-  ...arrival,
+  ...signatures,
+  ...intake,
   ...turns,
   ...replies,
   ...procedures,

@@ -25,14 +25,14 @@ export function compileCacheFolder({ env, home, uid }: Caller = thisCaller()): s
   if (!base) return undefined
   const folder = join(base, 'sluice', 'compiled')
   try {
-    if (uid === undefined) return made(folder)
-    return isPrivate(closestRealPath(folder), uid) && isPrivate(made(folder), uid) ? realpathSync(folder) : undefined
+    if (uid === undefined) return createFolder(folder)
+    return isPrivate(closestRealPath(folder), uid) && isPrivate(createFolder(folder), uid) ? realpathSync(folder) : undefined
   } catch {
     return undefined // Without a cache, commands start somewhat later.
   }
 }
 
-function made(folder: string): string {
+function createFolder(folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   return realpathSync(folder)
 }

@@ -58,7 +58,7 @@ test('sluice agent escapes control characters in an error', async () => {
   }
 })
 
-test('sluice webhook send escapes control characters in the reply and the model name', async () => {
+test('sluice webhook send escapes control characters in reply and model', async () => {
   const { dir, dispose } = scratch()
   const server = createServer((_request, response) => response.end(JSON.stringify({ model: 'm\u0007', turn_id: 't', response: SAID })))
   const { url, close } = await listenOnLoopback(server)

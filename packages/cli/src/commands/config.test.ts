@@ -46,7 +46,7 @@ describe('sluice config', () => {
     }
   })
 
-  test('check refuses a feature that this build leaves out, with the build command', async () => {
+  test('check refuses a missing feature and names the build command', async () => {
     const { dir, dispose } = scratch('[plugins]\nenabled = true\n')
     try {
       const { code, err } = await sluice('config', 'check', '--data-dir', dir)
