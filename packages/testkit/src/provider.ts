@@ -92,21 +92,41 @@ interface Arranged {
   readonly provider: Provider
 }
 
+/** The server and the model of the tests, which are ready when the first test runs. */
+interface ModelBench {
+  readonly server: ModelServer
+  readonly model: LanguageModel
+  arrange(): Arranged
+}
+
 function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean): void {
   let server: ModelServer
   let model: LanguageModel
-  const load = (): PromiseLike<LanguageModel> => {
-    const { provider, settings } = arrange(server)
-    return provider.load(settings, { fetch })
+  const bench: ModelBench = {
+    get server() {
+      return server
+    },
+    get model() {
+      return model
+    },
+    arrange: () => arrange(server),
   }
   beforeAll(async () => {
     server = await startModelServer()
-    model = await load()
+    const { provider, settings } = arrange(server)
+    model = await provider.load(settings, { fetch })
   })
   afterAll(() => server.close())
 
+  replyRules(bench)
+  abortRules(bench, network)
+  requestRules(bench, network)
+}
+
+/** Rules for models, replies, usage and tool calls. */
+function replyRules(bench: ModelBench): void {
   it('lists the models and reports a refused key or unreachable endpoint', async () => {
-    const { provider, settings } = arrange(server)
+    const { provider, settings } = bench.arrange()
     const signal = new AbortController().signal
     expect((await provider.models?.(settings, { fetch, signal })) ?? ['small']).toEqual(['small'])
     if (!provider.models) return
@@ -118,8 +138,8 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
 
   it('a stream yields the text of generate in several deltas', async () => {
     const prompt = [user('hello there')]
-    const { content, finishReason } = await model.doGenerate({ prompt })
-    const parts = await collect(model, prompt)
+    const { content, finishReason } = await bench.model.doGenerate({ prompt })
+    const parts = await collect(bench.model, prompt)
     const deltas = parts.flatMap((part) => (part.type === 'text-delta' ? [part.delta] : []))
     expect(deltas.length).toBeGreaterThan(1)
     expect(content).toMatchObject([{ type: 'text', text: deltas.join('') }])
@@ -128,80 +148,96 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
 
   it('generate and the end of a stream report usage', async () => {
     const prompt = [user('hello there')]
-    const ends = (await collect(model, prompt)).filter((part) => part.type === 'finish')
+    const ends = (await collect(bench.model, prompt)).filter((part) => part.type === 'finish')
     const counted = { inputTokens: { total: expect.any(Number) }, outputTokens: { total: expect.any(Number) } }
-    expect((await model.doGenerate({ prompt })).usage).toMatchObject(counted)
+    expect((await bench.model.doGenerate({ prompt })).usage).toMatchObject(counted)
     expect(ends).toMatchObject([{ usage: counted }])
   })
 
   it('calls a tool and answers its result', async () => {
-    server.script({ toolCalls: [CALLED] }, { text: 'In Oslo it is sunny.' })
-    const parts = await collect(model, [user(CALL)])
+    bench.server.script({ toolCalls: [CALLED] }, { text: 'In Oslo it is sunny.' })
+    const parts = await collect(bench.model, [user(CALL)])
     const [call, ...more] = parts.filter((part) => part.type === 'tool-call')
     expect(more).toEqual([])
     expect(call).toMatchObject({ toolCallId: expect.stringMatching(/./), toolName: CALLED.name })
     expect(JSON.parse(call?.input ?? '')).toEqual(CALLED.input)
     expect(parts.at(-1)).toMatchObject({ type: 'finish', finishReason: { unified: 'tool-calls' } })
-    const answer = await collect(model, [user(CALL), ...exchange(call?.toolCallId ?? '')])
+    const answer = await collect(bench.model, [user(CALL), ...exchange(call?.toolCallId ?? '')])
     expect(textOf(answer)).toContain('it is sunny')
   })
 
   it('each tool call has a unique id', async () => {
-    server.script({ toolCalls: [CALLED] }, { toolCalls: [CALLED] })
-    const first = idsOf(await collect(model, [user(CALL)]))
-    const again = idsOf(await collect(model, [user(CALL), ...exchange(first[0] ?? ''), user(CALL)]))
+    bench.server.script({ toolCalls: [CALLED] }, { toolCalls: [CALLED] })
+    const first = idsOf(await collect(bench.model, [user(CALL)]))
+    const again = idsOf(await collect(bench.model, [user(CALL), ...exchange(first[0] ?? ''), user(CALL)]))
     expect(new Set([...first, ...again]).size).toBe(2)
   })
+}
 
+/** Rules for ending calls; `network` is false for a provider that makes no requests. */
+function abortRules(bench: ModelBench, network: boolean): void {
   it('a call with an aborted signal rejects without a request', async () => {
-    const asked = server.requests.length
+    const asked = bench.server.requests.length
     const abortSignal = AbortSignal.abort()
-    await expect(model.doStream({ prompt: [user('hello')], abortSignal })).rejects.toThrow()
-    await expect(model.doGenerate({ prompt: [user('hello')], abortSignal })).rejects.toThrow()
-    expect(server.requests.length).toBe(asked)
+    await expect(bench.model.doStream({ prompt: [user('hello')], abortSignal })).rejects.toThrow()
+    await expect(bench.model.doGenerate({ prompt: [user('hello')], abortSignal })).rejects.toThrow()
+    expect(bench.server.requests.length).toBe(asked)
   })
 
   it('an abort ends a stream promptly', async () => {
-    server.script({ text: 'one two three four five', chunkMs: 20 })
+    bench.server.script({ text: 'one two three four five', chunkMs: 20 })
     const abort = new AbortController()
-    const { stream } = await model.doStream({ prompt: [user('hello there')], abortSignal: abort.signal })
+    const { stream } = await bench.model.doStream({ prompt: [user('hello there')], abortSignal: abort.signal })
     const startedMs = performance.now()
     const reading = drain(stream, (part) => {
       if (part.type === 'text-delta') abort.abort()
     })
     await expect(reading).rejects.toMatchObject({ name: 'AbortError' })
     expect(performance.now() - startedMs).toBeLessThan(PROMPT_MS)
-    const request = server.requests.at(-1)
+    const request = bench.server.requests.at(-1)
     if (network) expect(await request?.ended).toBe('broken')
   })
 
+  it.runIf(network)('an abort ends a hanging request', async () => {
+    bench.server.script({ fault: 'hang' })
+    const abort = new AbortController()
+    const asked = bench.server.requests.length
+    const hanging = bench.model.doStream({ prompt: [user('hello')], abortSignal: abort.signal })
+    await expect.poll(() => bench.server.requests.length).toBe(asked + 1)
+    abort.abort()
+    await expect(hanging).rejects.toMatchObject({ name: 'AbortError' })
+  })
+}
+
+/** Rules for requests that fail, skipped for a provider that makes none. */
+function requestRules(bench: ModelBench, network: boolean): void {
   it.runIf(network)('every request goes through the given fetch', async () => {
-    const { provider, settings } = arrange(server)
+    const { provider, settings } = bench.arrange()
     const refused = await provider.load(settings, { fetch: () => Promise.reject(new Error('not this way')) })
     await expect(refused.doGenerate({ prompt: [user('hello')] })).rejects.toThrow('not this way')
   })
 
   it.runIf(network)('no error contains the key, even if the service echoes it', async () => {
-    const { apiKey } = server
-    server.script({ status: 401, body: { type: 'error', error: { type: 'authentication_error', message: `bad key ${apiKey}` } } })
-    const error: unknown = await model.doGenerate({ prompt: [user('hello')] }).then(String, (thrown: unknown) => thrown)
+    const { apiKey } = bench.server
+    bench.server.script({ status: 401, body: { type: 'error', error: { type: 'authentication_error', message: `bad key ${apiKey}` } } })
+    const error: unknown = await bench.model.doGenerate({ prompt: [user('hello')] }).then(String, (thrown: unknown) => thrown)
     expect(error).toMatchObject({ statusCode: 401, message: expect.stringContaining('bad key') })
     expect(inspect(error, { depth: 10 }) + JSON.stringify(error)).not.toContain(apiKey)
   })
 
   it.runIf(network).each([408, 429, 500, 503])('status %i is one request, reported as retryable with its headers', async (status) => {
-    server.script({ status, headers: { 'retry-after': '7' } })
-    const asked = server.requests.length
-    const error: unknown = await model.doStream({ prompt: [user('hello')] }).then(String, (thrown: unknown) => thrown)
+    bench.server.script({ status, headers: { 'retry-after': '7' } })
+    const asked = bench.server.requests.length
+    const error: unknown = await bench.model.doStream({ prompt: [user('hello')] }).then(String, (thrown: unknown) => thrown)
     expect(error).toMatchObject({ statusCode: status, isRetryable: true, responseHeaders: { 'retry-after': '7' } })
-    expect(server.requests.length).toBe(asked + 1)
+    expect(bench.server.requests.length).toBe(asked + 1)
   })
 
   it.runIf(network)('a broken connection is one request, reported as retryable', async () => {
-    server.script({ fault: 'reset' })
-    const asked = server.requests.length
-    await expect(model.doGenerate({ prompt: [user('hello')] })).rejects.toMatchObject({ isRetryable: true })
-    expect(server.requests.length).toBe(asked + 1)
+    bench.server.script({ fault: 'reset' })
+    const asked = bench.server.requests.length
+    await expect(bench.model.doGenerate({ prompt: [user('hello')] })).rejects.toMatchObject({ isRetryable: true })
+    expect(bench.server.requests.length).toBe(asked + 1)
   })
 
   it
@@ -212,21 +248,11 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
       { toolCalls: [CALLED], endAfter: 4 },
       { fault: 'garbage' },
     ])('an incomplete stream never ends with success: %o', async (step) => {
-    server.script(step)
-    const parts = await collect(model, [user('hello')]).catch(() => [])
+    bench.server.script(step)
+    const parts = await collect(bench.model, [user('hello')]).catch(() => [])
     const reasons = parts.map((part) => (part.type === 'finish' ? part.finishReason.unified : undefined))
     expect(reasons).not.toContain('stop')
     expect(reasons).not.toContain('tool-calls')
-  })
-
-  it.runIf(network)('an abort ends a hanging request', async () => {
-    server.script({ fault: 'hang' })
-    const abort = new AbortController()
-    const asked = server.requests.length
-    const hanging = model.doStream({ prompt: [user('hello')], abortSignal: abort.signal })
-    await expect.poll(() => server.requests.length).toBe(asked + 1)
-    abort.abort()
-    await expect(hanging).rejects.toMatchObject({ name: 'AbortError' })
   })
 }
 
