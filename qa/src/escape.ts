@@ -1,6 +1,6 @@
 /** The suite of attempts to escape from a sandbox, tried from inside: call `sandboxEscapes` in a sandbox's tests. */
 
-import { holdRules, type Rules } from '@sluice/testkit/rules'
+import { type Rules, registerRules } from '@sluice/testkit/rules'
 import type { SandboxSubject } from '@sluice/testkit/sandbox'
 import { createSandboxBench } from '@sluice/testkit/sandbox-rules/bench'
 import { environmentEscapes } from './escape/environment.ts'
@@ -16,7 +16,7 @@ import { terminalEscapes } from './escape/terminal.ts'
 
 /** Registers one test for each attempt, titled by the outcome it requires. `sh` and `perl` must exist in the sandbox. */
 export const sandboxEscapes = (subject: SandboxSubject): void =>
-  holdRules(`sandbox escapes: ${subject.name}`, escapeRules(subject), subject.except)
+  registerRules(`sandbox escapes: ${subject.name}`, escapeRules(subject), subject.except)
 
 /** The attempts by title; a check throws if an attempt affects anything outside. A successful attempt does no harm. */
 export function escapeRules(subject: SandboxSubject): Rules {

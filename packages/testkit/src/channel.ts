@@ -5,13 +5,13 @@ import { listenRules } from './channel-rules/listen.ts'
 import { sendRules } from './channel-rules/send.ts'
 import { webhookRules } from './channel-rules/webhook.ts'
 import type { ChannelSubject } from './channel-subject.ts'
-import { holdRules, type Rules } from './rules.ts'
+import { type Rules, registerRules } from './rules.ts'
 
 export type { ChannelFixture, ChannelSubject, ListenSubject, Proof, SendSubject, WebhookSubject } from './channel-subject.ts'
 
 /** Registers one test for each rule that applies to the channel. */
 export const channelConformance = (subject: ChannelSubject): void =>
-  holdRules(`channel conformance: ${subject.feature.id}`, channelRules(subject), subject.except)
+  registerRules(`channel conformance: ${subject.feature.id}`, channelRules(subject), subject.except)
 
 /** Returns the rules that apply to the channel, by title. */
 export function channelRules(subject: ChannelSubject): Rules {

@@ -11,7 +11,7 @@ export interface LeftOut {
 }
 
 /** Registers one test for each rule, and skips the rules of `except`. */
-export function holdRules(title: string, rules: Rules, except: readonly LeftOut[] = []): void {
+export function registerRules(title: string, rules: Rules, except: readonly LeftOut[] = []): void {
   describe(title, () => {
     it('every exception names a rule and gives a reason', () => {
       for (const { rule, why } of except) {

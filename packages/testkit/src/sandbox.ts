@@ -1,5 +1,5 @@
 /** The conformance suite of sandbox backends, tried from inside: call `sandboxConformance` in a sandbox's tests. */
-import { holdRules, type Rules } from './rules.ts'
+import { type Rules, registerRules } from './rules.ts'
 import { createSandboxBench, type SandboxSubject } from './sandbox-rules/bench.ts'
 import { fileRules } from './sandbox-rules/files.ts'
 import { limitRules } from './sandbox-rules/limits.ts'
@@ -10,7 +10,7 @@ export type { SandboxSubject } from './sandbox-rules/bench.ts'
 
 /** Registers tests that run real commands and real attempts to escape; `sh` and, for some, `perl` must exist in the sandbox. */
 export const sandboxConformance = (subject: SandboxSubject): void =>
-  holdRules(`sandbox conformance: ${subject.name}`, sandboxRules(subject), subject.except)
+  registerRules(`sandbox conformance: ${subject.name}`, sandboxRules(subject), subject.except)
 
 /** Returns the rules by title. */
 export function sandboxRules(subject: SandboxSubject): Rules {

@@ -88,7 +88,7 @@ export function storeConformance({ name, open, reopen, except = [] }: StoreSubje
           await hold({
             store,
             clock,
-            beside: () => track(reopen(store, clock)),
+            otherProcess: () => track(reopen(store, clock)),
             async restart() {
               await store.close()
               return track(reopen(store, clock))

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { type TestHost, type TestHostOverrides, testHost, throwingHost } from './host.ts'
-import { holdRules, type LeftOut, type Rules } from './rules.ts'
+import { type LeftOut, type Rules, registerRules } from './rules.ts'
 import { inputAround, inputFor, notJson } from './schema-input.ts'
 import { within } from './within.ts'
 
@@ -24,7 +24,7 @@ export interface ToolSubject {
 
 /** Registers one test for each rule. */
 export const toolConformance = (subject: ToolSubject): void =>
-  holdRules(`tool conformance: ${subject.feature.id}`, toolRules(subject), subject.except)
+  registerRules(`tool conformance: ${subject.feature.id}`, toolRules(subject), subject.except)
 
 /** A tool context for calling a tool outside a turn. */
 export const toolContext = (signal: AbortSignal = new AbortController().signal): ToolContext => ({

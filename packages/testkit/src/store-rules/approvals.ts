@@ -15,7 +15,7 @@ async function openAll(store: Store, runs: readonly string[]): Promise<void> {
 }
 
 export const approvalRules: StoreRules = {
-  'opening an approval queues its prompts in the same commit': async ({ store, beside }) => {
+  'opening an approval queues its prompts in the same commit': async ({ store, otherProcess }) => {
     const prompts = [...replyParts(['one', 'two'], { turnId: null }), reply('three', { channel: 'bizchat', to: { to: 'other' } })]
     const { opened, approval } = await store.approvals.open(asked('r1'), prompts)
     expect(opened).toBe(true)
@@ -26,7 +26,7 @@ export const approvalRules: StoreRules = {
       ...pending,
       prompts: prompts.map(({ channel, account, to }, at) => ({ number: numbers[at], channel, account, to, providerId: null })),
     })
-    const other = await beside()
+    const other = await otherProcess()
     expect(await other.approvals.get(key('r1'))).toEqual(approval)
     expect(await other.approvals.byToken(approval.token)).toEqual(approval)
     expect(await other.outbox.get(numbers[1] ?? 0)).toMatchObject({ text: 'two', part: 2, parts: 2, state: 'queued' })
@@ -76,8 +76,8 @@ export const approvalRules: StoreRules = {
     for (const one of keys) expect(await approvals.open(asked(one.runId, one), [])).toMatchObject({ opened: false, approval: one })
   },
 
-  'of many concurrent opens of one approval exactly one succeeds': async ({ store, beside }) => {
-    const other = await beside()
+  'of many concurrent opens of one approval exactly one succeeds': async ({ store, otherProcess }) => {
+    const other = await otherProcess()
     const results = await Promise.all(
       Array.from({ length: 20 }, (_, at) => (at % 2 ? store : other).approvals.open(asked('r1'), [reply('a')])),
     )
@@ -142,8 +142,8 @@ export const approvalRules: StoreRules = {
     expect(await next.inbox.get(inbox)).toMatchObject({ state: 'pending' })
   },
 
-  'of many decisions in two processes one wins and all return it': async ({ store, beside }) => {
-    const other = await beside()
+  'of many decisions in two processes one wins and all return it': async ({ store, otherProcess }) => {
+    const other = await otherProcess()
     await openAll(
       store,
       Array.from({ length: 20 }, (_, at) => `r${at}`),
@@ -216,8 +216,8 @@ export const approvalRules: StoreRules = {
     expect(await outbox.start(numbers[0] ?? 0)).toMatchObject({ extras: { edits: 'p1' } })
   },
 
-  'of two processes that settle an approval one queues the reply': async ({ store, beside }) => {
-    const other = await beside()
+  'of two processes that settle an approval one queues the reply': async ({ store, otherProcess }) => {
+    const other = await otherProcess()
     await store.approvals.open(asked('r1'), [])
     await store.approvals.decide(key('r1'), decision('approved'))
     await Promise.all([store, other, store, other].map(({ approvals }) => approvals.settle(key('r1'), 3_000, [reply('a')])))

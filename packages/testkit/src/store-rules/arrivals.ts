@@ -5,7 +5,7 @@ import { ODD_TEXTS } from './samples.ts'
 import type { StoreRules } from './store-bench.ts'
 
 export const arrivalRules: StoreRules = {
-  'a stored message is unchanged in another process': async ({ store: { inbox }, beside }) => {
+  'a stored message is unchanged in another process': async ({ store: { inbox }, otherProcess }) => {
     const message = inbound('m1', {
       to: { to: 'room', replyTo: 'm0', more: { a: 'b' } },
       attachments: [{ kind: 'image', name: 'a.png', mime: 'image/png', source: { id: 'f1' } }],
@@ -33,7 +33,7 @@ export const arrivalRules: StoreRules = {
       replies: [],
     }
     expect(await inbox.get(number)).toEqual(entry)
-    expect(await (await beside()).inbox.get(number)).toEqual(entry)
+    expect(await (await otherProcess()).inbox.get(number)).toEqual(entry)
     expect(await inbox.get(number + 1)).toBeUndefined()
   },
 
@@ -58,14 +58,14 @@ export const arrivalRules: StoreRules = {
     )
   },
 
-  'tells which messages are known before they are stored': async ({ store, restart, beside }) => {
+  'tells which messages are known before they are stored': async ({ store, restart, otherProcess }) => {
     const asked = ['new', 'm1', 'buried', 'm2', 'm1', 'other'].map((id) => inbound(id))
     const answer = [false, true, true, true, true, false]
     expect(await store.inbox.known('roomchat', asked)).toEqual(asked.map(() => false))
     await store.inbox.keep(arrival(['m1', 'm2']))
     await store.inbox.markDead(await keepOne(store, 'buried'), { error: 'e', atMs: 5 })
     expect(await store.inbox.known('roomchat', asked)).toEqual(answer)
-    expect(await (await beside()).inbox.known('roomchat', asked)).toEqual(answer)
+    expect(await (await otherProcess()).inbox.known('roomchat', asked)).toEqual(answer)
     const { inbox } = await restart()
     expect(await inbox.known('roomchat', asked)).toEqual(answer)
     expect(await inbox.known('bizchat', asked)).toEqual(asked.map(() => false))
@@ -90,8 +90,8 @@ export const arrivalRules: StoreRules = {
     for (const one of all) expect(await inbox.keep(one)).toEqual([null])
   },
 
-  'of a hundred concurrent copies one is stored': async ({ store, beside }) => {
-    const other = await beside()
+  'of a hundred concurrent copies one is stored': async ({ store, otherProcess }) => {
+    const other = await otherProcess()
     const kept = await Promise.all(Array.from({ length: 100 }, (_, at) => (at % 10 ? store : other).inbox.keep(arrival('m1'))))
     expect(kept.flat().filter((number) => number !== null)).toHaveLength(1)
     expect(await store.inbox.list({ limit: 10 })).toHaveLength(1)
@@ -133,12 +133,12 @@ export const arrivalRules: StoreRules = {
     expect((await inbox.waiting({ after: 0, limit: 10 })).map(({ lane }) => lane)).toEqual(['session a', 'session b'])
   },
 
-  'a used nonce is refused and its request is not stored': async ({ store: { inbox }, restart, beside }) => {
+  'a used nonce is refused and its request is not stored': async ({ store: { inbox }, restart, otherProcess }) => {
     const nonce = { value: 'nonce', untilMs: 2_000 }
     expect(await inbox.keep(arrival('m1', { nonce }))).toEqual([expect.any(Number)])
     expect(await inbox.keep(arrival('m1', { nonce }))).toBe('replayed')
     expect(await inbox.keep(arrival('m2', { nonce }))).toBe('replayed')
-    expect(await (await beside()).inbox.keep(arrival('m2', { nonce }))).toBe('replayed')
+    expect(await (await otherProcess()).inbox.keep(arrival('m2', { nonce }))).toBe('replayed')
     const again = (await restart()).inbox
     expect(await again.keep(arrival('m2', { nonce, receivedAtMs: 1_999 }))).toBe('replayed')
     expect(await again.list({ limit: 10 })).toHaveLength(1)

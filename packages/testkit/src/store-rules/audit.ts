@@ -52,8 +52,8 @@ export const auditRules: StoreRules = {
     expect(rows.map(({ detail }) => detail)).toEqual(records.map(({ detail }) => detail))
   },
 
-  'records of two processes form one chain without gaps': async ({ store, beside }) => {
-    const stores = [store, await beside()]
+  'records of two processes form one chain without gaps': async ({ store, otherProcess }) => {
+    const stores = [store, await otherProcess()]
     const poison = { ...startOf(sopRun('poison')), audit: [audited('run_started', { kind: {} as unknown as 'reported' })] }
     await Promise.allSettled(
       Array.from({ length: 60 }, (_, at) => stores[at % 2]?.sops.start([at % 5 ? startOf(sopRun(`r${at}`)) : poison], { atMs: 1_000 })),

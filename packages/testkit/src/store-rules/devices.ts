@@ -61,7 +61,7 @@ export const deviceRules: StoreRules = {
     expect(await ids()).toEqual(['stays', 'd3', 'd4'])
   },
 
-  'a device revoked by another process is refused at once': async ({ store: { devices }, beside }) => {
+  'a device revoked by another process is refused at once': async ({ store: { devices }, otherProcess }) => {
     for (const id of ['d1', 'd2']) {
       await devices.add(device(id))
       expect(await devices.findByTokenHash(`hash of ${id}`)).toMatchObject({ id })
@@ -70,13 +70,13 @@ export const deviceRules: StoreRules = {
     expect(await devices.findByTokenHash('hash of d1')).toBeUndefined()
     expect(await devices.revoke('d1')).toBe(false)
     expect(await devices.findByTokenHash('hash of d2')).toMatchObject({ id: 'd2' })
-    await (await beside()).devices.revoke('d2')
+    await (await otherProcess()).devices.revoke('d2')
     expect(await devices.findByTokenHash('hash of d2')).toBeUndefined()
   },
 
-  'finds a device that another process added': async ({ store: { devices }, beside }) => {
+  'finds a device that another process added': async ({ store: { devices }, otherProcess }) => {
     expect(await devices.findByTokenHash('hash of d1')).toBeUndefined()
-    await (await beside()).devices.add(device('d1'))
+    await (await otherProcess()).devices.add(device('d1'))
     expect(await devices.findByTokenHash('hash of d1')).toMatchObject({ id: 'd1' })
   },
 
@@ -101,11 +101,11 @@ export const deviceRules: StoreRules = {
     expect((await devices.list()).map(({ lastSeenAtMs }) => lastSeenAtMs)).toEqual([5, null])
   },
 
-  'the version changes with every write of any process': async ({ store, beside }) => {
+  'the version changes with every write of any process': async ({ store, otherProcess }) => {
     const versions = [await store.devices.version()]
     await store.devices.add(device('d1'))
     versions.push(await store.devices.version())
-    const other = await beside()
+    const other = await otherProcess()
     await other.devices.revoke('d1')
     versions.push(await store.devices.version())
     await store.keyValue('x').set('a', 1)

@@ -4,14 +4,14 @@ import { ODD_TEXTS } from './samples.ts'
 import type { StoreRules } from './store-bench.ts'
 
 export const keyValueRules: StoreRules = {
-  'stores, replaces and deletes a value': async ({ store, beside }) => {
+  'stores, replaces and deletes a value': async ({ store, otherProcess }) => {
     const values = store.keyValue('feature')
     expect(await values.get('a')).toBeUndefined()
     for (const value of [null, false, 0, '', [1, { b: [] }], { text: 'a\ud800\0' }]) {
       await values.set('a', value)
       expect(await values.get('a')).toEqual(value)
     }
-    expect(await (await beside()).keyValue('feature').get('a')).toEqual({ text: 'a\ud800\0' })
+    expect(await (await otherProcess()).keyValue('feature').get('a')).toEqual({ text: 'a\ud800\0' })
     await values.delete('a')
     expect(await values.get('a')).toBeUndefined()
     await values.delete('a')

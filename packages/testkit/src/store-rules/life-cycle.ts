@@ -7,9 +7,9 @@ import { sopRun, startOf, startRuns } from './sop-samples.ts'
 import type { StoreRules } from './store-bench.ts'
 
 export const lifeCycleRules: StoreRules = {
-  'another process sees acknowledged writes without a close': async ({ store, beside }) => {
+  'another process sees acknowledged writes without a close': async ({ store, otherProcess }) => {
     await Promise.all(Array.from({ length: 50 }, (_, at) => store.turns.finish(turnEnd(`t${at}`))))
-    const other = await beside()
+    const other = await otherProcess()
     for (let at = 0; at < 50; at++) expect(await other.turns.get(`t${at}`)).toMatchObject({ status: 'done' })
     expect(await other.sessions.history('room', 1_000)).toHaveLength(100)
   },
@@ -39,11 +39,11 @@ export const lifeCycleRules: StoreRules = {
     expect(await devices.findByTokenHash('h')).toMatchObject({ id: 'd1' })
   },
 
-  'the foreign version changes only with writes of other processes': async ({ store, beside }) => {
+  'the foreign version changes only with writes of other processes': async ({ store, otherProcess }) => {
     const before = await store.foreignVersion()
     await store.inbox.keep(arrival('m1'))
     expect(await store.foreignVersion()).toBe(before)
-    const other = await beside()
+    const other = await otherProcess()
     await other.outbox.add([reply('a')])
     const after = await store.foreignVersion()
     expect(after).not.toBe(before)
@@ -67,12 +67,12 @@ export const lifeCycleRules: StoreRules = {
     expect(await store.check()).toEqual([])
   },
 
-  'close waits for pending writes and may be called twice': async ({ store, beside }) => {
+  'close waits for pending writes and may be called twice': async ({ store, otherProcess }) => {
     const written = store.turns.finish(turnEnd('t1'))
     await Promise.all([store.close(), store.close()])
     await written
     await store.close()
-    expect(await (await beside()).turns.get('t1')).toMatchObject({ status: 'done' })
+    expect(await (await otherProcess()).turns.get('t1')).toMatchObject({ status: 'done' })
   },
 
   'every call on a closed store fails with unavailable': async ({ store }) => {

@@ -7,7 +7,7 @@ const statesOf = (rows: readonly { readonly number: number; readonly state: stri
   rows.toSorted((a, b) => a.number - b.number).map(({ state }) => state)
 
 export const outboxRules: StoreRules = {
-  'a queued notification is unchanged in another process': async ({ store: { outbox }, beside }) => {
+  'a queued notification is unchanged in another process': async ({ store: { outbox }, otherProcess }) => {
     const given = reply('hello', { to: { to: 'room', more: { subject: 's' } }, turnId: null })
     const numbers = await outbox.add([given, reply('second')])
     expect(numbers).toEqual([numbers[0], (numbers[0] ?? 0) + 1])
@@ -23,7 +23,7 @@ export const outboxRules: StoreRules = {
       inbox: null,
     }
     expect(await outbox.get(numbers[0] ?? 0)).toEqual(row)
-    expect(await (await beside()).outbox.get(numbers[0] ?? 0)).toEqual(row)
+    expect(await (await otherProcess()).outbox.get(numbers[0] ?? 0)).toEqual(row)
     expect(await outbox.get(999)).toBeUndefined()
     expect(await outbox.add([])).toEqual([])
   },
@@ -42,11 +42,11 @@ export const outboxRules: StoreRules = {
     expect(lanes.map((lane) => lanes.indexOf(lane))).toEqual([0, 0, 2, 2, 4, 5, 6])
   },
 
-  'a start is durable before sending and begins one attempt': async ({ store: { outbox }, beside }) => {
+  'a start is durable before sending and begins one attempt': async ({ store: { outbox }, otherProcess }) => {
     const given = reply('hello')
     const [number = 0] = await outbox.add([given])
     expect(await outbox.start(number)).toEqual({ ...given, number, attempts: 1, sinceMs: given.createdAtMs })
-    expect(await (await beside()).outbox.get(number)).toMatchObject({ state: 'sending', attempts: 1 })
+    expect(await (await otherProcess()).outbox.get(number)).toMatchObject({ state: 'sending', attempts: 1 })
     expect(await outbox.start(number)).toBeUndefined()
     expect(await outbox.get(number)).toMatchObject({ attempts: 1 })
     expect(await outbox.start(999)).toBeUndefined()

@@ -5,7 +5,7 @@ import { failedTurn, turnEnd, user } from './samples.ts'
 import type { StoreRules } from './store-bench.ts'
 
 export const replyRules: StoreRules = {
-  'ending a turn completes its message and queues its replies': async ({ store, beside }) => {
+  'ending a turn completes its message and queues its replies': async ({ store, otherProcess }) => {
     const number = await keepOne(store, 'm1')
     await store.inbox.start(number, 't1', STARTS_MAX)
     await store.turns.checkpoint('t1', [user('x')])
@@ -14,7 +14,7 @@ export const replyRules: StoreRules = {
       reply('three', { turnId: 't1', to: { to: 'other', more: { a: 'b' } } }),
     ]
     const numbers = await store.turns.finish(turnEnd('t1', { endedAtMs: 5_000, delivery: { inbox: number, replies } }))
-    const other = await beside()
+    const other = await otherProcess()
     expect(await other.turns.get('t1')).toMatchObject({ status: 'done', owner: 'device' })
     const entry = await other.inbox.get(number)
     expect(entry).toMatchObject({ state: 'done', endedAtMs: 5_000, nextAtMs: null, turnId: 't1' })

@@ -29,8 +29,8 @@ export const sopRunRules: StoreRules = {
     expect(again && (await sops.advance(again, ended(again), []))).toBe(true)
   },
 
-  'a run that changed since it was read is not replaced': async ({ store, beside }) => {
-    const other = await beside()
+  'a run that changed since it was read is not replaced': async ({ store, otherProcess }) => {
+    const other = await otherProcess()
     await startRuns(store, ['r1'])
     const stepped = sopRun('r1', { step: 2 })
     expect(await other.sops.advance(sopRun('r1'), stepped, [audited('step_completed', { run: 'r1' })])).toBe(true)
@@ -40,8 +40,8 @@ export const sopRunRules: StoreRules = {
     expect(await store.sops.audit({ limit: 10 })).toHaveLength(2)
   },
 
-  'of many replacements of one run in two processes one succeeds': async ({ store, beside }) => {
-    const stores = [store, await beside()]
+  'of many replacements of one run in two processes one succeeds': async ({ store, otherProcess }) => {
+    const stores = [store, await otherProcess()]
     await startRuns(store, ['r1'])
     const results = await Promise.all(
       Array.from({ length: 20 }, (_, at) =>

@@ -20,7 +20,7 @@ const start = ({ sops }: Store, id: string, limits: Partial<SopStart['limits']>,
   sops.start([startOf(sopRun(id), limits)], { atMs })
 
 export const sopStartRules: StoreRules = {
-  'another process sees a started run and its records': async ({ store, beside }) => {
+  'another process sees a started run and its records': async ({ store, otherProcess }) => {
     const runs = [sopRun('r1'), sopRun('r2', { sop: 'other', event: { ...sopRun('r2').event, payload: ODD_TEXTS.join(' ') } })]
     const dispatched = await store.sops.start(
       runs.map((run) => startOf(run)),
@@ -30,7 +30,7 @@ export const sopStartRules: StoreRules = {
       { sop: 'deploy', status: 'started', runId: 'r1' },
       { sop: 'other', status: 'started', runId: 'r2' },
     ])
-    const { sops } = await beside()
+    const { sops } = await otherProcess()
     for (const run of runs) expect(await sops.get(run.id)).toEqual(run)
     expect(await sops.get('r3')).toBeUndefined()
     expect((await sops.audit({ limit: 10 })).map(({ kind, run, number }) => [kind, run, number])).toEqual([
@@ -98,8 +98,8 @@ export const sopStartRules: StoreRules = {
     expect(startedOf(await start(store, 'r3', { cooldownMs: 60_000 }, 61_000))).toEqual(['r3'])
   },
 
-  'limits hold between processes': async ({ store, beside }) => {
-    const stores = [store, await beside()]
+  'limits hold between processes': async ({ store, otherProcess }) => {
+    const stores = [store, await otherProcess()]
     const dispatched = await Promise.all(
       Array.from({ length: 40 }, (_, at) => stores[at % 2]?.sops.start([startOf(sopRun(`r${at}`), { concurrentMax: 3 })], { atMs: 1_000 })),
     )
@@ -126,8 +126,8 @@ export const sopStartRules: StoreRules = {
     expect(await runIds(store)).toEqual([])
   },
 
-  'of many copies of an event in two processes one starts a run': async ({ store, beside }) => {
-    const stores = [store, await beside()]
+  'of many copies of an event in two processes one starts a run': async ({ store, otherProcess }) => {
+    const stores = [store, await otherProcess()]
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) => stores[at % 2]?.sops.start([startOf(sopRun(`r${at}`))], { atMs: 1_000, key: 'event' })),
     )

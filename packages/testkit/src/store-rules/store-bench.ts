@@ -7,7 +7,7 @@ export interface StoreBench {
   readonly store: Store
   readonly clock: TestClock
   /** Opens the data as another process does; the first store stays open. */
-  beside(): Promise<Store>
+  otherProcess(): Promise<Store>
   /** Closes the store and opens its data again. */
   restart(): Promise<Store>
 }

@@ -4,7 +4,7 @@ import { assistant, failedTurn, ODD_TEXTS, queuedTurn, turnEnd, user } from './s
 import type { StoreRules } from './store-bench.ts'
 
 export const turnRules: StoreRules = {
-  'an enqueued turn is stored and waits': async ({ store: { turns }, beside }) => {
+  'an enqueued turn is stored and waits': async ({ store: { turns }, otherProcess }) => {
     await turns.enqueue(queuedTurn('t1', { context: { reply_to: ['x', 1] } }))
     const row = {
       id: 't1',
@@ -26,7 +26,7 @@ export const turnRules: StoreRules = {
       context: { reply_to: ['x', 1] },
     }
     expect(await turns.get('t1')).toEqual(row)
-    expect(await (await beside()).turns.get('t1')).toEqual(row)
+    expect(await (await otherProcess()).turns.get('t1')).toEqual(row)
     expect(await turns.get('t2')).toBeUndefined()
   },
 
