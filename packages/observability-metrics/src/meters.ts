@@ -71,52 +71,52 @@ function createSeries(prom: typeof Prom, registry: Prom.Registry) {
   }
 }
 
-function record(series: ReturnType<typeof createSeries>, o: Observation): void {
-  switch (o.kind) {
+function record(series: ReturnType<typeof createSeries>, observation: Observation): void {
+  switch (observation.kind) {
     case 'request':
-      series.requests(1, o.route, o.method, String(o.status))
-      series.requestSeconds(o.span.tookMs / 1000, o.route, o.method)
+      series.requests(1, observation.route, observation.method, String(observation.status))
+      series.requestSeconds(observation.span.tookMs / 1000, observation.route, observation.method)
       break
     case 'rate_limited':
-      series.rateLimited(1, o.route)
+      series.rateLimited(1, observation.route)
       break
     case 'turn':
-      series.turns(1, o.source, o.provider, o.model, o.outcome)
-      series.turnSeconds(o.span.tookMs / 1000, o.source)
+      series.turns(1, observation.source, observation.provider, observation.model, observation.outcome)
+      series.turnSeconds(observation.span.tookMs / 1000, observation.source)
       break
     case 'model_call':
-      series.modelCalls(1, o.provider, o.model, o.outcome)
-      series.modelSeconds(o.span.tookMs / 1000, o.provider, o.model)
-      series.inputTokens(o.inputTokens, o.provider, o.model)
-      series.outputTokens(o.outputTokens, o.provider, o.model)
-      series.costUsd(o.costUsd, o.provider, o.model)
+      series.modelCalls(1, observation.provider, observation.model, observation.outcome)
+      series.modelSeconds(observation.span.tookMs / 1000, observation.provider, observation.model)
+      series.inputTokens(observation.inputTokens, observation.provider, observation.model)
+      series.outputTokens(observation.outputTokens, observation.provider, observation.model)
+      series.costUsd(observation.costUsd, observation.provider, observation.model)
       break
     case 'tool_call':
-      series.toolCalls(1, o.tool, o.outcome)
-      series.toolSeconds(o.span.tookMs / 1000, o.tool)
+      series.toolCalls(1, observation.tool, observation.outcome)
+      series.toolSeconds(observation.span.tookMs / 1000, observation.tool)
       break
     case 'delivery':
-      series.deliveries(1, o.channel, o.direction, o.outcome)
+      series.deliveries(1, observation.channel, observation.direction, observation.outcome)
       break
     case 'ingress':
-      series.ingress(1, o.channel, o.verdict)
-      if (!o.signed) series.unsigned(1, o.channel)
+      series.ingress(1, observation.channel, observation.verdict)
+      if (!observation.signed) series.unsigned(1, observation.channel)
       break
     case 'sop_run':
-      series.sopRuns(1, o.sop, o.outcome)
+      series.sopRuns(1, observation.sop, observation.outcome)
       break
     case 'sop_step':
-      series.sopSteps(1, o.sop, o.outcome)
+      series.sopSteps(1, observation.sop, observation.outcome)
       break
     case 'approval':
-      series.approvals(1, o.state)
+      series.approvals(1, observation.state)
       break
     case 'commit':
-      series.commitSeconds(o.tookMs / 1000)
-      series.commitUnits(o.units)
+      series.commitSeconds(observation.tookMs / 1000)
+      series.commitUnits(observation.units)
       break
     case 'error':
-      series.errors(1, o.component)
+      series.errors(1, observation.component)
       break
   }
 }

@@ -24,85 +24,99 @@ type Attributes = Record<string, string | number | boolean>
 const SERVER_ERROR = 500
 /** The model and provider of a turn that ended before it called a model. */
 const UNKNOWN = 'unknown'
+/** The value of the conventions for an error without a name. */
+const UNNAMED_ERROR = '_OTHER'
 
-export function describeSpan(seen: SpanObservation): SpanDescription {
-  switch (seen.kind) {
+type Of<Kind extends SpanObservation['kind']> = Extract<SpanObservation, { kind: Kind }>
+
+export function describeSpan(observation: SpanObservation): SpanDescription {
+  switch (observation.kind) {
     case 'request':
-      return describeRequest(seen)
+      return describeRequest(observation)
     case 'ingress':
-      return describeIngress(seen)
-    case 'delivery': {
-      const operation = seen.direction === 'inbound' ? 'process' : 'send'
-      const about = { ...messaging(seen.channel, operation), 'sluice.direction': seen.direction }
-      return described(`${operation} ${seen.channel}`, operation === 'send' ? 'producer' : 'consumer', about, seen.outcome)
-    }
-    case 'turn': {
-      const about = { ...model(seen, 'invoke_agent'), 'sluice.source': seen.source, 'sluice.iterations': seen.iterations }
-      return described(`turn ${seen.source}`, 'internal', about, seen.outcome)
-    }
-    case 'model_call': {
-      const about: Attributes = model(seen, 'chat')
-      // The former name of `gen_ai.provider.name`, which many tools still use.
-      about['gen_ai.system'] = seen.provider || UNKNOWN
-      about['gen_ai.usage.input_tokens'] = seen.inputTokens
-      about['gen_ai.usage.output_tokens'] = seen.outputTokens
-      if (seen.costUsd > 0) about['sluice.cost_usd'] = seen.costUsd
-      return described(`chat ${seen.model || UNKNOWN}`, 'client', about, seen.outcome)
-    }
+      return describeIngress(observation)
+    case 'delivery':
+      return describeDelivery(observation)
+    case 'turn':
+      return describeTurn(observation)
+    case 'model_call':
+      return describeModelCall(observation)
     case 'tool_call':
-      return described(
-        `execute_tool ${seen.tool}`,
-        'internal',
-        { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': seen.tool },
-        seen.outcome,
-      )
+      return describeToolCall(observation)
     case 'sop_run':
-      return describeProcedure(`sop_run ${seen.sop}`, { 'sluice.sop': seen.sop, 'sluice.outcome': seen.outcome })
     case 'sop_step':
-      return describeProcedure(`sop_step ${seen.sop} ${seen.step}`, {
-        'sluice.sop': seen.sop,
-        'sluice.step': seen.step,
-        'sluice.outcome': seen.outcome,
-      })
+      return describeProcedure(observation)
   }
 }
 
-const model = (seen: { readonly provider: string; readonly model: string }, operation: string) => ({
+const modelAttributes = (provider: string, model: string, operation: string) => ({
   'gen_ai.operation.name': operation,
-  'gen_ai.provider.name': seen.provider || UNKNOWN,
-  'gen_ai.request.model': seen.model || UNKNOWN,
+  'gen_ai.provider.name': provider || UNKNOWN,
+  'gen_ai.request.model': model || UNKNOWN,
 })
 
-const messaging = (channel: string, operation: 'receive' | 'process' | 'send') => ({
+const messagingAttributes = (channel: string, operation: 'receive' | 'process' | 'send') => ({
   'messaging.system': channel,
   'messaging.operation.name': operation,
   'messaging.operation.type': operation,
 })
 
 /** Adds the outcome to the attributes, unless it is `ok`. */
-function described(name: string, kind: SpanDescription['kind'], attributes: Attributes, outcome: Outcome): SpanDescription {
-  // The value of the conventions for an error without a name.
-  if (outcome === 'error') attributes['error.type'] = '_OTHER'
+function withOutcome(name: string, kind: SpanDescription['kind'], attributes: Attributes, outcome: Outcome): SpanDescription {
+  if (outcome === 'error') attributes['error.type'] = UNNAMED_ERROR
   else if (outcome === 'aborted') attributes['sluice.outcome'] = outcome
   return { name, kind, isError: outcome === 'error', attributes }
 }
 
-function describeRequest({ method, route, status }: Extract<SpanObservation, { kind: 'request' }>): SpanDescription {
+function describeRequest({ method, route, status }: Of<'request'>): SpanDescription {
   const attributes: Attributes = { 'http.request.method': method, 'http.route': route, 'http.response.status_code': status }
   const isError = status >= SERVER_ERROR
   if (isError) attributes['error.type'] = String(status)
   return { name: `${method} ${route}`, kind: 'server', isError, attributes }
 }
 
-function describeIngress({ channel, verdict, signed }: Extract<SpanObservation, { kind: 'ingress' }>): SpanDescription {
-  const attributes: Attributes = { ...messaging(channel, 'receive'), 'sluice.verdict': verdict, 'sluice.signed': signed }
+function describeIngress({ channel, verdict, signed }: Of<'ingress'>): SpanDescription {
+  const attributes: Attributes = { ...messagingAttributes(channel, 'receive'), 'sluice.verdict': verdict, 'sluice.signed': signed }
   const isError = verdict === 'refused'
   if (isError) attributes['error.type'] = verdict
   return { name: `receive ${channel}`, kind: 'consumer', isError, attributes }
 }
 
-function describeProcedure(name: string, attributes: Attributes): SpanDescription {
-  const isError = attributes['sluice.outcome'] === 'failed'
-  if (isError) attributes['error.type'] = '_OTHER'
+function describeDelivery({ channel, direction, outcome }: Of<'delivery'>): SpanDescription {
+  const operation = direction === 'inbound' ? 'process' : 'send'
+  const attributes = { ...messagingAttributes(channel, operation), 'sluice.direction': direction }
+  return withOutcome(`${operation} ${channel}`, operation === 'send' ? 'producer' : 'consumer', attributes, outcome)
+}
+
+function describeTurn({ provider, model, source, iterations, outcome }: Of<'turn'>): SpanDescription {
+  const attributes = { ...modelAttributes(provider, model, 'invoke_agent'), 'sluice.source': source, 'sluice.iterations': iterations }
+  return withOutcome(`turn ${source}`, 'internal', attributes, outcome)
+}
+
+function describeModelCall({ provider, model, inputTokens, outputTokens, costUsd, outcome }: Of<'model_call'>): SpanDescription {
+  const attributes: Attributes = {
+    ...modelAttributes(provider, model, 'chat'),
+    // The former name of `gen_ai.provider.name`, which many tools still use.
+    'gen_ai.system': provider || UNKNOWN,
+    'gen_ai.usage.input_tokens': inputTokens,
+    'gen_ai.usage.output_tokens': outputTokens,
+  }
+  if (costUsd > 0) attributes['sluice.cost_usd'] = costUsd
+  return withOutcome(`chat ${model || UNKNOWN}`, 'client', attributes, outcome)
+}
+
+function describeToolCall({ tool, outcome }: Of<'tool_call'>): SpanDescription {
+  const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool }
+  return withOutcome(`execute_tool ${tool}`, 'internal', attributes, outcome)
+}
+
+function describeProcedure(observation: Of<'sop_run' | 'sop_step'>): SpanDescription {
+  const { kind, sop, outcome } = observation
+  const attributes: Attributes = { 'sluice.sop': sop }
+  if (kind === 'sop_step') attributes['sluice.step'] = observation.step
+  attributes['sluice.outcome'] = outcome
+  const isError = outcome === 'failed'
+  if (isError) attributes['error.type'] = UNNAMED_ERROR
+  const name = kind === 'sop_step' ? `sop_step ${sop} ${observation.step}` : `sop_run ${sop}`
   return { name, kind: 'internal', isError, attributes }
 }
