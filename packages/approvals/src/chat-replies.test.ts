@@ -74,7 +74,7 @@ describe('a reply that matches resolves the approval', () => {
     expect(sent[1]?.to).toEqual({ to: 'lounge', replyTo: '1' })
   })
 
-  test('in a thread that was there before, if it is a keyword alone', async () => {
+  test('in a thread that is older than the prompt, if it is a keyword alone', async () => {
     const origin = { channel: 'workspace', account: 'bot', to: { to: 'lounge', thread: 't' } }
     const { say, state, turns } = await asked({ channels: [richChannel('workspace')] }, { origin, channels: [] })
     await say('workspace', { to: { to: 'lounge', thread: 't' }, text: 'no idea' })

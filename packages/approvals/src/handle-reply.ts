@@ -11,7 +11,7 @@ export interface ReplyHandling {
   readonly matcher: Pick<ReplyMatcher, 'matchPress'>
   readonly clock: Clock
   channels(): readonly Channel[]
-  /** As `Approvals.decide`; `inbox` is done in the same commit if the decision wins. */
+  /** See `Approvals.decide`; the message `inbox` is done in the same commit if the decision wins. */
   decide(key: Approval, decision: Parameters<Approvals['decide']>[1], inbox: number): ReturnType<Approvals['decide']>
   /** Called with notices to send, once they are durable. */
   queued(replies: readonly Waiting[]): void

@@ -41,7 +41,7 @@ const shared = (keywords: readonly string[], defaults: readonly string[]): reado
 
 export class OpenApprovals {
   readonly #byKey = new Map<string, OpenApproval>()
-  /** By each message that asks. */
+  /** The approvals by each message that is one of their prompts. */
   readonly #byMessage = new Map<string, OpenApproval>()
   readonly #byPlace = new Map<string, Set<OpenApproval>>()
   /** The approvals by the outbox number of each prompt that has no platform id yet. */

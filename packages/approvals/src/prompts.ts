@@ -104,7 +104,7 @@ function promptGroups({ prompts }: Approval): readonly (readonly ApprovalPrompt[
   return [...groups.values()]
 }
 
-/** In the thread that the prompt opened, else as a reply to the prompt. */
+/** Returns the address of a confirmation: the thread that the prompt opened, else a reply to the prompt. */
 function confirmationAddress(group: readonly ApprovalPrompt[], { to, providerId }: ApprovalPrompt, { notifications }: Channel): Address {
   if (!notifications || providerId === null) return to
   // A prompt that is a reply itself has opened no thread.

@@ -98,7 +98,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     if (found > 0) log.info('resuming open approvals', { approvals: found })
   }
 
-  /** From now on nothing expires, no gate is called, and callers of `decision` are not answered. */
+  /** After this call no approval expires, no gate is called, and `decision` does not settle. */
   async stop(): Promise<void> {
     this.#state = 'stopped'
     this.#expiry.stop()
@@ -111,7 +111,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const isFull = this.#open.size + this.#opening >= this.#pendingMax
     const known = isFull || this.#open.get(question) ? await store.get(question) : undefined
     if (isFull && !known) throw new AppError('unavailable', `${this.#pendingMax} approvals wait for an answer: there cannot be more`)
-    // After a start every turn that waits asks again. An open approval is not written again, and gets no second prompt.
+    // After a start every waiting turn opens its question again. An open approval is not written again and gets no second prompt.
     if (known?.state === 'pending' && known.gate === question.gate) {
       this.#keep(known)
       return { opened: false, approval: known, asked: [] }
@@ -133,7 +133,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return { ...kept, asked: askedTargets(targets, prompts, numbers) }
   }
 
-  /** As `Approvals.decide`. With `inbox`, that message is done in the same commit if its decision wins. */
+  /** See `Approvals.decide`. With `inbox`, that message is done in the same commit if its decision wins. */
   async decide(key: ApprovalKey, { state, by, feedback }: Decision, inbox?: number): ReturnType<Approvals['decide']> {
     const { store, clock } = this.#options
     const decision = { state, by, feedback: boundedFeedback(feedback ?? ''), atMs: clock.nowMs() }

@@ -128,12 +128,12 @@ function quotesPrompt({ account, to, inReplyTo }: Message, channel: string, prom
 const isConversationOf = (conversation: string, { to, providerId }: Pick<ApprovalPrompt, 'to' | 'providerId'>): boolean =>
   conversation === to.to || providerId?.startsWith(`${conversation}:`) === true
 
-/** Whether a message in the conversation of a prompt may answer it without a quote; `person` is whom the question concerns. */
+/** Whether a message in the conversation of a prompt may answer it without a quote; `person` is the person whom the question concerns. */
 function mayOmitQuote({ to, sender, inReplyTo }: Message, channel: Channel, person: string | null): boolean {
   const { notifications } = channel
   const quotesAnother = inReplyTo !== undefined && inReplyTo !== to.thread
   if (quotesAnother) return false
-  // In a thread; but the messenger's threads are rooms with other conversations, where people can quote.
+  // The prompt is in a thread. The messenger's threads are rooms with other conversations, where people can quote.
   if (notifications) return to.thread !== undefined && notifications.target !== 'messenger'
   // A platform without notifications has neither quotes nor threads.
   const normal = (name: string): string => channel.normalise?.(name) ?? name

@@ -37,7 +37,7 @@ export interface TargetOptions {
   features(): readonly CarrierStatus[]
 }
 
-/** Looks up each name once, in any case. An unknown name is `unavailable`. `to` replaces the configured conversations. */
+/** Looks up each name once and ignores letter case. An unknown name is `unavailable`. `to` replaces the configured conversations. */
 export function targetsOf(names: readonly string[], to: string | undefined, options: TargetOptions): readonly Target[] {
   const seen = new Set<string>()
   return names.flatMap((name): Target[] => {
@@ -82,7 +82,7 @@ export interface PromptTargetOptions extends TargetOptions {
 export type PromptConversation = Conversation & { readonly isOrigin: boolean }
 
 export interface PromptTargets {
-  /** Each conversation once, so that it gets one prompt. */
+  /** The conversations to ask, without duplicates, so that each one gets one prompt. */
   readonly conversations: readonly PromptConversation[]
   /** The outcome for each target. The `queued` ones are the conversations, in the same order. */
   readonly asked: readonly AskedTarget[]

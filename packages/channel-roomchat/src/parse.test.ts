@@ -55,7 +55,7 @@ describe('text', () => {
     for (const parameters of [[], null, 'x', undefined]) expect(textOf(content(parameters))).toBe('hi {a} {b} {toString} {__proto__}')
   })
 
-  test('of blanks alone is ignored', () => {
+  test('that is blank is ignored', () => {
     expect(parse({ ...event, object: { ...note, content: '{"message":" \\n"}' } })).toEqual([])
   })
 

@@ -35,7 +35,7 @@ export class Cursors {
     this.#log = log
   }
 
-  /** Reads the stored cursors. Nothing is written before. */
+  /** Reads the stored cursors. Until then no cursor is written. */
   async load(): Promise<void> {
     const { channels, threads } = members(await this.#keyValue.get(KEY))
     for (const [key, upTo] of [...timestampsIn(channels), ...timestampsIn(threads)]) this.#put(placeOf(key), upTo)

@@ -70,7 +70,7 @@ export type Lookup =
   | { readonly kind: 'key'; readonly key: Key; readonly section: KnownTable }
   | { readonly kind: 'section'; readonly section: KnownTable }
   | { readonly kind: 'left_out'; readonly feature: CatalogueId }
-  /** The first `at` steps of the path are known, and `names` could follow them. */
+  /** The first `at` steps of the path are known; `names` are the names that could follow them. */
   | { readonly kind: 'unknown'; readonly at: number; readonly names: readonly string[] }
 
 export function lookUp(root: KnownTable, path: KeyPath): Lookup {

@@ -52,10 +52,10 @@ export interface DeliveryFeatures {
 /** The part of the engine of procedures that delivery uses. */
 export type Procedures = Pick<Sops, 'matches' | 'fire'>
 
-/** Where turns run. */
+/** The parts of the agent that run the turns of messages. */
 export interface DeliveryTurns {
   readonly agent: Pick<Agent, 'run'>
-  /** Where messages wait for their turn; the agent's other turns wait there too. */
+  /** The queue in which messages and the agent's other turns wait. */
   readonly lanes: LaneQueue
   readonly clients: Pick<Clients, 'ofCaller'>
 }

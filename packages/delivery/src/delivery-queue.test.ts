@@ -37,7 +37,7 @@ function bench(permits = 2) {
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('DeliveryQueue', () => {
-  test('holds a row once, and takes it again after it has ended', async () => {
+  test('holds a row once, and accepts it again after it has ended', async () => {
     const { queue, started, enter, end } = bench()
     expect(enter(1, 'a')).toBe(true)
     expect(enter(1, 'a')).toBe(false)

@@ -33,7 +33,7 @@ export const waitingReplies = (replies: readonly NewReply[], numbers: readonly n
 
 export class DeliveryQueue {
   readonly #options: DeliveryQueueOptions
-  /** By number, the oldest first. */
+  /** The jobs by the number of their row, oldest first. */
   readonly #jobs = new Map<number, DeliveryJob>()
   readonly #idle = Promise.withResolvers<void>()
   #running = 0
@@ -43,12 +43,12 @@ export class DeliveryQueue {
     this.#options = options
   }
 
-  /** Rows that run or wait. */
+  /** The number of rows that run or wait. */
   get size(): number {
     return this.#jobs.size
   }
 
-  /** How long the oldest row has been here. */
+  /** How long the oldest row has been in the queue. */
   get oldestMs(): number {
     const [oldest] = this.#jobs.values()
     return oldest ? this.#options.clock.monotonicMs() - oldest.enteredMs : 0

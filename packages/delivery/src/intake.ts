@@ -57,10 +57,10 @@ const NO_MESSAGES: Reception = { kept: 0, duplicate: 0, denied: 0 }
 interface Classified {
   readonly message: Inbound
   readonly kind: MessageKind
-  /** Its lane; for all but replies to approvals the session of its turn. */
+  /** The lane of the message. It is the session of its turn, except for a reply to an approval. */
   readonly session: string
   readonly approval?: ApprovalKey
-  /** Its account, as a key. */
+  /** The key of its account. */
   readonly account: string
 }
 

@@ -118,7 +118,7 @@ describe('recordings', () => {
 })
 
 describe('failures', () => {
-  test('of one attachment get a line and leave the others as they are', async () => {
+  test('of one attachment get a line and do not affect the others', async () => {
     const fetchMedia = async ({ name }: Attachment) => {
       if (name === 'bad.png') throw new AppError('not_found', 'gone')
       return { bytes: bytes('image') }
@@ -136,7 +136,7 @@ describe('failures', () => {
     ])
   })
 
-  test('by unavailable are retried twice, with delays', async () => {
+  test('with the code unavailable are retried twice, with delays', async () => {
     const { fetchMedia, calls } = failing('unavailable', 'unavailable')
     const { run, host } = setUp({ fetchMedia })
     const running = run([image])
@@ -158,7 +158,7 @@ describe('failures', () => {
     expect(calls()).toBe(3)
   })
 
-  test.each(['invalid_request', 'forbidden', 'upstream'] as const)('by %s are not retried', async (code) => {
+  test.each(['invalid_request', 'forbidden', 'upstream'] as const)('with the code %s are not retried', async (code) => {
     const { fetchMedia, calls } = failing(code)
     await setUp({ fetchMedia }).run([image])
     expect(calls()).toBe(1)
@@ -184,7 +184,7 @@ describe('failures', () => {
     expect(host.clock.sleeping).toBe(0)
   })
 
-  test('by other errors are logged by name only, because the text may hold a token', async () => {
+  test('with other errors are logged by name only, because the text may hold a token', async () => {
     const { run, host } = setUp({ fetchMedia: () => Promise.reject(new TypeError('bad https://x.test/?token=canary')) })
     expect(await run([image])).toContain('(could not be fetched)')
     expect(JSON.stringify(host.logs)).not.toContain('canary')

@@ -87,7 +87,7 @@ async function fetchBytes(attachment: Attachment, { channel, clock, signal }: Me
 type Outcome<Value> = { readonly value: Value } | { readonly failure: string }
 type Trial = Pick<MediaOptions, 'channel' | 'clock' | 'log' | 'signal'> & Pick<Attachment, 'kind'>
 
-/** Tries again what was unavailable. A failure is logged and becomes text for the model. */
+/** Runs a step of an attachment, and again after `unavailable`. A failure is logged and becomes text for the model. */
 async function tried<Value>(done: 'fetched' | 'transcribed' | 'saved', run: () => Promise<Value>, trial: Trial): Promise<Outcome<Value>> {
   const { channel, clock, kind, log, signal } = trial
   for (let tries = 1; ; tries++) {

@@ -103,7 +103,7 @@ export class OutboxWorker {
     return 'done'
   }
 
-  /** Nothing has been sent: the next start sends it. */
+  /** Records that the reply was not sent, so that the next start sends it. */
   async #stoppedBefore(number: number): Promise<JobOutcome> {
     const { store, clock } = this.#options
     const atMs = clock.nowMs()

@@ -1,15 +1,15 @@
 /** The delay before a turn or a send is tried again. */
 import { backoffMs, LONGEST_DELAY_MS } from '@sluice/kit'
 
-/** After 1, 2, 3, … failed attempts at most 5 s, 25 s, 125 s, …, all of it random. */
+/** A random delay of at most 5 s, 25 s, 125 s, … after 1, 2, 3, … failed attempts. */
 const FAILED = { firstMs: 5000, longestMs: 30 * 60_000, factor: 5, fixedShare: 0 }
 
 const AWAY_FIRST_MS = 1000
 const AWAY_LONGEST_MS = 30_000
 
-/** Keeps rows that were given the same `Retry-After` from being tried in step. */
+/** Spreads the attempts of rows that got the same `Retry-After`. */
 const JITTER_MS = 1000
-/** The longest `Retry-After` that is kept. */
+/** The longest `Retry-After` that is respected. */
 const ASKED_MS_MAX = LONGEST_DELAY_MS - JITTER_MS
 
 /**

@@ -15,7 +15,7 @@ export interface LiveChip {
 const KIB = 1024
 const NUCLEO = ['-f', 'board/st_nucleo_f4.cfg']
 
-/** By the chip's name for a debug probe, `Board.probeChip`. */
+/** The chips by their name for a debug probe, `Board.probeChip`. */
 const CHIPS: Readonly<Record<string, LiveChip>> = {
   STM32F401RETx: { deviceId: 0x433, name: 'STM32F401xD/xE', ramBytes: 96 * KIB, openocd: NUCLEO },
   STM32F411RETx: { deviceId: 0x431, name: 'STM32F411xC/xE', ramBytes: 128 * KIB, openocd: NUCLEO },

@@ -18,7 +18,7 @@ export interface RobotAccess {
 
 const DEVICE = 'robot'
 
-/** Any later message in the conversation stops the robot, because it may be a request to stop in whatever words. */
+/** Any later message in the conversation stops the robot, because it may be a request to stop in any wording. */
 const SUPERSEDED = 'a newer message in this conversation waits for the end of this turn'
 
 export const robotTools = (access: RobotAccess): readonly Tool[] => [driveTool(access), senseTool(access), resetTool(access)]

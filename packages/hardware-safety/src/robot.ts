@@ -59,7 +59,7 @@ export class Robot {
     if (!this.#closing.signal.aborted) await this.#started().catch(() => undefined)
   }
 
-  /** As `SafetyLink.move`. */
+  /** See `SafetyLink.move`. */
   async move(movement: Movement, signal: AbortSignal): Promise<MoveEnd> {
     return (await this.#started()).move(movement, signal)
   }

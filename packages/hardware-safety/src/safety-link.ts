@@ -23,7 +23,7 @@ export interface LinkEnd {
 
 /** A look, a reset and a halt each take at most a quarter of a second. */
 const ANSWER_MS_MAX = 1000
-/** Long enough for a slow computer. */
+/** The time for the safety process to start, long enough for a slow computer. */
 const START_MS_MAX = 30_000
 /** The time that a movement and its retreat may take beyond their own limits. */
 const MOVE_GRACE_MS = 5000

@@ -7,7 +7,7 @@ import { LinkedQueue, type Place } from './linked-queue.ts'
 interface Group<T> {
   readonly name: string
   readonly members: LinkedQueue<T>
-  /** Its place among the groups. */
+  /** The group's place in the queue of groups. */
   turn: Place<Group<T>> | undefined
 }
 

@@ -59,12 +59,12 @@ interface Entry {
   readonly job: Job
   dueAtMs: number
   state: 'behind' | 'parked' | 'ready' | 'running' | 'ended'
-  /** Its place behind the head of its lane. */
+  /** The place in the queue behind the head of the lane. */
   behind: Place<Entry> | undefined
   ready: FairPlace<Entry> | undefined
-  /** On the monotonic clock. */
+  /** The time since when the job is ready, by the monotonic clock. */
   readySinceMs: number
-  /** Ends its wait for its time. */
+  /** Ends the job's wait for its due time. */
   parked: AbortController | undefined
   attempt: RunningAttempt | undefined
 }

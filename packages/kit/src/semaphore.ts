@@ -1,13 +1,13 @@
 /**
- * Bounds how many jobs run at once. A job that only waits, as for a person's answer, releases its permit and reacquires it
+ * Bounds how many jobs run at once. A job that only waits, for example for a person's answer, releases its permit and reacquires it
  * before new jobs start. At most one exclusive job holds a permit at a time, next to jobs that are not exclusive.
  */
 import { LinkedQueue, type Place } from './linked-queue.ts'
 
-/** A job with a released permit costs the memory of its work: beyond this many, `release` keeps the permit. */
+/** A job with a released permit still holds the memory of its work. Beyond this number of such jobs `release` keeps the permit. */
 export const RELEASED_PERMITS_MAX = 1000
 
-/** `reacquiring`: the job waits for its permit again. `ended`: the job needs none any more. */
+/** `reacquiring`: the job waits for its permit again. `ended`: the job no longer needs a permit. */
 export type PermitState = 'held' | 'released' | 'reacquiring' | 'ended'
 
 export interface Permit {
@@ -19,14 +19,14 @@ export interface Permit {
 }
 
 export interface OwnedPermit extends Permit {
-  /** Gives the permit up at the end of the job, whether or not it is held. */
+  /** Returns the permit at the end of the job, whether or not it is held. */
   end(): void
 }
 
 interface Holder {
   readonly isExclusive: boolean
   state: PermitState
-  /** Where the holder waits, and what it waits for, while it is reacquiring. */
+  /** The place in the queue and the promise to resolve, while the holder is reacquiring. */
   place: Place<Holder> | undefined
   readmitted: PromiseWithResolvers<void> | undefined
 }
@@ -56,7 +56,7 @@ export class Semaphore {
     return this.#counts.held < this.#max() && !(isExclusive && this.#isExclusiveHeld)
   }
 
-  /** Gives free permits to the jobs that want theirs back. */
+  /** Gives free permits to the jobs that are reacquiring. */
   readmit(): void {
     while (this.#counts.reacquiring > 0 && this.hasFree()) {
       const exclusive = this.hasFree(true) ? this.#reacquiringExclusive.first : undefined

@@ -29,7 +29,7 @@ describe('a serial queue', () => {
     expect(hasStarted).toBe(true)
   })
 
-  test('never runs a task whose signal aborts while it waits, and lets no later task overtake', async () => {
+  test('never runs a task whose signal aborts while it waits, and keeps the order', async () => {
     const queue = queueOf()
     const first = Promise.withResolvers<void>()
     const log: string[] = []

@@ -1,19 +1,19 @@
-/** The best place to break a text, and where it goes on behind the break. */
+/** Finds the best place to break a text, and the place where the text continues after the break. */
 
 export interface Window {
-  /** Before the end of the text. */
+  /** The largest index of a break; it is before the end of the text. */
   readonly end: number
-  /** Whether no newline and no space there will do. */
+  /** Returns true where a newline or a space must not be used for the break. */
   avoid(at: number): boolean
 }
 
 /**
- * A place between `from` and `end`: before a blank line, else a newline, else a space, each only in the second half, else
- * between two characters as people see them. None is taken at which a line would begin or end like a code fence that was
- * not one, unless there is no other.
+ * Returns a place between `from` and `end`: before a blank line, else a newline, else a space, each only in the second half, else
+ * between two characters as people see them. Avoids places at which a line would begin or end with a code fence that the text did
+ * not have, unless there is no other place.
  */
 export function bestBreak(text: string, from: number, { end, avoid }: Window): number {
-  // Up to three units behind the end decide whether a character ends there.
+  // The three units after the end decide whether a character ends there.
   const window = text.slice(from, end + 3)
   const isAvoided = (at: number): boolean => avoid(from + at)
   const last = endOfWhole(window, end - from)
@@ -28,7 +28,7 @@ export function bestBreak(text: string, from: number, { end, avoid }: Window): n
     return text[next - 1] !== '\n' && /`{3}|~{3}/.test(text.slice(Math.max(from, next - 2), next + 3))
   }
   for (let at = window.lastIndexOf(' ', last); at >= middle; at = window.lastIndexOf(' ', at - 1)) {
-    // of several spaces the last one counts
+    // The last one of several spaces counts.
     if (window[at + 1] === ' ' || characters.containing(at)?.segment !== ' ') continue
     if (!isAvoided(at) && !cutsMarks(at)) return from + at
   }
@@ -69,7 +69,7 @@ function newlineIn(window: string, { last, middle, isAvoided }: Half): number {
 }
 
 /**
- * Where the text goes on behind a break at `at`: the white space there is dropped, but not the indentation of a line, and not
+ * Returns where the text continues after a break at `at`. The white space there is dropped, but not the indentation of a line, and not
  * a space that carries a mark.
  */
 export function resume(text: string, at: number): number {

@@ -1,10 +1,10 @@
-/** Where the code fences of a text are, whatever their indentation, so that none is left open where the text is split. */
+/** Finds the code fences of a text, with any indentation, so that a split leaves none of them open. */
 
-/** Places are offsets into the text. */
+/** A code fence. All positions are offsets into the text. */
 export interface CodeFence {
-  /** Where its opening line begins. */
+  /** The index where the opening line begins. */
   readonly start: number
-  /** Behind its opening line. */
+  /** The index after the opening line. */
   readonly code: number
   /** The index where the closing line begins; without one, the end of the text. */
   readonly codeEnd: number
@@ -18,7 +18,7 @@ export interface CodeFence {
 
 type Opening = Pick<CodeFence, 'start' | 'code' | 'marks' | 'info'>
 
-/** In order; none overlaps another. */
+/** Returns the fences in order. They do not overlap. */
 export function codeFences(text: string): CodeFence[] {
   const marksAt = /[ \t]*(`{3,}|~{3,})/y
   const fences: CodeFence[] = []

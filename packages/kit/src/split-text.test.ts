@@ -95,7 +95,7 @@ describe('the place of a break', () => {
     }
   })
 
-  test('a lone surrogate goes through as it came', () => {
+  test('a lone surrogate stays unchanged', () => {
     expect(split('aaaa\ud83dbbbb', 5)).toEqual(['aaaa\ud83d', 'bbbb'])
     expect(split('\ude00'.repeat(4), 6, 'byte')).toEqual(['\ude00\ude00', '\ude00\ude00'])
   })
@@ -112,7 +112,7 @@ describe('code fences', () => {
     ])
   })
 
-  test('a fence of tildes, and one of more marks that holds others', () => {
+  test('splits a fence of tildes, and a longer fence that contains other fences', () => {
     expect(split(code('~~~', 'aaaaaaaa', 'bbbbbbbb', '~~~'), 20)).toEqual([code('~~~', 'aaaaaaaa', '~~~'), code('~~~', 'bbbbbbbb', '~~~')])
     expect(split(code('````md', '```', 'aaaaaaaa', '```', 'bbbbbbbb', '````'), 32)).toEqual([
       code('````md', '```', 'aaaaaaaa', '```', '````'),

@@ -19,7 +19,7 @@ export type SopInput =
   | { readonly type: 'retry'; readonly turnId: string; readonly nextTurnId: string; readonly reason: string }
   /** The attempt may or may not have acted, so a person decides whether it runs again. */
   | { readonly type: 'interrupted'; readonly step: number; readonly turnId: string | null; readonly reason: string }
-  /** With `gate`, it applies only while the run waits there. */
+  /** Cancels the run; with `gate`, only while the run waits at that gate. */
   | { readonly type: 'cancel'; readonly gate?: string; readonly by: string; readonly reason: string }
 
 /** The outcome of an attempt. */

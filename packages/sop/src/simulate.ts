@@ -7,7 +7,7 @@ import { gateBefore } from './gates.ts'
 import { type EventContent, TriggerIndex } from './trigger-index.ts'
 
 export interface SimulatedTrigger {
-  /** As lists show it: `webhook:/deploy`. */
+  /** The trigger as lists show it, such as `webhook:/deploy`. */
   readonly trigger: string
   readonly condition: string | null
   readonly matches: boolean

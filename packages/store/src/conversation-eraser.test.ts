@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 
 const { clock, log } = testHost()
 const MARK = 'Quetzalcoatlus'
-/** Long enough for pages of its own. */
+/** A text so long that SQLite stores it in pages of its own. */
 const LONG = `${MARK} `.repeat(2_000)
 
 /** Returns the number of occurrences of the mark in the files of a store. */

@@ -19,7 +19,7 @@ export interface Chunk {
 interface Entry {
   /** Oldest first. */
   messages: ModelMessage[]
-  /** The length of their JSON. */
+  /** The length of the messages as JSON. */
   chars: number
   /** The session's message count, these messages included. */
   upTo: number

@@ -80,7 +80,7 @@ export class KeyTable {
     this.#done.set(key, { turnId, endedAtMs: doneAtMs })
   }
 
-  /** Before the first claim nothing needs to be noted, because `load` will read it from the disk. */
+  /** False before the first claim. Until then no change is recorded here, because `load` reads the keys from the disk. */
   get #isLoaded(): boolean {
     return this.#keysMax > 0
   }

@@ -15,7 +15,7 @@ const PAGES = `
   FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()`
 /** Bytes of an audit record besides its texts, with its index entries. */
 const AUDIT_EXTRA_BYTES = 120
-// Estimates from the newest records instead of reading all of them.
+// Estimates the size of the audit log from its newest records, because reading all of them takes too long.
 const AUDIT_BYTES = `
   SELECT (SELECT max(number) FROM sop_audit) - (SELECT min(number) FROM sop_audit) + 1 AS records, avg(bytes) AS average
   FROM (

@@ -72,7 +72,7 @@ describe('the packets of a CH341A', () => {
     )
   })
 
-  test('keep a byte whose bits are reversed twice', () => {
+  test('reverse the bits of a byte, and a second reversal restores it', () => {
     fc.assert(fc.property(mask(255), (byte) => ch341a.reversedBits(ch341a.reversedBits(byte)) === byte))
     expect(ch341a.reversedBits(0b1100_1010)).toBe(0b0101_0011)
   })

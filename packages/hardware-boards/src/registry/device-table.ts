@@ -25,7 +25,7 @@ export class DeviceTable {
     this.#machine = machine
   }
 
-  /** As `Devices.all`. */
+  /** See `Devices.all`. */
   all(): readonly Device[] {
     return [...this.#rows.values()]
       .map(({ device }) =>
@@ -74,7 +74,7 @@ export class DeviceTable {
     return row.line
   }
 
-  /** As `Registry.listenTo`. */
+  /** See `Registry.listenTo`. */
   listenTo(signals: WantedSignals): void {
     this.#wanted = signals
     for (const alias of this.#rows.keys()) this.#listen(alias)

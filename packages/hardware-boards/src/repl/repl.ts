@@ -14,7 +14,7 @@ const INTERRUPT = '\x03\x03'
 const END = '\x04'
 
 export interface Ran {
-  /** With `\n` as line end. */
+  /** The output, with `\n` as line end. */
   readonly stdout: string
   /** The traceback; empty when the code ended without an error. */
   readonly stderr: string

@@ -11,7 +11,7 @@ import { type Decision, type Move, type Reading, type RobotState, takenMsOf } fr
 
 /** How long the check before a movement waits for readings. */
 const CHECK_MS_MAX = 250
-/** Nothing moves for this long after a bump. */
+/** Every movement is forbidden for this time after a bump. */
 const BUMP_HOLD_MS = 2000
 /** The pause between a bump and the retreat. */
 const REST_MS = 50

@@ -1,10 +1,10 @@
-/** Computes how fast a movement may be at this moment, and for how long the motors may go on. */
+/** Computes the permitted speed of a movement at this moment, and how long the motors may keep running. */
 import { clearance } from './clearance.ts'
 import { trustedUntil } from './layers.ts'
 import type { Velocity } from './robot-event.ts'
 import { COMMAND_MS_MAX, type Move, type RobotState, type Running } from './robot-state.ts'
 
-/** The least speed in the slow zone, as a share of the highest: the robot arrives instead of approaching for ever. */
+/** The lowest speed in the slow zone, as a share of the highest. Without it the robot would slow down for ever and never arrive. */
 const CREEP = 0.05
 /** Speeds in the slow zone are rounded down to 1/100 m/s, so that not every millimetre needs a new command to the motors. */
 const SPEED_STEPS = 100

@@ -75,7 +75,7 @@ export interface RobotState {
   readonly readings: Readonly<Record<string, Reading>>
   /** The bump sensors that are pressed. */
   readonly pressed: readonly string[]
-  /** Nothing moves until then, because of a bump. */
+  /** The time until which a bump forbids every movement. */
   readonly bumpedUntilMs: number
   readonly isEstopPressed: boolean
   /** Why nothing moves until a person resets the robot. */

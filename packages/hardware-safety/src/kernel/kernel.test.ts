@@ -7,7 +7,7 @@ const HALL = { room: [40, 40] }
 const MIN_DISTANCE = 0.3
 
 describe('the check before a movement', () => {
-  test('lets the robot go all of a free way', async () => {
+  test('lets the robot drive the whole distance of a free path', async () => {
     const { move, body } = await simulated({ sim: HALL })
     expect(await move({ x: 0.5 }, 1)).toMatchObject({ reason: 'done', why: '' })
     expect(body.pose.x).toBeCloseTo(1, 2)
