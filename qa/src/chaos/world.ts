@@ -16,6 +16,9 @@ import type { Random } from './random.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
 
 const MODEL_MS_MAX = 60
+/** Parts of the texts that the agent gives the model in place of a result. */
+export const NOT_RUN = 'Not run'
+const MAYBE_RUN = 'may or may not have taken effect'
 
 export interface World {
   readonly kinds: readonly [Kind, ...Kind[]]
@@ -84,8 +87,8 @@ export async function startWorld(random: Random, { answer, attemptsMax = 5, pend
 
 function callResult(text: string): CallResult {
   if (markIn(text) !== undefined) return 'ran'
-  if (text.includes('and did not get it')) return 'refused'
-  return text.includes('may or may not have taken effect') ? 'interrupted' : 'other'
+  if (text.includes(NOT_RUN)) return 'refused'
+  return text.includes(MAYBE_RUN) ? 'interrupted' : 'other'
 }
 
 const startEffects = (recorder: Recorder): Promise<FakeProvider> =>

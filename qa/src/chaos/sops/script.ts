@@ -1,11 +1,11 @@
 /** The script of the model for one step: it calls the step's tool once, may report the result, and ends. It repeats no call. */
 import type { Asked, ModelAnswer } from '../model.ts'
 import type { Random } from '../random.ts'
+import { NOT_RUN } from '../world.ts'
 import { lineCommand, stepsOf } from './procedures.ts'
 
 const STEP = /You carry out step (?<step>\d+) of \d+ of the procedure "(?<sop>\w+)" \(run (?<run>[^)\s]+)\)/
 const MARK = /"mark":"(?<mark>[^"]+)"/
-const REFUSED = 'Not run'
 const REPORTED_SHARE = 0.5
 
 export function scriptedStep({ text, results }: Asked, random: Random, effectsUrl: string): ModelAnswer {
@@ -21,7 +21,7 @@ export function scriptedStep({ text, results }: Asked, random: Random, effectsUr
       : { tool: 'http_request', input: { url: `${effectsUrl}/${sop}/${step}`, method: 'POST', body: mark } }
   }
   if (results.length > 1) return { text: `Step ${step} is over.` }
-  if (first.includes(REFUSED)) return report(run, 'failed')
+  if (first.includes(NOT_RUN)) return report(run, 'failed')
   return random.chance(REPORTED_SHARE) ? report(run, 'completed') : { text: `Step ${step} is done.` }
 }
 
