@@ -13,7 +13,7 @@ export function pluginCommands(host: Host, config: PluginsConfig): Command[] {
     async run(context: CommandContext) {
       const { PluginCommands } = await import('./plugin-commands.ts')
       await new PluginCommands(host, config)[name](context).catch((error: unknown) => {
-        throw withoutSystemErrors(error)
+        throw asAppError(error)
       })
       return 0
     },
@@ -22,7 +22,7 @@ export function pluginCommands(host: Host, config: PluginsConfig): Command[] {
 }
 
 /** Turns an error of the file system, usually a missing permission of the caller, into `unavailable`. */
-function withoutSystemErrors(error: unknown): unknown {
+function asAppError(error: unknown): unknown {
   const { syscall, path, code } = (error instanceof Error ? error : {}) as NodeJS.ErrnoException
   if (error instanceof AppError || syscall === undefined) return error
   return new AppError('unavailable', `'${path ?? 'the plugin folder'}' cannot be used: ${code}`, { cause: error })

@@ -103,13 +103,13 @@ test('a plugin that cannot be loaded is reported and does not affect others', as
   expect(parts.tools?.map(({ name }) => name)).toEqual(['echo'])
   expect(host.logs.filter(({ message }) => message === 'plugin not loaded').map(({ fields }) => fields)).toEqual([
     { plugin: 'empty', reason: 'manifest.json is missing' },
-    { plugin: 'shell', reason: "'shell' is the name of a tool of tool-shell" },
+    { plugin: 'shell', reason: "'shell' is the name of a tool of tool-shell; rename the plugin" },
   ])
   const findings = await parts.check?.(new AbortController().signal)
   expect(findings?.map(({ status, detail }) => [status, detail])).toEqual([
     ['ok', 'the built-in test plugin runs; 1 plugin is loaded'],
     ['warn', 'empty is not loaded: manifest.json is missing'],
-    ['warn', "shell is not loaded: 'shell' is the name of a tool of tool-shell"],
+    ['warn', "shell is not loaded: 'shell' is the name of a tool of tool-shell; rename the plugin"],
   ])
 })
 

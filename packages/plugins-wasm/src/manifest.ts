@@ -14,7 +14,7 @@ export const isPluginName = (name: string): boolean => name.length <= NAME_CHARS
 /** Throws `conflict` when a tool of Sluice has this name, in this build or another. The runtime checks the tools of an embedder. */
 export function checkToolName(name: string): void {
   const owner = ROWS.find(([, row]) => row.tools?.includes(name))?.[0]
-  if (owner) throw new AppError('conflict', `'${name}' is the name of a tool of ${owner}`)
+  if (owner) throw new AppError('conflict', `'${name}' is the name of a tool of ${owner}; rename the plugin`)
 }
 
 /** Excludes control characters and invisible characters, which could change how a terminal shows the text. */

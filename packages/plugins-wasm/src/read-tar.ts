@@ -6,6 +6,18 @@ import { AppError } from '@sluice/sdk'
 
 export const ENTRIES_MAX = 256
 const BLOCK = 512
+/** The fields of a ustar header that are read here: offset and length in bytes. */
+const FIELD = {
+  name: [0, 100],
+  size: [124, 12],
+  checksum: [148, 8],
+  type: [156, 1],
+  linkTarget: [157, 100],
+  magic: [257, 6],
+  prefix: [345, 155],
+} as const
+type Field = (typeof FIELD)[keyof typeof FIELD]
+const SPACE = 0x20
 const NAME_CHARS_MAX = 200
 /** The keys that an extended header may have. None of them changes the name, size or kind of an entry. */
 const PAX_KEYS_ALLOWED =
@@ -54,28 +66,40 @@ interface Header {
 
 /** Refuses a header with a wrong checksum or a link. */
 function readHeader(header: Buffer): Header {
-  const magic = header.toString('latin1', 257, 263)
+  const magic = rawText(header, FIELD.magic)
   if (magic !== 'ustar\0' && magic !== 'ustar ') throw refused('it is not a tar archive of the kind ustar')
-  const sum = header.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 0x20 : byte), 0)
-  if (numberAt(header, 148, 8) !== sum) throw refused('a checksum is wrong')
-  if (textOf(header, 157, 100) !== '') throw refused('it contains a link')
-  const prefix = magic === 'ustar\0' ? textOf(header, 345, 155) : ''
-  const type = header[156] === 0 ? '0' : header.toString('latin1', 156, 157)
-  return { name: (prefix === '' ? '' : `${prefix}/`) + textOf(header, 0, 100), size: numberAt(header, 124, 12), type }
+  if (numberIn(header, FIELD.checksum) !== checksumOf(header)) throw refused('a checksum is wrong')
+  if (textIn(header, FIELD.linkTarget) !== '') throw refused('it contains a link')
+  // The format of GNU uses the bytes of the prefix for other values.
+  const prefix = magic === 'ustar\0' ? textIn(header, FIELD.prefix) : ''
+  const type = rawText(header, FIELD.type)
+  return {
+    name: (prefix === '' ? '' : `${prefix}/`) + textIn(header, FIELD.name),
+    size: numberIn(header, FIELD.size),
+    // Old archives mark a regular file with a NUL.
+    type: type === '\0' ? '0' : type,
+  }
 }
+
+/** Sums up the bytes of the header, with the checksum field itself counted as spaces. */
+function checksumOf(header: Buffer): number {
+  const [start, length] = FIELD.checksum
+  return header.reduce((total, byte, index) => total + (index >= start && index < start + length ? SPACE : byte), 0)
+}
+
+const rawText = (header: Buffer, [start, length]: Field): string => header.toString('latin1', start, start + length)
 
 /** Returns the text of a field up to the first NUL. Only more NULs may follow. */
-function textOf(header: Buffer, at: number, length: number): string {
-  const field = header.toString('latin1', at, at + length)
-  const end = field.indexOf('\0')
-  if (end < 0) return field
-  if (/[^\0]/.test(field.slice(end))) throw refused('a name contains a NUL')
-  return field.slice(0, end)
+function textIn(header: Buffer, field: Field): string {
+  const text = rawText(header, field)
+  const end = text.indexOf('\0')
+  if (end < 0) return text
+  if (/[^\0]/.test(text.slice(end))) throw refused('a name contains a NUL')
+  return text.slice(0, end)
 }
 
-function numberAt(header: Buffer, at: number, length: number): number {
-  const field = header.toString('latin1', at, at + length)
-  const digits = /^ *([0-7]{1,11})[ \0]*$/.exec(field)?.[1]
+function numberIn(header: Buffer, field: Field): number {
+  const digits = /^ *([0-7]{1,11})[ \0]*$/.exec(rawText(header, field))?.[1]
   if (digits === undefined) throw refused('a number is not octal')
   return Number.parseInt(digits, 8)
 }

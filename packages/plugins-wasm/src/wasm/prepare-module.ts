@@ -49,21 +49,12 @@ export function prepareModule(bytes: Uint8Array, limits: ModuleLimits): Prepared
   const module = new ByteReader(bytes)
   if (bytes.length < HEADER.length || HEADER.some((byte) => module.byte() !== byte)) throw new ModuleError('is not a WebAssembly module')
   const sections = readSections(module)
-  const contentOf = (id: number) => new ByteReader(sections.get(id) ?? Uint8Array.of(0))
-  const types = readTypes(contentOf(SECTION.type))
-  const imports = readImports(contentOf(SECTION.import), limits.imports)
-  const functions = [...imports, ...readFunctions(contentOf(SECTION.function))]
-  const pages = memoryPages(contentOf(SECTION.memory), limits.memoryMb * PAGES_PER_MB)
-  const globals = contentOf(SECTION.global)
-  const fuel = globals.u32()
-  const rewritten = new Map(sections)
-  if (sections.has(SECTION.table)) rewritten.set(SECTION.table, boundTables(contentOf(SECTION.table)))
-  rewritten.delete(SECTION.memory)
-  rewritten.set(SECTION.import, importMemory(contentOf(SECTION.import), pages))
-  rewritten.set(SECTION.global, joined([encodeU32(fuel + 1), globals.rest(), [0x7e, 0x01, 0x42, ...encodeI64(limits.fuel), 0x0b]]))
-  rewritten.set(SECTION.export, addExport(contentOf(SECTION.export), fuel))
-  if (sections.has(SECTION.code)) rewritten.set(SECTION.code, meterCode(contentOf(SECTION.code), fuel))
-  boundCompileCost(contentOf(SECTION.code), { types, functions })
+  const types = readTypes(contentOf(sections, SECTION.type))
+  const imports = readImports(contentOf(sections, SECTION.import), limits.imports)
+  const functions = [...imports, ...readFunctions(contentOf(sections, SECTION.function))]
+  const pages = memoryPages(contentOf(sections, SECTION.memory), limits.memoryMb * PAGES_PER_MB)
+  const rewritten = rewriteSections(sections, pages, limits.fuel)
+  boundCompileCost(contentOf(sections, SECTION.code), { types, functions })
   const inOrder = ORDER.flatMap((id) => {
     const content = rewritten.get(id)
     return content ? [encodeSection(id, content)] : []
@@ -71,8 +62,27 @@ export function prepareModule(bytes: Uint8Array, limits: ModuleLimits): Prepared
   return { bytes: joined([HEADER, ...inOrder]), pages }
 }
 
+type Sections = ReadonlyMap<number, Uint8Array>
+
+/** Returns a reader of a section. A missing section reads like an empty list. */
+const contentOf = (sections: Sections, id: number): ByteReader => new ByteReader(sections.get(id) ?? Uint8Array.of(0))
+
+/** Imports the memory instead of declaring it, bounds the tables, and adds the fuel counter and the code that charges it. */
+function rewriteSections(sections: Sections, pages: Prepared['pages'], fuel: number): Sections {
+  const rewritten = new Map(sections)
+  rewritten.delete(SECTION.memory)
+  rewritten.set(SECTION.import, importMemory(contentOf(sections, SECTION.import), pages))
+  if (sections.has(SECTION.table)) rewritten.set(SECTION.table, boundTables(contentOf(sections, SECTION.table)))
+  // The counter is the last global, so the indices of the others do not change.
+  const fuelGlobal = contentOf(sections, SECTION.global).u32()
+  rewritten.set(SECTION.global, addFuelGlobal(contentOf(sections, SECTION.global), fuel))
+  rewritten.set(SECTION.export, addFuelExport(contentOf(sections, SECTION.export), fuelGlobal))
+  if (sections.has(SECTION.code)) rewritten.set(SECTION.code, meterCode(contentOf(sections, SECTION.code), fuelGlobal))
+  return rewritten
+}
+
 /** Returns the sections by id. Leaves custom sections out, because some refer to offsets in the code, which change. */
-function readSections(module: ByteReader): ReadonlyMap<number, Uint8Array> {
+function readSections(module: ByteReader): Sections {
   const sections = new Map<number, Uint8Array>()
   let last = -1
   while (!module.isAtEnd) {
@@ -88,6 +98,7 @@ function readSections(module: ByteReader): ReadonlyMap<number, Uint8Array> {
   return sections
 }
 
+/** Returns the number of parameters and results of each function type. Refuses every other type. */
 function readTypes(section: ByteReader): readonly Arity[] {
   const count = section.u32()
   if (count > TYPES_MAX) throw new ModuleError(`has more than ${TYPES_MAX} types`)
@@ -133,7 +144,7 @@ function importMemory(section: ByteReader, { initial, maximum }: Prepared['pages
   return joined([encodeU32(section.u32() + 1), section.rest(), encodeName('env'), encodeName(MEMORY_IMPORT), memory])
 }
 
-/** Reads the limits of a table or memory and lowers the maximum to `max`. */
+/** Reads the limits of a table or memory and lowers the maximum to `max`. `what` names it in messages. */
 function readLimits(section: ByteReader, max: number, what: string): Prepared['pages'] {
   const flags = section.byte()
   if (flags > 1) throw new ModuleError(`has ${what} of an unsupported kind`)
@@ -162,8 +173,14 @@ function boundTables(section: ByteReader): Uint8Array {
   return joined([encodeU32(count), ...tables])
 }
 
-/** Checks the exports and adds the fuel counter, whose global has the index `fuel`. */
-function addExport(section: ByteReader, fuel: number): Uint8Array {
+/** Appends a mutable global of 64 bits that begins at `fuel`. */
+function addFuelGlobal(section: ByteReader, fuel: number): Uint8Array {
+  const [i64, mutable, i64Const, end] = [0x7e, 0x01, 0x42, 0x0b]
+  return joined([encodeU32(section.u32() + 1), section.rest(), [i64, mutable, i64Const, ...encodeI64(fuel), end]])
+}
+
+/** Checks the exports and adds the global with the index `fuelGlobal` as `FUEL_EXPORT`. */
+function addFuelExport(section: ByteReader, fuelGlobal: number): Uint8Array {
   const count = section.u32()
   if (count > EXPORTS_MAX) throw new ModuleError(`has more than ${EXPORTS_MAX} exports`)
   const { at } = section
@@ -179,5 +196,5 @@ function addExport(section: ByteReader, fuel: number): Uint8Array {
     if (kinds.get(name) !== wanted) throw new ModuleError(`does not export the ${wanted === KIND.memory ? 'memory' : 'function'} '${name}'`)
   }
   section.at = at
-  return joined([encodeU32(count + 1), section.rest(), encodeName(FUEL_EXPORT), [KIND.global], encodeU32(fuel)])
+  return joined([encodeU32(count + 1), section.rest(), encodeName(FUEL_EXPORT), [KIND.global], encodeU32(fuelGlobal)])
 }

@@ -7,7 +7,7 @@ import type { EgressProxy } from '../egress/egress-proxy.ts'
 import type { Pass } from '../egress/pass.ts'
 import { isWeb, type UrlGuard } from '../url-guard.ts'
 import { pageError } from './page-error.ts'
-import { Pages, settlesWithin } from './pages.ts'
+import { CLOSE_MS_MAX, Pages, settlesWithin } from './pages.ts'
 import { perform, whereabouts } from './perform.ts'
 
 const NOTES_MAX = 10
@@ -103,7 +103,7 @@ export class ClientContext {
   /** Ends the client's access to the network at once, then its pages. */
   async close(): Promise<void> {
     this.#release()
-    await settlesWithin(this.#context.close())
+    await settlesWithin(this.#context.close(), CLOSE_MS_MAX)
   }
 
   async #act(action: BrowserAction, signal: AbortSignal): Promise<string> {

@@ -2,7 +2,8 @@
 import type { Page } from 'playwright-core'
 
 const PAGES_MAX = 5
-const CLOSE_MS_MAX = 5000
+/** How long a page or context may take to close. */
+export const CLOSE_MS_MAX = 5000
 /** A page whose scripts let the browser do anything else answers within this time. */
 const ANSWER_MS_MAX = 2000
 const MESSAGE_CHARS_MAX = 200
@@ -53,7 +54,7 @@ export class Pages {
 }
 
 /** Whether `work` settles within `ms` milliseconds. Work that does not continues unobserved. */
-export function settlesWithin(work: Promise<unknown>, ms = CLOSE_MS_MAX): Promise<boolean> {
+export function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), ms)
   timer.unref()
