@@ -56,7 +56,7 @@ const refuseLeftOut =
 const runFeatureCommand =
   (words: readonly string[]): RunCommand =>
   async (context) => {
-    const [{ openRuntime }, { addToConfig }] = await Promise.all([import('@sluice/runtime'), import('@sluice/config')])
+    const [{ openRuntime }, { addToConfig }] = await Promise.all([import('@sluice/runtime'), import('@sluice/config/edit')])
     const runtime = await openRuntime({ ...context, quiet: true })
     runtime.offer({ addToConfig: (addition) => addToConfig(context, addition) })
     try {

@@ -6,21 +6,7 @@ export { type Deliveries, startDeliveries } from './deliveries.ts'
 export type { DeliveryApprovals, DeliveryFeatures, DeliveryOptions } from './delivery-options.ts'
 export { waitingReplies } from './delivery-queue.ts'
 export { healthOf } from './health-watch.ts'
-export {
-  INBOX_STATES,
-  inboxEntrySchema,
-  inboxRowSchema,
-  OUTBOX_STATES,
-  outboxEntrySchema,
-  outboxRowSchema,
-  shownInboxEntry,
-  shownInboxRow,
-  shownOutboxEntry,
-  shownOutboxRow,
-  utf8Text,
-} from './inspector.ts'
 export type { Received } from './intake.ts'
 export { type IngressWatch, watchIngress } from './observe.ts'
-export { replayMessage, replayReply, unknownMessage, unknownReply } from './replay.ts'
 export { retryDelayMs } from './retry-delay.ts'
 export { personIn, senderOf, sessionsOfSender } from './sessions.ts'

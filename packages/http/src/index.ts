@@ -1,4 +1,2 @@
 /** The HTTP side of Sluice: the server, authentication, routes, event streams and OpenAPI. The server is at `@sluice/http/listen`. */
 export { createAuth } from './auth.ts'
-export { chatFrameSchema, clientFrameSchema } from './streams/chat-frames.ts'
-export { streamFrameSchema } from './streams/frames.ts'

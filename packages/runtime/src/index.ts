@@ -1,6 +1,5 @@
 /** The runtime of Sluice: the life cycle of features, their host, sandboxed processes, the workspace, events and doctor. */
 
-export { cursorAfter, erasePerson, exported, plainMessage, readCursor, sessionsEnds, shownConversation } from './conversations.ts'
 export { type BusEvent, createEventBus, type EventBus, type Reader, shownTo } from './events/event-bus.ts'
 export { type Notification, notify } from './events/notify.ts'
 export type { FeatureStatus } from './features/feature-status.ts'

@@ -1,5 +1,5 @@
 /** `sluice config set`: changes the file; comments stay, secrets are encrypted, and a change that is not valid is not saved. */
-import { encryptInConfig, isSecretKey, setConfig } from '@sluice/config'
+import { encryptInConfig, isSecretKey, setConfig } from '@sluice/config/edit'
 import { providerProblem } from '@sluice/runtime/provider-problem'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'

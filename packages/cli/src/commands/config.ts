@@ -4,7 +4,6 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import {
   CORE_SECTIONS,
-  configSchema,
   effectiveConfig,
   followPath,
   formatKeyPath,
@@ -13,10 +12,11 @@ import {
   leftOutFiles,
   parseKeyPath,
   readConfig,
-  sealConfig,
   sectionsOf,
-  starterConfig,
 } from '@sluice/config'
+import { sealConfig } from '@sluice/config/edit'
+import { starterConfig } from '@sluice/config/init-config'
+import { configSchema } from '@sluice/config/json-schema'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 

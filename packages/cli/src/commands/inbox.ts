@@ -1,5 +1,6 @@
 /** `sluice inbox`: messages received over channels, their turns and their replies. */
-import { INBOX_STATES, replayMessage, shownInboxEntry, shownInboxRow, unknownMessage, utf8Text } from '@sluice/delivery'
+import { INBOX_STATES, shownInboxEntry, shownInboxRow, utf8Text } from '@sluice/delivery/inspector'
+import { replayMessage, unknownMessage } from '@sluice/delivery/replay'
 import { AppError, type InboxEntry, type InboxRow, oneLine, type TurnRow } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { type DeliveryBox, listDeliveries } from '../deliveries/list-deliveries.ts'

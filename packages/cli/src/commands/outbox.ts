@@ -1,5 +1,6 @@
 /** `sluice outbox`: messages to send over channels, and the outcome of each. */
-import { OUTBOX_STATES, replayReply, shownOutboxEntry, shownOutboxRow, unknownReply } from '@sluice/delivery'
+import { OUTBOX_STATES, shownOutboxEntry, shownOutboxRow } from '@sluice/delivery/inspector'
+import { replayReply, unknownReply } from '@sluice/delivery/replay'
 import { type OutboxRow, oneLine, type TurnRow } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { type DeliveryBox, listDeliveries } from '../deliveries/list-deliveries.ts'

@@ -1,5 +1,5 @@
 /** `sluice sessions`: lists, shows, exports and erases conversations. */
-import { cursorAfter, erasePerson, exported, readCursor, sessionsEnds, shownConversation } from '@sluice/runtime'
+import { cursorAfter, erasePerson, exported, readCursor, sessionsEnds, shownConversation } from '@sluice/runtime/conversations'
 import { AppError, type Erased, oneLine, type SessionRow, type SessionStore, type Store } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { operator } from '../operator.ts'

@@ -1,6 +1,6 @@
 /** `sluice webhook send --channel`: sends one message as the channel's platform would, and follows it to the end of its replies. */
 import { randomUUID } from 'node:crypto'
-import { shownInboxEntry } from '@sluice/delivery'
+import { shownInboxEntry } from '@sluice/delivery/inspector'
 import { openRuntime } from '@sluice/runtime'
 import { configuredChannels, type ReadyChannel } from '@sluice/runtime/configured-channels'
 import { AppError, type Sample, type Webhook } from '@sluice/sdk'

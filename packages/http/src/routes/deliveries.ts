@@ -7,15 +7,12 @@ import {
   OUTBOX_STATES,
   outboxEntrySchema,
   outboxRowSchema,
-  replayMessage,
-  replayReply,
   shownInboxEntry,
   shownInboxRow,
   shownOutboxEntry,
   shownOutboxRow,
-  unknownMessage,
-  unknownReply,
-} from '@sluice/delivery'
+} from '@sluice/delivery/inspector'
+import { replayMessage, replayReply, unknownMessage, unknownReply } from '@sluice/delivery/replay'
 import type { Runtime } from '@sluice/runtime'
 import { type AppError, type DeliveryFilter, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'

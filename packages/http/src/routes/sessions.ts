@@ -1,7 +1,15 @@
 /** `/api/sessions`: the conversations of the calling device; operators also read and erase the conversations of others. */
 
 import type { Runtime } from '@sluice/runtime'
-import { cursorAfter, erasePerson, exported, plainMessage, readCursor, sessionsEnds, shownConversation } from '@sluice/runtime'
+import {
+  cursorAfter,
+  erasePerson,
+  exported,
+  plainMessage,
+  readCursor,
+  sessionsEnds,
+  shownConversation,
+} from '@sluice/runtime/conversations'
 import { AppError, type Clock, defineRoute, type Role, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
 import { bareSession, checkSessionName, personOf, sessionNamespace, storedSession } from '../identity.ts'
