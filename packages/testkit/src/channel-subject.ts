@@ -18,6 +18,7 @@ export interface Proof {
   readonly query?: Readonly<Record<string, string>>
 }
 
+/** The webhook of a channel under test. */
 export interface WebhookSubject {
   /** At least one, and at least one of them with a message; `loadFixtures` reads them from a folder. */
   readonly fixtures: readonly ChannelFixture[]
@@ -31,6 +32,7 @@ export interface WebhookSubject {
   readonly handshake?: { readonly query: Readonly<Record<string, string>>; readonly tokenKey: string; readonly challengeKey: string }
 }
 
+/** A message to send and the platform's answer to it. */
 export interface SendSubject {
   readonly to: Address
   /** Answers as the platform does when it accepts the message. */
@@ -39,12 +41,14 @@ export interface SendSubject {
   readonly id: string
 }
 
+/** The connection of a channel under test. */
 export interface ListenSubject {
   /** Host members that the connection needs. They bring the messages of `expect` and then no others. */
   host(): TestHostOverrides
   readonly expect: readonly Inbound[]
 }
 
+/** A feature with one channel, and what its suite needs to know about it. */
 export interface ChannelSubject {
   readonly feature: Feature
   /** The values of the feature's section as in TOML, secrets included. */

@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { headersIn, jsonIn, listenOnLoopback, readWhole } from './loopback-server.ts'
 
+/** A request that arrived at the fake. */
 export interface ProviderRequest {
   readonly method: string
   /** The path without the query. */
@@ -18,6 +19,7 @@ export interface ProviderRequest {
   readonly json: unknown
 }
 
+/** The answer of a fake to a request. */
 export interface ProviderReply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -36,6 +38,7 @@ export type ProviderFault =
   | { readonly fault: 'slow'; readonly ms: number }
   | { readonly fault: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown }
 
+/** A running fake: its requests and the faults to inject. */
 export interface FakeProvider {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string
@@ -46,6 +49,7 @@ export interface FakeProvider {
   close(): Promise<void>
 }
 
+/** How the fake listens. */
 export interface FakeProviderOptions {
   /** Default: any free port. */
   readonly port?: number

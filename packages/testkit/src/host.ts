@@ -4,12 +4,14 @@ import { type TestClock, testClock } from './clock.ts'
 import { memoryKeyValue, memorySecrets } from './memory-store.ts'
 import { memoryWorkspace } from './memory-workspace.ts'
 
+/** A line that was logged. */
 export interface LogLine {
   readonly level: keyof Logger
   readonly message: string
   readonly fields: LogFields
 }
 
+/** A host that records calls and keeps its state in memory. */
 export interface TestHost extends Host {
   readonly clock: TestClock
   /** The log lines, in order. */
@@ -24,6 +26,7 @@ export interface TestHost extends Host {
   advance(ms: number): Promise<void>
 }
 
+/** Members that replace the defaults of a test host. */
 export interface TestHostOverrides extends Partial<Omit<Host, 'clock' | 'service' | 'policy'>> {
   readonly clock?: TestClock
   readonly policy?: Partial<Policy>

@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
+/** A server that listens on loopback. */
 export interface Listening {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string

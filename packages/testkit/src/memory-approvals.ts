@@ -1,6 +1,7 @@
 /** An approval registry in memory: it keeps approvals, decides each once and dispatches the decision. It sends no prompts. */
 import { AppError, type Approval, type ApprovalGate, type ApprovalKey, type Approvals, type Clock } from '@sluice/sdk'
 
+/** An approval registry whose approvals a test can list. */
 export interface MemoryApprovals extends Approvals {
   /** Every approval, oldest first. */
   all(): readonly Approval[]

@@ -1,6 +1,7 @@
 /** Agent memory in this process. A search finds the entries that contain every word of the query, newest first. */
 import { type Memories, type MemoryEntry, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 
+/** Creates an empty memory. */
 export function memoryEntries(): Memories {
   const kept = new Map<string, MemoryEntry>()
   const id = (owner: string, key: string) => JSON.stringify([owner, key])

@@ -21,6 +21,7 @@ interface Kept {
 const keep = (run: SopRun): Kept => ({ run: copy(run), json: JSON.stringify(run) })
 const isActive = ({ status }: SopRun): boolean => !SOP_ENDED.includes(status)
 
+/** Creates an empty store, which enforces the same limits as a durable one. */
 export function memorySopStore(): SopStore {
   const runs = new Map<string, Kept>()
   const answers = new Map<string, { readonly atMs: number; readonly dispatches: readonly SopDispatch[] }>()

@@ -22,6 +22,7 @@ export function memoryKeyValue(): KeyValue {
   }
 }
 
+/** Creates a secret store; `initial` is its content by name. */
 export function memorySecrets(initial: Readonly<Record<string, string>> = {}): SecretStore {
   const kept = new Map(Object.entries(initial))
   return {

@@ -1,5 +1,6 @@
 /** The scripted steps of the model server, and what its two wire formats share. */
 
+/** A tool call of the model. */
 export interface ModelToolCall {
   /** Default: a generated id, unique on this server. */
   readonly id?: string
@@ -7,6 +8,7 @@ export interface ModelToolCall {
   readonly input: unknown
 }
 
+/** A reply of the model and how it is sent. */
 export interface ModelReply {
   readonly text?: string
   readonly toolCalls?: readonly ModelToolCall[]
@@ -34,6 +36,7 @@ export interface ModelFault {
   readonly fault: 'reset' | 'hang' | 'garbage'
 }
 
+/** One step of the script. */
 export type ModelStep = ModelReply | ModelRefusal | ModelFault
 
 /** A reply with every default filled in. */
@@ -75,4 +78,5 @@ export function pieces(text: string): readonly string[] {
   return Array.from({ length: Math.ceil(text.length / size) }, (_, index) => text.slice(index * size, (index + 1) * size))
 }
 
+/** The number of tokens of a text, counted as four characters each. */
 export const tokens = (text: string): number => Math.ceil(text.length / 4)

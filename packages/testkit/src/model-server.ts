@@ -11,6 +11,7 @@ import { openaiWire } from './model-wire-openai.ts'
 
 export type { ModelFault, ModelRefusal, ModelReply, ModelStep, ModelToolCall } from './model-script.ts'
 
+/** A request that arrived at the server. */
 export interface ModelRequest {
   readonly wire: 'openai' | 'anthropic'
   readonly headers: Headers
@@ -23,6 +24,7 @@ export interface ModelRequest {
   readonly ended: Promise<'answered' | 'broken'>
 }
 
+/** How the server starts. */
 export interface ModelServerOptions {
   /** The key that every request must carry; `null` for none, as with local servers. Default `test-key-0123456789`. */
   readonly apiKey?: string | null
@@ -32,6 +34,7 @@ export interface ModelServerOptions {
   readonly answer?: (request: ModelRequest) => ModelStep
 }
 
+/** A running server. */
 export interface ModelServer {
   /** `http://127.0.0.1:PORT`; the paths of both wire formats start with `/v1`. */
   readonly url: string
@@ -44,11 +47,14 @@ export interface ModelServer {
   close(): Promise<void>
 }
 
+/** The default API key. */
 export const TEST_API_KEY = 'test-key-0123456789'
+/** The number of requests that the server remembers. */
 export const REQUESTS_MAX = 10_000
 const BODY_BYTES_MAX = 16 * 1024 * 1024
 const WIRES: readonly ModelWire[] = [openaiWire, anthropicWire]
 
+/** Starts the server on any free port; call `close` to end it. */
 export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
   const apiKey = options.apiKey === undefined ? TEST_API_KEY : (options.apiKey ?? '')
   const answer = options.answer ?? (({ lastUserText }) => ({ text: `You said: ${lastUserText}` }))

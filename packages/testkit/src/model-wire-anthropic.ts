@@ -106,6 +106,7 @@ function events(reply: FullReply): readonly string[] {
   return sent.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
 }
 
+/** The wire format of Anthropic's messages API. */
 export const anthropicWire: ModelWire = {
   name: 'anthropic',
   path: '/v1/messages',

@@ -90,6 +90,7 @@ function events(reply: FullReply, body: unknown): readonly string[] {
   return [...chunks.map((value) => `data: ${JSON.stringify(value)}\n\n`), 'data: [DONE]\n\n']
 }
 
+/** The wire format of the chat-completions API. */
 export const openaiWire: ModelWire = {
   name: 'openai',
   path: '/v1/chat/completions',

@@ -6,12 +6,14 @@ import { describe, expect, it } from 'vitest'
 import { testHost, throwingHost } from './host.ts'
 import { parseTextMetrics } from './text-metrics.ts'
 
+/** A feature with one observer. */
 export interface ObserverUnderTest {
   readonly feature: Feature
   /** The values of the feature's section; default: none. */
   readonly config?: object
 }
 
+/** Registers the tests of a feature's observer. */
 export function observerConformance({ feature, config = {} }: ObserverUnderTest): void {
   const build = (host: Host) => feature.build(host, feature.section ? v.parse(feature.section.schema, config) : config)
 

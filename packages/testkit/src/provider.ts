@@ -16,6 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testHost, throwingHost } from './host.ts'
 import { type ModelServer, type ModelStep, startModelServer } from './model-server.ts'
 
+/** A feature with model providers, and settings to try. */
 export interface ProviderUnderTest {
   readonly feature: Feature
   /** Settings that work against the server, at least one for each kind; `api_key` is the server's key. */
@@ -39,6 +40,7 @@ const PROMPT_MS = 2000
 
 const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
 
+/** Registers the tests of a provider, run against a model server for each kind. */
 export function providerConformance({ feature, settings, invalid, detects, except = [] }: ProviderUnderTest): void {
   const row = rowOf(feature.id)
   const providersOf = (): readonly Provider[] => feature.build(testHost(), {}).providers ?? []

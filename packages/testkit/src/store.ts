@@ -25,6 +25,7 @@ import { turnRules } from './store-rules/turns.ts'
 
 export type { StoreBench, StoreRules } from './store-rules/store-bench.ts'
 
+/** A store backend under test. */
 export interface StoreSubject {
   readonly name: string
   /** Opens an empty store that no other caller uses. */

@@ -1,5 +1,6 @@
 /** A strict parser of the Prometheus text exposition format 0.0.4. */
 
+/** The parsed metrics. */
 export interface TextMetrics {
   /** The type of each metric: `counter`, `gauge` or `histogram`. */
   readonly types: ReadonlyMap<string, string>

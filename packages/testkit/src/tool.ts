@@ -8,6 +8,7 @@ import { type LeftOut, type Rules, registerRules } from './rules.ts'
 import { inputAround, inputFor, notJson } from './schema-input.ts'
 import { within } from './within.ts'
 
+/** A feature with tools, and calls to try. */
 export interface ToolSubject {
   readonly feature: Feature
   /** The values of the feature's section as in TOML; default: none. */

@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import type { ChannelFixture, ChannelSubject, Proof } from '../channel-subject.ts'
 import { type TestHost, testHost } from '../host.ts'
 
+/** The channel under test and helpers for its rules. */
 export interface Bench {
   readonly subject: ChannelSubject
   /** Builds the feature; `allow` replaces the allowlist of the subject's configuration. */
@@ -20,6 +21,7 @@ export interface Bench {
   expectNoSecret(host: TestHost, ...shown: readonly unknown[]): void
 }
 
+/** Creates the bench of a subject. */
 export function createBench(subject: ChannelSubject): Bench {
   const { feature, config, allowKey, secrets } = subject
   const build = (host: Host, allow?: readonly string[]) => {

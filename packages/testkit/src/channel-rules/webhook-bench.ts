@@ -1,4 +1,4 @@
-/** What the rules of a webhook share: its first fixture and ways to verify and parse requests. */
+/** The bench of the webhook rules: the first fixture and ways to verify and parse requests. */
 import { AppError, type Inbound, type Raw, type Webhook } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { ChannelFixture, WebhookSubject } from '../channel-subject.ts'

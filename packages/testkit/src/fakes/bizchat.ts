@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 
+/** How the fake of bizchat starts. */
 export interface BizchatFakeOptions {
   readonly port?: number
   /** The bearer token that every request must carry. */
@@ -20,6 +21,7 @@ export interface BizchatSent {
   readonly text: string
 }
 
+/** A running fake of bizchat. */
 export interface BizchatFake extends FakeProvider {
   readonly sent: readonly BizchatSent[]
   mediaUrl(fileName: string): string
@@ -27,6 +29,7 @@ export interface BizchatFake extends FakeProvider {
   changeToken(token: string): void
 }
 
+/** The default bearer token. */
 export const BIZCHAT_TOKEN = 'bizchat-api-token-01'
 
 const SEND = '/api/ext/v3/conversations/messages/text'
@@ -34,6 +37,7 @@ const MEDIA = '/api/file/showFile'
 const TEXT_CHARS_MAX = 4096
 const CONVERSATIONS: NonNullable<BizchatFakeOptions['conversations']> = { '15550002222': ['15550001111'] }
 
+/** Starts the fake; call `close` to end it. */
 export async function startBizchatFake(options: BizchatFakeOptions = {}): Promise<BizchatFake> {
   const { conversations = CONVERSATIONS, media = {} } = options
   let token = options.token ?? BIZCHAT_TOKEN

@@ -3,6 +3,7 @@ import { equalTexts, sha256Hex } from '@sluice/sdk'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 import { checkMessage } from './chatapp-message.ts'
 
+/** How the fake of chatapp starts; each member has a default. */
 export interface ChatappFakeOptions {
   readonly phoneNumberId?: string
   readonly accessToken?: string
@@ -21,6 +22,7 @@ export interface ChatappSent {
   readonly replyTo?: string
 }
 
+/** A file that the API serves. */
 export interface ChatappMedia {
   readonly bytes: Uint8Array
   readonly mime: string
@@ -28,6 +30,7 @@ export interface ChatappMedia {
   readonly said?: Readonly<Record<string, unknown>>
 }
 
+/** A running fake of chatapp. */
 export interface ChatappFake extends FakeProvider {
   readonly phoneNumberId: string
   readonly accessToken: string
@@ -42,6 +45,7 @@ export interface ChatappFake extends FakeProvider {
 const SENT_MAX = 100_000
 const MEDIA_PATH = '/whatsapp_business/attachments/'
 
+/** Starts the fake; call `close` to end it. */
 export async function startChatappFake(options: ChatappFakeOptions = {}): Promise<ChatappFake> {
   const { phoneNumberId = '200000000000002', accessToken = 'chatapp-fake-token', apiVersion = 'v23.0', port = 0 } = options
   const sent: ChatappSent[] = []

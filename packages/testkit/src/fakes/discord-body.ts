@@ -1,6 +1,7 @@
 /** Parses the message a bot posts to discord, as JSON or with files, and finds the platform's objections to it. */
 import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
 
+/** A message as a bot posts it. */
 export interface DiscordMessageBody {
   readonly content: string
   readonly components: readonly unknown[]
@@ -20,6 +21,7 @@ const FILES_MAX = 10
 const FILE_BYTES_MAX = 10 * 1024 * 1024
 const ROWS_MAX = 5
 
+/** Reads a message from a JSON body or from a form with files. */
 export async function readDiscordBody({ headers, body, json }: ProviderRequest): Promise<DiscordMessageBody> {
   const type = headers.get('content-type') ?? ''
   if (!type.startsWith('multipart/form-data')) return bodyOf(members(json), [])

@@ -21,6 +21,7 @@ export interface DiscordMessage {
   readonly [member: string]: unknown
 }
 
+/** The server's side of the conversations: clock, address and gateway. */
 export interface DiscordConversationsOptions {
   readonly bot: DiscordMessage['author']
   /** The server of each conversation; `undefined` for a direct one. */
@@ -46,6 +47,7 @@ const MESSAGES_MAX = 10_000
 const NOTED_MAX = 100_000
 const HISTORY_MAX = 100
 
+/** The conversations of the fake. Methods that answer a request return the platform's reply or its error. */
 export class DiscordConversations {
   /** Every message of the bot, oldest first. */
   readonly sent: DiscordMessage[] = []
@@ -225,8 +227,10 @@ export function note<Item>(noted: Item[], item: Item): void {
   if (noted.length > NOTED_MAX) noted.shift()
 }
 
+/** An error reply with the platform's error code. */
 export const failure = (status: number, code: number, message: string): ProviderReply => ({ status, body: { message, code } })
 
+/** The reply to a request with an invalid field. */
 export const invalid = (field: string, message: string): ProviderReply => ({
   status: 400,
   body: { message: 'Invalid Form Body', code: 50035, errors: { [field]: { _errors: [{ code: 'BASE_TYPE_BAD', message }] } } },

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 
+/** The bot that may connect and the state that a session starts with. */
 export interface DiscordGatewayOptions {
   token(): string
   readonly user: { readonly id: string; readonly username: string }
@@ -33,6 +34,7 @@ export interface DiscordGatewayControls {
   readonly connected: number
 }
 
+/** A running gateway. */
 export interface DiscordGateway extends DiscordGatewayControls {
   readonly sessionsLeft: number
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
@@ -66,6 +68,7 @@ const SESSIONS_MAX = 100
 const HAPPENED_MAX = 10_000
 const SESSIONS_A_DAY = 1000
 
+/** Creates a gateway for the `upgrade` requests of a server. */
 export function createDiscordGateway({ token, user, heartbeatMs, intents, guilds }: DiscordGatewayOptions): DiscordGateway {
   const server = new WebSocketServer({ noServer: true })
   const sessions = new Map<string, Session>()

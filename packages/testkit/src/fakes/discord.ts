@@ -6,6 +6,7 @@ import { createDiscordGateway, type DiscordGatewayControls } from './discord-gat
 
 export type { DiscordMessage } from './discord-conversations.ts'
 
+/** How the fake of discord starts. */
 export interface DiscordFakeOptions {
   readonly token?: string
   /** Default 41,250, the platform's own interval. */
@@ -19,6 +20,7 @@ export interface DiscordFakeOptions {
   nowMs?(): number
 }
 
+/** A message that a user writes. */
 export interface DiscordSaid {
   readonly text: string
   /** Default: `DISCORD_CHANNEL`. */
@@ -30,6 +32,7 @@ export interface DiscordSaid {
   readonly files?: readonly { readonly name: string; readonly mime?: string; readonly bytes: Uint8Array }[]
 }
 
+/** A running fake of discord. */
 export interface DiscordFake extends FakeProvider, DiscordGatewayControls {
   /** For `api_url`. */
   readonly apiUrl: string
@@ -56,8 +59,11 @@ export interface DiscordFake extends FakeProvider, DiscordGatewayControls {
   changeToken(token: string): void
 }
 
+/** The user id of the bot. */
 export const DISCORD_BOT = '900000000000000001'
+/** The default token; it starts with the bot's id, as real tokens do. */
 export const DISCORD_TOKEN = `${Buffer.from(DISCORD_BOT).toString('base64url')}.GabcdE.discord-bot-token-01`
+/** The server with the first two conversations. */
 export const DISCORD_GUILD = '300000000000000001'
 /** A conversation on the server. */
 export const DISCORD_CHANNEL = '200000000000000001'
@@ -67,6 +73,7 @@ export const DISCORD_OTHER_CHANNEL = '200000000000000002'
 export const DISCORD_DIRECT = '200000000000000003'
 /** A conversation on a server other than `DISCORD_GUILD`. */
 export const DISCORD_ELSEWHERE = '200000000000000004'
+/** The default author of messages. */
 export const DISCORD_USER = '400000000000000001'
 
 /** The server of each conversation; a direct conversation has none. */
@@ -80,6 +87,7 @@ const GUILDS_AND_MESSAGES = 1 | 512 | 4096 | 32768
 const ROUTE =
   /^\/api\/v10\/(?:(?<gateway>gateway\/bot)|channels\/(?<channel>\d+)(?:\/(?:(?<typing>typing)|messages(?:\/(?<message>\d+)(?<threads>\/threads)?)?(?<messages>)))?|interactions\/(?<interaction>\d+)\/(?<secret>[^/]+)\/callback)$/
 
+/** Starts the fake; call `close` to end it. */
 export async function startDiscordFake(options: DiscordFakeOptions = {}): Promise<DiscordFake> {
   const { nowMs = Date.now, heartbeatMs = 41_250, intents = GUILDS_AND_MESSAGES, guilds = [] } = options
   let token = options.token ?? DISCORD_TOKEN

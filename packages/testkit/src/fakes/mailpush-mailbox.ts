@@ -1,5 +1,6 @@
 /** The mailbox of the fake mail API: mails, threads, and a history of changes with increasing ids. */
 
+/** A mail to deliver; only the sender is required. */
 export interface MailParts {
   readonly from: string
   readonly subject?: string
@@ -16,6 +17,7 @@ export interface MailParts {
   readonly payload?: unknown
 }
 
+/** A mail as the API returns it. */
 export interface StoredMail {
   readonly id: string
   readonly threadId: string
@@ -26,11 +28,13 @@ export interface StoredMail {
   readonly payload: unknown
 }
 
+/** An entry of the history: a mail that was added. */
 export interface Change {
   readonly id: bigint
   readonly mail: StoredMail
 }
 
+/** The mailbox and its history. */
 export interface Mailbox {
   readonly address: string
   readonly mails: ReadonlyMap<string, StoredMail>
@@ -50,6 +54,7 @@ export interface Mailbox {
 
 const FIRST_ID = 9_876_000n
 
+/** Creates an empty mailbox. */
 export function createMailbox(address: string, nowMs: () => number): Mailbox {
   const mails = new Map<string, StoredMail>()
   const changes: Change[] = []

@@ -1,6 +1,7 @@
 /** The push service of the mail provider: push bodies, their signed tokens, and the public keys that verify them. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
+/** The claims of a push token. */
 export interface PushClaims {
   /** The URL on the push subscription. */
   readonly aud: string
@@ -12,6 +13,7 @@ export interface PushClaims {
   readonly exp?: number
 }
 
+/** The keys of the push service. */
 export interface PushKeys {
   /** The key set in the format of the key server. */
   jwks(): { readonly keys: readonly object[] }
@@ -25,6 +27,7 @@ export interface PushKeys {
 
 const HOUR_SECS = 3600
 
+/** Creates keys; the first pair is generated at its first use. */
 export function createPushKeys(): PushKeys {
   const made: { kid: string; publicKey: KeyObject; privateKey: KeyObject }[] = []
   const make = () => {
@@ -71,4 +74,5 @@ export const pushEnvelope = (notice: object, messageId = '700000000000001'): str
     subscription: 'projects/p/subscriptions/s',
   })
 
+/** Encodes a value as base64url JSON, as in a token. */
 export const encodeJson = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')

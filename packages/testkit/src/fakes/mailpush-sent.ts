@@ -1,5 +1,6 @@
 /** Parses a mail sent through the fake mail API and refuses one that a mail server would refuse. */
 
+/** A mail that was sent through the API. */
 export interface SentMail {
   readonly threadId: string | undefined
   /** Unfolded values by lower-case name. */

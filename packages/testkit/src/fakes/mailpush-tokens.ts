@@ -1,6 +1,7 @@
 /** The token endpoint of the fake mail API. It exchanges a refresh token for access tokens, which stay valid until `expire`. */
 import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
 
+/** The token endpoint and its valid access tokens. */
 export interface Tokens {
   readonly client: { readonly client_id: string; readonly client_secret: string; readonly refresh_token: string }
   isGood(token: string): boolean
@@ -12,6 +13,7 @@ export interface Tokens {
 
 const TOKEN_SECS = 3599
 
+/** Creates an endpoint; `first` is the initial access token. */
 export function createTokens(first: string): Tokens {
   const client = { client_id: 'client-01', client_secret: 'client-secret-01', refresh_token: 'refresh-token-01' }
   const good = new Set([first])

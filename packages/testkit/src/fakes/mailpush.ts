@@ -5,6 +5,7 @@ import { createPushKeys, type PushKeys, pushEnvelope } from './mailpush-push.ts'
 import { readSentMail, type SentMail } from './mailpush-sent.ts'
 import { createTokens, type Tokens } from './mailpush-tokens.ts'
 
+/** How the fake of mailpush starts. */
 export interface MailpushFakeOptions {
   readonly mailbox?: string
   /** The initial access token. */
@@ -17,6 +18,7 @@ export interface MailpushFakeOptions {
   readonly port?: number
 }
 
+/** A running fake of mailpush. */
 export interface MailpushFake extends FakeProvider {
   readonly mailbox: Mailbox
   readonly keys: PushKeys
@@ -37,6 +39,7 @@ export interface MailpushFake extends FakeProvider {
 const MAILBOX_PATH = '/gmail/v1/users/me'
 const WATCH_MS = 7 * 24 * 3_600_000
 
+/** Starts the fake; call `close` to end it. */
 export async function startMailpushFake(options: MailpushFakeOptions = {}): Promise<MailpushFake> {
   const { pageSize = 100, numericIds = false, nowMs = Date.now } = options
   const mailbox = createMailbox(options.mailbox ?? 'bot@example.com', nowMs)

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { equalTexts, hmacSha256 } from '@sluice/sdk'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 
+/** The secrets that the bot and the server share. */
 export interface RoomchatCredentials {
   /** The secret shared with the bot when it was installed. */
   readonly secret: string
@@ -10,6 +11,7 @@ export interface RoomchatCredentials {
   readonly appToken: string
 }
 
+/** How the fake of roomchat starts. */
 export interface RoomchatFakeOptions extends Partial<RoomchatCredentials> {
   /** The tokens of the rooms; the bot is enabled in each. */
   readonly rooms?: readonly string[]
@@ -28,6 +30,7 @@ export interface RoomchatSent {
   readonly silent: boolean
 }
 
+/** A running fake of roomchat. */
 export interface RoomchatFake extends FakeProvider, Readonly<RoomchatCredentials> {
   /** The last `SENT_MAX` accepted messages. */
   readonly sent: readonly RoomchatSent[]
@@ -43,7 +46,9 @@ export interface RoomchatFake extends FakeProvider, Readonly<RoomchatCredentials
   change(credentials: Partial<RoomchatCredentials>): void
 }
 
+/** The default webhook secret. */
 export const ROOMCHAT_SECRET = 'roomchat-webhook-secret-01'
+/** The default token of the chat interface. */
 export const ROOMCHAT_APP_TOKEN = 'roomchat-app-token-01'
 
 const SENT_MAX = 100_000
@@ -54,6 +59,7 @@ const RANDOM_CHARS_MIN = 32
 const WRONG_SIGNATURES_MAX = 10
 const PATH = /^\/ocs\/v2\.php\/apps\/spreed\/api\/v1\/(?:bot\/(?<bot>[^/]+)\/message|chat\/(?<chat>[^/]+))$/
 
+/** Starts the fake; call `close` to end it. */
 export async function startRoomchatFake(options: RoomchatFakeOptions = {}): Promise<RoomchatFake> {
   const rooms = new Set(options.rooms ?? ['ops4room'])
   const sent: RoomchatSent[] = []

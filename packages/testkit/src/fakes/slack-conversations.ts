@@ -1,5 +1,6 @@
 /** The conversations of the fake workspace: messages whose ids are timestamps, threads, and paged reading of both. */
 
+/** A message as the Web API returns it. */
 export interface SlackMessage {
   readonly type: 'message'
   readonly subtype?: string
@@ -14,8 +15,10 @@ export interface SlackMessage {
   readonly edited?: { readonly user: string; readonly ts: string }
 }
 
+/** A message to add; its id is assigned. */
 export type NewSlackMessage = Omit<SlackMessage, 'type' | 'ts' | 'parent_user_id'> & { readonly atSecs?: number }
 
+/** The part of a conversation to read; `cursor` is empty for the first page. */
 export interface Window {
   readonly oldest: string
   readonly latest: string
@@ -23,6 +26,7 @@ export interface Window {
   readonly cursor: string
 }
 
+/** A page of messages; `next` is empty for the last one. */
 export interface Page {
   readonly messages: readonly object[]
   readonly next: string
@@ -31,6 +35,7 @@ export interface Page {
 const FIRST_SECS = 1_767_225_600
 const MESSAGES_MAX = 100_000
 
+/** The conversations and their messages. */
 export class SlackConversations {
   readonly #messages = new Map<string, SlackMessage[]>()
   #lastSecs = FIRST_SECS

@@ -1,6 +1,7 @@
 /** The files of the fake workspace: uploads in three steps, and downloads that require the bot token. */
 import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
 
+/** A file as the Web API returns it. */
 export interface SlackFile {
   readonly id: string
   readonly name: string
@@ -11,6 +12,7 @@ export interface SlackFile {
   readonly url_private_download: string
 }
 
+/** The files of the workspace. */
 export interface SlackFiles {
   /** Starts an upload; `path` is where the bytes must be posted. */
   reserve(name: string, length: number): { readonly id: string; readonly path: string }
@@ -26,6 +28,7 @@ export interface SlackFiles {
 
 const FILES_MAX = 10_000
 
+/** Creates an empty store; `url` is the address of the server. */
 export function createSlackFiles(url: () => string): SlackFiles {
   const files = new Map<string, SlackFile & { readonly isShared: boolean }>()
   const contents = new Map<string, Uint8Array>()

@@ -4,6 +4,7 @@ import { problemsOf } from './slack-blocks.ts'
 import type { SlackConversations, SlackMessage, Window } from './slack-conversations.ts'
 import type { SlackFiles } from './slack-files.ts'
 
+/** The state that the methods of the Web API work on. */
 export interface SlackWorkspace {
   readonly url: string
   readonly bot: { readonly user: string; readonly id: string }
@@ -34,6 +35,7 @@ const PAGE_MAX = 999
 /** Methods that ignore a JSON body. */
 const FORM_ONLY = /^(?:conversations|files|auth|apps)\./
 
+/** Answers a call of the method `name`. */
 export function answerMethod(workspace: SlackWorkspace, name: string, request: ProviderRequest): ProviderReply {
   const method = METHODS[name]
   if (!method) return ok({ ok: false, error: 'unknown_method' })

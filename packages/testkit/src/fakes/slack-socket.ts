@@ -4,11 +4,13 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 
+/** The content of an envelope. */
 export interface SlackEnvelope {
   readonly type: 'events_api' | 'interactive'
   readonly payload: object
 }
 
+/** The socket-mode side of the workspace. */
 export interface SlackSocket {
   /** Returns the path for a new connection; it can be used once. */
   ticket(): string
@@ -45,6 +47,7 @@ const ATTEMPTS_MAX = 4
 const KEPT_MAX = 100_000
 const SOCKETS_MAX = 10
 
+/** Creates it; an envelope is repeated after `ackMs` milliseconds. */
 export function createSlackSocket({ ackMs }: { readonly ackMs: number }): SlackSocket {
   const server = new WebSocketServer({ noServer: true, autoPong: false })
   const tickets = new Set<string>()

@@ -6,11 +6,13 @@ import { createSlackFiles, type SlackFiles } from './slack-files.ts'
 import { answerMethod, type SlackWorkspace } from './slack-methods.ts'
 import { createSlackSocket, type SlackSocket } from './slack-socket.ts'
 
+/** The tokens of the bot and of the app. */
 export interface SlackTokens {
   readonly bot_token: string
   readonly app_token: string
 }
 
+/** How the fake of Slack starts. */
 export interface SlackFakeOptions extends Partial<SlackTokens> {
   readonly port?: number
   /** Ids of the conversations; an id that starts with `D` is a direct message. */
@@ -22,6 +24,7 @@ export interface SlackFakeOptions extends Partial<SlackTokens> {
   readonly ackMs?: number
 }
 
+/** A message that a user writes. */
 export interface Said {
   readonly text: string
   /** Default `C1`. */
@@ -37,6 +40,7 @@ export interface Said {
   readonly isLost?: boolean
 }
 
+/** A button press of a user. */
 export interface Pressed {
   /** The id of the message with the buttons. */
   readonly message: string
@@ -45,6 +49,7 @@ export interface Pressed {
   readonly user?: string
 }
 
+/** A running fake of Slack. */
 export interface SlackFake extends FakeProvider {
   /** For `api_url`. */
   readonly apiUrl: string
@@ -61,13 +66,17 @@ export interface SlackFake extends FakeProvider {
   change(tokens: Partial<SlackTokens>): void
 }
 
+/** The ids of the bot. */
 export const SLACK_BOT = { user: 'USLUICE', id: 'BSLUICE' }
+/** The default bot token. */
 export const SLACK_BOT_TOKEN = 'xoxb-1-bot-token-01'
+/** The default app token. */
 export const SLACK_APP_TOKEN = 'xapp-1-A0123-1-app-token-01'
 
 const ACK_MS = 3000
 const PRESS_SECS = 1_767_300_000
 
+/** Starts the fake; call `close` to end it. */
 export async function startSlackFake(options: SlackFakeOptions = {}): Promise<SlackFake> {
   const { port = 0, channels = ['C1', 'C2', 'D1'], foreign = [], archived = [], ackMs = ACK_MS } = options
   let tokens: SlackTokens = { bot_token: options.bot_token ?? SLACK_BOT_TOKEN, app_token: options.app_token ?? SLACK_APP_TOKEN }

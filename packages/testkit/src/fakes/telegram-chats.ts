@@ -2,12 +2,14 @@
 import type { ProviderReply } from '../fake-provider.ts'
 import { badRequest, fromNumber, members, object, type Params, refusal, result } from './telegram-wire.ts'
 
+/** A user or a bot. */
 export interface TelegramUser {
   readonly id: number
   readonly username?: string
   readonly is_bot?: boolean
 }
 
+/** A chat of the bot. */
 export interface TelegramChat {
   readonly id: number
   readonly type: 'private' | 'group' | 'supergroup'
@@ -31,6 +33,7 @@ export interface TelegramMessage {
   readonly edits: number
 }
 
+/** The chats and their messages. */
 export interface TelegramChats {
   readonly messages: readonly TelegramMessage[]
   find(chat: unknown): TelegramChat | undefined
@@ -55,6 +58,7 @@ const DATA_BYTES_MAX = 64
 const PHOTO_BYTES_MAX = 10 * 1024 * 1024
 const FILE_BYTES_MAX = 50 * 1024 * 1024
 
+/** Creates it without chats; `nowSecs` gives the date of messages. */
 export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): TelegramChats {
   const chats = new Map<number, TelegramChat>()
   const blocked = new Set<number>()

@@ -3,11 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProviderReply } from '../fake-provider.ts'
 import { fromNumber, type Params, refusal, result } from './telegram-wire.ts'
 
+/** An update with the content of its type. */
 export interface TelegramUpdate {
   readonly update_id: number
   readonly [type: string]: unknown
 }
 
+/** The queue of updates. */
 export interface TelegramUpdates {
   /** Queues an update, unless the bot did not ask for its type. */
   add(type: string, content: object): void
@@ -27,6 +29,7 @@ const BATCH_MAX = 100
 const TIMEOUT_SECS_MAX = 50
 const WAITING_MAX = 100_000
 
+/** Creates an empty queue. */
 export function createTelegramUpdates(): TelegramUpdates {
   let waiting: TelegramUpdate[] = []
   let lastId = 900_000

@@ -1,15 +1,19 @@
 /** The request and answer formats of the Bot API, for the telegram fake. */
 import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
 
+/** The parameters of a method. */
 export type Params = Readonly<Record<string, unknown>>
 
+/** A successful answer. */
 export const result = (value: unknown): ProviderReply => ({ status: 200, body: { ok: true, result: value } })
 
+/** An error answer. */
 export const refusal = (status: number, description: string, parameters?: object): ProviderReply => ({
   status,
   body: { ok: false, error_code: status, description, ...(parameters && { parameters }) },
 })
 
+/** An error answer with status 400. */
 export const badRequest = (description: string, parameters?: object): ProviderReply =>
   refusal(400, `Bad Request: ${description}`, parameters)
 
@@ -22,6 +26,7 @@ export async function paramsOf({ query, headers, body, json }: ProviderRequest):
   return { ...Object.fromEntries(query), ...Object.fromEntries(form) }
 }
 
+/** The members of an object; empty for any other value. */
 export const members = (value: unknown): Params => (typeof value === 'object' && value !== null ? (value as Params) : {})
 
 /** Returns an object, parsing the JSON text that a form carries; empty if there is none. */

@@ -4,6 +4,7 @@ import { createTelegramChats, type TelegramChat, type TelegramMessage, type Tele
 import { createTelegramUpdates, type TelegramUpdate } from './telegram-updates.ts'
 import { badRequest, fromNumber, type Params, paramsOf, refusal, result } from './telegram-wire.ts'
 
+/** How the fake of Telegram starts. */
 export interface TelegramFakeOptions {
   readonly port?: number
   readonly token?: string
@@ -22,6 +23,7 @@ export interface TelegramSaid {
   readonly extra?: object
 }
 
+/** A running fake of Telegram. */
 export interface TelegramFake extends FakeProvider {
   readonly token: string
   readonly bot: TelegramUser & { readonly username: string }
@@ -57,9 +59,13 @@ export interface TelegramFake extends FakeProvider {
   migrate(chat: number, to: TelegramChat): void
 }
 
+/** The default bot token. */
 export const TELEGRAM_TOKEN = '700100:telegram-Bot_Token-01-abcdefghijklm'
+/** The default author of messages; the private chat with the bot has the same id. */
 export const TELEGRAM_ADA: TelegramUser = { id: 1001, username: 'Ada' }
+/** The id of a group. */
 export const TELEGRAM_GROUP = -100_200
+/** The id of a supergroup with topics. */
 export const TELEGRAM_FORUM = -100_300
 
 const CHATS: readonly TelegramChat[] = [
@@ -80,6 +86,7 @@ const UPLOADS: Readonly<Record<string, string>> = {
   sendvoice: 'voice',
 }
 
+/** Starts the fake; call `close` to end it. */
 export async function startTelegramFake(options: TelegramFakeOptions = {}): Promise<TelegramFake> {
   let { token = TELEGRAM_TOKEN } = options
   const bot = { id: Number(token.split(':')[0]), is_bot: true, username: options.username ?? 'sluice_bot' }

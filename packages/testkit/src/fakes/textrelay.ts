@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { hmacSha256 } from '@sluice/sdk'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 
+/** How the fake of textrelay starts. */
 export interface TextrelayFakeOptions {
   readonly port?: number
   /** The bearer token that every request must carry. */
@@ -24,6 +25,7 @@ export interface TextrelaySent {
   readonly idempotencyKey: string | undefined
 }
 
+/** A running fake of textrelay. */
 export interface TextrelayFake extends FakeProvider {
   /** The value for `api_url`. */
   readonly apiUrl: string
@@ -35,7 +37,9 @@ export interface TextrelayFake extends FakeProvider {
   changeToken(token: string): void
 }
 
+/** The default bearer token. */
 export const TEXTRELAY_TOKEN = 'textrelay-api-token-01'
+/** The default phone number of the account. */
 export const TEXTRELAY_PHONE = '+15550001111'
 
 const API = '/api/partner/v3'
@@ -64,6 +68,7 @@ class Refusal extends Error {
   }
 }
 
+/** Starts the fake; call `close` to end it. */
 export async function startTextrelayFake(options: TextrelayFakeOptions = {}): Promise<TextrelayFake> {
   const { phones = [TEXTRELAY_PHONE], media = {} } = options
   let token = options.token ?? TEXTRELAY_TOKEN

@@ -2,6 +2,7 @@
 import { equalTexts } from '@sluice/sdk'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
 
+/** How the fake starts. */
 export interface TranscriptionFakeOptions {
   /** `null`: no key is required. */
   readonly apiKey?: string | null
@@ -11,6 +12,7 @@ export interface TranscriptionFakeOptions {
   hear?(recording: HeardRecording): string
 }
 
+/** A recording that was sent for transcription. */
 export interface HeardRecording {
   readonly bytes: Uint8Array
   readonly fileName: string
@@ -19,6 +21,7 @@ export interface HeardRecording {
   readonly language?: string
 }
 
+/** A running fake of a transcription service. */
 export interface TranscriptionFake extends FakeProvider {
   readonly apiKey: string | null
   /** The last `HEARD_MAX` transcribed recordings, in order. */
@@ -30,6 +33,7 @@ const FILE_BYTES_MAX = 25 * 1024 * 1024
 const FORMATS = ['flac', 'm4a', 'mp3', 'mp4', 'mpeg', 'mpga', 'oga', 'ogg', 'wav', 'webm']
 const FIELDS = new Set(['file', 'model', 'language', 'prompt', 'response_format', 'temperature'])
 
+/** Starts the fake; call `close` to end it. */
 export async function startTranscriptionFake(options: TranscriptionFakeOptions = {}): Promise<TranscriptionFake> {
   const { apiKey = 'transcription-fake-key', models = ['whisper-1'], port = 0 } = options
   const { hear = ({ bytes }: HeardRecording) => new TextDecoder().decode(bytes) } = options

@@ -8,12 +8,14 @@ import { expect } from 'vitest'
 import type { LeftOut } from '../rules.ts'
 import { runBare } from '../run-bare.ts'
 
+/** The secret content of protected files. */
 export const CANARY = 'canary-that-stays-where-it-is'
 const TIMEOUT_MS = 20_000
 /** How long a process that left the process group may keep the output pipes open. */
 const PIPE_DRAIN_MS = 250
 const OUTPUT_CHARS_MAX = 100_000
 
+/** A sandbox backend under test. */
 export interface SandboxSubject {
   readonly name: string
   /** A backend whose probe passes on this machine. */
@@ -22,12 +24,14 @@ export interface SandboxSubject {
   readonly except?: readonly LeftOut[]
 }
 
+/** The result of a command. */
 export interface Ran {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
 }
 
+/** How a command runs in the sandbox. */
 export interface RunOptions {
   readonly policy?: Partial<SandboxPolicy>
   readonly env?: Readonly<Record<string, string>>
@@ -35,6 +39,7 @@ export interface RunOptions {
   readonly input?: string
 }
 
+/** The folders of a rule and ways to run commands in the sandbox. */
 export interface SandboxBench {
   /** A folder whose name contains a space, a quote and a dollar sign. */
   readonly workspace: string
@@ -55,6 +60,7 @@ export interface SandboxBench {
 /** Runs a rule in a new bench. */
 export type InBench = (rule: (bench: SandboxBench) => Promise<void>) => () => Promise<void>
 
+/** Returns a function that runs a rule in a new bench and removes its folders. */
 export const createSandboxBench =
   ({ create }: SandboxSubject): InBench =>
   (rule) =>

@@ -1,6 +1,7 @@
 /** Sample approvals with defaults for every member a rule does not care about. */
 import type { Decision, NewApproval } from '@sluice/sdk'
 
+/** An approval to open for the first step of a run. */
 export const asked = (runId: string, part: Partial<NewApproval> = {}): NewApproval => {
   const { stepId = 'step-1' } = part
   return {
@@ -22,6 +23,7 @@ export const asked = (runId: string, part: Partial<NewApproval> = {}): NewApprov
   }
 }
 
+/** A decision in this state. */
 export const decision = (state: Decision['state'], part: Partial<Decision> = {}): Decision => ({
   state,
   by: 'roomchat:+15550100',

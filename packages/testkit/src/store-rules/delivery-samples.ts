@@ -5,6 +5,7 @@ import { turnEnd } from './samples.ts'
 /** The limit of attempts in rules about other things; no such rule reaches it. */
 export const STARTS_MAX = 5
 
+/** A message with this id. */
 export const inbound = (id: string, part: Partial<Inbound> = {}): Inbound => ({
   id,
   account: 'bot',
@@ -15,6 +16,7 @@ export const inbound = (id: string, part: Partial<Inbound> = {}): Inbound => ({
   ...part,
 })
 
+/** The request body of the message with this id. */
 export const bodyOf = (id: string): Uint8Array => new TextEncoder().encode(`body of ${id}`)
 
 /** A request with these messages, all in one session. */
@@ -39,6 +41,7 @@ export async function keepOne(store: Store, id: string, part: Partial<Arrival> =
   return number
 }
 
+/** A reply with this text. */
 export const reply = (text: string, part: Partial<NewReply> = {}): NewReply => ({
   channel: 'roomchat',
   account: 'bot',

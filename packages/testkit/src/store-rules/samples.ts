@@ -1,10 +1,13 @@
 /** Sample turns and messages with defaults for every member a rule does not care about. */
 import type { ModelMessage, QueuedTurn, TurnEnd } from '@sluice/sdk'
 
+/** A message of the user. */
 export const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
 
+/** A message of the model. */
 export const assistant = (text: string): ModelMessage => ({ role: 'assistant', content: [{ type: 'text', text }] })
 
+/** A turn that is queued. */
 export const queuedTurn = (id: string, part: Partial<QueuedTurn> = {}): QueuedTurn => ({
   id,
   sessionId: 'room',

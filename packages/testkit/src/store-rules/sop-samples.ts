@@ -1,6 +1,7 @@
 /** Sample procedure runs with defaults for every member a rule does not care about. */
 import type { NewAudit, SopDispatch, SopRun, SopStart, Store } from '@sluice/sdk'
 
+/** A run of `deploy` at its first step, with status `running`. */
 export const sopRun = (id: string, part: Partial<SopRun> = {}): SopRun => ({
   id,
   sop: 'deploy',
@@ -29,6 +30,7 @@ export const sopRun = (id: string, part: Partial<SopRun> = {}): SopRun => ({
 /** The same run after its end. */
 export const ended = (run: SopRun, part: Partial<SopRun> = {}): SopRun => ({ ...run, status: 'completed', endedAtMs: 2_000, ...part })
 
+/** A record of the audit log. */
 export const audited = (kind: NewAudit['kind'], part: Partial<NewAudit> = {}): NewAudit => ({
   kind,
   atMs: 1_000,
@@ -41,8 +43,10 @@ export const audited = (kind: NewAudit['kind'], part: Partial<NewAudit> = {}): N
   ...part,
 })
 
+/** Limits that no rule reaches. */
 export const UNLIMITED: SopStart['limits'] = { cooldownMs: 0, concurrentMax: 1_000_000, totalMax: 1_000_000 }
 
+/** The start of a run, with limits if some are given. */
 export const startOf = (run: SopRun, limits: Partial<SopStart['limits']> = {}): SopStart => ({
   run,
   audit: [audited('run_started', { sop: run.sop, run: run.id, by: run.event.by })],
