@@ -27,7 +27,7 @@ async function play(replies: readonly Call[][], { checkpoint }: State) {
   const happened: Happened[] = []
   const acts = (key: string) => `did ${happened.push({ kind: 'ran', key }) && key}`
   const tools = [testTool('look', (key) => `saw ${key}`), testTool('change', acts, 'write'), testTool('reach', acts, 'execute')]
-  // A lost reply is requested again and comes back the same.
+  // The model repeats a lost reply unchanged.
   const model = scriptedModel([
     ({ prompt }) => {
       const calls = replies[prompt.filter(({ role }) => role === 'assistant').length]

@@ -57,7 +57,7 @@ export class Dispatcher {
     this.#queue({ runId, stepId })
   }
 
-  /** Starts no more dispatches. Resolves once those under way have ended, at the latest after `STOP_MS`. */
+  /** Starts no more dispatches. Resolves once the running ones have ended, at the latest after `STOP_MS`. */
   async stop(): Promise<void> {
     const ended = new AbortController()
     await Promise.race([this.#lanes.stop(), this.#options.clock.sleep(STOP_MS, ended.signal)])

@@ -4,7 +4,7 @@ import type { Address, Approval, ApprovalKey, ApprovalPrompt, ApprovalStore } fr
 import { APPROVE_KEYWORDS, type Keywords, REJECT_KEYWORDS } from './keywords.ts'
 import { keyText } from './question.ts'
 
-/** The part of an approval that matching a reply takes; everything else stays in the store. */
+/** The part of an approval that is needed to match a reply. Everything else stays in the store. */
 export interface OpenApproval extends ApprovalKey, Keywords {
   readonly expiresAtMs: number | null
   readonly prompts: readonly ApprovalPrompt[]

@@ -21,8 +21,8 @@ const MS_MAX = 8_640_000_000_000_000
 
 /**
  * Returns the message in an event; an empty list for other events, own messages, reactions and messages without content.
- * Throws `invalid_request` for a message without an id or a sender. `account` is used for events that do not name the number
- * they came to.
+ * Throws `invalid_request` for a message without an id or a sender. `account` is used for events that do not name the receiving
+ * number.
  */
 export function parseMessages({ body }: Raw, account: string): Inbound[] {
   const event = parseObject(body)

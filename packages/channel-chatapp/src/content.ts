@@ -122,7 +122,10 @@ function contextLines(message: Members, body: string): string[] {
   ]
 }
 
-/** https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/text */
+/**
+ * Describes the product that a message refers to. Source:
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/text
+ */
 function productLine({ catalog_id, product_retailer_id }: Members): string {
   const product = text(product_retailer_id)
   const catalogue = text(catalog_id)

@@ -109,7 +109,7 @@ export class MailboxListener {
     }
   }
 
-  /** Starts at the first push if it came before the first subscription, else at the newest change of the mailbox. */
+  /** Starts at the first push if that arrived before the first subscription, else at the newest change of the mailbox. */
   async #firstCursor(address: string, signal: AbortSignal): Promise<Cursor> {
     const { clock, keyValue } = this.#host
     const nowMs = clock.nowMs()

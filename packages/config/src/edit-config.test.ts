@@ -99,7 +99,7 @@ describe('set', () => {
       '[[provider.fallback]]\nkind = "a"\n[[provider.fallback]]\nkind = "c"\n',
     ],
     [
-      'a list of tables is begun',
+      'the first entry starts a list of tables',
       '[provider]\nmodel = "m"\n',
       'provider.fallback[0].kind',
       'a',
@@ -133,7 +133,7 @@ describe('set', () => {
       'b',
       '[provider]\nfallback = [{ kind = "a" }, { kind = "b" }]\n',
     ],
-    ['a list is begun', '[gateway]\n', 'gateway.allowed_hosts[0]', 'a', '[gateway]\nallowed_hosts = ["a"]\n'],
+    ['the first entry starts a list', '[gateway]\n', 'gateway.allowed_hosts[0]', 'a', '[gateway]\nallowed_hosts = ["a"]\n'],
     [
       'a list grows',
       '[gateway]\nallowed_hosts = [\n  "a", # one\n]\n',

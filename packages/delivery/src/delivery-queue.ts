@@ -107,7 +107,7 @@ class DeliveryJob implements Job {
   readonly group: string
   readonly dueAtMs: number
   readonly isInterrupted: boolean
-  /** On the monotonic clock. */
+  /** The time of entry, by the monotonic clock. */
   readonly enteredMs: number
   readonly run: Job['run']
   queued: QueuedJob | undefined

@@ -70,7 +70,7 @@ async function lineOf(attachment: Attachment, options: MediaOptions): Promise<st
     if ('value' in words) return `[Voice] ${oneLine(words.value) || '(nothing was said)'}`
     note = ` ${words.failure}`
   }
-  // The sender's name for the file could be the name of another one.
+  // The path has no name of the sender, because that could be the name of another file.
   const path = `attachments/${sha256Hex(bytes).slice(0, 16)}.${mediaExtension(name, mime, fetchedMime)}`
   const saved = await tried('saved', () => workspace.write(path, bytes), trial)
   return 'failure' in saved ? `${label} ${saved.failure}` : `${label} ${path}${note}`

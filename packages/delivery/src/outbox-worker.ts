@@ -35,7 +35,7 @@ interface Failure {
   readonly started: StartedReply
   readonly channel: Channel
   readonly error: unknown
-  /** On the monotonic clock. */
+  /** The start of the send, by the monotonic clock. */
   readonly startedMs: number
   ended(outcome: Outcome): void
 }
@@ -149,7 +149,7 @@ export class OutboxWorker {
   }
 
   /**
-   * Records the outcome of an attempt, and tries until the store has it. Until then the attempt is under way to the store, and
+   * Records the outcome of an attempt, and tries until the store has it. Until then the attempt counts as in progress, and
    * such a reply is not sent again before the next start.
    */
   async #record(number: number, record: () => Promise<void>): Promise<void> {
@@ -207,7 +207,7 @@ export class OutboxWorker {
   }
 }
 
-/** The same reply as a message of its own, instead of an edit. */
+/** Returns the same reply as a new message instead of an edit. */
 function asMessage({ extras = {}, ...started }: StartedReply): StartedReply {
   const { edits: _, elseSend: __, ...rest } = extras
   return { ...started, extras: rest }

@@ -55,7 +55,7 @@ export function isLoopback(address: string): boolean {
   return isIPv4(plain) ? loopback4.check(plain, 'ipv4') : plain === '::1' || plain === '0:0:0:0:0:0:0:1'
 }
 
-/** True for an address of the public Internet; false for anything private, special, or no address at all. */
+/** Returns true for an address of the public Internet, and false for a private or special address and for any other text. */
 export function isPublicAddress(address: string): boolean {
   const plain = plainAddress(address)
   if (isIPv4(plain)) return !special4.check(plain, 'ipv4')

@@ -174,7 +174,7 @@ export class LaneQueue {
   }
 
   /**
-   * Starts no more jobs, and gives released permits back without a bound. Resolves once the running jobs have ended; jobs that
+   * Starts no more jobs, and returns released permits regardless of the bound. Resolves once the running jobs have ended; jobs that
    * wait never run. Idempotent.
    */
   async stop(): Promise<void> {

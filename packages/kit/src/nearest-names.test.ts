@@ -10,7 +10,7 @@ test.each([
   ['require-pairing', 'require_pairing'],
   ['requirepairing', 'require_pairing'],
   ['webhok_secert', 'webhook_secret'],
-])('a mistyped name is taken for the one it resembles: %s', (wrong, meant) => {
+])('suggests the name that a mistyped one resembles: %s', (wrong, meant) => {
   expect(nearestName(wrong, KNOWN)).toBe(meant)
 })
 

@@ -69,7 +69,7 @@ describe('a signal scope', () => {
     expect(clock.sleeping).toBe(0)
   })
 
-  test('leaves no signal, timer or listener behind, however deep it is nested', async () => {
+  test('leaves no signal, timer or listener behind at any depth of nesting', async () => {
     const [clock, long] = [testClock(), new AbortController()]
     const work = async () => {
       using outer = signalScope([long.signal], 60_000, clock)

@@ -1,4 +1,4 @@
-/** The abort signal of one piece of work: joins longer-lived signals and a time limit, and leaves nothing behind on them. */
+/** An abort signal for one piece of work. It joins longer-lived signals and a time limit, and removes its listeners at the end. */
 
 import type { Clock } from '@sluice/sdk'
 import { AppError } from '@sluice/sdk'
@@ -11,12 +11,12 @@ export interface SignalScope extends Disposable {
   readonly timedOut: boolean
 }
 
-/** A timer that fires this much after its due time was held up: the process was suspended or the event loop was blocked. */
+/** A timer that fires this much after its due time was delayed: the process was suspended or the event loop was blocked. */
 const HELD_UP_MS = 500
 /** Time for the event loop to read what arrived in the meantime. */
 const CATCH_UP_MS = 1000
 
-/** Milliseconds to wait once more after a timer that was due at `dueMs`; 0: it came in time. Both times are monotonic. */
+/** Returns the further wait in milliseconds after a timer that was due at `dueMs`; 0 if it fired in time. Both times are monotonic. */
 export const catchUpMs = (dueMs: number, nowMs: number): number => (nowMs - dueMs > HELD_UP_MS ? CATCH_UP_MS : 0)
 
 const DISPOSED = new AppError('aborted', 'The work that this signal belongs to has ended')

@@ -1,4 +1,4 @@
-/** Splits a long reply into messages of the length a platform takes, each of which reads well by itself. */
+/** Splits a long reply into messages of the length that a platform accepts. Each message reads well on its own. */
 import type { Channel } from '@sluice/sdk'
 import { bestBreak, resume } from './split-text-break.ts'
 import { type CodeFence, codeFences, fenceAround } from './split-text-fences.ts'
@@ -49,7 +49,7 @@ function splitLong(text: string, { text: limit, unit }: Channel['limits']): stri
     const body = text.slice(at, end).trimEnd()
     if (body !== '') parts.push(head + body + (cut?.closing ?? ''))
     at = resume(text, end)
-    // the fence is closed already
+    // The closing marks of the fence were already added.
     if (cut && at >= cut.codeEnd) at = resume(text, Math.min(cut.end, text.length))
   }
   return parts

@@ -11,9 +11,9 @@ export interface Question extends ApprovalKey {
   readonly workflow: string
   readonly title: string
   readonly message: string
-  /** As in `NewApproval`. */
+  /** See `NewApproval`. */
   readonly callHash?: string
-  /** As in `NewApproval`. */
+  /** See `NewApproval`. */
   readonly owner?: string
   /** The keywords. When both lists are absent: `approve`, `approved`, `yes`, `lgtm` and `reject`, `rejected`, `no`. */
   readonly approveKeywords?: readonly string[]

@@ -18,7 +18,7 @@ export interface SopDefinition {
   readonly cooldownSecs: number
   readonly maxConcurrent: number
   readonly triggers: readonly SopTrigger[]
-  /** At least one. */
+  /** The steps in order; at least one. */
   readonly steps: readonly SopStep[]
   /** An absolute path. */
   readonly folder: string

@@ -37,7 +37,7 @@ export interface LoadSopsOptions extends LoadRules {
 export const SOPS_MAX = 20_000
 const READS_AT_ONCE = 16
 
-/** Never throws. */
+/** Loads the procedures of all sources. A procedure with errors is reported and not loaded. Never throws. */
 export async function loadSops(options: LoadSopsOptions): Promise<LoadedSops> {
   const loaded: LoadedSops[] = []
   for (const source of options.sources) loaded.push(await loadSource(source, options.agreed, options))

@@ -8,7 +8,7 @@ const PROBE_EVERY_MIN = 16
 /** Probing becomes this rare while no further writers arrive. */
 const PROBE_EVERY_MAX = 4096
 
-/** One per writer. */
+/** Create one instance for each writer. */
 export class BatchSize {
   /** The number of writes in the last commit. */
   #expected = 1

@@ -9,7 +9,7 @@ const ROOM_FACTOR = 2
 /** Room for the new pages of the migration and the daemon's first rows. */
 const ROOM_EXTRA_BYTES = 4 * 1024 * 1024
 const DAY_MS = 86_400_000
-/** Copies are kept this long. */
+/** The number of days after which a copy is deleted. */
 export const COPY_DAYS = 30
 
 export interface CopyOptions {

@@ -29,7 +29,7 @@ export interface TestAgent {
   readonly events: readonly SluiceEvent[]
   readonly observations: readonly Observation[]
   readonly logs: readonly LogLine[]
-  /** Registries in use. */
+  /** Returns the number of registries in use. */
   leased(): number
 }
 
@@ -90,7 +90,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
   return { agent, lanes, books, clock, events: emitted, observations, logs, leased: () => leased }
 }
 
-/** Lets everything else have its turn until it is so; gives up after many rounds, for the assertion that follows to fail. */
+/** Runs ticks of the event loop until `isSo` returns true. Stops after many ticks, so that the next assertion of the test fails. */
 export async function until(isSo: () => boolean): Promise<void> {
   for (let round = 0; round < 5000 && !isSo(); round++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -24,7 +24,7 @@ export async function locateFindings(file: string, text: string | undefined, fin
   return [...refused, ...problems]
 }
 
-/** Returns line and column from 1; for a missing key, those of the table that lacks it. */
+/** Returns line and column, counted from 1. A missing key has the position of the table that should contain it. */
 function position(root: Place, path: KeyPath, at: 'name' | 'value'): { line: number; column: number } | undefined {
   let deepest = root
   const trail = [root]

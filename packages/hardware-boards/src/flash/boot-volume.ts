@@ -28,7 +28,7 @@ export interface Mounts {
 
 /**
  * Returns the volume whose `INFO_UF2.TXT` names this board, or undefined when there is none. Throws `conflict` when there are
- * several, because it is not clear which one is meant.
+ * several, because it is not clear which one to use.
  */
 export async function findBootVolume(boardId: string, mounts: Mounts = mountsHere): Promise<BootVolume | undefined> {
   const checked = await Promise.all((await mounts.list()).slice(0, MOUNTS_MAX).map((folder) => volumeAt(folder, boardId, mounts)))

@@ -46,7 +46,7 @@ export function uf2Target(board: Board | undefined = BOARDS.find(({ name }) => n
 export const IMAGE_BYTES_MAX = uf2BytesMax(uf2Target())
 
 export interface Flashed {
-  /** The board that came back; undefined when none did in time. */
+  /** The board that reconnected; undefined when none did in time. */
   readonly device: Device | undefined
   readonly bytes: number
 }

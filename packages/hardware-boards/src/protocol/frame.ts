@@ -5,7 +5,7 @@ export type Frame =
   /** `id` is null in the dialect without request numbers. */
   | { readonly kind: 'reply'; readonly id: string | null; readonly ok: boolean; readonly value: unknown; readonly error: string }
   | { readonly kind: 'signal'; readonly signal: string; readonly value: unknown }
-  /** A request that came back: the line echoes, and no firmware handles it. */
+  /** A request that the line returned as an echo, because no firmware handles it. */
   | { readonly kind: 'echo' }
   | { readonly kind: 'noise' }
 

@@ -61,7 +61,7 @@ export async function checkBoardA(
   if (!running?.connected && !(await findBootVolume(BOARD_ID, mounts))) throw noBoardA()
 }
 
-/** Returns undefined when no board_a is running, so that a board in its boot loader is meant. Throws as `Devices.pick`. */
+/** Returns undefined when no board_a is running; the call then flashes a board in its boot loader. Throws as `Devices.pick` does. */
 function runningBoardA(devices: Devices, alias: string | undefined): Device | undefined {
   const isBoardA = ({ board, connected, transport }: Device) => connected && transport === 'serial' && board?.family === 'board_a'
   if (alias === undefined) return devices.all().some(isBoardA) ? devices.pick(undefined, isBoardA) : undefined

@@ -28,7 +28,7 @@ export function decide(before: RobotState, event: RobotEvent): Decision {
   return { state: judged.state, commands: [...applied.commands, ...judged.commands] }
 }
 
-/** Lets time pass, assuming that the motors carried out their last command. */
+/** Advances the state to `atMs`, assuming that the motors carried out their last command. */
 function advance(state: RobotState, atMs: number): RobotState {
   const nowMs = Math.max(state.nowMs, Number.isFinite(atMs) ? atMs : state.nowMs)
   const { running, move } = state
@@ -105,7 +105,7 @@ function bumped(state: RobotState, sensor: string, isPressed: boolean): Decision
   }
 }
 
-/** Asks the layers about the movement under way, then ends it or commands the motors. */
+/** Asks the layers about the current movement, then ends it or commands the motors. */
 function judge(state: RobotState): Decision {
   const { move } = state
   if (!move) return state.running ? { state: halted(state), commands: [HALT] } : { state, commands: [] }

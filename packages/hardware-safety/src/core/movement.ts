@@ -4,7 +4,7 @@ import { scaled } from './pace.ts'
 import type { MoveEnd, MoveRequest, RobotCommand } from './robot-event.ts'
 import type { Decision, Move, RobotState } from './robot-state.ts'
 
-/** Accepts a movement when no other one is under way, at no more than the robot's highest speed; refuses it otherwise. */
+/** Accepts a movement when no other one is in progress, at no more than the robot's highest speed; refuses it otherwise. */
 export function requestMove(state: RobotState, asked: MoveRequest): Decision {
   const refuse = (why: string): Decision => {
     const end = { id: asked.id, reason: 'refused' as const, why, moved: 0, tookMs: 0, reversed: 0 }
@@ -50,7 +50,7 @@ export function beginMove(state: RobotState, move: Move, distance: number): { re
   return { state: { ...state, move: begun }, move: begun }
 }
 
-/** Ends the movement under way, if there is one, and halts the motors in any case. A bump begins a retreat first. */
+/** Ends the current movement, if there is one, and halts the motors in any case. A bump begins a retreat first. */
 export function endMove(state: RobotState, { reason, why }: Demand): Decision {
   const { move } = state
   const halt: RobotCommand = { kind: 'halt' }

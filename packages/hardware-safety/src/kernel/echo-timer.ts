@@ -44,7 +44,7 @@ export class EchoTimer {
   /** Takes an edge of the echo line. */
   edge({ edge, atNs }: EdgeEvent): void {
     if (edge === 'rising') {
-      // An edge from before the ping arrives late when this process was held up; its reading would pass for a newer one.
+      // An edge from before the ping arrives late when this process was blocked; its reading would count as a newer one.
       this.#risenAtNs = Number(atNs) / 1e6 < this.#pingedAtMs ? undefined : atNs
       return
     }

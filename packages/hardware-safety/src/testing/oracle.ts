@@ -32,7 +32,7 @@ export class Oracle {
   #isPressed = false
   #isLatched = false
   #isBroken = false
-  /** The movement under way. */
+  /** The current movement. */
   #begun: { readonly id: number; readonly atMs: number } | undefined
   #backOff: { readonly from: ReadonlySet<string>; readonly sinceMs: number; readonly gone: number; readonly was: Velocity } | undefined
   #nowMs = 0
