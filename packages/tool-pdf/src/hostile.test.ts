@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { arrange } from './testing/arrange.ts'
 import { arrayBomb, deflateBomb, endlessForms } from './testing/bombs.ts'
 import { handMade, streamObject } from './testing/hand-made.ts'
@@ -9,69 +9,75 @@ const tree = (entries: string) => handMade({ objects: { 2: `<</Type /Pages ${ent
 const encrypted = (entries: string) => handMade({ trailer: `/Encrypt <<${entries}>> /ID [<41> <42>]` })
 const hex = (byte: string) => `<${byte.repeat(32)}>`
 
-test.each<[file: string, pdf: Uint8Array, message: RegExp]>([
-  ['an empty file', new Uint8Array(), /not a PDF/],
-  ['a text file', Buffer.from('hello'), /not a PDF/],
-  ['a header after 2000 other bytes', Buffer.concat([Buffer.alloc(2000), whole]), /not a PDF/],
-  ['only a header', Buffer.from('%PDF-1.7\n'), /broken or cut short/],
-  ['a header before random text', Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.alloc(100_000, 'A')]), /broken or cut short/],
-  ['a file one byte larger than 50 MiB', Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.alloc(50 * 1024 * 1024 - 8)]), /52428801 bytes/],
-  ['the first fifth of a PDF', cut(0.2), /broken or cut short/],
-  ['the first half of a PDF', cut(0.5), /broken or cut short/],
-  ['the first nine tenths of a PDF', cut(0.9), /broken or cut short/],
-  ['a PDF with a password', encrypted(`/Filter /Standard /V 1 /R 2 /O ${hex('41')} /U ${hex('42')} /P -4`), /encrypted.* password/],
-  ['a PDF with an unknown encryption', encrypted('/Filter /Own /V 9'), /encrypted.* password/],
-  ['a missing page', handMade({ pages: ['a'], objects: { 3: 'null' } }), /Page 1 of the PDF is broken/],
-  ['200,000 nested dictionaries', handMade({ objects: { 3: '<</A '.repeat(200_000) } }), /Page 1 of the PDF is broken/],
-  ['a page tree that contains itself', tree('/Kids [2 0 R] /Count 1'), /Page 1 of the PDF is broken/],
-  ['a page tree that contains itself three times', tree('/Kids [2 0 R 2 0 R 2 0 R] /Count 9000'), /Page 1 of the PDF is broken/],
-  ['a page tree without pages', tree('/Kids [] /Count 0'), /no pages/],
-  ['a negative number of pages', tree('/Kids [3 0 R] /Count -5'), /no pages/],
-  ['100,000 pages', tree(`/Kids [${'3 0 R '.repeat(100_000)}] /Count 100000`), /100000 pages/],
-])('refuses %s with the reason', async (_, pdf, message) => {
-  const { read, run, host } = arrange({ files: { 'a.pdf': pdf } })
-  await expect(read(pdf)).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringMatching(message) })
-  await expect(run({ path: 'a.pdf' })).rejects.toMatchObject({ code: expect.stringMatching(/^(?:invalid_request|too_large)$/) })
-  expect(await read(whole)).toEqual(['one', 'two', 'three'])
-  expect(host.logs.filter(({ level }) => level !== 'debug')).toEqual([])
-})
-
-test.each<[file: string, pdf: Uint8Array, texts: string[]]>([
-  ['bytes in front of the header', Buffer.concat([Buffer.from('junk\n'), whole]), ['one', 'two', 'three']],
-  ['a wrong number of pages', tree('/Kids [3 0 R] /Count 1000000000'), ['hello']],
-  ['content that does not unpack', handMade({ pages: ['a', 'b'], objects: { 4: streamObject('x', '/Filter /FlateDecode') } }), ['', 'b']],
-  ['200,000 nested arrays', handMade({ pages: ['a', 'b'], objects: { 4: streamObject('['.repeat(200_000)) } }), ['', 'b']],
-])('reads the intact parts of a PDF with %s', async (_, pdf, texts) => {
-  expect(await arrange().read(pdf)).toEqual(texts)
-})
-
-test.each([
-  ['a stream that unpacks to 4 GiB', () => deflateBomb(4096)],
-  ['a PDF with 20 million arrays', () => arrayBomb(20)],
-])('refuses %s before memory runs out, and reads the next PDF', async (_, bomb) => {
-  const { read, run } = arrange({ files: { 'a.pdf': whole }, realTime: true })
-  const refusal = { code: 'invalid_request', message: expect.stringContaining('384 MiB of memory') }
-  await expect(read(bomb())).rejects.toMatchObject(refusal)
-  expect(await run({ path: 'a.pdf' })).toContain('[page 3]\nthree')
-})
-
-test('the service refuses too much text, and the tool cuts it', async () => {
-  const pdf = handMade({ pages: Array.from({ length: 9 }, () => 'x'.repeat(500_000)) })
-  const { read, run } = arrange({ files: { 'a.pdf': pdf } })
-  await expect(read(pdf)).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('fewer pages') })
-  expect((await read(pdf, { pages: '1-2' })).map(({ length }) => length)).toEqual([500_000, 500_000])
-  expect(await run({ path: 'a.pdf', max_chars: 200_000 })).toMatch(/^\[pages: 9, chars: 199\d{3}, truncated: true]/)
-})
-
-test('refuses a PDF that takes too long, and reads the next PDF', async () => {
-  const { read, host, whileReading } = arrange()
-  const outcome = expect(read(endlessForms())).rejects.toMatchObject({
-    code: 'invalid_request',
-    message: expect.stringContaining('longer than 20 seconds'),
+describe('the limits of PDF reading', () => {
+  test.each<[file: string, pdf: Uint8Array, message: RegExp]>([
+    ['an empty file', new Uint8Array(), /not a PDF/],
+    ['a text file', Buffer.from('hello'), /not a PDF/],
+    ['a header after 2000 other bytes', Buffer.concat([Buffer.alloc(2000), whole]), /not a PDF/],
+    ['only a header', Buffer.from('%PDF-1.7\n'), /broken or cut short/],
+    ['a header before random text', Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.alloc(100_000, 'A')]), /broken or cut short/],
+    [
+      'a file one byte larger than 50 MiB',
+      Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.alloc(50 * 1024 * 1024 - 8)]),
+      /52428801 bytes/,
+    ],
+    ['the first fifth of a PDF', cut(0.2), /broken or cut short/],
+    ['the first half of a PDF', cut(0.5), /broken or cut short/],
+    ['the first nine tenths of a PDF', cut(0.9), /broken or cut short/],
+    ['a PDF with a password', encrypted(`/Filter /Standard /V 1 /R 2 /O ${hex('41')} /U ${hex('42')} /P -4`), /encrypted.* password/],
+    ['a PDF with an unknown encryption', encrypted('/Filter /Own /V 9'), /encrypted.* password/],
+    ['a missing page', handMade({ pages: ['a'], objects: { 3: 'null' } }), /Page 1 of the PDF is broken/],
+    ['200,000 nested dictionaries', handMade({ objects: { 3: '<</A '.repeat(200_000) } }), /Page 1 of the PDF is broken/],
+    ['a page tree that contains itself', tree('/Kids [2 0 R] /Count 1'), /Page 1 of the PDF is broken/],
+    ['a page tree that contains itself three times', tree('/Kids [2 0 R 2 0 R 2 0 R] /Count 9000'), /Page 1 of the PDF is broken/],
+    ['a page tree without pages', tree('/Kids [] /Count 0'), /no pages/],
+    ['a negative number of pages', tree('/Kids [3 0 R] /Count -5'), /no pages/],
+    ['100,000 pages', tree(`/Kids [${'3 0 R '.repeat(100_000)}] /Count 100000`), /100000 pages/],
+  ])('refuses %s with the reason', async (_, pdf, message) => {
+    const { read, run, host } = arrange({ files: { 'a.pdf': pdf } })
+    await expect(read(pdf)).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringMatching(message) })
+    await expect(run({ path: 'a.pdf' })).rejects.toMatchObject({ code: expect.stringMatching(/^(?:invalid_request|too_large)$/) })
+    expect(await read(whole)).toEqual(['one', 'two', 'three'])
+    expect(host.logs.filter(({ level }) => level !== 'debug')).toEqual([])
   })
-  const next = read(whole)
-  await whileReading()
-  await host.advance(20_000)
-  await outcome
-  expect(await next).toEqual(['one', 'two', 'three'])
+
+  test.each<[file: string, pdf: Uint8Array, texts: string[]]>([
+    ['bytes in front of the header', Buffer.concat([Buffer.from('junk\n'), whole]), ['one', 'two', 'three']],
+    ['a wrong number of pages', tree('/Kids [3 0 R] /Count 1000000000'), ['hello']],
+    ['content that does not unpack', handMade({ pages: ['a', 'b'], objects: { 4: streamObject('x', '/Filter /FlateDecode') } }), ['', 'b']],
+    ['200,000 nested arrays', handMade({ pages: ['a', 'b'], objects: { 4: streamObject('['.repeat(200_000)) } }), ['', 'b']],
+  ])('reads the intact parts of a PDF with %s', async (_, pdf, texts) => {
+    expect(await arrange().read(pdf)).toEqual(texts)
+  })
+
+  test.each([
+    ['a stream that unpacks to 4 GiB', () => deflateBomb(4096)],
+    ['a PDF with 20 million arrays', () => arrayBomb(20)],
+  ])('refuses %s before memory runs out, and reads the next PDF', async (_, bomb) => {
+    const { read, run } = arrange({ files: { 'a.pdf': whole }, realTime: true })
+    const refusal = { code: 'invalid_request', message: expect.stringContaining('384 MiB of memory') }
+    await expect(read(bomb())).rejects.toMatchObject(refusal)
+    expect(await run({ path: 'a.pdf' })).toContain('[page 3]\nthree')
+  })
+
+  test('the service refuses too much text, and the tool cuts it', async () => {
+    const pdf = handMade({ pages: Array.from({ length: 9 }, () => 'x'.repeat(500_000)) })
+    const { read, run } = arrange({ files: { 'a.pdf': pdf } })
+    await expect(read(pdf)).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('fewer pages') })
+    expect((await read(pdf, { pages: '1-2' })).map(({ length }) => length)).toEqual([500_000, 500_000])
+    expect(await run({ path: 'a.pdf', max_chars: 200_000 })).toMatch(/^\[pages: 9, chars: 199\d{3}, truncated: true]/)
+  })
+
+  test('refuses a PDF that takes too long, and reads the next PDF', async () => {
+    const { read, host, whileReading } = arrange()
+    const outcome = expect(read(endlessForms())).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('longer than 20 seconds'),
+    })
+    const next = read(whole)
+    await whileReading()
+    await host.advance(20_000)
+    await outcome
+    expect(await next).toEqual(['one', 'two', 'three'])
+  })
 })
