@@ -5,6 +5,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
+/** Which packages to unpack. */
 export interface UnpackOptions {
   /** The packages to download, out of those an installation would add; default: all of them. */
   readonly only?: RegExp

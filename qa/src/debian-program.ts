@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { cacheFolder, releaseName, unpackPackages } from './debian-packages.ts'
 import { onceAndWhole } from './once-and-whole.ts'
 
+/** A program and how to run it. */
 export interface DebianProgram {
   /** The absolute path. */
   readonly path: string
@@ -21,6 +22,7 @@ export interface MissingProgram {
   readonly missing: string
 }
 
+/** A program and the packages that contain it. */
 export interface WantedProgram {
   /** The packages that contain the program; missing dependencies are added. */
   readonly packages: readonly string[]

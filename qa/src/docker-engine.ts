@@ -14,8 +14,10 @@ const READY_ATTEMPTS_MAX = 300
 const READY_WAIT_MS = 100
 const STOP_MS_MAX = 10_000
 
+/** The image that the engine contains. */
 export const ENGINE_IMAGE = 'sluice-test:1'
 
+/** A running engine. */
 export interface DockerEngine {
   /** The environment in which `docker` finds this engine. */
   readonly env: Readonly<Record<string, string>>
@@ -27,6 +29,7 @@ const PROGRAMS =
   `sh perl bash cat ls env cp mv rm ln mkdir mkfifo mknod chmod chown touch truncate dd head tail tr wc sleep true false id echo
   basename cut yes df tar grep sed find setsid nohup unshare mount su timeout printf stat readlink`.split(/\s+/)
 
+/** Starts an engine; `missing` is the reason why none can run here. */
 export async function dockerEngine(): Promise<DockerEngine | MissingProgram> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return { missing: 'starting a Docker engine needs root on Linux' }
   const daemon = await debianProgram({ packages: ['docker.io', 'containerd', 'runc', 'tini'], program: 'usr/sbin/dockerd' })

@@ -21,6 +21,7 @@ export interface FirstReleaseFacts {
   readonly questions: Readonly<Record<'waiting' | 'program' | 'tool', FixtureQuestion>>
 }
 
+/** A copy of the data directory; `dispose` deletes it. */
 export interface FirstRelease {
   readonly dataDir: string
   readonly configFile: string

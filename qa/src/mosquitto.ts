@@ -8,6 +8,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { type DebianProgram, debianProgram, type MissingProgram } from './debian-program.ts'
 
+/** How the broker is configured. */
 export interface MosquittoOptions {
   /** Passwords by user name; absent: clients connect without a password. */
   readonly users?: Readonly<Record<string, string>>
@@ -17,6 +18,7 @@ export interface MosquittoOptions {
   readonly lines?: readonly string[]
 }
 
+/** A running broker. */
 export interface Mosquitto {
   /** The same port after every start. */
   readonly port: number
@@ -36,9 +38,11 @@ export interface Mosquitto {
 const START_MS_MAX = 5000
 const LOG_CHARS_MAX = 200_000
 
+/** Finds or downloads the broker. */
 export const findMosquitto = (): Promise<DebianProgram | MissingProgram> =>
   debianProgram({ packages: ['mosquitto'], program: 'usr/sbin/mosquitto' })
 
+/** Starts a broker on a free port with its own folder. */
 export async function startMosquitto(program: DebianProgram, options: MosquittoOptions = {}): Promise<Mosquitto> {
   const folder = await mkdtemp(join(tmpdir(), 'mosquitto-'))
   const port = await freePort()

@@ -5,6 +5,7 @@ import * as v from 'valibot'
 
 export type AttributeValue = string | number | boolean
 
+/** A span that was received. */
 export interface ReceivedSpan {
   readonly name: string
   readonly kind: 'internal' | 'server' | 'client' | 'producer' | 'consumer'
@@ -20,6 +21,7 @@ export interface ReceivedSpan {
   readonly scope: string
 }
 
+/** A running receiver. */
 export interface OtlpReceiver {
   /** The value for `otel_endpoint`. */
   readonly url: string
@@ -35,6 +37,7 @@ export interface OtlpReceiver {
   close(): Promise<void>
 }
 
+/** How the receiver answers. */
 export interface OtlpReceiverOptions {
   /** Handles a request in place of the receiver; returns true if it answers the request. */
   readonly instead?: (outgoing: ServerResponse, incoming: IncomingMessage) => boolean
@@ -93,6 +96,7 @@ const requestSchema = v.object({
   ),
 })
 
+/** Starts a receiver on loopback. */
 export async function startOtlpReceiver({ instead, port = 0 }: OtlpReceiverOptions = {}): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = []
   const bodies: string[] = []

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DebianProgram, debianProgram, type MissingProgram } from './debian-program.ts'
 
+/** A pseudo-terminal whose other end is this process. */
 export interface SerialLine {
   /** The device node, such as /dev/pts/7. */
   readonly path: string
@@ -19,8 +20,10 @@ export interface SerialLine {
 const START_MS_MAX = 5000
 const LOOK_AGAIN_MS = 5
 
+/** Finds or downloads socat. */
 export const findSocat = (): Promise<DebianProgram | MissingProgram> => debianProgram({ packages: ['socat'], program: 'usr/bin/socat' })
 
+/** Creates a line; throws if socat does not start in time. */
 export async function startSerialLine(socat: DebianProgram): Promise<SerialLine> {
   const folder = await mkdtemp(join(tmpdir(), 'serial-line-'))
   const link = join(folder, 'port')

@@ -2,12 +2,14 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { type Node, parse } from 'acorn'
 
+/** The regular expressions of one file. */
 export interface SourcePatterns {
   readonly literals: readonly { readonly source: string; readonly flags: string; readonly line: number }[]
   /** The text of each `new RegExp(…)` or `RegExp(…)`. */
   readonly constructed: readonly string[]
 }
 
+/** Parses a TypeScript source. */
 export function sourcePatterns(typescript: string): SourcePatterns {
   const javascript = stripTypeScriptTypes(typescript)
   const literals: SourcePatterns['literals'][number][] = []

@@ -19,18 +19,21 @@ export interface Shown extends Spot {
   readonly isEdited: boolean
 }
 
+/** A message that a person writes. */
 export interface Said extends Partial<Spot> {
   readonly text: string
   /** Default: `ada`. */
   readonly from?: string
 }
 
+/** A button press of a person. */
 export interface Press {
   readonly message: string
   readonly value: string
   readonly from?: string
 }
 
+/** A chat platform with people, the bot, and faults to inject. */
 export interface Chat {
   readonly name: 'telegram' | 'discord' | 'slack'
   /** The notification target that the platform implements. */

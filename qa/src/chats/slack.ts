@@ -7,6 +7,7 @@ import type { Chat, Shown } from './chat.ts'
 const PEOPLE = { ada: 'UADA', bob: 'UBOB', eve: 'UEVE' }
 const PLACES = { talk: 'C1', notify: 'C2', other: 'D1' }
 
+/** Starts the fake with three conversations. */
 export async function slackChat(): Promise<Chat> {
   const fake = await startSlackFake({ channels: Object.values(PLACES) })
   let presses = 0

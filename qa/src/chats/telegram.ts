@@ -8,6 +8,7 @@ const PEOPLE = { ada: '1001', bob: '1002', eve: '1666' }
 const PRIVATE = PEOPLE.ada
 const OTHER_GROUP = -100_400
 
+/** Starts the fake with one private chat and two groups. */
 export async function telegramChat(): Promise<Chat> {
   const fake = await startTelegramFake({
     chats: [

@@ -11,6 +11,7 @@ export interface StoredArrival {
   readonly isTurnDone: boolean
 }
 
+/** Yields the broken rules of one arrival; `isMarked` tells which facts the child acknowledged. */
 export function* problemsOf(at: number, { entries, isTurnDone }: StoredArrival, isMarked: (kind: MarkKind) => boolean): Generator<string> {
   if (entries.some(({ length }) => length > 1)) yield `${at} is stored more than once`
   if (entries.some(({ length }) => length === 0)) {

@@ -25,6 +25,7 @@ export interface Size {
   readonly cutsAfterFailedSync: number
 }
 
+/** The shim, folders and sizes that every case uses. */
 export interface Bench {
   readonly shim: string
   /** A folder that the suite may fill. */
@@ -35,6 +36,7 @@ export interface Bench {
   readonly sound: ChildRun
 }
 
+/** One part of the suite. */
 export interface Case {
   readonly title: string
   /** Part of a problem that the case must find, because it plants a bug. */
@@ -46,10 +48,12 @@ export interface Case {
 export const isAsExpected = ({ mustFind }: Case, { problems }: Findings): boolean =>
   mustFind === undefined ? problems.length === 0 : problems.some((problem) => problem.includes(mustFind))
 
+/** Runs the child once without faults. */
 export async function setUpBench({ shim, root, seed, size }: Omit<Bench, 'sound'>): Promise<Bench> {
   return { shim, root, seed, size, sound: await runChild({ shim, root, arrivals: size.arrivals }) }
 }
 
+/** The parts of the suite, in order. */
 export const CASES: readonly Case[] = [
   { title: 'the trace contains every change on the disk', run: async ({ sound }) => compareWithDisk(sound) },
   { title: 'a power cut loses nothing acknowledged', run: (bench) => cutPower(bench, bench.sound) },

@@ -3,6 +3,7 @@
 /** After this many refusals space is freed or, if it never is, the child gives up. A single fault causes fewer refusals. */
 export const REFUSALS_MAX = 12
 
+/** Passed to the child as one JSON argument. */
 export interface ChildOptions {
   readonly file: string
   readonly arrivals: number

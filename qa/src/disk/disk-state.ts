@@ -9,6 +9,7 @@ import { type Call, FOLDER } from './trace.ts'
 const SECTOR_BYTES = 512
 const FILE_BYTES_MAX = 256 * 1024 * 1024
 
+/** When the power is cut and which unsynced changes survive. */
 export interface PowerCut {
   /** The number of calls before the cut. */
   readonly after: number

@@ -8,6 +8,7 @@ import { type Call, canFail } from './trace.ts'
 /** The number of children that run at once. */
 const CHILDREN_MAX = 2
 
+/** The kinds of faults by title. */
 export const FAULTS = {
   'one call fails': { error: 'EIO', ends: 'at once' },
   'one write is cut short': { error: 'ENOSPC', short: true, ends: 'at once' },
@@ -28,6 +29,7 @@ interface FaultOptions extends Omit<RunOptions, 'fault'> {
   readonly look?: (run: ChildRun) => Promise<Findings>
 }
 
+/** Runs the child once for each point and examines the result. */
 export async function tryFaults({ fault, points, look = auditRun, ...options }: FaultOptions): Promise<Findings> {
   const problems: string[] = []
   const left = [...points]

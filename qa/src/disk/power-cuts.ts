@@ -12,6 +12,7 @@ import { type Call, MARKS_FILE } from './trace.ts'
 /** The survival probability of unsynced changes, by outcome: none survive, half, nearly all, hardly any, all. */
 const SURVIVALS: readonly number[] = [0, 0.5, 0.95, 0.05, 1]
 
+/** How many cuts to try. */
 export interface PowerCutOptions {
   /** The number of cuts, spread over the run. */
   readonly cuts: number
@@ -22,6 +23,7 @@ export interface PowerCutOptions {
   readonly root: string
 }
 
+/** Audits the possible states after each cut of a run. */
 export async function tryPowerCuts(run: ChildRun, { cuts, outcomes, seed, root }: PowerCutOptions): Promise<Findings> {
   const random = seededRandom(seed)
   const problems: string[] = []

@@ -1,5 +1,6 @@
 /** Reproducible random numbers: the same seed gives the same numbers. */
 
+/** Returns a number from 0 up to, but not including, 1. */
 export type Random = () => number
 
 /** Returns numbers from 0 up to, but not including, 1, by Marsaglia's xorshift on 32 bits. */

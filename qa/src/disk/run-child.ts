@@ -13,6 +13,7 @@ const CHILD_MS_MAX = 60_000
 /** Low, so that a short run has many checkpoints, at which the database file itself is written. */
 const CHECKPOINT_PAGES = 50
 
+/** A call that fails and how the fault ends. */
 export interface Fault {
   /** The number of the call that fails, from 1. */
   readonly at: number
@@ -22,6 +23,7 @@ export interface Fault {
   readonly ends: ChildOptions['faultEnds']
 }
 
+/** A finished run: its trace and marks. */
 export interface ChildRun {
   /** The folder of this run. */
   readonly home: string
@@ -30,6 +32,7 @@ export interface ChildRun {
   readonly marks: Marks
 }
 
+/** How the child runs. */
 export interface RunOptions {
   readonly shim: string
   /** The parent of the run's folder. */

@@ -2,6 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { StoreOptions } from '@sluice/store'
 
+/** Store options with the real clock and without a log. */
 export const quietHost: Pick<StoreOptions, 'clock' | 'log'> = {
   clock: { nowMs: () => Date.now(), monotonicMs: () => performance.now(), sleep: async () => {} },
   log: { debug() {}, info() {}, warn() {}, error() {} },

@@ -8,6 +8,7 @@ export const FOLDER = '.'
 const LINE_END = 10
 const OPERATIONS = ['create', 'write', 'truncate', 'sync', 'unlink', 'rename'] as const
 
+/** One call to the file system. */
 export interface Call {
   readonly operation: (typeof OPERATIONS)[number]
   readonly file: string
@@ -18,6 +19,7 @@ export interface Call {
   readonly bytes: Uint8Array
 }
 
+/** Parses the trace; throws if it is invalid. */
 export function parseTrace(trace: Buffer): Call[] {
   const calls: Call[] = []
   for (let at = 0; at < trace.length; ) {

@@ -4,6 +4,7 @@ import type { Arrival, NewReply } from '@sluice/sdk'
 const CHANNEL = 'textrelay'
 const ACCOUNT = 'line'
 const SESSIONS = 5
+/** The time of the first arrival in milliseconds since 1970. */
 export const AT_MS = Date.UTC(2026, 0, 1)
 
 /** Every seventh arrival has a body larger than a page. */
@@ -26,6 +27,7 @@ export function arrivalOf(at: number): Arrival {
   }
 }
 
+/** The ids of an arrival's messages. */
 export const messageIdsOf = (at: number): string[] => (at % 3 === 2 ? [`${at}.0`, `${at}.1`] : [`${at}.0`])
 
 /** How often the arrival is sent at once. */
@@ -40,10 +42,13 @@ export const isSent = (at: number): boolean => at % 4 === 0
 /** Whether a procedure runs and is approved. */
 export const isFired = (at: number): boolean => at % 4 === 2
 
+/** The id of the arrival's procedure run. */
 export const runIdOf = (at: number): string => `run ${at}`
 
+/** The id of the arrival's turn. */
 export const turnIdOf = (at: number): string => `turn ${at}`
 
+/** The replies to an arrival's first message. */
 export function repliesOf(at: number): NewReply[] {
   const parts = isSent(at) ? 2 : 1
   return Array.from({ length: parts }, (_, index) => ({
@@ -59,4 +64,5 @@ export function repliesOf(at: number): NewReply[] {
   }))
 }
 
+/** The platform id of the sent reply. */
 export const providerIdOf = (at: number): string => `sent ${at}`

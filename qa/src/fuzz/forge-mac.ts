@@ -3,8 +3,10 @@ import { createHash, createHmac } from 'node:crypto'
 import { REWRITTEN, rewrite } from './mutate-bytes.ts'
 import type { Random } from './random.ts'
 
+/** A part of the signed bytes. */
 export type Part = string | Uint8Array
 
+/** A secret and the bytes it signs. */
 export interface Signed {
   readonly secret: string | Uint8Array
   /** The signed parts in order; the body is the last one. */

@@ -5,6 +5,7 @@ import type { Random } from './random.ts'
 import { RawOf, type WebhookRequest } from './request.ts'
 import type { Scheme } from './scheme.ts'
 
+/** How much to try. */
 export interface FuzzOptions {
   readonly random: Random
   readonly count: number
@@ -18,11 +19,13 @@ export interface FuzzOptions {
  */
 export type Outcome = 'refused' | 'unreadable' | 'accepted' | 'broken'
 
+/** A mutation that was not refused. */
 export interface Finding extends Mutation {
   readonly outcome: Outcome
   readonly error?: unknown
 }
 
+/** The outcome of a run. */
 export interface FuzzResult {
   readonly counts: Readonly<Record<Outcome, number>>
   /** Mutations that equal a valid request in another spelling; they are not counted as tried. */

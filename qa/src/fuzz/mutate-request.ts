@@ -5,6 +5,7 @@ import type { Random } from './random.ts'
 import type { WebhookRequest } from './request.ts'
 import type { Scheme } from './scheme.ts'
 
+/** A changed request and its changes. */
 export interface Mutation {
   readonly request: WebhookRequest
   /** The names of the changes, in order. */
@@ -93,6 +94,7 @@ export function mutationsOf({ coversBody, isTimed, valid }: Scheme): readonly Mu
   ]
 }
 
+/** Changes a random valid request. */
 export function mutate(scheme: Scheme, mutations: readonly Mutate[], random: Random): Mutation {
   const steps: string[] = []
   let request = random.pick(scheme.valid)

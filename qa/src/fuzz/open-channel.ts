@@ -7,6 +7,7 @@ import * as v from 'valibot'
 
 const PACKAGES = join(import.meta.dirname, '../../../packages')
 
+/** A channel with a webhook. */
 export interface OpenChannel {
   readonly channel: Channel
   readonly webhook: Webhook
@@ -14,6 +15,7 @@ export interface OpenChannel {
   setClock(atMs: number): void
 }
 
+/** Builds the channel; throws if its configuration has no secret. */
 export async function openChannel(folder: string, config: object, fetch?: Host['fetch']): Promise<OpenChannel> {
   const file = pathToFileURL(join(PACKAGES, folder, 'src/index.ts')).href
   const { default: feature } = (await import(file)) as { default: Feature }

@@ -1,5 +1,6 @@
 /** Random numbers from a seed, so that a finding can be reproduced. */
 
+/** A source of random numbers. */
 export interface Random {
   /** A whole number from 0 to `bound - 1`. */
   below(bound: number): number

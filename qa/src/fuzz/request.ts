@@ -1,6 +1,7 @@
 /** A webhook request whose parts can be replaced one by one. */
 import type { Raw } from '@sluice/sdk'
 
+/** The parts of a request. */
 export interface WebhookRequest {
   /** Values by lower-case name; repeated headers are joined with a comma, as Node does. */
   readonly headers: Readonly<Record<string, string>>
@@ -30,4 +31,5 @@ export class RawOf implements Raw {
   }
 }
 
+/** The URL of a request with this query. */
 export const urlOf = (query: string): URL => new URL(`http://localhost/webhook?${query}`)

@@ -3,6 +3,7 @@ import type { Webhook } from '@sluice/sdk'
 import type { Random } from './random.ts'
 import type { WebhookRequest } from './request.ts'
 
+/** A webhook, valid requests for it, and how to forge others. */
 export interface Scheme {
   readonly name: string
   /** The default number of mutations: a million, or fewer for a costly check. */

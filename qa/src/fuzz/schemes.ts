@@ -7,6 +7,7 @@ import { roomchatScheme } from './scheme-roomchat.ts'
 import { bizchatBearerScheme, bizchatTokenScheme, mailpushBearerScheme, mailpushTokenScheme } from './schemes-shared-secret.ts'
 import { textrelayLegacyScheme, textrelayStandardScheme } from './schemes-textrelay.ts'
 
+/** The schemes by name; each creates its valid requests from random numbers. */
 export const SCHEMES = {
   chatapp: chatappScheme,
   'textrelay-legacy': textrelayLegacyScheme,

@@ -5,6 +5,7 @@ const HUGE_CHARS = 100_000
 const HUGE_CHANCE = 0.002
 const ODD_CHARACTERS = [...'\0\t\n\r\u000b\u00a0\u00ad\u200b\ufeff\u2028"\'`,;=+-_./%&#?*()[]{}<>|\\^~!@$:0aAfFgGzZ9 é😀'] as const
 
+/** The changes by name. */
 export const EDITS: TextMutations = {
   'flip a bit'(value, random) {
     const at = random.below(Math.max(1, value.length))

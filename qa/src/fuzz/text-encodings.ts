@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { TextMutations } from './text-mutation.ts'
 
+/** The changes of a signature by name. */
 export const ENCODINGS: TextMutations = {
   'another encoding'(value, random) {
     const [, prefix = '', encoded = ''] = /^(sha256=|v1,|bearer )?(.*)$/is.exec(value) ?? []

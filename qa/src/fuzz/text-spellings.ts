@@ -39,6 +39,7 @@ const PREFIXES = [
 ]
 const SCHEMES = ['Basic', 'Bearer', 'bearer', 'BEARER', 'Bearer:', 'Token', 'Digest', 'Bearer\t', 'Bearer,', 'Bearer Bearer', 'Negotiate']
 
+/** The changes by name. */
 export const SPELLINGS: TextMutations = {
   'upper case': (value) => value.toUpperCase(),
   'lower case': (value) => value.toLowerCase(),

@@ -2,6 +2,7 @@
 import type { Webhook } from '@sluice/sdk'
 import type { Random } from './random.ts'
 
+/** The body of a message, its id and the time it was sent. */
 export interface ValidBody {
   readonly id: string
   readonly atMs: number

@@ -3,6 +3,7 @@ import type { ChannelSections } from '../daemons/channel-daemon.ts'
 import type { FakeProviders } from '../daemons/fake-providers.ts'
 import type { SentRequest } from '../daemons/send-request.ts'
 
+/** Requests to send and the answers and turns they must cause. */
 export interface Vector {
   readonly id: string
   readonly what: string
@@ -19,6 +20,7 @@ export interface Vector {
   readonly turns?: readonly Turn[]
 }
 
+/** A turn that must run. */
 export interface Turn {
   readonly sender: string
   readonly messageId?: string
@@ -29,7 +31,9 @@ export interface Turn {
 /** 2026-01-01T00:00:00Z */
 export const NOW_SECS = 1_767_225_600
 
+/** The answer to an accepted request. */
 export const OK = [200, '{"status":"ok"}'] as const
+/** The answer to a request with a wrong signature. */
 export const REFUSED = [401, 'Invalid signature'] as const
 
 /** Returns the header as a list; empty if there is no value. */

@@ -1,5 +1,6 @@
 /** Writes cpio archives in the "newc" format, which a Linux kernel unpacks as its first file system. */
 
+/** A file or a folder of the archive. */
 export interface ArchiveEntry {
   /** A relative path without a leading slash. */
   readonly path: string

@@ -35,6 +35,7 @@ const EXTRAS: Readonly<Record<string, Extra>> = {
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 const run = promisify(execFile)
 
+/** Returns how to load a module, building it if needed; `missing` is the reason why it cannot be built. */
 export type ModuleLoader = (wanted: string) => Promise<Loadable | { readonly missing: string }>
 
 /** Returns a function that tells how to load a module. It builds our own modules once each, at their first use, one after another. */

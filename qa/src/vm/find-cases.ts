@@ -3,6 +3,7 @@ import { globSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { TEST_TIMEOUT_SECS, type VmCase } from './vm-case.ts'
 
+/** A case and its file. */
 export interface FoundCase {
   readonly name: string
   /** The absolute path. */
@@ -10,6 +11,7 @@ export interface FoundCase {
   readonly definition: VmCase
 }
 
+/** The root of the repository. */
 export const ROOT = resolve(import.meta.dirname, '../../..')
 
 /** Returns the named cases, or all of them sorted by name. Throws for an unknown name and for a case that cannot be imported. */

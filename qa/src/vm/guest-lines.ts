@@ -17,6 +17,7 @@ export function listen(path: string, onBytes: (bytes: Uint8Array) => void): Prom
 /** Resolves after the connection has ended and all its bytes were passed on. */
 export const ended = (server: Server): Promise<void> => new Promise((resolve) => void server.close(() => resolve()))
 
+/** Splits bytes into lines and passes each complete one to `onLine`. */
 export function lineReader(onLine: (line: string) => void): (bytes: Uint8Array) => void {
   const decoder = new TextDecoder()
   let rest = ''

@@ -8,6 +8,7 @@ import { debianProgram } from '../debian-program.ts'
 import { onceAndWhole } from '../once-and-whole.ts'
 import { unpackKernel } from './kernel-image.ts'
 
+/** An unpacked kernel. */
 export interface Kernel {
   /** The version that `uname -r` prints. */
   readonly version: string
@@ -17,6 +18,7 @@ export interface Kernel {
   readonly image: string
 }
 
+/** QEMU and how to run it. */
 export interface Qemu {
   readonly program: string
   readonly env: Readonly<Record<string, string>>
@@ -93,6 +95,7 @@ export async function linkAsHere(draft: string): Promise<void> {
   }
 }
 
+/** The version of the kernel whose modules are in the folder. */
 export async function versionIn(folder: string): Promise<string> {
   const [version] = await readdir(join(folder, 'lib/modules'))
   if (version === undefined) throw new Error('the kernel package contains no modules')

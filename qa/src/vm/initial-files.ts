@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import { type ArchiveEntry, createArchive } from './cpio.ts'
 import { type Kernel, moduleFiles } from './guest-packages.ts'
 
+/** The command of the guest and the setup it needs. */
 export interface Job {
   /** A shell command. */
   readonly command: string

@@ -9,6 +9,7 @@ import type { Kernel, Qemu } from './guest-packages.ts'
 import { initialFiles, type Job } from './initial-files.ts'
 import { CONSOLE_CHARS_MAX, runQemu } from './run-qemu.ts'
 
+/** The parts that every machine shares. */
 export interface Substrate {
   readonly qemu: Qemu
   readonly kernel: Kernel
@@ -24,12 +25,14 @@ export interface MachineOutput {
   report(line: string): void
 }
 
+/** How a machine runs. */
 export interface MachineOptions {
   readonly memoryMib: number
   readonly output: MachineOutput
   readonly signal: AbortSignal
 }
 
+/** How a machine ended. */
 export interface MachineEnd {
   /** The exit status of the command, or why there is none. */
   readonly status: number | 'timeout' | 'died'

@@ -7,6 +7,7 @@ import { runRaspi } from './raspi/raspi-machine.ts'
 import type { PartsLoader } from './raspi/raspi-parts.ts'
 import type { RaspiModel, VmTestResult } from './vm-case.ts'
 
+/** The results of a case. */
 export interface CaseResult {
   readonly name: string
   /** The reason why the case did not run. */
@@ -21,6 +22,7 @@ export interface CaseResult {
   readonly tookMs: number
 }
 
+/** What the cases of one run share. */
 export interface CaseOptions {
   /** The folder with code compiled by the host, which the guest reads. */
   readonly compileCache: string
@@ -35,6 +37,7 @@ const OUTPUT_CHARS_MAX = 64 * 1024
 const MEMORY_MIB = 1024
 const RUNNER = `${import.meta.dirname}/guest/main.ts`
 
+/** Runs a case, unless it has to be skipped. */
 export async function runCase(substrate: Substrate, found: FoundCase, options: CaseOptions): Promise<CaseResult> {
   const { name, definition } = found
   const skip = (skipped: string): CaseResult => ({ name, skipped, results: [], lost: [], output: '', bootMs: 0, tookMs: 0 })

@@ -1,5 +1,6 @@
 /** A case for the virtual machine: the devices of the machine, and tests that run in it one after another. */
 
+/** Passed to each test. */
 export interface VmTestContext {
   /** Aborts when the test's time is over. */
   readonly signal: AbortSignal
@@ -7,11 +8,13 @@ export interface VmTestContext {
   after(undo: () => void | Promise<void>): void
 }
 
+/** A test; it fails by throwing. */
 export type VmTest = (context: VmTestContext) => Promise<void> | void
 
 /** The boards whose device tree works with QEMU's Raspberry Pi 3. */
 export type RaspiModel = 'raspi-3b' | 'raspi-3b-plus' | 'raspi-zero-2w'
 
+/** The machine and tests of a case. */
 export interface VmCase {
   /**
    * `pc` (default): the guest sees all of this machine's files. The others: a Raspberry Pi with its own device tree, on which
@@ -37,6 +40,7 @@ export interface VmCase {
 /** Types a case; each file `src/testing/vm/<name>.vm.ts` has one as its default export. */
 export const vmCase = (definition: VmCase): VmCase => definition
 
+/** The default time limit of a test. */
 export const TEST_TIMEOUT_SECS = 90
 
 /** The result of one test, a line of the guest's report. */

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setAttribute } from './guest-files.ts'
 
+/** The label and lines of a chip. */
 export interface GpioChipIdentity {
   /** The kernel's label, such as `pinctrl-bcm2711`. */
   readonly label: string
@@ -11,6 +12,7 @@ export interface GpioChipIdentity {
   readonly names?: Readonly<Record<number, string>>
 }
 
+/** A chip whose lines a test drives and reads. */
 export interface GpioChip {
   /** `/dev/gpiochip<n>` */
   readonly path: string
@@ -22,6 +24,7 @@ export interface GpioChip {
 
 const CHIPS = '/sys/kernel/config/gpio-sim'
 
+/** Creates a chip and activates it. */
 export async function createGpioChip({ label, lines, names = {} }: GpioChipIdentity): Promise<GpioChip> {
   const chip = join(CHIPS, `chip${(await readdir(CHIPS)).length}`)
   const bank = join(chip, 'bank0')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createGpioChip, type GpioChip } from './gpio-chip.ts'
 import { coverFolder } from './guest-files.ts'
 
+/** The simulated parts of the board. */
 export interface SingleBoardComputer {
   readonly gpio: GpioChip
 }

@@ -4,6 +4,7 @@ import { constants, openSync, write } from 'node:fs'
 import { ReadStream } from 'node:tty'
 import { promisify } from 'node:util'
 
+/** An open terminal. */
 export interface Terminal {
   /** Rejects while the line is being removed. */
   write(text: string | Uint8Array): Promise<void>

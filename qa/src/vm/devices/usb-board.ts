@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, realpath, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { eventually, exists, setAttribute, settle } from './guest-files.ts'
 
+/** The identity that a board reports. */
 export interface UsbBoardIdentity {
   /** Four hexadecimal digits. */
   readonly vendor: string
@@ -13,6 +14,7 @@ export interface UsbBoardIdentity {
   readonly productName?: string
 }
 
+/** A board that can be plugged and unplugged. */
 export interface UsbBoard {
   /** The terminal at the board's end, for `openTerminal`: bytes written to it come out of the port. */
   readonly boardEnd: string

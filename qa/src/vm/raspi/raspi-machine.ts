@@ -12,6 +12,7 @@ import { CONSOLE_CHARS_MAX, runQemu } from '../run-qemu.ts'
 import type { RaspiModel } from '../vm-case.ts'
 import type { RaspiParts } from './raspi-parts.ts'
 
+/** How a Raspberry Pi runs. */
 export interface RaspiOptions {
   readonly output: MachineOutput
   readonly signal: AbortSignal

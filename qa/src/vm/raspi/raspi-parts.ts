@@ -10,6 +10,7 @@ import { findQemu, indexModules, linkAsHere, moduleFiles, type Qemu, versionIn }
 import { lastLine } from '../last-line.ts'
 import type { RaspiModel } from '../vm-case.ts'
 
+/** The files of an emulated Raspberry Pi. */
 export interface RaspiParts {
   readonly qemu: Qemu
   readonly kernel: string
@@ -32,6 +33,7 @@ const LIBRARIES = ['ld-linux-aarch64.so.1', 'libc.so.6', 'libm.so.6', 'libdl.so.
 const DOWNLOAD_MS_MAX = 300_000
 const run = promisify(execFile)
 
+/** Provides the parts; `missing` is the reason why they are not available. */
 export type PartsLoader = () => Promise<RaspiParts | { readonly missing: string }>
 
 /** Downloads the parts once, at the first call. `packages` is the guest's package folder for this host's architecture. */
