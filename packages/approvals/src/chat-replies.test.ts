@@ -85,7 +85,7 @@ describe('a reply that matches resolves the approval', () => {
     expect(await state()).toBe('rejected')
   })
 
-  test('in a thread that was there before, if it is `reject` with a reason', async () => {
+  test('in a thread that is older than the prompt, if it is `reject` with a reason', async () => {
     const origin = { channel: 'workspace', account: 'bot', to: { to: 'lounge', thread: 't' } }
     const { say, state, approvals } = await asked({ channels: [richChannel('workspace')] }, { origin, channels: [] })
     await say('workspace', { to: { to: 'lounge', thread: 't' }, text: 'approve what?' })
@@ -110,7 +110,7 @@ describe('a reply that matches resolves the approval', () => {
     expect(await store.inbox.list({ limit: 9 })).toMatchObject([{ state: 'done', turnId: expect.anything() }])
   })
 
-  test('by the keywords of the question in place of the default list', async () => {
+  test('by the keywords of the question instead of the default list', async () => {
     const { say, state } = await asked({}, { approveKeywords: [' Ship It '] })
     await say('community', { inReplyTo: '1', text: 'yes' })
     expect(await state()).toBe('pending')
@@ -250,7 +250,7 @@ describe('after a restart', () => {
     expect(await approvals.get(KEY)).toMatchObject({ state: 'approved' })
   })
 
-  test('an approval expires whose time came while the daemon was down', async () => {
+  test('an approval expires if it was due while the daemon was down', async () => {
     const first = await asked({}, { timeoutSecs: 60 })
     await first.stop()
     await first.clock.advance(120_000)
@@ -260,7 +260,7 @@ describe('after a restart', () => {
     expect(await approvals.get(KEY)).toMatchObject({ state: 'expired' })
   })
 
-  test('a decision is dispatched that its gate had not acknowledged', async () => {
+  test('a decision that its gate had not acknowledged is dispatched again', async () => {
     const first = await asked({}, { gate: 'sop' })
     await first.approvals.decide(KEY, { state: 'approved', by: 'device:d1' })
     await first.settle()

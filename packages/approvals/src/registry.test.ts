@@ -25,7 +25,7 @@ async function arrange(more: { readonly pendingMax?: number } = {}) {
   return { clock, host, bus, approvals, store, ask }
 }
 
-test('refuses new approvals while too many wait, but not those it has', async () => {
+test('refuses new approvals while too many wait, but accepts known ones', async () => {
   const { approvals, ask } = await arrange({ pendingMax: 2 })
   await ask('s1')
   await ask('s2')

@@ -8,7 +8,7 @@ import { type Api, sendMessage } from './send.ts'
 import { answerHandshake, handshakeQuery, sampleRequest, verifyToken } from './webhook.ts'
 
 const TEXT_CHARS_MAX = 4096
-/** The account of events that do not name the number they came to. */
+/** The account of events that do not name the receiving number. */
 const DEFAULT_ACCOUNT = 'default'
 
 export default defineFeature({

@@ -89,7 +89,7 @@ describe('a section that refines its values', () => {
 })
 
 describe('a section with several owners', () => {
-  test('gives each owner its own keys, which alone configure it', async () => {
+  test('gives each owner its own keys, and only these configure it', async () => {
     const config = await load('[observability]\nbackend = "otlp"\n')
     expect(config.core(observabilitySection)).toEqual({ backend: 'otel', backends: [] })
     expect(config.of('observability-metrics')).toEqual({ state: 'defaults', value: { metrics_loopback_only: false } })
@@ -124,30 +124,26 @@ describe('environment', () => {
     expect(await port('[gateway]\nport = 1\n', { SVC_GATEWAY_PORT: '' })).toBe(1)
   })
 
-  test.each(['', ' ', '\n', '\u00a0\t'])(
-    'a secret of nothing but white space (%j) counts as not set, wherever it stands',
-    async (blank) => {
-      const secretOf = async (text: string, env: Record<string, string>, owner: 'channel-roomchat' | 'channel-mailpush') => {
-        const state = (await load(text, { env })).of(owner) as { value: { webhook_secret?: Secret } }
-        return state.value.webhook_secret?.reveal()
-      }
-      const inFile = (secret: string) => `webhook_secret = ${JSON.stringify(secret)}\n`
-      const overrides = (text: string, value: string) =>
-        secretOf(ROOMCHAT + text, { SVC_ROOMCHAT_WEBHOOK_SECRET: value }, 'channel-roomchat')
-      expect(await overrides(inFile('good'), blank)).toBe('good')
-      expect(await overrides(inFile(blank), 'real')).toBe('real')
-      expect(await overrides(inFile(blank), blank)).toBeUndefined()
-      const fills = (text: string, value: string) =>
-        secretOf(`[channels_config.mailpush]\ntopic = "t"\n${text}`, { MAILPUSH_WEBHOOK_SECRET: value }, 'channel-mailpush')
-      expect(await fills(inFile(blank), 'real')).toBe('real')
-      expect(await fills(inFile(blank), blank)).toBeUndefined()
-      const { warnings } = await load(`${ROOMCHAT}${inFile(blank)}`)
-      expect(warnings).toContain('`channels_config.roomchat.webhook_secret` is blank, so it counts as not set')
-      await expect(load(ROOMCHAT.replace('plain-token', blank.replace('\n', ' ')))).rejects.toEqual(
-        problem('`channels_config.roomchat.app_token` is missing'),
-      )
-    },
-  )
+  test.each(['', ' ', '\n', '\u00a0\t'])('a blank secret (%j) counts as not set, in the file and in the environment', async (blank) => {
+    const secretOf = async (text: string, env: Record<string, string>, owner: 'channel-roomchat' | 'channel-mailpush') => {
+      const state = (await load(text, { env })).of(owner) as { value: { webhook_secret?: Secret } }
+      return state.value.webhook_secret?.reveal()
+    }
+    const inFile = (secret: string) => `webhook_secret = ${JSON.stringify(secret)}\n`
+    const overrides = (text: string, value: string) => secretOf(ROOMCHAT + text, { SVC_ROOMCHAT_WEBHOOK_SECRET: value }, 'channel-roomchat')
+    expect(await overrides(inFile('good'), blank)).toBe('good')
+    expect(await overrides(inFile(blank), 'real')).toBe('real')
+    expect(await overrides(inFile(blank), blank)).toBeUndefined()
+    const fills = (text: string, value: string) =>
+      secretOf(`[channels_config.mailpush]\ntopic = "t"\n${text}`, { MAILPUSH_WEBHOOK_SECRET: value }, 'channel-mailpush')
+    expect(await fills(inFile(blank), 'real')).toBe('real')
+    expect(await fills(inFile(blank), blank)).toBeUndefined()
+    const { warnings } = await load(`${ROOMCHAT}${inFile(blank)}`)
+    expect(warnings).toContain('`channels_config.roomchat.webhook_secret` is blank, so it counts as not set')
+    await expect(load(ROOMCHAT.replace('plain-token', blank.replace('\n', ' ')))).rejects.toEqual(
+      problem('`channels_config.roomchat.app_token` is missing'),
+    )
+  })
 
   test('lets other variables only supply missing values', async () => {
     const env = { MAILPUSH_LABELS: 'A, B,,C', MAILPUSH_RENEW_OLD: '12' }
@@ -178,7 +174,7 @@ describe('environment', () => {
     expect(config.warnings).toEqual([])
   })
 
-  test('does not configure a feature by variables alone when it needs more', async () => {
+  test('does not configure a feature by variables that supply only a part', async () => {
     for (const env of [{ MAILPUSH_WEBHOOK_SECRET: 's3cret' }, { MAILPUSH_RENEW: 'often' }, { MAILPUSH_LABELS: 'MUCH TOO LONG' }]) {
       expect((await load('', { env })).of('channel-mailpush')).toMatchObject({ state: 'unconfigured' })
     }
@@ -328,7 +324,7 @@ describe('left out', () => {
 })
 
 describe('start', () => {
-  test('loads any text or throws problems only', async () => {
+  test('loads any text or throws nothing but problems', async () => {
     const names = fc.constantFrom(
       'gateway',
       'provider',

@@ -9,7 +9,7 @@ import type { Clock } from '@sluice/sdk'
 const QUIET_MS = 100
 /** A file that keeps changing is read after this number of checks. */
 const LOOKS_MAX = 20
-/** Polling finds changes that the events of the folder miss, such as those of a parent link or a network share. */
+/** Polling finds changes that the events of the folder miss, such as a changed parent link or a change on a network share. */
 const POLL_MS = 2000
 /** A file that lost text is applied after this time, because editors and copies truncate a file before they write it. */
 export const LOSS_HOLD_MS = 5000

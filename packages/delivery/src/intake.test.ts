@@ -15,7 +15,7 @@ describe('a message', () => {
     expect(made.turns).toHaveLength(1)
   })
 
-  describe('of a path that procedures have triggers for', () => {
+  describe('on a path that has triggers', () => {
     const webhook: NonNullable<Channel['webhook']> = {
       path: '/x',
       verify: () => ({ by: 'test' }),
@@ -38,14 +38,14 @@ describe('a message', () => {
       return { ...made, finish }
     }
 
-    test('starts them instead of a turn', async () => {
+    test('starts procedures instead of a turn', async () => {
       const { turns, finish, store } = await waiting(['/x'])
       expect((await store.inbox.waiting({ after: 0, limit: 9 })).map(({ kind }) => kind)).toEqual(['turn', 'procedure_event'])
       await finish()
       expect(turns.map(({ text }) => text)).toEqual(['text of m0'])
     })
 
-    test('is a turn if the procedure is gone when the message is worked on', async () => {
+    test('is a turn if the procedure was removed before its turn starts', async () => {
       const triggers = ['/x']
       const { turns, finish } = await waiting(triggers)
       triggers.pop()
@@ -59,7 +59,7 @@ describe('a message', () => {
       triggers.push('/x')
       await finish()
       expect(turns.map(({ text }) => text)).toEqual(['text of m0', 'text of m1'])
-      // A replay decides again.
+      // A replay classifies the message again.
       await store.inbox.replay(2)
       deliveries.wake()
       await settle()

@@ -1,5 +1,5 @@
 /**
- * Works the outbox of one account off: each reply is sent once, as far as that can be known. A reply whose outcome cannot be
+ * Sends the replies of one account. Each reply is sent once, as far as its outcome is known. A reply whose outcome cannot be
  * known is ambiguous and left to the operator.
  */
 import { type Attempt, type JobOutcome, LaneQueue, signalScope } from '@sluice/kit'
@@ -13,14 +13,14 @@ import { SendPace } from './send-pace.ts'
 
 export interface OutboxWorkerOptions extends DeliveryOptions {
   readonly channel: string
-  /** Aborts when the daemon waits no longer for sends under way. */
+  /** Aborts when the daemon no longer waits for running sends. */
   readonly cutOff: AbortSignal
 }
 
 const SEND_MS_MAX = 60_000
-/** A reply whose channel is not there is looked at again after this time. */
+/** A reply whose channel is absent is checked again after this time. */
 const ABSENT_DELAY_MS = 5000
-/** The delay before the store is asked again to record an outcome. */
+/** The delay before the next attempt to record an outcome in the store. */
 const RECORD_DELAY_MS = 1000
 const HOUR_MS = 3_600_000
 
@@ -59,7 +59,7 @@ export class OutboxWorker {
     this.queue = new DeliveryQueue({ lanes: this.#lanes, clock, log, work: ({ number }, attempt) => work(number, attempt) })
   }
 
-  /** A timer may fire a fraction of a millisecond early, and a wake within the pause would start nothing and be the last one. */
+  /** A timer may fire a fraction of a millisecond early. A wake within the pause would start no send, and no other wake would follow. */
   async #wakeAfterPause(): Promise<void> {
     const { clock, cutOff } = this.#options
     while (this.#pace.pauseMs > 0 && !cutOff.aborted) await clock.sleep(Math.ceil(this.#pace.pauseMs), cutOff)
@@ -84,7 +84,7 @@ export class OutboxWorker {
       if (edits !== undefined) {
         sent = await telemetry.within(trace, () => this.#edit(channel, started, { id: edits }))
         if (!sent) {
-          // Durably, before anything is sent: an edit may be repeated, a message may not.
+          // Recorded durably before anything is sent, because an edit may be repeated and a message may not.
           await store.outbox.sendInstead(number)
           reply = asMessage(started)
         }
@@ -169,7 +169,7 @@ export class OutboxWorker {
     const { store, clock, log, features, scrub } = this.#options
     const { number, attempts } = started
     const code = error instanceof AppError ? error.code : 'internal'
-    const reason = error instanceof AppError ? scrub(error.message) : 'the channel failed by a fault of ours'
+    const reason = error instanceof AppError ? scrub(error.message) : 'an internal error of the channel'
     if (code === 'internal') log.error('send failed inside the channel', { channel: channel.name, outbox: number, error })
     const askedSecs = error instanceof AppError ? error.retryAfterSecs : undefined
     if (code === 'unavailable') this.#pace.away(startedMs, askedSecs)

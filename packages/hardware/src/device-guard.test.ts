@@ -167,7 +167,7 @@ describe('the transactions of a device', () => {
     expect(order).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
   })
 
-  test('are refused when 16 are there already', async () => {
+  test('are refused when 16 are waiting already', async () => {
     const { guard, use } = arrange()
     const { promise, resolve } = Promise.withResolvers<void>()
     const waiting = Array.from({ length: 16 }, () => guard.use(use('alice'), () => promise))

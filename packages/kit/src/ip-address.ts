@@ -1,7 +1,7 @@
-/** Which IP addresses are the public Internet, for guards against requests to inside (SSRF). */
+/** Recognizes IP addresses of the public Internet, for guards against requests to internal hosts (SSRF). */
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
-/** Special-purpose blocks of the IANA registries: nothing a stranger's URL may reach. */
+/** Special-purpose blocks of the IANA registries. An untrusted URL must not reach them. */
 const NOT_PUBLIC: readonly [network: string, prefix: number][] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -20,7 +20,7 @@ const NOT_PUBLIC: readonly [network: string, prefix: number][] = [
   ['240.0.0.0', 4],
 ]
 
-/** IPv6 is global unicast (2000::/3) and nothing else, less these. */
+/** Public IPv6 addresses are global unicast (2000::/3) without these blocks. */
 const NOT_PUBLIC_6: readonly [network: string, prefix: number][] = [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -38,7 +38,7 @@ const special6 = subnets(NOT_PUBLIC_6, 'ipv6')
 const global6 = subnets([['2000::', 3]], 'ipv6')
 const loopback4 = subnets([['127.0.0.0', 8]], 'ipv4')
 
-/** The IPv4 address inside an IPv4-mapped IPv6 one, or the address as it is; without brackets and zone. */
+/** Returns the IPv4 address inside an IPv4-mapped IPv6 one, else the address itself; without brackets and zone. */
 export function plainAddress(address: string): string {
   const bare = address.replace(/^\[|\]$/g, '').split('%', 1)[0] ?? ''
   const mapped = /^(?:0*:){0,5}:?ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1]
@@ -49,7 +49,7 @@ export function plainAddress(address: string): string {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
 }
 
-/** True for 127.0.0.0/8 and ::1, IPv4-mapped spellings included. */
+/** Returns true for 127.0.0.0/8 and ::1, IPv4-mapped spellings included. */
 export function isLoopback(address: string): boolean {
   const plain = plainAddress(address)
   return isIPv4(plain) ? loopback4.check(plain, 'ipv4') : plain === '::1' || plain === '0:0:0:0:0:0:0:1'

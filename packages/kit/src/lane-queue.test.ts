@@ -101,7 +101,7 @@ describe('LaneQueue', () => {
       expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
     })
 
-    test('let the other ready lanes start before their next job', async () => {
+    test('start their next job after the other ready lanes', async () => {
       const { enter, end, started } = bench(1)
       for (const name of ['a1', 'a2', 'a3']) enter(name, 'a')
       enter('b1', 'b')
@@ -185,7 +185,7 @@ describe('LaneQueue', () => {
       await end('b1')
     })
 
-    test('that waits can leave its lane, the ready jobs or its delay', async () => {
+    test('that waits can be removed from its lane, the ready jobs or its delay', async () => {
       const { queue, clock, enter, end, started } = bench(1)
       const running = enter('a1', 'a')
       const behind = enter('a2', 'a')
@@ -203,7 +203,7 @@ describe('LaneQueue', () => {
       expect(clock.sleeping).toBe(0)
     })
 
-    test('that rejects has ended', async () => {
+    test('that rejects counts as ended', async () => {
       const { enter, end, started } = bench()
       enter('a1', 'a')
       enter('a2', 'a')
@@ -235,13 +235,13 @@ describe('LaneQueue', () => {
       expect(started).toEqual(['a'])
     })
 
-    test('that is due later than any delay allows was delayed before the clock was set back, and starts', () => {
+    test('with a due time beyond the longest delay starts at once', () => {
       const { started, clock, enter } = bench()
       enter('a', 'a', { dueAtMs: clock.nowMs() + 2 * DAY_MS })
       expect(started).toEqual(['a'])
     })
 
-    test('starts within a minute of the clock being set to its time', async () => {
+    test('starts within a minute after the clock is set to its due time', async () => {
       const { started, clock, setClock, enter } = bench()
       enter('a', 'a', { dueAtMs: clock.nowMs() + DAY_MS })
       setClock(DAY_MS)
@@ -250,7 +250,7 @@ describe('LaneQueue', () => {
       expect(started).toEqual(['a'])
     })
 
-    test('starts in time although the clock was set back', async () => {
+    test('starts on time although the clock was set back', async () => {
       const { started, clock, setClock, enter } = bench()
       enter('a', 'a', { dueAtMs: clock.nowMs() + 90_000 })
       setClock(-DAY_MS)
@@ -309,7 +309,7 @@ describe('LaneQueue', () => {
       expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
     })
 
-    test('comes back at once when there is room', async () => {
+    test('is returned at once when there is room', async () => {
       const { queue, enter, release, reacquire, end, started, reacquired } = bench(1)
       enter('a1', 'a')
       enter('a2', 'a')
@@ -322,7 +322,7 @@ describe('LaneQueue', () => {
       expect(started).toEqual(['a1', 'a2'])
     })
 
-    test('comes back in the order of the requests, before new jobs start', async () => {
+    test('is returned in the order of the requests, before new jobs start', async () => {
       const { queue, started, enter, release, reacquire, end, reacquired } = bench(1)
       for (const name of ['a', 'b']) {
         enter(name, null)
@@ -345,7 +345,7 @@ describe('LaneQueue', () => {
       expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
     })
 
-    test('of a job that ends meanwhile leaves nothing behind', async () => {
+    test('of a job that ends meanwhile is not returned', async () => {
       const { queue, started, reacquired, enter, release, reacquire, end } = bench(1)
       for (const name of ['a', 'b', 'c']) {
         enter(name, null)
@@ -379,7 +379,7 @@ describe('LaneQueue', () => {
       expect(reacquired).toEqual(['a'])
     })
 
-    test('of an interrupted job comes back when no other interrupted job runs', async () => {
+    test('of an interrupted job is returned when no other interrupted job runs', async () => {
       const { started, reacquired, enter, end, release, reacquire } = bench(3)
       enter('1', 'a', { isInterrupted: true })
       enter('2', 'b', { isInterrupted: true })
@@ -430,7 +430,7 @@ describe('LaneQueue', () => {
       expect(clock.sleeping).toBe(0)
     })
 
-    test('waits for a job with a released permit and lets it come back at once', async () => {
+    test('returns a released permit at once and waits for its job', async () => {
       const { queue, started, reacquired, enter, end, release, reacquire } = bench(1)
       enter('a', 'a')
       release('a')
@@ -451,8 +451,8 @@ describe('LaneQueue', () => {
     })
   })
 
-  describe('speed', () => {
-    test('of leaving does not depend on the number of jobs', () => {
+  describe('the time', () => {
+    test('to remove a job does not depend on the number of jobs', () => {
       const { enter } = bench(1)
       enter('first', 'a')
       const jobs = Array.from({ length: 100_000 }, () => enter('x', 'a'))

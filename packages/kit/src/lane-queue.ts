@@ -1,5 +1,5 @@
 /**
- * The order in which jobs run: one after another inside a lane, lanes in parallel up to a bound that may change. When permits
+ * Runs jobs one after another inside a lane, and lanes in parallel up to a bound that may change. When permits
  * are scarce, the lanes that are ready start in the order in which they became ready, and the groups that share the queue take
  * turns. Every operation takes constant time.
  */
@@ -21,11 +21,11 @@ export interface Attempt {
 export interface Job {
   /** Null: a lane of its own, so that it waits for no other job. */
   readonly lane: string | null
-  /** The jobs of one group share its turns; a group is an account, or a kind of caller. */
+  /** The groups take turns. A group is an account, or a kind of caller. */
   readonly group: string
   /** Milliseconds since 1970; the job starts no earlier. Absent: it may start at once. */
   readonly dueAtMs?: number
-  /** Crashes have interrupted its attempts: at most one such job holds a permit, so that the one that causes crashes interrupts no other. */
+  /** True when crashes interrupted its attempts. At most one such job holds a permit, so that it cannot interrupt another one. */
   readonly isInterrupted?: boolean
   /** Called once for each attempt. A rejection ends the job as `done` does. */
   run(attempt: Attempt): Promise<JobOutcome>
@@ -62,7 +62,7 @@ interface Entry {
   /** The place in the queue behind the head of the lane. */
   behind: Place<Entry> | undefined
   ready: FairPlace<Entry> | undefined
-  /** The time since when the job is ready, by the monotonic clock. */
+  /** The time at which the job became ready, by the monotonic clock. */
   readySinceMs: number
   /** Ends the job's wait for its due time. */
   parked: AbortController | undefined
@@ -95,7 +95,7 @@ class RunningAttempt implements Attempt {
     return this.#superseded.signal
   }
 
-  /** Aborts at most once, because each abort creates an error. */
+  /** Aborts at most once, because each abort creates an error object. */
   supersede(): void {
     if (this.#isSuperseded) return
     this.#isSuperseded = true
@@ -124,7 +124,7 @@ export class LaneQueue {
     )
   }
 
-  /** A job that has released its permit counts nowhere until it wants the permit back. */
+  /** A job that has released its permit is not counted until it reacquires the permit. */
   get load(): LaneQueueLoad {
     const { held, reacquiring } = this.#semaphore.load
     return { running: held, waiting: this.#waiting, reacquiring }
@@ -198,7 +198,7 @@ export class LaneQueue {
     entry.ready = queue.push(entry.job.group, entry)
   }
 
-  /** Waits for the job's time by the clock that gets there first: the wall clock may be set meanwhile. */
+  /** Waits for the job's due time by both clocks and ends with the first one, because the wall clock may be set meanwhile. */
   async #park(entry: Entry): Promise<void> {
     const parked = new AbortController()
     entry.state = 'parked'

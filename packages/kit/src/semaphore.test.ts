@@ -21,7 +21,7 @@ async function isHeldSoon(permit: OwnedPermit): Promise<boolean> {
 }
 
 describe('Semaphore', () => {
-  test('gives permits up to its bound, which may change', () => {
+  test('gives at most as many permits as its bound, which may change', () => {
     const { semaphore, limits } = bench(1)
     const first = semaphore.acquire()
     expect(semaphore.hasFree()).toBe(false)

@@ -77,7 +77,7 @@ describe('the place of a break', () => {
     expect(split(text, limit)).toEqual(parts)
   })
 
-  test('a character is never cut: emoji of several, flags, letters with marks, jamo', () => {
+  test('never cuts a character: combined emoji, flags, letters with marks, jamo', () => {
     expect(split('👨‍👩‍👧‍👦'.repeat(3), 25)).toEqual(['👨‍👩‍👧‍👦👨‍👩‍👧‍👦', '👨‍👩‍👧‍👦'])
     expect(split('🇩🇪🇫🇷🇮🇹🇪🇸', 10)).toEqual(['🇩🇪🇫🇷', '🇮🇹🇪🇸'])
     expect(split('e\u0301'.repeat(5), 5)).toEqual(['e\u0301e\u0301', 'e\u0301e\u0301', 'e\u0301'])
@@ -149,7 +149,7 @@ describe('code fences', () => {
     for (const part of split(code(`\`\`\`${'x'.repeat(200)}`, 'a', '```'), 40)) expect(withoutFences(part).closed, part).toBe(true)
   })
 
-  test('no break makes a fence out of marks within a line', () => {
+  test('no break turns marks within a line into a fence', () => {
     expect(split('aaaaaaaaaa ```bbb``` ccccc', 12)).toEqual(['aaaaaaaaa', 'a ```bbb```', 'ccccc'])
     for (const limit of [16, 20, 24, 28]) {
       const text = `${'word '.repeat(20)}\`\`\`code here\`\`\` ${'word '.repeat(20)}\n\`\`\`inline\`\`\` and words ~~~ and more ~~~ words`
@@ -179,7 +179,7 @@ describe('any text', () => {
   const reply = fc.array(fc.oneof(prose, fence), { maxLength: 8 }).map((all) => all.join(''))
   const limits = fc.record({ text: fc.integer({ min: 80, max: 300 }), unit: fc.constantFrom(...units) })
 
-  test('parts are within the limit, whole, not blank, and together the text', () => {
+  test('parts keep the limit, cut no character, are not blank, and form the text', () => {
     fc.assert(
       fc.property(reply, limits, (text, limit) => {
         const isShort = (line: string) => lengthOf[limit.unit](line) <= limit.text / 3
@@ -203,7 +203,7 @@ describe('any text', () => {
     )
   })
 
-  test('nothing is lost of any Unicode at all, even where parts are tiny', () => {
+  test('no character of any Unicode text is lost, even with tiny parts', () => {
     const any = fc.record({ text: fc.integer({ min: 4, max: 40 }), unit: fc.constantFrom(...units) })
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), any, (text, limit) => {

@@ -5,10 +5,10 @@ import { type CodeFence, codeFences, fenceAround } from './split-text-fences.ts'
 import { measure, reach } from './split-text-units.ts'
 
 /**
- * The parts of `text`, none longer than `limits` and none blank; the text itself if it is short enough. A code fence that a
- * part cuts is closed at its end and opened again by the next, with the same info string unless that takes half a part. A
- * character as people see it is cut only where it is longer than a part. White space around a break is dropped, nothing
- * else. Where not even the marks of a fence leave room for code, the fence is split like any text. Takes linear time.
+ * Returns the parts of `text`, none longer than `limits` and none blank; the text itself if it is short enough. A code fence that a
+ * part cuts is closed at the end of the part and opened again in the next, with the same info string unless that takes half a part. A
+ * character as people see it is cut only if it is longer than a part. White space around a break is dropped, but nothing
+ * else. If the marks of a fence leave no room for code, the fence is split like any text. Takes linear time.
  */
 export function splitText(text: string, limits: Channel['limits']): string[] {
   if (text.trim() === '') return []
@@ -30,12 +30,12 @@ function splitLong(text: string, { text: limit, unit }: Channel['limits']): stri
     return [full, bare].filter(leavesHalf).slice(0, 1)
   })
 
-  /** The end of the part that begins at `from` and has this much room. */
+  /** Returns the end of the part that begins at `from` and has this much room. */
   const endOfPart = (from: number, room: number): number => {
     const open = reach(text, from, { text: room, unit })
     const fence = fenceAround(fences, open)
     const end = fence ? reach(text, from, { text: room - measure(fence.closing, unit), unit }) : open
-    // where none of its code would fit, the whole fence goes to the next part
+    // If none of its code would fit, the whole fence moves to the next part.
     if (fence && end <= fence.code && fence.start > from) return fence.start - 1
     if (end === text.length) return end
     return bestBreak(text, from, { end, avoid: (at) => at < (fenceAround(fences, at)?.code ?? 0) })

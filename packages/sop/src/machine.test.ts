@@ -79,7 +79,7 @@ describe('a run', () => {
 })
 
 describe('gates', () => {
-  test('an approval goes on with the same step without asking again', () => {
+  test('an approval continues with the same step without asking again', () => {
     const run = after(begin('a', { mode: 'step_by_step' }), approve('step-1'))
     expect(run).toMatchObject({ status: 'running', step: 1, gate: null })
     expect(after(run, started, ended(1)).status).toBe('completed')

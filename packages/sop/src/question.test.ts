@@ -39,7 +39,7 @@ function runOf(step: Partial<SopStep>, payload: string | null = null): SopRun {
   }
 }
 
-/** The limits of the approval registry. A longer question would be refused, and its run would never go on. */
+/** The limits of the approval registry. A longer question would be refused, and its run would never continue. */
 const TITLE_CHARS_MAX = 256
 const MESSAGE_CHARS_MAX = 16_384
 

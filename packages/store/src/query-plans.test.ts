@@ -149,7 +149,7 @@ const PAGE = /WHERE (?:ended_at IS NOT NULL AND )?number [<>] \? ORDER BY number
 /** This table has one row for each table with AUTOINCREMENT. */
 const COUNTERS = 'SCAN sqlite_sequence'
 const TABLES = /\b(?:inbox|outbox|nonces|turns)\b/
-/** A scan of a whole table, which a plan may name by its alias, or of all its numbers from one on. */
+/** Matches a plan that scans a whole table, which it may name by its alias, or all of its rows from a number on. */
 const WALK = /^SCAN (?!json_each|\(subquery|.*USING)|\(rowid[<>]\?\)$/
 /** A subquery that runs for each row must not scan anything, not even the waiting rows. */
 const FOR_EACH = /^CORRELATED/

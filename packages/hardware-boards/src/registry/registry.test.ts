@@ -56,7 +56,7 @@ describe('discovery', () => {
     expect(fake.opened).toEqual([])
   })
 
-  test('shows a USB device that is no board, and neither opens nor names it', async () => {
+  test('shows a USB device that is not a board, and neither opens nor names it', async () => {
     const fake = fakeMachine({ path: '/dev/ttyUSB0', usb: '12d1:1001', serialNumber: 'x', location: '1-4' })
     const { registry } = registryOf(fake)
     expect(await registry.discover(never)).toEqual([])
@@ -199,7 +199,7 @@ describe('aliases', () => {
 })
 
 describe('hot-plug', () => {
-  test('recognises a board that comes back at another port', async () => {
+  test('recognises a board that reconnects at another port', async () => {
     const fake = fakeMachine()
     const { registry, host } = registryOf(fake)
     registry.start()
@@ -271,7 +271,7 @@ describe('configured boards', () => {
     expect(shown(again)).toEqual(['board_b0 gone'])
   })
 
-  test('behind a generic bridge chip are what the configuration says', async () => {
+  test('behind a generic bridge chip are the boards that the configuration names', async () => {
     const clone: Plugged = { path: '/dev/ttyUSB0', usb: '1a86:7523', location: '1-1' }
     const { registry } = registryOf(fakeMachine(clone), { enabled: true, boards: [{ board: 'board_b', path: clone.path }] })
     await registry.discover(never)
@@ -377,7 +377,7 @@ describe('withPort and comeBack', () => {
     await expect(registry.withPort('board_b0', never, async () => 1)).rejects.toEqual(code('unavailable'))
   })
 
-  test('keep the alias of a board that comes back with another serial number', async () => {
+  test('keep the alias of a board that reconnects with another serial number', async () => {
     const fake = fakeMachine(A)
     const { registry, host } = registryOf(fake)
     await registry.discover(never)
@@ -390,7 +390,7 @@ describe('withPort and comeBack', () => {
     await expect(back).resolves.toEqual(expect.objectContaining({ alias: 'board_a0', path: '/dev/ttyACM6' }))
   })
 
-  test('fail when the board does not come back in time', async () => {
+  test('fail when the board does not reconnect in time', async () => {
     const fake = fakeMachine(A)
     const { registry, host } = registryOf(fake)
     await registry.discover(never)
