@@ -8,9 +8,9 @@ import { AppError, type Clock, type TurnStore } from '@sluice/sdk'
 
 interface Period {
   readonly startMs: number
-  /** The spending that the store had recorded when it was read, once a period. */
+  /** The recorded spending, read from the store once a period. */
   readonly kept: Promise<number>
-  /** The spending since then. */
+  /** The spending since the store was read. */
   addedUsd: number
 }
 

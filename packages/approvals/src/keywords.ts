@@ -1,4 +1,4 @@
-/** The keywords that approve and reject: which lists are allowed, and what a text decides by them. */
+/** Checks the keywords that approve and reject, and finds the decision that a text makes with them. */
 import { AppError, type Approval, type Question } from '@sluice/sdk'
 
 export type Keywords = Pick<Approval, 'approveKeywords' | 'rejectKeywords'>
@@ -25,7 +25,7 @@ export function keywordsOf({ approveKeywords, rejectKeywords }: Pick<Question, k
   const both = approve.find((keyword) => reject.includes(keyword))
   if (both !== undefined) throw new AppError('invalid_request', `'${both}' is in approve_keywords and in reject_keywords`)
   const keywords = { approveKeywords: approve, rejectKeywords: reject }
-  // Keywords that approve are tried first, so that a sender of this one would approve and mean the opposite.
+  // Keywords that approve are tried first, so a sender of this keyword would approve but mean to reject.
   const shadowed = reject.find((keyword) => verdictOf(keyword, keywords)?.approved)
   if (shadowed !== undefined)
     throw new AppError('invalid_request', `'${shadowed}' of reject_keywords would approve: it begins with one of approve_keywords`)
@@ -44,14 +44,14 @@ function listOf(given: readonly string[] | undefined, fallback: readonly string[
   return keywords
 }
 
-/** Devices spell the same letter as one character or as two. */
+/** Normalises a text, because devices encode the same letter as one character or as two. */
 const oneForm = (text: string): string => text.trim().normalize('NFC')
 
 const isKeyword = (keyword: string): boolean =>
   keyword.length > 0 && keyword.length <= KEYWORD_CHARS_MAX && /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}`]+$/u.test(keyword)
 
 /**
- * The decision of a text that is a keyword, or a keyword, white space and feedback; undefined for any other text. Case does not
+ * Returns the decision of a text that is a keyword, or a keyword, white space and feedback; undefined for any other text. Case does not
  * matter, and keywords that approve are tried first.
  */
 export function verdictOf(text: string, { approveKeywords, rejectKeywords }: Keywords): Verdict | undefined {
@@ -67,7 +67,7 @@ export function verdictOf(text: string, { approveKeywords, rejectKeywords }: Key
   return undefined
 }
 
-/** The feedback after the keyword, null if there is none; undefined if the text does not begin with the keyword. */
+/** Returns the feedback after the keyword, null if there is none; undefined if the text does not begin with the keyword. */
 function feedbackAfter(said: string, keyword: string): string | null | undefined {
   const head = said.slice(0, keyword.length)
   if (head.toLowerCase() !== keyword) return undefined

@@ -1,4 +1,4 @@
-/** The approvals that wait for a reply: an index in memory to match replies by, and the pages of the store. */
+/** The approvals that wait for a reply: an index in memory for matching replies, and reading them from the store by page. */
 import { setImmediate } from 'node:timers/promises'
 import type { Address, Approval, ApprovalKey, ApprovalPrompt, ApprovalStore } from '@sluice/sdk'
 import { APPROVE_KEYWORDS, type Keywords, REJECT_KEYWORDS } from './keywords.ts'
@@ -89,22 +89,22 @@ export class OpenApprovals {
     }
   }
 
-  /** The approval that a message of a platform asks about. */
+  /** Returns the approval whose prompt is this message of a platform. */
   ofMessage(channel: string, account: string, providerId: string): OpenApproval | undefined {
     return this.#byMessage.get(messageKey(channel, account, providerId))
   }
 
-  /** The approvals with a prompt in this conversation or thread. */
+  /** Returns the approvals with a prompt in this conversation or thread. */
   at(place: Place): ReadonlySet<OpenApproval> | undefined {
     return this.#byPlace.get(placeText(place))
   }
 
-  /** The approval whose prompt, with this outbox number, has no platform id yet. */
+  /** Returns the approval whose prompt has this outbox number and no platform id yet. */
   ofUnsentPrompt(outbox: number): OpenApproval | undefined {
     return this.#byUnsentPrompt.get(outbox)
   }
 
-  /** The approvals with a prompt of this account that has no platform id yet. */
+  /** Returns the approvals with a prompt of this account that has no platform id yet. */
   unsent(channel: string, account: string): ReadonlySet<OpenApproval> {
     const found = new Set<OpenApproval>()
     for (const [number, open] of this.#byUnsentPrompt) {

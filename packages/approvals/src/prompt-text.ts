@@ -13,7 +13,7 @@ const BLOCK_CHARS_MAX = 2000
 const ENTITY_CHARS = 5
 const CONTINUES = '(This call goes on in the next message.)'
 
-/** The messages in order; the last one gets the buttons. */
+/** Returns the messages in order; the last one gets the buttons. */
 export const promptParts = (asked: Asked, limits: Limits): readonly string[] => {
   const ending = instructions(asked)
   const parts = bodyParts(asked, limits)
@@ -23,7 +23,7 @@ export const promptParts = (asked: Asked, limits: Limits): readonly string[] => 
   return [...parts, ...splitText(ending, limits)]
 }
 
-/** The last message again, with the verdict in place of the instructions. */
+/** Returns the last message with the decision instead of the instructions. */
 export function decidedPart(asked: Asked, verdict: string, limits: Limits): string {
   const last = promptParts(asked, limits).at(-1) ?? ''
   const ending = instructions(asked)
@@ -43,7 +43,7 @@ function instructions({ approveKeywords, rejectKeywords }: Asked): string {
   return `${approve} ${quoted(approveKeywords)} to approve. Reply with \`${first}\` <your feedback> to reject${also}.`
 }
 
-/** Title and message. A tool call that a platform could change or hide parts of is shown in code blocks. */
+/** Returns title and message. A tool call is in code blocks if a platform could change or hide parts of it. */
 function bodyParts({ gate, title, message }: Asked, limits: Limits): readonly string[] {
   const text = [title, message].filter((part) => part.trim() !== '').join('\n\n')
   const isShort = measure(text, limits.unit) <= limits.text
@@ -56,7 +56,7 @@ function bodyParts({ gate, title, message }: Asked, limits: Limits): readonly st
   return slices.map((code, at) => [...(at === 0 ? [title] : []), block(code), ...(at < slices.length - 1 ? [CONTINUES] : [])].join('\n\n'))
 }
 
-/** Slices that join to exactly `text`. No slice begins or ends with white space, which would not be visible there. */
+/** Returns slices that join to exactly `text`. No slice begins or ends with white space, which would not be visible there. */
 function slicesOf(text: string, limits: Pick<Limits, 'text' | 'unit'>): readonly string[] {
   const slices: string[] = []
   for (let at = 0; at < text.length; ) {
@@ -69,7 +69,7 @@ function slicesOf(text: string, limits: Pick<Limits, 'text' | 'unit'>): readonly
   return slices
 }
 
-/** Whether the text may be cut here: neither at white space nor between the halves of a character. */
+/** Returns whether the text may be cut here: neither at white space nor between the halves of a character. */
 const isCut = (text: string, at: number): boolean => !/\s|.[\udc00-\udfff]/.test(text.slice(at - 1, at + 1))
 
 function endOfBlock(text: string, start: number): number {

@@ -12,7 +12,7 @@ const TOPIC_NAME_CHARS_MAX = 80
 export const planPrompts = ({ conversations }: PromptTargets, approval: NewApproval): readonly (readonly NewReply[])[] =>
   conversations.map((conversation) => promptsFor(approval, conversation))
 
-/** A thread is opened only where notifications go: in the origin of a question people are talking already. */
+/** A prompt opens a thread only in the conversation for notifications, because people already talk in the origin of the question. */
 function promptsFor(approval: NewApproval, { channel, account, to, isOrigin }: PromptConversation): readonly NewReply[] {
   const parts = promptParts(approval, channel.limits)
   const { replyTo: _, ...unquoted } = to
@@ -44,7 +44,7 @@ export function askedTargets(
   })
 }
 
-/** A short text as one message, cut at the platform's limit. */
+/** Returns a short text as one message, cut at the platform's limit. */
 export function noticeTo({ channel, account, to }: Conversation, text: string, nowMs: number): NewReply {
   const [first = text] = splitText(text, channel.limits)
   return message({ channel: channel.name, account, to, text: first, createdAtMs: nowMs })
@@ -66,14 +66,14 @@ export function confirmations(approval: Approval, channels: readonly Channel[], 
   })
 }
 
-/** A prompt that is sent after the decision: it shows the decision and has no buttons. */
+/** Returns a prompt that is sent after the decision. It shows the decision and has no buttons. */
 export function decidedPrompt({ buttons: _, topic: __, ...prompt }: Outbound, approval: Approval, limits: Channel['limits']): Outbound {
   return { ...prompt, text: decidedPart(approval, verdictText(approval), limits) }
 }
 
 type Verdict = Pick<Approval, 'state' | 'by' | 'feedback'>
 
-/** The state of an approval in one sentence. */
+/** Describes the state of an approval in one sentence. */
 function verdictText({ state, by, feedback }: Verdict): string {
   const reason = feedback === null ? '' : `: ${feedback}`
   switch (state) {

@@ -6,14 +6,14 @@ import { keywordsOf } from './keywords.ts'
 export const ID_CHARS_MAX = 200
 export const WORKFLOW_CHARS_MAX = 200
 export const TITLE_CHARS_MAX = 256
-/** Ten years. */
+/** The largest timeout: ten years. */
 export const TIMEOUT_SECS_MAX = 315_360_000
 /** 16 characters of base64url, so that a button's value is far shorter than every platform's limit. */
 const TOKEN_BYTES = 12
 
 const PRINTABLE = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u
 
-/** The key as one text; no two keys have the same. */
+/** Returns the key as one text. Different keys have different texts. */
 export const keyText = ({ runId, stepId }: ApprovalKey): string => JSON.stringify([runId, stepId])
 
 /** Throws `invalid_request` for a question with a member that is too long or malformed. */

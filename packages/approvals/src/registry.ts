@@ -39,13 +39,13 @@ export interface ApprovalOptions extends PromptTargetOptions {
   readonly log: Logger
   /** Called with messages to send, once they are durable. */
   queued(replies: readonly Waiting[]): void
-  /** Approvals that may wait at once; `PENDING_MAX` unless given. */
+  /** The number of approvals that may wait at the same time; `PENDING_MAX` unless given. */
   readonly pendingMax?: number
 }
 
 type Decision = Parameters<Approvals['decide']>[1]
 
-/** Approvals that may wait at once. */
+/** The number of approvals that may wait at the same time. */
 export const PENDING_MAX = 10_000
 const EXPIRE_RETRY_MS = 5000
 
@@ -198,7 +198,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return approval && approval.state !== 'pending' ? decidedPrompt(message, approval, limits) : message
   }
 
-  /** Looks for decisions that were made in the store: by another process, or by the end of a turn. */
+  /** Finds decisions that another process, or the end of a turn, wrote to the store. */
   async look(): Promise<void> {
     for await (const approval of unsettled(this.#options.store, { decided: true })) this.#decided(approval)
   }
@@ -208,7 +208,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     if (this.isRunning && approval.expiresAtMs !== null) this.#expiry.arm(approval.expiresAtMs)
   }
 
-  /** Takes a decided approval from the open ones, answers its waiters and dispatches it. */
+  /** Removes a decided approval from the open ones, answers its waiters and dispatches it. */
   #decided(approval: Approval): void {
     this.#open.delete(approval)
     this.#matcher.remember(approval)

@@ -17,7 +17,7 @@ const BUTTON_VALUE = /^[ar]\.[A-Za-z0-9_-]{1,40}$/
 export const approveValue = (token: string): string => APPROVE + token
 export const rejectValue = (token: string): string => REJECT + token
 
-/** The token in a button's value; undefined for a value that is not of an approval. */
+/** Returns the token in a button's value; undefined if the button belongs to no approval. */
 export const tokenIn = (value: string): string | undefined => (BUTTON_VALUE.test(value) ? value.slice(APPROVE.length) : undefined)
 
 type Message = Pick<Inbound, 'account' | 'sender' | 'to' | 'inReplyTo'>
@@ -34,14 +34,14 @@ export class ReplyMatcher {
   }
 
   /**
-   * The approval that a text answers, open or decided lately; undefined for any other text. Call it only for messages of
+   * Returns the approval that a text answers, open or recently decided; undefined for any other text. Call it only for messages of
    * allowed senders. Returns no promise while no approval is open, because every message is matched.
    */
   match(channel: Channel, inbound: Inbound): ApprovalKey | undefined | Promise<ApprovalKey | undefined> {
     return this.#open.size === 0 && this.#decided.size === 0 ? undefined : this.#find(channel, inbound)
   }
 
-  /** The approval whose button was pressed and the button's decision; undefined if the button is on no prompt of the conversation. */
+  /** Returns the approval of the pressed button and its decision; undefined if the button is on no prompt of the conversation. */
   async matchPress(
     channel: string,
     { account, to, pressed }: Inbound,
@@ -77,7 +77,7 @@ export class ReplyMatcher {
   }
 
   /**
-   * The only approval that is open in the conversation, if the message clearly decides it: in the thread that the prompt was put
+   * Returns the only approval that is open in the conversation, if the message clearly decides it: in the thread that the prompt was put
    * into, or, on a platform without quotes, from the person whom the question concerns.
    */
   #matchWithoutQuote(channel: Channel, inbound: Inbound): OpenApproval | undefined {

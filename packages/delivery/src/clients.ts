@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { BoundedMap } from '@sluice/kit'
 import type { ClientId } from '@sluice/sdk'
 
-/** The connection of a proxy may carry many devices; beyond this many, the first ones get a new identity when they come back. */
+/** The connection of a proxy may carry many devices. Beyond this number, the oldest ones get a new identity with their next request. */
 const DEVICES_PER_CONNECTION_MAX = 64
 const CALLERS_MAX = 10_000
 

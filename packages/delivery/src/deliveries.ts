@@ -1,4 +1,4 @@
-/** Durable delivery: resumes what the last run left behind, accepts new messages, works inbox and outbox off. */
+/** Durable delivery: resumes unfinished work of the last run, accepts new messages, and processes inbox and outbox. */
 
 import { every } from '@sluice/kit'
 import type { Channel, Deliver, Waiting } from '@sluice/sdk'
@@ -14,11 +14,11 @@ import { OutboxWorker } from './outbox-worker.ts'
 /** The messages and replies that wait. The functions need no `this`. */
 export interface DeliveryQueues {
   readonly load: () => { readonly messages: number; readonly replies: number }
-  /** How long the oldest message has waited for the end of its turn, and the oldest reply to be sent; since the start at most. */
+  /** The waiting times of the oldest message and of the oldest unsent reply, counted from the start of the daemon at the earliest. */
   readonly ages: () => { readonly messageSecs: number; readonly replySecs: number }
-  /** Looks for rows that were made due in the store. */
+  /** Checks the store for rows that became due there. */
   readonly wake: () => void
-  /** Takes replies that were just stored. */
+  /** Queues replies that were just stored. */
   readonly queued: (replies: readonly Waiting[]) => void
 }
 
@@ -28,11 +28,11 @@ export interface Deliveries extends DeliveryQueues {
   readonly stop: (graceMs: number) => Promise<void>
 }
 
-/** How often changes of other processes and the health of channels are looked for. */
+/** The interval of checks for changes of other processes and for the health of channels. */
 const LOOK_MS = 1000
 const PAGE_ROWS = 5000
 
-/** Resumes what the last run left behind, then runs until `stop`. At most one may run for a data directory. */
+/** Resumes unfinished work of the last run, then runs until `stop`. At most one may run for a data directory. */
 export async function startDeliveries(options: DeliveryOptions): Promise<Deliveries> {
   const deliveries = new RunningDeliveries(options)
   await deliveries.start()

@@ -62,11 +62,11 @@ export interface DeliveryTurns {
 
 /** The part of approvals that delivery uses. */
 export interface DeliveryApprovals {
-  /** The approval that a text answers, if it answers one. Called for every message that has a text and not a pressed button. */
+  /** Returns the approval that a text answers, if there is one. Called for every message with a text and without a pressed button. */
   matchReply(channel: Channel, inbound: Inbound): ApprovalKey | undefined | Promise<ApprovalKey | undefined>
   /** Decides the approval that the message answers, or tells the sender why it decides nothing, and ends the message in the same commit. */
   handleReply(message: StartedMessage): Promise<void>
-  /** The message as it must be sent now: the approval that a prompt asks about may have been decided while the prompt waited. */
+  /** Returns the message to send now, because the approval of a prompt may have been decided while the prompt waited. */
   current(message: Outbound, limits: Channel['limits']): Promise<Outbound>
 }
 

@@ -18,13 +18,13 @@ export interface DeliveryQueueOptions {
   onDone?(row: Waiting): void
 }
 
-/** A row whose attempts crashes interrupted this often may be the cause of the crashes. */
+/** A row may be the cause of crashes once they have interrupted its attempts this number of times. */
 const INTERRUPTED_ATTEMPTS = 2
 const FAULT_DELAY_MS = 5000
 
 export const accountKey = ({ channel, account }: Account): string => `${channel} ${account}`
 
-/** Replies that were just stored, as the outbox worker takes them. `numbers` are those in the outbox, in the order of the replies. */
+/** Converts stored replies to rows for the outbox worker. `numbers` are their outbox numbers, in the order of the replies. */
 export const waitingReplies = (replies: readonly NewReply[], numbers: readonly number[]): readonly Waiting[] =>
   numbers.flatMap((number, index): Waiting[] => {
     const reply = replies[index]
@@ -59,7 +59,7 @@ export class DeliveryQueue {
     return this.#options.lanes.readyMs(accountKey(account))
   }
 
-  /** Returns false for a row that is here already, and once the queue is stopped. */
+  /** Returns false for a row that is already in the queue, and once the queue is stopped. */
   enter(row: WaitingMessage): boolean {
     const { clock, lanes } = this.#options
     if (this.#isStopped || this.#jobs.has(row.number)) return false

@@ -15,7 +15,7 @@ export interface DraftOptions {
 }
 
 const PLACEHOLDER = '…'
-/** How long sending the draft may delay the turn, and one edit may delay the reply. */
+/** The longest delay of the turn by sending the draft, and of the reply by one edit. */
 const SEND_MS_MAX = 5000
 
 /** Resolves to undefined if the channel shows no drafts or the draft could not be sent; the reply is then an ordinary message. */
@@ -36,7 +36,7 @@ export async function openDraft(options: DraftOptions): Promise<Draft | undefine
 }
 
 export class Draft {
-  /** The provider's id of the message. */
+  /** The platform's id of the message. */
   readonly id: string
   readonly #options: DraftOptions
   readonly #stopped = new AbortController()

@@ -1,4 +1,4 @@
-/** Reports channels that go down or come back, in the log and as events. */
+/** Reports channels that go down or recover, in the log and as events. */
 import type { Channel, ChannelHealth, Events, Logger } from '@sluice/sdk'
 
 /** The health that the channel reports; `ok` for a channel that reports none. */
@@ -15,7 +15,7 @@ export class HealthWatch {
     this.#events = events
   }
 
-  /** Compares the health of all channels with the last look. Call it regularly; it asks no platform. */
+  /** Compares the health of all channels with the last check. Call it regularly; it makes no request. */
   look(channels: readonly Channel[]): void {
     for (const channel of channels) this.#lookAt(channel)
     const present = new Set(channels.map(({ name }) => name))

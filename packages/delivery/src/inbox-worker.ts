@@ -1,6 +1,6 @@
 /**
- * Works the inbox off, by kind: a reply to an approval decides it, a procedure event starts procedures, and any other message
- * is a turn whose reply is queued in the commit that ends the turn.
+ * Processes the messages of the inbox by their kind: a reply to an approval decides it, a procedure event starts procedures, and
+ * any other message is a turn whose reply is queued in the commit that ends the turn.
  */
 import { newTurnId } from '@sluice/agent'
 import { type Attempt, type JobOutcome, LaneQueue } from '@sluice/kit'
@@ -36,9 +36,9 @@ export interface InboxWorkerOptions extends DeliveryOptions {
   readonly stopping: AbortSignal
 }
 
-/** Replies to approvals that are worked on at once. */
+/** The number of replies to approvals that are processed at the same time. */
 const APPROVAL_REPLIES_MAX = 4
-/** A message whose channel is not there, or that a stop interrupts, is looked at again after this time. */
+/** A message whose channel is absent, or that a stop interrupts, is checked again after this time. */
 const ABSENT_DELAY_MS = 5000
 const HOUR_MS = 3_600_000
 
@@ -67,12 +67,12 @@ export class InboxWorker {
     this.#approvalReplies = new DeliveryQueue({ lanes, clock, log, onDone, work })
   }
 
-  /** Messages that run or wait. */
+  /** The number of messages that run or wait. */
   get size(): number {
     return this.#messages.size + this.#approvalReplies.size
   }
 
-  /** How long the oldest message has been here. */
+  /** How long the oldest message has been in the queue. */
   get oldestMs(): number {
     return Math.max(this.#messages.oldestMs, this.#approvalReplies.oldestMs)
   }
@@ -82,7 +82,7 @@ export class InboxWorker {
     return this.#messages.readyMs(account)
   }
 
-  /** Returns false for a message that is here already, and once the worker is stopped. */
+  /** Returns false for a message that is already in the queue, and once the worker is stopped. */
   enter(row: WaitingMessage): boolean {
     return (row.kind === 'approval_reply' ? this.#approvalReplies : this.#messages).enter(row)
   }
@@ -223,7 +223,7 @@ export class InboxWorker {
     return { retryAtMs }
   }
 
-  /** Replaces the draft of a reply that will never come. */
+  /** Replaces the draft of a reply that will never be sent. */
   async #endDraft({ channel, account, message, turnId, trace }: StartedMessage, draft: string): Promise<void> {
     const { clock, onReplies, store } = this.#options
     const edit = {

@@ -49,7 +49,7 @@ export interface Reception {
 const RETRY_AFTER_SECS = 30
 /** A request with a nonce is refused when it comes again within this time. */
 const NONCE_MS = 1_000_000
-/** Room for replies to approvals beyond `max_pending`, since the messages that wait may wait for them. */
+/** The room for replies to approvals beyond `max_pending`, because waiting messages may wait for these replies. */
 const APPROVAL_REPLIES_MAX = 1000
 const NO_MESSAGES: Reception = { kept: 0, duplicate: 0, denied: 0 }
 
@@ -122,7 +122,7 @@ export class Intake {
     return approval instanceof Promise ? approval.then(classify) : classify(approval)
   }
 
-  /** The messages there is room for; known messages need none. Throws `unavailable` if the others have no room. */
+  /** Returns the messages to store. Known messages need no room. Throws `unavailable` if there is no room for the others. */
   async #withRoom(channel: Channel, messages: readonly Classified[]): Promise<readonly Classified[]> {
     if (!this.#isFull(messages) && !this.#isLate(channel, messages)) return messages
     const known = await this.#options.inbox.known(

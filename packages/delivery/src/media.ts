@@ -25,7 +25,7 @@ export interface MediaOptions {
   readonly signal: AbortSignal
 }
 
-/** Attachments of one message; the line after them gives the number of the others. */
+/** The most attachments of one message; the line after them gives the number of the others. */
 const ATTACHMENTS_MAX = 10
 const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024
 /** A fetch fails after this time. */
@@ -39,7 +39,7 @@ const URL_CHARS_MAX = 2000
 const LABELS = { image: 'Image', audio: 'Audio', video: 'Video', file: 'Document' } as const
 
 /**
- * The text of the message, then a line for each attachment: the words of a recording, the path of any other file, or the reason of
+ * Resolves to the text of the message and a line for each attachment: the words of a recording, the path of any other file, or the reason of
  * a failure. Rejects only with `aborted`, when `signal` aborts.
  */
 export async function textWithMedia({ text, attachments = [] }: Inbound, options: MediaOptions): Promise<string> {

@@ -1,6 +1,6 @@
 /**
  * The decision core, a pure function: an event and the state before it give the state after it and the commands to carry out.
- * Every layer judges the movement after every event of whatever kind, so no stream of events can keep a layer from its turn.
+ * Every layer judges the movement after every event of any kind, so no stream of events can bypass a layer.
  */
 import { clearance } from './clearance.ts'
 import { demandOn, staleSensors, standingDemandOn } from './layers.ts'

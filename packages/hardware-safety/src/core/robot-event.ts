@@ -44,7 +44,7 @@ export type UntimedEvent =
   | { readonly kind: 'stop'; readonly why: string }
   | { readonly kind: 'reset' }
 
-/** `atMs` is monotonic time; an event that lies in the past counts as one of now. */
+/** `atMs` is monotonic time; an event in the past counts as if it happened now. */
 export type RobotEvent = { readonly atMs: number } & UntimedEvent
 
 /** Why a movement ended; `done` when it was completed. */

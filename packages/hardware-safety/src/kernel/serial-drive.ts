@@ -8,11 +8,11 @@ import type { Velocity } from '../core/robot-event.ts'
 import { loadSerialPort, type NativePort, type OpenPort } from '../native.ts'
 import type { Drive, Report } from './body.ts'
 
-/** The way to the serial port; tests replace it. */
+/** The functions for the serial port; tests replace them. */
 export interface PortAccess {
   /** Loads serialport unless given. */
   readonly load?: () => Promise<OpenPort>
-  /** Checks that the path is that of a serial port unless given. */
+  /** Checks that the path belongs to a serial port, unless tests replace the check. */
   readonly check?: (path: string) => Promise<void>
 }
 
