@@ -19,16 +19,16 @@ export interface DispatcherOptions {
 /** Resolves once the gate has taken the decision. A rejection makes the dispatcher try again. */
 export type DecisionHandler = (approval: Approval) => Promise<void>
 
-/** Handlers that run at once. */
+/** The number of handlers that run at the same time. */
 const DISPATCHES_MAX = 16
-/** A stop does not wait longer for a handler: the next start dispatches its decision again. */
+/** The longest wait of a stop for a handler. The next start dispatches its decision again. */
 const STOP_MS = 2000
 
 export class Dispatcher {
   readonly #options: DispatcherOptions
   readonly #lanes: LaneQueue
   readonly #handlers = new Map<ApprovalGate, DecisionHandler>()
-  /** Every decision that is here, so that none is here twice; bounded by the number of approvals. */
+  /** Every decision in the dispatcher, so that none is in it twice; bounded by the number of approvals. */
   readonly #present = new Set<string>()
   /** Decisions of gates that have no handler yet. */
   readonly #unhandled = new Map<ApprovalGate, ApprovalKey[]>()
@@ -49,7 +49,7 @@ export class Dispatcher {
     }
   }
 
-  /** Queues a decision; one that is here already stays where it is. */
+  /** Queues a decision. A decision that is queued already keeps its place. */
   enter({ runId, stepId }: ApprovalKey): void {
     const text = keyText({ runId, stepId })
     if (this.#present.has(text)) return

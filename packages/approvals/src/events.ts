@@ -6,7 +6,7 @@ import { outlineOf } from './api.ts'
 
 /** The part of the event bus that approvals use. */
 export interface ApprovalEvents {
-  /** `outline` is the event as operators see it when they do not own it. */
+  /** `outline` replaces the event for operators who do not own it. */
   emit(event: SluiceEvent, owner?: string, outline?: SluiceEvent): void
   /** Calls `receive` with every event until the returned function is called. */
   subscribe(receive: (event: { readonly envelope: EventEnvelope }) => void): () => void

@@ -1,7 +1,7 @@
 /** One timer for all approvals, armed for the first of them to expire. */
 import type { Clock } from '@sluice/sdk'
 
-/** How often the wall clock is read while the timer runs, because the clock may be set. */
+/** The interval at which the wall clock is read while the timer runs, because the clock may be set. */
 const LONGEST_SLEEP_MS = 60_000
 
 export class ExpiryTimer {
@@ -26,7 +26,7 @@ export class ExpiryTimer {
     void this.#run(this.#running.signal)
   }
 
-  /** Calls `expire` no more, whatever is armed later. */
+  /** Stops the timer permanently. A later `arm` has no effect. */
   stop(): void {
     this.#running.abort()
     this.#armedForMs = Number.NEGATIVE_INFINITY

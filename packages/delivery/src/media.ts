@@ -39,8 +39,8 @@ const URL_CHARS_MAX = 2000
 const LABELS = { image: 'Image', audio: 'Audio', video: 'Video', file: 'Document' } as const
 
 /**
- * Resolves to the text of the message and a line for each attachment: the words of a recording, the path of any other file, or the reason of
- * a failure. Rejects only with `aborted`, when `signal` aborts.
+ * Resolves to the text of the message and a line for each attachment: the words of a recording, the path of any other file, or
+ * the reason of a failure. Rejects only with `aborted`, when `signal` aborts.
  */
 export async function textWithMedia({ text, attachments = [] }: Inbound, options: MediaOptions): Promise<string> {
   if (attachments.length === 0) return text

@@ -28,7 +28,7 @@ export interface AttemptWatch {
   ended(outcome: Outcome): void
 }
 
-/** Observes one attempt from now to its end, below the span that its row was kept with. */
+/** Observes one attempt from now to its end. Its span is below the span that is stored with its row. */
 export function watchAttempt(
   { clock, telemetry }: { readonly clock: Clock; readonly telemetry: Pick<DeliveryTelemetry, 'observe'> },
   about: { readonly channel: string; readonly direction: 'inbound' | 'outbound'; readonly number: number },

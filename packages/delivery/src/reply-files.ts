@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, ReplyFile['kind']>> = {
 const MARKER = /\[(IMAGE|PHOTO|AUDIO|VOICE|VIDEO|DOCUMENT|FILE):([^[\]\n]{1,1000})\]/gi
 
 export interface MarkedText {
-  /** The reply without the markers of the files in `files`. */
+  /** The text of the reply without the markers of the files in `files`. */
   readonly text: string
   readonly files: readonly ReplyFile[]
 }
@@ -60,7 +60,7 @@ export async function loadFiles(
   return { attachments, notes }
 }
 
-/** The text with the notes below it, or with their number if the message has no room for all. */
+/** Returns the text with the notes below it, or with their number if the message has no room for all. */
 export function withNotes(text: string, notes: readonly string[], limits: Channel['limits']): string {
   if (notes.length === 0) return text
   const forms = [notes, [`(not attached: ${notes.length} of the files)`]].map((lines) =>

@@ -412,7 +412,7 @@ describe('LaneQueue', () => {
   })
 
   describe('a stop', () => {
-    test('starts no more jobs, accepts none and waits for those that run', async () => {
+    test('starts and accepts no more jobs and waits for the running ones', async () => {
       const { queue, clock, started, enter, end } = bench(1)
       enter('a', 'a')
       enter('b', 'b')

@@ -173,7 +173,7 @@ export interface Channel {
     /** How many attachments one message can carry, and the largest size of each. Absent when the channel sends none. */
     readonly attachments?: { readonly count: number; readonly bytesMax: number }
   }
-  /** The destination of notifications: the target name that stands for this channel, and its configured conversation. */
+  /** The destination of notifications: the target name of this channel, and its configured conversation. */
   readonly notifications?: {
     readonly target: 'community' | 'workspace' | 'messenger'
     /** The account that sends the notifications. */

@@ -252,7 +252,7 @@ export interface Memories {
 
 /** Memories with the methods for operators. Tools do not get this interface. */
 export interface MemoryStore extends Memories {
-  /** Lists all entries or those of one owner, sorted by owner and key. `after` is the last entry of the previous page. */
+  /** Lists all entries or the entries of one owner, sorted by owner and key. `after` is the last entry of the previous page. */
   list(options: {
     readonly limit: number
     readonly owner?: string

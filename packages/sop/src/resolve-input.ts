@@ -21,7 +21,7 @@ export function valuesFor({ results, steps, event }: SopRun): StepValues {
 
 /**
  * Replaces every string of the template that is a reference as a whole, such as `$`, `$.a.b.0` or `$event.ref`, by the value it
- * names. A null template stands for `$`. Throws `invalid_request` for a reference to a missing value.
+ * names. A null template means `$`. Throws `invalid_request` for a reference to a missing value.
  */
 export function resolveInput(template: unknown, values: StepValues): unknown {
   return template === null || template === undefined ? values.before : resolve(template, values)
