@@ -210,9 +210,9 @@ test('a timeout expires the approval, which the prompt and its thread show', asy
   await clock.advance(1)
   await settle()
   expect(await approvals.get(KEY)).toMatchObject({ state: 'expired', by: 'timeout', feedback: null })
-  expect(sent[1]?.text).toBe('Expired: nobody answered in time')
+  expect(sent[1]?.text).toBe('Expired: no answer in time')
   await say('community', { inReplyTo: '1', text: 'yes' })
-  expect(sent.at(-1)?.text).toBe('Already expired: nobody answered in time')
+  expect(sent.at(-1)?.text).toBe('Already expired: no answer in time')
   expect(await approvals.get(KEY)).toMatchObject({ state: 'expired' })
 })
 

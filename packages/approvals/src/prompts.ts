@@ -84,7 +84,7 @@ function verdictText({ state, by, feedback }: Verdict): string {
     case 'cancelled':
       return by === 'system' ? WITHDRAWN : `Cancelled by ${by}${reason}`
     case 'expired':
-      return 'Expired: nobody answered in time'
+      return 'Expired: no answer in time'
     case 'pending':
       return 'Still waiting for an answer'
   }

@@ -1,7 +1,8 @@
 /** The request and answer bodies of the passkey endpoints. A request may also be the result of `PublicKeyCredential.toJSON()`. */
+
+import type { IssuedToken } from '@sluice/sdk'
 import { ROLES } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { SignedIn } from './sign-ins.ts'
 
 /** The W3C limit for a user handle, which holds the user id. */
 const USER_ID_BYTES_MAX = 64
@@ -105,6 +106,11 @@ export const signedInSchema = v.object({
   device_id: v.string(),
   user_id: v.string(),
 })
+
+export interface SignedIn extends IssuedToken {
+  readonly userId: string
+  readonly expiresAtMs: number
+}
 
 export const signedInAnswer = ({ token, expiresAtMs, deviceId, userId }: SignedIn): v.InferOutput<typeof signedInSchema> => ({
   status: 'authenticated',

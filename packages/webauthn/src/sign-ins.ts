@@ -1,6 +1,6 @@
 /** Signs in with passkeys: issues a challenge, and a bearer token for the signature over it (docs/contract.md#http-api). */
-import { AppError, type Host, type IssuedToken } from '@sluice/sdk'
-import type { SignInFinish } from './bodies.ts'
+import { AppError, type Host } from '@sluice/sdk'
+import type { SignedIn, SignInFinish } from './bodies.ts'
 import { Challenges, DEVICE_CHALLENGES } from './challenges.ts'
 import { challengeIn } from './client-data.ts'
 import type { WebauthnConfig } from './config.ts'
@@ -14,11 +14,6 @@ const ANONYMOUS_CHALLENGES = { principalsMax: 1, perPrincipalMax: 10_000 }
 
 /** The caller: a paired device, or a browser that has no token yet. */
 export type Caller = { readonly device: string | null } | 'anonymous'
-
-export interface SignedIn extends IssuedToken {
-  readonly userId: string
-  readonly expiresAtMs: number
-}
 
 /** The user that a challenge is for; null accepts a passkey of any user. */
 interface Purpose {

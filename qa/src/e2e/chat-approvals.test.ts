@@ -216,8 +216,8 @@ test('an unanswered approval expires, and a later answer learns so', async () =>
   const { chats, prompts, until, pass } = daemon
   await pass(61_000)
   expect(await approvalOf(daemon)).toMatchObject({ state: 'expired', by: 'timeout' })
-  await expectConfirmed(daemon, 'Expired: nobody answered in time')
+  await expectConfirmed(daemon, 'Expired: no answer in time')
   chats.discord.press({ message: prompts.discord.id, value: approve(prompts.discord) })
-  await until(() => chats.discord.sent().some(({ text }) => text === 'Already expired: nobody answered in time'))
+  await until(() => chats.discord.sent().some(({ text }) => text === 'Already expired: no answer in time'))
   expect(await approvalOf(daemon)).toMatchObject({ state: 'expired' })
 })

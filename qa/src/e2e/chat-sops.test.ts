@@ -131,7 +131,7 @@ describe('a procedure whose trigger is the path of a chat', () => {
     await daemon.clock.advance(121_000)
     expect(await ended(daemon)).toMatchObject({ status: 'cancelled' })
     await daemon.idle()
-    expect(chatapp.sent.at(-1)?.text).toBe('Expired: nobody answered in time')
+    expect(chatapp.sent.at(-1)?.text).toBe('Expired: no answer in time')
     await post({ id: 'wamid.2', text: 'approve' })
     await daemon.idle()
     expect((await daemon.daemon.runtime.sops()?.runs({ limit: 10 }))?.filter(({ status }) => status === 'completed')).toEqual([])
