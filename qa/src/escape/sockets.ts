@@ -1,9 +1,9 @@
 /** Attempts on local sockets of other programs, such as a container engine, a key agent or a message bus. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Rules } from '@sluice/testkit/rules'
 import { CANARY, type InBench } from '@sluice/testkit/sandbox-rules/bench'
 import { expect } from 'vitest'
@@ -37,15 +37,17 @@ const WELL_KNOWN = [
   '/dev/log',
 ]
 
-/** Creates a folder in each runtime folder that this user can write to, and removes everything it created afterwards. */
+/**
+ * Creates a folder in each runtime folder that this user can write to, and removes it afterwards. A runtime folder that
+ * did not exist before is removed only when it is empty: the suite of another backend may use it at the same time.
+ */
 async function inRuntimeFolders(use: (folders: readonly string[]) => Promise<void>): Promise<void> {
-  const made: string[] = []
+  const madeParents: string[] = []
   const folders = RUNTIME_FOLDERS.flatMap((parent) => {
     try {
       const first = mkdirSync(parent, { recursive: true })
-      if (first !== undefined) made.push(first)
+      if (first !== undefined) madeParents.push(...pathsFrom(parent, first))
       const folder = mkdtempSync(join(parent, 'sluice-escape-'))
-      made.push(folder)
       chmodSync(folder, 0o755)
       return [folder]
     } catch {
@@ -55,7 +57,21 @@ async function inRuntimeFolders(use: (folders: readonly string[]) => Promise<voi
   try {
     await use(folders)
   } finally {
-    for (const path of made.reverse()) rmSync(path, { recursive: true, force: true })
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+    for (const parent of madeParents) removeIfEmpty(parent)
+  }
+}
+
+/** Lists `folder` and its parents up to `first`, deepest first. */
+function pathsFrom(folder: string, first: string): string[] {
+  return folder === first ? [folder] : [folder, ...pathsFrom(dirname(folder), first)]
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch {
+    // Another suite still uses the folder, or has removed it already.
   }
 }
 
