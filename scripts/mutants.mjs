@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { MUTANTS, stalePatches } from './mutants-table.mjs'
 
@@ -45,7 +45,7 @@ function linkModules(from, to, copy) {
     else {
       mkdirSync(join(to, name))
       for (const own of readdirSync(join(from, name)))
-        symlinkSync(join(copy, 'packages', basename(realpathSync(join(from, name, own)))), join(to, name, own), 'junction')
+        symlinkSync(join(copy, relative(ROOT, realpathSync(join(from, name, own)))), join(to, name, own), 'junction')
     }
   }
 }
