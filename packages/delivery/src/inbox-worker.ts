@@ -6,7 +6,9 @@ import { newTurnId } from '@sluice/agent'
 import { type Attempt, type JobOutcome, LaneQueue } from '@sluice/kit'
 import {
   AppError,
+  agentOfSession,
   type Channel,
+  channelOwner,
   errorText,
   formatTraceContext,
   replyLane,
@@ -24,7 +26,7 @@ import { watchAttempt } from './observe.ts'
 import { fireProcedures } from './procedures.ts'
 import { repliesOf } from './replies-of.ts'
 import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
-import { channelOwner, senderOf } from './sessions.ts'
+import { senderOf } from './sessions.ts'
 import { startTyping } from './typing.ts'
 
 export interface InboxWorkerOptions extends DeliveryOptions {
@@ -158,7 +160,7 @@ export class InboxWorker {
   async #answer({ channel, started, attempt, draft, trace, onWait }: Turn): Promise<readonly Waiting[]> {
     const { clock, features, log, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
-    const caller = senderOf(channel.name, message)
+    const caller = senderOf(agentOfSession(started.session), channel.name, message)
     const media = { channel, workspace: features.workspace(), transcribe: features.transcribe(), log, clock, signal: stopping }
     const text = await telemetry.within(trace, () => textWithMedia(message, media))
     const { replies } = await turns.agent.run({

@@ -8,6 +8,7 @@ import {
   type Clock,
   type Inbound,
   type Logger,
+  MAIN_AGENT,
   type MessageKind,
   type Store,
   type Verified,
@@ -116,7 +117,7 @@ export class Intake {
         return { message, kind: 'approval_reply', session, account, ...(approval && { approval }) }
       }
       const kind = isProcedureEvent(this.#options.procedures(), channel) ? 'procedure_event' : 'turn'
-      return { message, kind, session: sessionOf(channel.name, message), account }
+      return { message, kind, session: sessionOf(MAIN_AGENT, channel.name, message), account }
     }
     const approval = message.pressed ? undefined : this.#options.approvals.matchReply(channel, message)
     return approval instanceof Promise ? approval.then(classify) : classify(approval)

@@ -1,8 +1,17 @@
 /** The kept conversations: listed, exported, found by their person, and erased with everything that belongs to them. */
 
-import { personIn, senderOf, sessionsOfSender } from '@sluice/delivery'
+import { senderOf, sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
-import { AppError, type Erased, type ModelMessage, type SessionRow, type SessionStore, type Store } from '@sluice/sdk'
+import {
+  AppError,
+  agentOfSession,
+  type Erased,
+  type ModelMessage,
+  parseChatSession,
+  type SessionRow,
+  type SessionStore,
+  type Store,
+} from '@sluice/sdk'
 
 /** A sender, by the name that the channel has for it. */
 export interface Person {
@@ -79,8 +88,8 @@ export async function erasePerson(
 ): Promise<Erased | undefined> {
   let total: Erased | undefined
   for (const id of await sessionsOf(store, person)) {
-    const { account } = personIn(id) ?? {}
-    const owner = account === undefined ? undefined : senderOf(person.channel, { account, sender: person.sender })
+    const { account } = parseChatSession(id) ?? {}
+    const owner = account === undefined ? undefined : senderOf(agentOfSession(id), person.channel, { account, sender: person.sender })
     const erased = await store.sessions.erase(id, { ...about, ...(owner !== undefined && { memoriesOf: owner }) })
     total = total && erased ? sum(total, erased) : (erased ?? total)
   }
@@ -101,7 +110,7 @@ const sum = (a: Erased, b: Erased): Erased => ({
 
 /** A session in the form that the API and the command line show to operators. */
 export const shownConversation = ({ id, name, createdAtMs, lastActiveAtMs, messageCount }: SessionRow) => {
-  const person = personIn(id)
+  const person = parseChatSession(id)
   return {
     session_id: id,
     name,

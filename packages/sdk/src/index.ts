@@ -123,6 +123,18 @@ export { unconfinedNote } from './sandbox.ts'
 export { Secret, secretValues, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Refined, Section } from './section.ts'
 export { fromEnv, headerSecret, httpUrl, secretText, whole } from './section.ts'
+export type { ChatSession } from './session-key.ts'
+export {
+  AGENT_NAME,
+  agentKey,
+  agentOfSession,
+  channelOwner,
+  chatSessionKey,
+  escapedParts,
+  MAIN_AGENT,
+  parseAgentKey,
+  parseChatSession,
+} from './session-key.ts'
 
 export type {
   SopDispatch,
