@@ -1,8 +1,8 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
-import { BIZCHAT_TOKEN } from '@sluice/testkit/fakes/bizchat'
 import { describe } from 'vitest'
 import feature from './index.ts'
+import { BIZCHAT_TOKEN } from './testing/fake.ts'
 
 const SECRET = 'bizchat-webhook-secret-01'
 const NOT_SIGNED = 'the platform signs nothing: requests bring a fixed token that covers neither body nor time'

@@ -1,12 +1,12 @@
 /** Runs the channel against a fake of the platform over real sockets, with faults on the wire. */
 import { AppError, type Channel, type PublicRequest } from '@sluice/sdk'
 import { startFakeProvider } from '@sluice/testkit/fake-provider'
-import { BIZCHAT_TOKEN, type BizchatFakeOptions, startBizchatFake } from '@sluice/testkit/fakes/bizchat'
 import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { bizchatSection } from './config.ts'
 import feature from './index.ts'
+import { BIZCHAT_TOKEN, type BizchatFakeOptions, startBizchatFake } from './testing/fake.ts'
 
 const never = new AbortController().signal
 

@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { chatappSection } from './config.ts'
 import feature from './index.ts'
-import { build } from './testing.ts'
+import { build } from './testing/build-channel.ts'
 
 const required = { access_token: 'sample-access-token', verify_token: 'sample-verify-token' }
 const channels = (section: object) => feature.build(testHost(), v.parse(chatappSection.schema, { ...required, ...section })).channels

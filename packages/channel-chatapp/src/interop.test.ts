@@ -1,9 +1,9 @@
 import { AppError, type Outbound } from '@sluice/sdk'
 import { abortedOnArrival, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { type ChatappFake, startChatappFake } from '@sluice/testkit/fakes/chatapp'
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { build } from './testing.ts'
+import { build } from './testing/build-channel.ts'
+import { type ChatappFake, startChatappFake } from './testing/fake.ts'
 
 const TOKEN = 'sample-access-token'
 const message: Outbound = { text: 'hello', clientId: 'client-1' }

@@ -1,10 +1,10 @@
 import type { Attachment } from '@sluice/sdk'
 import { abortedOnArrival, type ProviderFault, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { type ChatappFake, startChatappFake } from '@sluice/testkit/fakes/chatapp'
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { isMediaUrl } from './media.ts'
-import { build } from './testing.ts'
+import { build } from './testing/build-channel.ts'
+import { type ChatappFake, startChatappFake } from './testing/fake.ts'
 
 const BYTES = Buffer.from('a picture, more or less')
 const isDownload = ({ path }: ProviderRequest) => path.startsWith('/whatsapp_business/')

@@ -1,7 +1,7 @@
 import type { Inbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { parseMessages } from './parse.ts'
-import { ACCOUNT, errorOf } from './testing.ts'
+import { ACCOUNT, errorOf } from './testing/build-channel.ts'
 
 const parse = (value: unknown, field: unknown = 'messages'): readonly Inbound[] =>
   parseMessages(new TextEncoder().encode(JSON.stringify({ entry: [{ changes: [{ field, value }] }] })), ACCOUNT)

@@ -1,6 +1,6 @@
 import { hmacSha256 } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { build, errorOf, requestOf } from './testing.ts'
+import { build, errorOf, requestOf } from './testing/build-channel.ts'
 
 /** 416 bytes, as the platform sends them. */
 const B1 =

@@ -1,7 +1,8 @@
 /** Fetching the messages that were written while the bot was disconnected. */
-import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_GUILD, DISCORD_OTHER_CHANNEL } from '@sluice/testkit/fakes/discord'
+
 import { describe, expect, test } from 'vitest'
 import { MISSED_MAX } from './missed-messages.ts'
+import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_GUILD, DISCORD_OTHER_CHANNEL } from './testing/fake.ts'
 import { discordHarness, receives, until } from './testing/harness.ts'
 
 const harness = discordHarness()

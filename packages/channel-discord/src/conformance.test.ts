@@ -1,10 +1,10 @@
 import { channelConformance } from '@sluice/testkit/channel'
-import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_GUILD, DISCORD_TOKEN, DISCORD_USER, startDiscordFake } from '@sluice/testkit/fakes/discord'
 import { testHost } from '@sluice/testkit/host'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterAll } from 'vitest'
 import feature from './index.ts'
 import { snowflakeBefore } from './snowflake.ts'
+import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_GUILD, DISCORD_TOKEN, DISCORD_USER, startDiscordFake } from './testing/fake.ts'
 
 const { clock } = testHost()
 const fake = await startDiscordFake({ nowMs: () => clock.nowMs() })

@@ -1,8 +1,8 @@
 /** The channel against a fake REST API over real sockets, with failures of the platform and the network. */
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_DIRECT } from '@sluice/testkit/fakes/discord'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_DIRECT } from './testing/fake.ts'
 import { channelOn, discordHarness } from './testing/harness.ts'
 
 const harness = discordHarness()

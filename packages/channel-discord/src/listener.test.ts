@@ -1,5 +1,7 @@
 /** Messages and button presses that arrive over the gateway. */
 import { AppError } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { INTENTS } from './gateway-connection.ts'
 import {
   DISCORD_BOT,
   DISCORD_CHANNEL,
@@ -8,9 +10,7 @@ import {
   DISCORD_GUILD,
   DISCORD_OTHER_CHANNEL,
   DISCORD_USER,
-} from '@sluice/testkit/fakes/discord'
-import { describe, expect, test } from 'vitest'
-import { INTENTS } from './gateway-connection.ts'
+} from './testing/fake.ts'
 import { channelOn, discordHarness, listenTo, receives, until } from './testing/harness.ts'
 
 const harness = discordHarness()

@@ -1,8 +1,9 @@
 /** Failures that a quick retry cannot repair. */
-import { DISCORD_TOKEN } from '@sluice/testkit/fakes/discord'
+
 import { describe, expect, test } from 'vitest'
 import { INTENTS } from './gateway-connection.ts'
 import { REFUSED_MS } from './listener.ts'
+import { DISCORD_TOKEN } from './testing/fake.ts'
 import { channelOn, discordHarness, listenTo, until } from './testing/harness.ts'
 
 const harness = discordHarness()

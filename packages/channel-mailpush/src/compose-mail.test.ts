@@ -1,9 +1,9 @@
 import type { Address } from '@sluice/sdk'
-import { readSentMail } from '@sluice/testkit/fakes/mailpush-sent'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { composeMail } from './compose-mail.ts'
 import { decodeWords } from './encoded-words.ts'
+import { readSentMail } from './testing/fake-sent.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5)
 const TO: Address = {

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import type { AppError, Raw } from '@sluice/sdk'
-import { createPushKeys, encodeJson, type PushClaims } from '@sluice/testkit/fakes/mailpush-push'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { mailpushSection } from './config.ts'
+import { createPushKeys, encodeJson, type PushClaims } from './testing/fake-push.ts'
 import { createVerification } from './webhook.ts'
 
 const SECRET = 'mailpush-secret-01'

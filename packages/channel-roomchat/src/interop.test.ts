@@ -1,12 +1,12 @@
 /** Runs the channel against a fake server over real sockets, with faults on the wire. */
 import { AppError, type Channel, type Inbound, type Outbound, sha256Hex } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { ROOMCHAT_APP_TOKEN, ROOMCHAT_SECRET, type RoomchatFake, startRoomchatFake } from '@sluice/testkit/fakes/roomchat'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { roomchatSection } from './config.ts'
 import feature from './index.ts'
+import { ROOMCHAT_APP_TOKEN, ROOMCHAT_SECRET, type RoomchatFake, startRoomchatFake } from './testing/fake.ts'
 
 let fake: RoomchatFake
 let host: TestHost

@@ -1,8 +1,8 @@
 import type { Inbound } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
-import { startSlackFake } from '@sluice/testkit/fakes/slack'
 import { afterAll } from 'vitest'
 import feature from './index.ts'
+import { startSlackFake } from './testing/fake.ts'
 import { TOKENS } from './testing/test-channel.ts'
 
 const fake = await startSlackFake()

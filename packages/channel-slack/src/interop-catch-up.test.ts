@@ -1,9 +1,9 @@
 /** Catching up: messages written while no connection was open arrive once and in order. */
 import type { Inbound } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
-import { type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type SlackFake, startSlackFake } from './testing/fake.ts'
 import { createTestChannel, soon, type TestChannel, type TestChannelOptions } from './testing/test-channel.ts'
 
 const HOUR_MS = 3_600_000

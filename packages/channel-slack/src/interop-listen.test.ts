@@ -1,7 +1,7 @@
 /** Socket mode over real sockets: acknowledgements, repeated envelopes, replaced and broken connections. */
 import { AppError } from '@sluice/sdk'
-import { SLACK_BOT, SLACK_BOT_TOKEN, type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { SLACK_BOT, SLACK_BOT_TOKEN, type SlackFake, startSlackFake } from './testing/fake.ts'
 import { createTestChannel, soon, type TestChannel, type TestChannelOptions } from './testing/test-channel.ts'
 
 let fake: SlackFake

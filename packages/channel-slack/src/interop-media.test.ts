@@ -1,8 +1,8 @@
 /** Downloads of shared files over real sockets, only from Slack's hosts and within the size limit. */
 import type { Attachment } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type SlackFake, startSlackFake } from './testing/fake.ts'
 import { createTestChannel, soon } from './testing/test-channel.ts'
 
 const PICTURE = new TextEncoder().encode('a picture')

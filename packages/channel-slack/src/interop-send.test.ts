@@ -1,8 +1,8 @@
 /** Messages, edits and files over real sockets, with network failures and Slack's refusals. */
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type SlackFake, startSlackFake } from './testing/fake.ts'
 import { createTestChannel } from './testing/test-channel.ts'
 
 let fake: SlackFake

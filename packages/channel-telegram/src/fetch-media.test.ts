@@ -1,7 +1,7 @@
 import type { Attachment } from '@sluice/sdk'
 import type { ProviderFault } from '@sluice/testkit/fake-provider'
-import { TELEGRAM_TOKEN } from '@sluice/testkit/fakes/telegram'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { TELEGRAM_TOKEN } from './testing/fake.ts'
 import { type Harness, startHarness } from './testing/harness.ts'
 
 let harness: Harness

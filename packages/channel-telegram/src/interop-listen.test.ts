@@ -1,8 +1,8 @@
 /** Polling over real sockets: no message is lost, and none is confirmed before it is durable. */
 import { AppError, isAllowed } from '@sluice/sdk'
 import type { ProviderFault } from '@sluice/testkit/fake-provider'
-import { TELEGRAM_ADA, TELEGRAM_FORUM, TELEGRAM_GROUP } from '@sluice/testkit/fakes/telegram'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { TELEGRAM_ADA, TELEGRAM_FORUM, TELEGRAM_GROUP } from './testing/fake.ts'
 import { type Harness, type Run, startHarness } from './testing/harness.ts'
 
 let harness: Harness

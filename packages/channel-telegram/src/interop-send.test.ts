@@ -1,8 +1,8 @@
 /** Messages, edits and files over real sockets, with failures of the platform and the network. */
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { TELEGRAM_FORUM, TELEGRAM_GROUP, TELEGRAM_TOKEN } from '@sluice/testkit/fakes/telegram'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { TELEGRAM_FORUM, TELEGRAM_GROUP, TELEGRAM_TOKEN } from './testing/fake.ts'
 import { type Harness, startHarness } from './testing/harness.ts'
 
 let harness: Harness

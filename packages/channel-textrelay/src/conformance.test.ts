@@ -1,8 +1,8 @@
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
-import { TEXTRELAY_TOKEN, textrelaySignatures } from '@sluice/testkit/fakes/textrelay'
 import { describe } from 'vitest'
 import feature from './index.ts'
+import { TEXTRELAY_TOKEN, textrelaySignatures } from './testing/fake.ts'
 
 const fixtures = loadFixtures(new URL('../fixtures/', import.meta.url))
 

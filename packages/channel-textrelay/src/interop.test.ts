@@ -1,6 +1,11 @@
 /** Runs the channel against a fake of the platform over real sockets, with faults on the wire. */
 import { type Address, AppError, type Channel } from '@sluice/sdk'
 import { startFakeProvider } from '@sluice/testkit/fake-provider'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach, describe, expect, test } from 'vitest'
+import { textrelaySection } from './config.ts'
+import feature from './index.ts'
 import {
   startTextrelayFake,
   TEXTRELAY_PHONE,
@@ -8,12 +13,7 @@ import {
   type TextrelayFake,
   type TextrelayFakeOptions,
   textrelaySignatures,
-} from '@sluice/testkit/fakes/textrelay'
-import { testHost } from '@sluice/testkit/host'
-import * as v from 'valibot'
-import { afterEach, describe, expect, test } from 'vitest'
-import { textrelaySection } from './config.ts'
-import feature from './index.ts'
+} from './testing/fake.ts'
 
 const SECRET = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
 const CHAT: Address = { to: 'chat-1', more: { handle: '+15550003333' } }

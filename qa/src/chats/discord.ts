@@ -1,5 +1,5 @@
 /** The Discord fake as a `Chat`. */
-import type { ProviderRequest } from '@sluice/testkit/fake-provider'
+
 import {
   DISCORD_CHANNEL,
   DISCORD_DIRECT,
@@ -8,7 +8,8 @@ import {
   DISCORD_USER,
   type DiscordMessage,
   startDiscordFake,
-} from '@sluice/testkit/fakes/discord'
+} from '@sluice/channel-discord/testing'
+import type { ProviderRequest } from '@sluice/testkit/fake-provider'
 import type { Chat, Shown } from './chat.ts'
 
 const PEOPLE = { ada: DISCORD_USER, bob: '400000000000000002', eve: '400000000000000666' }

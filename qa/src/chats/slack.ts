@@ -1,7 +1,7 @@
 /** The Slack fake as a `Chat`. */
+
+import { SLACK_APP_TOKEN, SLACK_BOT, SLACK_BOT_TOKEN, type SlackMessage, startSlackFake } from '@sluice/channel-slack/testing'
 import type { ProviderRequest } from '@sluice/testkit/fake-provider'
-import { SLACK_APP_TOKEN, SLACK_BOT, SLACK_BOT_TOKEN, startSlackFake } from '@sluice/testkit/fakes/slack'
-import type { SlackMessage } from '@sluice/testkit/fakes/slack-conversations'
 import type { Chat, Shown } from './chat.ts'
 
 const PEOPLE = { ada: 'UADA', bob: 'UBOB', eve: 'UEVE' }

@@ -1,7 +1,7 @@
 /** The Telegram fake as a `Chat`. */
+
+import { startTelegramFake, TELEGRAM_GROUP, TELEGRAM_TOKEN, type TelegramMessage } from '@sluice/channel-telegram/testing'
 import type { ProviderRequest } from '@sluice/testkit/fake-provider'
-import { startTelegramFake, TELEGRAM_GROUP, TELEGRAM_TOKEN } from '@sluice/testkit/fakes/telegram'
-import type { TelegramMessage } from '@sluice/testkit/fakes/telegram-chats'
 import type { Chat, Shown } from './chat.ts'
 
 const PEOPLE = { ada: '1001', bob: '1002', eve: '1666' }

@@ -1,9 +1,9 @@
 /** Starts fakes of the platforms with webhooks on loopback, and makes the configuration for them. */
-import { BIZCHAT_TOKEN, type BizchatFake, startBizchatFake } from '@sluice/testkit/fakes/bizchat'
-import { type ChatappFake, startChatappFake } from '@sluice/testkit/fakes/chatapp'
-import { type MailpushFake, startMailpushFake } from '@sluice/testkit/fakes/mailpush'
-import { type RoomchatFake, startRoomchatFake } from '@sluice/testkit/fakes/roomchat'
-import { startTextrelayFake, TEXTRELAY_TOKEN, type TextrelayFake } from '@sluice/testkit/fakes/textrelay'
+import { BIZCHAT_TOKEN, type BizchatFake, startBizchatFake } from '@sluice/channel-bizchat/testing'
+import { type ChatappFake, startChatappFake } from '@sluice/channel-chatapp/testing'
+import { type MailpushFake, startMailpushFake } from '@sluice/channel-mailpush/testing'
+import { type RoomchatFake, startRoomchatFake } from '@sluice/channel-roomchat/testing'
+import { startTextrelayFake, TEXTRELAY_TOKEN, type TextrelayFake } from '@sluice/channel-textrelay/testing'
 import type { ChannelSections } from './channel-daemon.ts'
 
 export interface FakeProviders {

@@ -1,8 +1,8 @@
 /** Procedures that a chat message starts, and the people who approve their steps. See docs/contract.md#procedures. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type ChatappFake, startChatappFake } from '@sluice/channel-chatapp/testing'
 import type { SopRun } from '@sluice/sdk'
-import { type ChatappFake, startChatappFake } from '@sluice/testkit/fakes/chatapp'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Shown } from '../chats/chat.ts'
 import { type ChatDaemon, chatDaemons } from '../daemons/chat-daemon.ts'

@@ -1,6 +1,6 @@
 /** mailpush: the signed token of the push service, RS256 in a bearer header, verified with the keys of a server. */
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
-import { createPushKeys, encodeJson, type PushClaims } from '@sluice/testkit/fakes/mailpush-push'
+import { createPushKeys, encodeJson, type PushClaims } from '@sluice/channel-mailpush/testing'
 import { openChannel } from './open-channel.ts'
 import type { Random } from './random.ts'
 import type { WebhookRequest } from './request.ts'

@@ -1,6 +1,7 @@
 /** mailpush: the secret `mailpush-secret-01` as a bearer token, or the signed token of the push service. */
+
+import { encodeJson } from '@sluice/channel-mailpush/testing'
 import { hmacSha256 } from '@sluice/sdk'
-import { encodeJson } from '@sluice/testkit/fakes/mailpush-push'
 import { PUSH_ACCOUNT, PUSH_URL } from '../daemons/fake-providers.ts'
 import type { SentRequest } from '../daemons/send-request.ts'
 import { header, NOW_SECS, OK, type Vector } from './vector.ts'

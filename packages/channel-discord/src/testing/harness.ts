@@ -1,11 +1,11 @@
 /** Test support: the channel connected to a fake platform, and a listener that records messages. */
 import type { Channel, Inbound } from '@sluice/sdk'
-import { type DiscordFake, type DiscordFakeOptions, startDiscordFake } from '@sluice/testkit/fakes/discord'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, beforeEach, expect, vi } from 'vitest'
 import { discordSection } from '../config.ts'
 import feature from '../index.ts'
+import { type DiscordFake, type DiscordFakeOptions, startDiscordFake } from './fake.ts'
 
 export function channelOn(fake: Pick<DiscordFake, 'apiUrl' | 'token'>, host: TestHost, changes: object = {}): Channel {
   const config = { bot_token: fake.token, allowed_users: ['*'], api_url: fake.apiUrl, ...changes }

@@ -2,13 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel, Deliver, Host, Inbound, KeyValue } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
-import { type MailpushFake, type MailpushFakeOptions, startMailpushFake } from '@sluice/testkit/fakes/mailpush'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { mailpushSection } from '../config.ts'
 import feature from '../index.ts'
+import { type MailpushFake, type MailpushFakeOptions, startMailpushFake } from './fake.ts'
 
 export const SECRETS = ['oauth-token-01', 'webhook-secret-01', 'client-secret-01', 'refresh-token-01', 'oauth-token-granted']
 

@@ -1,11 +1,11 @@
 /** Test support: the channel connected to a fake workspace. */
 import type { Channel, Inbound } from '@sluice/sdk'
-import { SLACK_APP_TOKEN, SLACK_BOT_TOKEN, type SlackFake } from '@sluice/testkit/fakes/slack'
 import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { vi } from 'vitest'
 import { slackSection } from '../config.ts'
 import feature from '../index.ts'
+import { SLACK_APP_TOKEN, SLACK_BOT_TOKEN, type SlackFake } from './fake.ts'
 
 export interface TestChannel {
   readonly channel: Channel

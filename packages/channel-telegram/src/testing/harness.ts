@@ -1,13 +1,13 @@
 /** Test support: the channel connected to a fake Bot API over real sockets, with a clock that only tests advance. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel, Deliver, Inbound, KeyValue } from '@sluice/sdk'
-import { startTelegramFake, TELEGRAM_TOKEN, type TelegramFake, type TelegramFakeOptions } from '@sluice/testkit/fakes/telegram'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { telegramSection } from '../config.ts'
 import feature from '../index.ts'
+import { startTelegramFake, TELEGRAM_TOKEN, type TelegramFake, type TelegramFakeOptions } from './fake.ts'
 
 /** One run of the channel, from its start until it is stopped. */
 export interface Run {

@@ -1,5 +1,5 @@
 /** Messages of bizchat, whose requests carry a secret in the URL. */
-import { BIZCHAT_TOKEN, startBizchatFake } from '@sluice/testkit/fakes/bizchat'
+import { BIZCHAT_TOKEN, startBizchatFake } from '@sluice/channel-bizchat/testing'
 import type { Kind } from '../kind.ts'
 import { textOf } from '../marks.ts'
 

@@ -1,6 +1,7 @@
 /** Messages of chatapp, which come in signed batches. */
+
+import { startChatappFake } from '@sluice/channel-chatapp/testing'
 import { hmacSha256 } from '@sluice/sdk'
-import { startChatappFake } from '@sluice/testkit/fakes/chatapp'
 import type { Kind } from '../kind.ts'
 import { textOf } from '../marks.ts'
 

@@ -1,6 +1,5 @@
 /** Mails of mailpush: the mailbox keeps them, and a push announces them. */
-import { startMailpushFake } from '@sluice/testkit/fakes/mailpush'
-import { readSentMail } from '@sluice/testkit/fakes/mailpush-sent'
+import { readSentMail, startMailpushFake } from '@sluice/channel-mailpush/testing'
 import type { Kind } from '../kind.ts'
 import { textOf } from '../marks.ts'
 

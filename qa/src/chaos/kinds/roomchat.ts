@@ -1,7 +1,7 @@
 /** Messages of roomchat: each request is signed with a nonce, and several senders share a room. */
 import { randomBytes } from 'node:crypto'
+import { startRoomchatFake } from '@sluice/channel-roomchat/testing'
 import { hmacSha256 } from '@sluice/sdk'
-import { startRoomchatFake } from '@sluice/testkit/fakes/roomchat'
 import type { Kind } from '../kind.ts'
 import { textOf } from '../marks.ts'
 

@@ -1,5 +1,5 @@
 /** Messages of textrelay: signed with a timestamp, and the only platform that drops repeated replies. */
-import { startTextrelayFake, TEXTRELAY_PHONE, TEXTRELAY_TOKEN, textrelaySignatures } from '@sluice/testkit/fakes/textrelay'
+import { startTextrelayFake, TEXTRELAY_PHONE, TEXTRELAY_TOKEN, textrelaySignatures } from '@sluice/channel-textrelay/testing'
 import type { Kind } from '../kind.ts'
 import { textOf } from '../marks.ts'
 

@@ -1,6 +1,6 @@
 /** Simulates people who decide approvals: several at once, by every means, at random. Some approvals are left to expire. */
-import { TELEGRAM_GROUP } from '@sluice/testkit/fakes/telegram'
-import type { TelegramMessage } from '@sluice/testkit/fakes/telegram-chats'
+
+import { TELEGRAM_GROUP, type TelegramMessage } from '@sluice/channel-telegram/testing'
 import { run as runCommand } from '../../daemons/bundle.ts'
 import type { Random } from '../random.ts'
 import { ask, pause } from '../request.ts'

@@ -1,7 +1,7 @@
 /** The world around the daemon of a crash run of procedures: a model, a messenger, and a server on which steps have their effects. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startTelegramFake, TELEGRAM_GROUP, TELEGRAM_TOKEN, type TelegramFake } from '@sluice/channel-telegram/testing'
 import { type FakeProvider, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { startTelegramFake, TELEGRAM_GROUP, TELEGRAM_TOKEN, type TelegramFake } from '@sluice/testkit/fakes/telegram'
 import { type Model, startModel } from '../model.ts'
 import type { Random } from '../random.ts'
 import type { SopsHistory } from './history.ts'

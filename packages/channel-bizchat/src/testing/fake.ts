@@ -1,6 +1,6 @@
 /** The host API of bizchat on loopback: it checks requests as the real service does and records the accepted messages. */
 import { randomUUID } from 'node:crypto'
-import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
 
 /** How the fake of bizchat starts. */
 export interface BizchatFakeOptions {

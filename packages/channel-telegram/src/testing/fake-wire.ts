@@ -1,5 +1,5 @@
 /** The request and answer formats of the Bot API, for the telegram fake. */
-import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
+import type { ProviderReply, ProviderRequest } from '@sluice/testkit/fake-provider'
 
 /** The parameters of a method. */
 export type Params = Readonly<Record<string, unknown>>

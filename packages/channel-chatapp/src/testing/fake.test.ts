@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ChatappFake, startChatappFake } from './chatapp.ts'
+import { type ChatappFake, startChatappFake } from './fake.ts'
 
 let fake: ChatappFake
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 /** A Slack workspace on loopback: its Web API, socket mode and files, with one bot. Tests write and press buttons by method calls. */
-import { type FakeProvider, startFakeProvider } from '../fake-provider.ts'
-import { elementsOf } from './slack-blocks.ts'
-import { SlackConversations, type SlackMessage } from './slack-conversations.ts'
-import { createSlackFiles, type SlackFiles } from './slack-files.ts'
-import { answerMethod, type SlackWorkspace } from './slack-methods.ts'
-import { createSlackSocket, type SlackSocket } from './slack-socket.ts'
+import { type FakeProvider, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { elementsOf } from './fake-blocks.ts'
+import { SlackConversations, type SlackMessage } from './fake-conversations.ts'
+import { createSlackFiles, type SlackFiles } from './fake-files.ts'
+import { answerMethod, type SlackWorkspace } from './fake-methods.ts'
+import { createSlackSocket, type SlackSocket } from './fake-socket.ts'
 
 /** The tokens of the bot and of the app. */
 export interface SlackTokens {

@@ -1,7 +1,7 @@
 /** The update queue of the telegram fake. Updates stay until a later offset confirms them, and one poller is served at a time. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ProviderReply } from '../fake-provider.ts'
-import { fromNumber, type Params, refusal, result } from './telegram-wire.ts'
+import type { ProviderReply } from '@sluice/testkit/fake-provider'
+import { fromNumber, type Params, refusal, result } from './fake-wire.ts'
 
 /** An update with the content of its type. */
 export interface TelegramUpdate {

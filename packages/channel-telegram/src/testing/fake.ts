@@ -1,8 +1,8 @@
 /** The Bot API of telegram on loopback: users write and press buttons in chats, a bot polls, with the refusals of the real server. */
-import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
-import { createTelegramChats, type TelegramChat, type TelegramMessage, type TelegramUser } from './telegram-chats.ts'
-import { createTelegramUpdates, type TelegramUpdate } from './telegram-updates.ts'
-import { badRequest, fromNumber, type Params, paramsOf, refusal, result } from './telegram-wire.ts'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { createTelegramChats, type TelegramChat, type TelegramMessage, type TelegramUser } from './fake-chats.ts'
+import { createTelegramUpdates, type TelegramUpdate } from './fake-updates.ts'
+import { badRequest, fromNumber, type Params, paramsOf, refusal, result } from './fake-wire.ts'
 
 /** How the fake of Telegram starts. */
 export interface TelegramFakeOptions {

@@ -1,6 +1,6 @@
 import { createPublicKey, verify } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type MailpushFake, startMailpushFake } from './mailpush.ts'
+import { type MailpushFake, startMailpushFake } from './fake.ts'
 
 let fake: MailpushFake
 beforeEach(async () => {

@@ -1,9 +1,9 @@
 /** The mail provider of mailpush on loopback: mail API, token endpoint and key server, with the refusals of the real ones. */
-import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
-import { createMailbox, type Mailbox, type MailParts, type StoredMail } from './mailpush-mailbox.ts'
-import { createPushKeys, type PushKeys, pushEnvelope } from './mailpush-push.ts'
-import { readSentMail, type SentMail } from './mailpush-sent.ts'
-import { createTokens, type Tokens } from './mailpush-tokens.ts'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { createMailbox, type Mailbox, type MailParts, type StoredMail } from './fake-mailbox.ts'
+import { createPushKeys, type PushKeys, pushEnvelope } from './fake-push.ts'
+import { readSentMail, type SentMail } from './fake-sent.ts'
+import { createTokens, type Tokens } from './fake-tokens.ts'
 
 /** How the fake of mailpush starts. */
 export interface MailpushFakeOptions {

@@ -1,5 +1,5 @@
 /** The files of the fake workspace: uploads in three steps, and downloads that require the bot token. */
-import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
+import type { ProviderReply, ProviderRequest } from '@sluice/testkit/fake-provider'
 
 /** A file as the Web API returns it. */
 export interface SlackFile {

@@ -1,10 +1,10 @@
 /** discord on loopback: its REST interface and gateway on one server, with conversations, threads and people who write. */
-import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
-import { readDiscordBody } from './discord-body.ts'
-import { DiscordConversations, type DiscordMessage, failure, invalid, note } from './discord-conversations.ts'
-import { createDiscordGateway, type DiscordGatewayControls } from './discord-gateway.ts'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { readDiscordBody } from './fake-body.ts'
+import { DiscordConversations, type DiscordMessage, failure, invalid, note } from './fake-conversations.ts'
+import { createDiscordGateway, type DiscordGatewayControls } from './fake-gateway.ts'
 
-export type { DiscordMessage } from './discord-conversations.ts'
+export type { DiscordMessage } from './fake-conversations.ts'
 
 /** How the fake of discord starts. */
 export interface DiscordFakeOptions {

@@ -1,7 +1,7 @@
 /** The partner API of textrelay on loopback: it checks requests as the real service does and records the accepted messages. */
 import { randomUUID } from 'node:crypto'
 import { hmacSha256 } from '@sluice/sdk'
-import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
 
 /** How the fake of textrelay starts. */
 export interface TextrelayFakeOptions {

@@ -1,7 +1,7 @@
 /** The cloud API of chatapp on loopback: it accepts messages, serves media and returns the errors of the real API. */
 import { equalTexts, sha256Hex } from '@sluice/sdk'
-import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
-import { checkMessage } from './chatapp-message.ts'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { checkMessage } from './fake-message.ts'
 
 /** How the fake of chatapp starts; each member has a default. */
 export interface ChatappFakeOptions {

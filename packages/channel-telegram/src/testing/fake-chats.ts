@@ -1,6 +1,6 @@
 /** The chats of the telegram fake and their messages, with the refusals of the real server in its words. */
-import type { ProviderReply } from '../fake-provider.ts'
-import { badRequest, fromNumber, members, object, type Params, refusal, result } from './telegram-wire.ts'
+import type { ProviderReply } from '@sluice/testkit/fake-provider'
+import { badRequest, fromNumber, members, object, type Params, refusal, result } from './fake-wire.ts'
 
 /** A user or a bot. */
 export interface TelegramUser {

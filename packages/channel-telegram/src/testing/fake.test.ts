@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { startTelegramFake, TELEGRAM_FORUM, TELEGRAM_GROUP, TELEGRAM_TOKEN, type TelegramFake } from './telegram.ts'
+import { startTelegramFake, TELEGRAM_FORUM, TELEGRAM_GROUP, TELEGRAM_TOKEN, type TelegramFake } from './fake.ts'
 
 let fake: TelegramFake
 beforeEach(async () => {

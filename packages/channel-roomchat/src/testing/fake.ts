@@ -1,7 +1,7 @@
 /** The server of roomchat on loopback: it accepts messages for its rooms, signs user messages and refuses what the real server refuses. */
 import { randomBytes } from 'node:crypto'
 import { equalTexts, hmacSha256 } from '@sluice/sdk'
-import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
 
 /** The secrets that the bot and the server share. */
 export interface RoomchatCredentials {

@@ -1,6 +1,6 @@
 /** An OpenAI-compatible transcription service on loopback: it checks the form and returns the errors of the real service. */
 import { equalTexts } from '@sluice/sdk'
-import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
 
 /** How the fake starts. */
 export interface TranscriptionFakeOptions {

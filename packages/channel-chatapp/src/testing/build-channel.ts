@@ -2,8 +2,8 @@
 import type { Channel, Raw, Webhook } from '@sluice/sdk'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
-import { chatappSection } from './config.ts'
-import feature from './index.ts'
+import { chatappSection } from '../config.ts'
+import feature from '../index.ts'
 
 export const ACCOUNT = '200000000000002'
 

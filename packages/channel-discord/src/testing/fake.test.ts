@@ -1,7 +1,7 @@
 /** The fake refuses the requests that the platform refuses. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { DISCORD_CHANNEL, DISCORD_TOKEN, type DiscordFake, startDiscordFake } from './discord.ts'
+import { DISCORD_CHANNEL, DISCORD_TOKEN, type DiscordFake, startDiscordFake } from './fake.ts'
 
 let fake: DiscordFake
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
-import { SLACK_APP_TOKEN, SLACK_BOT, SLACK_BOT_TOKEN, type SlackFake, startSlackFake } from './slack.ts'
+import { SLACK_APP_TOKEN, SLACK_BOT, SLACK_BOT_TOKEN, type SlackFake, startSlackFake } from './fake.ts'
 
 let fake: SlackFake
 beforeEach(async () => {

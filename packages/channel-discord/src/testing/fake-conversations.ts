@@ -1,6 +1,6 @@
 /** The conversations of the discord fake: messages, threads and files, with the refusals of the REST interface. */
-import type { ProviderReply } from '../fake-provider.ts'
-import { checkDiscordMessage, type DiscordMessageBody } from './discord-body.ts'
+import type { ProviderReply } from '@sluice/testkit/fake-provider'
+import { checkDiscordMessage, type DiscordMessageBody } from './fake-body.ts'
 
 /** A message in a conversation, in the shape of the REST interface. */
 export interface DiscordMessage {

@@ -1,5 +1,5 @@
 /** The token endpoint of the fake mail API. It exchanges a refresh token for access tokens, which stay valid until `expire`. */
-import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
+import type { ProviderReply, ProviderRequest } from '@sluice/testkit/fake-provider'
 
 /** The token endpoint and its valid access tokens. */
 export interface Tokens {

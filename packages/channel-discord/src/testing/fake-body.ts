@@ -1,5 +1,5 @@
 /** Parses the message a bot posts to discord, as JSON or with files, and finds the platform's objections to it. */
-import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
+import type { ProviderReply, ProviderRequest } from '@sluice/testkit/fake-provider'
 
 /** A message as a bot posts it. */
 export interface DiscordMessageBody {

@@ -1,8 +1,8 @@
 /** The Web API of the fake workspace. Every answer has status 200; a refusal is an error word in the body. */
-import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
-import { problemsOf } from './slack-blocks.ts'
-import type { SlackConversations, SlackMessage, Window } from './slack-conversations.ts'
-import type { SlackFiles } from './slack-files.ts'
+import type { ProviderReply, ProviderRequest } from '@sluice/testkit/fake-provider'
+import { problemsOf } from './fake-blocks.ts'
+import type { SlackConversations, SlackMessage, Window } from './fake-conversations.ts'
+import type { SlackFiles } from './fake-files.ts'
 
 /** The state that the methods of the Web API work on. */
 export interface SlackWorkspace {
