@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { hang, scriptedModel } from './testing/scripted-model.ts'
 import { request, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
-import type { ApprovalRequest } from './turn.ts'
+import type { ToolApprovalRequest } from './turn.ts'
 
 type Answer = { readonly by: string } | false
 
 /** An agent whose model calls the tool `reach` and answers with its result. The test decides when people answer. */
 function asking(options: TestAgentOptions = {}) {
-  const questions: (ApprovalRequest & { readonly answer: (answer: Answer) => void; readonly signal: AbortSignal })[] = []
+  const questions: (ToolApprovalRequest & { readonly answer: (answer: Answer) => void; readonly signal: AbortSignal })[] = []
   const ran: string[] = []
   const model = scriptedModel([
     ({ prompt }) => {

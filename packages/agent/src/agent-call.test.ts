@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { newTrace } from './ids.ts'
 import { callHash } from './shown-call.ts'
 import { client, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
-import type { ApprovalRequest, CallRequest } from './turn.ts'
+import type { CallRequest, ToolApprovalRequest } from './turn.ts'
 
 const callRequest = (tool: string, input: unknown = {}, more: Partial<CallRequest> = {}): CallRequest => ({
   tool,
@@ -86,7 +86,7 @@ test('reported data is scrubbed and shortened, too', async () => {
 })
 
 test('a person is asked with the turn and id of the call', async () => {
-  const asked: ApprovalRequest[] = []
+  const asked: ToolApprovalRequest[] = []
   const given: unknown[] = []
   const reach = { ...testTool('reach', () => '', 'execute'), run: async (_: unknown, context: object) => `ran ${given.push(context)}` }
   const answers = [{ by: 'roomchat:alice' }, false] as const

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, scriptedModel } from './testing/scripted-model.ts'
 import { request, resultsIn, testAgent, testTool, until } from './testing/test-agent.ts'
-import type { ApprovalRequest } from './turn.ts'
+import type { ToolApprovalRequest } from './turn.ts'
 
 const call = (key: string) => ({ calls: [{ name: 'add', input: { key } }] })
 
@@ -282,8 +282,8 @@ test('a resumed turn keeps its limit on tools and uses the agent’s approver', 
   await testAgent({ books, tools, models: [scriptedModel([hang])] }).agent.accept(request('go', { session: 's', tools: ['reach'] }))
   await until(() => books.starts.size === 1)
 
-  const asked: ApprovalRequest[] = []
-  const approve = async (question: ApprovalRequest) => {
+  const asked: ToolApprovalRequest[] = []
+  const approve = async (question: ToolApprovalRequest) => {
     asked.push(question)
     return { by: 'roomchat:alice' }
   }

@@ -19,7 +19,7 @@ import { type AgentSettings, type ConductDeps, conductTurn, releaseKey, type Tur
 import { createLiveTurn, type LiveTurnDeps } from './create-live-turn.ts'
 import { Deadlines } from './deadlines.ts'
 import { createTurnIds } from './ids.ts'
-import type { Lease } from './registry.ts'
+import type { RegistryPin } from './registry.ts'
 import { runCall } from './run-call.ts'
 import { createScrub } from './scrub.ts'
 import { ToolExecutor } from './tool-call.ts'
@@ -32,8 +32,8 @@ export interface AgentDeps {
   readonly store: TurnStorage
   /** The queue of turns, shared with the inbox worker, so that one bound holds for all turns. */
   readonly lanes: LaneQueue
-  /** Leases the registry in force for one turn. */
-  readonly lease: () => Lease
+  /** Pins the registry in force for one turn. */
+  readonly pinRegistry: () => RegistryPin
   readonly events: Events
   readonly clock: Clock
   readonly log: Logger

@@ -3,7 +3,7 @@ import type { Logger, Secret, Tool } from '@sluice/sdk'
 import type { CallScope } from './call-scope.ts'
 import { boundedCall, callHash, shownCall } from './shown-call.ts'
 import { deniedText } from './tool-policy.ts'
-import type { ApprovalRequest, Approver } from './turn.ts'
+import type { Approver, ToolApprovalRequest } from './turn.ts'
 
 export interface ApprovalDeps {
   readonly log: Logger
@@ -28,7 +28,7 @@ export async function askPerson(
   try {
     const hash = callHash(tool.name, input)
     const summary = boundedCall(shownCall(input, deps.secrets()), hash)
-    const request: ApprovalRequest = {
+    const request: ToolApprovalRequest = {
       callId,
       tool: tool.name,
       summary,

@@ -6,7 +6,7 @@ import { AppError, type Clock, type Events, type IdempotencyKey, type Logger, ty
 import type { Deadlines } from './deadlines.ts'
 import { newTrace } from './ids.ts'
 import { type LoopDeps, runLoop } from './loop.ts'
-import type { Lease } from './registry.ts'
+import type { RegistryPin } from './registry.ts'
 import type { TurnResult } from './turn.ts'
 import { doneEnd, emitCompleted, emitFailed, emitStarted, failedEnd } from './turn-report.ts'
 import type { LiveTurn, TurnScope } from './turn-scope.ts'
@@ -22,7 +22,7 @@ export type TurnStorage = Pick<Store, 'sessions' | 'turns' | 'idempotency'>
 
 export interface ConductDeps extends Omit<LoopDeps, 'turns'> {
   readonly store: TurnStorage
-  readonly lease: () => Lease
+  readonly pinRegistry: () => RegistryPin
   readonly events: Events
   readonly clock: Clock
   readonly log: Logger
@@ -39,7 +39,7 @@ const STARTS_MAX = 5
 export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Permit): Promise<TurnResult> {
   const { clock, deadlines } = deps
   const settings = deps.config()
-  const lease = deps.lease()
+  const pin = deps.pinRegistry()
   const timeoutSecs = settings.agent.turn_timeout_secs
   const deadline = deadlines.watch(timeoutSecs * 1000, () =>
     turn.cancellation.cancel(new AppError('upstream_timeout', `The turn took longer than ${timeoutSecs} s`)),
@@ -48,7 +48,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
     ...settings,
     policy: () => deps.config().policy,
     turn,
-    registry: lease.registry,
+    registry: pin.registry,
     trace: newTrace(turn.trace),
     startMs: clock.nowMs(),
     startedAtMs: clock.monotonicMs(),
@@ -73,7 +73,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
     throw await fail(deps, scope, error)
   } finally {
     deadlines.forget(deadline)
-    lease.release()
+    pin.release()
   }
 }
 

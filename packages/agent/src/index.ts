@@ -9,7 +9,17 @@ export { priceOf } from './cost.ts'
 export { newTrace, newTurnId } from './ids.ts'
 export type { ModelChain, ModelChainOptions } from './model-chain.ts'
 export { createModelChain } from './model-chain.ts'
-export type { Lease, Registry } from './registry.ts'
+export type { Registry, RegistryPin } from './registry.ts'
 export type { Scrub } from './scrub.ts'
 export { createScrub } from './scrub.ts'
-export type { Agent, ApprovalRequest, Approver, CallRequest, CallResult, TurnDelivery, TurnPart, TurnRequest, TurnResult } from './turn.ts'
+export type {
+  Agent,
+  Approver,
+  CallRequest,
+  CallResult,
+  ToolApprovalRequest,
+  TurnDelivery,
+  TurnPart,
+  TurnRequest,
+  TurnResult,
+} from './turn.ts'

@@ -14,7 +14,7 @@ export interface Registry {
 }
 
 /** A registry in use. Its features stay open until `release`, also after a newer registry has replaced it. */
-export interface Lease {
+export interface RegistryPin {
   readonly registry: Registry
   release(): void
 }

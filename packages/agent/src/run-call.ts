@@ -6,14 +6,14 @@ import { Cancellation } from './cancellation.ts'
 import type { ConductDeps } from './conduct-turn.ts'
 import type { CallRequest, CallResult } from './turn.ts'
 
-export type RunCallDeps = Pick<ConductDeps, 'config' | 'lease' | 'deadlines' | 'tools'>
+export type RunCallDeps = Pick<ConductDeps, 'config' | 'pinRegistry' | 'deadlines' | 'tools'>
 
 /** Rejects with `aborted` or as `onBegin` does. A call that takes longer than a turn may ends with an error result. */
 export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<CallResult> {
   const { turn, callId, client, caller, trace, signal, onBegin } = request
   if (signal.aborted) throw aborted(turn)
   const { agent } = deps.config()
-  const lease = deps.lease()
+  const pin = deps.pinRegistry()
   const cancellation = new Cancellation()
   const abort = () => cancellation.cancel(aborted(turn))
   signal.addEventListener('abort', abort, { once: true })
@@ -30,7 +30,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     caller,
     owner: undefined,
     trace,
-    registry: lease.registry,
+    registry: pin.registry,
     policy: () => deps.config().policy,
     tools: undefined,
     resultCharsMax: agent.max_tool_result_chars,
@@ -56,6 +56,6 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
   } finally {
     signal.removeEventListener('abort', abort)
     deps.deadlines.forget(deadline)
-    lease.release()
+    pin.release()
   }
 }

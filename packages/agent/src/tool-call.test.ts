@@ -5,7 +5,7 @@ import { callHash } from './shown-call.ts'
 import { memoryBooks } from './testing/memory-books.ts'
 import { type Reply, scriptedModel } from './testing/scripted-model.ts'
 import { request, resultsIn, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
-import type { ApprovalRequest, TurnPart, TurnRequest } from './turn.ts'
+import type { ToolApprovalRequest, TurnPart, TurnRequest } from './turn.ts'
 
 type Calls = NonNullable<Reply['calls']>
 
@@ -222,8 +222,8 @@ describe('the policy', () => {
   })
 
   test('takes an approval from the approver of the turn, else of the agent, and only with a name', async () => {
-    const asked: ApprovalRequest[] = []
-    const approver = (answer: boolean) => async (question: ApprovalRequest) => {
+    const asked: ToolApprovalRequest[] = []
+    const approver = (answer: boolean) => async (question: ToolApprovalRequest) => {
       asked.push(question)
       return answer && { by: 'somebody' }
     }
@@ -280,7 +280,7 @@ describe('a call that would fail with an approval', () => {
   }
   const asking = async (tool: Tool, policy: TestAgentOptions['policy'] = {}) => {
     const asked: string[] = []
-    const approve = async ({ tool: name }: ApprovalRequest) => {
+    const approve = async ({ tool: name }: ToolApprovalRequest) => {
       asked.push(name)
       return { by: 'cli:me' }
     }

@@ -9,7 +9,7 @@ export type TurnPart =
   | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly input: unknown }
   | { readonly type: 'tool_result'; readonly id: string; readonly name: string; readonly output: string; readonly outcome: 'ok' | 'error' }
 
-export interface ApprovalRequest {
+export interface ToolApprovalRequest {
   /** Together with `turn`, the key of the question. A resumed turn asks with the same key. */
   readonly callId: string
   readonly tool: string
@@ -29,7 +29,7 @@ export interface ApprovalRequest {
  * Asks a person. Resolves to the person who approved, as in `Approval.by`; to undefined when there is no person to ask; to false when
  * a person rejects or the time is over. A timeout never approves.
  */
-export type Approver = (request: ApprovalRequest, signal: AbortSignal) => Promise<{ readonly by: string } | false | undefined>
+export type Approver = (request: ToolApprovalRequest, signal: AbortSignal) => Promise<{ readonly by: string } | false | undefined>
 
 /** The inbox message that a turn answers. The inbox worker has begun the attempt and decides what follows a failure. */
 export interface TurnDelivery {

@@ -103,7 +103,7 @@ export const shownApproval = (approval: Approval): v.InferOutput<typeof approval
   created_at: isoTime(approval.createdAtMs),
   expires_at: isoTime(approval.expiresAtMs),
   decided_at: isoTime(approval.decidedAtMs),
-  settled_at: isoTime(approval.settledAtMs),
+  settled_at: isoTime(approval.acknowledgedAtMs),
   prompts: approval.prompts.map(({ number, channel, account, to, providerId }) => ({
     outbox: number,
     channel,

@@ -43,7 +43,7 @@ describe('a reply that matches resolves the approval', () => {
       state: 'rejected',
       by: 'community:ann',
       feedback: 'the tests\nare red',
-      settledAtMs: expect.any(Number),
+      acknowledgedAtMs: expect.any(Number),
     })
     expect(turns).toEqual([])
     expect(events()).toEqual(['human_approval_request', 'human_approval_resolved'])
@@ -264,12 +264,12 @@ describe('after a restart', () => {
     const first = await asked({}, { gate: 'sop' })
     await first.approvals.decide(KEY, { state: 'approved', by: 'device:d1' })
     await first.settle()
-    expect(await first.approvals.get(KEY)).toMatchObject({ state: 'approved', settledAtMs: null })
+    expect(await first.approvals.get(KEY)).toMatchObject({ state: 'approved', acknowledgedAtMs: null })
     expect(first.events()).toEqual(['human_approval_request'])
     await first.stop()
     const { approvals, events, sent, settle } = await bench({ folder: first.folder, clock: first.clock })
     const taken: string[] = []
-    approvals.taker('sop', async ({ state }) => void taken.push(state))
+    approvals.onDecision('sop', async ({ state }) => void taken.push(state))
     await settle()
     expect(taken).toEqual(['approved'])
     expect(events()).toEqual(['human_approval_resolved'])
@@ -283,7 +283,7 @@ describe('after a restart', () => {
     await approvals.look()
     await settle()
     expect(events()).toEqual(['human_approval_request', 'human_approval_resolved'])
-    expect(await approvals.get(KEY)).toMatchObject({ state: 'rejected', settledAtMs: expect.any(Number) })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'rejected', acknowledgedAtMs: expect.any(Number) })
   })
 })
 
@@ -291,7 +291,7 @@ describe('the confirmation is sent after the gate has acknowledged the decision'
   test('and a gate that fails is called again', async () => {
     const { approvals, clock, sent, events, settle } = await asked({}, { gate: 'sop' })
     let calls = 0
-    approvals.taker('sop', async () => {
+    approvals.onDecision('sop', async () => {
       calls += 1
       if (calls < 3) throw new Error('not now')
     })

@@ -13,7 +13,7 @@ function arrange() {
   const dispatcher = new Dispatcher({
     clock: host.clock,
     log: host.log,
-    read: async (key: ApprovalKey) => ({ ...key, gate: 'sop', state: 'approved', settledAtMs: null }) as Approval,
+    read: async (key: ApprovalKey) => ({ ...key, gate: 'sop', state: 'approved', acknowledgedAtMs: null }) as Approval,
     acknowledged: async ({ stepId }) => void acknowledged.push(stepId),
   })
   const enter = (...steps: string[]) => {

@@ -6,7 +6,7 @@
 import { retryDelayMs } from '@sluice/delivery'
 import { type JobOutcome, LaneQueue } from '@sluice/kit'
 import type { Approval, ApprovalGate, ApprovalKey, Clock, Logger } from '@sluice/sdk'
-import { keyText } from './question.ts'
+import { keyText } from './new-approval.ts'
 
 export interface DispatcherOptions {
   readonly clock: Clock
@@ -75,7 +75,7 @@ export class Dispatcher {
     const { clock, log, read, acknowledged } = this.#options
     try {
       const approval = await read(key)
-      const isOpen = approval !== undefined && approval.state !== 'pending' && approval.settledAtMs === null
+      const isOpen = approval !== undefined && approval.state !== 'pending' && approval.acknowledgedAtMs === null
       if (isOpen) {
         const handler = this.#handlers.get(approval.gate)
         if (!handler) {

@@ -11,8 +11,8 @@ export {
   unknownApproval,
 } from './api.ts'
 export { FEEDBACK_CHARS_MAX, KEYWORDS_MAX } from './keywords.ts'
-export { unsettled } from './open-approvals.ts'
-export { TIMEOUT_SECS_MAX } from './question.ts'
+export { TIMEOUT_SECS_MAX } from './new-approval.ts'
+export { unfinishedApprovals } from './open-approvals.ts'
 export { type ApprovalOptions, ApprovalRegistry } from './registry.ts'
 export { type Conversation, targetsOf } from './targets.ts'
-export { askAboutTool, createToolApprover, toolQuestion } from './tool-approver.ts'
+export { askAboutTool, createToolApprover, toolApprovalRequest } from './tool-approver.ts'

@@ -1,5 +1,5 @@
 /** Checks the keywords that approve and reject, and finds the decision that a text makes with them. */
-import { AppError, type Approval, type Question } from '@sluice/sdk'
+import { AppError, type Approval, type ApprovalRequest } from '@sluice/sdk'
 
 export type Keywords = Pick<Approval, 'approveKeywords' | 'rejectKeywords'>
 
@@ -19,7 +19,7 @@ export const KEYWORD_CHARS_MAX = 64
 export const FEEDBACK_CHARS_MAX = 4000
 
 /** Checks the keywords of a question; a list that is absent or empty gets the defaults. Throws `invalid_request`. */
-export function keywordsOf({ approveKeywords, rejectKeywords }: Pick<Question, keyof Keywords>): Keywords {
+export function keywordsOf({ approveKeywords, rejectKeywords }: Pick<ApprovalRequest, keyof Keywords>): Keywords {
   const approve = listOf(approveKeywords, APPROVE_KEYWORDS, 'approve_keywords')
   const reject = listOf(rejectKeywords, REJECT_KEYWORDS, 'reject_keywords')
   const both = approve.find((keyword) => reject.includes(keyword))

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Address, Approval, ApprovalKey, ApprovalPrompt, ApprovalStore } from '@sluice/sdk'
 import { APPROVE_KEYWORDS, type Keywords, REJECT_KEYWORDS } from './keywords.ts'
-import { keyText } from './question.ts'
+import { keyText } from './new-approval.ts'
 
 /** The part of an approval that is needed to match a reply. Everything else stays in the store. */
 export interface OpenApproval extends ApprovalKey, Keywords {
@@ -119,12 +119,12 @@ export class OpenApprovals {
  * Every stored approval that is pending, or decided and not acknowledged, the oldest first; with `decided` only the latter.
  * Reads page by page, and lets other work run between two pages.
  */
-export async function* unsettled(
-  store: Pick<ApprovalStore, 'unsettled'>,
+export async function* unfinishedApprovals(
+  store: Pick<ApprovalStore, 'unfinished'>,
   { decided }: { readonly decided?: true } = {},
 ): AsyncGenerator<Approval> {
   for (let after: ApprovalKey | null = null; ; ) {
-    const page: readonly Approval[] = await store.unsettled({ after, limit: PAGE_ROWS, ...(decided && { decided }) })
+    const page: readonly Approval[] = await store.unfinished({ after, limit: PAGE_ROWS, ...(decided && { decided }) })
     yield* page
     const last = page.at(-1)
     if (!last || page.length < PAGE_ROWS) return

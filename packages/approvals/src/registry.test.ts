@@ -47,7 +47,7 @@ test('does not keep an approval that is decided while it is opened', async () =>
   const opening = ask('s1')
   await approvals.decide({ runId: 'r', stepId: 's1' }, { state: 'approved', by: 'device:d1' })
   await opening
-  await expect.poll(async () => (await approvals.get({ runId: 'r', stepId: 's1' }))?.settledAtMs).not.toBeNull()
+  await expect.poll(async () => (await approvals.get({ runId: 'r', stepId: 's1' }))?.acknowledgedAtMs).not.toBeNull()
   expect(await ask('s2')).toMatchObject({ opened: true })
 })
 

@@ -6,6 +6,7 @@ import {
   type Approval,
   type ApprovalGate,
   type ApprovalKey,
+  type ApprovalRequest,
   type ApprovalStore,
   type Approvals,
   type Channel,
@@ -15,7 +16,6 @@ import {
   type InboxStore,
   type Logger,
   type Outbound,
-  type Question,
   type StartedMessage,
   type Waiting,
 } from '@sluice/sdk'
@@ -25,9 +25,9 @@ import { type ApprovalEvents, emitRequested, emitResolved } from './events.ts'
 import { ExpiryTimer } from './expiry.ts'
 import { handleReply } from './handle-reply.ts'
 import { boundedFeedback } from './keywords.ts'
-import { OpenApprovals, unsettled } from './open-approvals.ts'
+import { keyText, newApproval } from './new-approval.ts'
+import { OpenApprovals, unfinishedApprovals } from './open-approvals.ts'
 import { askedTargets, confirmations, decidedPrompt, planPrompts } from './prompts.ts'
-import { keyText, newApproval } from './question.ts'
 import { ReplyMatcher, tokenIn } from './replies.ts'
 import { type PromptTargetOptions, promptTargets } from './targets.ts'
 
@@ -90,7 +90,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const { log, store } = this.#options
     this.#state = 'running'
     let found = 0
-    for await (const approval of unsettled(store)) {
+    for await (const approval of unfinishedApprovals(store)) {
       found++
       if (approval.state === 'pending') this.#keep(approval)
       else this.#dispatcher.enter(approval)
@@ -106,7 +106,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     await this.#dispatcher.stop()
   }
 
-  async open(question: Question): ReturnType<Approvals['open']> {
+  async open(question: ApprovalRequest): ReturnType<Approvals['open']> {
     const { bus, clock, queued, store } = this.#options
     const isFull = this.#open.size + this.#opening >= this.#pendingMax
     const known = isFull || this.#open.get(question) ? await store.get(question) : undefined
@@ -148,7 +148,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return this.#options.store.get(key)
   }
 
-  taker(gate: ApprovalGate, take: DecisionHandler): () => void {
+  onDecision(gate: ApprovalGate, take: DecisionHandler): () => void {
     return this.#dispatcher.handle(gate, take)
   }
 
@@ -158,7 +158,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   }
 
   /** Whether the question would get a prompt: it comes from a conversation, or a target is named or configured. */
-  reaches(question: Pick<Question, 'origin' | 'channels'>): boolean {
+  reaches(question: Pick<ApprovalRequest, 'origin' | 'channels'>): boolean {
     return promptTargets(question, this.#options).conversations.length > 0
   }
 
@@ -200,7 +200,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
 
   /** Finds decisions that another process, or the end of a turn, wrote to the store. */
   async look(): Promise<void> {
-    for await (const approval of unsettled(this.#options.store, { decided: true })) this.#decided(approval)
+    for await (const approval of unfinishedApprovals(this.#options.store, { decided: true })) this.#decided(approval)
   }
 
   #keep(approval: Approval): void {
@@ -225,7 +225,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const approval = (await store.get(dispatched)) ?? dispatched
     const nowMs = clock.nowMs()
     const replies = confirmations(approval, channels(), nowMs)
-    queued(waitingReplies(replies, await store.settle(approval, nowMs, replies)))
+    queued(waitingReplies(replies, await store.acknowledge(approval, nowMs, replies)))
     // The decision may have been made before `open` had put the approval among the open ones.
     if (this.#open.get(approval)) this.#decided(approval)
     emitResolved(bus, approval)

@@ -1,7 +1,15 @@
 /** Prompt targets: the conversation a question comes from, then the configured or named targets. */
 
 import { type NotificationTarget, TARGETS } from '@sluice/config'
-import { type Address, type AskedTarget, buildHint, type CatalogueId, type Channel, type FeatureId, type Question } from '@sluice/sdk'
+import {
+  type Address,
+  type ApprovalRequest,
+  type AskedTarget,
+  buildHint,
+  type CatalogueId,
+  type Channel,
+  type FeatureId,
+} from '@sluice/sdk'
 
 /** The package that carries the messages of each target; null: every subscriber of events gets them. */
 const CARRIERS = {
@@ -89,7 +97,7 @@ export interface PromptTargets {
 }
 
 export function promptTargets(
-  { origin, channels, channelId }: Pick<Question, 'origin' | 'channels' | 'channelId'>,
+  { origin, channels, channelId }: Pick<ApprovalRequest, 'origin' | 'channels' | 'channelId'>,
   options: PromptTargetOptions,
 ): PromptTargets {
   const asked: AskedTarget[] = []

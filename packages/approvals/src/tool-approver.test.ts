@@ -1,4 +1,4 @@
-import type { ApprovalRequest } from '@sluice/agent'
+import type { ToolApprovalRequest } from '@sluice/agent'
 import { AppError, type SopRun, type Store } from '@sluice/sdk'
 import { sessionOf } from '@sluice/sop/session'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { createToolApprover } from './tool-approver.ts'
 
 const bench = approvalBenches()
 
-const REQUEST: ApprovalRequest = {
+const REQUEST: ToolApprovalRequest = {
   callId: 'call-1',
   tool: 'shell',
   summary: 'command: ls',
@@ -96,7 +96,7 @@ test('asks in the conversation that the turn answers', async () => {
   expect(await answer).toEqual({ by: 'plain:ann' })
 })
 
-test.each<[what: string, from: Partial<ApprovalRequest>]>([
+test.each<[what: string, from: Partial<ToolApprovalRequest>]>([
   ['a step that the agent works on', { turn: 't9', session: sessionOf('run-7') }],
   ['a step without a model', { turn: 'run-7', session: null }],
 ])('asks for %s in the conversation that started the procedure', async (_, from) => {

@@ -1,6 +1,6 @@
 /** Asks people in chats about tool calls, for turns without a client that could be asked. */
-import type { ApprovalRequest, Approver } from '@sluice/agent'
-import type { Approval, InboxStore, Question, SopRun } from '@sluice/sdk'
+import type { Approver, ToolApprovalRequest } from '@sluice/agent'
+import type { Approval, ApprovalRequest, InboxStore, SopRun } from '@sluice/sdk'
 import { runOfSession } from '@sluice/sop/session'
 import type { ApprovalRegistry } from './registry.ts'
 
@@ -17,14 +17,14 @@ export interface ToolApproverOptions {
  * `[approvals] channels`. It resolves to undefined when it finds no conversation.
  */
 export function createToolApprover({ approvals, inbox, run, timeoutSecs }: ToolApproverOptions): Approver {
-  const originOf = async (number: number): Promise<Question['origin']> => {
+  const originOf = async (number: number): Promise<ApprovalRequest['origin']> => {
     const entry = await inbox.get(number)
     if (!entry?.message) return undefined
     const { channel, account, message } = entry
     return { channel, account, to: message.to, sender: message.sender }
   }
   /** A call in deterministic mode has no session, and its turn is the run. */
-  const runOf = async ({ session, turn }: ApprovalRequest): Promise<SopRun | undefined> => {
+  const runOf = async ({ session, turn }: ToolApprovalRequest): Promise<SopRun | undefined> => {
     const id = session === null ? turn : runOfSession(session)
     return id === undefined ? undefined : run(id)
   }
@@ -35,20 +35,28 @@ export function createToolApprover({ approvals, inbox, run, timeoutSecs }: ToolA
     if (!approvals.isRunning || !approvals.reaches(about)) return undefined
     return askAboutTool(
       { approvals, signal },
-      { ...toolQuestion(request, timeoutSecs()), ...(procedure && { ...titleOf(request, procedure), ...ownerOfRun(procedure) }), ...about },
+      {
+        ...toolApprovalRequest(request, timeoutSecs()),
+        ...(procedure && { ...titleOf(request, procedure), ...ownerOfRun(procedure) }),
+        ...about,
+      },
     )
   }
 }
 
-const titleOf = ({ tool }: ApprovalRequest, { sop, step, steps }: SopRun): Pick<Question, 'title'> => ({
+const titleOf = ({ tool }: ToolApprovalRequest, { sop, step, steps }: SopRun): Pick<ApprovalRequest, 'title'> => ({
   title: `${sop}: step ${step} of ${steps.length}: ${tool} wants to run`,
 })
 
 /** The calls of a procedure that a device has started belong to this device. */
 const DEVICE = 'device:'
-const ownerOfRun = ({ event: { by } }: SopRun): Pick<Question, 'owner'> => (by.startsWith(DEVICE) ? { owner: by.slice(DEVICE.length) } : {})
+const ownerOfRun = ({ event: { by } }: SopRun): Pick<ApprovalRequest, 'owner'> =>
+  by.startsWith(DEVICE) ? { owner: by.slice(DEVICE.length) } : {}
 
-export const toolQuestion = ({ turn, callId, tool, summary, callHash, owner }: ApprovalRequest, timeoutSecs: number): Question => ({
+export const toolApprovalRequest = (
+  { turn, callId, tool, summary, callHash, owner }: ToolApprovalRequest,
+  timeoutSecs: number,
+): ApprovalRequest => ({
   runId: turn,
   stepId: callId,
   gate: 'tool',
@@ -66,7 +74,7 @@ export const toolQuestion = ({ turn, callId, tool, summary, callHash, owner }: A
  */
 export async function askAboutTool(
   { approvals, signal, onOpen }: { approvals: ApprovalRegistry; signal: AbortSignal; onOpen?: (approval: Approval) => void },
-  question: Question,
+  question: ApprovalRequest,
 ): Promise<{ readonly by: string } | false> {
   const { approval } = await openOwn(approvals, question)
   onOpen?.(approval)
@@ -77,7 +85,7 @@ export async function askAboutTool(
 }
 
 /** An answer counts only for the call it was given to. If the key has an approval of another call, another question is opened. */
-async function openOwn(approvals: ApprovalRegistry, question: Question): ReturnType<ApprovalRegistry['open']> {
+async function openOwn(approvals: ApprovalRegistry, question: ApprovalRequest): ReturnType<ApprovalRegistry['open']> {
   const first = await approvals.open(question)
   if (first.approval.callHash === (question.callHash ?? null)) return first
   return approvals.open({ ...question, stepId: `${question.stepId}.${question.callHash}` })

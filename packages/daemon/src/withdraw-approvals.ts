@@ -1,6 +1,6 @@
 /** Withdraws approvals that the last run of the daemon asked for and whose turn or run is gone: nothing waits for the answer. */
 
-import { unsettled } from '@sluice/approvals'
+import { unfinishedApprovals } from '@sluice/approvals'
 import type { OpenRuntime } from '@sluice/runtime'
 import type { Approval, Store } from '@sluice/sdk'
 
@@ -9,7 +9,7 @@ export async function withdrawOrphanedApprovals({
   approvals,
   startedAtMs,
 }: Pick<OpenRuntime, 'store' | 'approvals' | 'startedAtMs'>): Promise<void> {
-  for await (const approval of unsettled(store.approvals)) {
+  for await (const approval of unfinishedApprovals(store.approvals)) {
     // A turn that began in this run of the daemon may not be in the store.
     if (approval.state !== 'pending' || approval.gate === 'event' || approval.createdAtMs >= startedAtMs) continue
     if (!(await isWaitedFor(store, approval))) await approvals.decide(approval, { state: 'cancelled', by: 'system' })

@@ -23,8 +23,8 @@ function bench(permits = 2) {
     },
     onDone: ({ account }) => void done.push(account),
   })
-  const enter = (number: number, lane: string, { atMs = 0, cuts = 0 } = {}) =>
-    queue.enter({ number, channel: 'x', account: `a${number}`, lane, atMs, cuts })
+  const enter = (number: number, lane: string, { atMs = 0, interruptions = 0 } = {}) =>
+    queue.enter({ number, channel: 'x', account: `a${number}`, lane, atMs, interruptions })
   const end = async (number: number, outcome: JobOutcome | Error = 'done') => {
     const attempt = attempts.get(number)
     if (outcome instanceof Error) attempt?.reject(outcome)
@@ -68,9 +68,9 @@ describe('DeliveryQueue', () => {
 
   test('runs rows one at a time whose attempts were interrupted twice', async () => {
     const { started, enter, end } = bench(3)
-    enter(1, 'a', { cuts: 2 })
-    enter(2, 'b', { cuts: 2 })
-    enter(3, 'c', { cuts: 1 })
+    enter(1, 'a', { interruptions: 2 })
+    enter(2, 'b', { interruptions: 2 })
+    enter(3, 'c', { interruptions: 1 })
     expect(started).toEqual([1, 3])
     await end(1)
     expect(started).toEqual([1, 3, 2])

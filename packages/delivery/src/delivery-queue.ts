@@ -28,7 +28,7 @@ export const accountKey = ({ channel, account }: Account): string => `${channel}
 export const waitingReplies = (replies: readonly NewReply[], numbers: readonly number[]): readonly Waiting[] =>
   numbers.flatMap((number, index): Waiting[] => {
     const reply = replies[index]
-    return reply ? [{ number, channel: reply.channel, account: reply.account, lane: replyLane(reply), atMs: 0, cuts: 0 }] : []
+    return reply ? [{ number, channel: reply.channel, account: reply.account, lane: replyLane(reply), atMs: 0, interruptions: 0 }] : []
   })
 
 export class DeliveryQueue {
@@ -116,7 +116,7 @@ class DeliveryJob implements Job {
     this.lane = row.lane
     this.group = accountKey(row)
     this.dueAtMs = row.atMs
-    this.isInterrupted = row.cuts >= INTERRUPTED_ATTEMPTS
+    this.isInterrupted = row.interruptions >= INTERRUPTED_ATTEMPTS
     this.enteredMs = enteredMs
     this.run = run
   }

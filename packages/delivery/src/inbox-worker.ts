@@ -192,7 +192,7 @@ export class InboxWorker {
       },
     })
     const lane = replyLane({ channel: channel.name, account, to: message.to })
-    return replies.map((reply) => ({ number: reply, channel: channel.name, account, lane, atMs: 0, cuts: 0 }))
+    return replies.map((reply) => ({ number: reply, channel: channel.name, account, lane, atMs: 0, interruptions: 0 }))
   }
 
   async #failed(started: StartedMessage, error: unknown, draft: string | undefined): Promise<JobOutcome> {

@@ -193,7 +193,7 @@ export class Intake {
   }
 
   #enter(channel: Channel, number: number, { message: { account }, session, kind }: Classified): boolean {
-    return this.#options.worker.enter({ number, channel: channel.name, account, lane: session, atMs: 0, cuts: 0, kind })
+    return this.#options.worker.enter({ number, channel: channel.name, account, lane: session, atMs: 0, interruptions: 0, kind })
   }
 
   #count(account: string, change: number): void {

@@ -30,7 +30,7 @@ export interface SaidLine extends PlainMessage {
 /** Every message of a session, oldest first. */
 export async function* exported(sessions: SessionStore, id: string): AsyncGenerator<SaidLine> {
   for (let after = 0; ; ) {
-    const page = await sessions.said(id, { after, limit: PAGE_ROWS })
+    const page = await sessions.messagesByTurn(id, { after, limit: PAGE_ROWS })
     for (const { atMs, messages } of page) for (const message of messages) yield { at: isoTime(atMs), ...plainMessage(message) }
     const last = page.at(-1)
     if (!last || page.length < PAGE_ROWS) return
@@ -96,8 +96,11 @@ export async function erasePerson(
   return total
 }
 
+/** The result of an erasure as `DELETE /api/sessions` answers it and `sluice sessions erase` prints it as JSON. */
+export const shownErased = ({ historyTurns, ...others }: Erased) => ({ said: historyTurns, ...others })
+
 const sum = (a: Erased, b: Erased): Erased => ({
-  said: a.said + b.said,
+  historyTurns: a.historyTurns + b.historyTurns,
   turns: a.turns + b.turns,
   messages: a.messages + b.messages,
   replies: a.replies + b.replies,

@@ -302,7 +302,7 @@ export class OpenRuntime implements Runtime {
     return createAgent({
       store: this.store,
       lanes: this.lanes,
-      lease: this.lifecycle.lease,
+      pinRegistry: this.lifecycle.pin,
       events: this.bus,
       clock: this.clock,
       log: this.log.child('agent'),

@@ -1,5 +1,5 @@
 import { parseConfig } from '@sluice/config'
-import type { Forgotten, Retention, StoreUsage } from '@sluice/sdk'
+import type { DeletedRows, Retention, StoreUsage } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
@@ -7,12 +7,12 @@ import { heldUntilMs, retentionOf, startRetention } from './retention.ts'
 
 const DAY_MS = 86_400_000
 const NOW_MS = Date.UTC(2026, 0, 1)
-const NONE: Forgotten = { messages: 0, contents: 0, replies: 0, approvals: 0, turns: 0, runs: 0, said: 0, conversations: 0 }
+const NONE: DeletedRows = { messages: 0, contents: 0, replies: 0, approvals: 0, turns: 0, runs: 0, historyTurns: 0, conversations: 0 }
 
 const configOf = (toml: string) => parseConfig({ features: [], dataDir: '/', configFile: 'config.toml', env: {} }, toml)
 
 /** Starts retention on a store that returns `answers` one after the other, then nothing. */
-async function pruning(upgradedAtMs: number | null, answers: readonly Partial<Forgotten>[] = []) {
+async function pruning(upgradedAtMs: number | null, answers: readonly Partial<DeletedRows>[] = []) {
   const clock = testClock(NOW_MS)
   const stop = new AbortController()
   const asked: Retention[] = []
@@ -36,13 +36,13 @@ describe('retention', () => {
       endedBeforeMs: NOW_MS - 7 * DAY_MS,
       idsBeforeMs: NOW_MS - 3 * DAY_MS,
       keysBeforeMs: NOW_MS - 300_000,
-      saidBeforeMs: Number.NEGATIVE_INFINITY,
+      historyBeforeMs: Number.NEGATIVE_INFINITY,
       bytesMax: 512 * 1024 * 1024,
     })
     const settings = '[delivery]\nretention_days = 2\nretention_mb = 5\n[sessions]\nretention_days = 30\n'
     expect(retentionOf(await configOf(settings), NOW_MS)).toMatchObject({
       endedBeforeMs: NOW_MS - 2 * DAY_MS,
-      saidBeforeMs: NOW_MS - 30 * DAY_MS,
+      historyBeforeMs: NOW_MS - 30 * DAY_MS,
       bytesMax: 5 * 1024 * 1024,
     })
   })
@@ -53,7 +53,7 @@ describe('retention', () => {
     expect(asked).toEqual([
       expect.objectContaining({
         endedBeforeMs: Number.NEGATIVE_INFINITY,
-        saidBeforeMs: Number.NEGATIVE_INFINITY,
+        historyBeforeMs: Number.NEGATIVE_INFINITY,
         bytesMax: Number.MAX_SAFE_INTEGER,
         nowMs: NOW_MS + 60_000,
       }),
@@ -70,7 +70,7 @@ describe('retention', () => {
   })
 
   test('prunes again at once while a kind reaches its limit', async () => {
-    const { clock, stop, asked } = await pruning(null, [{ said: 2_000 }, { turns: 2_000 }, { said: 1 }])
+    const { clock, stop, asked } = await pruning(null, [{ historyTurns: 2_000 }, { turns: 2_000 }, { historyTurns: 1 }])
     await clock.advance(60_000)
     for (let round = 0; round < 5; round++) await new Promise((resolve) => setImmediate(resolve))
     expect(asked).toHaveLength(3)

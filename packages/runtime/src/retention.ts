@@ -3,7 +3,7 @@
 import type { LoadedConfig } from '@sluice/config'
 import { deliverySection, gatewaySection, sessionsSection } from '@sluice/config'
 import { every } from '@sluice/kit'
-import type { Clock, Forgotten, Logger, Retention, Store } from '@sluice/sdk'
+import type { Clock, DeletedRows, Logger, Retention, Store } from '@sluice/sdk'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -20,7 +20,7 @@ export function retentionOf(config: LoadedConfig, nowMs: number): Retention {
     endedBeforeMs: nowMs - retention_days * DAY_MS,
     idsBeforeMs: nowMs - dedupe_hours * HOUR_MS,
     keysBeforeMs: nowMs - config.core(gatewaySection).idempotency_ttl_secs * 1000,
-    saidBeforeMs: sessionDays === 0 ? Number.NEGATIVE_INFINITY : nowMs - sessionDays * DAY_MS,
+    historyBeforeMs: sessionDays === 0 ? Number.NEGATIVE_INFINITY : nowMs - sessionDays * DAY_MS,
     bytesMax: retention_mb * 1024 * 1024,
     nowMs,
     limit: PRUNE_ROWS,
@@ -39,7 +39,7 @@ export function heldUntilMs(upgradedAtMs: number | null, nowMs: number): number 
 const withoutDeletions = (retention: Retention): Retention => ({
   ...retention,
   endedBeforeMs: Number.NEGATIVE_INFINITY,
-  saidBeforeMs: Number.NEGATIVE_INFINITY,
+  historyBeforeMs: Number.NEGATIVE_INFINITY,
   bytesMax: Number.MAX_SAFE_INTEGER,
 })
 
@@ -73,4 +73,4 @@ export function startRetention({ store, clock, log, config }: RetentionSources, 
 }
 
 /** True if a kind reached its limit, so that there may be more rows to delete. */
-const isFull = (forgotten: Forgotten): boolean => Object.values(forgotten).some((count) => count >= PRUNE_ROWS)
+const isFull = (deleted: DeletedRows): boolean => Object.values(deleted).some((count) => count >= PRUNE_ROWS)

@@ -60,7 +60,7 @@ export interface Approval extends NewApproval {
   readonly feedback: string | null
   readonly decidedAtMs: number | null
   /** The time when the gate acknowledged the decision; null until then. */
-  readonly settledAtMs: number | null
+  readonly acknowledgedAtMs: number | null
   readonly prompts: readonly ApprovalPrompt[]
 }
 
@@ -93,13 +93,13 @@ export interface ApprovalStore {
    */
   decide(key: ApprovalKey, decision: Decision, inbox?: number): Promise<{ readonly won: boolean; readonly approval: Approval } | undefined>
   /** Records that the gate acknowledged the decision and queues the confirmations in the same commit, once. */
-  settle(key: ApprovalKey, atMs: number, replies: readonly NewReply[]): Promise<readonly number[]>
+  acknowledge(key: ApprovalKey, atMs: number, replies: readonly NewReply[]): Promise<readonly number[]>
   get(key: ApprovalKey): Promise<Approval | undefined>
   /** Finds an approval in any state by the token of its buttons. */
   byToken(token: string): Promise<Approval | undefined>
   /** Lists approvals, newest first. */
   list(filter: ApprovalFilter): Promise<Approval[]>
   /** Lists pending approvals and decided ones that no gate has acknowledged, oldest first, after a key. `decided`: only the latter. */
-  unsettled(page: { readonly after: ApprovalKey | null; readonly limit: number; readonly decided?: true }): Promise<Approval[]>
+  unfinished(page: { readonly after: ApprovalKey | null; readonly limit: number; readonly decided?: true }): Promise<Approval[]>
   counts(): Promise<{ readonly pending: number }>
 }

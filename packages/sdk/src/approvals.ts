@@ -2,10 +2,10 @@
 import type { Approval, ApprovalGate, ApprovalKey, ApprovalState } from './approval-store.ts'
 import type { Address } from './channel.ts'
 
-/** The largest length of `Question.message`. */
+/** The largest length of `ApprovalRequest.message`. */
 export const APPROVAL_MESSAGE_CHARS_MAX = 16_384
 
-export interface Question extends ApprovalKey {
+export interface ApprovalRequest extends ApprovalKey {
   readonly gate: ApprovalGate
   /** The procedure, the tool, or the workflow name of the program that asks. */
   readonly workflow: string
@@ -46,7 +46,9 @@ export interface AskedTarget {
 export interface Approvals {
   /** Opens a question and resolves when it is durable. A known key sends no further prompt and resolves to the existing approval. Throws
    * `invalid_request`, `conflict` for a key of another gate, and `unavailable` when too many questions wait. */
-  open(question: Question): Promise<{ readonly opened: boolean; readonly approval: Approval; readonly asked: readonly AskedTarget[] }>
+  open(
+    question: ApprovalRequest,
+  ): Promise<{ readonly opened: boolean; readonly approval: Approval; readonly asked: readonly AskedTarget[] }>
   /**
    * Decides a question and resolves when the decision is durable; its handler runs right after. The first decision wins. Throws
    * `not_found` for a key that was never opened.
@@ -61,5 +63,5 @@ export interface Approvals {
    * it resolves; then the decision is announced. A gate has one handler, and decisions wait until it is registered. Returns an
    * unsubscribe function.
    */
-  taker(gate: ApprovalGate, take: (approval: Approval) => Promise<void>): () => void
+  onDecision(gate: ApprovalGate, take: (approval: Approval) => Promise<void>): () => void
 }

@@ -48,7 +48,7 @@ export interface Waiting {
   /** The earliest time of the next attempt. */
   readonly atMs: number
   /** The number of interrupted attempts: started, and neither ended nor failed. */
-  readonly cuts: number
+  readonly interruptions: number
 }
 
 /** A waiting message. */

@@ -12,7 +12,7 @@ export type {
   Decision,
   NewApproval,
 } from './approval-store.ts'
-export type { Approvals, AskedTarget, Question } from './approvals.ts'
+export type { ApprovalRequest, Approvals, AskedTarget } from './approvals.ts'
 export { APPROVAL_MESSAGE_CHARS_MAX } from './approvals.ts'
 export { AUDIT_ROOT, auditHash } from './audit-hash.ts'
 
@@ -105,7 +105,7 @@ export type { Policy, PolicyLevel } from './policy.ts'
 export { oneLine, printable, printableLine } from './printable.ts'
 export type { NewReply, ReplyExtras, ReplyFile } from './reply.ts'
 export { replyLane } from './reply.ts'
-export type { Forgotten, Retention, StoreUsage } from './retention.ts'
+export type { DeletedRows, Retention, StoreUsage } from './retention.ts'
 export { defineRoute, ROLES, type Role, type Route, type RouteAuth, type RouteRequest } from './route.ts'
 export type {
   ProcessCommand,
@@ -162,13 +162,13 @@ export type {
   MemoryStore,
   NewDevice,
   QueuedTurn,
-  SaidInTurn,
   SessionRow,
   SessionStore,
   Store,
   StoreHealth,
   StoreProblem,
   TurnEnd,
+  TurnMessages,
   TurnRow,
   TurnStatus,
   TurnStore,

@@ -12,7 +12,7 @@ export interface Retention {
   /** Idempotency keys of turns that ended before this time are forgotten. */
   readonly keysBeforeMs: number
   /** Messages of conversations before this time are deleted, and conversations that were last active before it. */
-  readonly saidBeforeMs: number
+  readonly historyBeforeMs: number
   /**
    * The largest number of bytes of all data, without the audit log. Beyond it the oldest data is deleted first: contents of
    * ended messages, then sent replies and ended turns, then messages of conversations.
@@ -24,7 +24,7 @@ export interface Retention {
 }
 
 /** The number of deleted rows by kind. */
-export interface Forgotten {
+export interface DeletedRows {
   /** Deleted messages of channels. */
   readonly messages: number
   /** Messages whose content was deleted. */
@@ -34,7 +34,7 @@ export interface Forgotten {
   readonly turns: number
   readonly runs: number
   /** Messages of conversations, counted by turn. */
-  readonly said: number
+  readonly historyTurns: number
   readonly conversations: number
 }
 

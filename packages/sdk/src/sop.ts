@@ -27,7 +27,7 @@ export interface SopEvent {
     readonly channel: string
     readonly account: string
     readonly to: Address
-    /** The sender who caused the event; see `Question.origin`. */
+    /** The sender who caused the event; see `ApprovalRequest.origin`. */
     readonly sender?: string
   }
 }
@@ -120,7 +120,7 @@ export interface Sops {
   /** Tells whether a trigger names the topic exactly, without its conditions. Decides whether a request is accepted. */
   matches(source: TriggerKind, topic: string): boolean
   /** Resolves when every noticed change of the procedure folder is loaded. */
-  settled(): Promise<void>
+  loaded(): Promise<void>
   /** Starts every matching procedure once; resolves to `[]` when none matches. Marks the idempotency key and the inbox message as done. */
   fire(event: SopEvent, also?: { readonly idempotency?: IdempotencyKey; readonly inbox?: number }): Promise<readonly SopDispatch[]>
   /** Starts a procedure by name. Throws `not_found`, or `conflict` when a limit prevents the start. */

@@ -9,7 +9,7 @@ import type { InboxStore, OutboxStore } from './delivery-store.ts'
 import type { IdempotencyKey, IdempotencyStore } from './idempotency.ts'
 import type { ModelMessage } from './model.ts'
 import type { NewReply } from './reply.ts'
-import type { Forgotten, Retention, StoreUsage } from './retention.ts'
+import type { DeletedRows, Retention, StoreUsage } from './retention.ts'
 import type { Role } from './route.ts'
 import type { SopStore } from './sop-store.ts'
 
@@ -41,7 +41,7 @@ export interface SessionStore {
     readonly suffix?: string
   }): Promise<SessionRow[]>
   /** Lists the messages by turn, oldest first. `after` is the `upTo` of the last turn of the previous page, 0 for the first page. */
-  said(id: string, options: { readonly after: number; readonly limit: number }): Promise<SaidInTurn[]>
+  messagesByTurn(id: string, options: { readonly after: number; readonly limit: number }): Promise<TurnMessages[]>
   rename(id: string, name: string | null): Promise<boolean>
   /**
    * Erases a conversation: its messages and the contents of its turns, inbox messages, replies and approvals, and with `memoriesOf`
@@ -53,7 +53,7 @@ export interface SessionStore {
 }
 
 /** The messages that one turn added to a session. */
-export interface SaidInTurn {
+export interface TurnMessages {
   /** The message count of the session after the turn. */
   readonly upTo: number
   readonly atMs: number
@@ -63,7 +63,7 @@ export interface SaidInTurn {
 /** The amount of erased data. */
 export interface Erased {
   /** The number of turns whose messages were erased. */
-  readonly said: number
+  readonly historyTurns: number
   readonly turns: number
   readonly messages: number
   readonly replies: number
@@ -290,9 +290,9 @@ export interface Store {
   readonly approvals: ApprovalStore
   readonly sops: SopStore
   /** Deletes old data in small commits and frees the space. Resolves to the number of rows of each kind. */
-  prune(retention: Retention): Promise<Forgotten>
+  prune(retention: Retention): Promise<DeletedRows>
   /** Resolves to the rows that `prune` would delete for their age without a limit. Reads all rows, for `sluice doctor`. */
-  prunable(retention: Retention): Promise<Forgotten>
+  prunable(retention: Retention): Promise<DeletedRows>
   usage(): Promise<StoreUsage>
   /** Changes whenever another process has written; cheap enough for every second. */
   foreignVersion(): number | Promise<number>

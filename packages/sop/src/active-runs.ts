@@ -1,8 +1,8 @@
 /** The unfinished runs that this process carries out, each by its own driver. The store's limit on unfinished runs bounds them. */
 import { AppError, type Approval, type SopRun } from '@sluice/sdk'
+import { approvalRequestOf } from './approval-request.ts'
 import type { EnginePorts } from './engine-ports.ts'
 import type { SopInput } from './machine.ts'
-import { questionOf } from './question.ts'
 import { RunDriver, type RunOwner } from './run-driver.ts'
 import { hasEnded, type RunRepository } from './run-repository.ts'
 
@@ -92,7 +92,7 @@ export class ActiveRuns implements RunOwner {
   async openApproval(run: SopRun): Promise<void> {
     const { approvals, config } = this.#ports
     if (!run.gate) return
-    const { approval } = await approvals.open(questionOf(run, run.gate, config().approval_timeout_secs))
+    const { approval } = await approvals.open(approvalRequestOf(run, run.gate, config().approval_timeout_secs))
     if (approval.state !== 'pending') return this.applyDecision(approval)
     const driver = this.#drivers.get(run.id)
     if (driver) driver.openGate = run.gate.stepId

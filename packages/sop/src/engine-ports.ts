@@ -20,7 +20,7 @@ export interface EnginePorts {
   readonly store: SopStore
   readonly turns: { get(id: string): Promise<TurnOutcome | undefined> }
   readonly agent: SopAgent
-  readonly approvals: Pick<Approvals, 'open' | 'decide' | 'taker'>
+  readonly approvals: Pick<Approvals, 'open' | 'decide' | 'onDecision'>
   readonly library: SopLibrary
   readonly events: Events
   readonly clock: Clock
@@ -44,7 +44,7 @@ export interface SopLibrary {
   list(): readonly SopDefinition[]
   get(name: string): SopDefinition | undefined
   /** Resolves once every change noticed so far is loaded. */
-  settled(): Promise<void>
+  loaded(): Promise<void>
   /** Returns an unsubscribe function. */
   onReload(callback: () => void): () => void
 }

@@ -260,7 +260,7 @@ describe('gates', () => {
     expect(bench.turnOf(approved)).toBeDefined()
     expect(await bench.run(rejected)).toMatchObject({ status: 'cancelled', reason: 'Rejected by chat:anna: not today' })
     expect(await bench.run(expired)).toMatchObject({ status: 'cancelled', reason: expect.stringContaining('No answer arrived in time') })
-    expect(bench.approvals.all().every(({ settledAtMs }) => settledAtMs !== null)).toBe(true)
+    expect(bench.approvals.all().every(({ acknowledgedAtMs }) => acknowledgedAtMs !== null)).toBe(true)
   })
 
   test('expire after the configured time, except checkpoints', async () => {

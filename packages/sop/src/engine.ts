@@ -47,7 +47,7 @@ export class SopEngine implements Sops {
   async resume(): Promise<number> {
     const { approvals } = this.#ports
     this.#activeRuns.enable()
-    this.#unsubscribeApprovals = approvals.taker('sop', (approval) => this.#activeRuns.applyDecision(approval))
+    this.#unsubscribeApprovals = approvals.onDecision('sop', (approval) => this.#activeRuns.applyDecision(approval))
     let count = 0
     for await (const run of this.#unfinishedRuns()) {
       this.#activeRuns.wake(run)
@@ -82,8 +82,8 @@ export class SopEngine implements Sops {
     return this.#ports.library.matches(source, topic)
   }
 
-  settled(): Promise<void> {
-    return this.#ports.library.settled()
+  loaded(): Promise<void> {
+    return this.#ports.library.loaded()
   }
 
   topics(kind: TriggerKind): readonly string[] {

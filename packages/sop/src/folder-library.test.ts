@@ -154,15 +154,15 @@ test('the watch does not reload without a change', async () => {
   expect(host.emitted).toHaveLength(1)
 })
 
-test('settled waits for the noticed changes only', async () => {
+test('loaded waits for the noticed changes only', async () => {
   void library.watch(stop.signal)
   await library.reload()
-  await library.settled()
+  await library.loaded()
   write('late')
   let isSettled = false
   await until(() => {
     // Asks again each time, because the change is noticed some time after it was made.
-    void library.settled().then(() => {
+    void library.loaded().then(() => {
       isSettled = library.matches('webhook', '/late')
     })
     return isSettled

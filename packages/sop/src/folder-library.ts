@@ -88,7 +88,7 @@ export class FolderLibrary implements SopLibrary {
   }
 
   /** Resolves once every change noticed so far is loaded. */
-  async settled(): Promise<void> {
+  async loaded(): Promise<void> {
     await Promise.all([this.#noticed?.promise, this.#reloading])
   }
 

@@ -64,6 +64,6 @@ export const toApproval = (row: ApprovalColumns, prompts: readonly PromptColumns
   by: row.decided_by,
   feedback: row.feedback,
   decidedAtMs: row.decided_at,
-  settledAtMs: row.settled_at,
+  acknowledgedAtMs: row.settled_at,
   prompts: prompts.map(toPrompt),
 })

@@ -58,7 +58,7 @@ export function createApprovals(db: Database, writer: GroupCommit): ApprovalStor
         if (won && inbox !== undefined) endMessage(db, inbox, atMs)
         return { won, approval }
       }),
-    async settle({ runId, stepId }, atMs, replies) {
+    async acknowledge({ runId, stepId }, atMs, replies) {
       const queue = prepareReplies(db, replies, null)
       return writer.write(() => (db.run(SETTLE, atMs, runId, stepId) > 0 ? queue() : []))
     },
@@ -79,7 +79,7 @@ export function createApprovals(db: Database, writer: GroupCommit): ApprovalStor
         return rows.map(withPrompts)
       })
     },
-    async unsettled({ after, limit, decided }) {
+    async unfinished({ after, limit, decided }) {
       return db.read(() => {
         const start = after ? numberOf(after) : 0
         if (start === undefined) return []

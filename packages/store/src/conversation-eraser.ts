@@ -74,7 +74,7 @@ export class ConversationEraser {
   async erase(id: string, { atMs, by, memoriesOf }: Parameters<SessionStore['erase']>[1]): Promise<Erased | undefined> {
     const db = this.#db
     const writer = this.#writer
-    const total = { said: 0, turns: 0, messages: 0, replies: 0, approvals: 0, memories: 0, held: 0 }
+    const total = { historyTurns: 0, turns: 0, messages: 0, replies: 0, approvals: 0, memories: 0, held: 0 }
     const add = (counts: Partial<Counts>): void => {
       for (const [name, count] of Object.entries(counts)) total[name as keyof typeof total] += count
     }
@@ -92,7 +92,12 @@ export class ConversationEraser {
     await this.#eachSlice(0, (after) => this.#eraseMessages(id, after, atMs), add)
     await this.#eachSlice('', (after) => this.#eraseTurns(id, after, atMs), add)
     if (!isKnown && total.turns + total.messages + total.memories === 0) return undefined
-    const detail = { conversation: sha256Hex(id).slice(0, 16), said: total.said, messages: total.messages, memories: total.memories }
+    const detail = {
+      conversation: sha256Hex(id).slice(0, 16),
+      said: total.historyTurns,
+      messages: total.messages,
+      memories: total.memories,
+    }
     const record = { kind: 'conversation_erased', atMs, sop: '', run: null, step: null, by, reason: null, detail } as const
     await writer.write(prepareAudit(db, [record]))
     await shrink(db, writer, 0)
@@ -115,13 +120,13 @@ export class ConversationEraser {
   }
 
   /** Part of a write. Returns undefined while a turn of the session runs. */
-  #eraseSession(id: string, atMs: number): { readonly said: number } | undefined {
+  #eraseSession(id: string, atMs: number): { readonly historyTurns: number } | undefined {
     const db = this.#db
     if (db.get(RUNS, id)) return undefined
-    const said = db.get<{ count: number }>(SAID, id)?.count ?? 0
+    const historyTurns = db.get<{ count: number }>(SAID, id)?.count ?? 0
     db.run(DROP_SESSION, id)
     db.run(GIVE_UP_WAITING, id, atMs)
-    return { said }
+    return { historyTurns }
   }
 
   /** Part of a write. Returns undefined after the last slice. */

@@ -92,7 +92,7 @@ test('runs, approvals and records acknowledged before SIGKILL are stored complet
     expect(again).toEqual([{ sop: 'deploy', status: 'started', runId: id }])
     expect(store.idempotency.claim({ scope: 's', key: id }, { ttlMs: 300_000, keysMax: 100_000 })).toBe('done')
     if (what !== 'started') expect(await store.approvals.decide(key, decision('rejected'))).toMatchObject({ won: false })
-    if (what === 'settled') expect(await store.approvals.settle(key, Date.now(), [reply('again')])).toEqual([])
+    if (what === 'settled') expect(await store.approvals.acknowledge(key, Date.now(), [reply('again')])).toEqual([])
   }
   const records = await store.sops.audit({ limit: 1_000_000 })
   expect(await store.sops.verify()).toMatchObject({ records: records.length, broken: null })
@@ -107,7 +107,7 @@ test('runs, approvals and records acknowledged before SIGKILL are stored complet
     expect(stateOf.get(approval.runId) ?? 'pending').toBe(isPending ? 'pending' : 'done')
     expect(approval.prompts).toHaveLength(1)
     const said = outbox.filter(({ text }) => text === `settled ${approval.runId}`)
-    expect(said).toHaveLength(approval.settledAtMs === null ? 0 : 1)
+    expect(said).toHaveLength(approval.acknowledgedAtMs === null ? 0 : 1)
   }
   await store.close()
 }, 20_000)

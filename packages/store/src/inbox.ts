@@ -81,7 +81,7 @@ export function createInbox(db: Database, writer: GroupCommit, clock: Clock, rec
         account,
         lane: session,
         atMs: next_at ?? 0,
-        cuts: state === 'running' ? attempts : 0,
+        interruptions: state === 'running' ? attempts : 0,
         ...(kind !== null && { kind }),
       }))
     },

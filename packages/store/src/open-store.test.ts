@@ -94,7 +94,7 @@ test('a file of the second schema is upgraded with its waiting messages', async 
   expect(started).toMatchObject({ text: 'hi' })
   expect(started).not.toHaveProperty('extras')
   expect(await store.sops.verify()).toMatchObject({ records: 0, broken: null })
-  expect(await store.approvals.unsettled({ after: null, limit: 10 })).toEqual([])
+  expect(await store.approvals.unfinished({ after: null, limit: 10 })).toEqual([])
   expect(await store.check()).toEqual([])
   await store.close()
 })

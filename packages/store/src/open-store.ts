@@ -57,7 +57,7 @@ export function openStore(options: StoreOptions): Store {
     async prune(retention) {
       const pruned = await prune(db, writer, file, retention)
       if (pruned.messages > 0) recentIds.clear()
-      if (pruned.said + pruned.conversations > 0) histories.clear()
+      if (pruned.historyTurns + pruned.conversations > 0) histories.clear()
       return pruned
     },
     prunable: async (retention) => prunable(db, retention),

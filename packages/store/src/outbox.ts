@@ -91,7 +91,7 @@ export function createOutbox(db: Database, writer: GroupCommit, clock: Clock): O
         account: row.account,
         lane: replyLane({ ...row, to: JSON.parse(row.to_json) }),
         atMs: row.next_at ?? 0,
-        cuts: 0,
+        interruptions: 0,
       }))
     },
     list: async (filter) => table.newest(filter).map(toOutboxRow),

@@ -1,5 +1,5 @@
 /** Deletes data beyond its retention in small transactions and returns the space to the file system. */
-import type { Forgotten, Retention } from '@sluice/sdk'
+import type { DeletedRows, Retention } from '@sluice/sdk'
 import { dropOldCopies } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
@@ -47,8 +47,8 @@ export const QUARTER_MS = 15 * 60_000
 const COSTS_KEPT_MS = 100 * 86_400_000
 
 /** Blocks the event loop for at most a few milliseconds at a time, however much there is to delete. */
-export async function prune(db: Database, writer: GroupCommit, file: string, retention: Retention): Promise<Forgotten> {
-  const { endedBeforeMs, saidBeforeMs, nowMs, limit } = retention
+export async function prune(db: Database, writer: GroupCommit, file: string, retention: Retention): Promise<DeletedRows> {
+  const { endedBeforeMs, historyBeforeMs, nowMs, limit } = retention
   const drop = (text: string, beforeMs: number): Promise<number> => writer.dropInSlices(limit, (rows) => db.run(text, beforeMs, rows))
   // Nonces have an expiry of their own instead of a retention, so all expired ones are dropped.
   await writer.dropInSlices(Number.MAX_SAFE_INTEGER, (rows) => db.run(DROP_NONCES, nowMs, rows))
@@ -61,8 +61,8 @@ export async function prune(db: Database, writer: GroupCommit, file: string, ret
   const approvals = await drop(DROP_APPROVALS, endedBeforeMs)
   const turns = await writer.dropInSlices(limit, (rows) => dropTurns(db, turnsBefore(retention), rows))
   const runs = await drop(DROP_RUNS, endedBeforeMs)
-  const said = await drop(DROP_SAID, saidBeforeMs)
-  const conversations = await drop(DROP_SESSIONS, saidBeforeMs)
+  const historyTurns = await drop(DROP_SAID, historyBeforeMs)
+  const conversations = await drop(DROP_SESSIONS, historyBeforeMs)
   const cut = await cutToSize(db, writer, retention)
   await shrink(db, writer)
   dropOldCopies(file, nowMs)
@@ -73,7 +73,7 @@ export async function prune(db: Database, writer: GroupCommit, file: string, ret
     approvals,
     turns: turns + cut.turns,
     runs,
-    said: said + cut.said,
+    historyTurns: historyTurns + cut.historyTurns,
     conversations,
   }
 }
@@ -98,13 +98,13 @@ async function cutToSize(db: Database, writer: GroupCommit, { bytesMax, keysBefo
     contents: await cut((rows) => db.run(DROP_CONTENT, rows)),
     replies: await cut((rows) => db.run(DROP_SENT, rows)),
     turns: await cut((rows) => dropTurns(db, Math.min(nowMs, keysBeforeMs), rows)),
-    said: await cut((rows) => db.run(DROP_SAID, Number.MAX_SAFE_INTEGER, rows)),
+    historyTurns: await cut((rows) => db.run(DROP_SAID, Number.MAX_SAFE_INTEGER, rows)),
   }
 }
 
 /** Returns the number of rows that are old enough to be dropped. */
-export function prunable(db: Database, retention: Retention): Forgotten {
-  const { endedBeforeMs, idsBeforeMs, saidBeforeMs } = retention
+export function prunable(db: Database, retention: Retention): DeletedRows {
+  const { endedBeforeMs, idsBeforeMs, historyBeforeMs } = retention
   const count = (rows: string, ...values: number[]): number =>
     db.get<{ count: number }>(`SELECT count(*) AS count ${rows}`, ...values)?.count ?? 0
   return db.read(() => ({
@@ -114,8 +114,8 @@ export function prunable(db: Database, retention: Retention): Forgotten {
     approvals: count(OLD_APPROVALS, endedBeforeMs),
     turns: count(OLD_TURNS, turnsBefore(retention)),
     runs: count(OLD_RUNS, endedBeforeMs),
-    said: count(OLD_SAID, saidBeforeMs),
-    conversations: count(OLD_SESSIONS, saidBeforeMs),
+    historyTurns: count(OLD_SAID, historyBeforeMs),
+    conversations: count(OLD_SESSIONS, historyBeforeMs),
   }))
 }
 

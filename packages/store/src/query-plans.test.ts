@@ -48,7 +48,7 @@ class RecordingDatabase extends Database {
   }
 }
 
-const RETENTION = { endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, saidBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 10 }
+const RETENTION = { endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, historyBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 10 }
 
 let folder: string
 let file: string
@@ -99,7 +99,7 @@ async function useAll(): Promise<void> {
   }
   await turns.unfinished(10)
   const sessions = createSessions(db, writer, new HistoryCache(), file)
-  await sessions.said('room', { after: 0, limit: 10 })
+  await sessions.messagesByTurn('room', { after: 0, limit: 10 })
   await sessions.erase('elsewhere', { atMs: 1, by: 'test' })
   prunable(db, { ...RETENTION, endedBeforeMs: 9e12 })
   usageOf(db, file)
@@ -118,13 +118,13 @@ async function useProcedures(): Promise<void> {
   await approvals.open(asked('r1'), [reply('a')])
   await createOutbox(db, writer, testHost().clock).sent(1, { providerId: 'p', atMs: 1 })
   await approvals.byToken('t')
-  await approvals.unsettled({ after: key, limit: 10 })
-  await approvals.unsettled({ after: null, limit: 10, decided: true })
+  await approvals.unfinished({ after: key, limit: 10 })
+  await approvals.unfinished({ after: null, limit: 10, decided: true })
   await approvals.counts()
   for (const filter of [{}, { state: 'pending' }, { owner: 'd1' }, { state: 'pending', owner: 'd1' }] as const)
     await approvals.list({ limit: 10, before: key, ...filter })
   await approvals.decide(key, decision('approved'), 1)
-  await approvals.settle(key, 1, [])
+  await approvals.acknowledge(key, 1, [])
   const about = { atMs: 1, key: 'k', idempotency: { scope: 's', key: 'k' }, inbox: 1 }
   await sops.start([startOf(sopRun('r1'), { cooldownMs: 1 })], about)
   await sops.advance(sopRun('r1'), ended(sopRun('r1')), [audited('run_completed')])

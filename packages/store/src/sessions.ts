@@ -1,5 +1,5 @@
 /** Sessions and their messages. The end of a turn writes the messages, in `turns.ts`. */
-import type { SaidInTurn, SessionRow, SessionStore } from '@sluice/sdk'
+import type { SessionRow, SessionStore, TurnMessages } from '@sluice/sdk'
 import { ConversationEraser } from './conversation-eraser.ts'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
@@ -54,9 +54,9 @@ export const createSessions = (db: Database, writer: GroupCommit, cache: History
     )
     return rows.map(toSession)
   },
-  async said(id, { after, limit }) {
+  async messagesByTurn(id, { after, limit }) {
     const rows = db.read(() => db.all<{ upTo: number; atMs: number; json: string }>(SAID, after, id, limit))
-    return rows.map(({ upTo, atMs, json }): SaidInTurn => ({ upTo, atMs, messages: JSON.parse(json) }))
+    return rows.map(({ upTo, atMs, json }): TurnMessages => ({ upTo, atMs, messages: JSON.parse(json) }))
   },
   rename: (id, name) => writer.write(() => db.run(RENAME, name, id) > 0),
   erase: (id, options) => new ConversationEraser(db, writer, cache, file).erase(id, options),

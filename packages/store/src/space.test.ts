@@ -28,7 +28,7 @@ const KEEP: Retention = {
   endedBeforeMs: 0,
   idsBeforeMs: 0,
   keysBeforeMs: 9e12,
-  saidBeforeMs: 0,
+  historyBeforeMs: 0,
   bytesMax: Number.MAX_SAFE_INTEGER,
   nowMs: 1_000,
   limit: 2_000,
@@ -50,7 +50,7 @@ test('the open file shrinks after much of it was pruned', async () => {
   await store.close()
   const before = statSync(file).size
   store = openStore({ file, clock, log })
-  expect(await store.prune({ ...KEEP, endedBeforeMs: 500, saidBeforeMs: 500 })).toMatchObject({ turns: 500, said: 500 })
+  expect(await store.prune({ ...KEEP, endedBeforeMs: 500, historyBeforeMs: 500 })).toMatchObject({ turns: 500, historyTurns: 500 })
   expect(before).toBeGreaterThan(6 * MB)
   expect(statSync(file).size).toBeLessThan(before / 2)
   expect(await store.check()).toEqual([])
@@ -61,14 +61,16 @@ test('the size limit drops the oldest rows, and little more than necessary', asy
   for (const id of ['m1', 'm2']) await answerOne(store, id, [], { sessionId: 's0', endedAtMs: 9_000 })
   const { bytes } = await store.usage()
   const bytesMax = Math.round(bytes / 2)
-  const { said } = await store.prune({ ...KEEP, bytesMax })
+  const { historyTurns } = await store.prune({ ...KEEP, bytesMax })
   const after = await store.usage()
   expect(after.bytes).toBeLessThanOrEqual(bytesMax)
   expect(after.bytes).toBeGreaterThan(bytesMax - 2 * MB)
-  expect(said).toBeLessThan(400)
-  const left = (await Promise.all([0, 1, 2, 3, 4, 5, 6].map((at) => store.sessions.said(`s${at}`, { after: 0, limit: 1_000 })))).flat()
-  expect(Math.min(...left.map(({ atMs }) => atMs))).toBe(said)
-  expect(await store.prune({ ...KEEP, bytesMax })).toMatchObject({ said: 0, turns: 0, replies: 0 })
+  expect(historyTurns).toBeLessThan(400)
+  const left = (
+    await Promise.all([0, 1, 2, 3, 4, 5, 6].map((at) => store.sessions.messagesByTurn(`s${at}`, { after: 0, limit: 1_000 })))
+  ).flat()
+  expect(Math.min(...left.map(({ atMs }) => atMs))).toBe(historyTurns)
+  expect(await store.prune({ ...KEEP, bytesMax })).toMatchObject({ historyTurns: 0, turns: 0, replies: 0 })
 })
 
 test('the used size does not include the audit log', async () => {

@@ -19,10 +19,10 @@ export function memoryApprovals(clock: Clock, kept: Map<string, Approval> = new 
     for (;;) {
       const approval = kept.get(key)
       const handle = approval && handlers.get(approval.gate)
-      if (!handle || approval.state === 'pending' || approval.settledAtMs !== null) return
+      if (!handle || approval.state === 'pending' || approval.acknowledgedAtMs !== null) return
       try {
         await handle(approval)
-        kept.set(key, { ...approval, settledAtMs: clock.nowMs() })
+        kept.set(key, { ...approval, acknowledgedAtMs: clock.nowMs() })
         return
       } catch {
         await clock.sleep(RETRY_MS)
@@ -69,7 +69,7 @@ export function memoryApprovals(clock: Clock, kept: Map<string, Approval> = new 
         by: null,
         feedback: null,
         decidedAtMs: null,
-        settledAtMs: null,
+        acknowledgedAtMs: null,
         prompts: [],
       }
       kept.set(key, approval)
@@ -86,7 +86,7 @@ export function memoryApprovals(clock: Clock, kept: Map<string, Approval> = new 
       return { won: true, approval }
     },
     get: async (key) => kept.get(keyOf(key)),
-    taker(gate, handle) {
+    onDecision(gate, handle) {
       handlers.set(gate, handle)
       for (const key of kept.keys()) void dispatch(key)
       return () => {

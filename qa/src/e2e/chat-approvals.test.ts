@@ -37,7 +37,7 @@ const [approve, reject] = [({ buttons }: Shown) => buttons[0] ?? '', ({ buttons 
 
 /** Expects that in every chat the prompt shows the verdict without buttons, and that its thread has one message with it. */
 async function expectConfirmed(daemon: Awaited<ReturnType<typeof asked>>, verdict: string): Promise<void> {
-  await daemon.until(async () => (await approvalOf(daemon))?.settledAtMs !== null)
+  await daemon.until(async () => (await approvalOf(daemon))?.acknowledgedAtMs !== null)
   await daemon.idle()
   for (const name of NAMES) {
     const chat = daemon.chats[name]
@@ -174,7 +174,7 @@ test.each(NAMES)('%s: a late button changes nothing, and its presser learns the 
   const chat = chats[name]
   const press = (value: string, from: string) => chat.press({ message: prompts[name].id, value, from })
   press(approve(prompts[name]), chat.people.ada)
-  await until(async () => (await approvalOf(daemon))?.settledAtMs !== null)
+  await until(async () => (await approvalOf(daemon))?.acknowledgedAtMs !== null)
   press(reject(prompts[name]), chat.people.ada)
   press(approve(prompts[name]), chat.people.bob)
   const late = `Already approved by ${name}:${chat.people.ada}`

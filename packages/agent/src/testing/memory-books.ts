@@ -57,7 +57,7 @@ export function memoryBooks(): MemoryBooks {
       },
       get: notUsed,
       list: notUsed,
-      said: notUsed,
+      messagesByTurn: notUsed,
       rename: notUsed,
       erase: notUsed,
     },

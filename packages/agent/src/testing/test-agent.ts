@@ -69,13 +69,13 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
     prompt: () => options.prompt ?? '',
     observe: (observation) => void observations.push(observation),
   }
-  const lease = () => {
+  const pinRegistry = () => {
     leased++
     return { registry, release: () => void leased-- }
   }
   const lanes = new LaneQueue({ clock, permits: () => settings.agent.max_concurrent_turns })
   const agent = createAgent({
-    lease,
+    pinRegistry,
     events,
     log,
     mintClient: (source) => `client of ${source}` as ClientId,

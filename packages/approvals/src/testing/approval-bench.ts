@@ -8,7 +8,7 @@ import { deliverySection } from '@sluice/config'
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import { LaneQueue } from '@sluice/kit'
 import { createEventBus, type EventBus } from '@sluice/runtime'
-import type { Address, Channel, ClientId, Inbound, Outbound, Question, Store } from '@sluice/sdk'
+import type { Address, ApprovalRequest, Channel, ClientId, Inbound, Outbound, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type TestHost, testHost } from '@sluice/testkit/host'
@@ -52,7 +52,7 @@ export interface ApprovalBench {
   readonly turns: readonly TurnRequest[]
   /** The types of all events so far, without deliveries. */
   events(): readonly string[]
-  ask(question?: Partial<Question>): ReturnType<ApprovalRegistry['open']>
+  ask(question?: Partial<ApprovalRequest>): ReturnType<ApprovalRegistry['open']>
   /** Receives a message over a channel, and resolves when all work that it causes is done. */
   say(channel: string, message: Partial<Inbound>): Promise<void>
   /** Resolves when all work that is due is done. */

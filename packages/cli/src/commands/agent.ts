@@ -1,6 +1,6 @@
 /** `sluice agent`: one turn without a daemon, on the same store and configuration. */
 import { createInterface } from 'node:readline/promises'
-import type { ApprovalRequest, Approver } from '@sluice/agent'
+import type { Approver, ToolApprovalRequest } from '@sluice/agent'
 import { openRuntime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
@@ -48,7 +48,7 @@ function sessionId(name: string): string {
 /** Asks for approval on standard error, so that standard output holds the reply alone. Any answer but `y` or `yes` rejects. */
 const askOnTerminal =
   (out: Output): Approver =>
-  async (request: ApprovalRequest, signal: AbortSignal) => {
+  async (request: ToolApprovalRequest, signal: AbortSignal) => {
     out.warn(`\n${out.style('yellow', 'The agent wants to run')} ${request.tool}:\n${request.summary}`)
     const terminal = createInterface({ input: process.stdin, output: process.stderr })
     try {

@@ -105,7 +105,7 @@ describe('sluice approvals', () => {
     })
     expect(await on(({ approvals }) => approvals.get({ runId: 'run-1', stepId: 's1' }))).toMatchObject({
       state: 'rejected',
-      settledAtMs: null,
+      acknowledgedAtMs: null,
     })
     expect(await sluice('approve', 'run-1', 'other')).toMatchObject({ code: 1 })
     expect(await sluice('approve', 'run-1')).toMatchObject({ code: 2 })

@@ -87,7 +87,7 @@ function printApproval(out: Output, approval: Approval): void {
     created: formatTime(approval.createdAtMs),
     expires: approval.expiresAtMs === null ? 'never' : formatTime(approval.expiresAtMs),
     decided: formatTime(approval.decidedAtMs),
-    dispatched: formatTime(approval.settledAtMs),
+    dispatched: formatTime(approval.acknowledgedAtMs),
     approve: approval.approveKeywords.join(', '),
     reject: approval.rejectKeywords.join(', '),
   })

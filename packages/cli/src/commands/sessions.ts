@@ -1,5 +1,5 @@
 /** `sluice sessions`: lists, shows, exports and erases conversations. */
-import { cursorAfter, erasePerson, exported, readCursor, sessionsEnds, shownConversation } from '@sluice/runtime/conversations'
+import { cursorAfter, erasePerson, exported, readCursor, sessionsEnds, shownConversation, shownErased } from '@sluice/runtime/conversations'
 import { AppError, type Erased, oneLine, type SessionRow, type SessionStore, type Store } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { operator } from '../operator.ts'
@@ -77,7 +77,7 @@ export const exportConversation = (context: CliContext): Promise<number> =>
 export const erase = (context: CliContext): Promise<number> =>
   withStore(context, async (store, clock) => {
     const erased = await eraseSelected(context, store, { atMs: clock.nowMs(), by: operator() })
-    if (context.json) context.out.json(erased)
+    if (context.json) context.out.json(shownErased(erased))
     else printErased(context, erased)
     return 0
   })
@@ -103,8 +103,8 @@ async function eraseSelected(context: CliContext, store: Store, record: { readon
 }
 
 function printErased({ out }: CliContext, erased: Erased): void {
-  const { said, messages, replies, turns, approvals, memories, held, purged, copies } = erased
-  const counts = { 'turns said': said, turns, messages, replies, approvals, memories }
+  const { historyTurns, messages, replies, turns, approvals, memories, held, purged, copies } = erased
+  const counts = { 'turns said': historyTurns, turns, messages, replies, approvals, memories }
   const shown = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
   out.print(`erased: ${shown.join(', ')}`)
   if (held > 0) out.warn(`${held} requests are kept until other people's messages in them are done: run this again then`)

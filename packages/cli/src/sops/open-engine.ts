@@ -26,7 +26,7 @@ export async function openEngine(context: CliContext, store: Store): Promise<Sop
     store: store.sops,
     turns: store.turns,
     agent: { accept: onlyInTheDaemon, ended: onlyInTheDaemon, abort: () => false, call: onlyInTheDaemon },
-    approvals: { open: onlyInTheDaemon, decide: onlyInTheDaemon, taker: onlyInTheDaemon },
+    approvals: { open: onlyInTheDaemon, decide: onlyInTheDaemon, onDecision: onlyInTheDaemon },
     library,
     events,
     clock: systemClock,

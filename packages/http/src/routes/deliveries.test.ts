@@ -167,7 +167,7 @@ test('shows a message without its dropped content, and refuses its replay', asyn
   const { keep, answer, json, store } = await arrange()
   const number = await keep('m1')
   await answer(number)
-  await store.prune({ endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, saidBeforeMs: 0, bytesMax: 0, nowMs: AT_MS, limit: 100 })
+  await store.prune({ endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, historyBeforeMs: 0, bytesMax: 0, nowMs: AT_MS, limit: 100 })
   expect(await json('GET', `/inbox/${number}`)).toMatchObject({ state: 'done', message: null, raw: null })
   expect(await json('POST', `/inbox/${number}/replay`)).toEqual({
     error: `Message ${number} is too old: its content is no longer kept`,

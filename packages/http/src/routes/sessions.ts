@@ -9,6 +9,7 @@ import {
   readCursor,
   sessionsEnds,
   shownConversation,
+  shownErased,
 } from '@sluice/runtime/conversations'
 import { AppError, type Clock, defineRoute, type Role, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -127,7 +128,7 @@ const erasePersonRoute = (store: Store, clock: Clock): Route =>
     async handle({ device, query }) {
       const erased = await erasePerson(store, query, { atMs: clock.nowMs(), by: personOf(device) })
       if (!erased) throw new AppError('not_found', `Nothing is kept of ${query.sender} on ${query.channel}.`)
-      return { deleted: true, erased }
+      return { deleted: true, erased: shownErased(erased) }
     },
   })
 
@@ -210,6 +211,6 @@ const eraseRoute = ({ sessions }: Store, clock: Clock): Route =>
     async handle({ device, role, params }) {
       const erased = await sessions.erase(storedOf({ device, role }, params), { atMs: clock.nowMs(), by: personOf(device) })
       if (!erased) throw unknownSession()
-      return { deleted: true, session_id: params.id, erased }
+      return { deleted: true, session_id: params.id, erased: shownErased(erased) }
     },
   })

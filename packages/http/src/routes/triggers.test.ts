@@ -10,7 +10,7 @@ function engine(paths: Readonly<Record<string, readonly SopDispatch[]>>) {
   const fired: { event: SopEvent; also: Parameters<Sops['fire']>[1] }[] = []
   const sops: Partial<Sops> = {
     matches: (source, topic) => source === 'webhook' && topic in paths,
-    settled: async () => {},
+    loaded: async () => {},
     async fire(event, also) {
       fired.push({ event, also })
       return paths[event.topic] ?? []

@@ -44,7 +44,7 @@ const matchTrigger =
     const procedures = runtime.sops()
     if (!procedures) return c.notFound()
     if (!procedures.matches('webhook', path)) {
-      await procedures.settled()
+      await procedures.loaded()
       if (!procedures.matches('webhook', path)) return c.notFound()
     }
     c.set('routeName', 'trigger')

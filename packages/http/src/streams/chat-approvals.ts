@@ -1,7 +1,7 @@
 /** Asks the person in one chat whether a tool may run. Only an answer in time approves, whichever way it is given. */
 import { randomUUID } from 'node:crypto'
 import type { Approver } from '@sluice/agent'
-import { type ApprovalRegistry, askAboutTool, toolQuestion } from '@sluice/approvals'
+import { type ApprovalRegistry, askAboutTool, toolApprovalRequest } from '@sluice/approvals'
 import type { ApprovalKey, Logger } from '@sluice/sdk'
 import type { ChatFrame } from './chat-frames.ts'
 
@@ -41,7 +41,7 @@ export class ChatApprovals {
     }
     try {
       // Subscribers of events see the question too and may answer it; chat platforms are not asked.
-      return await askAboutTool(question, { ...toolQuestion(request, TIMEOUT_SECS), channels: [] })
+      return await askAboutTool(question, { ...toolApprovalRequest(request, TIMEOUT_SECS), channels: [] })
     } finally {
       this.#pending.delete(requestId)
     }

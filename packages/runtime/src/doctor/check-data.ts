@@ -20,8 +20,8 @@ export async function checkStorage(store: Store, config: LoadedConfig, nowMs: nu
   const size = `${megabytes(usage.bytes)} MB in use of ${megabytes(retention.bytesMax)} MB${copied}`
   const heldMs = heldUntilMs(usage.upgradedAtMs, nowMs)
   if (heldMs === undefined) return ok('storage', size)
-  const { messages, replies, turns, approvals, runs, said, conversations } = await store.prunable(retention)
-  const counts = { messages, replies, turns, approvals, runs, 'turns of conversations': said, conversations }
+  const { messages, replies, turns, approvals, runs, historyTurns, conversations } = await store.prunable(retention)
+  const counts = { messages, replies, turns, approvals, runs, 'turns of conversations': historyTurns, conversations }
   const listed = Object.entries(counts).flatMap(([name, count]) => (count > 0 ? [`${count} ${name}`] : []))
   const excess = usage.bytes - retention.bytesMax
   if (excess > 0) listed.push(`the oldest ${megabytes(excess)} MB beyond [delivery] retention_mb`)

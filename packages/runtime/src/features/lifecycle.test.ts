@@ -118,7 +118,7 @@ describe('Lifecycle', () => {
     const lifecycle = lifecycleOf(features)
     await lifecycle.apply(configOf({}, features))
     expect(log).toEqual(['x-a build 1', 'x-b build 1', 'x-a register 1', 'x-b register 1'])
-    for (let turn = 0; turn < 3; turn++) lifecycle.lease().release()
+    for (let turn = 0; turn < 3; turn++) lifecycle.pin().release()
     expect(log).toHaveLength(4)
     await lifecycle.close()
     await lifecycle.close()
@@ -135,7 +135,7 @@ describe('Lifecycle', () => {
     const features = [offline, moving]
     const lifecycle = lifecycleOf(features)
     await lifecycle.apply(configOf({}, features))
-    const turn = lifecycle.lease()
+    const turn = lifecycle.pin()
     await lifecycle.apply(configOf({ 'x-a': { token: 'new' } }, features))
     expect(log.splice(0)).toEqual(['x-a build 1', 'x-a register 1', 'x-a build 2 new', 'drain', 'x-a register 2'])
     turn.release()
@@ -152,13 +152,13 @@ describe('Lifecycle', () => {
     const features = [offline, feature]
     const lifecycle = lifecycleOf(features)
     await lifecycle.apply(configOf({}, features))
-    const turn = lifecycle.lease()
+    const turn = lifecycle.pin()
     isThere = true
     await lifecycle.refresh('x-plugged', 'it was plugged in')
     const offered = ({ registry }: typeof turn) => registry.offered.map(({ name }) => name)
-    const next = lifecycle.lease()
+    const next = lifecycle.pin()
     expect([offered(turn), offered(next)]).toEqual([[], ['x_plugged_tool']])
-    for (const lease of [turn, next]) lease.release()
+    for (const pin of [turn, next]) pin.release()
     await lifecycle.close()
     await lifecycle.refresh('x-plugged', 'too late')
   })
@@ -170,7 +170,7 @@ describe('Lifecycle', () => {
     await lifecycle.apply(configOf({}, features))
     const rows = lifecycle.snapshot().features
     expect(rows.find(({ feature }) => feature === 'x-broken')).toMatchObject({ state: 'failed', reason: 'the key was refused' })
-    expect(lifecycle.lease().registry.offered.map(({ name }) => name)).toEqual(['x_fine_tool'])
+    expect(lifecycle.pin().registry.offered.map(({ name }) => name)).toEqual(['x_fine_tool'])
   })
 
   test('keeps only the commands of a feature that disables itself', async () => {
@@ -205,7 +205,7 @@ describe('Lifecycle', () => {
       ['own', 'plugins-wasm'],
       ['x_a_tool', 'x-a'],
     ])
-    expect(lifecycle.lease().registry.offered.map(({ name }) => name)).toEqual(['own', 'x_a_tool'])
+    expect(lifecycle.pin().registry.offered.map(({ name }) => name)).toEqual(['own', 'x_a_tool'])
   })
 
   test('answers routes of an unconfigured feature with not_found and the reason', async () => {
@@ -238,7 +238,7 @@ describe('Lifecycle', () => {
       state: 'failed',
       reason: 'no',
     })
-    expect(lifecycle.lease().registry.offered).toHaveLength(1)
+    expect(lifecycle.pin().registry.offered).toHaveLength(1)
   })
 
   test('freezes the snapshot', async () => {
@@ -269,7 +269,7 @@ describe('Lifecycle', () => {
     const lifecycle = lifecycleOf([offline])
     const leftOut = [{ section: 'peripherals', feature: 'hardware-probe', build: '' }] as const
     await lifecycle.apply({ ...configOf({}, [offline]), leftOut })
-    const { registry } = lifecycle.lease()
+    const { registry } = lifecycle.pin()
     expect(registry.offered.map(({ name }) => name)).toEqual(['hardware_memory_read'])
     expect(registry.prompt()).not.toContain('hardware_memory_read')
     expect(registry.prompt()).toContain('pdf_read')
@@ -287,7 +287,7 @@ describe('Lifecycle', () => {
   test('answers a call of a left-out tool with the build command', async () => {
     const lifecycle = lifecycleOf([offline])
     await lifecycle.apply(configOf({}, [offline]))
-    const { registry } = lifecycle.lease()
+    const { registry } = lifecycle.pin()
     expect(registry.offered).toEqual([])
     await expect(registry.tools.get('hardware_memory_read')?.run({}, {} as never)).rejects.toMatchObject({
       code: 'not_compiled',
@@ -423,7 +423,7 @@ describe('Lifecycle on a changed configuration', () => {
     }
     const lifecycle = lifecycleOf(features, testHost(), guards)
     await lifecycle.apply(configOf({}, features))
-    const { registry } = lifecycle.lease()
+    const { registry } = lifecycle.pin()
     const call = async () => registry.tools.get('x_guarded_tool')?.run({}, {} as never)
     await call()
     await lifecycle.apply(configOf({ 'security.policy': { level: 'readonly' } }, features))
@@ -488,12 +488,12 @@ describe('Lifecycle on a changed configuration', () => {
   test('closes a replaced feature when the last turn that uses it has ended', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({}, features))
-    const [one, two] = [lifecycle.lease(), lifecycle.lease()]
+    const [one, two] = [lifecycle.pin(), lifecycle.pin()]
     const { version } = lifecycle.snapshot()
     log.length = 0
     await lifecycle.apply(configOf({ 'x-a': { token: 'new' } }, features))
     expect(lifecycle.snapshot().version).toBe(version + 1)
-    expect(lifecycle.lease().registry).not.toBe(one.registry)
+    expect(lifecycle.pin().registry).not.toBe(one.registry)
     expect(log).not.toContain('x-a close 1')
     one.release()
     one.release()
@@ -549,10 +549,10 @@ describe('Lifecycle on a changed configuration', () => {
     await host.advance(1000)
     await applied
     expect(stateNow()).toBe('starting')
-    expect(lifecycle.lease().registry.offered).toEqual([])
+    expect(lifecycle.pin().registry.offered).toEqual([])
     gate.resolve()
     await vi.waitFor(() => expect(stateNow()).toBe('ready'))
-    expect(lifecycle.lease().registry.offered).toHaveLength(1)
+    expect(lifecycle.pin().registry.offered).toHaveLength(1)
   })
 
   test('builds a feature again on its own request', async () => {

@@ -4,7 +4,7 @@
  * replaced features once the last turn that uses them has ended.
  */
 
-import { chooseProviders, createModelChain, type Lease, type ModelChain } from '@sluice/agent'
+import { chooseProviders, createModelChain, type ModelChain, type RegistryPin } from '@sluice/agent'
 import type { LoadedConfig } from '@sluice/config'
 import { agentSection, CORE_SECTIONS, httpSection, policySection, providerSection, sandboxSection } from '@sluice/config'
 import { SerialQueue } from '@sluice/kit'
@@ -50,7 +50,7 @@ interface Applied {
 /** A snapshot that is in force or still used by a turn. */
 interface HeldSnapshot {
   readonly snapshot: Snapshot
-  leases: number
+  pins: number
 }
 
 /** The core sections that decide what tools may do: a change builds every feature with tools or services again. */
@@ -93,17 +93,17 @@ export class Lifecycle {
     return this.#applied?.guards
   }
 
-  /** Keeps the features of the snapshot in force open until the lease is released. */
-  readonly lease = (): Lease => {
+  /** Keeps the features of the snapshot in force open until the pin is released. */
+  readonly pin = (): RegistryPin => {
     const held = this.#inForce()
-    held.leases += 1
+    held.pins += 1
     let isReleased = false
     return {
       registry: held.snapshot.registry,
       release: () => {
         if (isReleased) return
         isReleased = true
-        held.leases -= 1
+        held.pins -= 1
         this.#closeIfUnused(held)
       },
     }
@@ -212,7 +212,7 @@ export class Lifecycle {
     const { features, log } = this.#options
     const snapshot = freezeSnapshot({ version: ++this.#version, features, instances, config, models }, log)
     const previous = this.#current
-    this.#current = { snapshot, leases: 0 }
+    this.#current = { snapshot, pins: 0 }
     this.#held.add(this.#current)
     for (const listener of this.#listeners) {
       try {
@@ -224,9 +224,9 @@ export class Lifecycle {
     if (previous) this.#closeIfUnused(previous)
   }
 
-  /** Closes a replaced snapshot without leases: all its features that no other held snapshot uses. */
+  /** Closes a replaced snapshot without pins: all its features that no other held snapshot uses. */
   #closeIfUnused(held: HeldSnapshot): void {
-    if (held === this.#current || held.leases > 0 || !this.#held.delete(held)) return
+    if (held === this.#current || held.pins > 0 || !this.#held.delete(held)) return
     const inUse = this.#heldInstances()
     void closeInReverse(held.snapshot.instances.filter((instance) => !inUse.has(instance)))
   }

@@ -56,7 +56,7 @@ export const library = (...definitions: readonly SopDefinition[]): SopLibrary =>
     topics: () => definitions.map(({ name }) => `/${name}`),
     list: () => definitions,
     get: (name) => definitions.find((definition) => definition.name === name),
-    settled: async () => {},
+    loaded: async () => {},
     onReload: () => () => undefined,
   }
 }

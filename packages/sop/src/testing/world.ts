@@ -115,7 +115,7 @@ export class World {
       store: interleaver.through('store', this.#store, { isShaky: true }),
       turns: interleaver.through('turns', { get: (id: string) => agent.get(id) }),
       agent: interleaver.through('agent', agent, { isShaky: true, except: ['abort', 'call', 'ended', 'end', 'get'] }),
-      approvals: interleaver.through('approvals', approvals, { isShaky: true, except: ['taker', 'all'] }),
+      approvals: interleaver.through('approvals', approvals, { isShaky: true, except: ['onDecision', 'all'] }),
       library: library(...DEFINITIONS),
       events,
       clock,

@@ -8,7 +8,7 @@ import type { StoreRules } from './store-bench.ts'
 
 const key = (runId: string, stepId = 'step-1'): ApprovalKey => ({ runId, stepId })
 const idsOf = (approvals: readonly Approval[]): string[] => approvals.map(({ runId }) => runId)
-const pending = { state: 'pending', by: null, feedback: null, decidedAtMs: null, settledAtMs: null } as const
+const pending = { state: 'pending', by: null, feedback: null, decidedAtMs: null, acknowledgedAtMs: null } as const
 
 async function openAll(store: Store, runs: readonly string[]): Promise<void> {
   for (const run of runs) await store.approvals.open(asked(run), [])
@@ -50,7 +50,7 @@ export const approvalRules: StoreRules = {
     await store.turns.finish(turnEnd('finished', { endedAtMs: 5_000 }))
     await store.inbox.markDead(buried, { error: 'e', atMs: 6_000 })
     await store.inbox.done(done, 7_000)
-    expect(await store.approvals.get(key('finished'))).toMatchObject({ ...withdrawn, decidedAtMs: 5_000, settledAtMs: null })
+    expect(await store.approvals.get(key('finished'))).toMatchObject({ ...withdrawn, decidedAtMs: 5_000, acknowledgedAtMs: null })
     expect(await store.approvals.get(key('buried'))).toMatchObject(withdrawn)
     expect(await store.approvals.get(key('done'))).toMatchObject(withdrawn)
     expect(await store.approvals.get(key('lives'))).toMatchObject({ state: 'pending' })
@@ -104,7 +104,15 @@ export const approvalRules: StoreRules = {
   'the first decision wins and survives a restart': async ({ store, restart }) => {
     await store.approvals.open(asked('r1'), [])
     const first = decision('approved', { feedback: 'go on', atMs: 5_000 })
-    const taken = { ...asked('r1'), state: 'approved', by: first.by, feedback: 'go on', decidedAtMs: 5_000, settledAtMs: null, prompts: [] }
+    const taken = {
+      ...asked('r1'),
+      state: 'approved',
+      by: first.by,
+      feedback: 'go on',
+      decidedAtMs: 5_000,
+      acknowledgedAtMs: null,
+      prompts: [],
+    }
     expect(await store.approvals.decide(key('r1'), first)).toEqual({ won: true, approval: taken })
     const { approvals } = await restart()
     for (const state of ['approved', 'rejected', 'expired', 'cancelled'] as const) {
@@ -167,7 +175,7 @@ export const approvalRules: StoreRules = {
     expect(await store.approvals.decide(key('r1'), decision('approved'), inbox)).toBeUndefined()
     expect(await store.approvals.get(key('r1'))).toBeUndefined()
     expect(await store.inbox.get(inbox)).toMatchObject({ state: 'pending' })
-    expect(await store.approvals.settle(key('r1'), 3_000, [reply('a')])).toEqual([])
+    expect(await store.approvals.acknowledge(key('r1'), 3_000, [reply('a')])).toEqual([])
   },
 
   'a decision completes the message that made it, but not a late one': async ({ store, restart }) => {
@@ -205,13 +213,13 @@ export const approvalRules: StoreRules = {
 
   'the reply about a decision is queued once, when its gate accepts it': async ({ store, restart }) => {
     await store.approvals.open(asked('r1'), [])
-    expect(await store.approvals.settle(key('r1'), 3_000, [reply('early')])).toEqual([])
+    expect(await store.approvals.acknowledge(key('r1'), 3_000, [reply('early')])).toEqual([])
     await store.approvals.decide(key('r1'), decision('approved'))
-    const numbers = await store.approvals.settle(key('r1'), 4_000, [reply('approved', { extras: { edits: 'p1' } }), reply('also')])
+    const numbers = await store.approvals.acknowledge(key('r1'), 4_000, [reply('approved', { extras: { edits: 'p1' } }), reply('also')])
     expect(numbers).toHaveLength(2)
     const { approvals, outbox } = await restart()
-    expect(await approvals.settle(key('r1'), 5_000, [reply('again')])).toEqual([])
-    expect(await approvals.get(key('r1'))).toMatchObject({ state: 'approved', settledAtMs: 4_000 })
+    expect(await approvals.acknowledge(key('r1'), 5_000, [reply('again')])).toEqual([])
+    expect(await approvals.get(key('r1'))).toMatchObject({ state: 'approved', acknowledgedAtMs: 4_000 })
     expect((await outbox.list({ limit: 10 })).map(({ text }) => text)).toEqual(['also', 'approved'])
     expect(await outbox.start(numbers[0] ?? 0)).toMatchObject({ extras: { edits: 'p1' } })
   },
@@ -220,7 +228,7 @@ export const approvalRules: StoreRules = {
     const other = await otherProcess()
     await store.approvals.open(asked('r1'), [])
     await store.approvals.decide(key('r1'), decision('approved'))
-    await Promise.all([store, other, store, other].map(({ approvals }) => approvals.settle(key('r1'), 3_000, [reply('a')])))
+    await Promise.all([store, other, store, other].map(({ approvals }) => approvals.acknowledge(key('r1'), 3_000, [reply('a')])))
     expect(await store.outbox.list({ limit: 10 })).toHaveLength(1)
   },
 
@@ -242,7 +250,7 @@ export const approvalRules: StoreRules = {
     await outbox.sent(first, { providerId: 'late', atMs: 6_000 })
     expect(await idsIn(approvals, 'r1')).toEqual(['p1', 'p2'])
     expect(await idsIn(approvals, 'r2')).toEqual([null])
-    expect((await approvals.unsettled({ after: null, limit: 10 }))[0]?.prompts).toMatchObject([{ providerId: 'p1' }, { providerId: 'p2' }])
+    expect((await approvals.unfinished({ after: null, limit: 10 }))[0]?.prompts).toMatchObject([{ providerId: 'p1' }, { providerId: 'p2' }])
   },
 
   'lists approvals of a state newest first, in pages': async ({ store: { approvals }, store }) => {
@@ -250,7 +258,7 @@ export const approvalRules: StoreRules = {
     await approvals.decide(key('b'), decision('approved'))
     await approvals.decide(key('d'), decision('approved'))
     await approvals.decide(key('e'), decision('expired'))
-    await approvals.settle(key('d'), 3_000, [])
+    await approvals.acknowledge(key('d'), 3_000, [])
     const list = async (filter: object) => idsOf(await approvals.list({ limit: 10, ...filter }))
     expect(await list({})).toEqual(['e', 'd', 'c', 'b', 'a'])
     expect(await list({ limit: 2 })).toEqual(['e', 'd'])
@@ -262,21 +270,21 @@ export const approvalRules: StoreRules = {
     expect(await list({ state: 'cancelled' })).toEqual([])
   },
 
-  'lists pending and unsettled approvals oldest first, in pages': async ({ store, restart }) => {
+  'lists pending and unfinished approvals oldest first, in pages': async ({ store, restart }) => {
     await openAll(store, ['a', 'b', 'c', 'd'])
     for (const run of ['b', 'c']) await store.approvals.decide(key(run), decision('rejected'))
-    await store.approvals.settle(key('c'), 3_000, [])
+    await store.approvals.acknowledge(key('c'), 3_000, [])
     const { approvals } = await restart()
-    const unsettled = async (page: Parameters<typeof approvals.unsettled>[0]) =>
-      (await approvals.unsettled(page)).map(({ runId, state }) => [runId, state])
-    expect(await unsettled({ after: null, limit: 2 })).toEqual([
+    const unfinished = async (page: Parameters<typeof approvals.unfinished>[0]) =>
+      (await approvals.unfinished(page)).map(({ runId, state }) => [runId, state])
+    expect(await unfinished({ after: null, limit: 2 })).toEqual([
       ['a', 'pending'],
       ['b', 'rejected'],
     ])
-    expect(await unsettled({ after: key('b'), limit: 2 })).toEqual([['d', 'pending']])
-    expect(await unsettled({ after: key('d'), limit: 2 })).toEqual([])
-    expect(await unsettled({ after: key('nobody'), limit: 2 })).toEqual([])
-    expect(await unsettled({ after: null, limit: 2, decided: true })).toEqual([['b', 'rejected']])
+    expect(await unfinished({ after: key('b'), limit: 2 })).toEqual([['d', 'pending']])
+    expect(await unfinished({ after: key('d'), limit: 2 })).toEqual([])
+    expect(await unfinished({ after: key('nobody'), limit: 2 })).toEqual([])
+    expect(await unfinished({ after: null, limit: 2, decided: true })).toEqual([['b', 'rejected']])
   },
 
   'counts pending approvals': async ({ store: { approvals }, store }) => {

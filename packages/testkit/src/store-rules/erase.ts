@@ -20,7 +20,7 @@ export const eraseRules: StoreRules = {
     await store.turns.finish(turnEnd('failed', { status: 'failed', error: { code: 'upstream', message: 'private' }, messages: [] }))
     await store.turns.finish(turnEnd('t2', { sessionId: 'other' }))
     expect(await store.sessions.history('room', 10)).toHaveLength(2)
-    expect(await store.sessions.erase('room', ABOUT)).toMatchObject({ said: 1, turns: 2, messages: 0, held: 0, purged: true })
+    expect(await store.sessions.erase('room', ABOUT)).toMatchObject({ historyTurns: 1, turns: 2, messages: 0, held: 0, purged: true })
     expect(await store.sessions.history('room', 10)).toEqual([])
     const again = await restart()
     expect(await again.sessions.get('room')).toBeUndefined()
@@ -90,10 +90,10 @@ export const eraseRules: StoreRules = {
     const { memory, sessions, turns } = store
     for (const owner of ['device:a', 'device:b']) await memory.put({ owner, key: 'colour', content: 'teal', category: 'core', atMs: 1 })
     await turns.finish(turnEnd('t1'))
-    expect(await sessions.erase('room', { ...ABOUT, memoriesOf: 'device:a' })).toMatchObject({ said: 1, memories: 1 })
+    expect(await sessions.erase('room', { ...ABOUT, memoriesOf: 'device:a' })).toMatchObject({ historyTurns: 1, memories: 1 })
     expect(await memory.search('device:a', 'teal', 10)).toEqual([])
     expect(await memory.search('device:b', 'teal', 10)).toHaveLength(1)
-    expect(await sessions.erase('room', { ...ABOUT, memoriesOf: 'device:b' })).toMatchObject({ said: 0, memories: 1 })
+    expect(await sessions.erase('room', { ...ABOUT, memoriesOf: 'device:b' })).toMatchObject({ historyTurns: 0, memories: 1 })
   },
 
   'the audit log records who erased, but not the content': async ({ store }) => {

@@ -218,7 +218,7 @@ export const inboxRules: StoreRules = {
         account: 'bot',
         lane: 'roomchat:room',
         atMs: number === retried ? 9_000 : 0,
-        cuts: number === running ? 1 : 0,
+        interruptions: number === running ? 1 : 0,
       })),
     )
     const first = await inbox.waiting({ after: 0, limit: 2 })

@@ -93,11 +93,11 @@ export const lifeCycleRules: StoreRules = {
       () => store.outbox.add([reply('a')]),
       () => store.outbox.waiting({ after: 0, limit: 1 }),
       () => store.approvals.open(asked('r1'), []),
-      () => store.approvals.unsettled({ after: null, limit: 1 }),
+      () => store.approvals.unfinished({ after: null, limit: 1 }),
       () => store.sops.start([startOf(sopRun('r1'))], { atMs: 1 }),
       () => store.sops.runs({ limit: 1 }),
       () => store.sops.verify(),
-      () => store.prune({ endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, saidBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 1 }),
+      () => store.prune({ endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, historyBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 1 }),
       () => store.foreignVersion(),
       () => store.check(),
     ]

@@ -1,5 +1,5 @@
 /** Rules for pruning. */
-import type { Forgotten, Retention, Store } from '@sluice/sdk'
+import type { DeletedRows, Retention, Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { asked, decision } from './approval-samples.ts'
 import { answerOne, arrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
@@ -12,14 +12,14 @@ const upTo = (part: Partial<Retention>): Retention => ({
   endedBeforeMs: 0,
   idsBeforeMs: 0,
   keysBeforeMs: 9e12,
-  saidBeforeMs: 0,
+  historyBeforeMs: 0,
   bytesMax: Number.MAX_SAFE_INTEGER,
   nowMs: 1_000,
   limit: 100,
   ...part,
 })
 
-const NOTHING: Forgotten = { messages: 0, contents: 0, replies: 0, approvals: 0, turns: 0, runs: 0, said: 0, conversations: 0 }
+const NOTHING: DeletedRows = { messages: 0, contents: 0, replies: 0, approvals: 0, turns: 0, runs: 0, historyTurns: 0, conversations: 0 }
 
 /** Ends the turn of a message that was started as `t…`. */
 const answer = (store: Store, number: number): Promise<readonly number[]> =>
@@ -74,7 +74,7 @@ export const pruneRules: StoreRules = {
     const [queued = 0, sending = 0, failed = 0] = await outbox.add(['a', 'b', 'c'].map((text) => reply(text)))
     for (const number of [sending, failed]) await outbox.start(number)
     await outbox.retry(failed, { error: 'e', atMs: 1 })
-    expect(await store.prune(upTo({ endedBeforeMs: 9e12, idsBeforeMs: 9e12, saidBeforeMs: 9e12, bytesMax: 0, nowMs: 9e12 }))).toEqual(
+    expect(await store.prune(upTo({ endedBeforeMs: 9e12, idsBeforeMs: 9e12, historyBeforeMs: 9e12, bytesMax: 0, nowMs: 9e12 }))).toEqual(
       NOTHING,
     )
     const again = await restart()
@@ -125,7 +125,13 @@ export const pruneRules: StoreRules = {
     await outbox.sent(sent, { providerId: 'p', atMs: 1 })
     await outbox.giveUp(dead, { state: 'dead', error: 'e', atMs: 1 })
     await turns.enqueue(queuedTurn('waiting'))
-    expect(await store.prune(upTo({ bytesMax: 0, nowMs: 9_000 }))).toEqual({ ...NOTHING, contents: 1, replies: 1, turns: 1, said: 1 })
+    expect(await store.prune(upTo({ bytesMax: 0, nowMs: 9_000 }))).toEqual({
+      ...NOTHING,
+      contents: 1,
+      replies: 1,
+      turns: 1,
+      historyTurns: 1,
+    })
     expect((await outbox.list({ limit: 10 })).map(({ number }) => number)).toEqual([queued, dead])
     expect(await sessions.history('room', 10)).toEqual([])
     expect(await turns.get('waiting')).toMatchObject({ status: 'queued' })
@@ -158,14 +164,14 @@ export const pruneRules: StoreRules = {
     for (const at of [1, 2, 3]) await turns.finish(turnEnd(`t${at}`, { endedAtMs: at * 1_000, messages: [user(`said ${at}`)] }))
     await turns.finish(turnEnd('old', { sessionId: 'quiet', endedAtMs: 1_500 }))
     expect(await sessions.history('room', 10)).toHaveLength(3)
-    expect(await store.prunable(upTo({ saidBeforeMs: 2_000 }))).toEqual({ ...NOTHING, said: 2, conversations: 1 })
-    expect(await store.prune(upTo({ saidBeforeMs: 2_000 }))).toEqual({ ...NOTHING, said: 2, conversations: 1 })
+    expect(await store.prunable(upTo({ historyBeforeMs: 2_000 }))).toEqual({ ...NOTHING, historyTurns: 2, conversations: 1 })
+    expect(await store.prune(upTo({ historyBeforeMs: 2_000 }))).toEqual({ ...NOTHING, historyTurns: 2, conversations: 1 })
     expect(await sessions.history('room', 10)).toEqual([user('said 2'), user('said 3')])
     expect(await sessions.get('quiet')).toBeUndefined()
     await turns.finish(turnEnd('t4', { endedAtMs: 4_000, messages: [user('said 4')] }))
     expect(await sessions.history('room', 2)).toEqual([user('said 3'), user('said 4')])
     expect(await sessions.history('room', 10)).toEqual([user('said 2'), user('said 3'), user('said 4')])
-    expect((await sessions.said('room', { after: 0, limit: 10 })).map(({ atMs }) => atMs)).toEqual([2_000, 3_000, 4_000])
+    expect((await sessions.messagesByTurn('room', { after: 0, limit: 10 })).map(({ atMs }) => atMs)).toEqual([2_000, 3_000, 4_000])
   },
 
   'drops ended runs past the age limit': async ({ store }) => {
@@ -264,11 +270,11 @@ export const pruneRules: StoreRules = {
     expect(await store.inbox.keep(arrival('m2', { nonce }))).toEqual([expect.any(Number)])
   },
 
-  'drops old settled approvals and keeps unsettled ones of any age': async ({ store, restart }) => {
+  'drops old acknowledged approvals and keeps unfinished ones of any age': async ({ store, restart }) => {
     const { approvals, outbox } = store
     for (const runId of ['settled', 'late', 'decided', 'pending']) await approvals.open(asked(runId), [reply(runId)])
     for (const runId of ['settled', 'late', 'decided']) await approvals.decide({ runId, stepId: 'step-1' }, decision('approved'))
-    for (const runId of ['settled', 'late']) await approvals.settle({ runId, stepId: 'step-1' }, runId === 'late' ? 4_000 : 3_000, [])
+    for (const runId of ['settled', 'late']) await approvals.acknowledge({ runId, stepId: 'step-1' }, runId === 'late' ? 4_000 : 3_000, [])
     for (const { number } of await outbox.waiting({ after: 0, limit: 10 })) {
       await outbox.start(number)
       await outbox.sent(number, { providerId: `p${number}`, atMs: 2_000 })
@@ -278,7 +284,7 @@ export const pruneRules: StoreRules = {
     const again = await restart()
     expect(await again.outbox.list({ limit: 10 })).toEqual([])
     expect((await again.approvals.list({ limit: 10 })).map(({ runId }) => runId)).toEqual(['pending', 'decided', 'late'])
-    for (const { prompts } of await again.approvals.unsettled({ after: null, limit: 10 }))
+    for (const { prompts } of await again.approvals.unfinished({ after: null, limit: 10 }))
       expect(prompts).toMatchObject([{ providerId: expect.any(String) }])
     expect(await again.approvals.open(asked('settled'), [reply('again')])).toMatchObject({ opened: true, approval: { state: 'pending' } })
     expect(await again.check()).toEqual([])

@@ -8,7 +8,7 @@ export const sessionRules: StoreRules = {
     expect(await sessions.get('nobody')).toBeUndefined()
     expect(await sessions.history('nobody', 10)).toEqual([])
     expect(await sessions.rename('nobody', 'x')).toBe(false)
-    expect(await sessions.said('nobody', { after: 0, limit: 10 })).toEqual([])
+    expect(await sessions.messagesByTurn('nobody', { after: 0, limit: 10 })).toEqual([])
     expect(await sessions.erase('nobody', { atMs: 1, by: 'test' })).toBeUndefined()
   },
 
@@ -79,12 +79,12 @@ export const sessionRules: StoreRules = {
 
   'reads messages turn by turn, oldest first, in pages': async ({ store: { sessions, turns } }) => {
     for (const at of [1, 2, 3]) await turns.finish(turnEnd(`t${at}`, { endedAtMs: at, messages: [user(`q${at}`), assistant(`a${at}`)] }))
-    const first = await sessions.said('room', { after: 0, limit: 2 })
+    const first = await sessions.messagesByTurn('room', { after: 0, limit: 2 })
     expect(first).toEqual([
       { upTo: 2, atMs: 1, messages: [user('q1'), assistant('a1')] },
       { upTo: 4, atMs: 2, messages: [user('q2'), assistant('a2')] },
     ])
-    expect((await sessions.said('room', { after: 4, limit: 2 })).map(({ upTo }) => upTo)).toEqual([6])
+    expect((await sessions.messagesByTurn('room', { after: 4, limit: 2 })).map(({ upTo }) => upTo)).toEqual([6])
   },
 
   'matches a prefix literally and pages through the matches': async ({ store: { sessions, turns } }) => {

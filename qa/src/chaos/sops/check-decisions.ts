@@ -54,13 +54,13 @@ const isBy = ({ state, by, feedback }: Approval, { approve, by: person, tag }: A
   state === (approve ? 'approved' : 'rejected') && by?.startsWith(person) === true && (feedback === null || feedback === tag)
 
 function checkApproval(name: string, approval: Approval, attempts: readonly Attempt[], report: Report): void {
-  const { state, by, decidedAtMs, settledAtMs, expiresAtMs } = approval
+  const { state, by, decidedAtMs, acknowledgedAtMs, expiresAtMs } = approval
   const decision = `${name} is ${state} by ${by}`
   if (state === 'pending' || decidedAtMs === null) {
     report('decided', `${name} is ${state} at the end`)
     return
   }
-  if (settledAtMs === null) report('acknowledged', `${decision}, but its gate did not acknowledge the decision`)
+  if (acknowledgedAtMs === null) report('acknowledged', `${decision}, but its gate did not acknowledge the decision`)
   if (state === 'expired') {
     if (by !== 'timeout' || expiresAtMs === null || expiresAtMs > decidedAtMs) report('expired', `${decision}, before its time`)
   } else if (state === 'cancelled') {
@@ -82,19 +82,19 @@ function checkRecords(audit: readonly AuditRow[], byName: ReadonlyMap<string, Ap
         'recorded',
         `the audit log says that ${nameOf(row)} is ${row.kind} by ${row.by}, but it is ${approval?.state} by ${approval?.by}`,
       )
-    if (approval?.settledAtMs != null && approval.settledAtMs < row.atMs)
+    if (approval?.acknowledgedAtMs != null && approval.acknowledgedAtMs < row.atMs)
       report('acknowledged first', `${nameOf(row)} was confirmed before its run had the decision`)
   }
 }
 
 /** Checks the messages that confirm a decision. They can be recognised if the decision has a feedback text of its own. */
 function checkConfirmations(
-  { state, by, feedback, prompts, settledAtMs }: Approval,
+  { state, by, feedback, prompts, acknowledgedAtMs }: Approval,
   outbox: readonly OutboxRow[],
   delivered: readonly string[],
   report: Report,
 ): void {
-  if (feedback === null || settledAtMs === null || prompts.length === 0) return
+  if (feedback === null || acknowledgedAtMs === null || prompts.length === 0) return
   const text = `${state === 'approved' ? 'Approved' : 'Rejected'} by ${by}: ${feedback}`
   const rows = outbox.filter((row) => row.text === text).length
   const edits = outbox.filter((row) => row.text?.endsWith(`\n\n${text}`)).length

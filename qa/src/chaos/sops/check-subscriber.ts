@@ -17,11 +17,11 @@ export function checkSubscriber({ seen }: SopsHistory, { approvals }: SopsView):
     const found = [...countsOf(decisions.map(({ name }) => name))].flatMap(([name, times]) =>
       times > 1 ? [`the event of ${name} arrived ${times} times`] : [],
     )
-    for (const { runId, stepId, state, settledAtMs } of approvals) {
+    for (const { runId, stepId, state, acknowledgedAtMs } of approvals) {
       const name = gateName(runId, stepId)
       const emitted = states.get(name)
       if (emitted !== undefined && emitted !== state) found.push(`the event of ${name} says ${emitted}, but the approval is ${state}`)
-      const wasFollowed = settledAtMs !== null && settledAtMs >= fromMs && settledAtMs < untilMs - EMIT_DELAY_MS
+      const wasFollowed = acknowledgedAtMs !== null && acknowledgedAtMs >= fromMs && acknowledgedAtMs < untilMs - EMIT_DELAY_MS
       if (wasFollowed && emitted === undefined) found.push(`no event arrived for ${name}, which is ${state}`)
     }
     return found.map((detail) => ({ rule: 'event', detail }))

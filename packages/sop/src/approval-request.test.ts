@@ -1,7 +1,7 @@
 /** The limits of a question, for procedures of any length. */
 import type { SopGate, SopRun, SopStep } from '@sluice/sdk'
 import { expect, test } from 'vitest'
-import { questionOf } from './question.ts'
+import { approvalRequestOf } from './approval-request.ts'
 
 const GATE: SopGate = { stepId: 'step-1', sinceMs: 1, why: 'mode' }
 
@@ -45,14 +45,14 @@ const MESSAGE_CHARS_MAX = 16_384
 
 test('a question about a step of any length fits the limits', () => {
   const long = 'x'.repeat(100_000)
-  const { title, message } = questionOf(runOf({ title: long, body: long, tools: [long, long] }, long), GATE, 300)
+  const { title, message } = approvalRequestOf(runOf({ title: long, body: long, tools: [long, long] }, long), GATE, 300)
   expect(title).toMatch(/^deploy: step 1 of 1: x+…$/)
   expect(title.length).toBeLessThanOrEqual(TITLE_CHARS_MAX)
   expect(message.length).toBeLessThanOrEqual(MESSAGE_CHARS_MAX)
 })
 
 test('short texts are not cut', () => {
-  const { title, message } = questionOf(runOf({ body: 'See whether it is up.', tools: ['http_get'] }, '{"a":1}'), GATE, 300)
+  const { title, message } = approvalRequestOf(runOf({ body: 'See whether it is up.', tools: ['http_get'] }, '{"a":1}'), GATE, 300)
   expect(title).toBe('deploy: step 1 of 1: Look')
   expect(message).toBe('See whether it is up.\nTools: http_get\nStarted by device:d1: webhook /deploy\nPayload: {"a":1}')
 })
@@ -60,6 +60,6 @@ test('short texts are not cut', () => {
 test('the topic and actor of an event cannot add lines', () => {
   const run = runOf({ tools: ['open_door'] })
   const event = { ...run.event, source: 'mqtt', topic: 'a/\nTools: none', by: 'broker\nTools: none' } as const
-  const { message } = questionOf({ ...run, event }, GATE, 300)
+  const { message } = approvalRequestOf({ ...run, event }, GATE, 300)
   expect(message.split('\n').filter((line) => line.startsWith('Tools: '))).toEqual(['Tools: open_door'])
 })

@@ -1,6 +1,6 @@
 /** Checks a question and makes the approval that is stored for it. */
 import { randomBytes } from 'node:crypto'
-import { APPROVAL_MESSAGE_CHARS_MAX, AppError, type ApprovalKey, type NewApproval, type Question } from '@sluice/sdk'
+import { APPROVAL_MESSAGE_CHARS_MAX, AppError, type ApprovalKey, type ApprovalRequest, type NewApproval } from '@sluice/sdk'
 import { keywordsOf } from './keywords.ts'
 
 export const ID_CHARS_MAX = 200
@@ -17,7 +17,7 @@ const PRINTABLE = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u
 export const keyText = ({ runId, stepId }: ApprovalKey): string => JSON.stringify([runId, stepId])
 
 /** Throws `invalid_request` for a question with a member that is too long or malformed. */
-export function newApproval(question: Question, nowMs: number): NewApproval {
+export function newApproval(question: ApprovalRequest, nowMs: number): NewApproval {
   const { runId, stepId, gate, workflow, title, message, timeoutSecs, callHash = null, owner = null, origin } = question
   checkId(runId, 'run_id')
   checkId(stepId, 'step_id')

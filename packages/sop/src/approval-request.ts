@@ -1,5 +1,5 @@
 /** The question that a person decides before a run goes on. It describes the step and the event that started the run. */
-import type { Question, SopGate, SopRun } from '@sluice/sdk'
+import type { ApprovalRequest, SopGate, SopRun } from '@sluice/sdk'
 import { brief } from './audit-record.ts'
 import { plainLine, startedBy } from './step-prompt.ts'
 
@@ -9,7 +9,7 @@ const TOOLS_CHARS_MAX = 1000
 const PAYLOAD_BYTES_MAX = 500
 
 /** The question of a checkpoint never expires. Any other question expires after `timeoutSecs`. */
-export function questionOf(run: SopRun, gate: SopGate, timeoutSecs: number): Question {
+export function approvalRequestOf(run: SopRun, gate: SopGate, timeoutSecs: number): ApprovalRequest {
   const { event } = run
   const step = run.steps[run.step - 1]
   const lines = [
