@@ -19,14 +19,27 @@ export interface Procedures {
 /** A change of one of these sections loads the procedures again. */
 const SECTIONS = [sopSection, agentSection]
 
+/**
+ * For a process that carries out no runs: loads the procedures and offers the engine as the service `sops`. Runs that are started or
+ * changed wait in the store for a daemon.
+ */
+export async function openProcedures(runtime: OpenRuntime): Promise<void> {
+  const library = createLibrary(runtime, runtime.store.keyValue('sop'))
+  await library.reload()
+  runtime.procedures.onChange(() => library.reload())
+  runtime.offer({ sops: createEngine(runtime, library) })
+}
+
 /** Resumes unfinished runs, and offers the engine as the service `sops`. */
 export async function startProcedures(runtime: OpenRuntime): Promise<Procedures> {
   const log = runtime.log.child('sop')
   const keyValue = runtime.store.keyValue('sop')
   const stopping = new AbortController()
-  const library = await createLibrary(runtime, keyValue)
+  const library = createLibrary(runtime, keyValue)
   const engine = createEngine(runtime, library)
 
+  // A folder that exists can be watched, so that its first procedure is noticed at once. Without it, the library polls.
+  await mkdir(sopSettings(runtime.config(), runtime.dataDir).sources[0].folder, { recursive: true, mode: 0o700 }).catch(() => undefined)
   // The watch starts before the first load, so that no change falls between the two.
   void library.watch(stopping.signal)
   await library.reload()
@@ -40,7 +53,7 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
   setTriggers()
   library.onReload(setTriggers)
   void cron.run(stopping.signal)
-  const unsubscribe = reloadOnChange(runtime, library)
+  const unsubscribe = [reloadOnChange(runtime, library), runtime.procedures.onChange(() => library.reload())]
   return {
     async look() {
       await library.refresh()
@@ -48,18 +61,15 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
     },
     async stop(graceMs) {
       stopping.abort()
-      unsubscribe()
+      for (const stop of unsubscribe) stop()
       await engine.stop(graceMs)
     },
   }
 }
 
-async function createLibrary(runtime: OpenRuntime, keyValue: KeyValue): Promise<FolderLibrary> {
+function createLibrary(runtime: OpenRuntime, keyValue: KeyValue): FolderLibrary {
   const { clock, bus } = runtime
   const settings = () => sopSettings(runtime.config(), runtime.dataDir)
-  const [{ folder }] = settings().sources
-  // A folder that exists can be watched, so that its first procedure is noticed at once. Without it, the library polls.
-  await mkdir(folder, { recursive: true, mode: 0o700 }).catch(() => undefined)
   const { all: agreed } = createAgreements(keyValue)
   return new FolderLibrary({ settings, agreed, clock, log: runtime.log.child('sop'), events: bus })
 }

@@ -11,6 +11,8 @@ import { createEventBus, type HideSecrets, newToken, noSecrets, type Runtime, ty
 import { createHealthWatch } from '@sluice/runtime/health'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
 import type { LogFields, Observation, Observer, Role, Sops, Store, TurnEnd, Vitals, Waiting } from '@sluice/sdk'
+import type { LibrarySettings } from '@sluice/sop'
+import { ProcedureFiles } from '@sluice/sop/procedure-files'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import * as v from 'valibot'
@@ -51,6 +53,8 @@ export interface TestGatewayOptions {
   readonly queued?: (replies: readonly Waiting[]) => void
   /** `[approvals] channels`. */
   readonly approvalChannels?: readonly string[]
+  /** The folders of procedures; default: none. */
+  readonly sopSettings?: LibrarySettings
   /** The engine of procedures. */
   readonly sops?: Partial<Sops>
   readonly streams?: DaemonParts['streams']
@@ -235,6 +239,7 @@ function testRuntime({ agent, store, clock, log, snapshots }: TestParts, options
     snapshot: snapshots.current,
     onSnapshot: snapshots.onSnapshot,
     health,
+    procedures: new ProcedureFiles({ settings: () => options.sopSettings ?? NO_SOPS, keyValue: store.keyValue('sop'), clock }),
     sops: () => options.sops as Sops | undefined,
     delivery: {
       load: () => ({ messages: 0, replies: 0 }),
@@ -245,6 +250,8 @@ function testRuntime({ agent, store, clock, log, snapshots }: TestParts, options
     vitals: () => idle(clock.nowMs()),
   }
 }
+
+const NO_SOPS: LibrarySettings = { sources: [{ folder: '/nonexistent', isAgentWritable: false }], defaultMode: 'auto' }
 
 const idle = (startedAtMs: number): Vitals => ({
   startedAtMs,

@@ -17,6 +17,7 @@ import {
 import { type Clients, createClients } from '@sluice/delivery'
 import { LaneQueue, systemClock } from '@sluice/kit'
 import type { Clock, Observation, Secret, Services, Sops, Store, Vitals } from '@sluice/sdk'
+import { ProcedureFiles } from '@sluice/sop/procedure-files'
 import { openDataDir } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { createCoreServices } from './core-services.ts'
@@ -32,6 +33,7 @@ import { createHideSecrets, type HideSecrets } from './hide-secrets.ts'
 import { LateDelivery } from './late-delivery.ts'
 import { type ComponentLogger, createLogger, type LogLevel } from './log/log.ts'
 import { agreeAtUpgrade } from './procedures/agree-at-upgrade.ts'
+import { sopSettings } from './procedures/sop-settings.ts'
 import type { Runtime } from './runtime.ts'
 import type { SandboxChoice } from './sandbox/select-sandbox.ts'
 
@@ -90,6 +92,7 @@ export class OpenRuntime implements Runtime {
   readonly lifecycle: Lifecycle
   readonly health: HealthWatch
   readonly approvals: ApprovalRegistry
+  readonly procedures: ProcedureFiles
   readonly agent: Agent
   /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
   readonly subscribers = { sse: 0, ws: 0, dropped: 0 }
@@ -127,6 +130,11 @@ export class OpenRuntime implements Runtime {
     this.lifecycle = this.#createLifecycle()
     this.health = this.#createHealth()
     this.approvals = this.#createApprovals()
+    this.procedures = new ProcedureFiles({
+      settings: () => sopSettings(this.config(), this.dataDir),
+      keyValue: this.store.keyValue('sop'),
+      clock: this.clock,
+    })
     const permits = () => this.config().core(agentSection).max_concurrent_turns
     this.lanes = new LaneQueue({ clock: this.clock, permits })
     this.agent = this.#createAgent()

@@ -3,6 +3,7 @@ import type { Agent } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import type { DeliveryQueues } from '@sluice/delivery'
 import type { Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
+import type { ProcedureFiles } from '@sluice/sop/procedure-files'
 import type { EventBus } from './events/event-bus.ts'
 import type { Snapshot } from './features/snapshot.ts'
 import type { HealthWatch } from './health.ts'
@@ -29,6 +30,8 @@ export interface Runtime {
   onSnapshot(listener: (snapshot: Snapshot) => void): () => void
   vitals(): Vitals
   readonly health: HealthWatch
+  /** The procedures on disk, for operators. */
+  readonly procedures: ProcedureFiles
   /** The engine of procedures; undefined until it has started. */
   sops(): Sops | undefined
   readonly approvals: ApprovalRegistry

@@ -112,6 +112,8 @@ export class SopEngine implements Sops {
 
   async run(name: string, event: Omit<SopEvent, 'source' | 'topic'>): Promise<string> {
     const { library } = this.#ports
+    // A procedure that was just written is loaded once its change is noticed.
+    if (!library.get(name)) await library.loaded()
     const definition = library.get(name)
     if (!definition) throw unknownSop(library.list(), name)
     const depth = await this.#depthOf(event.by)

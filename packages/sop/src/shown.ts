@@ -4,8 +4,8 @@ import { isoTime } from '@sluice/kit'
 import type { AuditRow, SopRun, SopSummary } from '@sluice/sdk'
 import * as v from 'valibot'
 
-const MODES = ['auto', 'supervised', 'step_by_step', 'priority_based', 'deterministic'] as const
-const PRIORITIES = ['low', 'normal', 'high', 'critical'] as const
+export const MODES = ['auto', 'supervised', 'step_by_step', 'priority_based', 'deterministic'] as const
+export const PRIORITIES = ['low', 'normal', 'high', 'critical'] as const
 export const RUN_STATUSES = ['running', 'waiting_approval', 'paused_checkpoint', 'completed', 'failed', 'cancelled'] as const
 
 export const sopSchema = v.object({

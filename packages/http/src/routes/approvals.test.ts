@@ -65,7 +65,7 @@ test('a page needs both before_run and before_step', async () => {
   await post(REQUEST)
   expect(await json('/api/approvals?before_run=run%201')).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
   expect(await json('/api/approvals?before_step=a%2Fb')).toMatchObject({ status: 400 })
-  expect(await json('/api/approvals?before_run=run%201&before_step=a%2Fb')).toEqual({ status: 200, body: { approvals: [] } })
+  expect(await json('/api/approvals?before_run=run%201&before_step=a%2Fb')).toEqual({ status: 200, body: { approvals: [], next: null } })
 })
 
 test('a key that is a path segment such as .. is refused', async () => {
@@ -251,7 +251,7 @@ describe('the tool call of a device', () => {
 
   test('does not exist for another client', async () => {
     const { other, as, made } = await asked()
-    expect((await as(other, '/api/approvals')).text).toBe('{"approvals":[]}')
+    expect((await as(other, '/api/approvals')).text).toBe('{"approvals":[],"next":null}')
     expect((await as(other, '/api/events/history')).text).toBe('{"events":[]}')
     expect((await as(other, CALL_AT)).status).toBe(404)
     expect((await as(other, CALL_AT, { approved: true })).status).toBe(404)

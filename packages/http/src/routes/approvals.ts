@@ -15,15 +15,16 @@ import type { Runtime } from '@sluice/runtime'
 import { AppError, type Approval, type ApprovalKey, defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
 import { ownerOf } from '../identity.ts'
-import { wholeText } from './query.ts'
+import { filterText, pageOf, readTextCursor, textCursor, wholeText } from './query.ts'
 
-const PAGE_MAX = 200
+const PAGE_MAX = 500
 
 const querySchema = v.object({
   limit: wholeText(1, PAGE_MAX, 50),
   state: v.exactOptional(v.picklist(APPROVAL_STATES)),
   before_run: v.exactOptional(v.string()),
   before_step: v.exactOptional(v.string()),
+  cursor: filterText,
 })
 
 const answerSchema = v.object({
@@ -42,6 +43,17 @@ function shownTo(caller: ApprovalCaller, approval: Approval, { approvals }: Runt
   return shownApproval(access === 'whole' ? approval : outlineOf(approval))
 }
 
+/** Returns the approval that the page begins after; undefined for the first page. */
+function keyBefore({ before_run, before_step, cursor }: Omit<v.InferOutput<typeof querySchema>, 'limit'>): ApprovalKey | undefined {
+  if ((before_run === undefined) !== (before_step === undefined))
+    throw new AppError('invalid_request', 'before_run and before_step belong together')
+  if (cursor !== undefined) {
+    const [runId, stepId] = readTextCursor(cursor)
+    return { runId, stepId }
+  }
+  return before_run !== undefined && before_step !== undefined ? { runId: before_run, stepId: before_step } : undefined
+}
+
 export const approvalRoutes = (runtime: Runtime): Route[] => [listRoute(runtime), approvalRoute(runtime), decideRoute(runtime)]
 
 const listRoute = (runtime: Runtime): Route =>
@@ -54,23 +66,21 @@ const listRoute = (runtime: Runtime): Route =>
     answers: {
       200: {
         description:
-          'A page, newest first. Pass `run_id` and `step_id` of the last one as `before_run` and `before_step` to get the next page',
-        schema: v.object({ approvals: v.array(approvalSchema) }),
+          'A page, newest first. Pass `next` as `cursor` to get the next page; null is the end. `before_run` and `before_step` name the last approval of a page instead',
+        schema: v.object({ approvals: v.array(approvalSchema), next: v.nullable(v.string()) }),
       },
     },
-    async handle({ query: { limit, state, before_run, before_step }, ...request }) {
-      if ((before_run === undefined) !== (before_step === undefined))
-        throw new AppError('invalid_request', 'before_run and before_step belong together')
-      const before = before_run !== undefined && before_step !== undefined ? { runId: before_run, stepId: before_step } : undefined
+    async handle({ query: { limit, state, ...place }, ...request }) {
+      const before = keyBefore(place)
       const caller = callerOf(request)
-      const ofOwner = caller.role === 'operator' ? {} : { owner: caller.owner }
-      const page = await runtime.store.approvals.list({
-        limit,
+      const rows = await runtime.store.approvals.list({
+        limit: limit + 1,
         ...(state !== undefined && { state }),
         ...(before && { before }),
-        ...ofOwner,
+        ...(caller.role !== 'operator' && { owner: caller.owner }),
       })
-      return { approvals: page.flatMap((approval) => shownTo(caller, approval, runtime) ?? []) }
+      const { page, next } = pageOf(rows, limit, ({ runId, stepId }) => textCursor([runId, stepId]))
+      return { approvals: page.flatMap((approval) => shownTo(caller, approval, runtime) ?? []), next }
     },
   })
 

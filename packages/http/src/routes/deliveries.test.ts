@@ -1,6 +1,6 @@
 import type { Arrival, NewReply } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { type TestGateway, testGateways } from '../testing.ts'
+import { type TestGateway, type TestGatewayOptions, testGateways } from '../testing.ts'
 
 const gateway = testGateways()
 
@@ -41,13 +41,17 @@ const reply = (changes: Partial<NewReply> = {}): NewReply => ({
   ...changes,
 })
 
-async function arrange() {
-  const made = gateway()
+async function arrange(options: TestGatewayOptions = {}) {
+  const made = gateway(options)
   const { token } = await made.pair()
   const call = (method: string, path: string, bearer = token) =>
     made.request(`/api/deliveries${path}`, { method, headers: { authorization: `Bearer ${bearer}` } })
   const json = async (method: string, path: string): Promise<unknown> => (await call(method, path)).json()
-  return { ...made, call, json, keep: keeper(made), answer: answerer(made) }
+  const post = async (path: string, body: unknown): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    return (await made.request(`/api/deliveries${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json()
+  }
+  return { ...made, call, json, post, keep: keeper(made), answer: answerer(made) }
 }
 
 /** Stores one message; returns its number. */
@@ -226,6 +230,59 @@ describe('the outbox', () => {
       error: `Reply ${number} has been sent: the provider has it`,
       code: 'conflict',
     })
+  })
+})
+
+describe('a replay by filter', () => {
+  test('runs the dead messages of a channel again', async () => {
+    const { keep, post, store } = await arrange()
+    const [one, other] = [await keep('m1'), await keep('m2', { channel: 'otherchat' })]
+    const waiting = await keep('m3')
+    for (const number of [one, other]) {
+      await store.inbox.start(number, `turn-${number}`, 5)
+      await store.inbox.markDead(number, { error: 'no model', atMs: AT_MS })
+    }
+    expect(await post('/inbox/replay', { state: ['dead'], channel: 'testchat' })).toEqual({ replayed: [one], too_old: [], more: false })
+    expect(await store.inbox.counts()).toEqual({ pending: 2, running: 0, dead: 1 })
+    expect(await store.inbox.get(waiting)).toMatchObject({ state: 'pending' })
+  })
+
+  test('sends replies since a time again, and wakes their workers', async () => {
+    let woken = 0
+    const { post, json, store } = await arrange({ wake: () => void woken++ })
+    const [old = 0, dead = 0, ambiguous = 0] = await store.outbox.add([
+      reply(),
+      reply({ createdAtMs: AT_MS + 1000 }),
+      reply({ createdAtMs: AT_MS + 2000 }),
+    ])
+    for (const number of [old, dead, ambiguous]) {
+      await store.outbox.start(number)
+      const state = number === ambiguous ? 'ambiguous' : 'dead'
+      await store.outbox.giveUp(number, { state, error: 'refused', atMs: AT_MS })
+    }
+    expect(await json('GET', '/outbox?state=dead,ambiguous&limit=2')).toMatchObject({
+      replies: [{ number: ambiguous }, { number: dead }],
+      next: dead,
+    })
+    const since = new Date(AT_MS + 1000).toISOString()
+    expect(await post('/outbox/replay', { state: ['dead', 'ambiguous'], since })).toEqual({
+      replayed: [dead, ambiguous],
+      too_old: [],
+      more: false,
+    })
+    expect(woken).toBe(1)
+    expect(await store.outbox.counts()).toMatchObject({ queued: 2, dead: 1 })
+  })
+
+  test.each([
+    ['/inbox/replay', { state: ['ambiguous'] }],
+    ['/inbox/replay', { state: [] }],
+    ['/inbox/replay', {}],
+    ['/outbox/replay', { state: ['sent'] }],
+    ['/outbox/replay', { state: ['dead'], since: 'yesterday' }],
+  ])('POST %s %j is refused', async (path, body) => {
+    const { post } = await arrange()
+    expect(await post(path, body)).toMatchObject({ code: 'invalid_request' })
   })
 })
 

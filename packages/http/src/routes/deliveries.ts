@@ -7,16 +7,19 @@ import {
   OUTBOX_STATES,
   outboxEntrySchema,
   outboxRowSchema,
+  REPLAYABLE_MESSAGES,
+  REPLAYABLE_REPLIES,
   shownInboxEntry,
   shownInboxRow,
   shownOutboxEntry,
   shownOutboxRow,
 } from '@sluice/delivery/inspector'
 import { replayMessage, replayReply, unknownMessage, unknownReply } from '@sluice/delivery/replay'
+import { REPLAY_MAX, type ReplayResult, replaySelected } from '@sluice/delivery/replay-selected'
 import type { Runtime } from '@sluice/runtime'
 import { type AppError, type DeliveryFilter, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { filterText, wholeText } from './query.ts'
+import { filterText, listText, pageOf, wholeText } from './query.ts'
 
 const PAGE_MAX = 500
 const NEXT_PAGE = 'A page, newest first. Pass `next` as `before` to get the next page; null is the end'
@@ -28,12 +31,39 @@ const filterSchema = <State extends string>(states: readonly State[]) =>
   v.object({
     limit: wholeText(1, PAGE_MAX, 50),
     before: v.exactOptional(v.pipe(v.string(), v.regex(/^\d{1,15}$/), v.transform(Number))),
-    state: v.exactOptional(v.picklist(states)),
+    state: listText(states),
     channel: filterText,
   })
+type Filter = v.InferOutput<ReturnType<typeof filterSchema<string>>>
+
+/** The body of a replay by filter. */
+const selectionSchema = <State extends string>(states: readonly State[]) =>
+  v.object({
+    state: v.pipe(v.array(v.picklist(states)), v.minLength(1), v.description('The states of the entries to replay')),
+    channel: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
+    since: v.exactOptional(
+      v.pipe(v.string(), v.isoTimestamp(), v.description('Only entries that arrived or were queued at this time or later')),
+    ),
+  })
+
+const replayedManySchema = v.object({
+  replayed: v.array(v.number()),
+  too_old: v.pipe(v.array(v.number()), v.description('Entries that stay as they are: their content is no longer kept')),
+  more: v.pipe(v.boolean(), v.description(`True if more than ${REPLAY_MAX} entries were selected: repeat the request`)),
+})
+
+const replayedAnswer = { 200: { description: 'They are queued; `replayed` has their numbers, oldest first', schema: replayedManySchema } }
+
+const shownReplay = ({ replayed, tooOld, more }: ReplayResult) => ({ replayed, too_old: tooOld, more })
 
 export function deliveryRoutes(runtime: Runtime): Route[] {
-  return [countsRoute(runtime), ...inboxRoutes(runtime), ...outboxRoutes(runtime)]
+  return [
+    countsRoute(runtime),
+    ...inboxRoutes(runtime),
+    replayMessagesRoute(runtime),
+    ...outboxRoutes(runtime),
+    replayRepliesRoute(runtime),
+  ]
 }
 
 const countsRoute = ({ store: { inbox, outbox } }: Runtime): Route =>
@@ -66,7 +96,7 @@ const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] =>
     query: filterSchema(INBOX_STATES),
     answers: { 200: { description: NEXT_PAGE, schema: v.object({ messages: v.array(inboxRowSchema), next }) } },
     async handle({ query }) {
-      const { page, next } = await paged(query, inbox.list)
+      const { page, next } = await listPage(query, inbox.list)
       return { messages: page.map(shownInboxRow), next }
     },
   }),
@@ -97,6 +127,22 @@ const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] =>
   }),
 ]
 
+const replayMessagesRoute = ({ delivery, store: { inbox } }: Runtime): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/deliveries/inbox/replay',
+    summary: `Run the oldest messages that a filter selects again, at most ${REPLAY_MAX}, each in a new turn`,
+    auth: 'operator',
+    body: selectionSchema(REPLAYABLE_MESSAGES),
+    answers: replayedAnswer,
+    async handle({ body: { state: states, since, ...filter } }) {
+      const sinceMs = sinceTime(since)
+      const result = await replaySelected(inbox, { ...filter, states, isSelected: ({ receivedAtMs }) => receivedAtMs >= sinceMs })
+      delivery.wake()
+      return shownReplay(result)
+    },
+  })
+
 const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] => [
   defineRoute({
     method: 'GET',
@@ -106,7 +152,7 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
     query: filterSchema(OUTBOX_STATES),
     answers: { 200: { description: NEXT_PAGE, schema: v.object({ replies: v.array(outboxRowSchema), next }) } },
     async handle({ query }) {
-      const { page, next } = await paged(query, outbox.list)
+      const { page, next } = await listPage(query, outbox.list)
       return { replies: page.map(shownOutboxRow), next }
     },
   }),
@@ -137,14 +183,33 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
   }),
 ]
 
+const replayRepliesRoute = ({ delivery, store: { outbox } }: Runtime): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/deliveries/outbox/replay',
+    summary: `Send the oldest replies that a filter selects again, at most ${REPLAY_MAX}; an ambiguous one may arrive twice`,
+    auth: 'operator',
+    body: selectionSchema(REPLAYABLE_REPLIES),
+    answers: replayedAnswer,
+    async handle({ body: { state: states, since, ...filter } }) {
+      const sinceMs = sinceTime(since)
+      const result = await replaySelected(outbox, { ...filter, states, isSelected: ({ createdAtMs }) => createdAtMs >= sinceMs })
+      delivery.wake()
+      return shownReplay(result)
+    },
+  })
+
+const sinceTime = (since: string | undefined): number => (since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since))
+
 /** Reads one row more than the page shows, to find out whether there is a next page. */
-async function paged<Row extends { readonly number: number }>(
-  query: DeliveryFilter,
+async function listPage<Row extends { readonly number: number }>(
+  { state: states, ...filter }: Filter,
   list: (filter: DeliveryFilter) => Promise<Row[]>,
 ): Promise<{ readonly page: Row[]; readonly next: number | null }> {
-  const rows = await list({ ...query, limit: query.limit + 1 })
-  const page = rows.slice(0, query.limit)
-  return { page, next: rows.length > page.length ? (page.at(-1)?.number ?? null) : null }
+  const one = { ...filter, limit: filter.limit + 1 }
+  const found = states ? await Promise.all([...new Set(states)].map((state) => list({ ...one, state }))) : [await list(one)]
+  const rows = found.flat().toSorted((a, b) => b.number - a.number)
+  return pageOf(rows, filter.limit, ({ number }) => number)
 }
 
 /** Throws `not_found` if the path has no valid number. */

@@ -1,62 +1,195 @@
-/** `/api/memories`: the memories that the agent keeps for the calling device. No other device can read or delete them. */
+/** `/api/memories`: what the agent remembers for the calling device; operators read, remove and move the memories of every owner. */
 
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
-import { AppError, defineRoute, type MemoryEntry, type Route } from '@sluice/sdk'
+import { AppError, defineRoute, type MemoryEntry, type MemoryStore, type Role, type Route, type Store, UNOWNED_MEMORIES } from '@sluice/sdk'
 import * as v from 'valibot'
 import { personOf } from '../identity.ts'
-import { wholeText } from './query.ts'
+import { ownerName, parseOwner, requirePaired } from '../memory-owners.ts'
+import { filterText, flag, pageOf, readTextCursor, textCursor, wholeText } from './query.ts'
 
-const PAGE_MAX = 200
+const PAGE_MAX = 500
 
-const memorySchema = v.object({ key: v.string(), category: v.string(), content: v.string(), updated_at: v.string() })
+const memorySchema = v.object({
+  owner: v.pipe(
+    v.string(),
+    v.description('`device:<id>`, `channel:<channel>/<account>/<sender>`, `sop:<name>`, `cli`, `local`, `shared` or `unowned`'),
+  ),
+  key: v.string(),
+  category: v.string(),
+  content: v.string(),
+  updated_at: v.string(),
+})
+
+const ownerQuery = v.exactOptional(
+  v.pipe(v.string(), v.minLength(1), v.description('The owner; default: this device. Only an operator names another owner')),
+)
+
+const listQuery = v.object({
+  limit: wholeText(1, PAGE_MAX, 50),
+  after: v.optional(v.string()),
+  cursor: filterText,
+  owner: ownerQuery,
+  all: v.exactOptional(v.pipe(flag, v.description('True: the memories of every owner; only for an operator'))),
+})
 
 const unknownMemory = (): AppError => new AppError('not_found', 'Nothing is remembered under this key')
+const forbidden = (): AppError => new AppError('forbidden', 'Only an operator reads or removes the memories of others.')
 
-const shown = ({ key, category, content, updatedAtMs }: MemoryEntry) => ({ key, category, content, updated_at: isoTime(updatedAtMs) })
-
-export function memoryRoutes({ store: { memory } }: Runtime): Route[] {
-  return [
-    defineRoute({
-      method: 'GET',
-      path: '/api/memories',
-      summary: 'The memories that the agent keeps for this device, sorted by key',
-      auth: 'client',
-      query: v.object({ limit: wholeText(1, PAGE_MAX, 50), after: v.optional(v.string()) }),
-      answers: {
-        200: {
-          description: 'A page. Pass the last `key` as `after` to get the next page',
-          schema: v.object({ memories: v.array(memorySchema) }),
-        },
-      },
-      async handle({ device, query: { limit, after } }) {
-        const owner = personOf(device)
-        const entries = await memory.list({ owner, limit, ...(after !== undefined && { after: { owner, key: after } }) })
-        return { memories: entries.map(shown) }
-      },
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/memories/:key',
-      summary: 'One memory of this device',
-      auth: 'client',
-      answers: { 200: { description: 'The memory', schema: memorySchema } },
-      async handle({ device, params: { key = '' } }) {
-        const entry = await memory.get(personOf(device), key)
-        if (!entry) throw unknownMemory()
-        return shown(entry)
-      },
-    }),
-    defineRoute({
-      method: 'DELETE',
-      path: '/api/memories/:key',
-      summary: 'Delete one memory of this device',
-      auth: 'client',
-      answers: { 200: { description: 'Deleted', schema: v.object({ deleted: v.literal(true), key: v.string() }) } },
-      async handle({ device, params: { key = '' } }) {
-        if (!(await memory.delete(personOf(device), key))) throw unknownMemory()
-        return { deleted: true, key }
-      },
-    }),
-  ]
+interface Caller {
+  readonly device: string | null
+  readonly role: Role | null
 }
+
+const shown = ({ owner, key, category, content, updatedAtMs }: MemoryEntry) => ({
+  owner: ownerName(owner),
+  key,
+  category,
+  content,
+  updated_at: isoTime(updatedAtMs),
+})
+
+/** Returns the stored owner that a request is about. Throws `forbidden` if a client names another owner than itself. */
+function ownerFor({ device, role }: Caller, owner: string | undefined): string {
+  const own = personOf(device)
+  if (owner === undefined || owner === own) return own
+  if (role !== 'operator') throw forbidden()
+  return parseOwner('owner', owner)
+}
+
+export const memoryRoutes = ({ store }: Runtime): Route[] => [
+  listRoute(store.memory),
+  forgetAllRoute(store.memory),
+  assignRoute(store),
+  ownersRoute(store.memory),
+  memoryRoute(store.memory),
+  forgetRoute(store.memory),
+]
+
+const listRoute = (memory: MemoryStore): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/memories',
+    summary:
+      'The memories that the agent keeps for this device, sorted by key. An operator may list the memories of another owner, or all, sorted by owner and key',
+    auth: 'client',
+    query: listQuery,
+    answers: {
+      200: {
+        description:
+          'A page. Pass `next` as `cursor` to get the next page; null is the end. `after` names the last `key` of a page instead',
+        schema: v.object({ memories: v.array(memorySchema), next: v.nullable(v.string()) }),
+      },
+    },
+    async handle({ device, role, query: { limit, all, ...query } }) {
+      if (all === 'true' && role !== 'operator') throw forbidden()
+      const owner = all === 'true' ? undefined : ownerFor({ device, role }, query.owner)
+      const after = placeOf(query, owner)
+      const rows = await memory.list({ limit: limit + 1, ...(owner !== undefined && { owner }), ...(after && { after }) })
+      const { page, next } = pageOf(rows, limit, (last) => textCursor([last.owner, last.key]))
+      return { memories: page.map(shown), next }
+    },
+  })
+
+/** Returns the memory that the page begins after; undefined for the first page. */
+function placeOf({ after, cursor }: Pick<v.InferOutput<typeof listQuery>, 'after' | 'cursor'>, owner: string | undefined) {
+  if (cursor !== undefined) {
+    const [ownerBefore, key] = readTextCursor(cursor)
+    return { owner: ownerBefore, key }
+  }
+  return after !== undefined && owner !== undefined ? { owner, key: after } : undefined
+}
+
+const memoryRoute = (memory: MemoryStore): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/memories/:key',
+    summary: 'One memory of this device; an operator may name another owner',
+    auth: 'client',
+    query: v.object({ owner: ownerQuery }),
+    answers: { 200: { description: 'The memory', schema: memorySchema } },
+    async handle({ device, role, params: { key = '' }, query }) {
+      const entry = await memory.get(ownerFor({ device, role }, query.owner), key)
+      if (!entry) throw unknownMemory()
+      return shown(entry)
+    },
+  })
+
+const forgetRoute = (memory: MemoryStore): Route =>
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/memories/:key',
+    summary: 'Delete one memory of this device; an operator may name another owner',
+    auth: 'client',
+    query: v.object({ owner: ownerQuery }),
+    answers: { 200: { description: 'Deleted', schema: v.object({ deleted: v.literal(true), key: v.string() }) } },
+    async handle({ device, role, params: { key = '' }, query }) {
+      if (!(await memory.delete(ownerFor({ device, role }, query.owner), key))) throw unknownMemory()
+      return { deleted: true, key }
+    },
+  })
+
+const forgetAllRoute = (memory: MemoryStore): Route =>
+  defineRoute({
+    method: 'DELETE',
+    path: '/api/memories',
+    summary: 'Delete every memory of one owner',
+    auth: 'operator',
+    query: v.object({ owner: v.pipe(v.string(), v.minLength(1)) }),
+    answers: {
+      200: { description: 'Deleted; `deleted` is the number of memories', schema: v.object({ deleted: v.number(), owner: v.string() }) },
+    },
+    async handle({ query }) {
+      const owner = parseOwner('owner', query.owner)
+      let deleted = 0
+      for (;;) {
+        const page = await memory.list({ limit: PAGE_MAX, owner })
+        const done = await Promise.all(page.map(({ key }) => memory.delete(owner, key)))
+        deleted += done.filter(Boolean).length
+        if (page.length < PAGE_MAX) return { deleted, owner: ownerName(owner) }
+      }
+    },
+  })
+
+const assignRoute = (store: Store): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/memories/assign',
+    summary: 'Give the memories of one owner to another; a memory stays if the new owner already uses its key',
+    auth: 'operator',
+    body: v.object({
+      from: v.optional(v.pipe(v.string(), v.description('The present owner')), ownerName(UNOWNED_MEMORIES)),
+      to: v.pipe(v.string(), v.description('The new owner; `shared` lets every client recall the memories')),
+      key: v.exactOptional(v.pipe(v.string(), v.description('Only the memory with this key'))),
+    }),
+    answers: {
+      200: {
+        description: 'The number of memories that moved, and of those that stayed',
+        schema: v.object({ from: v.string(), to: v.string(), assigned: v.number(), left: v.number() }),
+      },
+    },
+    async handle({ body: { key, ...body } }) {
+      const from = parseOwner('from', body.from)
+      const to = await requirePaired(store, parseOwner('to', body.to))
+      const assigned = await store.memory.assign({ from, to, ...(key !== undefined && { key }) })
+      return { from: ownerName(from), to: ownerName(to), assigned, left: await countOf(store.memory, from, key) }
+    },
+  })
+
+/** Counts the memories of an owner, or only the one with the key. */
+async function countOf(memory: MemoryStore, owner: string, key: string | undefined): Promise<number> {
+  if (key !== undefined) return (await memory.get(owner, key)) ? 1 : 0
+  return (await memory.owners()).find((found) => found.owner === owner)?.count ?? 0
+}
+
+const ownersRoute = (memory: MemoryStore): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/memory-owners',
+    summary: 'The owners of memories, and how many each has',
+    auth: 'operator',
+    answers: {
+      200: { description: 'Sorted by owner', schema: v.object({ owners: v.array(v.object({ owner: v.string(), count: v.number() })) }) },
+    },
+    handle: async () => ({ owners: (await memory.owners()).map(({ owner, count }) => ({ owner: ownerName(owner), count })) }),
+  })

@@ -1,5 +1,5 @@
 /** Schemas of query values that several routes share. Every query value is a text. */
-import { whole } from '@sluice/sdk'
+import { AppError, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 /** A whole number between two bounds, with a default. */
@@ -11,3 +11,35 @@ export const filterText = v.exactOptional(v.pipe(v.string(), v.minLength(1)))
 
 /** A yes-or-no value. */
 export const flag = v.picklist(['true', 'false'])
+
+/** One or more values, separated by commas. */
+export const listText = <const Value extends string>(values: readonly Value[]) =>
+  v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.transform((text) => text.split(',')),
+      v.array(v.picklist(values)),
+      v.description(`One or more of ${values.join(', ')}, separated by commas`),
+    ),
+  )
+
+/** A page of rows, and the cursor of the next page; null is the end. `rows` has one row more than `limit` if there is a next page. */
+export function pageOf<Row, Cursor>(rows: readonly Row[], limit: number, cursorOf: (last: Row) => Cursor) {
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  return { page, next: rows.length > limit && last !== undefined ? cursorOf(last) : null }
+}
+
+/** Writes the key of a row with several parts as a cursor. */
+export const textCursor = (parts: readonly string[]): string => Buffer.from(JSON.stringify(parts)).toString('base64url')
+
+/** Reads a cursor of `textCursor` with two parts. Throws `invalid_request` for any other text. */
+export function readTextCursor(cursor: string): readonly [string, string] {
+  try {
+    const [first, second] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    if (typeof first === 'string' && typeof second === 'string') return [first, second]
+  } catch {
+    // Rejected below.
+  }
+  throw new AppError('invalid_request', 'The cursor is not one that this list returned.')
+}

@@ -1,5 +1,5 @@
 import type { Health } from '@sluice/runtime/health'
-import type { Channel } from '@sluice/sdk'
+import { type Channel, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { describe, expect, test } from 'vitest'
 import { type TestGatewayOptions, testGateways } from '../testing.ts'
@@ -33,9 +33,12 @@ describe('memories', () => {
       await store.memory.put({ owner: `device:${device}`, key, content: `mine ${key}`, category: 'core', atMs: 0 })
     await store.memory.put({ owner: `device:${other.device}`, key: 'c', content: 'theirs', category: 'core', atMs: 0 })
     const slash = encodeURIComponent('a/b')
-    expect(await json('GET', '/api/memories?limit=1')).toEqual({
-      memories: [{ key: 'a/b', category: 'core', content: 'mine a/b', updated_at: '1970-01-01T00:00:00.000Z' }],
+    const first = (await json('GET', '/api/memories?limit=1')) as { next: string }
+    expect(first).toEqual({
+      memories: [{ owner: `device:${device}`, key: 'a/b', category: 'core', content: 'mine a/b', updated_at: '1970-01-01T00:00:00.000Z' }],
+      next: expect.any(String),
     })
+    expect(await json('GET', `/api/memories?cursor=${first.next}`)).toMatchObject({ memories: [{ key: 'c' }], next: null })
     expect(await json('GET', `/api/memories?after=${slash}`)).toMatchObject({ memories: [{ key: 'c', content: 'mine c' }] })
     expect(await json('GET', `/api/memories/${slash}`)).toMatchObject({ content: 'mine a/b' })
     expect((await call('GET', `/api/memories/${slash}`, undefined, other.token)).status).toBe(404)
@@ -43,6 +46,87 @@ describe('memories', () => {
     expect(await json('DELETE', '/api/memories/c')).toEqual({ deleted: true, key: 'c' })
     expect((await call('DELETE', '/api/memories/c')).status).toBe(404)
     expect((await call('GET', '/api/memories/c', undefined, other.token)).status).toBe(200)
+  })
+})
+
+describe('the memories of others', () => {
+  const seeded = async () => {
+    const made = await paired()
+    const client = await made.pair('client', null, 'client')
+    const put = (owner: string, key: string, content = `${key} of ${owner}`) =>
+      made.store.memory.put({ owner, key, content, category: 'core', atMs: 0 })
+    for (const [owner, key] of [
+      [UNOWNED_MEMORIES, 'a'],
+      [UNOWNED_MEMORIES, 'b'],
+      [UNOWNED_MEMORIES, 'c'],
+      [SHARED_MEMORIES, 'rule'],
+      ['cli', 'a'],
+      ['channel:testchat/bot/ann%2F1', 'a'],
+    ] as const)
+      await put(owner, key)
+    return { ...made, client, put }
+  }
+
+  test('are listed with their owners for an operator', async () => {
+    const { json } = await seeded()
+    const list = async (query: string) => ((await json('GET', `/api/memories?${query}`)) as { memories: unknown[] }).memories
+    expect(await list('all=true')).toMatchObject([
+      { owner: 'unowned', key: 'a' },
+      { owner: 'unowned', key: 'b' },
+      { owner: 'unowned', key: 'c' },
+      { owner: 'shared', key: 'rule' },
+      { owner: 'channel:testchat/bot/ann%2F1', key: 'a' },
+      { owner: 'cli', key: 'a' },
+    ])
+    expect(await list('owner=shared')).toMatchObject([{ owner: 'shared', key: 'rule', content: `rule of ${SHARED_MEMORIES}` }])
+    expect(await json('GET', '/api/memories/a?owner=cli')).toMatchObject({ owner: 'cli', content: 'a of cli' })
+    expect(await json('GET', '/api/memory-owners')).toEqual({
+      owners: [
+        { owner: 'unowned', count: 3 },
+        { owner: 'shared', count: 1 },
+        { owner: 'channel:testchat/bot/ann%2F1', count: 1 },
+        { owner: 'cli', count: 1 },
+      ],
+    })
+  })
+
+  test('are neither shown to a client nor removed by it', async () => {
+    const { call, client, store } = await seeded()
+    for (const [method, path] of [
+      ['GET', '/api/memories?all=true'],
+      ['GET', '/api/memories?owner=cli'],
+      ['GET', '/api/memories/a?owner=cli'],
+      ['DELETE', '/api/memories/a?owner=cli'],
+    ] as const)
+      expect((await call(method, path, undefined, client.token)).status, `${method} ${path}`).toBe(403)
+    expect((await call('GET', `/api/memories?owner=device:${client.device}`, undefined, client.token)).status).toBe(200)
+    expect(await store.memory.get('cli', 'a')).toBeDefined()
+  })
+
+  test('are removed one by one, or all of one owner', async () => {
+    const { json, call, store } = await seeded()
+    expect(await json('DELETE', '/api/memories/a?owner=unowned')).toEqual({ deleted: true, key: 'a' })
+    expect(await json('DELETE', '/api/memories?owner=unowned')).toEqual({ deleted: 2, owner: 'unowned' })
+    expect(await store.memory.owners()).not.toContainEqual(expect.objectContaining({ owner: UNOWNED_MEMORIES }))
+    expect(await store.memory.get('cli', 'a')).toBeDefined()
+    expect((await call('DELETE', '/api/memories')).status).toBe(400)
+  })
+
+  test('are assigned to a client that exists, without overwriting', async () => {
+    const { json, call, device, put, store } = await seeded()
+    const to = `device:${device}`
+    await put(to, 'a', 'mine')
+    expect(await json('POST', '/api/memories/assign', { to: 'shared', key: 'c' })).toEqual({
+      from: 'unowned',
+      to: 'shared',
+      assigned: 1,
+      left: 0,
+    })
+    expect(await json('POST', '/api/memories/assign', { to })).toEqual({ from: 'unowned', to, assigned: 1, left: 1 })
+    expect(await store.memory.get(to, 'a')).toMatchObject({ content: 'mine' })
+    expect(await store.memory.get(to, 'b')).toBeDefined()
+    expect((await call('POST', '/api/memories/assign', { to: 'device:nobody' })).status).toBe(404)
+    expect(await json('POST', '/api/memories/assign', { to: 'alice' })).toMatchObject({ error: expect.stringContaining("got 'alice'") })
   })
 })
 

@@ -5,10 +5,14 @@ import { AppError, defineRoute, formatTraceContext, type Route, type Sops } from
 import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/sop/shown'
 import * as v from 'valibot'
 import { personOf } from '../identity.ts'
-import { filterText, flag, wholeText } from './query.ts'
+import { filterText, flag, pageOf, wholeText } from './query.ts'
+import { sopFileRoutes } from './sop-files.ts'
 
 const PAGE_MAX = 500
 const TEXT_MAX = 2000
+const PAYLOAD_BYTES_MAX = 64 * 1024
+/** A payload may have six times as many bytes as JSON text: each character of it may be escaped. */
+const START_BYTES_MAX = 6 * PAYLOAD_BYTES_MAX + 1024
 
 const unknownRun = (): AppError => new AppError('not_found', 'There is no such run')
 
@@ -18,29 +22,48 @@ export function sopRoutes(runtime: Runtime): Route[] {
     if (!sops) throw new AppError('unavailable', 'Procedures are not running here')
     return sops
   }
-  return [...procedureRoutes(runtime, engine), ...runRoutes(runtime, engine), auditRoute(runtime)]
+  return [
+    ...procedureRoutes(runtime, engine),
+    ...sopFileRoutes(runtime),
+    ...runRoutes(runtime, engine),
+    auditRoute(runtime),
+    verifyRoute(runtime),
+  ]
 }
 
-const procedureRoutes = ({ clock }: Runtime, engine: () => Sops): Route[] => [
+const procedureRoutes = ({ clock, store: { sops } }: Runtime, engine: () => Sops): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/api/sops',
     summary: 'The loaded procedures',
     auth: 'operator',
     answers: { 200: { description: 'By name', schema: v.object({ sops: v.array(sopSchema) }) } },
-    handle: () => ({ sops: engine().list().map(shownSop) }),
+    async handle() {
+      const active = await sops.activeCounts()
+      return {
+        sops: engine()
+          .list()
+          .map((sop) => shownSop({ ...sop, activeRuns: active.get(sop.name) ?? 0 })),
+      }
+    },
   }),
   defineRoute({
     method: 'POST',
     path: '/api/sops/:name/runs',
     summary: 'Start a procedure by hand, whatever its triggers are',
     auth: 'operator',
-    body: v.object({ payload: v.optional(v.pipe(v.unknown(), v.description('Any JSON value; the input of the first step'))) }),
+    bodyBytesMax: START_BYTES_MAX,
+    body: v.object({
+      payload: v.optional(v.pipe(v.unknown(), v.description('Any JSON value; the input of the first step'))),
+      payload_text: v.exactOptional(
+        v.pipe(v.string(), v.description('The payload as a text that need not be JSON, in place of `payload`')),
+      ),
+    }),
     answers: { 200: { description: 'The run has started', schema: v.object({ run_id: v.string() }) } },
-    async handle({ device, params: { name = '' }, body: { payload }, trace }) {
+    async handle({ device, params: { name = '' }, body: { payload, payload_text }, trace }) {
       const by = personOf(device)
       const runId = await engine().run(name, {
-        payload: payload === undefined ? null : JSON.stringify(payload),
+        payload: checkPayload(payload_text ?? (payload === undefined ? null : JSON.stringify(payload))),
         atMs: clock.nowMs(),
         by,
         trace: formatTraceContext(trace),
@@ -49,6 +72,12 @@ const procedureRoutes = ({ clock }: Runtime, engine: () => Sops): Route[] => [
     },
   }),
 ]
+
+/** Throws `too_large` for more than 64 KiB. */
+function checkPayload(payload: string | null): string | null {
+  if (payload === null || Buffer.byteLength(payload) <= PAYLOAD_BYTES_MAX) return payload
+  throw new AppError('too_large', `A payload has at most ${PAYLOAD_BYTES_MAX} bytes`)
+}
 
 const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] => [
   defineRoute({
@@ -65,13 +94,14 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
     }),
     answers: {
       200: {
-        description: 'A page. Pass the last `run_id` as `before` to get the next page',
-        schema: v.object({ runs: v.array(runSchema) }),
+        description: 'A page. Pass `next`, the last `run_id`, as `before` to get the next page; null is the end',
+        schema: v.object({ runs: v.array(runSchema), next: v.nullable(v.string()) }),
       },
     },
-    async handle({ query: { active, ...filter } }) {
-      const runs = await sops.runs({ ...filter, ...(active !== undefined && { active: active === 'true' }) })
-      return { runs: runs.map(shownRun) }
+    async handle({ query: { active, limit, ...filter } }) {
+      const rows = await sops.runs({ ...filter, limit: limit + 1, ...(active !== undefined && { active: active === 'true' }) })
+      const { page, next } = pageOf(rows, limit, ({ id }) => id)
+      return { runs: page.map(shownRun), next }
     },
   }),
   defineRoute({
@@ -111,9 +141,36 @@ const auditRoute = ({ store: { sops } }: Runtime): Route =>
     }),
     answers: {
       200: {
-        description: 'A page. Pass the last `number` as `after` to get the next page',
-        schema: v.object({ records: v.array(auditSchema) }),
+        description: 'A page. Pass `next`, the last `number`, as `after` to get the next page; null is the end',
+        schema: v.object({ records: v.array(auditSchema), next: v.nullable(v.number()) }),
       },
     },
-    handle: async ({ query }) => ({ records: (await sops.audit(query)).map(shownAudit) }),
+    async handle({ query: { limit, ...filter } }) {
+      const rows = await sops.audit({ ...filter, limit: limit + 1 })
+      const { page, next } = pageOf(rows, limit, ({ number }) => number)
+      return { records: page.map(shownAudit), next }
+    },
+  })
+
+const verifyRoute = ({ store: { sops } }: Runtime): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/sops/audit/verify',
+    summary: 'Check the whole audit log: whether a record was changed, removed or inserted',
+    auth: 'operator',
+    answers: {
+      200: {
+        description: 'The result; keep `head` elsewhere to detect a log that was rewritten as a whole',
+        schema: v.object({
+          ok: v.boolean(),
+          records: v.number(),
+          head: v.pipe(v.string(), v.description('The hash of the last record')),
+          broken: v.pipe(v.nullable(v.object({ number: v.number(), why: v.string() })), v.description('The first broken record')),
+        }),
+      },
+    },
+    async handle() {
+      const { records, head, broken } = await sops.verify()
+      return { ok: broken === null, records, head, broken }
+    },
   })

@@ -1,0 +1,151 @@
+/** The routes of procedures, their files, runs and audit log, with an engine that carries out nothing. */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type LoadedConfig, parseConfig } from '@sluice/config'
+import { startRuns } from '@sluice/testkit/store-rules/sop-samples'
+import { afterEach, describe, expect, test } from 'vitest'
+import { testGateways } from '../testing.ts'
+
+const gateway = testGateways()
+const folders: string[] = []
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+})
+
+const TOML = '[sop]\nname = "deploy"\ndescription = "Deploys a release"\n[[triggers]]\ntype = "webhook"\npath = "/deploy"\n'
+const STEPS = '## Steps\n\n1. **Build** - Build it.\n   - requires_confirmation: true\n'
+
+async function arrange() {
+  const dataDir = mkdtempSync(join(tmpdir(), 'sluice-sops-'))
+  folders.push(dataDir)
+  const [own, workspace] = [join(dataDir, 'sops'), join(dataDir, 'workspace', 'sops')]
+  const write = (folder: string, name: string, toml = TOML, md = STEPS) => {
+    mkdirSync(join(folder, name), { recursive: true })
+    writeFileSync(join(folder, name, 'SOP.toml'), toml)
+    writeFileSync(join(folder, name, 'SOP.md'), md)
+  }
+  const config: LoadedConfig = await parseConfig({ configFile: join(dataDir, 'config.toml'), dataDir, env: {}, features: [] }, '')
+  const payloads: (string | null)[] = []
+  const made = gateway({
+    snapshot: { config },
+    sopSettings: {
+      sources: [
+        { folder: own, isAgentWritable: false },
+        { folder: workspace, isAgentWritable: true },
+      ],
+      defaultMode: 'auto',
+    },
+    sops: {
+      run: async (_name, { payload }) => `run-${payloads.push(payload)}`,
+    },
+  })
+  const { token } = await made.pair()
+  const call = async (method: string, path: string, body?: unknown) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const response = await made.request(`/api/sops${path}`, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+  }
+  return { ...made, call, write, own, workspace, payloads }
+}
+
+describe('the files of procedures', () => {
+  test('are shown with the steps that wait', async () => {
+    const { call, write, own } = await arrange()
+    write(own, 'deploy')
+    expect((await call('GET', '/deploy/definition')).body).toMatchObject({
+      name: 'deploy',
+      triggers: [{ type: 'webhook', path: '/deploy' }],
+      steps: [{ number: 1, title: 'Build', waits: 'confirmation' }],
+      folder: join(own, 'deploy'),
+    })
+    expect(await call('GET', '/deply/definition')).toMatchObject({
+      status: 404,
+      body: { error: expect.stringContaining('is it "deploy"?') },
+    })
+  })
+
+  test('are listed with their problems', async () => {
+    const { call, write, own, workspace } = await arrange()
+    write(own, 'deploy')
+    write(own, 'broken', TOML.replace('deploy', 'broken').replace('[[triggers]]', 'priority = "urgent"\n[[triggers]]'))
+    write(workspace, 'new', TOML.replace('"deploy"', '"new"'))
+    expect((await call('GET', '/problems')).body).toMatchObject({
+      folder: own,
+      ok: false,
+      loaded: 1,
+      broken: 1,
+      waiting: 1,
+      problems: [{ file: join(own, 'broken', 'SOP.toml'), line: 4, severity: 'error' }],
+    })
+  })
+
+  test('in the workspace are accepted by their hash and moved out of it', async () => {
+    const { call, write, own, workspace, runtime } = await arrange()
+    let reloads = 0
+    runtime.procedures.onChange(async () => void reloads++)
+    write(workspace, 'deploy')
+    const { waiting } = (await call('GET', '/waiting')).body as { waiting: { hash: string }[] }
+    expect(waiting).toMatchObject([{ folder: join(workspace, 'deploy'), changed: false, toml: TOML, md: STEPS }])
+    const hash = waiting[0]?.hash ?? ''
+    expect(await call('POST', '/waiting/deploy/accept', { hash: 'another' })).toMatchObject({ status: 409, body: { code: 'conflict' } })
+    expect(await call('POST', '/waiting/other/accept', { hash })).toMatchObject({ status: 404 })
+    expect((await call('POST', '/adopt', {})).body).toEqual({ adopted: [], waiting: [join(workspace, 'deploy')] })
+    expect((await call('POST', '/waiting/deploy/accept', { hash })).body).toEqual({ accepted: join(workspace, 'deploy'), hash })
+    expect(reloads).toBe(1)
+    expect((await call('GET', '/waiting')).body).toEqual({ waiting: [] })
+    expect((await call('POST', '/adopt', { folder: 'deploy' })).body).toEqual({ adopted: [join(own, 'deploy')], waiting: [] })
+    expect([readdirSync(own), readdirSync(workspace)]).toEqual([['deploy'], []])
+    expect(reloads).toBe(2)
+  })
+
+  test('are simulated without a run', async () => {
+    const { call, write, own, payloads } = await arrange()
+    write(own, 'deploy')
+    const event = { source: 'webhook', topic: '/deploy', payload: { release: 'v1' } }
+    expect((await call('POST', '/simulate', { event })).body).toMatchObject({
+      procedures: [{ sop: 'deploy', starts: true, steps: [{ title: 'Build', waits: 'confirmation', by: 'agent' }] }],
+    })
+    expect(await call('POST', '/simulate', { event, sop: 'other' })).toMatchObject({ status: 404 })
+    expect(await call('POST', '/simulate', { event: {} })).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
+    expect(payloads).toEqual([])
+  })
+})
+
+describe('runs', () => {
+  test('start with any JSON value or with a text as payload', async () => {
+    const { call, payloads } = await arrange()
+    const start = (body: object) => call('POST', '/deploy/runs', body)
+    expect((await start({ payload: { a: [1] } })).body).toEqual({ run_id: 'run-1' })
+    await start({ payload_text: 'not JSON' })
+    await start({ payload_text: '\u0001'.repeat(64 * 1024) })
+    await start({})
+    expect(payloads).toEqual(['{"a":[1]}', 'not JSON', '\u0001'.repeat(64 * 1024), null])
+    expect(await start({ payload_text: 'x'.repeat(64 * 1024 + 1) })).toMatchObject({ status: 413, body: { code: 'too_large' } })
+  })
+
+  test('and audit records are listed page by page, and the log is verified', async () => {
+    const { call, store } = await arrange()
+    await startRuns(store, ['a', 'b', 'c', 'd', 'e'])
+    const pages = async (path: string, members: string, param: string) => {
+      const found: unknown[][] = []
+      for (let next: unknown = ''; next !== null; ) {
+        const { body } = await call('GET', `${path}?limit=2${next === '' ? '' : `&${param}=${next}`}`)
+        found.push(body[members] as unknown[])
+        next = body.next
+      }
+      return found
+    }
+    const runs = await pages('/runs', 'runs', 'before')
+    expect(runs.map((page) => page.length)).toEqual([2, 2, 1])
+    expect(new Set(runs.flat().map((run) => (run as { run_id: string }).run_id)).size).toBe(5)
+    const { records } = (await call('GET', '/audit/verify')).body as { records: number }
+    expect(records).toBeGreaterThan(0)
+    expect((await pages('/audit', 'records', 'after')).flat()).toHaveLength(records)
+    expect((await call('GET', '/audit/verify')).body).toMatchObject({
+      ok: true,
+      broken: null,
+      head: expect.stringMatching(/^[0-9a-f]{64}$/),
+    })
+  })
+})

@@ -1,0 +1,86 @@
+/** Definitions, problems and simulations of procedures in the form that the API and the command line show. */
+import * as v from 'valibot'
+import type { SopDefinition, SopProblem } from './definition.ts'
+import { gateBefore } from './gates.ts'
+import type { WaitingSop } from './load-sop.ts'
+import { shortHash } from './procedure-files.ts'
+import { MODES, PRIORITIES } from './shown.ts'
+
+const nullableTexts = v.nullable(v.array(v.string()))
+const waits = v.pipe(v.nullable(v.picklist(['mode', 'confirmation', 'checkpoint'])), v.description('Why the step waits for a person'))
+
+export const definitionSchema = v.object({
+  name: v.string(),
+  description: v.string(),
+  version: v.string(),
+  priority: v.picklist(PRIORITIES),
+  mode: v.picklist(MODES),
+  cooldownSecs: v.number(),
+  maxConcurrent: v.number(),
+  triggers: v.array(v.looseObject({ type: v.picklist(['manual', 'webhook', 'cron', 'mqtt', 'peripheral']) })),
+  steps: v.array(
+    v.object({
+      number: v.number(),
+      title: v.string(),
+      body: v.string(),
+      tools: v.pipe(nullableTexts, v.description('The only tools of the step; null: every tool')),
+      requiresConfirmation: v.boolean(),
+      kind: v.picklist(['execute', 'checkpoint']),
+      input: v.unknown(),
+      output: v.unknown(),
+      waits,
+    }),
+  ),
+  folder: v.string(),
+})
+
+export const shownDefinition = (definition: SopDefinition): v.InferOutput<typeof definitionSchema> => ({
+  ...definition,
+  triggers: definition.triggers.map((trigger) => ({ ...trigger })),
+  steps: definition.steps.map((step) => ({
+    ...step,
+    tools: step.tools && [...step.tools],
+    waits: gateBefore(definition.mode, definition.priority, step),
+  })),
+})
+
+export const problemSchema = v.object({
+  file: v.string(),
+  line: v.exactOptional(v.number()),
+  column: v.exactOptional(v.number()),
+  message: v.string(),
+  severity: v.picklist(['error', 'warning']),
+})
+
+export const shownProblem = (problem: SopProblem): v.InferOutput<typeof problemSchema> => ({ ...problem })
+
+export const waitingSchema = v.object({
+  folder: v.string(),
+  hash: v.pipe(v.string(), v.description('Identifies the content of both files')),
+  changed: v.pipe(v.boolean(), v.description('True if an operator accepted an earlier content of this folder')),
+  toml: v.pipe(v.nullable(v.string()), v.description('The text of SOP.toml')),
+  md: v.pipe(v.nullable(v.string()), v.description('The text of SOP.md')),
+})
+
+export const shownWaiting = ({ folder, hash, isChanged, toml, md }: WaitingSop): v.InferOutput<typeof waitingSchema> => ({
+  folder,
+  hash: shortHash(hash),
+  changed: isChanged,
+  toml,
+  md,
+})
+
+const range = v.object({ min: v.number(), max: v.number() })
+
+export const simulatedSchema = v.object({
+  sop: v.string(),
+  triggers: v.array(
+    v.object({ trigger: v.string(), condition: v.nullable(v.string()), matches: v.boolean(), why: v.nullable(v.string()) }),
+  ),
+  starts: v.boolean(),
+  held: v.pipe(v.nullable(v.string()), v.description('Why no run starts although a trigger matches')),
+  steps: v.array(
+    v.object({ number: v.number(), title: v.string(), waits, by: v.picklist(['agent', 'tool', 'nobody']), tools: nullableTexts }),
+  ),
+  cost: v.object({ modelCalls: range, usd: v.nullable(range) }),
+})
