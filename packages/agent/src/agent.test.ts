@@ -36,6 +36,7 @@ test('a turn ends in one commit with messages, cost and idempotency key', async 
     id: 'turn-1',
     text: 'heard hello',
     model: 'scripted-1',
+    finishReason: 'stop',
     usage: { inputTokens: 10, outputTokens: 5, costUsd: 0.00002 },
     replies: [],
   })

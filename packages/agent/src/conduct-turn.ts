@@ -89,13 +89,13 @@ async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promis
     if (progress.attempts > STARTS_MAX) throw new AppError('internal', `The turn was started ${STARTS_MAX} times and never reached its end`)
   }
   const history = turn.session === null ? [] : await sessions.history(turn.session, agent.max_history_messages)
-  const { text, messages } = await runLoop({ ...deps, turns }, scope, history)
+  const { text, finishReason, messages } = await runLoop({ ...deps, turns }, scope, history)
   turn.cancellation.throwIfCancelled()
   turn.phase = 'ending'
   permit.release() // The next turn starts during this commit and can share it.
-  const replies = await turns.finish(doneEnd(deps, scope, text, messages))
-  emitCompleted(deps, scope)
-  return { id: turn.id, text, model: progress.model ?? '', usage: progress.usage, replies }
+  const replies = await turns.finish(doneEnd(deps, scope, { text, finishReason, messages }))
+  emitCompleted(deps, scope, finishReason)
+  return { id: turn.id, text, model: progress.model ?? '', finishReason, usage: progress.usage, replies }
 }
 
 /** Records and reports a failure. Resolves to the error for the caller, also when the store could not record it. */

@@ -1,10 +1,12 @@
 /** The loop of a turn: calls the model, runs the tools that it calls, and repeats with their results until the model answers with text. */
-import type { ModelMessage, TurnStore } from '@sluice/sdk'
+import type { FinishReason, ModelMessage, TurnStore } from '@sluice/sdk'
 import type { AskModel } from './ask-model.ts'
 import { callScopeOf } from './call-scope.ts'
 import { fitConversation } from './history.ts'
+import type { ModelReply, ReplyEnd } from './model-reply.ts'
 import { Repeats } from './repeats.ts'
 import { restoreTurn } from './restore-turn.ts'
+import { storedMessages } from './stored-messages.ts'
 import { systemPrompt } from './system-prompt.ts'
 import type { ToolExecutor, ToolResultPart } from './tool-call.ts'
 import { runRound, type ToolRound } from './tool-round.ts'
@@ -18,6 +20,7 @@ export interface LoopDeps {
 
 export interface LoopResult {
   readonly text: string
+  readonly finishReason: FinishReason
   /** The messages that the turn adds to its session: the message of the person, tool calls with results, the answer. */
   readonly messages: readonly ModelMessage[]
 }
@@ -46,27 +49,47 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, history: readonl
     if (turn.kept) await deps.turns.checkpoint(turn.id, produced)
   }
 
+  /** The text of the replies that the provider has paused since the last tool call. */
+  let begun = ''
+  const ended = (text: string, { finish }: ModelReply): LoopResult => {
+    const { finishReason, note } = FINISHES[finish] ?? { finishReason: 'stop' }
+    if (note) turn.tell?.({ type: 'text', delta: note })
+    return { text: `${begun}${text}${note ?? ''}`, finishReason, messages: storedMessages(produced) }
+  }
+
   if (open) await runCalls(open)
   for (;;) {
     const limit = limitReached(scope)
     if (limit !== undefined) {
       const reply = await deps.askModel(scope, { prompt: promptWith(summaryRequest(limit)), mayCallTools: false })
-      const text = reply.text.trim() === '' ? `The turn was stopped: ${limit}.` : reply.text
+      const text = `${begun}${reply.text}`.trim() === '' ? `The turn was stopped: ${limit}.` : reply.text
       produced.push({ role: 'assistant', content: [{ type: 'text', text }] })
-      return { text, messages: produced.map(withoutPrivateParts) }
+      return ended(text, reply)
     }
     const reply = await deps.askModel(scope, { prompt: promptWith(), mayCallTools: true })
     produced.push({ role: 'assistant', content: reply.content })
-    if (reply.calls.length === 0) return { text: reply.text, messages: produced.map(withoutPrivateParts) }
-    await runCalls({ calls: reply.calls, results: [] })
+    if (reply.calls.length > 0) {
+      begun = ''
+      await runCalls({ calls: reply.calls, results: [] })
+    } else if (reply.finish === 'paused') begun += reply.text
+    else return ended(reply.text, reply)
   }
+}
+
+/** The ends of a reply that its reader must know of. A reply of any other end is complete. */
+const FINISHES: Partial<Record<ReplyEnd, { readonly finishReason: FinishReason; readonly note: string }>> = {
+  length: { finishReason: 'length', note: '\n\n[The answer is cut off: the model has used up its output tokens.]' },
+  'content-filter': { finishReason: 'content_filter', note: '\n\n[The answer is cut off by the content filter of the provider.]' },
+  refused: { finishReason: 'refusal', note: '\n\n[The model declined to answer further.]' },
 }
 
 /** Counts the calls of rounds before an interruption, so that the limits apply to the whole turn. */
 function recall(messages: readonly ModelMessage[], repeats: Repeats): void {
   for (const message of messages) {
     if (message.role !== 'assistant') continue
-    for (const part of message.content) if (part.type === 'tool-call') repeats.count(part.toolName, part.input ?? null)
+    for (const part of message.content) {
+      if (part.type === 'tool-call' && !part.providerExecuted) repeats.count(part.toolName, part.input ?? null)
+    }
   }
 }
 
@@ -90,10 +113,3 @@ const summaryRequest = (limit: string): ModelMessage => ({
     },
   ],
 })
-
-/** Removes thinking and provider metadata, which are useful only within their turn. */
-function withoutPrivateParts(message: ModelMessage): ModelMessage {
-  if (message.role !== 'assistant') return message
-  const content = message.content.filter((part) => part.type !== 'reasoning').map(({ providerOptions: _, ...part }) => part)
-  return { role: 'assistant', content: content as typeof message.content }
-}

@@ -33,12 +33,64 @@ describe('retries', () => {
   })
   test('an error inside a stream: by its status', () => {
     expect(failureOf({ message: 'Overloaded', isRetryable: true })).toEqual({
-      reason: 'failed: Overloaded',
+      reason: 'answered an error: Overloaded',
       repeat: 'often',
       kind: 'provider',
     })
-    expect(failureOf('bad request')).toEqual({ reason: 'failed: bad request', repeat: 'never', kind: 'provider' })
     expect(failureOf({ message: 'slow down', statusCode: 429 })).toMatchObject({ reason: 'answered HTTP 429: slow down', repeat: 'often' })
+  })
+})
+
+/** A body with status 200, as the AI SDK throws it. */
+const inBody = (body: unknown) =>
+  Object.assign(new Error('Invalid JSON response'), {
+    name: 'AI_APICallError',
+    statusCode: 200,
+    responseBody: JSON.stringify(body),
+    isRetryable: false,
+    cause: Object.assign(new Error('no choices'), { name: 'AI_TypeValidationError' }),
+  })
+
+describe.each<[string, (error: unknown) => unknown]>([
+  ['in a stream', (error) => error],
+  ['under status 200', (error) => inBody({ error })],
+])('an error %s', (_place, at) => {
+  test.each([
+    // OpenRouter, as in https://openrouter.ai/docs/api-reference/errors
+    [{ code: 502, message: 'Provider is down' }, 'often', 'answered an error (502): Provider is down'],
+    [{ code: 402, message: 'Insufficient credits' }, 'never', 'answered an error (402): Insufficient credits'],
+    // Anthropic, as in https://docs.anthropic.com/en/api/errors
+    [{ type: 'overloaded_error', message: 'Overloaded' }, 'often', 'answered an error (overloaded_error): Overloaded'],
+    [{ type: 'authentication_error', message: 'invalid x-api-key' }, 'never', 'refused our credentials (an error (authentication_error))'],
+    // OpenAI, as in https://platform.openai.com/docs/guides/error-codes
+    [{ type: 'server_error', code: null, message: 'Sorry' }, 'often', 'answered an error (server_error): Sorry'],
+    [
+      { type: 'invalid_request_error', code: 'context_length_exceeded', message: 'Too long' },
+      'never',
+      'answered an error (context_length_exceeded): Too long',
+    ],
+    [{ type: 'insufficient_quota', code: 'insufficient_quota', message: 'No quota' }, 'never', 'has no quota left: No quota'],
+    // Google, as in https://ai.google.dev/gemini-api/docs/troubleshooting
+    [{ code: 503, status: 'UNAVAILABLE', message: 'Try later' }, 'often', 'answered an error (UNAVAILABLE): Try later'],
+    // vLLM
+    [
+      { object: 'error', type: 'InternalServerError', code: 500, message: 'CUDA' },
+      'often',
+      'answered an error (InternalServerError): CUDA',
+    ],
+    ['model is loading', 'once', 'answered an error: model is loading'],
+    [{ type: 'invented_later', message: 'New' }, 'once', 'answered an error: New'],
+  ])('%o is repeated %s', (error, repeat, reason) => {
+    expect(failureOf(at(error))).toMatchObject({ repeat, reason })
+  })
+})
+
+test('a used-up quota is not retried, although its status is 429', () => {
+  const error = { message: 'You exceeded your current quota', type: 'insufficient_quota', code: 'insufficient_quota', param: null }
+  expect(failureOf(Object.assign(httpError(429, error.message), { responseBody: JSON.stringify({ error }) }))).toMatchObject({
+    repeat: 'never',
+    kind: 'refused',
+    reason: 'has no quota left: You exceeded your current quota',
   })
 })
 

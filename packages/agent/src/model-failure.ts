@@ -1,6 +1,7 @@
 /** Classifies failures of model calls by the properties of the error, without importing the error classes of providers. */
 import { AppError } from '@sluice/sdk'
 import type { ModelReply } from './model-reply.ts'
+import { reportedError } from './reported-error.ts'
 import type { Scrub } from './scrub.ts'
 
 export interface ModelFailure {
@@ -45,34 +46,52 @@ interface Parts {
   readonly isRetryable?: unknown
 }
 
+/** What `byStatus` says of an answer. */
+interface Answer {
+  /** The phrase for the status. */
+  readonly said: string
+  readonly message: string
+  readonly retryAfterMs?: number | undefined
+}
+
 const partsOf = (error: unknown): Parts => (typeof error === 'object' && error !== null ? error : {})
 
 /** `nowMs` converts a `Retry-After` date to a delay. */
 export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs: number; readonly scrub: Scrub }): ModelFailure {
   const { statusCode, responseHeaders, isRetryable, message } = partsOf(error)
   const said = typeof error === 'string' ? error : typeof message === 'string' ? message : ''
-  const reason = scrub(said).replaceAll(/\s+/g, ' ').trim().slice(0, REASON_CHARS_MAX)
+  const clean = (text: string) => scrub(text).replaceAll(/\s+/g, ' ').trim().slice(0, REASON_CHARS_MAX)
+  const reason = clean(said)
   const code = networkCode(error)
   if (code) {
     return { reason: `could not be reached (${code})`, repeat: 'often', kind: TIMEOUT_CODES.has(code) ? 'timeout' : 'provider' }
   }
-  if (typeof statusCode === 'number' && statusCode >= 300) return byStatus(statusCode, reason, retryAfterMs(responseHeaders, nowMs))
   if (error instanceof AppError) return { reason: `cannot be used: ${reason}`, repeat: 'never', kind: 'provider' }
+  const reported = reportedError(error)
+  if (reported?.isQuota) return { reason: `has no quota left: ${clean(reported.message)}`, repeat: 'never', kind: 'refused' }
+  if (typeof statusCode === 'number' && statusCode >= 300) {
+    return byStatus(statusCode, { said: `HTTP ${statusCode}`, message: reason, retryAfterMs: retryAfterMs(responseHeaders, nowMs) })
+  }
+  if (reported) {
+    const { status, name, message } = reported
+    if (status !== undefined) return byStatus(status, { said: `an error (${name})`, message: clean(message) })
+    return { reason: `answered an error: ${clean(message)}`, repeat: isRetryable === true ? 'often' : 'once', kind: 'provider' }
+  }
   if (isInvalidReply(error)) return { reason: 'gave a reply that cannot be read', repeat: 'once', kind: 'provider' }
   const isOurs = error instanceof Error && isRetryable === undefined && !error.name.startsWith('AI_')
   if (isOurs) return { reason: 'failed unexpectedly', repeat: 'never', kind: 'fault', cause: error }
   return { reason: `failed: ${reason}`, repeat: isRetryable === true ? 'often' : 'never', kind: 'provider' }
 }
 
-function byStatus(status: number, reason: string, retryAfter: number | undefined): ModelFailure {
+function byStatus(status: number, { said, message, retryAfterMs }: Answer): ModelFailure {
   // Answers about a wrong key quote a part of the key.
-  if (status === 401 || status === 403) return { reason: `refused our credentials (HTTP ${status})`, repeat: 'never', kind: 'refused' }
+  if (status === 401 || status === 403) return { reason: `refused our credentials (${said})`, repeat: 'never', kind: 'refused' }
   const repeat = status === 408 || status === 409 || status === 429 || status >= 500 ? 'often' : 'never'
   return {
-    reason: `answered HTTP ${status}${reason && `: ${reason}`}`,
+    reason: `answered ${said}${message && `: ${message}`}`,
     repeat,
     kind: status === 408 || status === 504 ? 'timeout' : 'provider',
-    retryAfterMs: retryAfter,
+    retryAfterMs,
   }
 }
 
@@ -113,10 +132,12 @@ function retryAfterMs(headers: unknown, nowMs: number): number | undefined {
 
 /** Describes the problem of a reply without an error; undefined when there is none. */
 export function judge({ text, calls, finish }: ModelReply): ModelFailure | undefined {
+  if (finish === 'paused') return undefined
   if (finish === 'error') return { reason: 'reported an error in the middle of its reply', repeat: 'often', kind: 'provider' }
   if (finish === 'interrupted') return { reason: 'broke off its reply', repeat: 'often', kind: 'provider' }
   if (calls.length > 0 || text.trim() !== '') return undefined
   if (finish === 'content-filter') return { reason: 'withheld its reply (content filter)', repeat: 'never', kind: 'provider' }
+  if (finish === 'refused') return { reason: 'refused to answer', repeat: 'never', kind: 'provider' }
   if (finish === 'length') return { reason: 'used up its output tokens before it answered', repeat: 'never', kind: 'provider' }
   return { reason: 'gave an empty reply', repeat: 'once', kind: 'provider' }
 }

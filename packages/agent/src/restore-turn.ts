@@ -15,7 +15,9 @@ export function restoreTurn(checkpoint: readonly ModelMessage[]): RestoredTurn {
   const reply = checkpoint[at]
   if (reply?.role !== 'assistant') return { messages: [...checkpoint], open: undefined }
   const calls = reply.content.flatMap((part) =>
-    part.type === 'tool-call' ? { id: part.toolCallId, name: part.toolName, input: JSON.stringify(part.input ?? {}) } : [],
+    part.type === 'tool-call' && !part.providerExecuted
+      ? { id: part.toolCallId, name: part.toolName, input: JSON.stringify(part.input ?? {}) }
+      : [],
   )
   const results = checkpoint.slice(at + 1).flatMap(resultsOf)
   const isClosed = calls.every(({ id }) => results.some(({ toolCallId }) => toolCallId === id))

@@ -83,6 +83,7 @@ export class ToolExecutor {
   prepare(scope: CallScope, call: ToolCall, repeats?: Repeats): PreparedCall {
     const tool = scope.registry.tools.get(call.name)
     const refuse = (refusal: string): PreparedCall => ({ call, tool, input: undefined, halts: false, refusal })
+    if (call.isCut) return refuse(CUT_CALL)
     if (!tool) return refuse(unknownTool(scope, call.name))
     if (scope.tools && !scope.tools.includes(tool.name)) return refuse(notAmong(scope.tools, tool.name))
     try {
@@ -207,6 +208,8 @@ export class ToolExecutor {
     return shorten(this.#deps.scrub(text), resultCharsMax)
   }
 }
+
+const CUT_CALL = 'Not run: the reply ended within this call, so its input may be incomplete. Make the call again, with a shorter input.'
 
 const alwaysAsks = (tool: Tool, input: unknown): boolean =>
   typeof tool.alwaysAsks === 'function' ? tool.alwaysAsks(input) : tool.alwaysAsks === true

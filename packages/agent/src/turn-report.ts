@@ -1,5 +1,6 @@
 /** Reports the start and end of a turn to the store, subscribers and observers. Only the store gets message text. */
-import type { AppError, Clock, Events, ModelMessage, Outcome, TurnEnd } from '@sluice/sdk'
+import type { AppError, Clock, Events, FinishReason, Outcome, TurnEnd } from '@sluice/sdk'
+import type { LoopResult } from './loop.ts'
 import type { TurnScope } from './turn-scope.ts'
 
 export interface ReportDeps {
@@ -10,7 +11,7 @@ export interface ReportDeps {
 function turnEnd(
   { clock }: ReportDeps,
   { turn, progress }: TurnScope,
-  end: Pick<TurnEnd, 'status' | 'response' | 'error' | 'messages' | 'delivery'>,
+  end: Pick<TurnEnd, 'status' | 'response' | 'finishReason' | 'error' | 'messages' | 'delivery'>,
 ): TurnEnd {
   return {
     id: turn.id,
@@ -28,10 +29,11 @@ function turnEnd(
   }
 }
 
-export const doneEnd = (deps: ReportDeps, scope: TurnScope, response: string, messages: readonly ModelMessage[]): TurnEnd =>
+export const doneEnd = (deps: ReportDeps, scope: TurnScope, { text: response, finishReason, messages }: LoopResult): TurnEnd =>
   turnEnd(deps, scope, {
     status: 'done',
     response,
+    finishReason,
     error: null,
     messages,
     ...(scope.turn.delivery && {
@@ -48,7 +50,7 @@ export function emitStarted({ events }: ReportDeps, { turn }: TurnScope): void {
   events.emit({ type: 'turn_started', turn_id: turn.id, session_id: turn.session, source: turn.source }, turn.owner)
 }
 
-export function emitCompleted(deps: ReportDeps, scope: TurnScope): void {
+export function emitCompleted(deps: ReportDeps, scope: TurnScope, finishReason: FinishReason): void {
   const { turn, progress } = scope
   const { inputTokens, outputTokens, costUsd } = progress.usage
   deps.events.emit(
@@ -62,6 +64,7 @@ export function emitCompleted(deps: ReportDeps, scope: TurnScope): void {
       input_tokens: inputTokens,
       output_tokens: outputTokens,
       cost_usd: costUsd,
+      finish_reason: finishReason,
     },
     turn.owner,
   )

@@ -1,6 +1,6 @@
 /** The agent's public types: requests, results and the parts of a turn. */
 import type { Permit } from '@sluice/kit'
-import type { ClientId, IdempotencyKey, ModelMessage, NewReply, Risk, ToolReport, Trace, Usage } from '@sluice/sdk'
+import type { ClientId, FinishReason, IdempotencyKey, ModelMessage, NewReply, Risk, ToolReport, Trace, Usage } from '@sluice/sdk'
 
 /** A part of a running turn, as listeners receive it. */
 export type TurnPart =
@@ -98,6 +98,7 @@ export interface TurnResult {
   readonly id: string
   readonly text: string
   readonly model: string
+  readonly finishReason: FinishReason
   readonly usage: Usage
   /** The numbers of the replies in the outbox; empty without a delivery. */
   readonly replies: readonly number[]

@@ -4,8 +4,8 @@ import type { EventEnvelope, Logger, Observation } from '@sluice/sdk'
 /** Logs an event that ends a turn; other events are ignored. */
 export function logTurn(log: Logger, event: EventEnvelope): void {
   if (event.type === 'turn_completed') {
-    const { turn_id, session_id, source, model, took_ms, input_tokens, output_tokens } = event
-    log.info('turn finished', { turn_id, session_id, source, model, took_ms, input_tokens, output_tokens })
+    const { turn_id, session_id, source, model, took_ms, input_tokens, output_tokens, finish_reason } = event
+    log.info('turn finished', { turn_id, session_id, source, model, took_ms, input_tokens, output_tokens, finish_reason })
   } else if (event.type === 'turn_failed') {
     const { turn_id, session_id, source, code } = event
     log.info('turn failed', { turn_id, session_id, source, code })

@@ -316,7 +316,7 @@ function testAgent(
       try {
         const text = await reply(request)
         await end(id, request, { status: 'done', response: text })
-        return { id, text, model: 'echo', usage: { inputTokens: 1, outputTokens: 1, costUsd: 0 }, replies: [] }
+        return { id, text, model: 'echo', finishReason: 'stop', usage: { inputTokens: 1, outputTokens: 1, costUsd: 0 }, replies: [] }
       } catch (error) {
         await end(id, request, { status: 'failed', response: null })
         throw error

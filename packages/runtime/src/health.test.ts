@@ -81,7 +81,7 @@ describe('HealthWatch', () => {
     bus.emit(failed('aborted'))
     expect(health.look()).toMatchObject({ provider: { state: 'failing' } })
     const completed = { type: 'turn_completed', turn_id: 't', session_id: null, source: 'ws', model: 'm', took_ms: 1 } as const
-    bus.emit({ ...completed, input_tokens: 1, output_tokens: 1, cost_usd: 0 })
+    bus.emit({ ...completed, input_tokens: 1, output_tokens: 1, cost_usd: 0, finish_reason: 'stop' })
     expect(health.look()).toMatchObject({ status: 'ok', provider: { state: 'ok' } })
   })
 

@@ -10,6 +10,13 @@ export interface Usage {
   readonly costUsd: number
 }
 
+/**
+ * How the answer of a turn ended. `stop`: it is complete. `length`: the model has used up its output tokens. `content_filter`: the
+ * filter of the provider cut it. `refusal`: the model declined to answer further.
+ */
+export const finishReasonSchema = v.picklist(['stop', 'length', 'content_filter', 'refusal'])
+export type FinishReason = v.InferOutput<typeof finishReasonSchema>
+
 const text = v.string()
 const nullableText = v.nullable(v.string())
 const number = v.number()
@@ -33,6 +40,7 @@ const knownEventSchema = v.variant('type', [
     input_tokens: number,
     output_tokens: number,
     cost_usd: number,
+    finish_reason: v.pipe(finishReasonSchema, v.description('`stop`: the answer is complete')),
   }),
   event('turn_failed', 'A turn has ended without an answer', { ...turn, source: text, code: text, error: text }),
   event('tool_started', 'A tool call of a turn begins', { ...turn, tool: text }),

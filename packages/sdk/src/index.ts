@@ -59,8 +59,8 @@ export type {
 } from './delivery-store.ts'
 export type { ErrorCode, ErrorOptions } from './errors.ts'
 export { AppError, ERRORS, errorText } from './errors.ts'
-export type { EventEnvelope, Events, EventType, SluiceEvent, Usage } from './events.ts'
-export { eventMembers, eventSchema } from './events.ts'
+export type { EventEnvelope, Events, EventType, FinishReason, SluiceEvent, Usage } from './events.ts'
+export { eventMembers, eventSchema, finishReasonSchema } from './events.ts'
 export type { Feature, Finding, LinkHealth, Parts } from './feature.ts'
 export { defineFeature } from './feature.ts'
 

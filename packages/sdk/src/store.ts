@@ -6,6 +6,7 @@
  */
 import type { ApprovalStore } from './approval-store.ts'
 import type { InboxStore, OutboxStore } from './delivery-store.ts'
+import type { FinishReason } from './events.ts'
 import type { IdempotencyKey, IdempotencyStore } from './idempotency.ts'
 import type { ModelMessage } from './model.ts'
 import type { NewReply } from './reply.ts'
@@ -89,6 +90,8 @@ export interface TurnRow {
   readonly input: string
   readonly response: string | null
   readonly model: string | null
+  /** How the answer ended; null for a turn without an answer. */
+  readonly finishReason: FinishReason | null
   readonly error: { readonly code: string; readonly message: string } | null
   readonly inputTokens: number
   readonly outputTokens: number
@@ -125,6 +128,8 @@ export interface TurnEnd {
   readonly input: string
   readonly response: string | null
   readonly model: string | null
+  /** How the answer ended; `stop` when absent. */
+  readonly finishReason?: FinishReason
   readonly error: { readonly code: string; readonly message: string } | null
   readonly inputTokens: number
   readonly outputTokens: number

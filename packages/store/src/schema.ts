@@ -419,4 +419,8 @@ export const MIGRATIONS: readonly string[] = [
   FROM decoded AS run, decoded AS step
   WHERE run.number = inbox.number AND NOT run.is_step AND step.number = inbox.number AND step.is_step;
   `,
+  `
+  -- How the answer of a turn ended, such as at the limit of output tokens; null when the answer is complete.
+  ALTER TABLE turns ADD COLUMN finish_reason TEXT;
+  `,
 ]

@@ -1,5 +1,5 @@
 /** A turn, as a row of its table and as callers see it. */
-import type { ModelMessage, TurnRow, TurnStatus } from '@sluice/sdk'
+import type { FinishReason, ModelMessage, TurnRow, TurnStatus } from '@sluice/sdk'
 
 export interface TurnColumns {
   readonly id: string
@@ -10,6 +10,8 @@ export interface TurnColumns {
   readonly input: string | null
   readonly response: string | null
   readonly model: string | null
+  /** Null for a complete answer. */
+  readonly finish_reason: Exclude<FinishReason, 'stop'> | null
   readonly error_json: string | null
   readonly input_tokens: number
   readonly output_tokens: number
@@ -25,7 +27,7 @@ export interface TurnColumns {
 
 /** The columns of `turns AS turn`. */
 export const COLUMNS =
-  'id, session_id, owner, source, status, input, response, model, error_json, input_tokens, output_tokens, cost_usd, attempts, starts, created_at, ended_at, context_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
+  'id, session_id, owner, source, status, input, response, model, finish_reason, error_json, input_tokens, output_tokens, cost_usd, attempts, starts, created_at, ended_at, context_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
 
 /** Fills in the texts that the row leaves to its session's messages. */
 export function toTurn(row: TurnColumns): TurnRow {
@@ -39,6 +41,7 @@ export function toTurn(row: TurnColumns): TurnRow {
     input: row.input ?? inputIn(messages) ?? '',
     response: row.response ?? responseIn(messages) ?? null,
     model: row.model,
+    finishReason: row.status === 'done' ? (row.finish_reason ?? 'stop') : null,
     error: JSON.parse(row.error_json ?? 'null'),
     inputTokens: row.input_tokens,
     outputTokens: row.output_tokens,

@@ -25,12 +25,12 @@ const COUNT_MESSAGE_ATTEMPT = "UPDATE inbox SET attempts = attempts + 1 WHERE nu
 const CHECKPOINT = 'UPDATE turns SET checkpoint_json = ? WHERE id = ? AND ended_at IS NULL'
 const FINISH = `
   INSERT INTO turns (
-    session_id, owner, session, up_to, source, status, input, response, model, error_json,
+    session_id, owner, session, up_to, source, status, input, response, model, finish_reason, error_json,
     input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, idempotency, id
-  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const FINISH_STORED = `
   UPDATE turns SET
-    session_id = ?, owner = coalesce(?, owner), session = ?, up_to = ?, source = ?, status = ?, input = ?, response = ?, model = ?, error_json = ?,
+    session_id = ?, owner = coalesce(?, owner), session = ?, up_to = ?, source = ?, status = ?, input = ?, response = ?, model = ?, finish_reason = ?, error_json = ?,
     input_tokens = ?, output_tokens = ?, cost_usd = ?, attempts = ?, created_at = ?, ended_at = ?,
     idempotency = coalesce(?, idempotency), checkpoint_json = NULL
   WHERE id = ? AND ended_at IS NULL
@@ -142,6 +142,7 @@ function prepareFinish(db: Database, end: TurnEnd, key: string | null): () => En
       input,
       response,
       end.model,
+      end.finishReason === 'stop' ? null : (end.finishReason ?? null),
       errorJson,
       amount(end.inputTokens),
       amount(end.outputTokens),

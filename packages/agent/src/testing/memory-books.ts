@@ -118,6 +118,7 @@ const rowOf = ({ idempotency: _, ...turn }: QueuedTurn, attempts: number): TurnR
   status: attempts > 0 ? 'running' : 'queued',
   response: null,
   model: null,
+  finishReason: null,
   error: null,
   inputTokens: 0,
   outputTokens: 0,

@@ -6,6 +6,10 @@ export interface Reply {
   readonly thinking?: string
   readonly calls?: readonly { readonly id?: string; readonly name: string; readonly input: unknown }[]
   readonly finish?: ModelFinishReason['unified']
+  /** The finish reason in the words of the provider. */
+  readonly raw?: string
+  /** Further parts, which come first. */
+  readonly parts?: readonly ModelGenerateResult['content'][number][]
   /** The number of tokens; absent when the provider does not count them. */
   readonly usage?: { readonly input: number; readonly output: number }
 }
@@ -18,7 +22,7 @@ export interface ScriptedModel extends LanguageModel {
   readonly asked: readonly ModelCallOptions[]
 }
 
-const finishOf = ({ finish, calls }: Reply): ModelFinishReason => ({ unified: finish ?? (calls ? 'tool-calls' : 'stop'), raw: undefined })
+const finishOf = ({ finish, calls, raw }: Reply): ModelFinishReason => ({ unified: finish ?? (calls ? 'tool-calls' : 'stop'), raw })
 
 const usageOf = ({ usage }: Reply): ModelGenerateResult['usage'] => ({
   inputTokens: { total: usage?.input, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
@@ -53,7 +57,7 @@ export function scriptedModel(steps: readonly Step[], modelId = 'scripted-1'): S
       const thinking = reply.thinking ? [{ type: 'reasoning' as const, text: reply.thinking }] : []
       const text = reply.text ? [{ type: 'text' as const, text: reply.text }] : []
       return {
-        content: [...thinking, ...text, ...callsOf(reply, asked.length)],
+        content: [...(reply.parts ?? []), ...thinking, ...text, ...callsOf(reply, asked.length)],
         finishReason: finishOf(reply),
         usage: usageOf(reply),
         warnings: [],
@@ -73,10 +77,22 @@ function partsOf(reply: Reply, turn: number): ModelStreamPart[] {
   const words = (text: string) => text.split(/(?<= )/)
   return [
     { type: 'stream-start', warnings: [] },
+    ...(reply.parts ?? []).flatMap(streamed),
     ...words(reply.thinking ?? '').map((delta): ModelStreamPart => ({ type: 'reasoning-delta', id: 'r', delta })),
     ...words(reply.text ?? '').map((delta): ModelStreamPart => ({ type: 'text-delta', id: 't', delta })),
     ...callsOf(reply, turn),
     { type: 'finish', finishReason: finishOf(reply), usage: usageOf(reply) },
+  ]
+}
+
+/** A text or a thought becomes a block with one delta. Other parts are the same in a stream. */
+function streamed(part: ModelGenerateResult['content'][number], index: number): ModelStreamPart[] {
+  if (part.type !== 'text' && part.type !== 'reasoning') return [part]
+  const id = `part-${index}`
+  return [
+    { type: `${part.type}-start`, id, ...(part.providerMetadata && { providerMetadata: part.providerMetadata }) },
+    { type: `${part.type}-delta`, id, delta: part.text },
+    { type: `${part.type}-end`, id },
   ]
 }
 

@@ -239,6 +239,6 @@ const fakeAgent = (
       endedAtMs: clock.nowMs(),
       delivery: { inbox: delivery.inbox, replies: delivery.reply(text, newTrace()) },
     })
-    return { id: delivery.turnId, text, model: 'm', usage, replies }
+    return { id: delivery.turnId, text, model: 'm', finishReason: 'stop', usage, replies }
   },
 })

@@ -159,7 +159,7 @@ const testAgent = (store: Store, turns: TurnRequest[], answer: (request: TurnReq
       messages: [],
       delivery: { inbox: delivery.inbox, replies: delivery.reply(text, newTrace()) },
     })
-    return { id: delivery.turnId, text, model: 'm', usage, replies }
+    return { id: delivery.turnId, text, model: 'm', finishReason: 'stop', usage, replies }
   },
 })
 

@@ -2,7 +2,7 @@
 
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
-import { AppError, defineRoute, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
+import { AppError, defineRoute, finishReasonSchema, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
 import * as v from 'valibot'
 import { bareSession, ownerOf } from '../identity.ts'
 
@@ -13,6 +13,7 @@ const turnSchema = v.object({
   session_id: v.nullable(v.string()),
   response: v.nullable(v.string()),
   model: v.nullable(v.string()),
+  finish_reason: v.pipe(v.nullable(finishReasonSchema), v.description('`stop`: the answer is complete; null without an answer')),
   error: v.nullable(v.object({ code: v.string(), message: v.string() })),
   input_tokens: v.number(),
   output_tokens: v.number(),
@@ -35,6 +36,7 @@ const shown = (device: string | null, turn: TurnRow) => ({
   session_id: turn.sessionId === null ? null : (bareSession(device, turn.sessionId) ?? turn.sessionId),
   response: turn.response,
   model: turn.model,
+  finish_reason: turn.finishReason,
   error: turn.error,
   input_tokens: turn.inputTokens,
   output_tokens: turn.outputTokens,

@@ -1,4 +1,5 @@
 /** The frames of `/ws/chat`, in both directions: one JSON object per text message. */
+import { finishReasonSchema } from '@sluice/sdk'
 import * as v from 'valibot'
 
 /** The schema of one frame; the description says when it is sent. */
@@ -33,6 +34,7 @@ export const chatFrameSchema = v.variant('type', [
     full_response: text,
     turn_id: text,
     model: text,
+    finish_reason: v.pipe(finishReasonSchema, v.description('`stop`: the answer is complete')),
     input_tokens: number,
     output_tokens: number,
     cost_usd: number,

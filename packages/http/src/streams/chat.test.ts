@@ -119,6 +119,7 @@ test('a message runs one turn, whose parts are sent as they come', async () => {
       full_response: 'Hello',
       turn_id: 'turn-1',
       model: 'fake:model',
+      finish_reason: 'stop',
       input_tokens: 3,
       output_tokens: 5,
       cost_usd: 0.25,

@@ -133,7 +133,7 @@ export class Chat {
       })
       const { inputTokens, outputTokens, costUsd } = turn.usage
       const costs = { input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd }
-      send({ type: 'done', full_response: turn.text, turn_id: turn.id, model: turn.model, ...costs })
+      send({ type: 'done', full_response: turn.text, turn_id: turn.id, model: turn.model, finish_reason: turn.finishReason, ...costs })
     } catch (error) {
       if (!(error instanceof AppError)) log.error('chat turn failed', { error })
       send(failureOf(error))

@@ -15,6 +15,7 @@ export const turnRules: StoreRules = {
       input: 'input of t1',
       response: null,
       model: null,
+      finishReason: null,
       error: null,
       inputTokens: 0,
       outputTokens: 0,
@@ -101,6 +102,7 @@ export const turnRules: StoreRules = {
         input: `input of ${id}`,
         response: 'yes',
         model: 'm',
+        finishReason: 'stop',
         error: null,
         inputTokens: 3,
         outputTokens: 5,
@@ -115,6 +117,16 @@ export const turnRules: StoreRules = {
     expect(await turns.unfinished(10)).toEqual([])
     await turns.finish(failedTurn('failed'))
     expect(await turns.get('failed')).toMatchObject({ status: 'failed', response: null, error: { code: 'upstream', message: 'no answer' } })
+  },
+
+  'a turn keeps how its answer ended': async ({ store: { turns } }) => {
+    await turns.enqueue(queuedTurn('queued'))
+    for (const id of ['queued', 'direct']) {
+      await turns.finish(turnEnd(id, { finishReason: 'length' }))
+      expect(await turns.get(id)).toMatchObject({ finishReason: 'length' })
+    }
+    await turns.finish(failedTurn('failed'))
+    expect(await turns.get('failed')).toMatchObject({ finishReason: null })
   },
 
   'ending a turn twice is a conflict and appends nothing': async ({ store: { turns, sessions } }) => {

@@ -18,7 +18,11 @@ export class ScriptedAgent implements Pick<Agent, 'run'> {
     const id = `turn-${this.turns.all.length + 1}`
     const usage = { inputTokens: 3, outputTokens: 5, costUsd: 0.25 }
     request.signal?.addEventListener('abort', () => reject(new AppError('aborted', 'The turn was aborted', { fields: { turn_id: id } })))
-    this.turns.push({ request, done: (text) => resolve({ id, text, model: 'fake:model', usage, replies: [] }), fail: reject })
+    this.turns.push({
+      request,
+      done: (text) => resolve({ id, text, model: 'fake:model', finishReason: 'stop', usage, replies: [] }),
+      fail: reject,
+    })
     return promise
   }
 

@@ -1,0 +1,92 @@
+/** Reads the error that a provider reports in a body or in a frame of a stream, also under HTTP status 200. */
+
+export interface ReportedError {
+  /** The type or code that the provider gives the error; empty when it gives none. */
+  readonly name: string
+  readonly message: string
+  /** The HTTP status that the provider uses for such an error; undefined when it cannot be told. */
+  readonly status: number | undefined
+  /** Whether the account has no credit or quota left, which no retry changes. */
+  readonly isQuota: boolean
+}
+
+/**
+ * The statuses of error types. Sources: the error pages of Anthropic (https://docs.anthropic.com/en/api/errors), OpenAI
+ * (https://platform.openai.com/docs/guides/error-codes), Google (https://ai.google.dev/gemini-api/docs/troubleshooting) and Mistral.
+ */
+const STATUSES: ReadonlyMap<string, number> = new Map([
+  ['invalid_request_error', 400],
+  ['context_length_exceeded', 400],
+  ['INVALID_ARGUMENT', 400],
+  ['FAILED_PRECONDITION', 400],
+  ['authentication_error', 401],
+  ['invalid_api_key', 401],
+  ['UNAUTHENTICATED', 401],
+  ['billing_error', 402],
+  ['permission_error', 403],
+  ['PERMISSION_DENIED', 403],
+  ['not_found_error', 404],
+  ['model_not_found', 404],
+  ['NOT_FOUND', 404],
+  ['request_too_large', 413],
+  ['rate_limit_error', 429],
+  ['rate_limit_exceeded', 429],
+  ['RESOURCE_EXHAUSTED', 429],
+  ['api_error', 500],
+  ['server_error', 500],
+  ['internal_server_error', 500],
+  ['InternalServerError', 500],
+  ['INTERNAL', 500],
+  ['UNAVAILABLE', 503],
+  ['timeout_error', 504],
+  ['DEADLINE_EXCEEDED', 504],
+  ['overloaded_error', 529],
+])
+
+/** Codes of OpenAI, of Moonshot and of services that use them, which come with status 429 although they do not pass. */
+const QUOTA = new Set([
+  'insufficient_quota',
+  'billing_hard_limit_reached',
+  'billing_not_active',
+  'exceeded_current_quota_error',
+  'insufficient_balance',
+])
+
+/** A longer body is no error message. */
+const BODY_CHARS_MAX = 65_536
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Returns the error in a frame, in an error of the AI SDK, or in the body of its answer; undefined when there is none. */
+export function reportedError(error: unknown): ReportedError | undefined {
+  const { data, responseBody, name } = membersOf(error)
+  for (const source of [data, parsed(responseBody)]) {
+    const body = membersOf(source)
+    const found = described(body.error ?? (body.type === 'error' ? body : undefined))
+    if (found) return found
+  }
+  // A frame is a plain object. Errors of JavaScript and of the AI SDK have a name.
+  return name === undefined ? described(error) : undefined
+}
+
+function described(error: unknown): ReportedError | undefined {
+  if (typeof error === 'string' && error !== '') return { name: '', message: error, status: undefined, isQuota: false }
+  const { message, type, code, status, statusCode } = membersOf(error)
+  if (typeof message !== 'string') return undefined
+  const names = [code, type, status].filter((name) => typeof name === 'string')
+  const numbers = [statusCode, status, code].map(Number).filter((number) => Number.isInteger(number) && number >= 400 && number < 600)
+  const known = names.find((name) => STATUSES.has(name))
+  const number = numbers[0] ?? (known === undefined ? undefined : STATUSES.get(known))
+  return { name: known ?? names[0] ?? String(number ?? ''), message, status: number, isQuota: names.some((name) => QUOTA.has(name)) }
+}
+
+function parsed(body: unknown): unknown {
+  if (typeof body !== 'string' || body.length > BODY_CHARS_MAX) return undefined
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+const membersOf = (value: unknown): Members => (typeof value === 'object' && value !== null ? (value as Members) : {})
