@@ -99,10 +99,20 @@ const intake = [
   bug(
     'store: a write resolves before its commit',
     `${STORE}/group-commit.ts`,
-    'return units.map(({ run }) => run())',
-    'return units.map(({ run, resolve }) => {\n          const result = run()\n          resolve(result)\n          return result\n        })',
+    'return runInOrder(units)',
+    'for (const { resolve } of units) resolve(undefined)\n        return runInOrder(units)',
     [`${STORE}/group-commit.test.ts`, `${STORE}/open-store.test.ts`],
   ),
+  bug(
+    'store: an earlier holder of a lease still writes',
+    `${STORE}/group-commit.ts`,
+    'return fence && !isHeld(fence) ? NOT_RUN : run()',
+    'return run()',
+    [STORE_RULES],
+  ),
+  bug('store: a lease recovers the work of all shards', `${STORE}/recovery.ts`, "return isAll ? '' :", "return isAll || shards ? '' :", [
+    STORE_RULES,
+  ]),
   bug(
     'intake: message ids are remembered only in memory',
     `${STORE}/keep-arrival.ts`,
@@ -284,12 +294,8 @@ const replies = [
   {
     name: 'replies: an interrupted attempt is sent again after a crash',
     patches: [
-      { file: `${STORE}/outbox.ts`, find: "SET state = 'ambiguous', error", replace: "SET state = 'queued', error" },
-      {
-        file: `${STORE}/outbox.ts`,
-        find: "', ended_at = ?\n  WHERE state = 'sending'",
-        replace: "', next_at = ?\n  WHERE state = 'sending'",
-      },
+      { file: `${STORE}/recovery.ts`, find: "SET state = 'ambiguous', error", replace: "SET state = 'queued', error" },
+      { file: `${STORE}/recovery.ts`, find: "', ended_at = ?", replace: "', next_at = ?" },
     ],
     tests: [STORE_RULES, OUTBOX_TESTS],
   },

@@ -103,3 +103,12 @@ export interface ApprovalStore {
   unfinished(page: { readonly after: ApprovalKey | null; readonly limit: number; readonly decided?: true }): Promise<Approval[]>
   counts(): Promise<{ readonly pending: number }>
 }
+
+/** The approvals as the holder of a lease uses them. */
+export interface OwnedApprovalStore extends ApprovalStore {
+  /**
+   * Lists pending approvals and decided ones that no gate has acknowledged, in the shards of the lease, oldest first, after a key.
+   * `decided`: only the latter. The approval of a tool call is in the shard of its turn, any other in the shard of its `runId`.
+   */
+  unfinished(page: { readonly after: ApprovalKey | null; readonly limit: number; readonly decided?: true }): Promise<Approval[]>
+}

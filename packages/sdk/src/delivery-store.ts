@@ -175,6 +175,15 @@ export interface InboxStore {
   counts(): Promise<Readonly<Record<Exclude<InboxState, 'done'>, number>>>
 }
 
+/** The inbox as the holder of a lease uses it. */
+export interface OwnedInboxStore extends InboxStore {
+  /**
+   * Lists messages to run in the shards of the lease, oldest first, with a number above `after`, including `running` ones that an
+   * earlier holder left.
+   */
+  waiting(options: { readonly after: number; readonly limit: number }): Promise<WaitingMessage[]>
+}
+
 /**
  * `queued`: not tried yet. `sending`: a request is in progress. `failed`: not sent, another attempt follows. `sent`: the platform
  * has the reply. `ambiguous`: the reply may have been sent; an operator decides. `dead`: not sent and not retried.
@@ -242,4 +251,15 @@ export interface OutboxStore {
   replay(number: number): Promise<boolean>
   /** Counts the rows in each state except `sent`. */
   counts(): Promise<Readonly<Record<Exclude<OutboxState, 'sent'>, number>>>
+}
+
+/** The outbox as the holder of a lease uses it. */
+export interface OwnedOutboxStore extends OutboxStore {
+  /**
+   * Recovers replies in the shards of the lease that an earlier holder left while they were sent: edits, and replies of channels
+   * that drop repeats, become `failed` and due; others become `ambiguous`. Resolves to the numbers of the ambiguous ones.
+   */
+  recover(options: { readonly repeatable: readonly string[]; readonly atMs: number }): Promise<readonly number[]>
+  /** Lists replies to send in the shards of the lease, oldest first, with a number above `after`. */
+  waiting(options: { readonly after: number; readonly limit: number }): Promise<Waiting[]>
 }

@@ -11,6 +11,7 @@ export type {
   ApprovalStore,
   Decision,
   NewApproval,
+  OwnedApprovalStore,
 } from './approval-store.ts'
 export type { ApprovalRequest, Approvals, AskedTarget } from './approvals.ts'
 export { APPROVAL_MESSAGE_CHARS_MAX } from './approvals.ts'
@@ -38,6 +39,7 @@ export type {
 export type { ClientId } from './client-id.ts'
 export type { Command, CommandContext } from './command.ts'
 export type { Companion, CompanionRequest, StartCompanion } from './companion.ts'
+export type { Counters, Lockout, LockoutOptions, RateLimit, RateLimitOptions } from './counters.ts'
 
 export type {
   Arrival,
@@ -50,6 +52,8 @@ export type {
   OutboxRow,
   OutboxState,
   OutboxStore,
+  OwnedInboxStore,
+  OwnedOutboxStore,
   RetriedAttempt,
   SpentMessage,
   StartedMessage,
@@ -101,6 +105,20 @@ export type {
   ProviderSettings,
 } from './model.ts'
 export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
+export type { Lease, LeaseName, LeaseStore, ShardRange } from './ownership.ts'
+export {
+  ALL_SHARDS,
+  channelLease,
+  isLeaseLost,
+  leaseLost,
+  SHARDS,
+  shardOf,
+  shardOfConversation,
+  shardOfSession,
+  shardOfTurn,
+  shardsLease,
+  shardsOf,
+} from './ownership.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
 export { oneLine, printable, printableLine } from './printable.ts'
 export type { NewReply, ReplyExtras, ReplyFile } from './reply.ts'
@@ -151,7 +169,7 @@ export type {
   TriggerKind,
 } from './sop.ts'
 export { SOP_ENDED } from './sop.ts'
-export type { AuditKind, AuditRow, NewAudit, SopStart, SopStore } from './sop-store.ts'
+export type { AuditKind, AuditRow, NewAudit, OwnedSopStore, SopStart, SopStore } from './sop-store.ts'
 export type {
   DeviceRow,
   DeviceStore,
@@ -161,10 +179,13 @@ export type {
   MemoryEntry,
   MemoryStore,
   NewDevice,
+  OwnedStore,
+  OwnedTurnStore,
   QueuedTurn,
   SessionRow,
   SessionStore,
   Store,
+  StoreChange,
   StoreHealth,
   StoreProblem,
   TurnEnd,
@@ -172,6 +193,7 @@ export type {
   TurnRow,
   TurnStatus,
   TurnStore,
+  WorkStore,
 } from './store.ts'
 export { SHARED_MEMORIES, UNOWNED_MEMORIES } from './store.ts'
 

@@ -95,3 +95,9 @@ export interface SopStore {
   /** Deletes all but the newest `finishedMax` ended runs (0 keeps all) and event keys from before `keysBeforeMs`. Never deletes audit records. */
   prune(limits: { readonly finishedMax: number; readonly keysBeforeMs: number }): Promise<number>
 }
+
+/** The runs as the holder of a lease uses them. */
+export interface OwnedSopStore extends SopStore {
+  /** Lists unfinished runs in the shards of the lease, oldest first, after the id of a run. The shard of a run is that of its id. */
+  unfinished(options: { readonly after: string | null; readonly limit: number }): Promise<SopRun[]>
+}

@@ -4,21 +4,29 @@
  * change, although a crash before the next write may bring it back as a whole. Simultaneous writes may share a commit. Times are
  * milliseconds since 1970; JSON members hold plain data.
  */
-import type { ApprovalStore } from './approval-store.ts'
-import type { InboxStore, OutboxStore } from './delivery-store.ts'
+import type { ApprovalStore, OwnedApprovalStore } from './approval-store.ts'
+import type { Counters } from './counters.ts'
+import type { InboxStore, OutboxStore, OwnedInboxStore, OwnedOutboxStore } from './delivery-store.ts'
 import type { FinishReason } from './events.ts'
 import type { IdempotencyKey, IdempotencyStore } from './idempotency.ts'
 import type { ModelMessage } from './model.ts'
+import type { Lease, LeaseStore, ShardRange } from './ownership.ts'
 import type { NewReply } from './reply.ts'
 import type { DeletedRows, Retention, StoreUsage } from './retention.ts'
 import type { Role } from './route.ts'
-import type { SopStore } from './sop-store.ts'
+import type { OwnedSopStore, SopStore } from './sop-store.ts'
 
 /** The durable key-value pairs of one owner. Keys sort by code unit. */
 export interface KeyValue {
   get(key: string): Promise<unknown>
   set(key: string, value: unknown): Promise<void>
   delete(key: string): Promise<void>
+  /**
+   * Replaces the value `before` with `after`, or resolves to false and changes nothing when the key has another value. Absent is
+   * `undefined`, on both sides. Values are equal when their JSON is, in any order of members. Use it for each change that depends on
+   * what was read.
+   */
+  swap(key: string, before: unknown, after: unknown): Promise<boolean>
   list(prefix: string, limit: number): Promise<{ readonly key: string; readonly value: unknown }[]>
 }
 
@@ -175,6 +183,22 @@ export interface TurnStore {
   unfinished(limit: number): Promise<(TurnRow & { readonly checkpoint: readonly ModelMessage[] })[]>
   /** Resolves to the cost of all turns that ended since a time. */
   spentUsd(sinceMs: number): Promise<number>
+  /**
+   * Asks the process that runs a stored turn to abort it. The request ends with the turn. With `owner`, only a turn of this client
+   * counts. Resolves to false when no such turn is stored and unfinished.
+   */
+  requestAbort(id: string, owner?: string): Promise<boolean>
+}
+
+/** The turns as the holder of a lease uses them. The shard of a turn is `shardOfTurn`. */
+export interface OwnedTurnStore extends TurnStore {
+  /**
+   * Lists turns in the shards of the lease that an earlier holder left unfinished, oldest first, with their checkpoints, except
+   * turns that answer an inbox message.
+   */
+  unfinished(limit: number): Promise<(TurnRow & { readonly checkpoint: readonly ModelMessage[] })[]>
+  /** Lists the ids of unfinished turns in the shards of the lease that a caller asked to abort. */
+  abortsRequested(): Promise<readonly string[]>
 }
 
 /** A paired device: one bearer token. */
@@ -284,25 +308,57 @@ export interface StoreHealth {
   readonly fault: string | null
 }
 
-export interface Store {
+/** A notice that other processes may have written. */
+export interface StoreChange {
+  /** The shards they wrote to; null when these are not known. */
+  readonly shards: ShardRange | null
+}
+
+/** The groups of the store with the work that processes divide among themselves. */
+export interface WorkStore {
   readonly sessions: SessionStore
   readonly turns: TurnStore
   readonly idempotency: IdempotencyStore
-  readonly devices: DeviceStore
-  readonly memory: MemoryStore
   readonly inbox: InboxStore
   readonly outbox: OutboxStore
   readonly approvals: ApprovalStore
   readonly sops: SopStore
   /** Deletes old data in small commits and frees the space. Resolves to the number of rows of each kind. */
   prune(retention: Retention): Promise<DeletedRows>
+  /** The durable keys of one owner; owners never see each other's. */
+  keyValue(owner: string): KeyValue
+}
+
+/**
+ * The store as the holder of a lease uses it. Once the lease is lost, each write is rejected (`isLeaseLost`) and changes nothing.
+ * Only this interface has the methods that recover the work of an earlier holder; with a lease without shards they find nothing.
+ */
+export interface OwnedStore extends WorkStore {
+  readonly lease: Lease
+  readonly turns: OwnedTurnStore
+  readonly inbox: OwnedInboxStore
+  readonly outbox: OwnedOutboxStore
+  readonly approvals: OwnedApprovalStore
+  readonly sops: OwnedSopStore
+}
+
+export interface Store extends WorkStore {
+  readonly devices: DeviceStore
+  readonly memory: MemoryStore
+  readonly counters: Counters
+  readonly leases: LeaseStore
+  /** Returns the store as the holder of a lease uses it. `lease` is one that this store granted. Cheap: the same lease gets the same object. */
+  under(lease: Lease): OwnedStore
+  /**
+   * Calls `listener` soon after other processes have written, within about a second, until the returned function is called. Several
+   * changes may share a notice. The listener must not throw.
+   */
+  onChange(listener: (change: StoreChange) => void): () => void
   /** Resolves to the rows that `prune` would delete for their age without a limit. Reads all rows, for `sluice doctor`. */
   prunable(retention: Retention): Promise<DeletedRows>
   usage(): Promise<StoreUsage>
   /** Changes whenever another process has written; cheap enough for every second. */
   foreignVersion(): number | Promise<number>
-  /** The durable keys of one owner; owners never see each other's. */
-  keyValue(owner: string): KeyValue
   /** Returns the number of writes that wait for their commit. */
   pending(): number
   /** Returns the health known in memory, without a read. */

@@ -2,7 +2,7 @@
 import { AppError, type Approval, type ApprovalKey, type ApprovalStore, type NewApproval, type NewReply } from '@sluice/sdk'
 import { APPROVAL_COLUMNS, type ApprovalColumns, PROMPT_COLUMNS, type PromptColumns, toApproval } from './approval-row.ts'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 import { endMessage } from './message-attempt.ts'
 import { prepareReplies } from './outbox.ts'
 
@@ -25,16 +25,17 @@ const PROMPTS = `SELECT ${PROMPT_COLUMNS} FROM approval_prompts WHERE approval =
 const NUMBER = 'SELECT number FROM approvals WHERE run_id = ? AND step_id = ?'
 const listOf = (conditions: readonly string[]): string =>
   `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE ${[...conditions, 'number < ?'].join(' AND ')} ORDER BY number DESC LIMIT ?`
-const unsettledWith = (condition: string): string =>
-  `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE settled_at IS NULL${condition} AND number > ? ORDER BY number LIMIT ?`
-const UNSETTLED = unsettledWith('')
-const UNSETTLED_DECIDED = unsettledWith(" AND state <> 'pending'")
 const PENDING = "SELECT count(*) AS count FROM approvals WHERE state = 'pending'"
 
+/** The reads that several queries of approvals share. */
+export const createFindApproval = (db: Database) => ({
+  withPrompts: (row: ApprovalColumns): Approval => toApproval(row, db.all<PromptColumns>(PROMPTS, row.number)),
+  numberOf: ({ runId, stepId }: ApprovalKey): number | undefined => db.get<{ number: number }>(NUMBER, runId, stepId)?.number,
+})
+
 /** The approval store of the port. */
-export function createApprovals(db: Database, writer: GroupCommit): ApprovalStore {
-  const withPrompts = (row: ApprovalColumns): Approval => toApproval(row, db.all<PromptColumns>(PROMPTS, row.number))
-  const numberOf = ({ runId, stepId }: ApprovalKey): number | undefined => db.get<{ number: number }>(NUMBER, runId, stepId)?.number
+export function createApprovals(db: Database, writer: Writer): Omit<ApprovalStore, 'unfinished'> {
+  const { numberOf, withPrompts } = createFindApproval(db)
   const find = ({ runId, stepId }: ApprovalKey): Approval | undefined => {
     const row = db.get<ApprovalColumns>(GET, runId, stepId)
     return row && withPrompts(row)
@@ -77,13 +78,6 @@ export function createApprovals(db: Database, writer: GroupCommit): ApprovalStor
         const query = listOf(given.map(({ column }) => `${column} = ?`))
         const rows = db.all<ApprovalColumns>(query, ...given.map(({ value }) => value), end, limit)
         return rows.map(withPrompts)
-      })
-    },
-    async unfinished({ after, limit, decided }) {
-      return db.read(() => {
-        const start = after ? numberOf(after) : 0
-        if (start === undefined) return []
-        return db.all<ApprovalColumns>(decided ? UNSETTLED_DECIDED : UNSETTLED, start, limit).map(withPrompts)
       })
     },
     counts: async () => ({ pending: db.read(() => db.get<{ count: number }>(PENDING))?.count ?? 0 }),

@@ -3,7 +3,7 @@ import { AppError, type Erased, type SessionStore, sha256Hex } from '@sluice/sdk
 import { prepareAudit } from './audit-log.ts'
 import { copiesOf } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 import type { HistoryCache } from './history-cache.ts'
 import { emptyLog, shrink } from './space.ts'
 
@@ -59,11 +59,11 @@ interface Slice<Position> {
 /** Erases conversations of one store. */
 export class ConversationEraser {
   readonly #db: Database
-  readonly #writer: GroupCommit
+  readonly #writer: Writer
   readonly #cache: HistoryCache
   readonly #file: string
 
-  constructor(db: Database, writer: GroupCommit, cache: HistoryCache, file: string) {
+  constructor(db: Database, writer: Writer, cache: HistoryCache, file: string) {
     this.#db = db
     this.#writer = writer
     this.#cache = cache

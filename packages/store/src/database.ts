@@ -1,8 +1,8 @@
 /** A connection to an SQLite file. It creates the file privately, makes commits durable and prepares statements at first use. */
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { AppError } from '@sluice/sdk'
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+import { AppError, shardOfConversation, shardOfSession, shardOfTurn } from '@sluice/sdk'
 import { damageOf, isBusy, storageError } from './storage-error.ts'
 
 /** A write waits this long for another process, such as the command line. The wait blocks the event loop. */
@@ -37,6 +37,7 @@ export class Database {
   constructor(file: string) {
     createPrivately(file)
     this.#connection = new DatabaseSync(file, { timeout: BUSY_MS_MAX, enableForeignKeyConstraints: true })
+    defineShards(this.#connection)
   }
 
   /**
@@ -136,6 +137,17 @@ export class Database {
       // The next transaction begins with this method and reports the cause.
     }
   }
+}
+
+/** Defines the SQL functions by which queries select the rows of some shards. */
+function defineShards(connection: DatabaseSync): void {
+  const define = (name: string, shardOf: (...columns: SQLOutputValue[]) => number): void =>
+    connection.function(name, { deterministic: true }, shardOf)
+  define('shard_of_session', (session) => shardOfSession(String(session)))
+  define('shard_of_turn', (session, id) => shardOfTurn(session === null ? null : String(session), String(id)))
+  define('shard_of_conversation', (channel, account, to) =>
+    shardOfConversation({ channel: String(channel), account: String(account), to: JSON.parse(String(to)) }),
+  )
 }
 
 /**

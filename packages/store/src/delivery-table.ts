@@ -2,7 +2,7 @@
 import type { DeliveryFilter } from '@sluice/sdk'
 import type { Database } from './database.ts'
 
-interface TableDescription {
+export interface TableDescription {
   readonly name: 'inbox' | 'outbox'
   readonly columns: string
   /** The state of nearly all rows. An index covers the rows in the other states. */
@@ -20,7 +20,8 @@ interface Channel {
 export interface DeliveryTable<Row> {
   get(number: number): Row | undefined
   newest(filter: DeliveryFilter): Row[]
-  waiting(options: { readonly after: number; readonly limit: number }): Row[]
+  /** Lists waiting rows. `condition` is further SQL, empty or beginning with AND; few different ones are used. */
+  waiting(options: { readonly after: number; readonly limit: number }, condition: string): Row[]
   /** Returns the number of rows in each state that is not final. */
   counts(): ReadonlyMap<string, number>
 }
@@ -36,7 +37,6 @@ export function createDeliveryTable<Row extends { readonly number: number }>(
   const OTHER = `FROM ${name} WHERE state = ? AND state <> '${final}' AND channel`
   const NEWEST_FINAL = `SELECT ${columns} ${FINAL} = ? AND number < ? ORDER BY number DESC LIMIT ?`
   const NEWEST_OTHER = `SELECT ${columns} ${OTHER} = ? AND number < ? ORDER BY number DESC LIMIT ?`
-  const OLDEST_OTHER = `SELECT ${columns} ${OTHER} = ? AND number > ? ORDER BY number LIMIT ?`
   const NEXT_FINAL = `SELECT min(channel) AS channel ${FINAL} > ?`
   const NEXT_OTHER = `SELECT min(channel) AS channel ${OTHER} > ?`
   const COUNTS = `SELECT state, count(*) AS count FROM ${name} WHERE state <> '${final}' GROUP BY state`
@@ -69,7 +69,8 @@ export function createDeliveryTable<Row extends { readonly number: number }>(
           .slice(0, limit)
       })
     },
-    waiting({ after, limit }) {
+    waiting({ after, limit }, condition) {
+      const OLDEST_OTHER = `SELECT ${columns} ${OTHER} = ? AND number > ?${condition} ORDER BY number LIMIT ?`
       return db.read(() => {
         const pages = waiting.flatMap((state) =>
           channelsIn(state).map((channel) => db.all<Row>(OLDEST_OTHER, state, channel, after, limit)),

@@ -1,5 +1,5 @@
 /** The only writer: all writes requested in one tick of the event loop become durable in one commit. */
-import { AppError, type Clock, type Logger, type StoreHealth } from '@sluice/sdk'
+import { AppError, type Clock, type LeaseName, type Logger, leaseLost, type StoreHealth } from '@sluice/sdk'
 import { BatchSize } from './batch-size.ts'
 import type { Database } from './database.ts'
 import { isDamaged, storageError, storageFault } from './storage-error.ts'
@@ -18,8 +18,22 @@ export interface GroupCommitOptions {
   readonly onCommit?: ((units: number, tookMs: number) => void) | undefined
 }
 
+/** What a write may depend on: it fails once this is no longer held. */
+export interface Fence {
+  readonly name: LeaseName
+  /** Reads the file inside the transaction of the write. */
+  isHeld(): boolean
+  /** Called when a commit finds that it is no longer held. */
+  lose(): void
+}
+
+/** Writes for one caller, either any caller or the holder of a lease. */
+export type Writer = Pick<GroupCommit, 'write' | 'dropInSlices'>
+
 interface Unit {
   readonly run: () => unknown
+  readonly fence: Fence | undefined
+  readonly changesFences: boolean
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
 }
@@ -70,9 +84,24 @@ export class GroupCommit {
    * only touch the database, and must return an expected refusal instead of throwing it.
    */
   write<T>(unit: () => T): Promise<T> {
+    return this.#write(unit, undefined)
+  }
+
+  /** As `write`, for a unit that changes which fences are held. */
+  writeFences<T>(unit: () => T): Promise<T> {
+    return this.#write(unit, undefined, true)
+  }
+
+  /** Returns the writer of a caller whose writes fail with `isLeaseLost`, and change nothing, once the fence is no longer held. */
+  under(fence: Fence): Writer {
+    const write = <T>(unit: () => T): Promise<T> => this.#write(unit, fence)
+    return { write, dropInSlices: (limit, drop) => dropInSlices(write, limit, drop) }
+  }
+
+  #write<T>(unit: () => T, fence: Fence | undefined, changesFences = false): Promise<T> {
     if (this.#isClosed) return Promise.reject(new AppError('unavailable', 'The store is closed.'))
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    this.#waiting.push({ run: unit, resolve: resolve as (result: unknown) => void, reject })
+    this.#waiting.push({ run: unit, fence, changesFences, resolve: resolve as (result: unknown) => void, reject })
     if (this.#waiting.length >= UNITS_MAX) this.flush()
     else this.#schedule()
     return promise
@@ -82,13 +111,8 @@ export class GroupCommit {
    * Drops at most `limit` rows in small transactions, so that other writes get their turn in between. `drop` gets the number of
    * rows for one transaction and returns the number it dropped. Resolves to the total.
    */
-  async dropInSlices(limit: number, drop: (rows: number) => number): Promise<number> {
-    for (let dropped = 0; ; ) {
-      const rows = Math.min(limit - dropped, SLICE_ROWS)
-      const count = rows > 0 ? await this.write(() => drop(rows)) : 0
-      dropped += count
-      if (count < SLICE_ROWS) return dropped
-    }
+  dropInSlices(limit: number, drop: (rows: number) => number): Promise<number> {
+    return dropInSlices((unit) => this.write(unit), limit, drop)
   }
 
   /** Commits the waiting writes now. */
@@ -138,13 +162,13 @@ export class GroupCommit {
     try {
       results = this.#db.transaction(() => {
         begun = true
-        return units.map(({ run }) => run())
+        return runInOrder(units)
       })
     } catch (error) {
       return { error, begun }
     }
     this.#commits++
-    for (const [index, { resolve }] of units.entries()) resolve(results[index])
+    for (const [index, unit] of units.entries()) settle(unit, results[index])
     if (this.#fault !== null) log.info('store accepts writes again')
     this.#fault = null
     this.#lastCommitMs = clock.monotonicMs()
@@ -161,5 +185,38 @@ export class GroupCommit {
     // Writes to undamaged tables may still succeed, but the file stays damaged.
     if (isDamaged(error)) this.#db.damage ??= fault ?? null
     unit.reject(storageError(error, 'The store cannot write now'))
+  }
+}
+
+/** The result of a unit that did not run, because its fence is no longer held. */
+const NOT_RUN = Symbol('not run')
+
+/** Part of a transaction. Each fence is checked once, and again after a unit that changes fences. */
+function runInOrder(units: readonly Unit[]): unknown[] {
+  const held = new Map<Fence, boolean>()
+  const isHeld = (fence: Fence): boolean => {
+    const known = held.get(fence) ?? fence.isHeld()
+    held.set(fence, known)
+    return known
+  }
+  return units.map(({ run, fence, changesFences }) => {
+    if (changesFences) held.clear()
+    return fence && !isHeld(fence) ? NOT_RUN : run()
+  })
+}
+
+function settle({ fence, resolve, reject }: Unit, result: unknown): void {
+  if (fence && result === NOT_RUN) {
+    reject(leaseLost(fence.name))
+    fence.lose()
+  } else resolve(result)
+}
+
+async function dropInSlices(write: GroupCommit['write'], limit: number, drop: (rows: number) => number): Promise<number> {
+  for (let dropped = 0; ; ) {
+    const rows = Math.min(limit - dropped, SLICE_ROWS)
+    const count = rows > 0 ? await write(() => drop(rows)) : 0
+    dropped += count
+    if (count < SLICE_ROWS) return dropped
   }
 }

@@ -1,5 +1,6 @@
 /** An inbox message, as a row of its table and as callers see it. */
 import type { InboxRow, InboxState, MessageKind } from '@sluice/sdk'
+import type { TableDescription } from './delivery-table.ts'
 
 export interface InboxColumns {
   readonly number: number
@@ -18,8 +19,16 @@ export interface InboxColumns {
   readonly kind: MessageKind | null
 }
 
-export const INBOX_COLUMNS =
+const COLUMNS =
   'number, channel, account, message_id, sender, session, state, attempts, received_at, next_at, ended_at, turn_id, error, kind'
+
+export const INBOX_TABLE: TableDescription = {
+  name: 'inbox',
+  columns: COLUMNS,
+  final: 'done',
+  states: ['pending', 'running', 'done', 'dead'],
+  waiting: ['pending', 'running'],
+}
 
 export const toInboxRow = (row: InboxColumns): InboxRow => ({
   number: row.number,

@@ -3,8 +3,8 @@ import type { BoundedMap } from '@sluice/kit'
 import type { Clock, InboxEntry, InboxStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
-import type { GroupCommit } from './group-commit.ts'
-import { INBOX_COLUMNS, type InboxColumns, toInboxRow } from './inbox-row.ts'
+import type { Writer } from './group-commit.ts'
+import { INBOX_TABLE, type InboxColumns, toInboxRow } from './inbox-row.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
 import { createStart, endMessage } from './message-attempt.ts'
 import { prepareReplies, repliesTo } from './outbox.ts'
@@ -41,14 +41,8 @@ interface Requeued {
 }
 
 /** `recent` holds the ids of recent messages; the caller clears it after pruning. */
-export function createInbox(db: Database, writer: GroupCommit, clock: Clock, recent: BoundedMap<string, true>): InboxStore {
-  const table = createDeliveryTable<InboxColumns>(db, {
-    name: 'inbox',
-    columns: INBOX_COLUMNS,
-    final: 'done',
-    states: ['pending', 'running', 'done', 'dead'],
-    waiting: ['pending', 'running'],
-  })
+export function createInbox(db: Database, writer: Writer, clock: Clock, recent: BoundedMap<string, true>): Omit<InboxStore, 'waiting'> {
+  const table = createDeliveryTable<InboxColumns>(db, INBOX_TABLE)
   /** Part of a write: the turn of a message that waits again waits with it. */
   const requeueTurn = (requeued: Requeued | undefined): void => {
     if (requeued) db.run(REQUEUE_TURN, requeued.attempts, requeued.turn_id)
@@ -73,17 +67,6 @@ export function createInbox(db: Database, writer: GroupCommit, clock: Clock, rec
         const dead = db.get<{ turn_id: string | null }>(MARK_DEAD, atMs, error, number)
         if (dead) db.run(FAIL_TURN, errorJson, atMs, dead.turn_id)
       })
-    },
-    async waiting(options) {
-      return table.waiting(options).map(({ number, channel, account, session, next_at, state, attempts, kind }) => ({
-        number,
-        channel,
-        account,
-        lane: session,
-        atMs: next_at ?? 0,
-        interruptions: state === 'running' ? attempts : 0,
-        ...(kind !== null && { kind }),
-      }))
     },
     list: async (filter) => table.newest(filter).map(toInboxRow),
     async get(number): Promise<InboxEntry | undefined> {

@@ -3,7 +3,7 @@
 import { BoundedMap } from '@sluice/kit'
 import type { Arrival, InboxStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 import { joinTexts, rowKey } from './hashed-keys.ts'
 
 const KEEP = `
@@ -24,7 +24,7 @@ type KeepResult = 'replayed' | readonly (number | null)[]
 export const createRecentIds = (): BoundedMap<string, true> => new BoundedMap(RECENT_MAX)
 
 /** Clear `recent` when rows are dropped, because their ids may arrive again. */
-export function createKeep(db: Database, writer: GroupCommit, recent: BoundedMap<string, true>): (arrival: Arrival) => Promise<KeepResult> {
+export function createKeep(db: Database, writer: Writer, recent: BoundedMap<string, true>): (arrival: Arrival) => Promise<KeepResult> {
   return async (arrival) => {
     const { channel, messages, nonce } = arrival
     const ids = messages.map(({ message: { account, id } }) => joinTexts(channel, account, id))

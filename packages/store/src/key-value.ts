@@ -1,7 +1,8 @@
 /** The durable keys and values of one owner. */
+import { isDeepStrictEqual } from 'node:util'
 import type { KeyValue } from '@sluice/sdk'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 
 const GET = 'SELECT value_json FROM key_values WHERE owner = ? AND key = ?'
 const SET = 'INSERT INTO key_values (owner, key, value_json) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value_json = excluded.value_json'
@@ -15,17 +16,28 @@ interface Row {
 }
 
 /** Values are copied. A value without a JSON form, such as a function or `undefined`, is stored as null. */
-export const createKeyValue = (db: Database, writer: GroupCommit, owner: string): KeyValue => ({
+export const createKeyValue = (db: Database, writer: Writer, owner: string): KeyValue => ({
   async get(key) {
     const row = db.read(() => db.get<Row>(GET, owner, toBytes(key)))
     return row && JSON.parse(row.value_json)
   },
   async set(key, value) {
-    const json = JSON.stringify(value) ?? 'null'
+    const json = toJson(value)
     await writer.write(() => db.run(SET, owner, toBytes(key), json))
   },
   async delete(key) {
     await writer.write(() => db.run(DELETE, owner, toBytes(key)))
+  },
+  async swap(key, before, after) {
+    const bytes = toBytes(key)
+    const [expected, json] = [asStored(before), after === undefined ? undefined : toJson(after)]
+    return writer.write(() => {
+      const row = db.get<Row>(GET, owner, bytes)
+      if (!isDeepStrictEqual(row && JSON.parse(row.value_json), expected)) return false
+      if (json !== undefined) db.run(SET, owner, bytes, json)
+      else if (row) db.run(DELETE, owner, bytes)
+      return true
+    })
   },
   async list(prefix, limit) {
     const start = toBytes(prefix)
@@ -34,6 +46,11 @@ export const createKeyValue = (db: Database, writer: GroupCommit, owner: string)
     return rows.map((row) => ({ key: toText(row.key), value: JSON.parse(row.value_json) }))
   },
 })
+
+const toJson = (value: unknown): string => JSON.stringify(value) ?? 'null'
+
+/** Returns what a read of this value would return. */
+const asStored = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(toJson(value)))
 
 /** UTF-16 with the high byte first sorts like JavaScript strings and preserves invalid Unicode. */
 const toBytes = (text: string): Buffer => Buffer.from(text, 'utf16le').swap16()

@@ -1,7 +1,7 @@
 /** The agent's memories, each with its owner, and a full-text index over their keys and contents. */
 import { type MemoryEntry, type MemoryStore, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 
 /** A query uses at most this many words. */
 const QUERY_WORDS_MAX = 32
@@ -27,7 +27,7 @@ const ASSIGN_ONE = 'UPDATE OR IGNORE memories SET owner = ? WHERE owner = ? AND 
 const OWNERS = 'SELECT owner, count(*) AS count FROM memories GROUP BY owner ORDER BY owner'
 
 /** A search finds entries with any of the words, ignores case and accents, and ranks by BM25. */
-export const createMemory = (db: Database, writer: GroupCommit): MemoryStore => ({
+export const createMemory = (db: Database, writer: Writer): MemoryStore => ({
   async put({ owner, key, content, category, atMs }) {
     await writer.write(() => db.run(PUT, owner, key, content, category, atMs))
   },

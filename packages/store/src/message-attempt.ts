@@ -1,7 +1,7 @@
 /** The start and the end of work on an inbox message. The attempt is counted and its turn is stored before anything runs. */
 import type { InboxStore, SpentMessage, StartedMessage } from '@sluice/sdk'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 import type { InboxColumns } from './inbox-row.ts'
 import { waitsForPerson } from './turn-row.ts'
 
@@ -35,7 +35,7 @@ interface StartedColumns extends Pick<InboxColumns, 'channel' | 'account' | 'ses
 type Spent = Pick<SpentMessage, 'channel' | 'attempts'>
 
 /** Returns the function that starts an attempt, or reports a message that has used up its attempts. */
-export function createStart(db: Database, writer: GroupCommit): InboxStore['start'] {
+export function createStart(db: Database, writer: Writer): InboxStore['start'] {
   return async (number, turnId, startsMax) => {
     const stored = db.read(() => db.get<{ message_json: string }>(MESSAGE, number))
     if (!stored) return undefined

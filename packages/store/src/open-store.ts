@@ -1,19 +1,34 @@
 /** The embedded store: one SQLite file behind the `Store` port. */
-import { AppError, type Clock, errorText, type Logger, type Store, type StoreProblem } from '@sluice/sdk'
+import { memoryCounters } from '@sluice/kit'
+import {
+  ALL_SHARDS,
+  AppError,
+  type Clock,
+  errorText,
+  type Lease,
+  type Logger,
+  type OwnedStore,
+  type ShardRange,
+  type Store,
+  type StoreProblem,
+} from '@sluice/sdk'
 import { accessProblem } from './access-problem.ts'
 import { createApprovals } from './approvals.ts'
+import { ChangeWatch } from './change-watch.ts'
 import { Database } from './database.ts'
 import { createDevices } from './devices.ts'
-import { GroupCommit } from './group-commit.ts'
+import { GroupCommit, type Writer } from './group-commit.ts'
 import { HistoryCache } from './history-cache.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createInbox } from './inbox.ts'
 import { createRecentIds } from './keep-arrival.ts'
 import { createKeyValue } from './key-value.ts'
+import { Leases } from './leases.ts'
 import { createMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
 import { prunable, prune } from './prune.ts'
+import { recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './recovery.ts'
 import { createSessions } from './sessions.ts'
 import { createSops } from './sops.ts'
 import { usageOf } from './space.ts'
@@ -41,39 +56,59 @@ export function openStore(options: StoreOptions): Store {
   const { file, clock, log, onCommit } = options
   const db = openDatabase(options)
   const writer = new GroupCommit(db, { clock, log, onCommit })
+  const leases = new Leases(db, writer, () => clock.nowMs())
+  const changes = new ChangeWatch(db, { clock, log, onForeignCommit: () => leases.loseTaken() })
+  const createWork = workOf(db, options)
+  const owned = new WeakMap<Lease, OwnedStore>()
+  return {
+    ...createWork(writer, ALL_SHARDS),
+    devices: createDevices(db, writer, clock),
+    memory: createMemory(db, writer),
+    counters: memoryCounters(clock),
+    leases,
+    under(lease) {
+      const store = owned.get(lease) ?? { ...createWork(writer.under(leases.fenceOf(lease)), lease.shards), lease }
+      owned.set(lease, store)
+      return store
+    },
+    onChange: (listener) => changes.onChange(listener),
+    prunable: async (retention) => prunable(db, retention),
+    usage: async () => usageOf(db, file),
+    foreignVersion: () => db.read(() => db.foreignVersion()),
+    pending: () => writer.pending,
+    health: () => writer.health,
+    check: async () => problemsOf(db),
+    async close() {
+      if (!db.isOpen) return
+      changes.close()
+      writer.close()
+      checkpoint(db, log)
+      db.close()
+    },
+  }
+}
+
+/** Returns the function that creates the groups of one caller. All callers share the caches. */
+function workOf(db: Database, { file, clock }: StoreOptions) {
   const idempotency = createIdempotency(db, clock)
   const histories = new HistoryCache()
   const recentIds = createRecentIds()
-  return {
+  return (writer: Writer, shards: ShardRange | null): Omit<OwnedStore, 'lease'> => ({
     sessions: createSessions(db, writer, histories, file),
-    turns: createTurns(db, writer, idempotency.keys, histories),
+    turns: { ...createTurns(db, writer, idempotency.keys, histories), ...recoverTurns(db, shards) },
     idempotency: idempotency.port,
-    devices: createDevices(db, writer, clock),
-    memory: createMemory(db, writer),
-    inbox: createInbox(db, writer, clock, recentIds),
-    outbox: createOutbox(db, writer, clock),
-    approvals: createApprovals(db, writer),
-    sops: createSops(db, writer, idempotency.keys),
+    inbox: { ...createInbox(db, writer, clock, recentIds), ...recoverInbox(db, shards) },
+    outbox: { ...createOutbox(db, writer, clock), ...recoverOutbox(db, writer, shards) },
+    approvals: { ...createApprovals(db, writer), ...recoverApprovals(db, shards) },
+    sops: { ...createSops(db, writer, idempotency.keys), ...recoverSops(db, shards) },
     async prune(retention) {
       const pruned = await prune(db, writer, file, retention)
       if (pruned.messages > 0) recentIds.clear()
       if (pruned.historyTurns + pruned.conversations > 0) histories.clear()
       return pruned
     },
-    prunable: async (retention) => prunable(db, retention),
-    usage: async () => usageOf(db, file),
-    foreignVersion: () => db.read(() => db.foreignVersion()),
     keyValue: (owner) => createKeyValue(db, writer, owner),
-    pending: () => writer.pending,
-    health: () => writer.health,
-    check: async () => problemsOf(db),
-    async close() {
-      if (!db.isOpen) return
-      writer.close()
-      checkpoint(db, log)
-      db.close()
-    },
-  }
+  })
 }
 
 function openDatabase({ file, log, clock, lockForUpgrade: lock }: StoreOptions): Database {

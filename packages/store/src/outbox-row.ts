@@ -1,5 +1,6 @@
 /** An outbox message, as a row of its table and as callers see it. */
 import type { NewReply, OutboxRow, OutboxState, StartedReply } from '@sluice/sdk'
+import type { TableDescription } from './delivery-table.ts'
 
 export interface OutboxColumns {
   readonly number: number
@@ -26,6 +27,14 @@ export interface OutboxColumns {
 
 export const OUTBOX_COLUMNS =
   'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json, trace, replayed_at'
+
+export const OUTBOX_TABLE: TableDescription = {
+  name: 'outbox',
+  columns: OUTBOX_COLUMNS,
+  final: 'sent',
+  states: ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead'],
+  waiting: ['queued', 'failed'],
+}
 
 const toNumberedReply = (row: OutboxColumns): NewReply & { readonly number: number } => ({
   number: row.number,

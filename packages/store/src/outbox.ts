@@ -1,13 +1,12 @@
 /** Outbox messages, from the queue to the platform's answer. */
-import { type Clock, type NewReply, type OutboxRow, type OutboxStore, replyLane } from '@sluice/sdk'
+import type { Clock, NewReply, OutboxRow, OutboxStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
-import type { GroupCommit } from './group-commit.ts'
-import { OUTBOX_COLUMNS, type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
+import type { Writer } from './group-commit.ts'
+import { OUTBOX_COLUMNS, OUTBOX_TABLE, type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
 
 /** This text also distinguishes the parts that died with an earlier part from the parts that failed themselves. */
 const EARLIER_PART = 'An earlier part of the message was not sent.'
-const INTERRUPTED = 'The daemon stopped while this was being sent.'
 
 const ADD = `
   INSERT INTO outbox (channel, account, to_json, text, part, parts, client_id, inbox, turn_id, created_at, extras_json, trace)
@@ -36,27 +35,13 @@ const REPLAY = `
 const REPLAY_LATER_PARTS = `
   UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?3
   WHERE ${LATER_PARTS} AND state = 'dead' AND error = '${EARLIER_PART}'`
-// The condition `state <> 'sent'` is redundant, but makes SQLite use the partial index.
-const MAKE_DUE = `
-  UPDATE outbox SET state = 'failed', error = '${INTERRUPTED}', next_at = ?
-  WHERE state = 'sending' AND state <> 'sent'
-    AND (channel IN (SELECT value FROM json_each(?)) OR extras_json ->> '$.edits' IS NOT NULL)`
-const MAKE_AMBIGUOUS = `
-  UPDATE outbox SET state = 'ambiguous', error = '${INTERRUPTED}', ended_at = ?
-  WHERE state = 'sending' AND state <> 'sent' RETURNING number`
 const SEND_INSTEAD = `UPDATE outbox SET extras_json = json_remove(extras_json, '$.edits', '$.elseSend') WHERE number = ?`
 const REPLIES = `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE inbox = ? ORDER BY number`
 
 type Part = Pick<OutboxColumns, 'number' | 'part' | 'parts'>
 
-export function createOutbox(db: Database, writer: GroupCommit, clock: Clock): OutboxStore {
-  const table = createDeliveryTable<OutboxColumns>(db, {
-    name: 'outbox',
-    columns: OUTBOX_COLUMNS,
-    final: 'sent',
-    states: ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead'],
-    waiting: ['queued', 'failed'],
-  })
+export function createOutbox(db: Database, writer: Writer, clock: Clock): Omit<OutboxStore, 'recover' | 'waiting'> {
+  const table = createDeliveryTable<OutboxColumns>(db, OUTBOX_TABLE)
   return {
     add: async (replies) => writer.write(prepareReplies(db, replies, null)),
     async start(number) {
@@ -78,21 +63,6 @@ export function createOutbox(db: Database, writer: GroupCommit, clock: Clock): O
       }),
     async sendInstead(number) {
       await writer.write(() => db.run(SEND_INSTEAD, number))
-    },
-    recover: ({ repeatable, atMs }) =>
-      writer.write(() => {
-        db.run(MAKE_DUE, atMs, JSON.stringify(repeatable))
-        return db.all<{ number: number }>(MAKE_AMBIGUOUS, atMs).map(({ number }) => number)
-      }),
-    async waiting(options) {
-      return table.waiting(options).map((row) => ({
-        number: row.number,
-        channel: row.channel,
-        account: row.account,
-        lane: replyLane({ ...row, to: JSON.parse(row.to_json) }),
-        atMs: row.next_at ?? 0,
-        interruptions: 0,
-      }))
     },
     list: async (filter) => table.newest(filter).map(toOutboxRow),
     async get(number) {

@@ -2,7 +2,7 @@
 import type { DeletedRows, Retention } from '@sluice/sdk'
 import { dropOldCopies } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 import { shrink, usedBytes } from './space.ts'
 
 const DROP_NONCES = 'DELETE FROM nonces WHERE key IN (SELECT key FROM nonces WHERE until <= ? ORDER BY until LIMIT ?)'
@@ -47,7 +47,7 @@ export const QUARTER_MS = 15 * 60_000
 const COSTS_KEPT_MS = 100 * 86_400_000
 
 /** Blocks the event loop for at most a few milliseconds at a time, however much there is to delete. */
-export async function prune(db: Database, writer: GroupCommit, file: string, retention: Retention): Promise<DeletedRows> {
+export async function prune(db: Database, writer: Writer, file: string, retention: Retention): Promise<DeletedRows> {
   const { endedBeforeMs, historyBeforeMs, nowMs, limit } = retention
   const drop = (text: string, beforeMs: number): Promise<number> => writer.dropInSlices(limit, (rows) => db.run(text, beforeMs, rows))
   // Nonces have an expiry of their own instead of a retention, so all expired ones are dropped.
@@ -84,7 +84,7 @@ const turnsBefore = ({ endedBeforeMs, keysBeforeMs }: Retention): number => Math
  * Drops the oldest rows until at most `bytesMax` bytes are in use: contents first, then replies, turns and conversations. Keeps dead
  * letters and unfinished work.
  */
-async function cutToSize(db: Database, writer: GroupCommit, { bytesMax, keysBeforeMs, nowMs, limit }: Retention) {
+async function cutToSize(db: Database, writer: Writer, { bytesMax, keysBeforeMs, nowMs, limit }: Retention) {
   const cut = async (drop: (rows: number) => number): Promise<number> => {
     for (let dropped = 0; ; ) {
       const rows = Math.min(CUT_SLICE_ROWS, limit - dropped)

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SQLInputValue } from 'node:sqlite'
+import { ALL_SHARDS, type ShardRange } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { asked, decision } from '@sluice/testkit/store-rules/approval-samples'
 import { arrival, reply, replyParts, STARTS_MAX } from '@sluice/testkit/store-rules/delivery-samples'
@@ -18,6 +19,7 @@ import { createRecentIds } from './keep-arrival.ts'
 import { migrate } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
 import { prunable, prune } from './prune.ts'
+import { recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './recovery.ts'
 import { createSessions } from './sessions.ts'
 import { createSops } from './sops.ts'
 import { usageOf } from './space.ts'
@@ -47,6 +49,9 @@ class RecordingDatabase extends Database {
     return super.all<Row>(sql, ...values)
   }
 }
+
+/** Leases that cover all shards, some and none. */
+const RANGES: readonly (ShardRange | null)[] = [ALL_SHARDS, { from: 0, to: 127 }, null]
 
 const RETENTION = { endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, historyBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 10 }
 
@@ -88,16 +93,22 @@ async function useAll(): Promise<void> {
   await outbox.start(part)
   await outbox.sent(part, { providerId: 'p', atMs: 1 })
   await outbox.sendInstead(part)
-  await outbox.recover({ repeatable: ['roomchat'], atMs: 1 })
   for (const store of [inbox, outbox]) {
-    await store.waiting({ after: 0, limit: 10 })
     for (const state of ['pending', 'queued', 'done', 'sent']) await store.list({ limit: 10, state })
     await store.list({ limit: 10 })
     await store.list({ limit: 10, channel: 'roomchat' })
     await store.counts()
     await store.get(1)
   }
-  await turns.unfinished(10)
+  for (const shards of RANGES) {
+    const waitingReplies = recoverOutbox(db, writer, shards)
+    await waitingReplies.recover({ repeatable: ['roomchat'], atMs: 1 })
+    await waitingReplies.waiting({ after: 0, limit: 10 })
+    await recoverInbox(db, shards).waiting({ after: 0, limit: 10 })
+    await recoverTurns(db, shards).unfinished(10)
+    await recoverTurns(db, shards).abortsRequested()
+  }
+  await turns.requestAbort('t2')
   const sessions = createSessions(db, writer, new HistoryCache(), file)
   await sessions.messagesByTurn('room', { after: 0, limit: 10 })
   await sessions.erase('elsewhere', { atMs: 1, by: 'test' })
@@ -118,8 +129,11 @@ async function useProcedures(): Promise<void> {
   await approvals.open(asked('r1'), [reply('a')])
   await createOutbox(db, writer, testHost().clock).sent(1, { providerId: 'p', atMs: 1 })
   await approvals.byToken('t')
-  await approvals.unfinished({ after: key, limit: 10 })
-  await approvals.unfinished({ after: null, limit: 10, decided: true })
+  for (const shards of RANGES) {
+    await recoverApprovals(db, shards).unfinished({ after: key, limit: 10 })
+    await recoverApprovals(db, shards).unfinished({ after: null, limit: 10, decided: true })
+    await recoverSops(db, shards).unfinished({ after: null, limit: 10 })
+  }
   await approvals.counts()
   for (const filter of [{}, { state: 'pending' }, { owner: 'd1' }, { state: 'pending', owner: 'd1' }] as const)
     await approvals.list({ limit: 10, before: key, ...filter })
@@ -135,7 +149,6 @@ async function useProcedures(): Promise<void> {
     }
     for (const run of [undefined, 'r1']) await sops.audit({ limit: 10, ...(sop && { sop }), ...(run && { run }) })
   }
-  await sops.unfinished({ after: null, limit: 10 })
   await sops.activeCounts()
   await sops.verify()
   await sops.prune({ finishedMax: 1, keysBeforeMs: 0 })

@@ -423,4 +423,19 @@ export const MIGRATIONS: readonly string[] = [
   -- How the answer of a turn ended, such as at the limit of output tokens; null when the answer is complete.
   ALTER TABLE turns ADD COLUMN finish_reason TEXT;
   `,
+  `
+  -- The leases that processes hold: a lease is held while its row exists. Epochs are never used twice.
+  CREATE TABLE leases (
+    epoch INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    -- The shards that it covers; null for a lease without shards.
+    shard_from INTEGER,
+    shard_to INTEGER,
+    taken_at REAL NOT NULL
+  ) STRICT;
+
+  -- 1 when a caller asked the process that runs the turn to abort it.
+  ALTER TABLE turns ADD COLUMN abort_requested INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX turns_to_abort ON turns (id) WHERE abort_requested AND ended_at IS NULL;
+  `,
 ]

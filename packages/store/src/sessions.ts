@@ -2,7 +2,7 @@
 import type { SessionRow, SessionStore, TurnMessages } from '@sluice/sdk'
 import { ConversationEraser } from './conversation-eraser.ts'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 import type { Chunk, HistoryCache } from './history-cache.ts'
 
 interface SessionColumns {
@@ -32,7 +32,7 @@ const SAID = `
   WHERE id = ? ORDER BY up_to LIMIT ?`
 const RENAME = 'UPDATE sessions SET name = ? WHERE id = ?'
 
-export const createSessions = (db: Database, writer: GroupCommit, cache: HistoryCache, file: string): SessionStore => ({
+export const createSessions = (db: Database, writer: Writer, cache: HistoryCache, file: string): SessionStore => ({
   async history(id, limit) {
     if (limit < 1) return []
     return db.read(() => {

@@ -2,7 +2,7 @@
 import type { SopRun, SopStore } from '@sluice/sdk'
 import { prepareAudit, readAudit, toAuditRow } from './audit-log.ts'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 import type { KeyTable } from './key-table.ts'
 import { createStartRuns } from './start-runs.ts'
 import { verifyAudit } from './verify-audit.ts'
@@ -12,7 +12,6 @@ const REPLACE = 'UPDATE sop_runs SET run_json = ?, ended_at = ? WHERE id = ? AND
 const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET ended_at = excluded.ended_at'
 const GET = 'SELECT run_json AS json FROM sop_runs WHERE id = ?'
 const NUMBER = 'SELECT number FROM sop_runs WHERE id = ?'
-const UNFINISHED = 'SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL AND number > ? ORDER BY number LIMIT ?'
 const ACTIVE = 'SELECT sop, count(*) AS count FROM sop_runs WHERE ended_at IS NULL GROUP BY sop'
 
 /** The end of the oldest run that is kept. */
@@ -31,7 +30,7 @@ interface Row {
 const toRun = ({ json }: Row): SopRun => JSON.parse(json)
 
 /** The procedure store of the port. `keys` are the idempotency keys that a start uses up. */
-export function createSops(db: Database, writer: GroupCommit, keys: KeyTable): SopStore {
+export function createSops(db: Database, writer: Writer, keys: KeyTable): Omit<SopStore, 'unfinished'> {
   const numberOf = (id: string): number | undefined => db.get<{ number: number }>(NUMBER, id)?.number
   return {
     start: createStartRuns(db, writer, keys),
@@ -61,12 +60,6 @@ export function createSops(db: Database, writer: GroupCommit, keys: KeyTable): S
         return db.all<Row>(listQuery(sop !== undefined, status !== undefined, active), ...named, end, limit).map(toRun)
       })
     },
-    async unfinished({ after, limit }) {
-      return db.read(() => {
-        const start = after === null ? 0 : numberOf(after)
-        return start === undefined ? [] : db.all<Row>(UNFINISHED, start, limit).map(toRun)
-      })
-    },
     async activeCounts() {
       return new Map(db.read(() => db.all<{ sop: string; count: number }>(ACTIVE)).map(({ sop, count }) => [sop, count]))
     },
@@ -83,11 +76,7 @@ function listQuery(ofSop: boolean, ofStatus: boolean, active: boolean | undefine
 }
 
 /** Drops old runs and event keys in small transactions. Audit records are kept for ever. */
-async function pruneRuns(
-  db: Database,
-  writer: GroupCommit,
-  { finishedMax, keysBeforeMs }: Parameters<SopStore['prune']>[0],
-): Promise<number> {
+async function pruneRuns(db: Database, writer: Writer, { finishedMax, keysBeforeMs }: Parameters<SopStore['prune']>[0]): Promise<number> {
   const kept = finishedMax > 0 ? db.read(() => db.get<{ atMs: number; number: number }>(KEPT_SINCE, finishedMax - 1)) : undefined
   const runs = kept ? await writer.dropInSlices(Number.MAX_SAFE_INTEGER, (rows) => db.run(DROP_RUNS, kept.atMs, kept.number, rows)) : 0
   return runs + (await writer.dropInSlices(Number.MAX_SAFE_INTEGER, (rows) => db.run(DROP_EVENTS, keysBeforeMs, rows)))

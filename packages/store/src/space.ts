@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import type { StoreUsage } from '@sluice/sdk'
 import { copiesOf } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 
 /** Unused pages that stay in the file for the next writes. */
 const UNUSED_PAGES_MAX = 256
@@ -50,14 +50,14 @@ export const usageOf = (db: Database, file: string): StoreUsage =>
   }))
 
 /** Returns unused pages to the file system, a few in each transaction, until `keptMax` are left. */
-export async function shrink(db: Database, writer: GroupCommit, keptMax = UNUSED_PAGES_MAX): Promise<void> {
+export async function shrink(db: Database, writer: Writer, keptMax = UNUSED_PAGES_MAX): Promise<void> {
   const before = pagesOf(db).unused
   await returnPages(db, writer, before, keptMax)
   // The file shrinks only when the log is written to it, which an idle daemon does not do by itself.
   if (pagesOf(db).unused < before) db.exec('PRAGMA wal_checkpoint(PASSIVE)')
 }
 
-async function returnPages(db: Database, writer: GroupCommit, unusedAtStart: number, keptMax: number): Promise<void> {
+async function returnPages(db: Database, writer: Writer, unusedAtStart: number, keptMax: number): Promise<void> {
   for (let unused = unusedAtStart; unused > keptMax; ) {
     const left = await writer.write(() => {
       db.exec(`PRAGMA incremental_vacuum(${Math.min(PAGES_SLICE, unused - keptMax)})`)

@@ -2,7 +2,7 @@
 import type { SopDispatch, SopStart, SopStore } from '@sluice/sdk'
 import { prepareAudit } from './audit-log.ts'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 import { hashKey, joinTexts, rowKey } from './hashed-keys.ts'
 import type { KeyTable } from './key-table.ts'
 import { endMessage } from './message-attempt.ts'
@@ -19,7 +19,7 @@ const ADD = 'INSERT INTO sop_runs (id, sop, run_json) VALUES (?, ?, ?)'
 type About = Parameters<SopStore['start']>[1]
 
 /** Returns the function that starts runs. Rejects and releases the idempotency key when nothing was stored. */
-export function createStartRuns(db: Database, writer: GroupCommit, keys: KeyTable): SopStore['start'] {
+export function createStartRuns(db: Database, writer: Writer, keys: KeyTable): SopStore['start'] {
   return async (starts, about) => {
     const idempotency = about.idempotency ? hashKey(about.idempotency) : null
     try {

@@ -1,7 +1,7 @@
 /** Turns, and the single transaction that ends one: its row, its messages, its replies and its inbox message. */
-import { AppError, type ModelMessage, type TurnEnd, type TurnRow, type TurnStore } from '@sluice/sdk'
+import { AppError, type TurnEnd, type TurnStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { Writer } from './group-commit.ts'
 import { hashKey } from './hashed-keys.ts'
 import type { Chunk, HistoryCache } from './history-cache.ts'
 import type { KeyTable } from './key-table.ts'
@@ -44,14 +44,13 @@ const APPEND = 'INSERT INTO messages (session, up_to, messages_json, at) VALUES 
 const UNDO_APPEND = 'DELETE FROM messages WHERE session = ? AND up_to = ?'
 const UNDO_TOUCH_SESSION = 'UPDATE sessions SET message_count = message_count - ? WHERE number = ?'
 const GET = `SELECT ${COLUMNS} FROM turns AS turn WHERE id = ?`
-const UNFINISHED = `
-  SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn WHERE ended_at IS NULL AND inbox IS NULL ORDER BY created_at, id LIMIT ?`
+const REQUEST_ABORT = 'UPDATE turns SET abort_requested = 1 WHERE id = ?1 AND ended_at IS NULL AND (?2 IS NULL OR owner = ?2)'
 const SPENT = `
   SELECT (SELECT total(cost_usd) FROM turns WHERE ended_at >= ?1 AND cost_usd <> 0)
     + (SELECT total(usd) FROM costs WHERE quarter >= ?2) AS usd`
 
 /** The turn store of the port. It keeps the idempotency keys and cached histories in step with the file. */
-export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, histories: HistoryCache): TurnStore {
+export function createTurns(db: Database, writer: Writer, keys: KeyTable, histories: HistoryCache): Omit<TurnStore, 'unfinished'> {
   return {
     async enqueue({ id, sessionId, owner = null, source, input, createdAtMs, context, idempotency }) {
       const key = idempotency ? hashKey(idempotency) : null
@@ -95,13 +94,7 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
       const row = db.read(() => db.get<TurnColumns>(GET, id))
       return row && toTurn(row)
     },
-    async unfinished(limit) {
-      const rows = db.read(() => db.all<TurnColumns & { readonly checkpoint_json: string | null }>(UNFINISHED, limit))
-      return rows.map((row): TurnRow & { checkpoint: readonly ModelMessage[] } => ({
-        ...toTurn(row),
-        checkpoint: JSON.parse(row.checkpoint_json ?? '[]'),
-      }))
-    },
+    requestAbort: (id, owner) => writer.write(() => db.run(REQUEST_ABORT, id, owner ?? null) > 0),
     async spentUsd(sinceMs) {
       return db.read(() => db.get<{ usd: number }>(SPENT, sinceMs, Math.ceil(sinceMs / QUARTER_MS)))?.usd ?? 0
     },

@@ -1,4 +1,5 @@
 /** In-memory key-value and secret stores for tests. */
+import { isDeepStrictEqual } from 'node:util'
 import type { KeyValue, SecretStore } from '@sluice/sdk'
 
 /** Stores each value as a JSON copy, as a real store does. */
@@ -14,6 +15,14 @@ export function memoryKeyValue(): KeyValue {
     },
     async delete(key) {
       kept.delete(key)
+    },
+    async swap(key, before, after) {
+      const json = kept.get(key)
+      const expected = before === undefined ? undefined : JSON.parse(JSON.stringify(before))
+      if (!isDeepStrictEqual(json === undefined ? undefined : JSON.parse(json), expected)) return false
+      if (after === undefined) kept.delete(key)
+      else kept.set(key, JSON.stringify(after))
+      return true
     },
     async list(prefix, limit) {
       const keys = [...kept.keys()].filter((key) => key.startsWith(prefix)).sort()

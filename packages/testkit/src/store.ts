@@ -5,14 +5,18 @@ import { testClock } from './clock.ts'
 import { approvalRules } from './store-rules/approvals.ts'
 import { arrivalRules } from './store-rules/arrivals.ts'
 import { auditRules } from './store-rules/audit.ts'
+import { changeRules } from './store-rules/changes.ts'
+import { counterRules } from './store-rules/counters.ts'
 import { deviceRules } from './store-rules/devices.ts'
 import { eraseRules } from './store-rules/erase.ts'
 import { idempotencyRules } from './store-rules/idempotency.ts'
 import { inboxRules } from './store-rules/inbox.ts'
 import { keyValueRules } from './store-rules/key-value.ts'
+import { leaseRules } from './store-rules/leases.ts'
 import { lifeCycleRules } from './store-rules/life-cycle.ts'
 import { memoryRules } from './store-rules/memory.ts'
 import { outboxRules } from './store-rules/outbox.ts'
+import { ownedWorkRules } from './store-rules/owned-work.ts'
 import { pruneRules } from './store-rules/prune.ts'
 import { replyRules } from './store-rules/replies.ts'
 import { replyExtraRules } from './store-rules/reply-extras.ts'
@@ -55,6 +59,10 @@ const GROUPS: Readonly<Record<string, StoreRules>> = {
   'audit log': auditRules,
   prune: pruneRules,
   erase: eraseRules,
+  leases: leaseRules,
+  'owned work': ownedWorkRules,
+  'change notices': changeRules,
+  counters: counterRules,
   'life cycle': lifeCycleRules,
 }
 

@@ -99,6 +99,7 @@ export function memoryBooks(): MemoryBooks {
         return books.spent
       },
       get: notUsed,
+      requestAbort: notUsed,
     },
     idempotency: {
       claim: notUsed,

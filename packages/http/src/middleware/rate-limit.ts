@@ -1,12 +1,11 @@
 /** Rate limits of routes. The counters of a daemon outlive a reload, unless the reload changes what they limit. */
 
 import type { GatewayConfig } from '@sluice/config'
-import { BoundedMap } from '@sluice/kit'
+import { BoundedMap, RateLimiter, TimeRing } from '@sluice/kit'
 import type { Snapshot } from '@sluice/runtime'
 import { AppError, type Clock } from '@sluice/sdk'
 import type { Step } from '../context.ts'
 import { createLockout, type Lockout } from '../lockout.ts'
-import { RateLimiter, TimeRing } from '../rate-limiter.ts'
 
 /** Counts the call against the client's address; needs `peer`. Refuses with `rate_limited` and reports it to the observers as `route`. */
 export const rateLimit =

@@ -45,6 +45,33 @@ export const keyValueRules: StoreRules = {
     expect((await values.list('', 100)).map(({ key }) => key)).toEqual([...keys].sort())
   },
 
+  'swaps a value only when it is the one that was read': async ({ store, otherProcess }) => {
+    const values = store.keyValue('feature')
+    expect(await values.swap('a', null, 1)).toBe(false)
+    expect(await values.swap('a', undefined, { one: 1, two: [{ b: null }] })).toBe(true)
+    expect(await values.swap('a', undefined, 2)).toBe(false)
+    expect(await values.swap('a', { one: 1 }, 2)).toBe(false)
+    const elsewhere = (await otherProcess()).keyValue('feature')
+    expect(await elsewhere.swap('a', { two: [{ b: null }], one: 1 }, null)).toBe(true)
+    expect(await values.swap('a', undefined, 2)).toBe(false)
+    expect(await values.swap('a', null, undefined)).toBe(true)
+    expect(await values.get('a')).toBeUndefined()
+    expect(await values.swap('a', undefined, undefined)).toBe(true)
+    expect(await values.list('', 10)).toEqual([])
+  },
+
+  'one of many simultaneous swaps wins, so that no update is lost': async ({ store, otherProcess }) => {
+    const handles = [store.keyValue('feature'), (await otherProcess()).keyValue('feature')]
+    const increment = async (values: (typeof handles)[number]): Promise<void> => {
+      const before = await values.get('count')
+      if (!(await values.swap('count', before, Number(before ?? 0) + 1))) await increment(values)
+    }
+    await Promise.all(Array.from({ length: 20 }, (_, at) => increment(handles[at % 2] ?? store.keyValue('feature'))))
+    expect(await store.keyValue('feature').get('count')).toBe(20)
+    const wins = await Promise.all(handles.map((values) => values.swap('lock', undefined, 'mine')))
+    expect(wins.filter(Boolean)).toHaveLength(1)
+  },
+
   'later changes to a value do not affect the stored copy': async ({ store }) => {
     const values = store.keyValue('feature')
     const value = { a: [1] }

@@ -1,12 +1,8 @@
 /** Limits the calls of each key within any 60 seconds, in amortised constant time per call. */
-import type { Clock } from '@sluice/sdk'
+import type { Clock, RateLimitOptions } from '@sluice/sdk'
 
-export interface RateLimiterOptions {
+export interface RateLimiterOptions extends RateLimitOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** The most calls of one key within any 60 s; 0 means no limit. */
-  readonly limit: number
-  /** The number of keys that are remembered. */
-  readonly keysMax: number
 }
 
 const WINDOW_MS = 60_000
