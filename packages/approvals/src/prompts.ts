@@ -109,7 +109,7 @@ function confirmationAddress(group: readonly ApprovalPrompt[], { to, providerId 
   if (!notifications || providerId === null) return to
   // A prompt that is a reply itself has opened no thread.
   const isOrigin = to.thread !== undefined || group.some((prompt) => prompt.to.replyTo !== undefined)
-  if (isOrigin || notifications.target === 'messenger') return { ...to, replyTo: providerId }
+  if (isOrigin || !notifications.opensThreads) return { ...to, replyTo: providerId }
   return { to: to.to, thread: providerId }
 }
 

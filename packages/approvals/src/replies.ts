@@ -133,8 +133,8 @@ function mayOmitQuote({ to, sender, inReplyTo }: Message, channel: Channel, pers
   const { notifications } = channel
   const quotesAnother = inReplyTo !== undefined && inReplyTo !== to.thread
   if (quotesAnother) return false
-  // The prompt is in a thread. The messenger's threads are rooms with other conversations, where people can quote.
-  if (notifications) return to.thread !== undefined && notifications.target !== 'messenger'
+  // The prompt is in a thread. Where a message opens no thread, threads are rooms with other conversations, and people can quote.
+  if (notifications) return to.thread !== undefined && notifications.opensThreads
   // A platform without notifications has neither quotes nor threads.
   const normal = (name: string): string => channel.normalise?.(name) ?? name
   // The address of a conversation with one person is that person.

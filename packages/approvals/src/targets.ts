@@ -1,6 +1,6 @@
 /** Prompt targets: the conversation a question comes from, then the configured or named targets. */
 
-import { type NotificationTarget, TARGETS } from '@sluice/config'
+import { TARGETS } from '@sluice/config'
 import {
   type Address,
   type ApprovalRequest,
@@ -9,15 +9,11 @@ import {
   type CatalogueId,
   type Channel,
   type FeatureId,
+  ROWS,
 } from '@sluice/sdk'
 
-/** The package that carries the messages of each target; null: every subscriber of events gets them. */
-const CARRIERS = {
-  dashboard: null,
-  community: 'channel-discord',
-  workspace: 'channel-slack',
-  messenger: 'channel-telegram',
-} as const satisfies Readonly<Record<NotificationTarget, CatalogueId | null>>
+/** Every subscriber of events gets the messages of this target. */
+const BROADCAST = 'dashboard'
 
 export interface Conversation {
   readonly channel: Channel
@@ -63,19 +59,20 @@ function lookUp(
   { channels, features }: TargetOptions,
 ): { readonly conversation: Conversation } | { readonly answer: AskedTarget } {
   const unavailable = (detail: string) => ({ answer: { channel: name, status: 'unavailable', detail } }) as const
-  const carrier = Object.hasOwn(CARRIERS, lower) ? CARRIERS[lower as keyof typeof CARRIERS] : undefined
-  if (carrier === undefined) return unavailable(`no such channel; there are ${TARGETS.join(', ')}`)
-  if (carrier === null)
+  if (lower === BROADCAST)
     return { answer: { channel: name, status: 'broadcast', detail: 'sent to every subscriber of /api/events and /ws/events' } }
   const channel = channels().find(({ notifications }) => notifications?.target === lower)
-  if (!channel?.notifications) return unavailable(disabledReason(carrier, features()))
+  if (!channel?.notifications) return unavailable(unavailableReason(lower, features()))
   const { account, key, to: configured } = channel.notifications
   const address = to === undefined ? configured : { to }
   if (!address) return unavailable(`no conversation is configured for it: set ${key}, or name one by channel_id`)
   return { conversation: { channel, account, to: address } }
 }
 
-function disabledReason(carrier: CatalogueId, features: readonly CarrierStatus[]): string {
+/** Says why no channel of this build serves the target. */
+function unavailableReason(target: string, features: readonly CarrierStatus[]): string {
+  const [carrier]: readonly CatalogueId[] = ROWS.flatMap(([id, row]) => (row.target === target ? [id] : []))
+  if (carrier === undefined) return `no such channel; there are ${TARGETS.join(', ')}`
   const status = features.find(({ feature }) => feature === carrier)
   if (!status?.compiled) return `this build has no ${carrier}: ${status?.build ?? buildHint(carrier)}`
   return `${carrier} is ${status.state}${status.reason === null ? '' : `: ${status.reason}`}`

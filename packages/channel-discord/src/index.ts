@@ -50,6 +50,7 @@ function createDiscord(host: Host, config: DiscordConfig): Channel {
     limits: { text: LIMITS.text, unit: 'codepoint', attachments: { count: LIMITS.files, bytesMax: LIMITS.fileBytes } },
     notifications: {
       target: 'community',
+      opensThreads: true,
       account,
       key: 'channels_config.discord.notification_channel_id',
       ...(notificationChannel !== undefined && { to: { to: notificationChannel } }),

@@ -47,6 +47,7 @@ function createSlack(host: Host, config: SlackConfig): Channel {
     limits: { text: TEXT_MAX, unit: 'utf16', attachments: FILES },
     notifications: {
       target: 'workspace',
+      opensThreads: true,
       account,
       key: 'channels_config.slack.notification_channel_id',
       ...(notificationChannel !== undefined && { to: { to: notificationChannel } }),

@@ -44,6 +44,7 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
     limits: { text: TEXT_MAX, unit: 'utf16', attachments: { count: FILES_MAX, bytesMax: FILE_BYTES_MAX } },
     notifications: {
       target: 'messenger',
+      opensThreads: false,
       account: account ?? '',
       ...(config.notification_chat_id !== undefined && { to: { to: config.notification_chat_id } }),
       key: 'channels_config.telegram.notification_chat_id',

@@ -1,4 +1,5 @@
 /** The names by which the configuration and the API address the people who are asked or notified. */
-export const TARGETS = ['dashboard', 'community', 'workspace', 'messenger'] as const
+import { ROWS } from '@sluice/sdk'
 
-export type NotificationTarget = (typeof TARGETS)[number]
+/** `dashboard`: every subscriber of events. The others are the targets of channels in the catalogue. */
+export const TARGETS: readonly string[] = ['dashboard', ...ROWS.flatMap(([, { target }]) => target ?? [])]

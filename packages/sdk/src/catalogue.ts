@@ -41,6 +41,8 @@ export interface Row {
   readonly commandHelp?: Readonly<Record<string, CommandHelp>>
   /** The value of `[security.sandbox] backend` or `[observability] backend`. */
   readonly backend?: string
+  /** The name of a channel as a notification target, such as `messenger`. */
+  readonly target?: string
   /** The values of `[provider] kind`. */
   readonly kinds?: readonly string[]
 }
@@ -143,9 +145,27 @@ export const CATALOGUE = {
     section: 'channels_config.mailpush',
     routes: ['POST /webhook/mailpush'],
   },
-  'channel-telegram': { ...always, kind: 'channel', summary: 'Telegram-class messenger', section: 'channels_config.telegram' },
-  'channel-discord': { ...always, kind: 'channel', summary: 'Discord-class community', section: 'channels_config.discord' },
-  'channel-slack': { ...always, kind: 'channel', summary: 'Slack-class workspace', section: 'channels_config.slack' },
+  'channel-telegram': {
+    ...always,
+    kind: 'channel',
+    summary: 'Telegram-class messenger',
+    section: 'channels_config.telegram',
+    target: 'messenger',
+  },
+  'channel-discord': {
+    ...always,
+    kind: 'channel',
+    summary: 'Discord-class community',
+    section: 'channels_config.discord',
+    target: 'community',
+  },
+  'channel-slack': {
+    ...always,
+    kind: 'channel',
+    summary: 'Slack-class workspace',
+    section: 'channels_config.slack',
+    target: 'workspace',
+  },
   'channel-mattermost': { ...always, kind: 'channel', ...planned, summary: 'Mattermost', section: 'channels_config.mattermost' },
   'channel-signal': { ...always, kind: 'channel', ...planned, summary: 'Signal', section: 'channels_config.signal' },
   'channel-irc': { ...always, kind: 'channel', ...planned, summary: 'IRC', section: 'channels_config.irc' },

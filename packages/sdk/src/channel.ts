@@ -175,7 +175,10 @@ export interface Channel {
   }
   /** The destination of notifications: the target name of this channel, and its configured conversation. */
   readonly notifications?: {
-    readonly target: 'community' | 'workspace' | 'messenger'
+    /** Equals the `target` of the catalogue row. A channel outside the catalogue chooses a lower-case name. */
+    readonly target: string
+    /** Whether a message with a `topic` opens a thread, where its discussion continues. Elsewhere people answer it by quoting it. */
+    readonly opensThreads: boolean
     /** The account that sends the notifications. */
     readonly account: string
     /** Absent when no conversation is configured; then only events that name a conversation are sent. */

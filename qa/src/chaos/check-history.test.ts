@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { checkHistory } from './check-history.ts'
 import {
   type CallResult,
-  type ChannelName,
   type FaultName,
   type Gate,
   type History,
@@ -31,7 +30,7 @@ const posted = (...marks: string[]): Seen => ({ type: 'posted', marks })
 const acked = (...marks: string[]): Seen => ({ type: 'acked', marks })
 const asked = (mark: string, afterTool = false): Seen => ({ type: 'asked', mark, afterTool })
 const effect = (mark: string): Seen => ({ type: 'effect', mark })
-const sending = (mark: string, { fault = null as FaultName | null, part = 1, channel = 'chatapp' as ChannelName } = {}): Seen => ({
+const sending = (mark: string, { fault = null as FaultName | null, part = 1, channel = 'chatapp' } = {}): Seen => ({
   type: 'sending',
   channel,
   parts: [{ mark, part }],
@@ -66,6 +65,7 @@ const outboxRow = (mark: string, number: number, more: Partial<OutboxSeen> = {})
 const good = (): { history: History; store: StoreView } => ({
   history: {
     attemptsMax: 5,
+    dropRepeats: ['textrelay'],
     messages: [message('a', { usesTool: true }), message('b')],
     seen: [
       started(0),

@@ -1,6 +1,5 @@
 /** Checks that each reply is sent once, is ambiguous only for a reason, and becomes a dead letter only after the last attempt. */
 import {
-  type ChannelName,
   countsOf,
   type FaultName,
   type History,
@@ -14,8 +13,6 @@ import {
 
 /** Sends of one channel that run at once. */
 const SENDS_MAX = 64
-/** This platform drops repeats, so that no reply to it is ever ambiguous. */
-const REPEATABLE: ChannelName = 'textrelay'
 /** After these faults the daemon cannot know whether the reply was sent. */
 const AMBIGUOUS_AFTER: readonly (FaultName | null)[] = ['reset', 'lost']
 
@@ -54,7 +51,7 @@ export function checkReplies(history: History, store: StoreView): Violation[] {
       checkPart(name, rows.get(name)?.map(({ row }) => row) ?? [], delivered.get(name) ?? 0, report)
     }
   }
-  for (const row of store.outbox) checkRow(row, history.attemptsMax, sends, report)
+  for (const row of store.outbox) checkRow(row, history, sends, report)
   checkInterruptedByOneKill(store, sends.lives, report)
   return found
 }
@@ -68,7 +65,7 @@ function checkPart(name: string, rows: readonly OutboxSeen[], delivered: number,
   else if (!['sent', 'ambiguous', 'dead'].includes(row.state)) report('sent', `${name} is ${row.state} at the end`)
 }
 
-function checkRow(row: OutboxSeen, attemptsMax: number, { attempts, lives }: Sends, report: Report): void {
+function checkRow(row: OutboxSeen, { attemptsMax, dropRepeats }: History, { attempts, lives }: Sends, report: Report): void {
   // All parts of one row are sent together: each attempt is seen with the first part.
   const [first] = row.parts
   const tries = (first && attempts.get(nameOf(first))) ?? []
@@ -76,7 +73,7 @@ function checkRow(row: OutboxSeen, attemptsMax: number, { attempts, lives }: Sen
   if (row.state === 'dead' && !isRightlyGivenUp(row, tries, attemptsMax))
     report('dead', `${name} became a dead letter after only ${row.attempts} attempts`)
   if (row.state !== 'ambiguous') return
-  if (row.channel === REPEATABLE) report('ambiguous', `${name} is ambiguous, but ${REPEATABLE} drops repeats`)
+  if (dropRepeats.includes(row.channel)) report('ambiguous', `${name} is ambiguous, but ${row.channel} drops repeats`)
   else if (!row.isInterrupted && !AMBIGUOUS_AFTER.includes(tries.at(-1)?.fault ?? null))
     report('ambiguous', `${name} is ambiguous, but no request failed in a way that leaves doubt`)
   else if (row.isInterrupted && !isInterruptedByKill(row, tries, lives))

@@ -1,6 +1,6 @@
 /** Makes the fake of a platform fail now and then, and records the outcome of every request that sends. */
 import type { FakeProvider, ProviderFault, ProviderRequest } from '@sluice/testkit/fake-provider'
-import { type ChannelName, type FaultName, nameOf } from './history.ts'
+import { type FaultName, nameOf } from './history.ts'
 import { partsIn } from './marks.ts'
 import type { Random } from './random.ts'
 import type { Recorder } from './recorder.ts'
@@ -17,7 +17,7 @@ const FAULTS: readonly { readonly name: FaultName; readonly chance: number; read
 const ONCE_PER_PART: readonly (FaultName | null)[] = ['reset', 'lost']
 
 export interface FaultOptions {
-  readonly channel: ChannelName
+  readonly channel: string
   readonly random: Random
   readonly recorder: Recorder
   isOn(): boolean

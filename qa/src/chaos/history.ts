@@ -1,8 +1,7 @@
 /** The data of a crash run: the recorded events in their order and a view of the store. The checks read nothing else. */
 
-export type ChannelName = 'chatapp' | 'textrelay' | 'bizchat' | 'roomchat' | 'mailpush'
-/** `webhook`: the generic `POST /webhook`. */
-export type KindName = ChannelName | 'webhook'
+/** The name of a channel, or `webhook` for the generic `POST /webhook`. */
+export type KindName = string
 
 /** One message that a sender wrote. */
 export interface Message {
@@ -63,7 +62,7 @@ export type Seen =
   /** The effect of the tool outside of the daemon. */
   | { readonly type: 'effect'; readonly mark: string }
   /** A request to a platform that sends parts of replies. */
-  | { readonly type: 'sending'; readonly channel: ChannelName; readonly parts: readonly Part[]; readonly fault: FaultName | null }
+  | { readonly type: 'sending'; readonly channel: string; readonly parts: readonly Part[]; readonly fault: FaultName | null }
   /** A copy of the store was read while no daemon ran. */
   | { readonly type: 'inspected'; readonly kept: readonly string[]; readonly done: readonly string[]; readonly problems: readonly string[] }
   /** A request that no message of the run explains. */
@@ -75,10 +74,12 @@ export type CallResult = 'ran' | 'refused' | 'interrupted' | 'other'
 export interface History {
   /** `[delivery] max_attempts`. */
   readonly attemptsMax: number
+  /** The channels whose platform drops repeats, so that no reply to it is ever ambiguous. */
+  readonly dropRepeats: readonly string[]
   readonly messages: readonly Message[]
   readonly seen: readonly Seen[]
   /** The messages that each platform has in the end, without the repeats that it dropped. */
-  readonly delivered: readonly { readonly channel: ChannelName; readonly parts: readonly Part[] }[]
+  readonly delivered: readonly { readonly channel: string; readonly parts: readonly Part[] }[]
 }
 
 export interface InboxSeen {

@@ -1,6 +1,6 @@
 /** Requests to the daemon, and pauses between them. A daemon that dies does not answer, which is no error here. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { PostedRequest } from './kind.ts'
+import type { PostedRequest } from '@sluice/testkit/crash-kind'
 
 export interface Posted {
   /** Undefined if there was no answer. */

@@ -2,18 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type FakeProvider, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { injectFaults } from './faults.ts'
-import type { CallResult, ChannelName, History } from './history.ts'
+import type { CallResult, History } from './history.ts'
 import type { Kind } from './kind.ts'
-import { bizchatKind } from './kinds/bizchat.ts'
-import { chatappKind } from './kinds/chatapp.ts'
-import { mailpushKind } from './kinds/mailpush.ts'
-import { roomchatKind } from './kinds/roomchat.ts'
-import { textrelayKind } from './kinds/textrelay.ts'
-import { webhookKind } from './kinds/webhook.ts'
 import { lineCommand, markIn, partsIn, replyOf } from './marks.ts'
 import { type Asked, type Model, type ModelAnswer, startModel } from './model.ts'
 import type { Random } from './random.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
+import { startKinds } from './start-kinds.ts'
 
 const MODEL_MS_MAX = 60
 /** Parts of the texts that the agent gives the model in place of a result. */
@@ -44,16 +39,9 @@ export interface WorldOptions {
 export async function startWorld(random: Random, { answer, attemptsMax = 5, pendingMax = 10_000 }: WorldOptions = {}): Promise<World> {
   const recorder = createRecorder()
   const faults = { on: false, away: false }
-  const kinds: World['kinds'] = [
-    await chatappKind(),
-    await textrelayKind(),
-    await bizchatKind(),
-    await roomchatKind(),
-    await mailpushKind(),
-    webhookKind(),
-  ]
+  const kinds = await startKinds()
   for (const { name, provider, textIn } of kinds) {
-    if (!provider || name === 'webhook') continue
+    if (!provider) continue
     injectFaults(provider, { channel: name, random, recorder, isOn: () => faults.on, isAway: () => faults.away, ...(textIn && { textIn }) })
   }
   const effects = await startEffects(recorder)
@@ -78,7 +66,13 @@ export async function startWorld(random: Random, { answer, attemptsMax = 5, pend
     model,
     config: [daemonConfig(model, attemptsMax, pendingMax), ...kinds.map(({ config }) => config)].join('\n\n'),
     faults,
-    history: () => ({ attemptsMax, messages: [...recorder.messages.values()], seen: recorder.seen, delivered: deliveredTo(kinds) }),
+    history: () => ({
+      attemptsMax,
+      dropRepeats: kinds.filter(({ dropsRepeats }) => dropsRepeats).map(({ name }) => name),
+      messages: [...recorder.messages.values()],
+      seen: recorder.seen,
+      delivered: deliveredTo(kinds),
+    }),
     async close() {
       await Promise.all([model, effects, ...kinds.flatMap(({ provider }) => provider ?? [])].map((server) => server.close()))
     },
@@ -136,4 +130,4 @@ tool_timeout_secs = 86400
 enabled = false`
 
 const deliveredTo = (kinds: readonly Kind[]): History['delivered'] =>
-  kinds.flatMap(({ name, delivered }) => delivered().map((text) => ({ channel: name as ChannelName, parts: partsIn(text) })))
+  kinds.flatMap(({ name, delivered }) => delivered().map((text) => ({ channel: name, parts: partsIn(text) })))

@@ -5,10 +5,13 @@ import { join } from 'node:path'
 import { type Daemon, startDaemon } from '@sluice/daemon'
 import type { Feature, InboxEntry } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
-import { type Answered, type SentRequest, sendRequest } from './send-request.ts'
+import type { SectionValues } from '@sluice/testkit/section-values'
+import type { SentRequest } from '@sluice/testkit/vector'
+import { sectionToml } from './section-toml.ts'
+import { type Answered, sendRequest } from './send-request.ts'
 
 /** The keys of each `[channels_config.…]` section. */
-export type ChannelSections = Readonly<Record<string, Readonly<Record<string, string | boolean | readonly string[]>>>>
+export type ChannelSections = Readonly<Record<string, SectionValues>>
 
 export interface ChannelDaemonOptions {
   readonly features: readonly Feature[]
@@ -71,7 +74,7 @@ export async function startChannelDaemon({ features, channels, nowSecs }: Channe
 const BASE = '[log]\nlevel = "error"\n[provider]\nkind = "offline"\n'
 
 const tomlOf = (channels: ChannelSections): string =>
-  Object.entries(channels).reduce((toml, [name, keys]) => {
-    const lines = Object.entries(keys).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`)
-    return `${toml}[channels_config.${name}]\n${lines.join('')}`
-  }, BASE)
+  BASE +
+  Object.entries(channels)
+    .map(([name, keys]) => sectionToml(name, keys))
+    .join('')

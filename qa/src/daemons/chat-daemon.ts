@@ -1,24 +1,19 @@
-/** Runs a daemon with the three chats in this process: with real sockets and a real store, and a clock that moves while a test waits. */
+/** Runs a daemon with the chats of all notification targets in this process: with real sockets and a real store, and a clock that moves while a test waits. */
 import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Daemon, startDaemon } from '@sluice/daemon'
 import type { Approval, Store } from '@sluice/sdk'
+import type { Chat } from '@sluice/testkit/chat'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { afterEach } from 'vitest'
 import { always } from '../../../profiles/always.ts'
-import type { Chat } from '../chats/chat.ts'
-import { discordChat } from '../chats/discord.ts'
-import { slackChat } from '../chats/slack.ts'
-import { telegramChat } from '../chats/telegram.ts'
 import { type ChatFolderOptions, chatFolder } from './chat-folder.ts'
+import { CHATS, startChats } from './chats.ts'
 import { followEvents, type SeenEvent } from './follow-events.ts'
-
-export type ChatName = Chat['name']
-type Chats = Readonly<Record<ChatName, Chat>>
 
 export interface ChatDaemonOptions extends Omit<ChatFolderOptions, 'chats'> {
   /** The chats that are configured; default: all. */
-  readonly chats?: readonly ChatName[]
+  readonly chats?: readonly string[]
 }
 
 type Found<T> = T | undefined | false
@@ -41,8 +36,7 @@ export function chatDaemons(): (options?: ChatDaemonOptions) => Promise<ChatDaem
   })
   return async (options = {}) => {
     const clock = { current: testClock(START_MS) }
-    const [telegram, discord, slack] = await Promise.all([telegramChat(), discordChat(() => clock.current.nowMs()), slackChat()])
-    const daemon = new ChatDaemon({ telegram, discord, slack }, clock, options)
+    const daemon = new ChatDaemon(await startChats(CHATS, () => clock.current.nowMs()), clock, options)
     open.push(daemon)
     await daemon.up()
     return daemon
@@ -51,7 +45,7 @@ export function chatDaemons(): (options?: ChatDaemonOptions) => Promise<ChatDaem
 
 /** Its methods may be used without the object. */
 export class ChatDaemon {
-  readonly chats: Chats
+  readonly chats: readonly Chat[]
   readonly dataDir: string
   readonly #clock: { current: TestClock }
   readonly #configFile: string
@@ -60,11 +54,10 @@ export class ChatDaemon {
   #following: ReturnType<typeof followEvents> | undefined
 
   /** `clock` holds the clock of the current run of the daemon. */
-  constructor(chats: Chats, clock: { current: TestClock }, options: ChatDaemonOptions) {
-    const { chats: names = ['telegram', 'discord', 'slack'] } = options
+  constructor(chats: readonly Chat[], clock: { current: TestClock }, options: ChatDaemonOptions) {
     this.chats = chats
     this.#clock = clock
-    this.#configured = names.map((name) => chats[name])
+    this.#configured = options.chats?.map(this.chat) ?? chats
     const { dataDir, configFile } = chatFolder({ ...options, chats: this.#configured })
     this.dataDir = dataDir
     this.#configFile = configFile
@@ -124,6 +117,13 @@ export class ChatDaemon {
   /** Resolves once no reply waits to be sent; turns may still wait for people. */
   readonly sent = (): Promise<void> => this.#noneLeft(unsent)
 
+  /** Throws for an unknown name. */
+  readonly chat = (name: string): Chat => {
+    const found = this.chats.find((chat) => chat.name === name)
+    if (!found) throw new Error(`There is no chat "${name}".`)
+    return found
+  }
+
   /** Starts the daemon. */
   readonly up = async (): Promise<void> => {
     this.#daemon = await startDaemon({
@@ -156,7 +156,7 @@ export class ChatDaemon {
   /** Stops the daemon and the chats, and removes the data. */
   async stop(): Promise<void> {
     await this.down()
-    await Promise.all(Object.values(this.chats).map((chat) => chat.close()))
+    await Promise.all(this.chats.map((chat) => chat.close()))
     rmSync(this.dataDir, { recursive: true, force: true })
   }
 

@@ -2,12 +2,14 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { Chat } from '../chats/chat.ts'
+import type { Chat } from '@sluice/testkit/chat'
+import type { SectionValues } from '@sluice/testkit/section-values'
+import { sectionToml } from './section-toml.ts'
 
 export interface ChatFolderOptions {
   readonly chats: readonly Chat[]
   /** Additional keys for the section of each chat. */
-  readonly keys?: Readonly<Record<string, string | number | boolean>>
+  readonly keys?: SectionValues
   /** Additional sections. */
   readonly toml?: string
   /** Texts of files by their path in the workspace. */
@@ -21,7 +23,9 @@ const BASE = '[log]\nlevel = "error"\n[gateway]\nrequire_pairing = false\n'
 export function chatFolder({ chats, keys = {}, toml = '', files = {} }: ChatFolderOptions): { dataDir: string; configFile: string } {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-chats-'))
   const configFile = join(dataDir, 'config.toml')
-  writeFileSync(configFile, [BASE, toml, ...chats.map((chat) => sectionOf(chat, keys))].join('\n'), { mode: 0o600 })
+  writeFileSync(configFile, [BASE, toml, ...chats.map(({ name, config }) => sectionToml(name, { ...config, ...keys }))].join('\n'), {
+    mode: 0o600,
+  })
   for (const [path, text] of Object.entries(files)) {
     const file = join(dataDir, 'workspace', path)
     mkdirSync(dirname(file), { recursive: true })
@@ -29,8 +33,3 @@ export function chatFolder({ chats, keys = {}, toml = '', files = {} }: ChatFold
   }
   return { dataDir, configFile }
 }
-
-const sectionOf = ({ name, config }: Chat, keys: object): string =>
-  [`[channels_config.${name}]`, ...Object.entries({ ...config, ...keys }).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)].join(
-    '\n',
-  )

@@ -1,5 +1,5 @@
 /** Makes requests to the webhook of chatapp, as the platform signs and sends them. */
-import { signedRequest } from '../vectors/chatapp.ts'
+import { chatappRequest as signedRequest } from '@sluice/channel-chatapp/testing'
 
 export const CHATAPP_PERSON = '15550002222'
 

@@ -1,13 +1,6 @@
 /** Sends one HTTP request with exactly the given headers, including repeated and empty ones. */
 import { request } from 'node:http'
-
-export interface SentRequest {
-  readonly path: string
-  /** Default: POST. */
-  readonly method?: string
-  readonly headers?: readonly (readonly [name: string, value: string])[]
-  readonly body?: string | Uint8Array
-}
+import type { SentRequest } from '@sluice/testkit/vector'
 
 export interface Answered {
   readonly status: number

@@ -1,11 +1,12 @@
-/** Approvals that a program asks for in all three chats at once, and that people answer there: see docs/contract.md#approvals. */
+/** Approvals that a program asks for in all chats at once, and that people answer there: see docs/contract.md#approvals. */
+
+import type { Chat, Shown } from '@sluice/testkit/chat'
 import { expect, test } from 'vitest'
-import type { Chat, Shown } from '../chats/chat.ts'
 import { type ChatDaemon, chatDaemons } from '../daemons/chat-daemon.ts'
+import { CHATS } from '../daemons/chats.ts'
 
 const start = chatDaemons()
 const OFFLINE = { toml: '[provider]\nkind = "offline"\n' }
-const NAMES = ['telegram', 'discord', 'slack'] as const
 
 const REQUEST = {
   type: 'human_approval_request',
@@ -19,16 +20,15 @@ const REQUEST = {
 const approvalOf = (daemon: ChatDaemon) => daemon.approval('run-1', 'deploy')
 
 /** A daemon with one open approval, and its prompt in each chat. */
-async function asked(request: object = {}): Promise<ChatDaemon & { readonly prompts: Readonly<Record<Chat['name'], Shown>> }> {
+async function asked(request: object = {}): Promise<ChatDaemon & { promptOf(name: string): Shown }> {
   const daemon = await start(OFFLINE)
   await daemon.post('/api/channel-events', { ...REQUEST, ...request })
   await daemon.idle()
-  const promptIn = (chat: Chat): Shown => chat.sent()[0] ?? missing(chat)
-  const { telegram, discord, slack } = daemon.chats
-  return Object.assign(daemon, { prompts: { telegram: promptIn(telegram), discord: promptIn(discord), slack: promptIn(slack) } })
+  const prompts = new Map(daemon.chats.map((chat) => [chat.name, chat.sent()[0] ?? missing(chat)]))
+  return Object.assign(daemon, { promptOf: (name: string): Shown => prompts.get(name) ?? missing({ name }) })
 }
 
-const missing = ({ name }: Chat): never => {
+const missing = ({ name }: Pick<Chat, 'name'>): never => {
   throw new Error(`The chat ${name} has no prompt.`)
 }
 
@@ -39,9 +39,9 @@ const [approve, reject] = [({ buttons }: Shown) => buttons[0] ?? '', ({ buttons 
 async function expectConfirmed(daemon: Awaited<ReturnType<typeof asked>>, verdict: string): Promise<void> {
   await daemon.until(async () => (await approvalOf(daemon))?.acknowledgedAtMs !== null)
   await daemon.idle()
-  for (const name of NAMES) {
-    const chat = daemon.chats[name]
-    const prompt = daemon.prompts[name]
+  for (const name of CHATS) {
+    const chat = daemon.chat(name)
+    const prompt = daemon.promptOf(name)
     const now = chat.sent().find(({ id }) => id === prompt.id)
     expect(now, name).toMatchObject({ buttons: [], isEdited: true, text: expect.stringMatching(/^Deploy 1\.2\?\n\nAll tests pass\.\n\n/) })
     expect(now?.text.endsWith(verdict), `${name}: ${now?.text}`).toBe(true)
@@ -67,8 +67,8 @@ test('prompts every notification target, lists the targets in the answer and emi
     },
   })
   await daemon.idle()
-  for (const name of NAMES) {
-    const chat = daemon.chats[name]
+  for (const name of CHATS) {
+    const chat = daemon.chat(name)
     expect(chat.sent(), name).toMatchObject([
       {
         place: chat.places.notify,
@@ -85,11 +85,11 @@ test('prompts every notification target, lists the targets in the answer and emi
   ])
 })
 
-test.each(NAMES)('%s: a button decides, and every chat shows once who pressed it', async (name) => {
+test.each(CHATS)('%s: a button decides, and every chat shows once who pressed it', async (name) => {
   const daemon = await asked()
-  const { chats, prompts, until } = daemon
-  const { people } = chats[name]
-  chats[name].press({ message: prompts[name].id, value: approve(prompts[name]), from: people.bob })
+  const { chat: chatOf, promptOf, until } = daemon
+  const { people } = chatOf(name)
+  chatOf(name).press({ message: promptOf(name).id, value: approve(promptOf(name)), from: people.bob })
   await until(async () => (await approvalOf(daemon))?.state !== 'pending')
   const by = `${name}:${people.bob}`
   expect(await approvalOf(daemon)).toMatchObject({ state: 'approved', by, feedback: null })
@@ -100,16 +100,16 @@ test.each(NAMES)('%s: a button decides, and every chat shows once who pressed it
   ])
 })
 
-test.each<[name: Chat['name'], how: string, at: (chat: Chat, prompt: Shown) => object]>([
+test.each<[name: string, how: string, at: (chat: Chat, prompt: Shown) => object]>([
   ['telegram', 'a reply to the prompt', (_, { id, place }) => ({ place, replyTo: id })],
   ['discord', 'a reply to the prompt', (_, { id, place }) => ({ place, replyTo: id })],
   ['discord', 'a message in the thread of the prompt', (chat, prompt) => chat.threadOf(prompt)],
   ['slack', 'a message in the thread of the prompt', (chat, prompt) => chat.threadOf(prompt)],
 ])('%s: %s decides, with the text after the keyword as feedback', async (name, _, at) => {
   const first = await asked()
-  const { chats, prompts, until } = first
-  const chat = chats[name]
-  chat.say({ ...at(chat, prompts[name]), text: ' LGTM ' })
+  const { chat: chatOf, promptOf, until } = first
+  const chat = chatOf(name)
+  chat.say({ ...at(chat, promptOf(name)), text: ' LGTM ' })
   await until(async () => (await approvalOf(first))?.state !== 'pending')
   expect(await approvalOf(first)).toMatchObject({ state: 'approved', by: `${name}:${chat.people.ada}`, feedback: null })
   await first.post('/api/channel-events', { ...REQUEST, step_id: 'again' })
@@ -121,12 +121,12 @@ test.each<[name: Chat['name'], how: string, at: (chat: Chat, prompt: Shown) => o
   await expectConfirmed(first, `Approved by ${name}:${chat.people.ada}`)
 })
 
-test.each(NAMES)('%s: no other sender, place or text decides', async (name) => {
+test.each(CHATS)('%s: no other sender, place or text decides', async (name) => {
   const daemon = await asked()
-  const { chats, prompts, idle, pass } = daemon
-  const chat = chats[name]
+  const { chat: chatOf, promptOf, idle, pass } = daemon
+  const chat = chatOf(name)
   const { people, places } = chat
-  const prompt = prompts[name]
+  const prompt = promptOf(name)
   const unrelated = chat.say({ text: 'what is the time?', place: places.notify })
   const elsewhere = chat.say({ text: 'what is the time?', place: places.talk })
   await idle()
@@ -168,15 +168,15 @@ test.each(NAMES)('%s: no other sender, place or text decides', async (name) => {
   expect(await approvalOf(daemon)).toMatchObject({ state: 'rejected', by: `${name}:${people.ada}` })
 })
 
-test.each(NAMES)('%s: a late button changes nothing, and its presser learns the decision', async (name) => {
+test.each(CHATS)('%s: a late button changes nothing, and its presser learns the decision', async (name) => {
   const daemon = await asked()
-  const { chats, prompts, until } = daemon
-  const chat = chats[name]
-  const press = (value: string, from: string) => chat.press({ message: prompts[name].id, value, from })
-  press(approve(prompts[name]), chat.people.ada)
+  const { chat: chatOf, promptOf, until } = daemon
+  const chat = chatOf(name)
+  const press = (value: string, from: string) => chat.press({ message: promptOf(name).id, value, from })
+  press(approve(promptOf(name)), chat.people.ada)
   await until(async () => (await approvalOf(daemon))?.acknowledgedAtMs !== null)
-  press(reject(prompts[name]), chat.people.ada)
-  press(approve(prompts[name]), chat.people.bob)
+  press(reject(promptOf(name)), chat.people.ada)
+  press(approve(promptOf(name)), chat.people.bob)
   const late = `Already approved by ${name}:${chat.people.ada}`
   await until(() => chat.sent().filter(({ text }) => text === late).length === 2)
   await expectConfirmed(daemon, `Approved by ${name}:${chat.people.ada}`)
@@ -184,40 +184,50 @@ test.each(NAMES)('%s: a late button changes nothing, and its presser learns the 
 
 test('one of several simultaneous answers decides, and the others learn the decision', async () => {
   const daemon = await asked()
-  const { chats, prompts, until, events } = daemon
-  chats.telegram.press({ message: prompts.telegram.id, value: approve(prompts.telegram) })
-  chats.discord.press({ message: prompts.discord.id, value: reject(prompts.discord) })
-  chats.slack.say({ ...chats.slack.threadOf(prompts.slack), text: 'no' })
+  const { chat: chatOf, promptOf, until, events } = daemon
+  chatOf('telegram').press({ message: promptOf('telegram').id, value: approve(promptOf('telegram')) })
+  chatOf('discord').press({ message: promptOf('discord').id, value: reject(promptOf('discord')) })
+  chatOf('slack').say({ ...chatOf('slack').threadOf(promptOf('slack')), text: 'no' })
   await until(async () => (await approvalOf(daemon))?.state !== 'pending')
   const decided = await approvalOf(daemon)
   const [winner = '', who = ''] = (decided?.by ?? '').split(':')
-  expect(NAMES).toContain(winner)
+  expect(CHATS).toContain(winner)
   expect(decided?.state).toBe(winner === 'telegram' ? 'approved' : 'rejected')
   const late = `Already ${winner === 'telegram' ? 'approved' : 'rejected'} by ${winner}:${who}`
-  const losers = NAMES.filter((name) => name !== winner)
-  await until(() => losers.every((name) => chats[name].sent().some(({ text }) => text === late)))
+  const losers = CHATS.filter((name) => name !== winner)
+  await until(() =>
+    losers.every((name) =>
+      chatOf(name)
+        .sent()
+        .some(({ text }) => text === late),
+    ),
+  )
   await expectConfirmed(daemon, late.replace('Already a', 'A').replace('Already r', 'R'))
   expect(events.filter(({ type }) => type === 'human_approval_resolved')).toHaveLength(1)
 })
 
 test('an approval survives a restart, and an answer given meanwhile decides it', async () => {
   const daemon = await asked()
-  const { chats, prompts, until, down, up } = daemon
+  const { chat: chatOf, promptOf, until, down, up } = daemon
   await down()
-  chats.slack.say({ ...chats.slack.threadOf(prompts.slack), text: 'approve after lunch' })
+  chatOf('slack').say({ ...chatOf('slack').threadOf(promptOf('slack')), text: 'approve after lunch' })
   await up()
   await until(async () => (await approvalOf(daemon))?.state !== 'pending')
-  expect(await approvalOf(daemon)).toMatchObject({ state: 'approved', by: `slack:${chats.slack.people.ada}`, feedback: 'after lunch' })
-  await expectConfirmed(daemon, `Approved by slack:${chats.slack.people.ada}: after lunch`)
+  expect(await approvalOf(daemon)).toMatchObject({ state: 'approved', by: `slack:${chatOf('slack').people.ada}`, feedback: 'after lunch' })
+  await expectConfirmed(daemon, `Approved by slack:${chatOf('slack').people.ada}: after lunch`)
 })
 
 test('an unanswered approval expires, and a later answer learns so', async () => {
   const daemon = await asked({ timeout: 60 })
-  const { chats, prompts, until, pass } = daemon
+  const { chat: chatOf, promptOf, until, pass } = daemon
   await pass(61_000)
   expect(await approvalOf(daemon)).toMatchObject({ state: 'expired', by: 'timeout' })
   await expectConfirmed(daemon, 'Expired: no answer in time')
-  chats.discord.press({ message: prompts.discord.id, value: approve(prompts.discord) })
-  await until(() => chats.discord.sent().some(({ text }) => text === 'Already expired: no answer in time'))
+  chatOf('discord').press({ message: promptOf('discord').id, value: approve(promptOf('discord')) })
+  await until(() =>
+    chatOf('discord')
+      .sent()
+      .some(({ text }) => text === 'Already expired: no answer in time'),
+  )
   expect(await approvalOf(daemon)).toMatchObject({ state: 'expired' })
 })

@@ -3,11 +3,10 @@ import { rmSync } from 'node:fs'
 import type { ModelReply } from '@sluice/testkit/model-script'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Chat } from '../chats/chat.ts'
-import { telegramChat } from '../chats/telegram.ts'
 import { eventually } from '../daemons/bundle.ts'
 import { type ChatDaemonOptions, chatDaemons } from '../daemons/chat-daemon.ts'
 import { chatFolder } from '../daemons/chat-folder.ts'
+import { CHATS, startChat } from '../daemons/chats.ts'
 import { startSourceDaemon } from '../daemons/source-daemon.ts'
 
 const start = chatDaemons()
@@ -22,14 +21,14 @@ afterEach(() => model.close())
 const toml = () => `[provider]\nkind = "openai"\nbase_url = "${model.url}/v1"\nmodel = "test"\n`
 const PARTIAL = { stream_mode: 'partial', draft_update_interval_ms: 300 }
 
-async function begin(name: Chat['name'], keys: ChatDaemonOptions['keys'] = {}, files: ChatDaemonOptions['files'] = {}) {
+async function begin(name: string, keys: ChatDaemonOptions['keys'] = {}, files: ChatDaemonOptions['files'] = {}) {
   const daemon = await start({ chats: [name], keys, files, toml: toml() })
-  return { daemon, chat: daemon.chats[name] }
+  return { daemon, chat: daemon.chat(name) }
 }
 
 const WORDS = Array.from({ length: 40 }, (_, index) => `word${index}`).join(' ')
 
-describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
+describe.each(CHATS)('%s', (name) => {
   test('stream_mode = "partial" edits one message from a placeholder to the whole reply', async () => {
     reply = { text: WORDS, chunkMs: 12 }
     const { daemon, chat } = await begin(name, PARTIAL)
@@ -48,7 +47,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
     const [answer, ...others] = chat.sent()
     expect(others).toEqual([])
     expect(answer).toMatchObject({ text: WORDS, isEdited: true })
-    expect(name === 'slack' ? answer?.thread : answer?.replyTo).toBe(asked)
+    expect(chat.answersIn === 'thread' ? answer?.thread : answer?.replyTo).toBe(asked)
   })
 
   test('after a restart the daemon continues the same draft', async () => {
@@ -102,7 +101,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
 
 test('after SIGKILL the daemon completes the same draft', async () => {
   reply = { text: WORDS, chunkMs: 300 }
-  const chat = await telegramChat()
+  const chat = await startChat('telegram')
   const { dataDir } = chatFolder({ chats: [chat], keys: PARTIAL, toml: toml() })
   let daemon = await startSourceDaemon(dataDir)
   const saying = (text: string) =>

@@ -1,7 +1,9 @@
-/** Faults between the daemon and the three chats: no message is lost, and no message is sent or handled twice. */
+/** Faults between the daemon and the chats: no message is lost, and no message is sent or handled twice. */
+
+import type { Chat, Shown } from '@sluice/testkit/chat'
 import { describe, expect, test } from 'vitest'
-import type { Chat, Shown } from '../chats/chat.ts'
 import { type ChatDaemon, chatDaemons } from '../daemons/chat-daemon.ts'
+import { CHATS, targetOf } from '../daemons/chats.ts'
 
 const start = chatDaemons()
 const OFFLINE = '[provider]\nkind = "offline"\n'
@@ -22,10 +24,10 @@ const messagesIn = (chat: Chat, text: string) => chat.sent().filter((shown) => s
 const states = async ({ daemon }: ChatDaemon) =>
   (await daemon.runtime.store.outbox.list({ limit: 100 })).map(({ state }) => state).toReversed()
 
-describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
+describe.each(CHATS)('%s', (name) => {
   test('sends a reply once, after the delay of Retry-After', async () => {
     const daemon = await start({ chats: [name], toml: OFFLINE })
-    const chat = daemon.chats[name]
+    const chat = daemon.chat(name)
     chat.failSend({ fault: 'status', status: 429, headers: { 'retry-after': '7' }, body: {} })
     chat.failSend({ fault: 'status', status: 503, headers: { 'retry-after': '7' }, body: {} })
     const beganMs = daemon.clock.nowMs()
@@ -44,7 +46,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
     ['an invalid answer', { fault: 'garbage' }, 1],
   ] as const)('a reply is ambiguous after %s and not sent again', async (_, fault, arrived) => {
     const daemon = await start({ chats: [name], toml: OFFLINE })
-    const chat = daemon.chats[name]
+    const chat = daemon.chat(name)
     chat.failSend(fault)
     chat.say({ text: 'one' })
     await daemon.until(async () => (await states(daemon))[0] === 'ambiguous')
@@ -58,9 +60,9 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
 
   test('sends a delayed prompt once, and it can be answered', async () => {
     const daemon = await start({ chats: [name], toml: OFFLINE })
-    const chat = daemon.chats[name]
+    const chat = daemon.chat(name)
     chat.failSend({ fault: 'status', status: 429, headers: { 'retry-after': '5' }, body: {} }, 2)
-    await daemon.post('/api/channel-events', { ...REQUEST, channels: [chat.target] })
+    await daemon.post('/api/channel-events', { ...REQUEST, channels: [targetOf(name)] })
     const prompt = await daemon.until(() => promptIn(chat), LONG_STEP_MS)
     await daemon.idle()
     chat.press({ message: prompt.id, value: prompt.buttons[0] ?? '' })
@@ -71,8 +73,8 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
 
   test('retries a confirmation and the edit of the prompt until both succeed', async () => {
     const daemon = await start({ chats: [name], toml: OFFLINE })
-    const chat = daemon.chats[name]
-    await daemon.post('/api/channel-events', { ...REQUEST, channels: [chat.target] })
+    const chat = daemon.chat(name)
+    await daemon.post('/api/channel-events', { ...REQUEST, channels: [targetOf(name)] })
     const prompt = await daemon.until(() => promptIn(chat))
     await daemon.idle()
     chat.failSend({ fault: 'status', status: 503, headers: { 'retry-after': '3' }, body: {} }, 2)
@@ -90,8 +92,8 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
 
   test('a button pressed while the connection breaks decides once', async () => {
     const daemon = await start({ chats: [name], toml: OFFLINE })
-    const chat = daemon.chats[name]
-    await daemon.post('/api/channel-events', { ...REQUEST, channels: [chat.target] })
+    const chat = daemon.chat(name)
+    await daemon.post('/api/channel-events', { ...REQUEST, channels: [targetOf(name)] })
     const prompt = await daemon.until(() => promptIn(chat))
     await daemon.idle()
     chat.drop()
@@ -106,7 +108,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
 
 test('the other chats ask and confirm while one chat cannot be reached', async () => {
   const daemon = await start({ toml: OFFLINE })
-  const { telegram, discord, slack } = daemon.chats
+  const [telegram, discord, slack] = [daemon.chat('telegram'), daemon.chat('discord'), daemon.chat('slack')]
   discord.failSend({ fault: 'status', status: 503, headers: { 'retry-after': '60' }, body: {} }, 3)
   await daemon.post('/api/channel-events', { ...REQUEST, channels: ['community', 'workspace', 'messenger'] })
   const prompt = await daemon.until(() => promptIn(telegram))

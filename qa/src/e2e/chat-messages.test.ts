@@ -1,7 +1,9 @@
-/** Messages of the three chats through the whole daemon: each is answered once, in its conversation, through restarts and faults. */
+/** Messages of the chats through the whole daemon: each is answered once, in its conversation, through restarts and faults. */
+
+import type { Chat, Shown } from '@sluice/testkit/chat'
 import { describe, expect, test } from 'vitest'
-import type { Chat, Shown } from '../chats/chat.ts'
 import { chatDaemons } from '../daemons/chat-daemon.ts'
+import { CHATS } from '../daemons/chats.ts'
 
 const start = chatDaemons()
 const OFFLINE = '[provider]\nkind = "offline"\n'
@@ -12,12 +14,12 @@ const answered = (chat: Chat): readonly (string | undefined)[] =>
     .sent()
     .map((answer) => answeredBy(chat, answer))
     .toSorted()
-const answeredBy = ({ name }: Chat, { replyTo, thread }: Shown): string | undefined => (name === 'slack' ? thread : replyTo)
+const answeredBy = ({ answersIn }: Chat, { replyTo, thread }: Shown): string | undefined => (answersIn === 'thread' ? thread : replyTo)
 
-describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
+describe.each(CHATS)('%s', (name) => {
   test('answers a message once, in its conversation', async () => {
-    const { chats, until, idle } = await start({ chats: [name], toml: OFFLINE })
-    const chat = chats[name]
+    const { chat: chatOf, until, idle } = await start({ chats: [name], toml: OFFLINE })
+    const chat = chatOf(name)
     const asked = chat.say({ text: 'good morning' })
     await until(() => chat.sent().length > 0)
     await idle()
@@ -26,8 +28,8 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
   })
 
   test('answers messages written while the daemon was down, each once', async () => {
-    const { chats, until, idle, down, up } = await start({ chats: [name], toml: OFFLINE })
-    const chat = chats[name]
+    const { chat: chatOf, until, idle, down, up } = await start({ chats: [name], toml: OFFLINE })
+    const chat = chatOf(name)
     const asked = [chat.say({ text: 'one' })]
     await until(() => chat.sent().length === 1)
     await idle()
@@ -44,8 +46,8 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
   })
 
   test('does not answer a stranger', async () => {
-    const { chats, until, idle } = await start({ chats: [name], toml: OFFLINE })
-    const chat = chats[name]
+    const { chat: chatOf, until, idle } = await start({ chats: [name], toml: OFFLINE })
+    const chat = chatOf(name)
     chat.say({ text: 'let me in', from: chat.people.eve })
     const asked = chat.say({ text: 'hello' })
     await until(() => chat.sent().length > 0)
@@ -54,8 +56,8 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
   })
 
   test('answers messages written while the connection breaks, each once', async () => {
-    const { chats, until, idle } = await start({ chats: [name], toml: OFFLINE })
-    const chat = chats[name]
+    const { chat: chatOf, until, idle } = await start({ chats: [name], toml: OFFLINE })
+    const chat = chatOf(name)
     const asked = [chat.say({ text: 'first' })]
     await until(() => chat.sent().length === 1)
     for (let round = 0; round < 3; round++) {

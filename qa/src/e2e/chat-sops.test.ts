@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ChatappFake, startChatappFake } from '@sluice/channel-chatapp/testing'
 import type { SopRun } from '@sluice/sdk'
+import type { Shown } from '@sluice/testkit/chat'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Shown } from '../chats/chat.ts'
 import { type ChatDaemon, chatDaemons } from '../daemons/chat-daemon.ts'
 import { CHATAPP_PERSON, chatappRequest } from '../daemons/chatapp-requests.ts'
 import { sendRequest } from '../daemons/send-request.ts'
@@ -60,7 +60,7 @@ api_url = "${chatapp.url}"
   const post = (message: Parameters<typeof chatappRequest>[0]) => sendRequest(daemon.daemon.url, chatappRequest(message))
   expect(await post({ id: 'wamid.1', text: 'v1.2' })).toMatchObject({ status: 200 })
   const [question] = await daemon.until(() => (chatapp.sent.length > 0 ? chatapp.sent : undefined))
-  const prompt = await daemon.until(() => daemon.chats.discord.sent()[0])
+  const prompt = await daemon.until(() => daemon.chat('discord').sent()[0])
   await daemon.sent()
   return { daemon, post, question, prompt }
 }
@@ -86,7 +86,7 @@ describe('a procedure whose trigger is the path of a chat', () => {
   test('takes the message instead of the agent, and prompts sender and targets', async () => {
     const { daemon, question, prompt, post } = await asked()
     expect(question).toMatchObject({ to: CHATAPP_PERSON, text: expect.stringMatching(/^ship: step 1 of 2: Agree\n/) })
-    expect(prompt).toMatchObject({ place: daemon.chats.discord.places.notify, text: expect.stringContaining('v1.2') })
+    expect(prompt).toMatchObject({ place: daemon.chat('discord').places.notify, text: expect.stringContaining('v1.2') })
     expect(await post({ id: 'wamid.1', text: 'v1.2' })).toMatchObject({ status: 200 })
     await daemon.idle()
     expect(await runOf(daemon)).toMatchObject({ status: 'paused_checkpoint' })
@@ -103,15 +103,15 @@ describe('a procedure whose trigger is the path of a chat', () => {
     await daemon.idle()
     const verdict = `Approved by chatapp:+${CHATAPP_PERSON}`
     expect(chatapp.sent.filter(({ text }) => text === verdict)).toHaveLength(1)
-    expect(daemon.chats.discord.sent()).toContainEqual(expect.objectContaining(without(prompt)))
-    expect(daemon.chats.discord.sent()).toContainEqual(expect.objectContaining({ place: prompt.id, text: verdict }))
+    expect(daemon.chat('discord').sent()).toContainEqual(expect.objectContaining(without(prompt)))
+    expect(daemon.chat('discord').sent()).toContainEqual(expect.objectContaining({ place: prompt.id, text: verdict }))
   })
 
   test('continues after a button in the other chat', async () => {
     const { daemon, prompt } = await asked()
-    const { people } = daemon.chats.discord
-    daemon.chats.discord.press({ message: prompt.id, value: prompt.buttons[0] ?? '', from: people.eve })
-    daemon.chats.discord.press({ message: prompt.id, value: prompt.buttons[0] ?? '', from: people.bob })
+    const { people } = daemon.chat('discord')
+    daemon.chat('discord').press({ message: prompt.id, value: prompt.buttons[0] ?? '', from: people.eve })
+    daemon.chat('discord').press({ message: prompt.id, value: prompt.buttons[0] ?? '', from: people.bob })
     expect(await ended(daemon)).toMatchObject({ status: 'completed' })
     expect(shipped(daemon)).toBe('v1.2')
     await daemon.until(() => chatapp.sent.some(({ text }) => text === `Approved by discord:${people.bob}`))

@@ -1,14 +1,12 @@
 /** Tool calls that need approval, asked for in the conversation of the turn. See docs/contract.md#approvals. */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Chat, Shown } from '@sluice/testkit/chat'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Chat, Shown } from '../chats/chat.ts'
-import { discordChat } from '../chats/discord.ts'
-import { slackChat } from '../chats/slack.ts'
-import { telegramChat } from '../chats/telegram.ts'
 import { eventually } from '../daemons/bundle.ts'
 import { type ChatDaemon, chatDaemons } from '../daemons/chat-daemon.ts'
 import { chatFolder } from '../daemons/chat-folder.ts'
+import { CHATS, startChats } from '../daemons/chats.ts'
 import { MARK_FILES, type ShellModel, startShellModel } from '../daemons/shell-model.ts'
 import { type SourceDaemon, startSourceDaemon } from '../daemons/source-daemon.ts'
 
@@ -31,21 +29,21 @@ const questionIn = (chat: Chat): Shown | undefined => chat.sent().findLast(({ bu
 const hasText = (chat: Chat, text: string) => chat.sent().some((shown) => shown.text.includes(text))
 
 /** A daemon whose agent wants to run the command and has asked the sender. */
-async function asking(name: Chat['name'], toml = ''): Promise<{ daemon: ChatDaemon; chat: Chat; question: Shown; asked: string }> {
+async function asking(name: string, toml = ''): Promise<{ daemon: ChatDaemon; chat: Chat; question: Shown; asked: string }> {
   const daemon = await start({ chats: [name], toml: model.toml + toml, files: MARK_FILES })
-  const chat = daemon.chats[name]
+  const chat = daemon.chat(name)
   const asked = chat.say({ text: 'run it' })
   const question = await daemon.until(() => questionIn(chat))
   await daemon.sent()
   return { daemon, chat, question, asked }
 }
 
-describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
+describe.each(CHATS)('%s', (name) => {
   test('asks in the conversation, and runs the call after approval', async () => {
     const { daemon, chat, question, asked } = await asking(name)
     expect(question).toMatchObject({
       place: chat.places.talk,
-      ...(name === 'slack' ? { thread: asked } : { replyTo: asked }),
+      ...(chat.answersIn === 'thread' ? { thread: asked } : { replyTo: asked }),
       text: expect.stringMatching(/^shell wants to run\n\n```\ncommand: node mark\.mjs\n/),
     })
     expect(runs(daemon)).toBe(0)
@@ -104,7 +102,7 @@ test('a call without an answer in time does not run', async () => {
 })
 
 test('after SIGKILL no question is asked twice, and each call runs once', async () => {
-  const chats = await Promise.all([telegramChat(), discordChat(Date.now), slackChat()])
+  const chats = await startChats(CHATS)
   const { dataDir } = chatFolder({ chats, toml: model.toml, files: MARK_FILES })
   let daemon: SourceDaemon | undefined
   const up = async () => {

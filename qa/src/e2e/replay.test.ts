@@ -1,15 +1,15 @@
 /** Repeated requests: from platforms that got no answer, and from attackers who recorded a request. See docs/contract.md#signatures. */
 import { randomBytes } from 'node:crypto'
+import { bizchatRequest as bizchat, testing as bizchatTesting } from '@sluice/channel-bizchat/testing'
+import { CHATAPP_BODY, chatappRequest, testing as chatappTesting } from '@sluice/channel-chatapp/testing'
+import { testing as mailpushTesting } from '@sluice/channel-mailpush/testing'
+import { ROOMCHAT_BODY, testing as roomchatTesting } from '@sluice/channel-roomchat/testing'
+import { TEXTRELAY_BODY, textrelayRequest, testing as textrelayTesting } from '@sluice/channel-textrelay/testing'
 import { hmacSha256 } from '@sluice/sdk'
+import { NOW_SECS, type SentRequest } from '@sluice/testkit/vector'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { always } from '../../../profiles/always.ts'
 import { type ChannelDaemon, startChannelDaemon } from '../daemons/channel-daemon.ts'
-import { type FakeProviders, startFakeProviders } from '../daemons/fake-providers.ts'
-import type { SentRequest } from '../daemons/send-request.ts'
-import * as chatapp from '../vectors/chatapp.ts'
-import * as roomchat from '../vectors/roomchat.ts'
-import * as textrelay from '../vectors/textrelay.ts'
-import { NOW_SECS } from '../vectors/vector.ts'
 
 const HOUR_MS = 3_600_000
 const OK = { status: 200, body: '{"status":"ok"}' }
@@ -17,11 +17,32 @@ const OK = { status: 200, body: '{"status":"ok"}' }
 const SOON = { timeout: 10_000, interval: 5 }
 const REFUSED = { status: 401, body: '{"error":"Invalid signature","code":"unauthorized"}' }
 
-let fakes: FakeProviders
+async function startFakes() {
+  const nowMs = (): number => NOW_SECS * 1000
+  const connected = {
+    chatapp: await chatappTesting.connect(nowMs),
+    textrelay: await textrelayTesting.connect(nowMs),
+    bizchat: await bizchatTesting.connect(nowMs),
+    roomchat: await roomchatTesting.connect(nowMs),
+    mailpush: await mailpushTesting.connect(nowMs),
+  }
+  const { chatapp, textrelay, bizchat, roomchat, mailpush } = connected
+  return {
+    chatapp: chatapp.fake,
+    textrelay: textrelay.fake,
+    bizchat: bizchat.fake,
+    roomchat: roomchat.fake,
+    mailpush: mailpush.fake,
+    channels: Object.fromEntries(Object.entries(connected).map(([name, { section }]) => [name, section])),
+    close: () => Promise.all(Object.values(connected).map(({ fake }) => fake.close())),
+  }
+}
+
+let fakes: Awaited<ReturnType<typeof startFakes>>
 let daemon: ChannelDaemon
 
 beforeEach(async () => {
-  fakes = await startFakeProviders(() => NOW_SECS * 1000)
+  fakes = await startFakes()
   daemon = await startChannelDaemon({ features: always, channels: fakes.channels, nowSecs: NOW_SECS })
 })
 afterEach(async () => {
@@ -48,12 +69,12 @@ const bodyOf = (id: string, text: string): Buffer =>
       timestamp: '1767225600',
     }),
   )
-const bizchatRequest: SentRequest = { path: '/bizchat?token=bizchat-webhook-secret-01', body: bodyOf('wamid.X', 'hello') }
+const bizchatRequest: SentRequest = bizchat(bodyOf('wamid.X', 'hello'))
 
 describe('the same signed message runs one turn', () => {
   const cases = [
-    ['chatapp', () => chatapp.signedRequest(Buffer.from(chatapp.BODY))],
-    ['textrelay', () => textrelay.signedRequest(Buffer.from(textrelay.BODY))],
+    ['chatapp', () => chatappRequest(Buffer.from(CHATAPP_BODY))],
+    ['textrelay', () => textrelayRequest(Buffer.from(TEXTRELAY_BODY))],
     ['bizchat', () => bizchatRequest],
   ] as const
 
@@ -77,7 +98,7 @@ describe('the same signed message runs one turn', () => {
   })
 
   test('chatapp, bizchat: when repeated 71 hours later, after old rows were pruned', async () => {
-    const [signed, unsigned] = [chatapp.signedRequest(Buffer.from(chatapp.BODY)), bizchatRequest]
+    const [signed, unsigned] = [chatappRequest(Buffer.from(CHATAPP_BODY)), bizchatRequest]
     for (const request of [signed, unsigned]) expect(await daemon.send(request)).toEqual(OK)
     await daemon.kept()
     await daemon.restart(71 * HOUR_MS)
@@ -90,7 +111,7 @@ describe('the same signed message runs one turn', () => {
 })
 
 describe('textrelay: a recorded request', () => {
-  const request = textrelay.signedRequest(Buffer.from(textrelay.BODY))
+  const request = textrelayRequest(Buffer.from(TEXTRELAY_BODY))
 
   test('is a duplicate within 300 s and refused with 401 afterwards', async () => {
     expect(await daemon.send(request)).toEqual(OK)
@@ -107,7 +128,7 @@ describe('textrelay: a recorded request', () => {
     expect(await daemon.send(request)).toEqual(OK)
     await daemon.restart(HOUR_MS)
     const time = String(NOW_SECS + 3600)
-    const signature = hmacSha256('textrelay-signing-secret-01', time, '.', textrelay.BODY).toString('hex')
+    const signature = hmacSha256('textrelay-signing-secret-01', time, '.', TEXTRELAY_BODY).toString('hex')
     const headers = [
       ['x-webhook-timestamp', time],
       ['x-webhook-signature', signature],
@@ -118,7 +139,7 @@ describe('textrelay: a recorded request', () => {
 })
 
 describe('roomchat: a nonce', () => {
-  const signed = (random: string, body: string = roomchat.BODY): SentRequest => ({
+  const signed = (random: string, body: string = ROOMCHAT_BODY): SentRequest => ({
     path: '/roomchat',
     headers: [
       ['X-RoomChat-Random', random],
@@ -150,7 +171,7 @@ describe('roomchat: a nonce', () => {
 
   test('is refused for another body too', async () => {
     const random = newRandom()
-    const like = roomchat.BODY.replace('"Create"', '"Like"')
+    const like = ROOMCHAT_BODY.replace('"Create"', '"Like"')
     expect(await daemon.send(signed(random, like))).toEqual(OK)
     expect(await daemon.send(signed(random, like))).toEqual(REFUSED)
     expect(await daemon.send(signed(random))).toEqual(REFUSED)
@@ -184,7 +205,7 @@ describe('roomchat: a nonce', () => {
         ['X-RoomChat-Signature', signature],
       ] as const,
     }
-    expect(await daemon.send({ ...moved, body: random.slice(40) + roomchat.BODY })).toMatchObject({ status: 400 })
+    expect(await daemon.send({ ...moved, body: random.slice(40) + ROOMCHAT_BODY })).toMatchObject({ status: 400 })
     expect(await daemon.kept()).toEqual([])
   })
 })

@@ -9,13 +9,13 @@ import { systemClock } from '@sluice/kit'
 import otel from '@sluice/observability-otel'
 import { formatTraceContext } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
+import type { Chat } from '@sluice/testkit/chat'
 import { testHost } from '@sluice/testkit/host'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { always } from '../../../profiles/always.ts'
-import type { Chat } from '../chats/chat.ts'
-import { telegramChat } from '../chats/telegram.ts'
 import { CHATAPP_PERSON, chatappRequest } from '../daemons/chatapp-requests.ts'
+import { startChat } from '../daemons/chats.ts'
 import { sendRequest } from '../daemons/send-request.ts'
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../otlp-receiver.ts'
 
@@ -175,7 +175,7 @@ describe('a message of a chat', () => {
 describe('a chat that holds a connection', () => {
   let telegram: Chat
   beforeEach(async () => {
-    telegram = await telegramChat()
+    telegram = await startChat('telegram')
   })
   afterEach(() => telegram.close())
 

@@ -1,33 +1,33 @@
 import type { Webhook } from '@sluice/sdk'
+import { createRandom } from '@sluice/testkit/webhook-fuzz/random'
+import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { describe, expect, test } from 'vitest'
 import { fuzz } from './fuzz.ts'
-import { createRandom } from './random.ts'
-import type { Scheme } from './scheme.ts'
-import { SCHEMES, type SchemeName } from './schemes.ts'
+import { SCHEMES, schemeOf } from './schemes.ts'
 
 const COUNT = 5000
 /** Enough mutations to find a hole. */
 const FEW = 1500
-const names = Object.keys(SCHEMES) as SchemeName[]
+const names = [...SCHEMES.keys()]
 
 describe('a webhook accepts no request without a valid proof', () => {
   test.each(names)('%s: accepts none of 5,000 mutations', async (name) => {
     const random = createRandom(2)
-    const { counts, same, findings } = await fuzz(await SCHEMES[name](random), { random, count: COUNT })
+    const scheme = await schemeOf(name, random)
+    const { counts, same, findings } = await fuzz(scheme, { random, count: COUNT })
     expect(findings.filter(({ outcome }) => outcome !== 'unreadable')).toEqual([])
     expect(counts.refused + counts.unreadable).toBe(COUNT)
     expect(same).toBeLessThan(COUNT)
-    // A byte moved from the random value to the body keeps the signature valid, but the body is no event then.
-    if (name !== 'roomchat') expect(counts.unreadable).toBe(0)
+    if (!scheme.hasMovableBytes) expect(counts.unreadable).toBe(0)
     else for (const { steps } of findings) expect(steps.at(-1)).toBe('forged')
   })
 })
 
 describe('the fuzzer finds a check that', () => {
   /** Counts the accepted mutations of a scheme with this check. */
-  const accepted = async (name: SchemeName, verify: (webhook: Webhook, scheme: Scheme) => Webhook['verify']): Promise<number> => {
+  const accepted = async (name: string, verify: (webhook: Webhook, scheme: Scheme) => Webhook['verify']): Promise<number> => {
     const random = createRandom(3)
-    const scheme = await SCHEMES[name](random)
+    const scheme = await schemeOf(name, random)
     const webhook = { ...scheme.webhook, verify: verify(scheme.webhook, scheme) }
     return (await fuzz({ ...scheme, webhook }, { random, count: FEW })).counts.accepted
   }
@@ -83,7 +83,7 @@ describe('the fuzzer finds a check that', () => {
 test('the same seed makes the same mutations', async () => {
   const run = async () => {
     const random = createRandom(4)
-    const scheme = await SCHEMES.chatapp(random)
+    const scheme = await schemeOf('chatapp', random)
     const { findings } = await fuzz(
       { ...scheme, webhook: { ...scheme.webhook, verify: () => ({ by: 'nothing' }) } },
       { random, count: 100 },

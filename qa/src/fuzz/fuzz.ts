@@ -1,9 +1,9 @@
 /** Sends mutations of valid requests to a channel's webhook and counts how many it accepts. */
 import { AppError, type Webhook } from '@sluice/sdk'
+import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import { RawOf, type WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
+import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { type Mutation, mutate, mutationsOf } from './mutate-request.ts'
-import type { Random } from './random.ts'
-import { RawOf, type WebhookRequest } from './request.ts'
-import type { Scheme } from './scheme.ts'
 
 /** How much to try. */
 export interface FuzzOptions {
@@ -44,7 +44,7 @@ const SAME_IN_A_ROW_MAX = 10_000
 export async function fuzz(scheme: Scheme, { random, count, onProgress }: FuzzOptions): Promise<FuzzResult> {
   for (const request of scheme.valid) {
     const { outcome, error } = await outcomeOf(scheme, request)
-    if (outcome !== 'accepted') throw new Error(`${scheme.name} does not accept a valid request`, { cause: error })
+    if (outcome !== 'accepted') throw new Error('The webhook does not accept a valid request.', { cause: error })
   }
   const known = new Set(scheme.valid.flatMap(scheme.proofs))
   const mutations = mutationsOf(scheme)
@@ -58,7 +58,7 @@ export async function fuzz(scheme: Scheme, { random, count, onProgress }: FuzzOp
       if (!scheme.proofs(mutation.request).some((proof) => known.has(proof))) return mutation
       same += 1
     }
-    throw new Error(`the mutations of ${scheme.name} have no effect`)
+    throw new Error('The mutations have no effect.')
   }
 
   const startedAtMs = performance.now()

@@ -1,9 +1,9 @@
 /** Mutates a request: one to three changes of its headers, query, body or time. */
-import { mutateBytes } from './mutate-bytes.ts'
+import { mutateBytes } from '@sluice/testkit/webhook-fuzz/mutate-bytes'
+import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
+import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { mutateText } from './mutate-text.ts'
-import type { Random } from './random.ts'
-import type { WebhookRequest } from './request.ts'
-import type { Scheme } from './scheme.ts'
 
 /** A changed request and its changes. */
 export interface Mutation {

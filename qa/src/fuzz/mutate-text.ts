@@ -1,5 +1,5 @@
 /** Applies one random change to a text. */
-import type { Random } from './random.ts'
+import type { Random } from '@sluice/testkit/webhook-fuzz/random'
 import { EDITS } from './text-edits.ts'
 import { ENCODINGS, NUMBERS } from './text-encodings.ts'
 import { SPELLINGS } from './text-spellings.ts'

@@ -3,17 +3,17 @@
  * several schemes, `--count` the number of mutations, `--seed` the seed of an earlier run.
  */
 import { parseArgs } from 'node:util'
+import { createRandom } from '@sluice/testkit/webhook-fuzz/random'
 import { type Finding, type FuzzResult, fuzz } from './fuzz.ts'
-import { createRandom } from './random.ts'
-import { SCHEMES, type SchemeName } from './schemes.ts'
+import { SCHEMES, schemeOf } from './schemes.ts'
 
-const USAGE = `usage: pnpm fuzz [--scheme ${Object.keys(SCHEMES).join(',')}] [--count <number>] [--seed <number>]`
+const USAGE = `usage: pnpm fuzz [--scheme ${[...SCHEMES.keys()].join(',')}] [--count <number>] [--seed <number>]`
 const SHOWN_CHARS_MAX = 600
 
-function readOptions(): { readonly schemes: SchemeName[]; readonly count?: number; readonly seed: number } {
+function readOptions(): { readonly schemes: readonly string[]; readonly count?: number; readonly seed: number } {
   const { values } = parseArgs({ options: { scheme: { type: 'string' }, count: { type: 'string' }, seed: { type: 'string' } } })
-  const names = values.scheme?.split(',') ?? Object.keys(SCHEMES)
-  const unknown = names.find((name) => !Object.hasOwn(SCHEMES, name))
+  const names = values.scheme?.split(',') ?? [...SCHEMES.keys()]
+  const unknown = names.find((name) => !SCHEMES.has(name))
   if (unknown !== undefined) throw new Error(`unknown scheme '${unknown}'`)
   const number = (name: 'count' | 'seed'): number | undefined => {
     const value = values[name]
@@ -21,7 +21,7 @@ function readOptions(): { readonly schemes: SchemeName[]; readonly count?: numbe
     return value === undefined ? undefined : Number(value)
   }
   const count = number('count')
-  return { schemes: names as SchemeName[], seed: number('seed') ?? 1, ...(count !== undefined && { count }) }
+  return { schemes: names, seed: number('seed') ?? 1, ...(count !== undefined && { count }) }
 }
 
 /** Prints a finding with its whole request; the secrets in it belong to the fuzzer alone. */
@@ -65,7 +65,7 @@ try {
   console.log(`seed ${seed}`)
   for (const name of schemes) {
     const random = createRandom(seed)
-    const scheme = await SCHEMES[name](random)
+    const scheme = await schemeOf(name, random)
     const { count } = { ...scheme, ...options }
     const result = await fuzz(scheme, { random, count, onProgress: progressOf(name, count) })
     report(name, result)

@@ -1,23 +1,16 @@
 /** The schemes by which channels verify the origin of a request. */
-import type { Random } from './random.ts'
-import type { Scheme } from './scheme.ts'
-import { chatappScheme } from './scheme-chatapp.ts'
-import { pushTokenScheme } from './scheme-push-token.ts'
-import { roomchatScheme } from './scheme-roomchat.ts'
-import { bizchatBearerScheme, bizchatTokenScheme, mailpushBearerScheme, mailpushTokenScheme } from './schemes-shared-secret.ts'
-import { textrelayLegacyScheme, textrelayStandardScheme } from './schemes-textrelay.ts'
+import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
+import { WEBHOOKS } from '../channels.ts'
 
 /** The schemes by name; each creates its valid requests from random numbers. */
-export const SCHEMES = {
-  chatapp: chatappScheme,
-  'textrelay-legacy': textrelayLegacyScheme,
-  'textrelay-standard': textrelayStandardScheme,
-  roomchat: roomchatScheme,
-  'mailpush-bearer': mailpushBearerScheme,
-  'mailpush-token': mailpushTokenScheme,
-  'mailpush-jwt': pushTokenScheme,
-  'bizchat-token': bizchatTokenScheme,
-  'bizchat-bearer': bizchatBearerScheme,
-} as const satisfies Readonly<Record<string, (random: Random) => Promise<Scheme>>>
+export const SCHEMES: ReadonlyMap<string, (random: Random) => Scheme | Promise<Scheme>> = new Map(
+  WEBHOOKS.flatMap(({ webhook }) => Object.entries(webhook.schemes)),
+)
 
-export type SchemeName = keyof typeof SCHEMES
+/** Throws for an unknown name. */
+export async function schemeOf(name: string, random: Random): Promise<Scheme> {
+  const make = SCHEMES.get(name)
+  if (!make) throw new Error(`unknown scheme '${name}'`)
+  return make(random)
+}

@@ -1,56 +1,38 @@
 /** Sends the reference requests of the platforms to a running daemon. */
 import { sha256Hex } from '@sluice/sdk'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Connected } from '@sluice/testkit/channel-testing'
+import { NOW_SECS, type Vector } from '@sluice/testkit/vector'
+import { afterEach, describe, expect, test } from 'vitest'
 import { always } from '../../../profiles/always.ts'
-import { type ChannelDaemon, type ChannelSections, startChannelDaemon } from '../daemons/channel-daemon.ts'
-import { type FakeProviders, startFakeProviders } from '../daemons/fake-providers.ts'
-import * as chatapp from './chatapp.ts'
-import * as mailpush from './mailpush.ts'
-import * as roomchat from './roomchat.ts'
-import * as textrelay from './textrelay.ts'
-import { NOW_SECS, type Vector } from './vector.ts'
+import { type FoundChannel, WEBHOOKS } from '../channels.ts'
+import { type ChannelDaemon, startChannelDaemon } from '../daemons/channel-daemon.ts'
 
-let fakes: FakeProviders
+let connected: Connected | undefined
 let daemon: ChannelDaemon | undefined
 
-beforeEach(async () => {
-  fakes = await startFakeProviders(() => NOW_SECS * 1000)
-})
 afterEach(async () => {
   await daemon?.stop()
-  daemon = undefined
-  await fakes.close()
+  await connected?.fake.close()
+  daemon = connected = undefined
 })
 
 /** Starts a daemon with only this channel. */
-async function start(channel: string, nowSecs = NOW_SECS, changed: ChannelSections = {}): Promise<ChannelDaemon> {
-  const channels = { [channel]: { ...fakes.channels[channel], ...changed[channel] } }
-  daemon = await startChannelDaemon({ features: always, channels, nowSecs })
-  return daemon
+async function start({ name, testing }: FoundChannel, { nowSecs = NOW_SECS, section = {} }: Pick<Vector, 'nowSecs' | 'section'> = {}) {
+  connected = await testing.connect(() => NOW_SECS * 1000)
+  daemon = await startChannelDaemon({ features: always, channels: { [name]: { ...connected.section, ...section } }, nowSecs })
+  return { ...daemon, fake: connected.fake }
 }
 
-test.each([
-  [chatapp.BODY, 416, '6678f1a899c3840a'],
-  [chatapp.ESCAPED_BODY, 240, '8c952c1403ca9e83'],
-  [textrelay.BODY, 331, '0fa2e3fe872a63ff'],
-  [textrelay.OWN_BODY, 167, '31fb7739218d950d'],
-  [roomchat.BODY, 269, '8fbd600e06013999'],
-  [mailpush.BODY, 206, ''],
-  [mailpush.OTHER_BODY, 190, ''],
-])('%.20s… has its exact bytes', (body, bytes, digest) => {
+test.each(WEBHOOKS.flatMap(({ webhook }) => webhook.bodies ?? []))('$body has its exact bytes', ({ body, bytes, sha256 = '' }) => {
   expect(Buffer.byteLength(body)).toBe(bytes)
-  expect(sha256Hex(body).slice(0, digest.length)).toBe(digest)
+  expect(sha256Hex(body).slice(0, sha256.length)).toBe(sha256)
 })
 
-describe.each([
-  ['chatapp', chatapp.chatappVectors],
-  ['textrelay', textrelay.textrelayVectors],
-  ['roomchat', roomchat.roomchatVectors],
-  ['mailpush', mailpush.mailpushVectors],
-] as const)('reference requests of %s', (channel, vectors) => {
-  test.each(vectors)('$id: $what', async ({ nowSecs, channels, requests, atOnce, answers, turns = [] }: Vector) => {
-    const { send, kept } = await start(channel, nowSecs, channels)
-    const all = requests(fakes)
+describe.each(WEBHOOKS)('reference requests of $name', (channel) => {
+  test.each(channel.webhook.vectors)('$id: $what', async (vector) => {
+    const { requests, atOnce, answers, turns = [] } = vector
+    const { fake, send, kept } = await start(channel, vector)
+    const all = requests(fake)
     const answered: Awaited<ReturnType<typeof send>>[] = []
     if (atOnce) answered.push(...(await Promise.all(all.map(send))))
     else for (const request of all) answered.push(await send(request))
@@ -62,7 +44,7 @@ describe.each([
     )
     expect(await kept()).toMatchObject(
       turns.map(({ sender, text, to, messageId }) => ({
-        channel,
+        channel: channel.name,
         state: 'done',
         sender,
         ...(messageId !== undefined && { messageId }),
@@ -74,18 +56,19 @@ describe.each([
 })
 
 describe('the proof covers bytes', () => {
-  test.each([
-    ['chatapp', (body: Uint8Array) => chatapp.signedRequest(body)],
-    ['textrelay', (body: Uint8Array) => textrelay.signedRequest(body)],
-    ['roomchat', (body: Uint8Array) => roomchat.signedRequest(body)],
-  ])('%s: a signed body that is not UTF-8 is 400 and runs nothing', async (channel, signedRequest) => {
+  const signing = WEBHOOKS.flatMap((channel) => {
+    const { signedRequest } = channel.webhook
+    return signedRequest ? [{ ...channel, signedRequest }] : []
+  })
+
+  test.each(signing)('$name: a signed body that is not UTF-8 is 400 and runs nothing', async (channel) => {
     const { send, kept } = await start(channel)
     for (const bytes of [
       [0xff, 0xfe, 0x00],
       [0x7b, 0x22, 0xc3, 0x28, 0x22, 0x7d],
       [0x22, 0xed, 0xa0, 0x80, 0x22],
     ]) {
-      expect(await send(signedRequest(Uint8Array.from(bytes)))).toMatchObject({ status: 400 })
+      expect(await send(channel.signedRequest(Uint8Array.from(bytes)))).toMatchObject({ status: 400 })
     }
     expect(await kept()).toEqual([])
   })

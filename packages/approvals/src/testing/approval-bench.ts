@@ -75,7 +75,13 @@ const settled = async (store: Store): Promise<void> => {
 /** A platform with quotes, threads, buttons and edits. */
 export const richChannel = (target: 'community' | 'workspace' | 'messenger', more: Partial<Channel> = {}): Partial<Channel> => ({
   name: target,
-  notifications: { target, account: 'bot', to: { to: 'ops' }, key: `channels_config.${target}.notification` },
+  notifications: {
+    target,
+    opensThreads: target !== 'messenger',
+    account: 'bot',
+    to: { to: 'ops' },
+    key: `channels_config.${target}.notification`,
+  },
   update: async () => {},
   ...more,
 })

@@ -1,2 +1,34 @@
-/** The fake of chatapp on loopback, for tests of this package and of the whole product. */
+/** The fake of chatapp on loopback, and what the suites of the whole product need to know about the channel. */
+import type { ChannelTesting } from '@sluice/testkit/channel-testing'
+import { bodySignatureScheme } from '@sluice/testkit/webhook-fuzz/body-signature-scheme'
+import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
+import feature from '../index.ts'
+import { connect } from './connect.ts'
+import { crashKind } from './crash-kind.ts'
+import type { ChatappFake } from './fake.ts'
+import { bodies, CHATAPP_SECRET, chatappRequest, chatappVectors } from './vectors.ts'
+
 export { type ChatappFake, type ChatappFakeOptions, type ChatappMedia, type ChatappSent, startChatappFake } from './fake.ts'
+export { CHATAPP_BODY, chatappRequest } from './vectors.ts'
+
+const open = () =>
+  openWebhook(feature, {
+    access_token: 'access-token',
+    phone_number_id: '200000000000002',
+    verify_token: 'verify-token',
+    app_secret: CHATAPP_SECRET,
+  }).webhook
+
+export const testing: ChannelTesting<ChatappFake> = {
+  connect,
+  crashKind,
+  webhook: {
+    schemes: {
+      chatapp: (random) =>
+        bodySignatureScheme(open(), { secret: CHATAPP_SECRET, header: 'x-hub-signature-256', prefix: 'sha256=' }, random),
+    },
+    vectors: chatappVectors,
+    bodies,
+    signedRequest: chatappRequest,
+  },
+}

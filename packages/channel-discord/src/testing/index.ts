@@ -1,4 +1,8 @@
-/** The fake of Discord on loopback, for tests of this package and of the whole product. */
+/** The fake of Discord on loopback, and what the suites of the whole product need to know about the channel. */
+import type { ChannelTesting } from '@sluice/testkit/channel-testing'
+import { chat } from './chat.ts'
+import { DISCORD_TOKEN, type DiscordFake, startDiscordFake } from './fake.ts'
+
 export {
   DISCORD_BOT,
   DISCORD_CHANNEL,
@@ -14,3 +18,11 @@ export {
   type DiscordSaid,
   startDiscordFake,
 } from './fake.ts'
+
+export const testing: ChannelTesting<DiscordFake> = {
+  async connect(nowMs) {
+    const fake = await startDiscordFake({ nowMs })
+    return { fake, section: { bot_token: DISCORD_TOKEN, allowed_users: ['*'], api_url: fake.apiUrl } }
+  },
+  chat,
+}

@@ -1,4 +1,8 @@
-/** The fake of Telegram on loopback, for tests of this package and of the whole product. */
+/** The fake of Telegram on loopback, and what the suites of the whole product need to know about the channel. */
+import type { ChannelTesting } from '@sluice/testkit/channel-testing'
+import { chat } from './chat.ts'
+import { startTelegramFake, TELEGRAM_TOKEN, type TelegramFake } from './fake.ts'
+
 export {
   startTelegramFake,
   TELEGRAM_ADA,
@@ -10,3 +14,11 @@ export {
   type TelegramSaid,
 } from './fake.ts'
 export type { TelegramMessage } from './fake-chats.ts'
+
+export const testing: ChannelTesting<TelegramFake> = {
+  async connect() {
+    const fake = await startTelegramFake()
+    return { fake, section: { bot_token: TELEGRAM_TOKEN, allowed_users: ['*'], api_url: fake.url } }
+  },
+  chat,
+}

@@ -1,4 +1,11 @@
-/** The fake of textrelay on loopback, for tests of this package and of the whole product. */
+/** The fake of textrelay on loopback, and what the suites of the whole product need to know about the channel. */
+import type { ChannelTesting } from '@sluice/testkit/channel-testing'
+import { crashKind } from './crash-kind.ts'
+import { startTextrelayFake, type TextrelayFake } from './fake.ts'
+import { legacyScheme, standardScheme } from './schemes.ts'
+import { sectionOf } from './section.ts'
+import { bodies, textrelayRequest, textrelayVectors } from './vectors.ts'
+
 export {
   startTextrelayFake,
   TEXTRELAY_PHONE,
@@ -8,3 +15,18 @@ export {
   type TextrelaySent,
   textrelaySignatures,
 } from './fake.ts'
+export { TEXTRELAY_BODY, TEXTRELAY_SECRET, textrelayRequest } from './vectors.ts'
+
+export const testing: ChannelTesting<TextrelayFake> = {
+  async connect() {
+    const fake = await startTextrelayFake()
+    return { fake, section: sectionOf(fake) }
+  },
+  crashKind,
+  webhook: {
+    schemes: { 'textrelay-legacy': legacyScheme, 'textrelay-standard': standardScheme },
+    vectors: textrelayVectors,
+    bodies,
+    signedRequest: textrelayRequest,
+  },
+}

@@ -10,7 +10,13 @@ const channel = (target: 'community' | 'workspace' | 'messenger', to: string | n
   name: target,
   allow: ['*'],
   limits: { text: 400, unit: 'utf16' },
-  notifications: { target, account: 'bot', key: `channels_config.${target}.channel`, ...(to !== null && { to: { to } }) },
+  notifications: {
+    target,
+    opensThreads: target !== 'messenger',
+    account: 'bot',
+    key: `channels_config.${target}.channel`,
+    ...(to !== null && { to: { to } }),
+  },
   send: async () => ({ id: '1' }),
 })
 

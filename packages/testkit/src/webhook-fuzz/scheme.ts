@@ -5,7 +5,6 @@ import type { WebhookRequest } from './request.ts'
 
 /** A webhook, valid requests for it, and how to forge others. */
 export interface Scheme {
-  readonly name: string
   /** The default number of mutations: a million, or fewer for a costly check. */
   readonly count: number
   /** The channel's own webhook, configured with a secret. */
@@ -14,6 +13,11 @@ export interface Scheme {
   readonly valid: readonly WebhookRequest[]
   /** Whether the proof covers the body; if it does not, bodies are not mutated. */
   readonly coversBody: boolean
+  /**
+   * A mutation may move bytes between the body and a signed header, so that the signature stays valid and only the body is no event.
+   * Default: false.
+   */
+  readonly hasMovableBytes?: boolean
   /** Whether the proof expires. */
   readonly isTimed: boolean
   /** Returns a request that an attacker without the secret, or a faulty platform, might send instead; its proof is never valid. */

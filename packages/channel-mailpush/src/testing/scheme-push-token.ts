@@ -1,11 +1,12 @@
 /** mailpush: the signed token of the push service, RS256 in a bearer header, verified with the keys of a server. */
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
-import { createPushKeys, encodeJson, type PushClaims } from '@sluice/channel-mailpush/testing'
-import { openChannel } from './open-channel.ts'
-import type { Random } from './random.ts'
-import type { WebhookRequest } from './request.ts'
-import type { Scheme } from './scheme.ts'
-import { validBodies } from './valid-bodies.ts'
+import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
+import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
+import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
+import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'
+import feature from '../index.ts'
+import { createPushKeys, encodeJson, type PushClaims } from './fake-push.ts'
 
 const AUDIENCE = 'https://gw.example.com/webhook/mailpush'
 const ACCOUNT = 'push@project.iam.example.com'
@@ -41,11 +42,11 @@ const WRONG: readonly Partial<Record<string, unknown>>[] = [
   { nbf: 9_999_999_999 },
 ]
 
-export async function pushTokenScheme(random: Random): Promise<Scheme> {
+export function pushTokenScheme(random: Random): Scheme {
   const keys = createPushKeys()
   keys.jwks()
   const config = { enabled: true, topic: 'projects/p/topics/t', webhook_url: AUDIENCE, service_account: ACCOUNT }
-  const { webhook, setClock } = await openChannel('channel-mailpush', config, async () => Response.json(keys.jwks()))
+  const { webhook, setClock } = openWebhook(feature, config, async () => Response.json(keys.jwks()))
   const bodies = validBodies(webhook, random)
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
   /** The time at which each token expires, by its text without the signature. */
@@ -96,7 +97,6 @@ export async function pushTokenScheme(random: Random): Promise<Scheme> {
   ]
 
   return {
-    name: 'mailpush-jwt',
     // Each mutation that looks like a token costs an RSA check.
     count: 100_000,
     webhook,

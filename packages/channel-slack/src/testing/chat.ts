@@ -1,14 +1,15 @@
 /** The Slack fake as a `Chat`. */
 
-import { SLACK_APP_TOKEN, SLACK_BOT, SLACK_BOT_TOKEN, type SlackMessage, startSlackFake } from '@sluice/channel-slack/testing'
+import type { Chat, Shown } from '@sluice/testkit/chat'
 import type { ProviderRequest } from '@sluice/testkit/fake-provider'
-import type { Chat, Shown } from './chat.ts'
+import { SLACK_APP_TOKEN, SLACK_BOT, SLACK_BOT_TOKEN, startSlackFake } from './fake.ts'
+import type { SlackMessage } from './fake-conversations.ts'
 
 const PEOPLE = { ada: 'UADA', bob: 'UBOB', eve: 'UEVE' }
 const PLACES = { talk: 'C1', notify: 'C2', other: 'D1' }
 
 /** Starts the fake with three conversations. */
-export async function slackChat(): Promise<Chat> {
+export async function chat(): Promise<Chat> {
   const fake = await startSlackFake({ channels: Object.values(PLACES) })
   let presses = 0
   const placeOf = (id: string): string =>
@@ -33,7 +34,7 @@ export async function slackChat(): Promise<Chat> {
       methods.some((method) => path.endsWith(`/${method}`))
   return {
     name: 'slack',
-    target: 'workspace',
+    answersIn: 'thread',
     people: PEOPLE,
     places: PLACES,
     config: {

@@ -1,10 +1,9 @@
-/** roomchat: HMAC-SHA256 over a random value and the body, with the secret `roomchat-webhook-secret-01`. */
+/** roomchat: HMAC-SHA256 over a random value and the body, with the secret of the fake. */
 import { hmacSha256 } from '@sluice/sdk'
-import type { SentRequest } from '../daemons/send-request.ts'
-import { header, OK, REFUSED, type Turn, type Vector } from './vector.ts'
+import { header, OK, REFUSED, type ReferenceBody, type SentRequest, type Turn, type Vector } from '@sluice/testkit/vector'
+import { ROOMCHAT_SECRET } from './fake.ts'
 
-/** 269 bytes. */
-export const BODY = String.raw`{"type":"Create","actor":{"type":"Person","id":"users/ada","name":"Ada"},"object":{"type":"Note","id":"4711","name":"message","content":"{\"message\":\"hello\",\"parameters\":[]}","mediaType":"text/markdown"},"target":{"type":"Collection","id":"ops4room","name":"Ops"}}`
+export const ROOMCHAT_BODY = String.raw`{"type":"Create","actor":{"type":"Person","id":"users/ada","name":"Ada"},"object":{"type":"Note","id":"4711","name":"message","content":"{\"message\":\"hello\",\"parameters\":[]}","mediaType":"text/markdown"},"target":{"type":"Collection","id":"ops4room","name":"Ops"}}`
 const SIGNATURE = '2fad718b764a37b8f99f6c3b0397a87b4aff4b718964e159d25803b9fc272fef'
 const RANDOM = 'Zm9vYmFyMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6MDEyMzQ1'
 
@@ -12,7 +11,7 @@ const roomchat = (
   random: string | undefined,
   signature: string,
   spelling = 'X-RoomChat-',
-  body: string | Uint8Array = BODY,
+  body: string | Uint8Array = ROOMCHAT_BODY,
 ): SentRequest => ({
   path: '/roomchat',
   headers: [...header(`${spelling}Random`, random), ...header(`${spelling}Signature`, signature)],
@@ -52,6 +51,9 @@ export const roomchatVectors: readonly Vector[] = [
   { id: 'R6', what: 'the same request twice in a row', requests: () => [R1, R1], answers: [OK, REFUSED], turns: [R1_TURN] },
 ]
 
+/** The exact bytes that the signatures of this file cover. */
+export const bodies: readonly ReferenceBody[] = [{ body: ROOMCHAT_BODY, bytes: 269, sha256: '8fbd600e06013999' }]
+
 /** A request with any body and a valid signature. */
-export const signedRequest = (body: Uint8Array): SentRequest =>
-  roomchat(RANDOM, hmacSha256('roomchat-webhook-secret-01', RANDOM, body).toString('hex'), 'X-RoomChat-', body)
+export const roomchatRequest = (body: Uint8Array): SentRequest =>
+  roomchat(RANDOM, hmacSha256(ROOMCHAT_SECRET, RANDOM, body).toString('hex'), 'X-RoomChat-', body)

@@ -1,18 +1,19 @@
 /** roomchat: HMAC-SHA256 in hex over a random value and the body, in headers of two spellings. */
 import { hmacSha256, sha256Hex } from '@sluice/sdk'
-import { forgeMac } from './forge-mac.ts'
-import { openChannel } from './open-channel.ts'
-import type { Random } from './random.ts'
-import type { WebhookRequest } from './request.ts'
-import type { Scheme } from './scheme.ts'
-import { validBodies } from './valid-bodies.ts'
+import { forgeMac } from '@sluice/testkit/webhook-fuzz/forge-mac'
+import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
+import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
+import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
+import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'
+import feature from '../index.ts'
 
 const SECRET = 'roomchat-webhook-secret-01'
 const BASE_URL = 'https://cloud.example'
 const RANDOM_CHARS_MIN = 32
 
-export async function roomchatScheme(random: Random): Promise<Scheme> {
-  const { webhook } = await openChannel('channel-roomchat', { base_url: BASE_URL, app_token: 'app-token', webhook_secret: SECRET })
+export function roomchatScheme(random: Random): Scheme {
+  const { webhook } = openWebhook(feature, { base_url: BASE_URL, app_token: 'app-token', webhook_secret: SECRET })
   const of = (request: WebhookRequest, part: string): string | undefined =>
     (request.headers[`x-roomchat-${part}`] ?? request.headers[`x-nextcloud-talk-${part}`])?.trim()
   const set = (request: WebhookRequest, changes: Readonly<Record<string, string>>): WebhookRequest => {
@@ -21,10 +22,10 @@ export async function roomchatScheme(random: Random): Promise<Scheme> {
     return { ...request, headers: { ...request.headers, ...Object.fromEntries(changed) } }
   }
   return {
-    name: 'roomchat',
     count: 1_000_000,
     webhook,
     coversBody: true,
+    hasMovableBytes: true,
     isTimed: false,
     valid: validBodies(webhook, random).map(({ body, atMs }) => {
       const value = Buffer.from(random.bytes(48)).toString('base64')

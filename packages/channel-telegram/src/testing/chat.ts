@@ -1,15 +1,16 @@
 /** The Telegram fake as a `Chat`. */
 
-import { startTelegramFake, TELEGRAM_GROUP, TELEGRAM_TOKEN, type TelegramMessage } from '@sluice/channel-telegram/testing'
+import type { Chat, Shown } from '@sluice/testkit/chat'
 import type { ProviderRequest } from '@sluice/testkit/fake-provider'
-import type { Chat, Shown } from './chat.ts'
+import { startTelegramFake, TELEGRAM_GROUP, TELEGRAM_TOKEN } from './fake.ts'
+import type { TelegramMessage } from './fake-chats.ts'
 
 const PEOPLE = { ada: '1001', bob: '1002', eve: '1666' }
 const PRIVATE = PEOPLE.ada
 const OTHER_GROUP = -100_400
 
 /** Starts the fake with one private chat and two groups. */
-export async function telegramChat(): Promise<Chat> {
+export async function chat(): Promise<Chat> {
   const fake = await startTelegramFake({
     chats: [
       { id: Number(PRIVATE), type: 'private' },
@@ -31,7 +32,7 @@ export async function telegramChat(): Promise<Chat> {
       methods.some((method) => path.endsWith(`/${method}`))
   return {
     name: 'telegram',
-    target: 'messenger',
+    answersIn: 'quote',
     people: PEOPLE,
     places,
     config: {

@@ -1,5 +1,5 @@
 /** The common view of the chat platforms' fakes: tests write and press buttons as people and read the bot's messages. */
-import type { ProviderFault, ProviderRequest } from '@sluice/testkit/fake-provider'
+import type { ProviderFault, ProviderRequest } from './fake-provider.ts'
 
 /** A place in a chat. */
 export interface Spot {
@@ -35,9 +35,10 @@ export interface Press {
 
 /** A chat platform with people, the bot, and faults to inject. */
 export interface Chat {
-  readonly name: 'telegram' | 'discord' | 'slack'
-  /** The notification target that the platform implements. */
-  readonly target: 'messenger' | 'community' | 'workspace'
+  /** The channel's name. */
+  readonly name: string
+  /** Where an answer to a message of `places.talk` appears: in a thread on the message, or as a reply that quotes it. */
+  readonly answersIn: 'thread' | 'quote'
   /** The ids of two allowed users and, as `eve`, one who is not allowed. */
   readonly people: { readonly ada: string; readonly bob: string; readonly eve: string }
   /** The conversation where people talk to the bot, the one for notifications, and a third one. */

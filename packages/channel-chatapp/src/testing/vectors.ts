@@ -1,13 +1,12 @@
-/** chatapp: HMAC-SHA256 over the body, with the secret `chatapp-app-secret-01`. */
+/** chatapp: HMAC-SHA256 over the body, with a fixed secret. */
 import { hmacSha256 } from '@sluice/sdk'
-import type { SentRequest } from '../daemons/send-request.ts'
-import { header, OK, REFUSED, type Turn, type Vector } from './vector.ts'
+import { header, OK, REFUSED, type ReferenceBody, type SentRequest, type Turn, type Vector } from '@sluice/testkit/vector'
 
-/** 416 bytes. */
-export const BODY =
+export const CHATAPP_SECRET = 'chatapp-app-secret-01'
+export const CHATAPP_BODY =
   '{"object":"whatsapp_business_account","entry":[{"id":"100000000000001","changes":[{"field":"messages","value":{"messaging_product":"whatsapp","metadata":{"display_phone_number":"15550001111","phone_number_id":"200000000000002"},"contacts":[{"profile":{"name":"Ada"},"wa_id":"15550002222"}],"messages":[{"from":"15550002222","id":"wamid.TEST0001","timestamp":"1767225600","type":"text","text":{"body":"hello"}}]}}]}]}'
-/** 240 bytes; the escapes are part of the body. */
-export const ESCAPED_BODY = String.raw`{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"messages","value":{"messages":[{"from":"15550002222","id":"wamid.TEST0002","timestamp":"1767225601","type":"text","text":{"body":"caf\u00e9 \ud83d\ude00"}}]}}]}]}`
+/** The escapes are part of the body. */
+const ESCAPED_BODY = String.raw`{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"messages","value":{"messages":[{"from":"15550002222","id":"wamid.TEST0002","timestamp":"1767225601","type":"text","text":{"body":"caf\u00e9 \ud83d\ude00"}}]}}]}]}`
 const SIGNATURE = '39d769b8a3a8b0a899c905810c6fc5a5d38a31a6c87e634d3dba5c29c0558a1b'
 
 const chatapp = (body: string | Uint8Array, signature?: string): SentRequest => ({
@@ -15,7 +14,7 @@ const chatapp = (body: string | Uint8Array, signature?: string): SentRequest => 
   headers: header('X-Hub-Signature-256', signature),
   body,
 })
-const C1 = chatapp(BODY, `sha256=${SIGNATURE}`)
+const C1 = chatapp(CHATAPP_BODY, `sha256=${SIGNATURE}`)
 const C1_TURN: Turn = { sender: '+15550002222', messageId: 'wamid.TEST0001', text: 'hello' }
 const handshake = (query: string): SentRequest => ({ path: `/chatapp?${query}`, method: 'GET' })
 
@@ -37,17 +36,17 @@ export const chatappVectors: readonly Vector[] = [
   {
     id: 'C4',
     what: 'a signature with another secret',
-    requests: () => [chatapp(BODY, 'sha256=92483a78b3aa7c5e888314e76f41eb31cd45b23720e62eecfb7814d648bed4d2')],
+    requests: () => [chatapp(CHATAPP_BODY, 'sha256=92483a78b3aa7c5e888314e76f41eb31cd45b23720e62eecfb7814d648bed4d2')],
     answers: [REFUSED],
   },
   {
     id: 'C5',
     what: 'a signature that is missing, without prefix, of 63 digits, with a changed last digit, or repeated',
     requests: () => [
-      chatapp(BODY),
-      chatapp(BODY, SIGNATURE),
-      chatapp(BODY, `sha256=${SIGNATURE.slice(0, -1)}`),
-      chatapp(BODY, `sha256=${SIGNATURE.slice(0, -1)}c`),
+      chatapp(CHATAPP_BODY),
+      chatapp(CHATAPP_BODY, SIGNATURE),
+      chatapp(CHATAPP_BODY, `sha256=${SIGNATURE.slice(0, -1)}`),
+      chatapp(CHATAPP_BODY, `sha256=${SIGNATURE.slice(0, -1)}c`),
       { ...C1, headers: [...(C1.headers ?? []), ...(C1.headers ?? [])] },
     ],
     answers: [REFUSED, REFUSED, REFUSED, REFUSED, REFUSED],
@@ -73,6 +72,11 @@ export const chatappVectors: readonly Vector[] = [
   },
 ]
 
+/** The exact bytes that the signatures of this file cover. */
+export const bodies: readonly ReferenceBody[] = [
+  { body: CHATAPP_BODY, bytes: 416, sha256: '6678f1a899c3840a' },
+  { body: ESCAPED_BODY, bytes: 240, sha256: '8c952c1403ca9e83' },
+]
+
 /** A request with any body and a valid signature. */
-export const signedRequest = (body: Uint8Array): SentRequest =>
-  chatapp(body, `sha256=${hmacSha256('chatapp-app-secret-01', body).toString('hex')}`)
+export const chatappRequest = (body: Uint8Array): SentRequest => chatapp(body, `sha256=${hmacSha256(CHATAPP_SECRET, body).toString('hex')}`)

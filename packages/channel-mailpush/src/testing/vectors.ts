@@ -1,16 +1,16 @@
 /** mailpush: the secret `mailpush-secret-01` as a bearer token, or the signed token of the push service. */
-
-import { encodeJson } from '@sluice/channel-mailpush/testing'
 import { hmacSha256 } from '@sluice/sdk'
-import { PUSH_ACCOUNT, PUSH_URL } from '../daemons/fake-providers.ts'
-import type { SentRequest } from '../daemons/send-request.ts'
-import { header, NOW_SECS, OK, type Vector } from './vector.ts'
+import { header, NOW_SECS, OK, type ReferenceBody, type SentRequest, type Vector } from '@sluice/testkit/vector'
+import type { MailpushFake } from './fake.ts'
+import { encodeJson } from './fake-push.ts'
 
-/** 206 bytes. */
-export const BODY =
+/** The URL on the push subscription, and the account that signs the pushes. */
+export const PUSH_URL = 'https://gw.example.com/webhook/mailpush'
+export const PUSH_ACCOUNT = 'push@project.iam.example.com'
+
+const BODY =
   '{"message":{"data":"eyJlbWFpbEFkZHJlc3MiOiJib3RAZXhhbXBsZS5jb20iLCJoaXN0b3J5SWQiOjk4NzY1NDN9","messageId":"700000000000001","publishTime":"2026-01-01T00:00:00Z"},"subscription":"projects/p/subscriptions/s"}'
-/** 190 bytes. */
-export const OTHER_BODY =
+const OTHER_BODY =
   '{"message":{"data":"eyJlbWFpbEFkZHJlc3MiOiJiw7Z0K3hAZXgub3JnIiwiaGlzdG9yeUlkIjoiOTg3NjU0NCIsInAiOiJ-fj8_Pj4ifQ==","message_id":"700000000000002"},"subscription":"projects/p/subscriptions/s"}'
 
 const mailpush = (body: string | Uint8Array, authorization?: string): SentRequest => ({
@@ -23,8 +23,13 @@ const UNAUTHORIZED = [401, 'Unauthorized'] as const
 const BAD_ENVELOPE = [400, 'Invalid Pub/Sub envelope'] as const
 const MIB = 1_048_576
 
+export const bodies: readonly ReferenceBody[] = [
+  { body: BODY, bytes: 206 },
+  { body: OTHER_BODY, bytes: 190 },
+]
+
 /** A push contains no message. It makes the channel look into the mailbox, which has no new mail here. */
-export const mailpushVectors: readonly Vector[] = [
+export const mailpushVectors: readonly Vector<MailpushFake>[] = [
   { id: 'M1', what: 'a push with the secret', requests: () => [mailpush(BODY, BEARER)], answers: [OK] },
   { id: 'M2', what: 'a push with the other spellings of its members', requests: () => [mailpush(OTHER_BODY, BEARER)], answers: [OK] },
   {
@@ -42,7 +47,7 @@ export const mailpushVectors: readonly Vector[] = [
   {
     id: 'M5',
     what: 'any request while the channel is disabled',
-    channels: { mailpush: { enabled: false } },
+    section: { enabled: false },
     requests: () => [mailpush(BODY, BEARER), mailpush(BODY), mailpush(Buffer.alloc(MIB + 1), BEARER), mailpush('{')],
     answers: [404, 404, 404, 404],
   },
@@ -62,7 +67,7 @@ export const mailpushVectors: readonly Vector[] = [
   {
     id: 'M8',
     what: 'a signed token: valid, for another URL, of another account, expired, unsigned, and signed with the public key',
-    requests({ mailpush: { keys } }) {
+    requests({ keys }) {
       const good = { aud: PUSH_URL, email: PUSH_ACCOUNT }
       const mint = (claims: object = {}) => keys.mint({ ...good, ...claims }, NOW_SECS * 1000)
       const [, payload = ''] = mint().split('.')

@@ -1,5 +1,7 @@
 /** The Discord fake as a `Chat`. */
 
+import type { Chat, Shown } from '@sluice/testkit/chat'
+import type { ProviderRequest } from '@sluice/testkit/fake-provider'
 import {
   DISCORD_CHANNEL,
   DISCORD_DIRECT,
@@ -8,9 +10,7 @@ import {
   DISCORD_USER,
   type DiscordMessage,
   startDiscordFake,
-} from '@sluice/channel-discord/testing'
-import type { ProviderRequest } from '@sluice/testkit/fake-provider'
-import type { Chat, Shown } from './chat.ts'
+} from './fake.ts'
 
 const PEOPLE = { ada: DISCORD_USER, bob: '400000000000000002', eve: '400000000000000666' }
 const MESSAGES = /\/channels\/\d+\/messages$/
@@ -19,7 +19,7 @@ const MESSAGE = /\/channels\/\d+\/messages\/\d+$/
 const RESUMABLE = 4000
 
 /** `nowMs` is the daemon's clock, by which it decides whether a message is too old. */
-export async function discordChat(nowMs: () => number): Promise<Chat> {
+export async function chat(nowMs: () => number): Promise<Chat> {
   const fake = await startDiscordFake({ nowMs })
   const places = { talk: DISCORD_OTHER_CHANNEL, notify: DISCORD_CHANNEL, other: DISCORD_DIRECT }
   const files = new Map<string, string>()
@@ -47,7 +47,7 @@ export async function discordChat(nowMs: () => number): Promise<Chat> {
       request.method === method && path.test(request.path)
   return {
     name: 'discord',
-    target: 'community',
+    answersIn: 'quote',
     people: PEOPLE,
     places,
     config: {

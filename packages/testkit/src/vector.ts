@@ -1,17 +1,25 @@
 /** A reference request of a platform and the required outcome. */
-import type { ChannelSections } from '../daemons/channel-daemon.ts'
-import type { FakeProviders } from '../daemons/fake-providers.ts'
-import type { SentRequest } from '../daemons/send-request.ts'
+import type { FakeProvider } from './fake-provider.ts'
+import type { SectionValues } from './section-values.ts'
+
+/** An HTTP request with exactly the given headers, including repeated and empty ones. */
+export interface SentRequest {
+  readonly path: string
+  /** Default: POST. */
+  readonly method?: string
+  readonly headers?: readonly (readonly [name: string, value: string])[]
+  readonly body?: string | Uint8Array
+}
 
 /** Requests to send and the answers and turns they must cause. */
-export interface Vector {
+export interface Vector<Fake = FakeProvider> {
   readonly id: string
   readonly what: string
   /** The daemon's time in seconds since 1970; default: `NOW_SECS`. */
   readonly nowSecs?: number
-  /** Changed keys of the channels' sections. */
-  readonly channels?: ChannelSections
-  requests(fakes: FakeProviders): readonly SentRequest[]
+  /** Changed keys of the channel's section. */
+  readonly section?: SectionValues
+  requests(fake: Fake): readonly SentRequest[]
   /** Sends all requests at once. */
   readonly atOnce?: true
   /** The status of each answer, or the status and a text that its body must contain. */
@@ -38,3 +46,11 @@ export const REFUSED = [401, 'Invalid signature'] as const
 
 /** Returns the header as a list; empty if there is no value. */
 export const header = (name: string, value: string | undefined): [string, string][] => (value === undefined ? [] : [[name, value]])
+
+/** The bytes of a reference body, so that an editor cannot change what is signed. */
+export interface ReferenceBody {
+  readonly body: string
+  readonly bytes: number
+  /** The first digits of its SHA-256 in hex. */
+  readonly sha256?: string
+}

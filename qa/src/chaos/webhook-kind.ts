@@ -1,6 +1,6 @@
 /** Messages to `POST /webhook`, with an idempotency key and a session. Half of the requests wait for the reply of their turn. */
-import type { Kind } from '../kind.ts'
-import { textOf } from '../marks.ts'
+import type { Kind } from './kind.ts'
+import { textOf } from './marks.ts'
 
 export const webhookKind = (): Kind => ({
   name: 'webhook',

@@ -1,19 +1,19 @@
 /** textrelay: the platform's own headers and the Standard Webhooks headers, each with a timestamp valid for 300 s. */
 import { hmacSha256, sha256Hex } from '@sluice/sdk'
-import { forgeMac } from './forge-mac.ts'
-import { openChannel } from './open-channel.ts'
-import type { Random } from './random.ts'
-import type { WebhookRequest } from './request.ts'
-import type { Scheme } from './scheme.ts'
-import { validBodies } from './valid-bodies.ts'
+import { forgeMac } from '@sluice/testkit/webhook-fuzz/forge-mac'
+import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
+import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
+import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
+import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'
+import feature from '../index.ts'
 
 const SECRET = 'textrelay-signing-secret-01'
 const STANDARD_SECRET = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
 const STANDARD_KEY = Buffer.from(STANDARD_SECRET.slice('whsec_'.length), 'base64')
 const WINDOW_MS = 300_000
 
-const open = (secret: string) =>
-  openChannel('channel-textrelay', { api_token: 'api-token', from_phone: '+15550001111', signing_secret: secret })
+const open = (secret: string) => openWebhook(feature, { api_token: 'api-token', from_phone: '+15550001111', signing_secret: secret })
 
 const isFresh = (time: string, { atMs }: WebhookRequest): boolean => Math.abs(atMs - Number(time) * 1000) <= WINDOW_MS
 const secondsOf = (atMs: number): string => String(Math.floor(atMs / 1000))
@@ -36,10 +36,9 @@ function standardProofs(request: WebhookRequest): string[] {
   return (signatures ?? '').split(' ').map((entry) => JSON.stringify([id, time, entry, digest]))
 }
 
-export async function textrelayLegacyScheme(random: Random): Promise<Scheme> {
-  const { webhook } = await open(SECRET)
+export function legacyScheme(random: Random): Scheme {
+  const { webhook } = open(SECRET)
   return {
-    name: 'textrelay-legacy',
     count: 1_000_000,
     webhook,
     coversBody: true,
@@ -58,11 +57,10 @@ export async function textrelayLegacyScheme(random: Random): Promise<Scheme> {
   }
 }
 
-export async function textrelayStandardScheme(random: Random): Promise<Scheme> {
-  const { webhook } = await open(STANDARD_SECRET)
+export function standardScheme(random: Random): Scheme {
+  const { webhook } = open(STANDARD_SECRET)
   const sign = (id: string, time: string, body: Uint8Array) => `v1,${hmacSha256(STANDARD_KEY, id, '.', time, '.', body).toString('base64')}`
   return {
-    name: 'textrelay-standard',
     count: 1_000_000,
     webhook,
     coversBody: true,

@@ -1,0 +1,35 @@
+/** What a channel gives to the suites of the whole product; they find it as `testing` in the channel's `src/testing/index.ts`. */
+import type { Chat } from './chat.ts'
+import type { CrashKind } from './crash-kind.ts'
+import type { FakeProvider } from './fake-provider.ts'
+import type { SectionValues } from './section-values.ts'
+import type { ReferenceBody, SentRequest, Vector } from './vector.ts'
+import type { Random } from './webhook-fuzz/random.ts'
+import type { Scheme } from './webhook-fuzz/scheme.ts'
+
+/** A running fake of the platform, and the section that connects the channel to it: secrets set, every sender allowed. */
+export interface Connected<Fake = FakeProvider> {
+  readonly fake: Fake
+  readonly section: SectionValues
+}
+
+export interface ChannelTesting<Fake extends FakeProvider = FakeProvider> {
+  /** `nowMs` is the clock of the daemon under test. */
+  connect(nowMs: () => number): Promise<Connected<Fake>>
+  /** For the crash suite: writes messages as people do, and delivers them as the platform does. */
+  crashKind?(): Promise<CrashKind>
+  /** For a channel with a webhook. */
+  readonly webhook?: WebhookTesting<Fake>
+  /** For a channel that is a notification target: the fake as people see it. */
+  chat?(nowMs: () => number): Promise<Chat>
+}
+
+export interface WebhookTesting<Fake = FakeProvider> {
+  /** For the fuzzer: each way to prove the origin of a request, by name. */
+  readonly schemes: Readonly<Record<string, (random: Random) => Scheme | Promise<Scheme>>>
+  /** Reference requests and their outcome, with the section of `connect`. */
+  readonly vectors: readonly Vector<Fake>[]
+  readonly bodies?: readonly ReferenceBody[]
+  /** Returns a request with any body and a valid signature. Absent when no signature covers the body. */
+  signedRequest?(body: Uint8Array): SentRequest
+}

@@ -1,0 +1,44 @@
+/** One kind of message for the crash suite: how people write it, and how its platform delivers it. */
+import type { FakeProvider, ProviderRequest } from './fake-provider.ts'
+import type { SectionValues } from './section-values.ts'
+
+export interface PostedRequest {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** A message that a sender wrote. */
+export interface WrittenMessage {
+  /** Unique in the run, and a part of the text of every message that is no answer. */
+  readonly mark: string
+  readonly sender: string
+  readonly text: string
+  /** The platform's id of the message. */
+  readonly id: string
+}
+
+export interface CrashKind {
+  /** The channel's section. */
+  readonly section: SectionValues
+  readonly senders: readonly [string, ...string[]]
+  /** The most messages of one request. Default: 1. */
+  readonly batchMax?: number
+  /** The daemon fetches its messages: a request only announces them, and the platform keeps them. Default: false. */
+  readonly isPulled?: boolean
+  /** Each sender has a conversation of their own, in which a keyword alone answers the only open question. Default: false. */
+  readonly isPrivate?: boolean
+  /** The platform drops a reply that it got before, so no reply is ever ambiguous. Default: false. */
+  readonly dropsRepeats?: boolean
+  /** False until the daemon has connected for the first time: messages written before are never delivered. Absent: always true. */
+  isReady?(): boolean
+  /** Writes a message as its sender. Returns the platform's id of it. */
+  write(message: Omit<WrittenMessage, 'id'>): string
+  /** Returns one attempt to deliver messages, with a signature of its own. */
+  request(messages: readonly [WrittenMessage, ...WrittenMessage[]]): PostedRequest
+  readonly fake: FakeProvider
+  /** Returns the text in a request to the platform. Default: its body. */
+  textIn?(request: ProviderRequest): string
+  /** Returns the texts that the platform accepted. */
+  delivered(): readonly string[]
+}

@@ -1,0 +1,57 @@
+/** Every channel of the catalogue takes part in every suite. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { CHANNELS } from './channels.ts'
+import { CHATS } from './daemons/chats.ts'
+import { SCHEMES } from './fuzz/schemes.ts'
+
+const PACKAGES = join(import.meta.dirname, '../../packages')
+
+test('the names of signing schemes are unique', () => {
+  expect(SCHEMES.size).toBe(CHANNELS.flatMap(({ testing }) => Object.keys(testing.webhook?.schemes ?? {})).length)
+})
+
+describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
+  const build = async () => {
+    const { fake, section } = await testing.connect(() => 0)
+    await using _closed = { [Symbol.asyncDispose]: () => fake.close() }
+    const [channel] = feature.build(testHost(), v.parse(feature.section?.schema ?? v.any(), section)).channels ?? []
+    if (!channel) throw new Error(`The section of the fake of ${name} builds no channel.`)
+    return channel
+  }
+
+  test('builds a channel of its name from the section of its fake', async () => {
+    const channel = await build()
+    expect(channel.name).toBe(name)
+    expect(channel.missingConfig).toBeUndefined()
+    expect(row.section).toBe(`channels_config.${name}`)
+  })
+
+  test('runs the conformance suite', () => {
+    expect(readFileSync(join(PACKAGES, id, 'src/conformance.test.ts'), 'utf8')).toContain('channelConformance({')
+  })
+
+  test('has reference requests, signing schemes and a crash kind for its webhook', async () => {
+    const { webhook } = await build()
+    if (!webhook) return expect(testing.webhook).toBeUndefined()
+    expect(webhook.unsigned).toBeUndefined()
+    const { schemes = {}, vectors = [] } = testing.webhook ?? {}
+    expect(Object.keys(schemes).length, 'testing.webhook.schemes, for the fuzzer').toBeGreaterThan(0)
+    const statuses = vectors.flatMap(({ answers }) => answers.map((answer) => (typeof answer === 'number' ? answer : answer[0])))
+    expect(statuses, 'testing.webhook.vectors, with accepted and refused requests').toEqual(expect.arrayContaining([200, 401]))
+    expect(testing.crashKind, 'testing.crashKind, for the crash suite').toBeDefined()
+  })
+
+  test('has a chat if it is a notification target', async () => {
+    const { notifications } = await build()
+    expect(notifications?.target).toBe(row.target)
+    expect(CHATS.includes(name), 'testing.chat, for the tests of approvals and notifications').toBe(row.target !== undefined)
+  })
+
+  test('has a page for operators', () => {
+    expect(existsSync(join(PACKAGES, '../docs/channels', `${name}.md`))).toBe(true)
+  })
+})

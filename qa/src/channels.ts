@@ -1,0 +1,35 @@
+/** The channels of this release, found by the catalogue, with what each gives to the suites in its `src/testing/index.ts`. */
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type CatalogueId, type Feature, ROWS, type Row } from '@sluice/sdk'
+import type { ChannelTesting, WebhookTesting } from '@sluice/testkit/channel-testing'
+
+export interface FoundChannel {
+  readonly id: CatalogueId
+  readonly row: Row
+  /** The name of the channel and of its section. */
+  readonly name: string
+  readonly feature: Feature
+  readonly testing: ChannelTesting
+}
+
+const PACKAGES = join(import.meta.dirname, '../../packages')
+
+/** Loads a module by its path, because this package depends on no feature. */
+const load = (id: string, file: string): Promise<Readonly<Record<string, unknown>>> =>
+  import(pathToFileURL(join(PACKAGES, id, 'src', file)).href)
+
+async function find(id: CatalogueId, row: Row): Promise<FoundChannel> {
+  const [{ default: feature }, { testing }] = await Promise.all([load(id, 'index.ts'), load(id, 'testing/index.ts')])
+  if (!testing) throw new Error(`packages/${id}/src/testing/index.ts exports no \`testing\`, so no suite can test the channel.`)
+  return { id, row, name: id.replace('channel-', ''), feature: feature as Feature, testing: testing as ChannelTesting }
+}
+
+export const CHANNELS: readonly FoundChannel[] = await Promise.all(
+  ROWS.filter(([, row]) => row.kind === 'channel' && !row.planned).map(([id, row]) => find(id, row)),
+)
+
+/** The channels with a webhook. */
+export const WEBHOOKS: readonly (FoundChannel & { readonly webhook: WebhookTesting })[] = CHANNELS.flatMap((channel) =>
+  channel.testing.webhook ? [{ ...channel, webhook: channel.testing.webhook }] : [],
+)
