@@ -8,6 +8,8 @@ export interface ApprovalCaller {
   readonly role: Role | null
   /** The device, or `local`. */
   readonly owner: string
+  /** True: the caller is on the control socket and has access to every approval. */
+  readonly onControlSocket: boolean
 }
 
 /** `whole`: the caller sees the approval and may decide it. `outline`: the caller sees that it waits, but not the call. */
@@ -21,6 +23,7 @@ export const operatorsApprove = (targets: readonly string[]): boolean => targets
 
 /** A tool call belongs to the device it is made for; operators decide everything else. */
 export function accessOf({ gate, owner }: Pick<Approval, 'gate' | 'owner'>, caller: ApprovalCaller, targets: readonly string[]): Access {
+  if (caller.onControlSocket) return 'whole'
   const isOperator = caller.role === 'operator'
   if (gate !== 'tool') return isOperator ? 'whole' : 'none'
   if (owner === caller.owner || (isOperator && operatorsApprove(targets))) return 'whole'

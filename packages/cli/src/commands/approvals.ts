@@ -1,9 +1,9 @@
 /** `sluice approvals`: lists and decides approval requests. A running daemon notices a decision within a second. */
 import { APPROVAL_STATES, decidedBefore, FEEDBACK_CHARS_MAX, shownApproval, unknownApproval } from '@sluice/approvals'
+import { operator } from '@sluice/http/operator'
 import { AppError, type Approval, type ApprovalKey, type ApprovalState, type ApprovalStore, oneLine } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { findByPrefix } from '../find-by-prefix.ts'
-import { operator } from '../operator.ts'
 import { LIMIT_MAX, limitOption } from '../option-values.ts'
 import { formatTime, NAME_CHARS_MAX, printBlock, printFields, TEXT_CHARS_MAX } from '../print-details.ts'
 import { withStore } from '../with-store.ts'

@@ -1,10 +1,10 @@
 /** `sluice sop run`, `runs`, `status` and `cancel`: the runs of procedures. The daemon works on them. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { operator } from '@sluice/http/operator'
 import { AppError, oneLine, SOP_ENDED, type SopRun, type SopStore } from '@sluice/sdk'
 import { shownRun } from '@sluice/sop/shown'
 import type { CliContext, Output } from '../context.ts'
 import { findByPrefix } from '../find-by-prefix.ts'
-import { operator } from '../operator.ts'
 import { LIMIT_MAX, limitOption, wholeNumber } from '../option-values.ts'
 import { ERROR_CHARS_MAX, formatTime, NAME_CHARS_MAX, printBlock, printFields, TEXT_CHARS_MAX } from '../print-details.ts'
 import { probeDaemon } from '../probe-daemon.ts'

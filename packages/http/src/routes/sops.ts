@@ -4,7 +4,6 @@ import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, formatTraceContext, type Route, type Sops } from '@sluice/sdk'
 import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/sop/shown'
 import * as v from 'valibot'
-import { personOf } from '../identity.ts'
 import { filterText, flag, pageOf, wholeText } from './query.ts'
 import { sopFileRoutes } from './sop-files.ts'
 
@@ -60,8 +59,7 @@ const procedureRoutes = ({ clock, store: { sops } }: Runtime, engine: () => Sops
       ),
     }),
     answers: { 200: { description: 'The run has started', schema: v.object({ run_id: v.string() }) } },
-    async handle({ device, params: { name = '' }, body: { payload, payload_text }, trace }) {
-      const by = personOf(device)
+    async handle({ by, params: { name = '' }, body: { payload, payload_text }, trace }) {
       const runId = await engine().run(name, {
         payload: checkPayload(payload_text ?? (payload === undefined ? null : JSON.stringify(payload))),
         atMs: clock.nowMs(),
@@ -123,7 +121,7 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
     auth: 'operator',
     body: v.object({ reason: v.optional(v.pipe(v.string(), v.maxLength(TEXT_MAX)), 'cancelled by hand') }),
     answers: { 200: { description: 'The cancelled run', schema: runSchema } },
-    handle: async ({ device, params: { id = '' }, body: { reason } }) => shownRun(await engine().cancel(id, personOf(device), reason)),
+    handle: async ({ by, params: { id = '' }, body: { reason } }) => shownRun(await engine().cancel(id, by, reason)),
   }),
 ]
 
