@@ -165,9 +165,7 @@ describe('house rules', () => {
   test('only ByteBuffer collects bytes that arrive in pieces', () => {
     expect(only(/Buffer\.concat\((?!\[(?!\.\.\.))/, [])).toEqual([])
     // The platform's own body readers have no bound either.
-    const bounded = ['cli/src/probe-daemon', 'cli/src/commands/webhook-send', 'webauthn/src/page-script'].map(
-      (name) => `packages/${name}.ts`,
-    )
+    const bounded = ['cli/src/commands/webhook-send', 'webauthn/src/page-script'].map((name) => `packages/${name}.ts`)
     expect(only(/response\.(?:arrayBuffer|text|json|bytes|blob)\(\)/, bounded)).toEqual([])
   })
 

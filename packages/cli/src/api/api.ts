@@ -1,4 +1,5 @@
 /** The API as commands call it: JSON in, JSON out, and the errors of the daemon as errors of the command. */
+import { ByteBuffer } from '@sluice/kit'
 import { AppError, ERRORS, type ErrorCode } from '@sluice/sdk'
 import type { ApiResponse, Transport } from './transport.ts'
 
@@ -69,9 +70,9 @@ function queryText(query: Query): string {
 }
 
 export async function textOf({ body }: ApiResponse): Promise<string> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of body) pieces.push(piece)
-  return Buffer.concat(pieces).toString('utf8')
+  const read = new ByteBuffer()
+  for await (const piece of body) read.append(Buffer.from(piece))
+  return read.bytes().toString('utf8')
 }
 
 function parsed(text: string): unknown {

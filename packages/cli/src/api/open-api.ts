@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { controlAddress } from '@sluice/http/control-address'
+import { signalScope } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { textOption } from '../option-values.ts'
@@ -61,16 +62,17 @@ export async function connectDaemon(dataDir: string): Promise<Transport | undefi
     await transport.close()
     address.release()
   }
+  using limit = signalScope([], ANSWER_MS_MAX)
   try {
     // The daemon answers this request also while it starts. Later requests may take any time.
-    const { body } = await transport.send({ method: 'GET', path: '/health', signal: AbortSignal.timeout(ANSWER_MS_MAX) })
+    const { body } = await transport.send({ method: 'GET', path: '/health', signal: limit.signal })
     for await (const _ of body);
     return { send: (request) => transport.send(request).catch((cause) => fail(noAnswer('The daemon', cause))), close }
   } catch (error) {
     await close()
-    const { code, name } = error as NodeJS.ErrnoException
+    const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'ECONNRESET') return undefined
-    if (name === 'TimeoutError' || code === 'ABORT_ERR') throw notAnswering(dataDir)
+    if (limit.timedOut) throw notAnswering(dataDir)
     if (code === 'EACCES' || code === 'EPERM') throw otherUser(dataDir)
     throw noAnswer(address.path, error)
   }
