@@ -3,6 +3,7 @@
 import { isoTime } from '@sluice/kit'
 import { AppError, type Approval, type ApprovalKey, type Role } from '@sluice/sdk'
 import * as v from 'valibot'
+import { APPROVAL_STATES } from './states.ts'
 
 export interface ApprovalCaller {
   readonly role: Role | null
@@ -47,8 +48,6 @@ export const notYours = (): AppError =>
 export const decidedBefore = ({ state, by }: Pick<Approval, 'state' | 'by'>): AppError =>
   new AppError('conflict', `It was ${state} before by ${by}`, { fields: { state, by } })
 
-export const APPROVAL_STATES = ['pending', 'approved', 'rejected', 'expired', 'cancelled'] as const
-
 const nullableText = v.nullable(v.string())
 
 /** The answer of `/api/approvals`, and the JSON of `sluice approvals`. */
@@ -90,7 +89,9 @@ export const approvalSchema = v.object({
   ),
 })
 
-export const shownApproval = (approval: Approval): v.InferOutput<typeof approvalSchema> => ({
+export type ShownApproval = v.InferOutput<typeof approvalSchema>
+
+export const shownApproval = (approval: Approval): ShownApproval => ({
   run_id: approval.runId,
   step_id: approval.stepId,
   gate: approval.gate,

@@ -19,6 +19,11 @@ export async function openInProcess(options: RuntimeOptions & Required<Pick<Runt
   if (!lock) return undefined
   undo.defer(() => lock.release())
   const runtime = await openRuntime({ ...options, quiet: true, lock })
+  undo.defer(() => runtime.close(0))
+  if (options.only === 'config') {
+    const { openProcedures } = await import('./procedures.ts')
+    await openProcedures(runtime)
+  }
   undo.move()
   return {
     fetch: serveInProcess(runtime, runtime.clients, operator()),
