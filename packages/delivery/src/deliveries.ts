@@ -57,7 +57,7 @@ class RunningDeliveries implements Deliveries {
   #foreignVersion = 0
 
   constructor(options: DeliveryOptions) {
-    const { store, features, approvals, clock, log } = options
+    const { store, features, approvals, clock, log, events } = options
     this.#options = options
     this.#inbox = new InboxWorker({
       ...options,
@@ -67,7 +67,7 @@ class RunningDeliveries implements Deliveries {
     })
     const { config, procedures } = features
     this.#intake = new Intake({ inbox: store.inbox, worker: this.#inbox, approvals, clock, log, config, procedures })
-    this.#listeners = new Listeners({ clock, log, deliver: (channel) => this.#deliver(channel) })
+    this.#listeners = new Listeners({ clock, log, events, deliver: (channel) => this.#deliver(channel) })
     this.#health = new HealthWatch(options)
   }
 

@@ -4,6 +4,7 @@
  */
 import { type Attempt, type JobOutcome, LaneQueue, signalScope } from '@sluice/kit'
 import { AppError, type Channel, type Outbound, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
+import { observeSent } from './channel-health.ts'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
 import { DeliveryQueue } from './delivery-queue.ts'
 import { watchAttempt } from './observe.ts'
@@ -130,7 +131,9 @@ export class OutboxWorker {
   async #send(channel: Channel, started: StartedReply): Promise<Sent> {
     const outbound = await this.#outbound(channel, started)
     using limit = signalScope([this.#options.cutOff], SEND_MS_MAX)
-    return await channel.send(started.to, outbound, limit.signal)
+    const sent = await channel.send(started.to, outbound, limit.signal)
+    observeSent(channel, this.#options.clock.nowMs())
+    return sent
   }
 
   async #outbound({ limits }: Channel, { text, clientId, extras = {} }: StartedReply): Promise<Outbound> {

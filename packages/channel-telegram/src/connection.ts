@@ -1,14 +1,13 @@
 /** Polls for updates. A poll confirms all earlier updates to Telegram, so the next one starts only when these are durable. */
-import { askedDelayMs, backoffMs } from '@sluice/kit'
 import { members, text } from '@sluice/kit/foreign-json'
-import { AppError, type ChannelHealth, type Deliver, errorText, type Host } from '@sluice/sdk'
+import { AppError, type Deliver, type Host, type ListenContext } from '@sluice/sdk'
 import { type BotApi, isBadToken } from './bot-api.ts'
 import { Intake } from './intake.ts'
 import type { KnownNames } from './known-names.ts'
 import type { Bot } from './mention.ts'
 
 const BATCH_MAX = 100
-/** The batch after a failure, which a large batch may have caused. */
+/** The first batch of a connection, which a large batch may have broken before. */
 const FIRST_BATCH_MAX = 10
 /** How long the server holds a poll while it has no update. */
 const HOLD_SECS = 30
@@ -19,29 +18,16 @@ const ANSWER_MS_MAX = 5000
 /** The shortest time between two empty polls, for servers that do not hold a poll. */
 const HELD_MS_MIN = 1000
 const ALLOWED_UPDATES = ['message', 'callback_query'] as const
-
-const ASKED_MS_MAX = 3_600_000
 /** The server continues the poll of another program for 30 seconds after that program has ended. */
-const OTHER_POLLER_MS = 35_000
-/** The delay after a bad token, which only the operator can correct. A new token builds a new channel. */
-const BAD_TOKEN_MS = 600_000
+const OTHER_POLLER_SECS = 35
 
-/**
- * Returns the delay in milliseconds after `failures` earlier failures. It is never shorter than the server or the inbox asked
- * for.
- */
-function retryDelayMs(error: unknown, failures: number): number {
-  if (isBadToken(error)) return BAD_TOKEN_MS
-  if (error instanceof AppError && error.code === 'conflict') return OTHER_POLLER_MS
-  return Math.max(backoffMs(failures, { firstMs: 1000, longestMs: 30_000 }), askedDelayMs(error, ASKED_MS_MAX))
-}
-
-export class Poller {
+export class Connection {
   readonly #host: Host
   readonly #api: BotApi
   readonly #names: KnownNames
   readonly #mentionOnly: boolean
-  #health: ChannelHealth = { state: 'connecting' }
+  /** Kept across connections, because it counts the refusals of an update. */
+  #intake: Intake | undefined
   /**
    * The id of the first update that is not durable; undefined if none is to be confirmed. After a week without updates the
    * server continues with any id, even a smaller one.
@@ -57,34 +43,23 @@ export class Poller {
     this.#mentionOnly = mentionOnly
   }
 
-  /** See `Channel.listen`. Tries again after failures, with growing delays, and resolves soon after `signal` aborts. */
-  async listen(deliver: Deliver, signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#host
-    let intake: Intake | undefined
-    for (let failures = 0; !signal.aborted; ) {
-      try {
-        intake ??= await this.#createIntake(deliver, signal)
-        await this.#poll(intake, signal)
-        failures = 0
-      } catch (error) {
-        if (signal.aborted) return
-        const { detail: _, ...known } = this.#health
-        this.#health = { ...known, state: 'down', detail: errorText(error) }
-        log.warn('telegram updates not taken, trying again', { error })
-        await clock.sleep(retryDelayMs(error, failures++), signal)
-      }
+  /** See `Channel.listen`. Polls until a poll fails or an update cannot be taken. */
+  async listen(deliver: Deliver, { signal, report }: ListenContext): Promise<void> {
+    try {
+      this.#intake ??= await this.#createIntake(signal)
+      const take = { intake: this.#intake, deliver, event: report.event, signal }
+      // The first poll returns at once, so that the health recovers without delay.
+      await this.#poll(take, { limit: FIRST_BATCH_MAX, timeout: 0 })
+      report.connected()
+      while (!signal.aborted) await this.#poll(take, { limit: BATCH_MAX, timeout: HOLD_SECS })
+    } catch (error) {
+      if (!signal.aborted) throw reasonOf(error)
     }
   }
 
-  /** See `Channel.health`. */
-  health(): ChannelHealth {
-    return this.#health
-  }
-
-  async #createIntake(deliver: Deliver, signal: AbortSignal): Promise<Intake> {
-    this.#offset = undefined
+  async #createIntake(signal: AbortSignal): Promise<Intake> {
     await this.#names.load()
-    return new Intake(this.#host, this.#names, deliver, await this.#identify(signal), this.#mentionOnly)
+    return new Intake(this.#host, this.#names, await this.#identify(signal), this.#mentionOnly)
   }
 
   async #identify(signal: AbortSignal): Promise<Bot> {
@@ -94,37 +69,34 @@ export class Poller {
     return bot
   }
 
-  async #poll(intake: Intake, signal: AbortSignal): Promise<void> {
+  async #poll(take: Taking, size: { readonly limit: number; readonly timeout: number }): Promise<void> {
     const { clock } = this.#host
-    // The first poll after a failure returns at once, so that the health recovers without delay.
-    const [limit, timeout] = this.#health.state === 'ok' ? [BATCH_MAX, HOLD_SECS] : [FIRST_BATCH_MAX, 0]
+    const { signal } = take
     const startedMs = clock.monotonicMs()
     const batch = await this.#api.call(
       'getUpdates',
-      { ...(this.#offset !== undefined && { offset: this.#offset }), limit, timeout, allowed_updates: ALLOWED_UPDATES },
+      { ...(this.#offset !== undefined && { offset: this.#offset }), ...size, allowed_updates: ALLOWED_UPDATES },
       { signal, timeoutMs: POLL_MS_MAX, answerBytesMax: BATCH_BYTES_MAX },
     )
     if (!Array.isArray(batch)) throw new AppError('upstream', 'telegram answered getUpdates without a list')
     this.#offset = undefined
-    await this.#takeBatch(batch, intake, signal)
+    await this.#takeBatch(batch, take)
     const isEmpty = batch.length === 0
     if (!isEmpty && this.#offset === undefined) throw new AppError('upstream', 'telegram sent updates without their ids')
-    if (isEmpty && timeout > 0 && clock.monotonicMs() - startedMs < HELD_MS_MIN) await clock.sleep(HELD_MS_MIN, signal)
-    const { detail: _, ...known } = this.#health
-    this.#health = { ...known, state: 'ok' }
+    if (isEmpty && size.timeout > 0 && clock.monotonicMs() - startedMs < HELD_MS_MIN) await clock.sleep(HELD_MS_MIN, signal)
   }
 
   /** Takes the updates in order, and moves the offset past each one that is durable or ignored. */
-  async #takeBatch(batch: readonly unknown[], intake: Intake, signal: AbortSignal): Promise<void> {
+  async #takeBatch(batch: readonly unknown[], { intake, deliver, event, signal }: Taking): Promise<void> {
     const queries: string[] = []
     try {
       for (const update of batch) {
         const id = members(update).update_id
         if (!Number.isSafeInteger(id)) continue
-        const taken = await intake.take(update, Number(id))
+        const taken = await intake.take(update, Number(id), deliver)
         this.#offset = Number(id) + 1
         if (taken === 'ignored') continue
-        if (taken.inbound) this.#health = { ...this.#health, lastEventAtMs: this.#host.clock.nowMs() }
+        if (taken.inbound) event()
         if (taken.query !== undefined) queries.push(taken.query)
         if (signal.aborted) return
       }
@@ -145,4 +117,20 @@ export class Poller {
       }
     }
   }
+}
+
+/** What one connection does with its updates. */
+interface Taking {
+  readonly intake: Intake
+  readonly deliver: Deliver
+  /** Reports that a message arrived. */
+  readonly event: () => void
+  readonly signal: AbortSignal
+}
+
+/** Says of a failure whether only the operator can help, and how long to wait for another poller to end. */
+function reasonOf(error: unknown): unknown {
+  if (!(error instanceof AppError)) return error
+  if (isBadToken(error)) return new AppError('forbidden', error.message, { cause: error.cause })
+  return error.code === 'conflict' ? new AppError('conflict', error.message, { retryAfterSecs: OTHER_POLLER_SECS }) : error
 }

@@ -38,7 +38,7 @@ test('messages arrive in order and are confirmed', async () => {
     { id: `1001:${question.id}`, account: '700100', sender: '1001', to: { to: '1001' }, text: 'any news?' },
     { to: { to: String(TELEGRAM_FORUM), thread: '7' }, text: 'in a topic' },
   ])
-  expect(one.channel.health?.()).toEqual({ state: 'ok', lastEventAtMs: one.host.clock.nowMs() })
+  expect(one.health()).toEqual({ state: 'ok', lastEventAtMs: one.host.clock.nowMs() })
 })
 
 test('messages written while the channel was stopped arrive after the start', async () => {
@@ -101,8 +101,8 @@ test('a message that cannot be stored is retried after earlier ones', async () =
   fake.say({ text: 'one' })
   fake.say({ text: 'two' })
   const one = run({ deliver: async ({ text }) => (text === 'two' && isFull ? full() : undefined) })
-  await one.until(() => one.channel.health?.().state === 'down')
-  expect(one.channel.health?.().detail).toBe('Too many messages wait')
+  await one.until(() => one.health().state === 'down')
+  expect(one.health().detail).toBe('Too many messages wait')
   await expectNoRequest(one, 29_000)
   await one.until(() => harness.callsOf('getUpdates') > 1, 1000)
   await one.until(() => one.delivered.length > 2)
@@ -202,7 +202,7 @@ describe('a button press', () => {
     fake.say({ text: 'next' })
     await one.until(() => one.texts().includes('next'))
     await one.idle()
-    expect(one.channel.health?.().state).toBe('ok')
+    expect(one.health().state).toBe('ok')
   })
 })
 
@@ -241,7 +241,7 @@ describe('a failed poll', () => {
     fake.say({ text: 'one' })
     fake.fail(fault, { ...polls, times: 3 })
     const one = run()
-    await one.until(() => one.channel.health?.().state === 'down')
+    await one.until(() => one.health().state === 'down')
     await one.idle(1000)
     expect(one.texts()).toEqual(['one'])
   })
@@ -250,7 +250,7 @@ describe('a failed poll', () => {
     const { fake, run } = harness
     fake.fail(status(429, 'Too Many Requests: retry after 77', { retry_after: 77 }), polls)
     const one = run()
-    await one.until(() => one.channel.health?.().state === 'down')
+    await one.until(() => one.health().state === 'down')
     await expectNoRequest(one, 76_000)
     await one.idle(1000)
   })
@@ -259,19 +259,18 @@ describe('a failed poll', () => {
     const { fake, run } = harness
     fake.fail(status(409, 'Conflict: terminated by other getUpdates request'), polls)
     const one = run()
-    await one.until(() => one.channel.health?.().state === 'down')
-    expect(one.channel.health?.().detail).toBe('telegram answered 409: Conflict: terminated by other getUpdates request')
+    await one.until(() => one.health().state === 'down')
+    expect(one.health().detail).toBe('telegram answered 409: Conflict: terminated by other getUpdates request')
     await expectNoRequest(one, 34_000)
-    await one.host.advance(1000)
-    await one.idle()
+    await one.idle(1000)
   })
 
   test('because of a bad token is reported and not repeated for ten minutes', async () => {
     const { fake, run } = harness
     fake.changeToken('700100:another')
     const one = run()
-    await one.until(() => one.channel.health?.().state === 'down')
-    expect(one.channel.health?.().detail).toContain('telegram answered 401: Unauthorized')
+    await one.until(() => one.health().state === 'down')
+    expect(one.health().detail).toContain('telegram answered 401: Unauthorized')
     expect(fake.requests).toHaveLength(1)
     await expectNoRequest(one, 599_000)
   })
@@ -279,7 +278,7 @@ describe('a failed poll', () => {
   test('is not sent with a malformed token', async () => {
     const { fake, run } = harness
     const one = run({ config: { bot_token: '700100:a/b' } })
-    await one.until(() => one.channel.health?.().state === 'down')
+    await one.until(() => one.health().state === 'down')
     expect(one.channel.missingConfig).toBe('a bot_token of the form <number>:<letters>')
     expect(fake.requests).toEqual([])
   })
@@ -290,7 +289,7 @@ describe('a failed poll', () => {
     await one.idle()
     fake.fail(status(401, 'Unauthorized'), polls)
     fake.say({ text: 'one' })
-    await one.until(() => one.channel.health?.().state === 'down')
+    await one.until(() => one.health().state === 'down')
     fake.say({ text: 'two' })
     await one.idle(60_000)
     expect(one.texts()).toEqual(['one', 'two'])

@@ -248,13 +248,6 @@ describe('send with a failing platform', () => {
   })
 })
 
-test('health reports the time of the last send', async () => {
-  const { channel, host } = harness.channel()
-  expect(channel.health?.()).toEqual({ state: 'connecting' })
-  await send(channel)
-  expect(channel.health?.()).toEqual({ state: 'connecting', lastSentAtMs: host.clock.nowMs() })
-})
-
 describe('a redirect', () => {
   let elsewhere: FakeProvider
   beforeEach(async () => {

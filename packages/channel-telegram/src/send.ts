@@ -3,8 +3,8 @@ import type { InlineKeyboardMarkup } from '@grammyjs/types'
 import { members } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Button, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import { type BotApi, refusalOf } from './bot-api.ts'
-import { chatOf, messageId, messageNumber } from './message-id.ts'
-import { type ChatParams, upload } from './upload.ts'
+import { type ChatParams, upload } from './media.ts'
+import { chatOf, messageId, messageNumber } from './parse.ts'
 
 /** Sends one part of a message to a chat, and returns the message as the API shows it. */
 type Part = (chat: ChatParams) => Promise<unknown>

@@ -1,8 +1,8 @@
 /** Fetches the messages that were written in a conversation while the bot was disconnected. */
 import { list, type Members, members } from '@sluice/kit/foreign-json'
-import type { Host, Inbound } from '@sluice/sdk'
+import type { Gap, Host, Inbound } from '@sluice/sdk'
 import { callDiscord, type DiscordApi } from './api.ts'
-import type { Cursor, Cursors } from './cursors.ts'
+import type { Cursor, DiscordCursors } from './cursors.ts'
 import type { Guilds } from './guilds.ts'
 import { conversationOf, type ListenSettings, parseMessage } from './parse.ts'
 import { compareSnowflakes, isSnowflake, snowflakeAt, snowflakeMs } from './snowflake.ts'
@@ -23,11 +23,14 @@ const PAGE = 100
 export class MissedMessages {
   readonly #host: Host
   readonly #api: DiscordApi
-  readonly #cursors: Cursors
+  readonly #cursors: DiscordCursors
   readonly #settings: ListenSettings
   readonly #guilds: Guilds
+  readonly #onGap: (gap: Gap) => void
 
-  constructor(host: Host, api: DiscordApi, cursors: Cursors, settings: ListenSettings, guilds: Guilds) {
+  /** `onGap` is called when messages are skipped. */
+  constructor(host: Host, api: DiscordApi, cursors: DiscordCursors, settings: ListenSettings, guilds: Guilds, onGap: (gap: Gap) => void) {
+    this.#onGap = onGap
     this.#host = host
     this.#api = api
     this.#cursors = cursors
@@ -43,11 +46,10 @@ export class MissedMessages {
   async *of(channel: string, signal: AbortSignal): AsyncGenerator<Message> {
     // Without the roles of the server, a mention of a role of the bot would be missed.
     await this.#guilds.settled(signal)
-    const { clock, log } = this.#host
     const cursor = this.#cursors.get(channel)
     if (!cursor) return
-    const staleBefore = snowflakeAt(clock.nowMs() - STALE_MS)
-    let after = compareSnowflakes(cursor.after, staleBefore) < 0 ? staleBefore : cursor.after
+    let after: string | undefined = await this.#startOf(channel, cursor, signal)
+    if (after === undefined) return
     const guild = await this.#guildOf(channel, cursor, signal)
     const conversation = conversationOf(this.#settings, { channel_id: channel, guild_id: guild })
     if (!conversation) return
@@ -63,12 +65,24 @@ export class MissedMessages {
       count += page.length
       if (page.length < PAGE) return
     }
-    log.warn('too many messages were missed: the newest are skipped', {
-      channel: 'discord',
-      conversation: channel,
-      since: new Date(snowflakeMs(after)).toISOString(),
-      max: MISSED_MAX,
+    this.#onGap({
+      sinceMs: snowflakeMs(after),
+      why: `more than ${MISSED_MAX} messages were missed in conversation ${channel}; the newest are skipped`,
     })
+  }
+
+  /** Returns the id to read after; undefined if nothing was missed. Reports messages that are too old to be answered. */
+  async #startOf(channel: string, { after }: Cursor, signal: AbortSignal): Promise<string | undefined> {
+    const staleBefore = snowflakeAt(this.#host.clock.nowMs() - STALE_MS)
+    if (compareSnowflakes(after, staleBefore) >= 0) return after
+    const path = `/channels/${channel}/messages?after=${after}&limit=1`
+    const { json } = await callDiscord(this.#api, { method: 'GET', path, signal })
+    const [first] = oldestFirst(list(json).map(members))
+    if (!first) return undefined
+    if (compareSnowflakes(String(first.id), staleBefore) < 0) {
+      this.#onGap({ sinceMs: snowflakeMs(after), why: `messages in conversation ${channel} are more than an hour old and are skipped` })
+    }
+    return staleBefore
   }
 
   /** Asks for the server once, because the messages of the history do not name it. */

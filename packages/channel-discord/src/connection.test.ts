@@ -1,7 +1,7 @@
 /** Messages and button presses that arrive over the gateway. */
 import { AppError } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { INTENTS } from './gateway-connection.ts'
+import { INTENTS } from './gateway.ts'
 import {
   DISCORD_BOT,
   DISCORD_CHANNEL,
@@ -28,7 +28,7 @@ describe('the listener', () => {
       text: 'hello',
       sentAtMs: harness.host.clock.nowMs(),
     })
-    expect(listening.channel.health?.()).toMatchObject({ state: 'ok', lastEventAtMs: harness.host.clock.nowMs() })
+    expect(listening.health()).toMatchObject({ state: 'ok', lastEventAtMs: harness.host.clock.nowMs() })
   })
 
   test('ignores messages of the bot itself and of other bots', async () => {
@@ -134,7 +134,7 @@ describe('a message that the inbox could not store', () => {
 })
 
 test('listen stops when it is aborted while it connects', async () => {
-  const listening = listenTo(channelOn(harness.fake, harness.host))
+  const listening = listenTo(channelOn(harness.fake, harness.host), harness.host)
   await until(() => expect(harness.fake.requests).toHaveLength(1))
   await listening.stop()
   await until(() => expect(harness.fake.connected).toBe(0))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseUpdate } from './parse-update.ts'
+import { parseUpdate } from './parse.ts'
 
 const bot = { id: '700100', username: 'Sluice_Bot' }
 const ada = { id: 1001, is_bot: false, first_name: 'Ada', username: 'Ada' }

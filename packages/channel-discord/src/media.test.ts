@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { fetchMedia } from './fetch-media.ts'
+import { fetchMedia } from './media.ts'
 
 const CDN = 'https://cdn.discordapp.com/attachments/1/2/a.txt'
 

@@ -1,6 +1,6 @@
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, expect, test, vi } from 'vitest'
-import { postMessage } from './send-message.ts'
+import { postMessage } from './send.ts'
 
 afterEach(() => void vi.useRealTimers())
 
