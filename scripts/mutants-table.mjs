@@ -65,8 +65,8 @@ const signatures = [
   bug(
     'signature: a signature is compared with ===',
     'packages/channel-chatapp/src/webhook.ts',
-    '!verifyHmac(secret, [body], signature, { prefix: SIGNATURE_PREFIX })',
-    "signature !== SIGNATURE_PREFIX + hmacSha256(secret, body).toString('hex')",
+    '!verifyHmac(secret.reveal().trim(), [body], signature, { prefix: SIGNATURE_PREFIX })',
+    "signature !== SIGNATURE_PREFIX + hmacSha256(secret.reveal().trim(), body).toString('hex')",
     [SOURCES],
   ),
   bug(
@@ -227,9 +227,9 @@ const turns = [
       },
       {
         file: 'packages/delivery/src/inbox-worker.ts',
-        find: '    const lane = replyLane({ channel: channel.name, account, to: message.to })\n',
+        find: '    const address = { channel: channel.name, account, to: message.to }\n',
         replace:
-          '    const replies = await this.#options.store.outbox.add(later)\n    const lane = replyLane({ channel: channel.name, account, to: message.to })\n',
+          '    const replies = await owned.outbox.add(later)\n    const address = { channel: channel.name, account, to: message.to }\n',
       },
     ],
     tests: [OUTBOX_TESTS],
@@ -247,8 +247,8 @@ const replies = [
   bug(
     'replies: an unrecorded failed attempt leaves its reply in state sending',
     'packages/delivery/src/outbox-worker.ts',
-    'await this.#record(number, () => store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))',
-    'await store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs })',
+    'await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))',
+    'await owned.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs })',
     [OUTBOX_TESTS],
   ),
   {
@@ -256,9 +256,9 @@ const replies = [
     patches: [
       {
         file: 'packages/delivery/src/outbox-worker.ts',
-        find: 'await this.#record(number, () => store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))',
+        find: 'await this.#record(number, () => owned.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))',
         replace:
-          "try {\n    await store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })\n  } catch {\n    return this.#failed({ started, channel, error: new AppError('unavailable', 'not recorded'), startedMs, ended })\n  }",
+          "try {\n    await owned.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })\n  } catch {\n    return this.#failed({ owned, started, channel, error: new AppError('unavailable', 'not recorded'), startedMs, ended })\n  }",
       },
     ],
     tests: [OUTBOX_TESTS],
@@ -430,14 +430,14 @@ const approvals = [
   bug(
     'approval: an undispatched decision is lost in a restart',
     `${APPROVALS}/registry.ts`,
-    'else this.#dispatcher.enter(approval)\n    }\n    if (found',
-    '}\n    if (found',
+    '    else {\n      this.#owned.set(keyText(approval), owned)\n      this.#decided(approval)\n    }\n  }',
+    '  }',
     [CHAT_REPLIES],
   ),
   bug(
     'approval: a pending request is lost in a restart',
     `${APPROVALS}/registry.ts`,
-    "if (approval.state === 'pending') this.#keep(approval)\n      else",
+    "if (approval.state === 'pending') this.#keep(approval, owned)\n    else",
     'if (approval.state !== "pending")',
     [CHAT_REPLIES],
   ),

@@ -1,6 +1,17 @@
 /** The agent's public types: requests, results and the parts of a turn. */
 import type { Permit } from '@sluice/kit'
-import type { ClientId, FinishReason, IdempotencyKey, ModelMessage, NewReply, Risk, ToolReport, Trace, Usage } from '@sluice/sdk'
+import type {
+  ClientId,
+  FinishReason,
+  IdempotencyKey,
+  ModelMessage,
+  NewReply,
+  OwnedStore,
+  Risk,
+  ToolReport,
+  Trace,
+  Usage,
+} from '@sluice/sdk'
 
 /** A part of a running turn, as listeners receive it. */
 export type TurnPart =
@@ -33,6 +44,8 @@ export type Approver = (request: ToolApprovalRequest, signal: AbortSignal) => Pr
 
 /** The inbox message that a turn answers. The inbox worker has begun the attempt and decides what follows a failure. */
 export interface TurnDelivery {
+  /** The store under the lease that the message is processed under. */
+  readonly owned: OwnedStore
   readonly turnId: string
   readonly inbox: number
   /** The number of attempts, with this one. */

@@ -1,6 +1,6 @@
 /** Handles messages that answer approvals: the decision and the end of the message are one commit, and no turn runs. */
-import { waitingReplies } from '@sluice/delivery'
-import type { Approval, ApprovalStore, Approvals, Channel, Clock, InboxStore, StartedMessage, Waiting } from '@sluice/sdk'
+import { type QueuedReply, waitingReplies } from '@sluice/delivery'
+import type { Approval, ApprovalStore, Approvals, Channel, Clock, InboxStore, StartedMessage } from '@sluice/sdk'
 import { type Verdict, verdictOf } from './keywords.ts'
 import { lateText, noticeTo } from './prompts.ts'
 import type { ReplyMatcher } from './replies.ts'
@@ -14,7 +14,7 @@ export interface ReplyHandling {
   /** See `Approvals.decide`; the message `inbox` is done in the same commit if the decision wins. */
   decide(key: Approval, decision: Parameters<Approvals['decide']>[1], inbox: number): ReturnType<Approvals['decide']>
   /** Called with notices to send, once they are durable. */
-  queued(replies: readonly Waiting[]): void
+  queued(replies: readonly QueuedReply[]): void
 }
 
 const NOTHING_OPEN = 'This answers nothing that is still open.'

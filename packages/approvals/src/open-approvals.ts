@@ -89,6 +89,25 @@ export class OpenApprovals {
     }
   }
 
+  /**
+   * Reads the pending approvals from the store and removes those that are no longer pending. Leaves approvals as they are for which
+   * `isCurrent` returns true.
+   */
+  async refresh(store: Pick<ApprovalStore, 'list'>, isCurrent: (key: ApprovalKey) => boolean): Promise<void> {
+    const gone = new Set([...this.#byKey.values()].filter((open) => !isCurrent(open)))
+    for (let before: Approval | undefined; ; ) {
+      const page: Approval[] = await store.list({ limit: PAGE_ROWS, state: 'pending', ...(before && { before }) })
+      for (const approval of page) {
+        const known = this.get(approval)
+        if (known) gone.delete(known)
+        if (!isCurrent(approval)) this.set(approval)
+      }
+      before = page.at(-1)
+      if (page.length < PAGE_ROWS) break
+    }
+    for (const open of gone) if (this.get(open) === open) this.delete(open)
+  }
+
   /** Returns the approval whose prompt is this message of a platform. */
   ofMessage(channel: string, account: string, providerId: string): OpenApproval | undefined {
     return this.#byMessage.get(messageKey(channel, account, providerId))

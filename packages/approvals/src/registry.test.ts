@@ -19,7 +19,7 @@ async function arrange(more: { readonly pendingMax?: number } = {}) {
   const kept = openTestApprovals({ bus, clock, log: host.log, ...more })
   open.push(kept)
   const { approvals, store } = kept
-  await approvals.start()
+  await kept.start()
   const ask = (stepId: string, timeoutSecs = 0) =>
     approvals.open({ runId: 'r', stepId, gate: 'event', workflow: 'w', title: 't', message: 'm', timeoutSecs })
   return { clock, host, bus, approvals, store, ask }
@@ -68,14 +68,14 @@ test('sets one timer for all approvals and reads none before it fires', async ()
 
 test('expires an approval later when the store fails', async () => {
   const { clock, host, bus } = await arrange()
-  const { store } = open[0] ?? {}
-  if (!store) throw new Error('there is no store')
+  const { store, ownership } = open[0] ?? {}
+  if (!store || !ownership) throw new Error('there is no store')
   let isFull = true
   const decide: typeof store.approvals.decide = (...args) =>
     isFull ? Promise.reject(new Error('the disk is full')) : store.approvals.decide(...args)
   const none = () => []
   const { log } = host
-  const deps = { bus, clock, log, channels: none, features: none, targets: none, queued: () => {} }
+  const deps = { bus, clock, log, channels: none, features: none, targets: none, queued: () => {}, ownership }
   const approvals = new ApprovalRegistry({ ...deps, inbox: store.inbox, store: { ...store.approvals, decide } })
   await approvals.start()
   await approvals.open({ runId: 'r', stepId: 's', gate: 'event', workflow: 'w', title: 't', message: 'm', timeoutSecs: 1 })

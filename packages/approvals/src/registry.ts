@@ -1,6 +1,7 @@
 /** The approval registry: asks people durably, accepts the first answer, dispatches it to its gate, then confirms it everywhere. */
 
-import { type DeliveryApprovals, waitingReplies } from '@sluice/delivery'
+import { type DeliveryApprovals, type QueuedReply, waitingReplies } from '@sluice/delivery'
+import type { Ownership } from '@sluice/kit'
 import {
   AppError,
   type Approval,
@@ -16,8 +17,10 @@ import {
   type InboxStore,
   type Logger,
   type Outbound,
+  type OwnedStore,
   type StartedMessage,
-  type Waiting,
+  shardOf,
+  shardOfTurn,
 } from '@sluice/sdk'
 import { type Access, type ApprovalCaller, accessOf, operatorsApprove, unknownApproval } from './api.ts'
 import { type DecisionHandler, Dispatcher } from './dispatch.ts'
@@ -33,17 +36,24 @@ import { type PromptTargetOptions, promptTargets } from './targets.ts'
 
 export interface ApprovalOptions extends PromptTargetOptions {
   readonly store: ApprovalStore
+  readonly ownership: Pick<Ownership, 'ownsAll' | 'of' | 'held' | 'onShards'>
   readonly inbox: Pick<InboxStore, 'done'>
   readonly bus: ApprovalEvents
   readonly clock: Clock
   readonly log: Logger
   /** Called with messages to send, once they are durable. */
-  queued(replies: readonly Waiting[]): void
+  queued(replies: readonly QueuedReply[]): void
   /** The number of approvals that may wait at the same time; `PENDING_MAX` unless given. */
   readonly pendingMax?: number
 }
 
 type Decision = Parameters<Approvals['decide']>[1]
+
+/** The callers that wait for the decision of one approval. */
+interface Waiters {
+  readonly key: ApprovalKey
+  readonly resolve: Set<(approval: Approval) => void>
+}
 
 /** The number of approvals that may wait at the same time. */
 export const PENDING_MAX = 10_000
@@ -52,13 +62,17 @@ const EXPIRE_RETRY_MS = 5000
 export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   readonly #options: ApprovalOptions
   readonly #pendingMax: number
+  /** Every pending approval, so that a reply to any of them is recognised. */
   readonly #open = new OpenApprovals()
+  /** The approvals that this process expires and dispatches, with the store under their lease. */
+  readonly #owned = new Map<string, OwnedStore>()
   readonly #matcher: ReplyMatcher
   readonly #dispatcher: Dispatcher
   readonly #expiry: ExpiryTimer
   /** Callers of `decision`, by key; bounded by the approvals that wait. */
-  readonly #waiters = new Map<string, Set<(approval: Approval) => void>>()
-  readonly #unsubscribe: () => void
+  readonly #waiters = new Map<string, Waiters>()
+  #unsubscribe: readonly (() => void)[]
+  #othersRead: Promise<void> | undefined
   /** Approvals that are being written to the store. */
   #opening = 0
   #state: 'new' | 'running' | 'stopped' = 'new'
@@ -72,12 +86,12 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     this.#dispatcher = new Dispatcher({
       clock,
       log,
-      read: (key) => store.get(key),
+      read: async (key) => (this.#owned.has(keyText(key)) ? store.get(key) : undefined),
       acknowledged: (approval) => this.#acknowledged(approval),
     })
     // Programs and tool calls read their decision themselves: they call `get` or `decision`.
     for (const gate of ['event', 'tool'] as const) this.#dispatcher.handle(gate, async () => {})
-    this.#unsubscribe = bus.subscribe(({ envelope }) => this.#onEvent(envelope))
+    this.#unsubscribe = [bus.subscribe(({ envelope }) => this.#onEvent(envelope))]
   }
 
   /** True between `start` and `stop`. */
@@ -85,24 +99,18 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return this.#state === 'running'
   }
 
-  /** Resumes the approvals that the last run left open or unacknowledged. Before this, nothing expires and no gate is called. */
+  /** Resumes the approvals of the shards that this process owns. Before this, nothing expires and no gate is called. */
   async start(): Promise<void> {
-    const { log, store } = this.#options
     this.#state = 'running'
-    let found = 0
-    for await (const approval of unfinishedApprovals(store)) {
-      found++
-      if (approval.state === 'pending') this.#keep(approval)
-      else this.#dispatcher.enter(approval)
-    }
-    if (found > 0) log.info('resuming open approvals', { approvals: found })
+    this.#unsubscribe = [...this.#unsubscribe, await this.#options.ownership.onShards((owned) => this.#take(owned))]
+    await this.#readOthers()
   }
 
   /** After this call no approval expires, no gate is called, and `decision` does not settle. */
   async stop(): Promise<void> {
     this.#state = 'stopped'
     this.#expiry.stop()
-    this.#unsubscribe()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
     await this.#dispatcher.stop()
   }
 
@@ -112,8 +120,9 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const known = isFull || this.#open.get(question) ? await store.get(question) : undefined
     if (isFull && !known) throw new AppError('unavailable', `${this.#pendingMax} approvals wait for an answer: there cannot be more`)
     // After a start every waiting turn opens its question again. An open approval is not written again and gets no second prompt.
+    const owned = this.#ownerOf(question)
     if (known?.state === 'pending' && known.gate === question.gate) {
-      this.#keep(known)
+      this.#keep(known, owned)
       return { opened: false, approval: known, asked: [] }
     }
     const approval = newApproval(question, clock.nowMs())
@@ -125,7 +134,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     })
     if (kept.approval.gate !== question.gate)
       throw new AppError('conflict', 'Another gate has an approval of this run_id and step_id', { fields: { state: kept.approval.state } })
-    if (kept.approval.state === 'pending') this.#keep(kept.approval)
+    if (kept.approval.state === 'pending') this.#keep(kept.approval, owned)
     if (!kept.opened) return { ...kept, asked: [] }
     const numbers = kept.approval.prompts.map(({ number }) => number)
     queued(waitingReplies(prompts.flat(), numbers))
@@ -140,7 +149,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const decided = await store.decide(key, decision, inbox)
     if (!decided) throw unknownApproval(key)
     if (this.#open.get(key)) this.#decided(decided.approval)
-    else if (decided.won && this.isRunning) this.#dispatcher.enter(decided.approval)
+    else if (decided.won) this.#dispatch(decided.approval)
     return decided
   }
 
@@ -166,8 +175,9 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   async decision(key: ApprovalKey, signal: AbortSignal): Promise<Approval | undefined> {
     const { promise, resolve } = Promise.withResolvers<Approval | undefined>()
     const text = keyText(key)
-    const waiters = this.#waiters.get(text) ?? new Set()
-    this.#waiters.set(text, waiters.add(resolve))
+    const waiters = this.#waiters.get(text) ?? { key, resolve: new Set() }
+    this.#waiters.set(text, waiters)
+    waiters.resolve.add(resolve)
     const leave = (): void => resolve(undefined)
     signal.addEventListener('abort', leave, { once: true })
     try {
@@ -176,13 +186,15 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
       return signal.aborted ? undefined : await promise
     } finally {
       signal.removeEventListener('abort', leave)
-      waiters.delete(resolve)
-      if (waiters.size === 0 && this.#waiters.get(text) === waiters) this.#waiters.delete(text)
+      waiters.resolve.delete(resolve)
+      if (waiters.resolve.size === 0 && this.#waiters.get(text) === waiters) this.#waiters.delete(text)
     }
   }
 
   matchReply(channel: Channel, inbound: Inbound): ReturnType<ReplyMatcher['match']> {
-    return this.#matcher.match(channel, inbound)
+    if (this.#options.ownership.ownsAll) return this.#matcher.match(channel, inbound)
+    // A prompt that another process sent is in the store before anybody can answer it.
+    return this.#readOthers().then(() => this.#matcher.match(channel, inbound))
   }
 
   handleReply(message: StartedMessage): Promise<void> {
@@ -198,13 +210,65 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     return approval && approval.state !== 'pending' ? decidedPrompt(message, approval, limits) : message
   }
 
-  /** Finds decisions that another process, or the end of a turn, wrote to the store. */
+  /** Finds decisions that another process, or the end of a turn, wrote to the store, and approvals that another process opened. */
   async look(): Promise<void> {
-    for await (const approval of unfinishedApprovals(this.#options.store, { decided: true })) this.#decided(approval)
+    const { ownership, store } = this.#options
+    for (const owned of ownership.held()) {
+      const filter = ownership.ownsAll ? ({ decided: true } as const) : {}
+      for await (const approval of unfinishedApprovals(owned.approvals, filter)) this.#found(approval, owned)
+    }
+    if (ownership.ownsAll) return
+    await this.#readOthers()
+    for (const waiters of [...this.#waiters.values()]) {
+      const approval = await store.get(waiters.key)
+      if (approval && approval.state !== 'pending') this.#decided(approval)
+    }
   }
 
-  #keep(approval: Approval): void {
+  /** Takes up the approvals of these shards until the lease is lost. */
+  async #take(owned: OwnedStore): Promise<void> {
+    owned.lease.lost.addEventListener('abort', () => this.#drop(owned), { once: true })
+    let found = 0
+    for await (const approval of unfinishedApprovals(owned.approvals)) {
+      found++
+      this.#found(approval, owned)
+    }
+    if (found > 0) this.#options.log.info('resuming open approvals', { approvals: found })
+  }
+
+  #found(approval: Approval, owned: OwnedStore): void {
+    if (owned.lease.lost.aborted) return
+    if (approval.state === 'pending') this.#keep(approval, owned)
+    else {
+      this.#owned.set(keyText(approval), owned)
+      this.#decided(approval)
+    }
+  }
+
+  #drop(owned: OwnedStore): void {
+    for (const [key, holder] of this.#owned) if (holder === owned) this.#owned.delete(key)
+  }
+
+  /** Refreshes the approvals of other processes in the index. Callers share a read that has not begun. */
+  #readOthers(): Promise<void> {
+    if (this.#options.ownership.ownsAll) return Promise.resolve()
+    const read = async (): Promise<void> => {
+      this.#othersRead = undefined
+      await this.#open.refresh(this.#options.store, (key) => this.#owned.has(keyText(key)))
+    }
+    this.#othersRead ??= Promise.resolve().then(read)
+    return this.#othersRead
+  }
+
+  /** Returns the store of the process that runs the gate; undefined when that is not this one. */
+  #ownerOf({ gate, runId, session }: Pick<ApprovalRequest, 'gate' | 'runId' | 'session'>): OwnedStore | undefined {
+    return this.#options.ownership.of(gate === 'tool' ? shardOfTurn(session ?? null, runId) : shardOf(runId))
+  }
+
+  #keep(approval: Approval, owned: OwnedStore | undefined): void {
     this.#open.set(approval)
+    if (!owned) return
+    this.#owned.set(keyText(approval), owned)
     if (this.isRunning && approval.expiresAtMs !== null) this.#expiry.arm(approval.expiresAtMs)
   }
 
@@ -215,17 +279,29 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const key = keyText(approval)
     const waiters = this.#waiters.get(key)
     this.#waiters.delete(key)
-    for (const resolve of waiters ?? []) resolve(approval)
-    if (this.isRunning) this.#dispatcher.enter(approval)
+    for (const resolve of waiters?.resolve ?? []) resolve(approval)
+    this.#dispatch(approval)
+  }
+
+  /** Gives a decision to its gate here. The owner of another gate finds the decision in the store. */
+  #dispatch(approval: Approval): void {
+    const key = keyText(approval)
+    const owned = this.#owned.get(key) ?? this.#ownerOf(approval)
+    if (!owned || !this.isRunning) return
+    this.#owned.set(key, owned)
+    this.#dispatcher.enter(approval)
   }
 
   /** Records that the gate has taken the decision, with its confirmations in the same commit. */
   async #acknowledged(dispatched: Approval): Promise<void> {
     const { bus, channels, clock, queued, store } = this.#options
+    const owned = this.#owned.get(keyText(dispatched))
+    if (!owned) return
     const approval = (await store.get(dispatched)) ?? dispatched
     const nowMs = clock.nowMs()
     const replies = confirmations(approval, channels(), nowMs)
-    queued(waitingReplies(replies, await store.acknowledge(approval, nowMs, replies)))
+    queued(waitingReplies(replies, await owned.approvals.acknowledge(approval, nowMs, replies)))
+    this.#owned.delete(keyText(approval))
     // The decision may have been made before `open` had put the approval among the open ones.
     if (this.#open.get(approval)) this.#decided(approval)
     emitResolved(bus, approval)
@@ -235,11 +311,12 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   async #expire(): Promise<number | undefined> {
     const { clock, log } = this.#options
     const nowMs = clock.nowMs()
-    const expired = [...this.#open.values()].filter(({ expiresAtMs }) => expiresAtMs !== null && expiresAtMs <= nowMs)
+    const owned = () => [...this.#open.values()].filter((open) => this.#owned.has(keyText(open)))
+    const expired = owned().filter(({ expiresAtMs }) => expiresAtMs !== null && expiresAtMs <= nowMs)
     const results = await Promise.allSettled(expired.map((key) => this.decide(key, { state: 'expired', by: 'timeout' })))
     const failed = results.find((result) => result.status === 'rejected')
     if (failed) log.error('approvals not expired', { error: failed.reason })
-    const left = [...this.#open.values()].flatMap(({ expiresAtMs }) => (expiresAtMs === null ? [] : [expiresAtMs]))
+    const left = owned().flatMap(({ expiresAtMs }) => (expiresAtMs === null ? [] : [expiresAtMs]))
     const next = left.reduce((least, atMs) => Math.min(least, atMs), Number.POSITIVE_INFINITY)
     if (next === Number.POSITIVE_INFINITY) return undefined
     return failed ? Math.max(next, nowMs + EXPIRE_RETRY_MS) : next

@@ -54,7 +54,7 @@ const ownerOfRun = ({ event: { by } }: SopRun): Pick<ApprovalRequest, 'owner'> =
   by.startsWith(DEVICE) ? { owner: by.slice(DEVICE.length) } : {}
 
 export const toolApprovalRequest = (
-  { turn, callId, tool, summary, callHash, owner }: ToolApprovalRequest,
+  { turn, callId, tool, summary, callHash, session, owner }: ToolApprovalRequest,
   timeoutSecs: number,
 ): ApprovalRequest => ({
   runId: turn,
@@ -64,6 +64,7 @@ export const toolApprovalRequest = (
   title: `${tool} wants to run`,
   message: summary,
   callHash,
+  session,
   ...(owner !== undefined && { owner }),
   timeoutSecs,
 })

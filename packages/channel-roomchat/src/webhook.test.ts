@@ -36,8 +36,7 @@ interface Attempt {
 const attempt = (headers: Raw['headers'], { secret = SECRET, body = BODY, backendUrl }: Attempt = {}): Verified | unknown => {
   try {
     const raw = { headers, body: new TextEncoder().encode(body), url: new URL('http://localhost/roomchat'), receivedAtMs: 0 }
-    const server = serverWith(secret, backendUrl)
-    return verify(raw, { secret: server.secret?.reveal().trim() ?? '', backends: server.backends })
+    return verify(raw, serverWith(secret, backendUrl))
   } catch (error) {
     return error
   }

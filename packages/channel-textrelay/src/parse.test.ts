@@ -1,8 +1,9 @@
 import { AppError, type Inbound } from '@sluice/sdk'
 import { expect, test } from 'vitest'
-import { parse as parseRaw } from './parse.ts'
+import { parseMessages } from './parse.ts'
 
-const parseBytes = (body: Uint8Array): Inbound[] => parseRaw({ body }, { fromPhone: '+15550001111' })
+const parseBytes = (body: Uint8Array): Inbound[] =>
+  parseMessages({ headers: {}, url: new URL('http://localhost/textrelay'), body, receivedAtMs: 0 }, '+15550001111')
 const parse = (json: unknown): Inbound[] => parseBytes(new TextEncoder().encode(JSON.stringify(json)))
 
 const event = (data: object = {}, changes: object = {}) => ({

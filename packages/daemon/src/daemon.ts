@@ -1,9 +1,10 @@
 /** The daemon: one runtime with its HTTP server, procedures and deliveries. */
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { gatewaySection, isLoopbackHost, requireSignatures } from '@sluice/config'
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import { createAuth } from '@sluice/http'
 import { type Listening, listen } from '@sluice/http/listen'
-import { operator } from '@sluice/http/operator'
 import {
   logWarnings,
   type OpenRuntime,
@@ -47,7 +48,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await using undo = new AsyncDisposableStack()
   const lock = lockDataDir(options.dataDir)
   undo.defer(() => lock.release())
-  const runtime = await openRuntime({ ...options, lock })
+  const runtime = await openRuntime({ ...options, locked: true })
   undo.defer(() => runtime.close(0))
   const { log, bus } = runtime
   bus.subscribe(({ envelope }) => logTurn(log, envelope))
@@ -65,6 +66,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     config: options.configFile,
   })
 
+  // Everything that resumes work does it for the shards that this process owns.
+  await runtime.ownership.start()
   // Approvals start before turns and deliveries: a resumed turn may ask for one, and a waiting reply may answer one.
   await runtime.approvals.start()
   await resumeTurns(runtime)
@@ -98,7 +101,6 @@ async function bindServer(runtime: OpenRuntime, options: DaemonOptions, deliveri
     intake: { receive: async (channel, received) => (await deliveries).receive(channel, received), refusesUnsigned },
     host,
     port: options.port ?? gateway.port,
-    control: { dataDir: options.dataDir, operator: operator() },
     ready: deliveries,
   })
 }
@@ -122,11 +124,13 @@ class RunningDaemon implements Daemon {
   readonly runtime: OpenRuntime
   readonly reload: () => Promise<void>
   readonly #parts: DaemonParts
+  /** Commands find the running daemon by this file. */
+  readonly #daemonFile: string
   /** Aborts when the daemon begins to stop. */
   readonly #stopping = new AbortController()
   #stopped: Promise<void> | undefined
 
-  /** Starts retention, the watch of the configuration file and the probes of the sandbox. */
+  /** Writes `daemon.json`, and starts retention, the watch of the configuration file and the probes of the sandbox. */
   constructor(options: DaemonOptions, parts: DaemonParts) {
     const { runtime, server } = parts
     const { signal } = this.#stopping
@@ -135,6 +139,8 @@ class RunningDaemon implements Daemon {
     this.runtime = runtime
     this.url = server.url
     this.reload = config.reload
+    this.#daemonFile = join(options.dataDir, 'daemon.json')
+    this.#writeDaemonFile(options)
     startRetention({ ...runtime, log: runtime.log.child('store') }, signal)
     config.watch(signal)
     // Probed now and not at the first command, so that a missing sandbox is reported at the start.
@@ -162,8 +168,26 @@ class RunningDaemon implements Daemon {
     const turnsDrained = agent.drain(DRAIN_MS).then(() => server.endStreams('the daemon stops'))
     await Promise.all([featuresDrained, server.close(DRAIN_MS), turnsDrained, deliveries.stop(DRAIN_MS), procedures.stop(DRAIN_MS)])
     await runtime.close(0)
+    rmSync(this.#daemonFile, { force: true })
     lock.release()
     log.info('daemon stopped', { took_ms: Math.round(clock.monotonicMs() - startedMs) })
+  }
+
+  /** Replaces the file as a whole, so that no reader sees half of it. */
+  #writeDaemonFile({ version, profile }: DaemonOptions): void {
+    const content = {
+      pid: process.pid,
+      url: this.url,
+      version,
+      profile,
+      started_at: new Date(this.runtime.startedAtMs).toISOString(),
+    }
+    try {
+      writeFileSync(`${this.#daemonFile}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 })
+      renameSync(`${this.#daemonFile}.new`, this.#daemonFile)
+    } catch (error) {
+      this.runtime.log.warn('daemon.json could not be written: commands will not find this daemon', { error })
+    }
   }
 }
 

@@ -7,6 +7,7 @@ import type { Procedures } from './procedures.ts'
 
 export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures): DeliveryOptions => ({
   store: runtime.store,
+  ownership: runtime.ownership,
   features: {
     onChange: runtime.onSnapshot,
     channels: () => runtime.snapshot().channels,

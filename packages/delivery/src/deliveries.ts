@@ -1,15 +1,17 @@
-/** Durable delivery: resumes unfinished work of the last run, accepts new messages, and processes inbox and outbox. */
+/** Durable delivery: resumes the unfinished work of the shards that this process owns, accepts new messages, and processes inbox and outbox. */
 
 import { every } from '@sluice/kit'
-import type { Channel, Deliver, Waiting } from '@sluice/sdk'
+import { type Channel, type Deliver, type OwnedStore, shardOfSession, type Waiting, type WaitingMessage } from '@sluice/sdk'
 import type { DeliveryOptions } from './delivery-options.ts'
-import { type Account, accountKey } from './delivery-queue.ts'
+import { type Account, accountKey, type QueuedReply } from './delivery-queue.ts'
+import { ANY_ROW, ChangeFollower, type NoticedChange } from './follow-changes.ts'
 import { HealthWatch } from './health-watch.ts'
 import { InboxWorker } from './inbox-worker.ts'
 import { Intake } from './intake.ts'
 import { Listeners } from './listeners.ts'
 import { watchIngress } from './observe.ts'
 import { OutboxWorker } from './outbox-worker.ts'
+import { TakenShards } from './taken-shards.ts'
 
 /** The messages and replies that wait. The functions need no `this`. */
 export interface DeliveryQueues {
@@ -18,8 +20,8 @@ export interface DeliveryQueues {
   readonly ages: () => { readonly messageSecs: number; readonly replySecs: number }
   /** Checks the store for rows that became due there. */
   readonly wake: () => void
-  /** Queues replies that were just stored. */
-  readonly queued: (replies: readonly Waiting[]) => void
+  /** Queues replies that were just stored. The owner of their shard sends them. */
+  readonly queued: (replies: readonly QueuedReply[]) => void
 }
 
 export interface Deliveries extends DeliveryQueues {
@@ -28,11 +30,11 @@ export interface Deliveries extends DeliveryQueues {
   readonly stop: (graceMs: number) => Promise<void>
 }
 
-/** The interval of checks for changes of other processes and for the health of channels. */
+/** The interval of checks of the health of channels, and for rows after a check that failed. */
 const LOOK_MS = 1000
 const PAGE_ROWS = 5000
 
-/** Resumes unfinished work of the last run, then runs until `stop`. At most one may run for a data directory. */
+/** Resolves once the unfinished work of the shards that this process owns is queued, and runs until `stop`. */
 export async function startDeliveries(options: DeliveryOptions): Promise<Deliveries> {
   const deliveries = new RunningDeliveries(options)
   await deliveries.start()
@@ -48,16 +50,13 @@ class RunningDeliveries implements Deliveries {
   /** The workers by account key; bounded by the number of accounts. */
   readonly #outboxes = new Map<string, OutboxWorker>()
   readonly #listeners: Listeners
-  #unsubscribe = (): void => {}
+  readonly #shards = new TakenShards()
+  #unsubscribe: readonly (() => void)[] = []
   readonly #health: HealthWatch
-  /** The number of changes of the features in force, and the number at the last check. */
-  #changes = 0
-  #changesSeen = 0
-  /** The version of the store at the last check. */
-  #foreignVersion = 0
+  readonly #changes: ChangeFollower
 
   constructor(options: DeliveryOptions) {
-    const { store, features, approvals, clock, log, events } = options
+    const { store, features, approvals, clock, log } = options
     this.#options = options
     this.#inbox = new InboxWorker({
       ...options,
@@ -66,34 +65,33 @@ class RunningDeliveries implements Deliveries {
       onReplies: (replies) => this.queued(replies),
     })
     const { config, procedures } = features
-    this.#intake = new Intake({ inbox: store.inbox, worker: this.#inbox, approvals, clock, log, config, procedures })
-    this.#listeners = new Listeners({ clock, log, events, deliver: (channel) => this.#deliver(channel) })
+    const worker = {
+      enter: (row: WaitingMessage) => this.#enterArrived(row),
+      readyMs: (account: Account) => this.#inbox.readyMs(account),
+    }
+    this.#intake = new Intake({ inbox: store.inbox, worker, approvals, clock, log, config, procedures })
+    this.#listeners = new Listeners({ clock, log, deliver: (channel) => this.#deliver(channel) })
     this.#health = new HealthWatch(options)
+    this.#changes = new ChangeFollower(log, (change) => this.#followChange(change))
   }
 
   async start(): Promise<void> {
-    const { clock, features, log, store, turns } = this.#options
-    const channels = features.channels()
-    const repeatable = channels.flatMap(({ name, limits }) => (limits.dedupesClientIds ? [name] : []))
-    const ambiguous = await store.outbox.recover({ repeatable, atMs: clock.nowMs() })
-    if (ambiguous.length > 0)
-      log.warn('replies that the last run was sending may or may not have been sent', {
-        replies: ambiguous.length,
-        see: 'sluice outbox dead',
-      })
-    const found = await this.#enterWaiting()
-    if (found.messages + found.replies > 0) log.info('resuming unfinished deliveries', found)
-    this.#foreignVersion = await store.foreignVersion()
-    const look = this.#quietly(() => this.#look())
-    this.#unsubscribe = features.onChange(() => {
-      this.#changes += 1
-      this.#listeners.set(features.channels())
-      // `max_concurrent_turns` may have grown.
-      turns.lanes.wake()
-      look()
-    })
+    const { clock, features, ownership, store, turns } = this.#options
+    this.#unsubscribe = [
+      await ownership.onShards((owned) => this.#take(owned)),
+      store.onChange(({ shards }) => this.#changes.notice({ shards, isForeign: true })),
+      features.onChange(() => {
+        this.#listeners.set(features.channels())
+        // `max_concurrent_turns` may have grown.
+        turns.lanes.wake()
+        this.#changes.notice(ANY_ROW)
+      }),
+    ]
     this.#listeners.set(features.channels())
-    void every(clock, LOOK_MS, this.#stopping.signal, look)
+    void every(clock, LOOK_MS, this.#stopping.signal, () => {
+      this.#health.look(features.channels())
+      this.#changes.retry()
+    })
   }
 
   readonly receive: Intake['receive'] = (channel, received) => this.#intake.receive(channel, received)
@@ -109,16 +107,19 @@ class RunningDeliveries implements Deliveries {
   }
 
   readonly wake = (): void => {
-    this.#quietly(() => this.#enterWaiting())()
+    this.#changes.notice(ANY_ROW)
   }
 
-  readonly queued = (replies: readonly Waiting[]): void => {
-    for (const reply of replies) this.#outboxOf(reply).queue.enter(reply)
+  readonly queued = (replies: readonly QueuedReply[]): void => {
+    for (const reply of replies) {
+      const owned = this.#shards.of(reply.shard)
+      if (owned) this.#outboxOf(reply).queue.enter({ ...reply, owned })
+    }
   }
 
   readonly stop = async (graceMs: number): Promise<void> => {
     this.#stopping.abort()
-    this.#unsubscribe()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
     const ended = new AbortController()
     void this.#options.clock.sleep(graceMs, ended.signal).then(() => this.#cutOff.abort())
     const outboxes = [...this.#outboxes.values()].map(({ queue }) => queue.stop())
@@ -153,45 +154,67 @@ class RunningDeliveries implements Deliveries {
     }
   }
 
-  /** Queues every row that waits in the store. Rows that are queued already keep their place. */
-  async #enterWaiting(): Promise<{ readonly messages: number; readonly replies: number }> {
-    const { features, store } = this.#options
-    const present = new Set(features.channels().map(({ name }) => name))
+  /** Recovers and queues the work that the earlier owner of these shards left, until the lease is lost. */
+  async #take(owned: OwnedStore): Promise<void> {
+    const { clock, features, log } = this.#options
+    const { lost } = owned.lease
+    if (this.#stopping.signal.aborted || lost.aborted) return
+    this.#shards.take(owned)
+    lost.addEventListener('abort', () => this.#drop(owned), { once: true })
+    const repeatable = features.channels().flatMap(({ name, limits }) => (limits.dedupesClientIds ? [name] : []))
+    const ambiguous = await owned.outbox.recover({ repeatable, atMs: clock.nowMs() })
+    if (ambiguous.length > 0)
+      log.warn('replies that the last run was sending may or may not have been sent', {
+        replies: ambiguous.length,
+        see: 'sluice outbox dead',
+      })
+    const found = await this.#enterWaiting(owned)
+    for (const row of this.#shards.opened(owned)) if (!this.#inbox.enter({ ...row, owned })) this.#intake.left(row)
+    if (found.messages + found.replies > 0) log.info('resuming unfinished deliveries', found)
+  }
+
+  /** Removes the rows of lost shards from their lanes. They stay unfinished in the store for the next owner. */
+  #drop(owned: OwnedStore): void {
+    if (this.#stopping.signal.aborted) return
+    for (const row of this.#shards.opened(owned)) this.#intake.left(row)
+    this.#shards.drop(owned)
+    this.#inbox.drop(owned)
+    for (const { queue } of this.#outboxes.values()) queue.drop(owned)
+  }
+
+  /** Queues a message that was just stored. The owner of its shard learns about any other message from the store. */
+  #enterArrived(row: WaitingMessage): boolean {
+    const shard = shardOfSession(row.lane)
+    if (this.#shards.holdsBack(shard, row)) return true
+    const owned = this.#shards.of(shard)
+    return owned !== undefined && this.#inbox.enter({ ...row, owned })
+  }
+
+  /** Queues every row of these shards that waits in the store. Rows that are queued already keep their place. */
+  async #enterWaiting(owned: OwnedStore): Promise<{ readonly messages: number; readonly replies: number }> {
+    const present = new Set(this.#options.features.channels().map(({ name }) => name))
+    const { lost } = owned.lease
     const entered = { messages: 0, replies: 0 }
     await eachPage(
-      (page) => store.inbox.waiting(page),
+      (page) => owned.inbox.waiting(page),
       (row) => {
-        if (!present.has(row.channel) || !this.#inbox.enter(row)) return
+        if (lost.aborted || !present.has(row.channel) || !this.#inbox.enter({ ...row, owned })) return
         this.#intake.entered(row)
         entered.messages += 1
       },
     )
     await eachPage(
-      (page) => store.outbox.waiting(page),
+      (page) => owned.outbox.waiting(page),
       (row) => {
-        if (present.has(row.channel) && this.#outboxOf(row).queue.enter(row)) entered.replies += 1
+        if (!lost.aborted && present.has(row.channel) && this.#outboxOf(row).queue.enter({ ...row, owned })) entered.replies += 1
       },
     )
     return entered
   }
 
-  async #look(): Promise<void> {
-    const { changedElsewhere, features, store } = this.#options
-    this.#health.look(features.channels())
-    const [changes, foreignVersion] = [this.#changes, await store.foreignVersion()]
-    if (changes === this.#changesSeen && foreignVersion === this.#foreignVersion) return
-    if (foreignVersion !== this.#foreignVersion) await changedElsewhere()
-    await this.#enterWaiting()
-    // Set last, so that a failure is followed by another check.
-    this.#changesSeen = changes
-    this.#foreignVersion = foreignVersion
-  }
-
-  /** Returns a function that starts the task and logs its failure. */
-  #quietly(task: () => Promise<unknown>): () => void {
-    return () => {
-      task().catch((error: unknown) => this.#options.log.error('looking for waiting deliveries failed', { error }))
-    }
+  async #followChange(change: NoticedChange): Promise<void> {
+    if (change.isForeign) await this.#options.changedElsewhere()
+    for (const owned of this.#shards.leases(change)) await this.#enterWaiting(owned)
   }
 }
 

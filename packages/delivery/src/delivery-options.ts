@@ -1,7 +1,7 @@
 /** The collaborators of durable delivery. */
 import type { Agent } from '@sluice/agent'
 import type { DeliveryConfig } from '@sluice/config'
-import type { LaneQueue } from '@sluice/kit'
+import type { LaneQueue, Ownership } from '@sluice/kit'
 import type {
   ApprovalKey,
   Channel,
@@ -21,7 +21,8 @@ import type {
 import type { Clients } from './clients.ts'
 
 export interface DeliveryOptions {
-  readonly store: Pick<Store, 'inbox' | 'outbox' | 'foreignVersion'>
+  readonly store: Pick<Store, 'inbox' | 'outbox' | 'onChange'>
+  readonly ownership: Pick<Ownership, 'onShards'>
   readonly features: DeliveryFeatures
   readonly turns: DeliveryTurns
   readonly approvals: DeliveryApprovals

@@ -1,8 +1,12 @@
 import { type JobOutcome, LaneQueue } from '@sluice/kit'
+import type { OwnedStore } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
 import { DeliveryQueue } from './delivery-queue.ts'
+
+/** What the queue knows of a lease: its identity. */
+const owned = { name: 'first' } as unknown as OwnedStore
 
 /** A queue whose attempts end when a test ends them. */
 function bench(permits = 2) {
@@ -24,7 +28,7 @@ function bench(permits = 2) {
     onDone: ({ account }) => void done.push(account),
   })
   const enter = (number: number, lane: string, { atMs = 0, interruptions = 0 } = {}) =>
-    queue.enter({ number, channel: 'x', account: `a${number}`, lane, atMs, interruptions })
+    queue.enter({ number, channel: 'x', account: `a${number}`, lane, atMs, interruptions, owned })
   const end = async (number: number, outcome: JobOutcome | Error = 'done') => {
     const attempt = attempts.get(number)
     if (outcome instanceof Error) attempt?.reject(outcome)

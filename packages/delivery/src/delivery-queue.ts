@@ -3,18 +3,36 @@
  * stays in the store until its attempt begins.
  */
 import type { Attempt, Job, JobOutcome, LaneQueue, QueuedJob } from '@sluice/kit'
-import { type Clock, type Logger, type NewReply, replyLane, type Waiting, type WaitingMessage } from '@sluice/sdk'
+import {
+  type Clock,
+  isLeaseLost,
+  type Logger,
+  type NewReply,
+  type OwnedStore,
+  replyLane,
+  shardOfConversation,
+  type Waiting,
+  type WaitingMessage,
+} from '@sluice/sdk'
 
 /** One account of one channel. */
 export type Account = Pick<Waiting, 'channel' | 'account'>
+
+/** A row that waits here, with the store under the lease of its shard. */
+export type OwnedRow = WaitingMessage & { readonly owned: OwnedStore }
+
+/** A stored reply that waits to be sent by the owner of its shard. */
+export interface QueuedReply extends Waiting {
+  readonly shard: number
+}
 
 export interface DeliveryQueueOptions {
   readonly lanes: LaneQueue
   readonly clock: Clock
   readonly log: Logger
   /** A rejection means that the store failed: the row is tried again after `FAULT_DELAY_MS`. */
-  work(row: WaitingMessage, attempt: Attempt): Promise<JobOutcome>
-  /** Called once for each row that needs no more work. */
+  work(row: OwnedRow, attempt: Attempt): Promise<JobOutcome>
+  /** Called once for each row that needs no more work here. */
   onDone?(row: Waiting): void
 }
 
@@ -25,10 +43,12 @@ const FAULT_DELAY_MS = 5000
 export const accountKey = ({ channel, account }: Account): string => `${channel} ${account}`
 
 /** Converts stored replies to rows for the outbox worker. `numbers` are their outbox numbers, in the order of the replies. */
-export const waitingReplies = (replies: readonly NewReply[], numbers: readonly number[]): readonly Waiting[] =>
-  numbers.flatMap((number, index): Waiting[] => {
+export const waitingReplies = (replies: readonly NewReply[], numbers: readonly number[]): readonly QueuedReply[] =>
+  numbers.flatMap((number, index): QueuedReply[] => {
     const reply = replies[index]
-    return reply ? [{ number, channel: reply.channel, account: reply.account, lane: replyLane(reply), atMs: 0, interruptions: 0 }] : []
+    if (!reply) return []
+    const { channel, account } = reply
+    return [{ number, channel, account, lane: replyLane(reply), shard: shardOfConversation(reply), atMs: 0, interruptions: 0 }]
   })
 
 export class DeliveryQueue {
@@ -60,14 +80,22 @@ export class DeliveryQueue {
   }
 
   /** Returns false for a row that is already in the queue, and once the queue is stopped. */
-  enter(row: WaitingMessage): boolean {
+  enter(row: OwnedRow): boolean {
     const { clock, lanes } = this.#options
     if (this.#isStopped || this.#jobs.has(row.number)) return false
-    const job = new DeliveryJob(row, clock.monotonicMs(), (attempt) => this.#run(row, attempt))
+    const job: DeliveryJob = new DeliveryJob(row, clock.monotonicMs(), (attempt) => this.#run(job, attempt))
     this.#jobs.set(row.number, job)
     job.queued = lanes.enter(job)
     if (!job.queued) this.#jobs.delete(row.number)
     return job.queued !== undefined
+  }
+
+  /** Removes the rows under a lost lease. An attempt under way ends without a retry, and its lane continues after it. */
+  drop(owned: OwnedStore): void {
+    const lost = [...this.#jobs.values()].filter(({ row }) => row.owned === owned)
+    for (const job of lost) this.#leave(job)
+    // A row that leaves its lane makes the next one ready, which `#run` then does not start.
+    for (const { queued } of lost) queued?.leave()
   }
 
   /** Starts no more rows. Resolves once the attempts under way have ended. Idempotent. */
@@ -78,24 +106,29 @@ export class DeliveryQueue {
     if (this.#running > 0) await this.#idle.promise
   }
 
-  async #run(row: WaitingMessage, attempt: Attempt): Promise<JobOutcome> {
-    if (this.#isStopped) return 'done'
+  async #run(job: DeliveryJob, attempt: Attempt): Promise<JobOutcome> {
+    if (this.#isStopped || this.#jobs.get(job.row.number) !== job) return 'done'
     this.#running++
-    const outcome = await this.#attempt(row, attempt)
+    const outcome = await this.#attempt(job.row, attempt)
     this.#running--
-    if (outcome === 'done') {
-      this.#jobs.delete(row.number)
-      this.#options.onDone?.(row)
-    }
+    const isPresent = this.#jobs.get(job.row.number) === job
+    if (outcome === 'done' && isPresent) this.#leave(job)
     if (this.#isStopped && this.#running === 0) this.#idle.resolve()
-    return this.#isStopped ? 'done' : outcome
+    return this.#isStopped || !isPresent ? 'done' : outcome
   }
 
-  async #attempt(row: WaitingMessage, attempt: Attempt): Promise<JobOutcome> {
+  #leave({ row }: DeliveryJob): void {
+    this.#jobs.delete(row.number)
+    this.#options.onDone?.(row)
+  }
+
+  async #attempt(row: OwnedRow, attempt: Attempt): Promise<JobOutcome> {
     const { work, clock, log } = this.#options
     try {
       return await work(row, attempt)
     } catch (error) {
+      // The next owner of the shard continues with the row.
+      if (isLeaseLost(error)) return 'done'
       log.error('delivery attempt failed', { channel: row.channel, number: row.number, error })
       return { retryAtMs: clock.nowMs() + FAULT_DELAY_MS }
     }
@@ -103,6 +136,7 @@ export class DeliveryQueue {
 }
 
 class DeliveryJob implements Job {
+  readonly row: OwnedRow
   readonly lane: string
   readonly group: string
   readonly dueAtMs: number
@@ -112,7 +146,8 @@ class DeliveryJob implements Job {
   readonly run: Job['run']
   queued: QueuedJob | undefined
 
-  constructor(row: Waiting, enteredMs: number, run: Job['run']) {
+  constructor(row: OwnedRow, enteredMs: number, run: Job['run']) {
+    this.row = row
     this.lane = row.lane
     this.group = accountKey(row)
     this.dueAtMs = row.atMs

@@ -1,4 +1,4 @@
-import { AppError, type Store } from '@sluice/sdk'
+import { AppError } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import {
   advanceUntil,
@@ -11,6 +11,7 @@ import {
   settle,
   setUpDeliveries,
   states,
+  storeWith,
   until,
   untilRow,
 } from './testing/delivery-bench.ts'
@@ -145,7 +146,11 @@ describe('a message', () => {
           get(target, name) {
             const member: unknown = Reflect.get(target, name)
             if (typeof member !== 'function') return typeof member === 'object' && member !== null ? mortal(member) : member
-            return (...values: unknown[]) => (isDead ? new Promise(() => {}) : Reflect.apply(member, target, values))
+            return (...values: unknown[]) => {
+              if (isDead) return new Promise(() => {})
+              const result = Reflect.apply(member, target, values)
+              return name === 'under' ? mortal(result) : result
+            }
           },
         })
       const made = await bench({
@@ -198,11 +203,16 @@ describe('a message', () => {
   test('that another process replayed runs although the store fails at first', async () => {
     const store = open()
     let failures = 0
-    const waiting: Store['inbox']['waiting'] = async (options) => {
-      if (failures-- > 0) throw new AppError('unavailable', 'the disk does not answer')
-      return store.inbox.waiting(options)
-    }
-    const made = await bench({ store: { ...store, inbox: { ...store.inbox, waiting } } })
+    const shaky = storeWith(store, ({ inbox }) => ({
+      inbox: {
+        ...inbox,
+        async waiting(options) {
+          if (failures-- > 0) throw new AppError('unavailable', 'the disk does not answer')
+          return inbox.waiting(options)
+        },
+      },
+    }))
+    const made = await bench({ store: shaky })
     await made.receive(message('m1'))
     await settle()
     await clock.advance(1000)
@@ -210,9 +220,9 @@ describe('a message', () => {
     await open().inbox.replay(1)
     await clock.advance(1000)
     await settle()
-    expect(made.turns).toHaveLength(1)
     await clock.advance(1000)
     await settle()
+    expect(failures).toBeLessThan(0)
     expect(made.turns).toHaveLength(2)
   })
 

@@ -11,15 +11,17 @@ import {
   channelOwner,
   errorText,
   formatTraceContext,
+  isLeaseLost,
+  type OwnedStore,
   replyLane,
   type SpentMessage,
   type StartedMessage,
+  shardOfConversation,
   type Trace,
   type Waiting,
-  type WaitingMessage,
 } from '@sluice/sdk'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
-import { type Account, DeliveryQueue, waitingReplies } from './delivery-queue.ts'
+import { type Account, DeliveryQueue, type OwnedRow, type QueuedReply, waitingReplies } from './delivery-queue.ts'
 import { type Draft, openDraft } from './draft.ts'
 import { textWithMedia } from './media.ts'
 import { watchAttempt } from './observe.ts'
@@ -33,7 +35,7 @@ export interface InboxWorkerOptions extends DeliveryOptions {
   /** Called for each message that needs no more work. */
   onDone(row: Waiting): void
   /** Called with replies to send, once they are durable. */
-  onReplies(replies: readonly Waiting[]): void
+  onReplies(replies: readonly QueuedReply[]): void
   /** Aborts when the daemon stops. */
   readonly stopping: AbortSignal
 }
@@ -45,6 +47,7 @@ const ABSENT_DELAY_MS = 5000
 const HOUR_MS = 3_600_000
 
 interface Turn {
+  readonly owned: OwnedStore
   readonly channel: Channel
   readonly started: StartedMessage
   readonly attempt: Attempt
@@ -62,7 +65,7 @@ export class InboxWorker {
 
   constructor(options: InboxWorkerOptions) {
     const { clock, log, onDone, turns } = options
-    const work = (row: WaitingMessage, attempt: Attempt): Promise<JobOutcome> => this.#work(row, attempt)
+    const work = (row: OwnedRow, attempt: Attempt): Promise<JobOutcome> => this.#work(row, attempt)
     const lanes = new LaneQueue({ clock, permits: () => APPROVAL_REPLIES_MAX })
     this.#options = options
     this.#messages = new DeliveryQueue({ lanes: turns.lanes, clock, log, onDone, work })
@@ -85,8 +88,13 @@ export class InboxWorker {
   }
 
   /** Returns false for a message that is already in the queue, and once the worker is stopped. */
-  enter(row: WaitingMessage): boolean {
+  enter(row: OwnedRow): boolean {
     return (row.kind === 'approval_reply' ? this.#approvalReplies : this.#messages).enter(row)
+  }
+
+  /** Removes the messages under a lost lease. Attempts under way end without effect. */
+  drop(owned: OwnedStore): void {
+    for (const queue of [this.#messages, this.#approvalReplies]) queue.drop(owned)
   }
 
   /** Starts no more messages. Resolves once the attempts under way have ended. */
@@ -94,31 +102,31 @@ export class InboxWorker {
     await Promise.all([this.#messages.stop(), this.#approvalReplies.stop()])
   }
 
-  async #work({ number, channel: name, kind }: WaitingMessage, attempt: Attempt): Promise<JobOutcome> {
+  async #work({ number, channel: name, kind, owned }: OwnedRow, attempt: Attempt): Promise<JobOutcome> {
     const { clock, features, stopping } = this.#options
     const later = { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
     if (stopping.aborted) return later
-    if (kind === 'approval_reply') return this.#approvalReply(number)
+    if (kind === 'approval_reply') return this.#approvalReply(owned, number)
     const channel = channelNamed(features, name)
     if (!channel) return later
     // A message without a kind is classified now.
     const procedures = kind === 'turn' ? undefined : features.procedures()
-    if (await fireProcedures({ ...this.#options, procedures }, channel, number)) return 'done'
-    return this.#turn(channel, number, attempt)
+    if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number)) return 'done'
+    return this.#turn(owned, channel, number, attempt)
   }
 
   /** Begins an attempt durably. Resolves to undefined if the message has ended, or crashes have interrupted all its attempts. */
-  async #start(number: number): Promise<StartedMessage | undefined> {
-    const { clock, features, store } = this.#options
-    const started = await store.inbox.start(number, newTurnId(clock.nowMs()), features.config().max_attempts)
+  async #start(owned: OwnedStore, number: number): Promise<StartedMessage | undefined> {
+    const { clock, features } = this.#options
+    const started = await owned.inbox.start(number, newTurnId(clock.nowMs()), features.config().max_attempts)
     if (!started || !('spent' in started)) return started
-    await this.#giveUp(started, `it was started ${started.attempts} times and never reached its end`)
+    await this.#giveUp(owned, started, `it was started ${started.attempts} times and never reached its end`)
     return undefined
   }
 
-  async #approvalReply(number: number): Promise<JobOutcome> {
-    const { approvals, clock, features, log, scrub, store } = this.#options
-    const started = await this.#start(number)
+  async #approvalReply(owned: OwnedStore, number: number): Promise<JobOutcome> {
+    const { approvals, clock, features, log, scrub } = this.#options
+    const started = await this.#start(owned, number)
     if (!started) return 'done'
     try {
       await approvals.handleReply(started)
@@ -126,23 +134,23 @@ export class InboxWorker {
     } catch (error) {
       log.error('reply to an approval failed', { inbox: number, error })
       const reason = scrub(errorText(error))
-      if (started.attempts >= features.config().max_attempts) return this.#giveUp(started, reason)
+      if (started.attempts >= features.config().max_attempts) return this.#giveUp(owned, started, reason)
       const retryAtMs = clock.nowMs() + retryDelayMs(started.attempts)
-      await store.inbox.retry(number, { error: reason, atMs: retryAtMs })
+      await owned.inbox.retry(number, { error: reason, atMs: retryAtMs })
       return { retryAtMs }
     }
   }
 
-  async #turn(channel: Channel, number: number, attempt: Attempt): Promise<JobOutcome> {
-    const { clock, onReplies, stopping, store, telemetry } = this.#options
-    const started = await this.#start(number)
+  async #turn(owned: OwnedStore, channel: Channel, number: number, attempt: Attempt): Promise<JobOutcome> {
+    const { clock, onReplies, stopping, telemetry } = this.#options
+    const started = await this.#start(owned, number)
     if (!started) return 'done'
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
-    const drafting = { ...this.#options, inbox: store.inbox, channel, started, signal: stopping }
+    const drafting = { ...this.#options, inbox: owned.inbox, channel, started, signal: stopping }
     const draft = await telemetry.within(trace, () => openDraft(drafting))
     const typing = startTyping({ channel, to: started.message.to, clock })
     try {
-      const replies = await this.#answer({ channel, started, attempt, draft, trace, onWait: typing.pause })
+      const replies = await this.#answer({ owned, channel, started, attempt, draft, trace, onWait: typing.pause })
       ended('ok')
       await draft?.stop()
       onReplies(replies)
@@ -150,14 +158,14 @@ export class InboxWorker {
     } catch (error) {
       await draft?.stop()
       if (!stopping.aborted) ended('error')
-      return this.#failed(started, error, draft?.id)
+      return this.#failed(owned, started, error, draft?.id)
     } finally {
       typing.stop()
     }
   }
 
   /** Runs the turn inside the permit of the job. Resolves to its replies, which are in the outbox by then. */
-  async #answer({ channel, started, attempt, draft, trace, onWait }: Turn): Promise<readonly Waiting[]> {
+  async #answer({ owned, channel, started, attempt, draft, trace, onWait }: Turn): Promise<readonly QueuedReply[]> {
     const { clock, features, log, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
     const caller = senderOf(agentOfSession(started.session), channel.name, message)
@@ -176,6 +184,7 @@ export class InboxWorker {
       onWait,
       ...(draft && { listen: draft.onPart }),
       delivery: {
+        owned,
         turnId,
         inbox: number,
         attempts,
@@ -191,21 +200,23 @@ export class InboxWorker {
           }),
       },
     })
-    const lane = replyLane({ channel: channel.name, account, to: message.to })
-    return replies.map((reply) => ({ number: reply, channel: channel.name, account, lane, atMs: 0, interruptions: 0 }))
+    const address = { channel: channel.name, account, to: message.to }
+    const row = { channel: channel.name, account, lane: replyLane(address), shard: shardOfConversation(address), atMs: 0, interruptions: 0 }
+    return replies.map((reply) => ({ ...row, number: reply }))
   }
 
-  async #failed(started: StartedMessage, error: unknown, draft: string | undefined): Promise<JobOutcome> {
-    const { clock, features, scrub, stopping, store } = this.#options
+  async #failed(owned: OwnedStore, started: StartedMessage, error: unknown, draft: string | undefined): Promise<JobOutcome> {
+    const { clock, features, scrub, stopping } = this.#options
     const { number, attempts } = started
     const failure = error instanceof AppError ? error : undefined
+    if (isLeaseLost(error)) throw error
     if (stopping.aborted) {
-      await store.inbox.release(number)
+      await owned.inbox.release(number)
       return { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
     }
     if (failure?.code === 'rate_limited') {
       // The operator's budget is spent, so the attempt does not count.
-      await store.inbox.release(number)
+      await owned.inbox.release(number)
       return { retryAtMs: clock.nowMs() + retryDelayMs(1, failure.retryAfterSecs) }
     }
     const { max_attempts, max_age_hours } = features.config()
@@ -216,18 +227,18 @@ export class InboxWorker {
     const isSpent = isAway ? ageMs >= max_age_hours * HOUR_MS : attempts >= max_attempts
     const reason = scrub(errorText(error))
     if (isSpent || failure?.code === 'aborted') {
-      if (draft !== undefined) await this.#endDraft(started, draft)
-      return this.#giveUp(started, reason)
+      if (draft !== undefined) await this.#endDraft(owned, started, draft)
+      return this.#giveUp(owned, started, reason)
     }
     const asked = failure?.retryAfterSecs
     const retryAtMs = nowMs + (isAway ? awayDelayMs(ageMs, asked) : retryDelayMs(attempts, asked))
-    await store.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted: isAway })
+    await owned.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted: isAway })
     return { retryAtMs }
   }
 
   /** Replaces the draft of a reply that will never be sent. */
-  async #endDraft({ channel, account, message, turnId, trace }: StartedMessage, draft: string): Promise<void> {
-    const { clock, onReplies, store } = this.#options
+  async #endDraft(owned: OwnedStore, { channel, account, message, turnId, trace }: StartedMessage, draft: string): Promise<void> {
+    const { clock, onReplies } = this.#options
     const edit = {
       channel,
       account,
@@ -241,13 +252,13 @@ export class InboxWorker {
       extras: { edits: draft },
       ...(trace !== undefined && { trace }),
     }
-    onReplies(waitingReplies([edit], await store.outbox.add([edit])))
+    onReplies(waitingReplies([edit], await owned.outbox.add([edit])))
   }
 
   /** Makes the message a dead letter. */
-  async #giveUp({ number, channel, attempts }: StartedMessage | SpentMessage, error: string): Promise<JobOutcome> {
-    const { clock, events, log, store } = this.#options
-    await store.inbox.markDead(number, { error, atMs: clock.nowMs() })
+  async #giveUp(owned: OwnedStore, { number, channel, attempts }: StartedMessage | SpentMessage, error: string): Promise<JobOutcome> {
+    const { clock, events, log } = this.#options
+    await owned.inbox.markDead(number, { error, atMs: clock.nowMs() })
     log.error('message given up', { channel, inbox: number, attempts, error, see: `sluice inbox show ${number}` })
     events.emit({ type: 'delivery', direction: 'inbound', channel, number, state: 'dead', error })
     return 'done'

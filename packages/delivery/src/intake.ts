@@ -12,6 +12,7 @@ import {
   type MessageKind,
   type Store,
   type Verified,
+  type WaitingMessage,
 } from '@sluice/sdk'
 import { AllowedSenders } from './allowed-senders.ts'
 import type { DeliveryApprovals, Procedures } from './delivery-options.ts'
@@ -22,7 +23,10 @@ import { approvalReplyLane, sessionOf } from './sessions.ts'
 
 export interface IntakeOptions {
   readonly inbox: Pick<Store['inbox'], 'keep' | 'known'>
-  readonly worker: Pick<InboxWorker, 'enter' | 'readyMs'>
+  readonly worker: Pick<InboxWorker, 'readyMs'> & {
+    /** Returns false for a message that is queued already, or that another process owns. */
+    enter(row: WaitingMessage): boolean
+  }
   readonly approvals: Pick<DeliveryApprovals, 'matchReply'>
   readonly clock: Clock
   readonly log: Logger

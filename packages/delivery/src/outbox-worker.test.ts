@@ -1,4 +1,4 @@
-import { AppError, type Channel, type Clock, type NewReply, type Store } from '@sluice/sdk'
+import { AppError, type Channel, type Clock, type NewReply } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import {
   advanceUntil,
@@ -11,6 +11,7 @@ import {
   settle,
   setUpDeliveries,
   states,
+  storeWith,
   until,
   untilRow,
 } from './testing/delivery-bench.ts'
@@ -108,29 +109,33 @@ describe('a reply', () => {
   test('is stored in the commit that ends its turn', async () => {
     const store = open()
     const found: unknown[] = []
-    const turns: Store['turns'] = {
-      ...store.turns,
-      async finish(end) {
-        const numbers = await store.turns.finish(end)
-        found.push(await store.outbox.list({ limit: 10 }))
-        return numbers
+    const observed = storeWith(store, ({ turns }) => ({
+      turns: {
+        ...turns,
+        async finish(end) {
+          const numbers = await turns.finish(end)
+          found.push(await store.outbox.list({ limit: 10 }))
+          return numbers
+        },
       },
-    }
-    await answered({ store: { ...store, turns } })
+    }))
+    await answered({ store: observed })
     expect(found).toMatchObject([[{ text: 're: text of m1' }]])
   })
 
   test('that was sent is not sent again when the store cannot record it', async () => {
     const store = open()
     let failures = 3
-    const outbox: Store['outbox'] = {
-      ...store.outbox,
-      async sent(number, sent) {
-        if (failures-- > 0) throw new AppError('unavailable', 'the disk is full')
-        await store.outbox.sent(number, sent)
+    const shaky = storeWith(store, ({ outbox }) => ({
+      outbox: {
+        ...outbox,
+        async sent(number, sent) {
+          if (failures-- > 0) throw new AppError('unavailable', 'the disk is full')
+          await outbox.sent(number, sent)
+        },
       },
-    }
-    const made = await answered({ store: { ...store, outbox } })
+    }))
+    const made = await answered({ store: shaky })
     await advanceUntil(() => failures < 0)
     expect(made.sent).toHaveLength(1)
     expect(await store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'sent', attempts: 1, providerId: 'sent-1' }])
@@ -147,16 +152,18 @@ describe('a reply', () => {
       if (failures-- > 0) throw new AppError('unavailable', 'the disk is full')
       await note()
     }
-    const outbox: Store['outbox'] = {
-      ...store.outbox,
-      retry: (number, retry) => failing(() => store.outbox.retry(number, retry)),
-      giveUp: (number, end) => failing(() => store.outbox.giveUp(number, end)),
-    }
+    const shaky = storeWith(store, ({ outbox }) => ({
+      outbox: {
+        ...outbox,
+        retry: (number, retry) => failing(() => outbox.retry(number, retry)),
+        giveUp: (number, end) => failing(() => outbox.giveUp(number, end)),
+      },
+    }))
     const send = async () => {
       if (++sends === 1) throw new AppError(code, 'not now')
       return { id: 'p' }
     }
-    await answered({ store: { ...store, outbox }, send })
+    await answered({ store: shaky, send })
     await clock.advance(60_000)
     await settle()
     expect(await store.outbox.list({ limit: 1 })).toMatchObject([{ state, attempts: 1 }])

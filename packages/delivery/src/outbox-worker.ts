@@ -3,10 +3,19 @@
  * known is ambiguous and left to the operator.
  */
 import { type Attempt, type JobOutcome, LaneQueue, signalScope } from '@sluice/kit'
-import { AppError, type Channel, type Outbound, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
-import { observeSent } from './channel-health.ts'
+import {
+  AppError,
+  type Channel,
+  isLeaseLost,
+  leaseLost,
+  type Outbound,
+  type Outcome,
+  type OwnedStore,
+  type Sent,
+  type StartedReply,
+} from '@sluice/sdk'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
-import { DeliveryQueue } from './delivery-queue.ts'
+import { DeliveryQueue, type OwnedRow } from './delivery-queue.ts'
 import { watchAttempt } from './observe.ts'
 import { loadFiles, withNotes } from './reply-files.ts'
 import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
@@ -33,6 +42,7 @@ const REFUSED = new Set(['invalid_request', 'forbidden', 'not_found'])
 const UNKNOWN = new Set(['upstream', 'upstream_timeout', 'aborted', 'internal'])
 
 interface Failure {
+  readonly owned: OwnedStore
   readonly started: StartedReply
   readonly channel: Channel
   readonly error: unknown
@@ -52,12 +62,12 @@ export class OutboxWorker {
     this.#options = options
     this.#pace = new SendPace(clock)
     this.#lanes = new LaneQueue({ clock, permits: () => this.#pace.concurrency })
-    const work = async (number: number, attempt: Attempt): Promise<JobOutcome> => {
-      const outcome = await this.#work(number, attempt)
+    const work = async (row: OwnedRow, attempt: Attempt): Promise<JobOutcome> => {
+      const outcome = await this.#work(row, attempt)
       if (this.#pace.pauseMs > 0) void this.#wakeAfterPause()
       return outcome
     }
-    this.queue = new DeliveryQueue({ lanes: this.#lanes, clock, log, work: ({ number }, attempt) => work(number, attempt) })
+    this.queue = new DeliveryQueue({ lanes: this.#lanes, clock, log, work })
   }
 
   /** A timer may fire a fraction of a millisecond early. A wake within the pause would start no send, and no other wake would follow. */
@@ -67,13 +77,13 @@ export class OutboxWorker {
     this.#lanes.wake()
   }
 
-  async #work(number: number, attempt: Attempt): Promise<JobOutcome> {
-    const { store, clock, cutOff, features, telemetry } = this.#options
+  async #work({ number, owned }: OwnedRow, attempt: Attempt): Promise<JobOutcome> {
+    const { clock, cutOff, features, telemetry } = this.#options
     const channel = channelNamed(features, this.#options.channel)
     if (!channel || cutOff.aborted) return { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
-    const started = await store.outbox.start(number)
+    const started = await owned.outbox.start(number)
     if (!started) return 'done'
-    if (cutOff.aborted) return this.#stoppedBefore(number)
+    if (cutOff.aborted) return this.#stoppedBefore(owned, number)
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'outbound', number }, started.trace)
     const { edits } = started.extras ?? {}
     let reply = started
@@ -83,42 +93,42 @@ export class OutboxWorker {
       const { max_attempts } = features.config()
       if (started.attempts > max_attempts) throw new AppError('conflict', `It was interrupted ${max_attempts} times and never ended`)
       if (edits !== undefined) {
-        sent = await telemetry.within(trace, () => this.#edit(channel, started, { id: edits }))
+        sent = await telemetry.within(trace, () => this.#edit(owned, channel, started, { id: edits }))
         if (!sent) {
           // Recorded durably before anything is sent, because an edit may be repeated and a message may not.
-          await store.outbox.sendInstead(number)
+          await owned.outbox.sendInstead(number)
           reply = asMessage(started)
         }
       }
-      sent ??= await telemetry.within(trace, () => this.#send(channel, reply))
+      sent ??= await telemetry.within(trace, () => this.#send(owned, channel, reply))
     } catch (error) {
-      return this.#failed({ started: reply, channel, error, startedMs, ended })
+      return this.#failed({ owned, started: reply, channel, error, startedMs, ended })
     }
     ended('ok')
     this.#pace.sent(startedMs)
     // The next send begins during this commit, so that their records share one.
     attempt.permit.release()
     const { id } = sent
-    await this.#record(number, () => store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))
+    await this.#record(number, () => owned.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))
     this.#options.events.emit({ type: 'delivery', direction: 'outbound', channel: channel.name, number, state: 'sent', error: null })
     return 'done'
   }
 
   /** Records that the reply was not sent, so that the next start sends it. */
-  async #stoppedBefore(number: number): Promise<JobOutcome> {
-    const { store, clock } = this.#options
-    const atMs = clock.nowMs()
-    await store.outbox.retry(number, { error: 'The daemon stopped before it was sent.', atMs, uncounted: true })
+  async #stoppedBefore(owned: OwnedStore, number: number): Promise<JobOutcome> {
+    const atMs = this.#options.clock.nowMs()
+    await owned.outbox.retry(number, { error: 'The daemon stopped before it was sent.', atMs, uncounted: true })
     return { retryAtMs: atMs }
   }
 
   /** Resolves to undefined if the message can no longer be edited, and this one must be sent instead. */
-  async #edit(channel: Channel, started: StartedReply, sent: Sent): Promise<Sent | undefined> {
+  async #edit(owned: OwnedStore, channel: Channel, started: StartedReply, sent: Sent): Promise<Sent | undefined> {
     const { to, extras } = started
     try {
       if (!channel.update) throw new AppError('invalid_request', `${channel.name} cannot edit messages`)
       const outbound = await this.#outbound(channel, started)
       using limit = signalScope([this.#options.cutOff], SEND_MS_MAX)
+      checkHeld(owned)
       await channel.update(to, sent, outbound, limit.signal)
       return sent
     } catch (error) {
@@ -128,12 +138,11 @@ export class OutboxWorker {
     }
   }
 
-  async #send(channel: Channel, started: StartedReply): Promise<Sent> {
+  async #send(owned: OwnedStore, channel: Channel, started: StartedReply): Promise<Sent> {
     const outbound = await this.#outbound(channel, started)
     using limit = signalScope([this.#options.cutOff], SEND_MS_MAX)
-    const sent = await channel.send(started.to, outbound, limit.signal)
-    observeSent(channel, this.#options.clock.nowMs())
-    return sent
+    checkHeld(owned)
+    return await channel.send(started.to, outbound, limit.signal)
   }
 
   async #outbound({ limits }: Channel, { text, clientId, extras = {} }: StartedReply): Promise<Outbound> {
@@ -162,14 +171,18 @@ export class OutboxWorker {
         return await record()
       } catch (error) {
         log.error('outcome of a send not recorded', { outbox: number, error })
-        if (cutOff.aborted) throw error
+        if (cutOff.aborted || isLeaseLost(error)) throw error
         await clock.sleep(RECORD_DELAY_MS, cutOff)
       }
     }
   }
 
-  async #failed({ started, channel, error, startedMs, ended }: Failure): Promise<JobOutcome> {
-    const { store, clock, log, features, scrub } = this.#options
+  async #failed({ owned, started, channel, error, startedMs, ended }: Failure): Promise<JobOutcome> {
+    if (isLeaseLost(error)) {
+      ended('aborted')
+      throw error
+    }
+    const { clock, log, features, scrub } = this.#options
     const { number, attempts } = started
     const code = error instanceof AppError ? error.code : 'internal'
     const reason = error instanceof AppError ? scrub(error.message) : 'an internal error of the channel'
@@ -186,21 +199,21 @@ export class OutboxWorker {
     if (isRepeatable && (isOurs ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)) {
       const delayMs = isOurs ? retryDelayMs(attempts) : Math.max(this.#pace.pauseMs, awayDelayMs(ageMs, askedSecs))
       const atMs = clock.nowMs() + delayMs
-      await this.#record(number, () => store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))
+      await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))
       ended('error')
       return { retryAtMs: atMs }
     }
-    return this.#giveUp(UNKNOWN.has(code) ? 'ambiguous' : 'dead', reason, { started, channel, ended })
+    return this.#giveUp(UNKNOWN.has(code) ? 'ambiguous' : 'dead', reason, { owned, started, channel, ended })
   }
 
   async #giveUp(
     state: 'ambiguous' | 'dead',
     error: string,
-    { started, channel, ended }: Pick<Failure, 'started' | 'channel' | 'ended'>,
+    { owned, started, channel, ended }: Pick<Failure, 'owned' | 'started' | 'channel' | 'ended'>,
   ): Promise<JobOutcome> {
-    const { store, clock, log, events } = this.#options
+    const { clock, log, events } = this.#options
     const { number, attempts } = started
-    await this.#record(number, () => store.outbox.giveUp(number, { state, error, atMs: clock.nowMs() }))
+    await this.#record(number, () => owned.outbox.giveUp(number, { state, error, atMs: clock.nowMs() }))
     ended(state === 'dead' ? 'error' : 'aborted')
     const fields = { channel: channel.name, outbox: number, attempts, error, see: `sluice outbox show ${number}` }
     if (state === 'dead') log.error('reply given up', fields)
@@ -208,6 +221,11 @@ export class OutboxWorker {
     events.emit({ type: 'delivery', direction: 'outbound', channel: channel.name, number, state, error })
     return 'done'
   }
+}
+
+/** Throws when the reply may no longer be sent here. Its next owner finds it marked as started. */
+function checkHeld({ lease }: OwnedStore): void {
+  if (!lease.mayAct()) throw leaseLost(lease.name)
 }
 
 /** Returns the same reply as a new message instead of an edit. */

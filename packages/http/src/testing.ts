@@ -7,6 +7,7 @@ import type { Agent, TurnRequest } from '@sluice/agent'
 import { ApprovalRegistry } from '@sluice/approvals'
 import { gatewaySection } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
+import { ShardOwnership } from '@sluice/kit'
 import { createEventBus, type HideSecrets, newToken, noSecrets, type Runtime, type Snapshot } from '@sluice/runtime'
 import { createHealthWatch } from '@sluice/runtime/health'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
@@ -91,6 +92,8 @@ export interface TestGateway {
   /** The ids of the turns that the agent was asked to resume. */
   readonly resumed: readonly string[]
   /** Puts another configuration in force, as a reload does. */
+  /** Starts the approvals of a process that owns everything. */
+  startApprovals(): Promise<void>
   reload(config: NonNullable<TestGatewayOptions['config']>): void
   close(): Promise<void>
 }
@@ -128,7 +131,8 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const turns: TestTurn[] = []
   const resumed: string[] = []
   const agent = testAgent(store, clock, { turns, resumed }, options.reply ?? (({ text }) => `re: ${text}`))
-  const runtime = testRuntime({ agent, store, clock, log, snapshots }, options)
+  const ownership = new ShardOwnership({ store, clock, log })
+  const runtime = testRuntime({ agent, store, ownership, clock, log, snapshots }, options)
   const auth = createAuth(runtime)
   const own = options.withStreams ? createStreams(runtime, auth, { sse: 0, ws: 0, dropped: 0 }) : undefined
   const streams = own ? own.endpoints : options.streams
@@ -158,10 +162,15 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     resumed,
     request: async (path, init) => fetch(...requestOf(path, init)),
     pair: (name = 'test', expiresAtMs = null, role = 'operator') => newToken(store, { name, role, expiresAtMs }, clock),
+    async startApprovals() {
+      await ownership.start()
+      await runtime.approvals.start()
+    },
     reload: (config) => snapshots.reload(v.parse(gatewaySection.schema, config)),
     async close() {
       own?.closeAll('the test is over')
       await runtime.approvals.stop()
+      await ownership.stop()
       await store.close()
       rmSync(folder, { recursive: true, force: true })
     },
@@ -205,12 +214,13 @@ function testSnapshots(options: TestGatewayOptions, observations: Observation[])
 interface TestParts {
   readonly agent: Agent
   readonly store: Store
+  readonly ownership: ShardOwnership
   readonly clock: TestClock
   readonly log: ReturnType<typeof recordLog>['log']
   readonly snapshots: ReturnType<typeof testSnapshots>
 }
 
-function testRuntime({ agent, store, clock, log, snapshots }: TestParts, options: TestGatewayOptions): Runtime {
+function testRuntime({ agent, store, ownership, clock, log, snapshots }: TestParts, options: TestGatewayOptions): Runtime {
   const bus = createEventBus({ clock, run: 'test' })
   const queued = (replies: readonly Waiting[]): void => options.queued?.(replies)
   const health = createHealthWatch({ clock, store, bus, snapshot: snapshots.current, sandbox: () => undefined })
@@ -224,6 +234,7 @@ function testRuntime({ agent, store, clock, log, snapshots }: TestParts, options
     bus,
     approvals: new ApprovalRegistry({
       store: store.approvals,
+      ownership,
       inbox: store.inbox,
       bus,
       clock,

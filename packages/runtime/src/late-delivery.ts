@@ -1,6 +1,5 @@
 /** The delivery queues of a runtime, which start after it: until then, nothing waits and nothing needs a wake-up. */
-import type { DeliveryQueues } from '@sluice/delivery'
-import type { Waiting } from '@sluice/sdk'
+import type { DeliveryQueues, QueuedReply } from '@sluice/delivery'
 
 export class LateDelivery implements DeliveryQueues {
   #queues: DeliveryQueues | undefined
@@ -16,5 +15,5 @@ export class LateDelivery implements DeliveryQueues {
 
   readonly wake = (): void => this.#queues?.wake()
 
-  readonly queued = (replies: readonly Waiting[]): void => this.#queues?.queued(replies)
+  readonly queued = (replies: readonly QueuedReply[]): void => this.#queues?.queued(replies)
 }

@@ -15,10 +15,10 @@ import {
   readConfigText,
 } from '@sluice/config'
 import { type Clients, createClients } from '@sluice/delivery'
-import { LaneQueue, systemClock } from '@sluice/kit'
+import { LaneQueue, ShardOwnership, systemClock } from '@sluice/kit'
 import type { Clock, Observation, Secret, Services, Sops, Store, Vitals } from '@sluice/sdk'
 import { ProcedureFiles } from '@sluice/sop/procedure-files'
-import { type DataDirLock, openDataDir } from '@sluice/store'
+import { openDataDir } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { createCoreServices } from './core-services.ts'
 import { createEventBus, type EventBus } from './events/event-bus.ts'
@@ -49,25 +49,20 @@ export interface RuntimeOptions extends ConfigSource {
   readonly clock?: Clock
   /** True: a data directory whose database is gone may start with an empty one. */
   readonly newDatabase?: boolean
-  /** The lock of the data directory, if the caller holds it. */
-  readonly lock?: DataDirLock
-  /**
-   * `store`: features are not built, so that nothing is connected, offered or sent, and the configuration is not read: every
-   * setting has its default. `config`: the same, with the configuration of the file. Default: everything.
-   */
-  readonly only?: 'store' | 'config' | undefined
+  /** True: the caller holds the lock of the data directory. */
+  readonly locked?: boolean
 }
 
 const DRAIN_MS = 10_000
 
 /** Rejects if the configuration is not valid, or the store or a provider cannot be used; nothing stays open then. */
 export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime> {
-  const configText = options.only === 'store' ? '' : await readConfigText(options.configFile)
-  const config = await parseConfig(options.only === 'store' ? { ...options, env: {} } : options, configText)
+  const configText = await readConfigText(options.configFile)
+  const config = await parseConfig(options, configText)
   const runtime = new OpenRuntime(options, configText, config)
   const { store, dataDir, clock, log, lifecycle } = runtime
   try {
-    if (options.only !== 'store') await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
+    await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
     await lifecycle.apply(config)
   } catch (error) {
     await store.close()
@@ -93,6 +88,8 @@ export class OpenRuntime implements Runtime {
   readonly clients: Clients
   /** Turns and messages wait here; at most `[agent] max_concurrent_turns` run at once. */
   readonly lanes: LaneQueue
+  /** What this process owns: nothing until the daemon starts it. */
+  readonly ownership: ShardOwnership
   readonly delivery = new LateDelivery()
   readonly lifecycle: Lifecycle
   readonly health: HealthWatch
@@ -127,6 +124,7 @@ export class OpenRuntime implements Runtime {
     this.log = this.#createLogger(config)
     this.traces = createTraceScope(() => this.#snapshot?.wantsTraces ?? false)
     this.store = this.#openStore()
+    this.ownership = new ShardOwnership({ store: this.store, clock: this.clock, log: this.log.child('store') })
     this.scrub = createScrub(() => this.#secrets)
     this.hideSecrets = createHideSecrets(() => this.#secrets)
     this.bus = this.#createBus()
@@ -208,6 +206,7 @@ export class OpenRuntime implements Runtime {
     await drained
     await this.lifecycle.close()
     this.#closed.abort()
+    await this.ownership.stop()
     await this.store.close()
   }
 
@@ -228,11 +227,11 @@ export class OpenRuntime implements Runtime {
   }
 
   #openStore(): Store {
-    const { newDatabase = false, lock } = this.#options
+    const { newDatabase = false, locked = false } = this.#options
     return openDataDir({
       dataDir: this.dataDir,
       newDatabase,
-      lock,
+      locked,
       clock: this.clock,
       log: this.log.child('store'),
       onCommit: (units, tookMs) => this.#observe({ kind: 'commit', units, tookMs }),
@@ -250,12 +249,10 @@ export class OpenRuntime implements Runtime {
   }
 
   #createLifecycle(): Lifecycle {
-    const { env, configFile, only } = this.#options
-    const features = only === undefined ? this.#options.features : []
+    const { features, env, configFile } = this.#options
     const { clock, log, store, bus, dataDir, traces } = this
     const lifecycle = new Lifecycle({
       features,
-      needsModel: only === undefined,
       env,
       log: log.child('features'),
       fetch: traces.traced(outboundFetch),
@@ -296,6 +293,7 @@ export class OpenRuntime implements Runtime {
   #createApprovals(): ApprovalRegistry {
     return new ApprovalRegistry({
       store: this.store.approvals,
+      ownership: this.ownership,
       inbox: this.store.inbox,
       bus: this.bus,
       clock: this.clock,

@@ -15,6 +15,8 @@ export interface ApprovalRequest extends ApprovalKey {
   readonly callHash?: string
   /** See `NewApproval`. */
   readonly owner?: string
+  /** The session of the turn whose tool call it is. The process that runs this session dispatches the decision. */
+  readonly session?: string | null
   /** The keywords. When both lists are absent: `approve`, `approved`, `yes`, `lgtm` and `reject`, `rejected`, `no`. */
   readonly approveKeywords?: readonly string[]
   readonly rejectKeywords?: readonly string[]

@@ -19,9 +19,7 @@ export const sopSchema = v.object({
   active_runs: v.number(),
 })
 
-export type ShownSop = v.InferOutput<typeof sopSchema>
-
-export const shownSop = ({ activeRuns, triggers, ...sop }: SopSummary): ShownSop => ({
+export const shownSop = ({ activeRuns, triggers, ...sop }: SopSummary): v.InferOutput<typeof sopSchema> => ({
   ...sop,
   triggers: [...triggers],
   active_runs: activeRuns,
@@ -56,9 +54,7 @@ export const runSchema = v.object({
 
 const time = (ms: number): string => isoTime(ms) ?? ''
 
-export type ShownRun = v.InferOutput<typeof runSchema>
-
-export const shownRun = (run: SopRun): ShownRun => ({
+export const shownRun = (run: SopRun): v.InferOutput<typeof runSchema> => ({
   run_id: run.id,
   sop: run.sop,
   version: run.version,
@@ -101,9 +97,7 @@ export const auditSchema = v.object({
   hash: v.string(),
 })
 
-export type ShownAudit = v.InferOutput<typeof auditSchema>
-
-export const shownAudit = ({ atMs, run, detail, ...row }: AuditRow): ShownAudit => ({
+export const shownAudit = ({ atMs, run, detail, ...row }: AuditRow): v.InferOutput<typeof auditSchema> => ({
   ...row,
   at: time(atMs),
   run_id: run,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
 import { deliverySection } from '@sluice/config'
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
-import { LaneQueue } from '@sluice/kit'
+import { LaneQueue, ShardOwnership } from '@sluice/kit'
 import { createEventBus, type EventBus } from '@sluice/runtime'
 import type { Address, ApprovalRequest, Channel, ClientId, Inbound, Outbound, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
@@ -29,6 +29,8 @@ export interface ApprovalBenchOptions {
   /** The folder of the store; a new one unless given. */
   readonly folder?: string
   readonly clock?: TestClock
+  /** Returns what the bench owns: everything unless given. */
+  readonly ownership?: (store: Store) => ShardOwnership
   readonly channels?: readonly Partial<Channel>[]
   /** Returns the platform's id of the message with this number. Defaults to the number itself. */
   readonly idOf?: (number: number) => string
@@ -131,8 +133,11 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     }
   })
   let deliveries: Deliveries | undefined
+  const ownership = options.ownership?.(store) ?? new ShardOwnership({ store, clock, log })
+  await ownership.start()
   const approvals = new ApprovalRegistry({
     store: store.approvals,
+    ownership,
     inbox: store.inbox,
     bus,
     clock,
@@ -145,9 +150,10 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
   await approvals.start()
   deliveries = await startDeliveries({
     store,
+    ownership,
     approvals,
     turns: {
-      agent: fakeAgent(store, clock, turns, options.turn ?? (({ text }) => `re: ${text}`)),
+      agent: fakeAgent(clock, turns, options.turn ?? (({ text }) => `re: ${text}`)),
       lanes: new LaneQueue({ clock, permits: () => 1 }),
       clients: { ofCaller: (caller) => caller as ClientId },
     },
@@ -172,6 +178,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
   const stop = async () => {
     await approvals.stop()
     await inlet.stop(0)
+    await ownership.stop()
     await store.close()
   }
   return {
@@ -222,7 +229,6 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
 
 /** Ends turns as the real agent does: in one commit with the replies. */
 const fakeAgent = (
-  store: Store,
   clock: TestClock,
   turns: TurnRequest[],
   answer: (request: TurnRequest) => string | Promise<string>,
@@ -232,9 +238,10 @@ const fakeAgent = (
     const text = await answer(request)
     const { delivery } = request
     if (!delivery) throw new Error('no delivery')
+    const { owned } = delivery
     const usage = { inputTokens: 1, outputTokens: 1, costUsd: 0 }
     const end = { status: 'done', response: text, model: 'm', error: null, messages: [], ...usage } as const
-    const replies = await store.turns.finish({
+    const replies = await owned.turns.finish({
       ...end,
       id: delivery.turnId,
       sessionId: request.session,

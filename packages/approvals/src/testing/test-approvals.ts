@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ShardOwnership } from '@sluice/kit'
 import type { EventBus } from '@sluice/runtime'
 import type { Clock, Logger, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
@@ -10,6 +11,9 @@ import { ApprovalRegistry } from '../registry.ts'
 export interface TestApprovals {
   readonly approvals: ApprovalRegistry
   readonly store: Store
+  readonly ownership: ShardOwnership
+  /** Starts the registry of a process that owns everything. */
+  start(): Promise<void>
   close(): Promise<void>
 }
 
@@ -22,10 +26,12 @@ export function openTestApprovals(deps: {
 }): TestApprovals {
   const folder = mkdtempSync(join(tmpdir(), 'approvals-'))
   const store = openStore({ file: join(folder, 'sluice.db'), clock: deps.clock, log: deps.log })
+  const ownership = new ShardOwnership({ store, clock: deps.clock, log: deps.log })
   const none = (): readonly never[] => []
   const approvals = new ApprovalRegistry({
     ...deps,
     store: store.approvals,
+    ownership,
     inbox: store.inbox,
     channels: none,
     features: none,
@@ -35,8 +41,14 @@ export function openTestApprovals(deps: {
   return {
     approvals,
     store,
+    ownership,
+    async start() {
+      await ownership.start()
+      await approvals.start()
+    },
     async close() {
       await approvals.stop()
+      await ownership.stop()
       await store.close()
       rmSync(folder, { recursive: true, force: true })
     },

@@ -1,7 +1,6 @@
 /** Test support: the channel connected to a fake platform, and a listener that records messages. */
-import type { Channel, ChannelHealth, Gap, Inbound } from '@sluice/sdk'
+import type { Channel, Inbound } from '@sluice/sdk'
 import { type TestHost, testHost } from '@sluice/testkit/host'
-import { startListening } from '@sluice/testkit/listening'
 import * as v from 'valibot'
 import { afterEach, beforeEach, expect, vi } from 'vitest'
 import { discordSection } from '../config.ts'
@@ -21,20 +20,20 @@ export interface Listening {
   /** Makes every delivery reject with `error` until `acceptDeliveries` is called. */
   failDeliveries(error: Error): void
   acceptDeliveries(): void
-  health(): ChannelHealth
-  readonly gaps: readonly Gap[]
-  /** Advances the clock to the next attempt, if the listener waits for it. */
-  retry(): Promise<void>
-  stop(): Promise<void>
+  /** Resolves with the result of `listen`: undefined, or the error that it rejected with. */
+  readonly ended: Promise<unknown>
+  stop(): Promise<unknown>
 }
 
-export function listenTo(channel: Channel, host: TestHost): Listening {
+export function listenTo(channel: Channel): Listening {
+  const abort = new AbortController()
   const received: Inbound[] = []
   let refusal: Error | undefined
-  const running = startListening(channel, host, async (inbound) => {
+  const listening = channel.listen?.(async (inbound) => {
     if (refusal) throw refusal
     received.push(inbound)
-  })
+  }, abort.signal)
+  const ended = (listening ?? Promise.reject(new Error('The channel does not listen'))).catch((error: unknown) => error)
   return {
     received,
     texts: () => received.map(({ text }) => text),
@@ -44,12 +43,11 @@ export function listenTo(channel: Channel, host: TestHost): Listening {
     acceptDeliveries() {
       refusal = undefined
     },
-    health: () => running.health,
-    gaps: running.gaps,
-    async retry() {
-      if (running.retryAtMs !== undefined) await host.advance(running.retryAtMs - host.clock.monotonicMs())
+    ended,
+    stop() {
+      abort.abort()
+      return ended
     },
-    stop: () => running.stop(),
   }
 }
 
@@ -89,9 +87,9 @@ export function discordHarness() {
     /** Builds the channel, listens, and waits until it is connected. */
     async connect(changes: object = {}): Promise<Listening & { readonly channel: Channel }> {
       const channel = channelOn(fake, host, changes)
-      const listening = listenTo(channel, host)
+      const listening = listenTo(channel)
       stops.push(listening.stop)
-      await until(() => expect(listening.health().state).toBe('ok'))
+      await until(() => expect(channel.health?.().state).toBe('ok'))
       return { ...listening, channel }
     },
   }
@@ -100,8 +98,4 @@ export function discordHarness() {
 export const until = (expected: () => void | Promise<void>) => vi.waitFor(expected, { timeout: 4000, interval: 10 })
 
 /** Waits until exactly these texts were delivered, in this order. */
-export const receives = (listening: Listening, ...texts: string[]) =>
-  until(async () => {
-    await listening.retry()
-    expect(listening.texts()).toEqual(texts)
-  })
+export const receives = (listening: Listening, ...texts: string[]) => until(() => expect(listening.texts()).toEqual(texts))

@@ -1,7 +1,6 @@
 /** Test support: the channel connected to a fake workspace. */
-import type { Channel, ChannelHealth, Gap, Inbound } from '@sluice/sdk'
+import type { Channel, Inbound } from '@sluice/sdk'
 import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
-import { type Listening, startListening } from '@sluice/testkit/listening'
 import * as v from 'valibot'
 import { vi } from 'vitest'
 import { slackSection } from '../config.ts'
@@ -13,10 +12,6 @@ export interface TestChannel {
   readonly host: TestHost
   /** The delivered messages, in order. */
   readonly received: readonly Inbound[]
-  health(): ChannelHealth
-  readonly gaps: readonly Gap[]
-  /** The time of the clock at which the next attempt begins; undefined while a connection runs. */
-  retryAtMs(): number | undefined
   /** Stops listening, as the daemon does when it stops. */
   stop(): Promise<void>
   /** Makes every later delivery await `store` first. */
@@ -38,27 +33,25 @@ export function createTestChannel(
   const section = v.parse(slackSection.schema, { ...TOKENS, api_url: fake.apiUrl, ...config })
   const [channel] = feature.build(host, section).channels ?? []
   if (!channel?.listen) throw new Error('The feature built no channel')
+  const abort = new AbortController()
   const received: Inbound[] = []
-  let listening: Listening | undefined
+  let ended: Promise<void> = Promise.resolve()
   let store: (inbound: Inbound) => Promise<void> = async () => undefined
   const bot = {
     channel,
     host,
     received,
     listen() {
-      listening = startListening(channel, host, async (inbound) => {
-        await store(inbound)
-        received.push(inbound)
-      })
+      ended =
+        channel.listen?.(async (inbound) => {
+          await store(inbound)
+          received.push(inbound)
+        }, abort.signal) ?? ended
       return bot
     },
-    health: () => channel.health?.() ?? listening?.health ?? { state: 'connecting' as const },
-    get gaps() {
-      return listening?.gaps ?? []
-    },
-    retryAtMs: () => listening?.retryAtMs,
     async stop() {
-      await listening?.stop()
+      abort.abort()
+      await ended
     },
     storeWith(next: typeof store) {
       store = next

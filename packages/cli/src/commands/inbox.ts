@@ -1,73 +1,72 @@
 /** `sluice inbox`: messages received over channels, their turns and their replies. */
-import type { ShownInboxEntry, ShownInboxRow } from '@sluice/delivery/inspector'
-import { INBOX_STATES, REPLAYABLE_MESSAGES } from '@sluice/delivery/states'
-import { AppError, oneLine } from '@sluice/sdk'
-import { apiPath } from '../api/api.ts'
-import { withApi } from '../api/open-api.ts'
+import { INBOX_STATES, shownInboxEntry, shownInboxRow, utf8Text } from '@sluice/delivery/inspector'
+import { replayMessage, unknownMessage } from '@sluice/delivery/replay'
+import { AppError, type InboxEntry, type InboxRow, oneLine, type TurnRow } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
-import { type DeliveryBox, listDeliveries, replayDeliveries } from '../deliveries/delivery-commands.ts'
+import { type DeliveryBox, listDeliveries } from '../deliveries/list-deliveries.ts'
+import { replayDeliveries } from '../deliveries/replay-deliveries.ts'
 import { wholeNumber } from '../option-values.ts'
-import { ERROR_CHARS_MAX, formatTurn, NAME_CHARS_MAX, printBlock, printFields, TEXT_CHARS_MAX } from '../print-details.ts'
+import { ERROR_CHARS_MAX, formatTime, formatTurn, NAME_CHARS_MAX, printBlock, printFields, TEXT_CHARS_MAX } from '../print-details.ts'
+import { withStore } from '../with-store.ts'
 
-const BOX: DeliveryBox<ShownInboxRow> = {
+const BOX: DeliveryBox<InboxRow> = {
   name: 'inbox',
-  member: 'messages',
   states: INBOX_STATES,
-  replayableStates: REPLAYABLE_MESSAGES,
+  replayableStates: ['dead'],
   replayed: { one: 'message runs again', many: 'messages run again' },
   headings: ['number', 'received', 'channel', 'sender', 'state', 'attempts', 'error'],
-  cells: ({ number, received_at, channel, sender, state, attempts, error }) => [
+  atMs: ({ receivedAtMs }) => receivedAtMs,
+  cells: ({ number, receivedAtMs, channel, sender, state, attempts, error }) => [
     String(number),
-    received_at,
+    new Date(receivedAtMs).toISOString(),
     channel,
     oneLine(sender, NAME_CHARS_MAX),
     state,
     String(attempts),
     oneLine(error ?? '', ERROR_CHARS_MAX),
   ],
+  shown: shownInboxRow,
+  of: ({ inbox }) => inbox,
+  replay: ({ inbox }, number) => replayMessage(inbox, number),
 }
 
-export const list = async (context: CliContext): Promise<number> => listDeliveries(BOX, context)
-export const dead = async (context: CliContext): Promise<number> => listDeliveries(BOX, context, BOX.replayableStates)
-export const replay = async (context: CliContext): Promise<number> => replayDeliveries(BOX, context)
+export const list = (context: CliContext): Promise<number> => listDeliveries(BOX, context)
+export const dead = (context: CliContext): Promise<number> => listDeliveries(BOX, context, BOX.replayableStates)
+export const replay = (context: CliContext): Promise<number> => replayDeliveries(BOX, context)
 
-export async function show(context: CliContext): Promise<number> {
-  const number = wholeNumber('sluice inbox show', context.args[0] ?? '', 1)
-  return withApi(context, async (api) => {
+export const show = (context: CliContext): Promise<number> =>
+  withStore(context, async (store) => {
     const { out, json, options } = context
-    const entry = await api.get<ShownInboxEntry>(apiPath('/api/deliveries/inbox', number))
+    const number = wholeNumber('sluice inbox show', context.args[0] ?? '', 1)
+    const entry = await store.inbox.get(number)
+    if (!entry) throw unknownMessage(number)
     if (options.raw === true) {
-      const raw = rawBytes(entry)
-      if (!raw) throw new AppError('not_found', `The request of message ${number} is no longer kept`)
-      out.write(raw)
-    } else if (json) out.json(entry)
-    else printMessage(out, entry)
+      if (!entry.raw) throw new AppError('not_found', `The request of message ${number} is no longer kept`)
+      out.write(entry.raw)
+      return 0
+    }
+    const turn = entry.turnId === null ? undefined : await store.turns.get(entry.turnId)
+    if (json) out.json(shownInboxEntry(entry, turn))
+    else printMessage(out, entry, turn)
     return 0
   })
-}
 
-/** Returns the request as it arrived; undefined if it is no longer kept. */
-function rawBytes({ raw, raw_base64 }: ShownInboxEntry): Uint8Array | undefined {
-  if (raw_base64 !== undefined) return Buffer.from(raw_base64, 'base64')
-  return typeof raw === 'string' ? Buffer.from(raw) : undefined
-}
-
-function printMessage(out: Output, entry: ShownInboxEntry): void {
-  const { number, message, turn, replies } = entry
+function printMessage(out: Output, entry: InboxEntry, turn: TurnRow | undefined): void {
+  const { number, message, raw, replies } = entry
   printFields(out, {
     message: String(number),
     state: entry.state,
     channel: `${entry.channel}, account ${entry.account}`,
     sender: entry.sender,
-    id: entry.message_id,
+    id: entry.messageId,
     session: entry.session,
-    received: entry.received_at,
+    received: formatTime(entry.receivedAtMs),
     'verified by': entry.verdict,
     attempts: String(entry.attempts),
-    'next attempt': entry.next_at,
-    ended: entry.ended_at,
+    'next attempt': formatTime(entry.nextAtMs),
+    ended: formatTime(entry.endedAtMs),
     error: entry.error,
-    turn: formatTurn(entry.turn_id, turn),
+    turn: formatTurn(entry.turnId, turn),
   })
   if (message) printBlock(out, 'text', message.text)
   for (const { kind, name, mime } of message?.attachments ?? []) out.print(`${kind} ${name}${mime ? ` (${mime})` : ''}`)
@@ -86,18 +85,16 @@ function printMessage(out: Output, entry: ShownInboxEntry): void {
       ]),
     )
   }
-  printBlock(out, 'request', requestText(entry))
+  printBlock(out, 'request', raw ? requestText(raw, number) : 'no longer kept')
 }
 
-/** Returns JSON with line breaks, other text unchanged, and a hint in place of bytes that are not UTF-8 or no longer kept. */
-function requestText(entry: ShownInboxEntry): string {
-  if (typeof entry.raw !== 'string') {
-    const bytes = rawBytes(entry)
-    return bytes ? `${bytes.length} bytes that are not text; 'sluice inbox show ${entry.number} --raw' writes them` : 'no longer kept'
-  }
+/** Returns JSON with line breaks, other text unchanged, and a hint in place of bytes that are not UTF-8. */
+function requestText(raw: Uint8Array, number: number): string {
+  const text = utf8Text(raw)
+  if (text === undefined) return `${raw.length} bytes that are not text; 'sluice inbox show ${number} --raw' writes them`
   try {
-    return JSON.stringify(JSON.parse(entry.raw), null, 2)
+    return JSON.stringify(JSON.parse(text), null, 2)
   } catch {
-    return entry.raw
+    return text
   }
 }

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
 import { deliverySection } from '@sluice/config'
-import { LaneQueue } from '@sluice/kit'
-import type { Channel, ClientId, Clock, Inbound, Outbound, Store, Workspace } from '@sluice/sdk'
+import { LaneQueue, ShardOwnership } from '@sluice/kit'
+import type { Channel, ClientId, Clock, Inbound, Outbound, OwnedStore, Store, Workspace } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
@@ -44,6 +44,15 @@ export const open = (): Store => {
   return store
 }
 
+/** Returns the store with other parts under each of its leases. */
+export const storeWith = (store: Store, parts: (owned: OwnedStore) => Partial<OwnedStore>): Store => ({
+  ...store,
+  under(lease) {
+    const owned = store.under(lease)
+    return { ...owned, ...parts(owned) }
+  },
+})
+
 export const message = (id: string, more: Partial<Inbound> = {}): Inbound => ({
   id,
   account: 'our-number',
@@ -63,6 +72,8 @@ export interface DeliveryBench {
 
 export interface DeliveryBenchOptions {
   readonly store?: Store
+  /** Owns all shards unless given. */
+  readonly ownership?: ShardOwnership
   readonly channel?: Partial<Channel>
   readonly send?: Channel['send']
   readonly turn?: (request: TurnRequest) => string | Promise<string>
@@ -89,8 +100,11 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     },
     ...options.channel,
   }
+  const ownership = options.ownership ?? new ShardOwnership({ store, clock: options.clock ?? clock, log: host.log })
+  if (!ownership.isStarted) await ownership.start()
   const collaborators: DeliveryOptions = {
     store,
+    ownership,
     events: host.events,
     approvals: {
       matchReply: () => undefined,
@@ -116,7 +130,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
         },
     },
     turns: {
-      agent: testAgent(store, turns, options.turn ?? (({ text }) => `re: ${text}`)),
+      agent: testAgent(turns, options.turn ?? (({ text }) => `re: ${text}`)),
       lanes: new LaneQueue({ clock: options.clock ?? clock, permits: () => options.turnsMax ?? 8 }),
       clients: { ofCaller: (caller) => caller as ClientId },
     },
@@ -136,14 +150,15 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
 }
 
 /** Ends turns as the real agent does: in one commit with the replies. */
-const testAgent = (store: Store, turns: TurnRequest[], answer: (request: TurnRequest) => string | Promise<string>): Pick<Agent, 'run'> => ({
+const testAgent = (turns: TurnRequest[], answer: (request: TurnRequest) => string | Promise<string>): Pick<Agent, 'run'> => ({
   async run(request) {
     turns.push(request)
     const text = await answer(request)
     const { delivery } = request
     if (!delivery) throw new Error('no delivery')
+    const { owned } = delivery
     const usage = { inputTokens: 1, outputTokens: 1, costUsd: 0 }
-    const replies = await store.turns.finish({
+    const replies = await owned.turns.finish({
       id: delivery.turnId,
       sessionId: request.session,
       source: request.source,

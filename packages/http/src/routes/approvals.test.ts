@@ -32,7 +32,7 @@ async function served(options: TestGatewayOptions = {}) {
     queued: (replies) => void queued.push(...replies),
     ...options,
   })
-  await made.runtime.approvals.start()
+  await made.startApprovals()
   const { token, device } = await made.pair()
   const json = async (path: string, body?: unknown, headers: Record<string, string> = { authorization: `Bearer ${token}` }) => {
     const response = await made.request(path, {

@@ -48,8 +48,7 @@ export const pairEndpoint = ({ runtime, snapshot, limits }: AppParts): Endpoint 
 const checkLockout =
   ({ pairing }: Limits): Step =>
   (c, next) => {
-    const { address, operator } = c.get('peer')
-    if (operator === undefined) pairing.check(address)
+    pairing.check(c.get('peer').address)
     return next()
   }
 

@@ -5,7 +5,7 @@ import * as v from 'valibot'
 import type { WebSocket } from 'ws'
 import type { AppParts } from '../app-parts.ts'
 import type { Caller, Endpoint, EndpointDoc, HttpContext } from '../context.ts'
-import { checkSessionName, storedSession } from '../identity.ts'
+import { checkSessionName, personOf, storedSession } from '../identity.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { Chat } from './chat.ts'
@@ -70,7 +70,7 @@ function openChat(
   { runtime, heartbeat }: ChatSockets,
   { auth }: AppParts,
   socket: WebSocket,
-  { client, person, by, tokenHash }: Caller,
+  { client, device, tokenHash }: Caller,
   session: string,
   start: ChatFrame,
 ): () => void {
@@ -88,8 +88,7 @@ function openChat(
     approvals,
     log,
     client,
-    caller: person,
-    by,
+    caller: personOf(device),
     session,
     send,
     mayAct: () => auth.isGood(tokenHash),

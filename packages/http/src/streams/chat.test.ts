@@ -31,13 +31,22 @@ function setUp() {
     log,
     client: 'client-1' as ClientId,
     caller: 'device:d1',
-    by: 'device:d1',
     session: 'd1/s',
     send: (frame) => frames.push(frame),
     mayAct: () => allowed.yes,
   })
   const say = (content: unknown) => chat.receive(JSON.stringify({ type: 'message', content }))
-  return { host, agent, allowed, approvals, chat, frames, say, send: (frame: unknown) => chat.receive(JSON.stringify(frame)) }
+  return {
+    host,
+    agent,
+    allowed,
+    approvals,
+    start: kept.start,
+    chat,
+    frames,
+    say,
+    send: (frame: unknown) => chat.receive(JSON.stringify(frame)),
+  }
 }
 
 test('a turn learns of the next message as soon as it waits', async () => {
@@ -195,7 +204,7 @@ test('a bug is logged and answered with a fixed text', async () => {
 describe('approvals', () => {
   async function ask() {
     const parts = setUp()
-    await parts.approvals.start()
+    await parts.start()
     parts.say('hello')
     const { request } = await parts.agent.turn(1)
     const cancel = new AbortController()

@@ -23,8 +23,6 @@ const DRAIN_WAIT_MS = 5000
 export interface LifecycleOptions {
   readonly features: readonly Feature[]
   readonly host: HostServices
-  /** False: no turn will run, so no provider is needed. Default: true. */
-  readonly needsModel?: boolean
   readonly log: ComponentLogger
   readonly env: Readonly<Record<string, string | undefined>>
   /** Makes the requests of language models. */
@@ -235,8 +233,7 @@ export class Lifecycle {
 
   /** Makes the models of a configuration; if that fails, closes what was built for it, and rejects. */
   async #modelsOrClose(config: LoadedConfig, instances: readonly Instance[], fresh: readonly Instance[]): Promise<ModelChain> {
-    const { env, fetch, needsModel = true } = this.#options
-    if (!needsModel) return createModelChain({ settings: [], providers: [], fetch })
+    const { env, fetch } = this.#options
     const providers = instances.flatMap(({ parts }) => parts.providers ?? [])
     try {
       return createModelChain({ settings: chooseProviders(config.core(providerSection), providers, env), providers, fetch })

@@ -63,7 +63,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   const listeners = new Set<(snapshot: Snapshot) => void>()
   const kept = openTestApprovals({ bus, clock, log: host.log })
   const { approvals } = kept
-  await approvals.start()
+  await kept.start()
   const store = { devices, sessions: { get: async (id: string) => sessions.find((row) => row.id === id) }, outbox: kept.store.outbox }
   const delivery = { queued: () => {} }
   const runtime = {
