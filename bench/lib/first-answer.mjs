@@ -16,7 +16,7 @@ async function freePort() {
 }
 
 /** Sends one GET on a new connection. Resolves to the status, or to 0 without an answer. */
-function statusOf(port, path) {
+export function statusOf(port, path) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () =>
       socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`),
@@ -31,7 +31,7 @@ function statusOf(port, path) {
   })
 }
 
-/** Starts a server with the arguments that `argsFor(port)` returns; `tookMs` is the time to the first 200 on `/health`. The caller stops it. */
+/** Starts a server with the arguments that `argsFor(port)` returns; `tookMs` is the time to the first 200 on `/health` on `port`. The caller stops it. */
 export async function timeToFirstAnswer({ scratch, argsFor }) {
   const port = await freePort()
   const args = argsFor(port)
@@ -49,5 +49,5 @@ export async function timeToFirstAnswer({ scratch, argsFor }) {
     }
     await sleep(POLL_EVERY_MS)
   }
-  return { tookMs: performance.now() - start, pid: server.child.pid, stop: server.stop }
+  return { tookMs: performance.now() - start, port, pid: server.child.pid, stop: server.stop }
 }

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { timeToFirstAnswer } from '../lib/first-answer.mjs'
+import { statusOf, timeToFirstAnswer } from '../lib/first-answer.mjs'
 import { inspectable } from '../lib/look-inside.mjs'
 import { payloadOf, writeProcedures } from '../lib/procedures.mjs'
 import { runNode } from '../lib/processes.mjs'
@@ -106,8 +106,8 @@ export async function measureSopStart({ scratch, rounds }) {
       const begun = performance.now()
       const server = await timeToFirstAnswer({ scratch: own, argsFor })
       try {
-        // The daemon writes daemon.json once everything is loaded, and removes it when it stops.
-        while (!existsSync(join(dataDir, 'daemon.json'))) {
+        // The daemon is ready once everything is loaded.
+        while ((await statusOf(server.port, '/ready')) !== 200) {
           if (performance.now() - begun > MAX_SECS * 1000) throw new Error('the daemon did not get ready')
           await sleep(POLL_MS)
         }

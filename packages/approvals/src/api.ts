@@ -3,11 +3,14 @@
 import { isoTime } from '@sluice/kit'
 import { AppError, type Approval, type ApprovalKey, type Role } from '@sluice/sdk'
 import * as v from 'valibot'
+import { APPROVAL_STATES } from './states.ts'
 
 export interface ApprovalCaller {
   readonly role: Role | null
   /** The device, or `local`. */
   readonly owner: string
+  /** True: the caller is on the control socket and has access to every approval. */
+  readonly onControlSocket: boolean
 }
 
 /** `whole`: the caller sees the approval and may decide it. `outline`: the caller sees that it waits, but not the call. */
@@ -21,6 +24,7 @@ export const operatorsApprove = (targets: readonly string[]): boolean => targets
 
 /** A tool call belongs to the device it is made for; operators decide everything else. */
 export function accessOf({ gate, owner }: Pick<Approval, 'gate' | 'owner'>, caller: ApprovalCaller, targets: readonly string[]): Access {
+  if (caller.onControlSocket) return 'whole'
   const isOperator = caller.role === 'operator'
   if (gate !== 'tool') return isOperator ? 'whole' : 'none'
   if (owner === caller.owner || (isOperator && operatorsApprove(targets))) return 'whole'
@@ -43,8 +47,6 @@ export const notYours = (): AppError =>
 
 export const decidedBefore = ({ state, by }: Pick<Approval, 'state' | 'by'>): AppError =>
   new AppError('conflict', `It was ${state} before by ${by}`, { fields: { state, by } })
-
-export const APPROVAL_STATES = ['pending', 'approved', 'rejected', 'expired', 'cancelled'] as const
 
 const nullableText = v.nullable(v.string())
 
@@ -87,7 +89,9 @@ export const approvalSchema = v.object({
   ),
 })
 
-export const shownApproval = (approval: Approval): v.InferOutput<typeof approvalSchema> => ({
+export type ShownApproval = v.InferOutput<typeof approvalSchema>
+
+export const shownApproval = (approval: Approval): ShownApproval => ({
   run_id: approval.runId,
   step_id: approval.stepId,
   gate: approval.gate,

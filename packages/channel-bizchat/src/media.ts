@@ -1,55 +1,9 @@
-/**
- * Attachments: finds them in an event and fetches their bytes. A request for media carries the API token, so it goes only to
- * the host of `api_url`, on any port.
- */
+/** Fetches the bytes of attachments. The request carries the API token, so it goes only to the host of `api_url`, on any port. */
 import { downloadFile, followRedirects } from '@sluice/kit'
-import { textAt } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Host, type Media, sameOrigin } from '@sluice/sdk'
 import { type Api, authorization } from './send.ts'
 
-const NAME_CHARS_MAX = 255
-const EXTENSION = /.\.[a-z0-9]{1,8}$/i
 const BYTES_MAX = 26_214_400
-
-/** For each type of message: the kind of its attachment, and its name when the URL has none. */
-const MEDIA: Readonly<Record<string, readonly [kind: Attachment['kind'], name: string]>> = {
-  image: ['image', 'image'],
-  sticker: ['image', 'sticker'],
-  audio: ['audio', 'audio.ogg'],
-  voice: ['audio', 'voice.ogg'],
-  video: ['video', 'video'],
-  document: ['file', 'document'],
-}
-
-/**
- * Returns the attachment of a message; undefined for a message of another type or without a URL. For a document without a
- * caption, `text` is the name of the sender's file, while the URL has the name of the platform's copy.
- */
-export function attachmentOf(event: unknown, type: string, text: string): Attachment | undefined {
-  const media = Object.hasOwn(MEDIA, type) ? MEDIA[type] : undefined
-  const url = textAt(event, 'data', 'mediaUrl', 'media_url').trim()
-  if (!media || url === '') return undefined
-  const [kind, defaultName] = media
-  const storedName = fileNameIn(url)
-  const sentName = type === 'document' && isSentName(text.trim(), storedName) ? text.trim() : undefined
-  return { kind, name: sentName ?? storedName ?? defaultName, source: { url } }
-}
-
-/** Returns whether the text is a plain file name with the extension of the stored file. */
-function isSentName(text: string, storedName: string | undefined): boolean {
-  const isName = text.length <= NAME_CHARS_MAX && EXTENSION.test(text) && !/[\n\r/\\]/.test(text)
-  return isName && (storedName === undefined || extensionOf(storedName) === extensionOf(text))
-}
-
-const extensionOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1).toLowerCase()
-
-/** Returns the last segment of the file path in a URL if it has an extension, which tells the format. */
-function fileNameIn(text: string): string | undefined {
-  const url = URL.parse(text)
-  const path = url?.searchParams.get('fileName') ?? url?.pathname ?? ''
-  const name = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1).slice(-NAME_CHARS_MAX)
-  return EXTENSION.test(name) ? name : undefined
-}
 
 /** Implements `Channel.fetchMedia` for files of at most 25 MiB. */
 export const fetchMedia = (host: Host, api: Api, { source }: Attachment, bytesMax: number, signal: AbortSignal): Promise<Media> =>

@@ -1,10 +1,8 @@
 import { AppError, type Inbound } from '@sluice/sdk'
 import { expect, test } from 'vitest'
-import { parseMessages } from './parse.ts'
-import { recipientOf } from './send.ts'
+import { parse as parseRaw, recipientOf } from './parse.ts'
 
-const parseBytes = (body: Uint8Array): Inbound[] =>
-  parseMessages({ headers: {}, url: new URL('http://localhost/bizchat'), body, receivedAtMs: 0 }, 'account-1')
+const parseBytes = (body: Uint8Array): Inbound[] => parseRaw({ body }, { account: 'account-1' })
 const parse = (json: unknown): Inbound[] => parseBytes(new TextEncoder().encode(JSON.stringify(json)))
 
 const event = (changes: object = {}) => ({

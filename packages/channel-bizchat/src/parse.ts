@@ -2,8 +2,6 @@
 import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
 import { normaliseNumber } from '@sluice/kit/phone-numbers'
 import { AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk'
-import { attachmentOf } from './media.ts'
-import { recipientOf } from './send.ts'
 
 /** `message_bsuid` comes for senders who hide their number. For other senders both may come, with the same message id. */
 const MESSAGE_EVENTS = ['message', 'message_bsuid']
@@ -19,12 +17,24 @@ const SECONDS_MAX = 10_000_000_000
 /** The largest time value of a JavaScript `Date`. */
 const MS_MAX = 8_640_000_000_000_000
 
+const NAME_CHARS_MAX = 255
+const EXTENSION = /.\.[a-z0-9]{1,8}$/i
+
+/** For each type of message: the kind of its attachment, and its name when the URL has none. */
+const MEDIA: Readonly<Record<string, readonly [kind: Attachment['kind'], name: string]>> = {
+  image: ['image', 'image'],
+  sticker: ['image', 'sticker'],
+  audio: ['audio', 'audio.ogg'],
+  voice: ['audio', 'voice.ogg'],
+  video: ['video', 'video'],
+  document: ['file', 'document'],
+}
+
 /**
  * Returns the message in an event; an empty list for other events, own messages, reactions and messages without content.
- * Throws `invalid_request` for a message without an id or a sender. `account` is used for events that do not name the receiving
- * number.
+ * Throws `invalid_request` for a message without an id or a sender.
  */
-export function parseMessages({ body }: Raw, account: string): Inbound[] {
+export function parse({ body }: Pick<Raw, 'body'>, { account }: { readonly account: string }): Inbound[] {
   const event = parseObject(body)
   const type = textAt(event, 'type') || 'text'
   // Events of old versions have no event type.
@@ -47,6 +57,9 @@ export function parseMessages({ body }: Raw, account: string): Inbound[] {
     },
   ]
 }
+
+/** Returns a sender in the form that the API expects for a recipient. */
+export const recipientOf = (sender: string): string => sender.replace(/^\+/, '')
 
 /** The platform sends a boolean; form builders between the platform and Sluice send a text. */
 const isOwn = (event: unknown): boolean =>
@@ -82,4 +95,34 @@ function parseTimeMs(value: unknown): number | undefined {
   const isDate = /^\d{4}-\d\d-\d\dT/.test(text)
   const ms = isDate ? Date.parse(text) : Math.round(count > SECONDS_MAX ? count : count * 1000)
   return ms > 0 && ms <= MS_MAX ? ms : undefined
+}
+
+/**
+ * Returns the attachment of a message; undefined for a message of another type or without a URL. For a document without a
+ * caption, `text` is the name of the sender's file, while the URL has the name of the platform's copy.
+ */
+function attachmentOf(event: unknown, type: string, text: string): Attachment | undefined {
+  const media = Object.hasOwn(MEDIA, type) ? MEDIA[type] : undefined
+  const url = textAt(event, 'data', 'mediaUrl', 'media_url').trim()
+  if (!media || url === '') return undefined
+  const [kind, defaultName] = media
+  const storedName = fileNameIn(url)
+  const sentName = type === 'document' && isSentName(text.trim(), storedName) ? text.trim() : undefined
+  return { kind, name: sentName ?? storedName ?? defaultName, source: { url } }
+}
+
+/** Returns whether the text is a plain file name with the extension of the stored file. */
+function isSentName(text: string, storedName: string | undefined): boolean {
+  const isName = text.length <= NAME_CHARS_MAX && EXTENSION.test(text) && !/[\n\r/\\]/.test(text)
+  return isName && (storedName === undefined || extensionOf(storedName) === extensionOf(text))
+}
+
+const extensionOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1).toLowerCase()
+
+/** Returns the last segment of the file path in a URL if it has an extension, which tells the format. */
+function fileNameIn(text: string): string | undefined {
+  const url = URL.parse(text)
+  const path = url?.searchParams.get('fileName') ?? url?.pathname ?? ''
+  const name = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1).slice(-NAME_CHARS_MAX)
+  return EXTENSION.test(name) ? name : undefined
 }

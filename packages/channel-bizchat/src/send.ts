@@ -14,9 +14,6 @@ export interface Api {
 /** Returns the headers that authorize a request with the API token. */
 export const authorization = ({ token }: Api) => ({ authorization: `Bearer ${token.reveal().trim()}` })
 
-/** Returns a sender in the form that the API expects for a recipient. */
-export const recipientOf = (sender: string): string => sender.replace(/^\+/, '')
-
 /** Implements `Channel.send`. A success means that the platform accepted the message, not that it was delivered. */
 export async function sendMessage(api: Api, { to }: Address, { text }: Outbound, signal: AbortSignal): Promise<Sent> {
   const target = api.tenant === undefined || to.includes(':') ? to : `${api.tenant}:${to}`

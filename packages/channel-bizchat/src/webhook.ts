@@ -3,13 +3,34 @@
  * nothing, so requests bring a secret in the URL, or in a header that a proxy adds; see `docs/contract.md#signatures`.
  */
 import { normaliseNumber } from '@sluice/kit/phone-numbers'
-import { AppError, equalTexts, type Raw, type Sample, type SampleRequest, type Verified } from '@sluice/sdk'
-import { recipientOf } from './send.ts'
+import { AppError, equalTexts, type Raw, type Sample, type SampleRequest, type Verified, type Webhook } from '@sluice/sdk'
+import { parse, recipientOf } from './parse.ts'
+
+export { parse }
 
 const CHALLENGE = 'hub.challenge'
 
+export interface BizchatWebhookOptions {
+  /** The secret that each request must bring. Empty: every request is accepted. */
+  readonly secret: string
+  /** The account of events that do not name the receiving number. */
+  readonly account: string
+}
+
+/** The webhook of the platform. It needs no Sluice runtime. */
+export const createWebhook = (options: BizchatWebhookOptions): Webhook => ({
+  path: '/bizchat',
+  ...(options.secret === '' && { unsigned: 'webhook_secret' }),
+  handshake: answerHandshake,
+  handshakeQuery,
+  verify: (raw) => verify(raw, options),
+  parse: (raw) => parse(raw, options),
+  sample: (sample) => sampleRequest(sample, options),
+})
+
 /** Accepts the secret as the only `?token=` or as a bearer token. Throws `unauthorized` otherwise. */
-export function verifyToken({ url, headers }: Raw, secret: string): Verified {
+export function verify({ url, headers }: Pick<Raw, 'url' | 'headers'>, { secret }: Pick<BizchatWebhookOptions, 'secret'>): Verified {
+  if (secret === '') return { by: 'nothing: webhook_secret is not set' }
   const tokens = url.searchParams.getAll('token')
   const bearer = /^bearer +([^ ].*)$/is.exec(headers.authorization?.trim() ?? '')?.[1]
   if (tokens.length === 1 && tokens.every((token) => equalTexts(token, secret))) return { by: 'token in the URL' }
@@ -29,7 +50,7 @@ export function answerHandshake(url: URL): Response {
 export const handshakeQuery = (challenge: string): Readonly<Record<string, string>> => ({ [CHALLENGE]: challenge })
 
 /** Builds a request as the platform sends it, with the secret, if there is one, in the URL. */
-export function sampleRequest({ id, sender, text, atMs, ignored }: Sample, secret: string): SampleRequest {
+function sampleRequest({ id, sender, text, atMs, ignored }: Sample, { secret }: BizchatWebhookOptions): SampleRequest {
   const body = {
     id,
     created: new Date(atMs).toISOString(),

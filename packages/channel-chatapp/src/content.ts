@@ -1,6 +1,6 @@
 /** Reads the text and the attachments of a message. Describes its context, such as a tapped button, in lines under the text. */
-import { attachmentKind } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
+import { attachmentKind } from '@sluice/kit/media-type'
 import type { Attachment } from '@sluice/sdk'
 
 interface Content {

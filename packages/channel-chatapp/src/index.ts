@@ -1,15 +1,12 @@
 /** chatapp in cloud mode: the WhatsApp Business Cloud API; signed webhooks in, graph API out. See `docs/channels/chatapp.md`. */
 import { allowlistForm } from '@sluice/kit/phone-numbers'
-import { AppError, type Channel, defineFeature, type Host, type Webhook } from '@sluice/sdk'
+import { AppError, type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type ChatappConfig, chatappSection } from './config.ts'
 import { createGraph } from './graph.ts'
 import { fetchMedia } from './media.ts'
-import { parseMessages } from './parse.ts'
 import { sendMessage } from './send.ts'
-import { answerHandshake, handshakeQuery, isConfigured, sampleRequest, verify } from './webhook.ts'
+import { createWebhook } from './webhook.ts'
 
-/** The platform sends missed messages in batches of up to 3 MB. */
-const BODY_BYTES_MAX = 3 * 1_048_576
 const TEXT_MAX = 4096
 
 export default defineFeature({
@@ -33,7 +30,11 @@ function chatapp(host: Host, config: ChatappConfig, account: string): Channel {
     name: 'chatapp',
     allow: config.allowed_numbers,
     normalise: allowlistForm,
-    webhook: chatappWebhook(config, account),
+    webhook: createWebhook({
+      secret: config.app_secret?.reveal().trim() ?? '',
+      verifyToken: config.verify_token.reveal().trim(),
+      account,
+    }),
     // The platform does not say whether it counts characters or UTF-16 units. A text never has fewer UTF-16 units.
     limits: { text: TEXT_MAX, unit: 'utf16' },
     async send(to, message, signal) {
@@ -55,14 +56,3 @@ function chatapp(host: Host, config: ChatappConfig, account: string): Channel {
     }),
   }
 }
-
-const chatappWebhook = ({ app_secret, verify_token }: ChatappConfig, account: string): Webhook => ({
-  path: '/chatapp',
-  bodyBytesMax: BODY_BYTES_MAX,
-  ...(!isConfigured(app_secret) && { unsigned: 'app_secret' }),
-  handshake: (url) => answerHandshake(url, verify_token),
-  handshakeQuery: (challenge) => handshakeQuery(challenge, verify_token),
-  verify: (raw) => verify(raw, app_secret),
-  parse: ({ body }) => parseMessages(body, account),
-  sample: (sample) => sampleRequest(sample, account, app_secret),
-})

@@ -1,10 +1,11 @@
 import type { Inbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { parseMessages } from './parse.ts'
+import { parse as parseRaw } from './parse.ts'
 import { ACCOUNT, errorOf } from './testing/build-channel.ts'
 
+const parseBytes = (body: Uint8Array) => parseRaw({ body }, { account: ACCOUNT })
 const parse = (value: unknown, field: unknown = 'messages'): readonly Inbound[] =>
-  parseMessages(new TextEncoder().encode(JSON.stringify({ entry: [{ changes: [{ field, value }] }] })), ACCOUNT)
+  parseBytes(new TextEncoder().encode(JSON.stringify({ entry: [{ changes: [{ field, value }] }] })))
 const parseOne = (message: object) =>
   parse({ messages: [{ from: '15550002222', id: 'wamid.1', type: 'text', text: { body: 'hi' }, ...message }] })
 
@@ -82,18 +83,18 @@ describe('context lines', () => {
 
 describe('the body', () => {
   test.each(['', '{', 'x', '{"entry":[}'])('rejects %j, which is not JSON', (text) => {
-    expect(errorOf(() => parseMessages(Buffer.from(text), ACCOUNT))).toMatchObject({
+    expect(errorOf(() => parseBytes(Buffer.from(text)))).toMatchObject({
       code: 'invalid_request',
       message: 'Invalid JSON payload',
     })
   })
 
   test('rejects bytes that are not UTF-8', () => {
-    expect(errorOf(() => parseMessages(Uint8Array.of(0x22, 0xff, 0x22), ACCOUNT))).toMatchObject({ code: 'invalid_request' })
+    expect(errorOf(() => parseBytes(Uint8Array.of(0x22, 0xff, 0x22)))).toMatchObject({ code: 'invalid_request' })
   })
 
   test.each(['null', '[]', '7', '"x"', '{}', '{"entry":{}}', '{"entry":[{"changes":[null,{"field":"messages"}]}]}'])(
     'finds no message in %s',
-    (text) => expect(parseMessages(Buffer.from(text), ACCOUNT)).toEqual([]),
+    (text) => expect(parseBytes(Buffer.from(text))).toEqual([]),
   )
 })

@@ -1,6 +1,6 @@
 /** Parses the messages in a webhook request. Ignores delivery reports, echoes and other events. */
 import { list, type Members, members, parseJson, text } from '@sluice/kit/foreign-json'
-import { type Inbound, normaliseE164 } from '@sluice/sdk'
+import { type Inbound, normaliseE164, type Raw } from '@sluice/sdk'
 import { contentOf } from './content.ts'
 import { addressOf, senderOf } from './sender.ts'
 
@@ -8,7 +8,7 @@ import { addressOf, senderOf } from './sender.ts'
 const MS_MAX = 8_640_000_000_000_000
 
 /** Throws `invalid_request` for a body that is not JSON. `account` is the id of our number; messages to another number are ignored. */
-export function parseMessages(body: Uint8Array, account: string): Inbound[] {
+export function parse({ body }: Pick<Raw, 'body'>, { account }: { readonly account: string }): Inbound[] {
   const found: Inbound[] = []
   for (const entry of list(members(parseJson(body)).entry)) {
     for (const change of list(members(entry).changes)) {

@@ -10,24 +10,47 @@ import {
   type Raw,
   type Sample,
   type SampleRequest,
-  type Secret,
   type Verified,
   verifyHmac,
+  type Webhook,
 } from '@sluice/sdk'
+import { parse } from './parse.ts'
 
+export { parse }
+
+/** The platform sends missed messages in batches of up to 3 MB. */
+const BODY_BYTES_MAX = 3 * 1_048_576
 const SIGNATURE_HEADER = 'x-hub-signature-256'
 const SIGNATURE_PREFIX = 'sha256='
 
-/** Returns whether a secret is set and not blank. */
-export const isConfigured = (secret: Secret | undefined): secret is Secret => secret !== undefined && secret.reveal().trim() !== ''
+export interface ChatappWebhookOptions {
+  /** The app secret, which signs requests. Empty: every request is accepted. */
+  readonly secret: string
+  /** The token of the platform's check of the URL. Empty: every check is refused. */
+  readonly verifyToken: string
+  /** The platform's id of our number; messages to another number are ignored. */
+  readonly account: string
+}
 
-/** Throws `unauthorized` for a request without a valid signature. Accepts every request when no secret is configured. */
-export function verify({ headers, body }: Raw, secret: Secret | undefined): Verified {
-  if (!isConfigured(secret)) return { by: 'nothing: app_secret is not set' }
+/** The webhook of the platform. It needs no Sluice runtime. */
+export const createWebhook = (options: ChatappWebhookOptions): Webhook => ({
+  path: '/chatapp',
+  bodyBytesMax: BODY_BYTES_MAX,
+  ...(options.secret === '' && { unsigned: 'app_secret' }),
+  handshake: (url) => answerHandshake(url, options),
+  handshakeQuery: (challenge) => handshakeQuery(challenge, options),
+  verify: (raw) => verify(raw, options),
+  parse: (raw) => parse(raw, options),
+  sample: (sample) => sampleRequest(sample, options),
+})
+
+/** Throws `unauthorized` for a request without a valid signature. */
+export function verify({ headers, body }: Pick<Raw, 'headers' | 'body'>, { secret }: Pick<ChatappWebhookOptions, 'secret'>): Verified {
+  if (secret === '') return { by: 'nothing: app_secret is not set' }
   const signature = headers[SIGNATURE_HEADER]?.trim()
   if (!signature) throw refused(`${SIGNATURE_HEADER} is missing`)
   if (!signature.startsWith(SIGNATURE_PREFIX)) throw refused(`${SIGNATURE_HEADER} does not begin with ${SIGNATURE_PREFIX}`)
-  if (!verifyHmac(secret.reveal().trim(), [body], signature, { prefix: SIGNATURE_PREFIX })) {
+  if (!verifyHmac(secret, [body], signature, { prefix: SIGNATURE_PREFIX })) {
     throw refused(`${SIGNATURE_HEADER} does not match the body: is app_secret the secret of this app?`)
   }
   return { by: SIGNATURE_HEADER }
@@ -36,9 +59,8 @@ export function verify({ headers, body }: Raw, secret: Secret | undefined): Veri
 const refused = (reason: string): AppError => new AppError('unauthorized', 'Invalid signature', { cause: reason })
 
 /** Answers the platform's GET check of the URL: returns the challenge to a caller that knows `verifyToken`. */
-export function answerHandshake({ searchParams }: URL, verifyToken: Secret): Response {
-  const expected = verifyToken.reveal().trim()
-  const isKnown = expected !== '' && equalTexts(searchParams.get('hub.verify_token') ?? '', expected)
+function answerHandshake({ searchParams }: URL, { verifyToken }: ChatappWebhookOptions): Response {
+  const isKnown = verifyToken !== '' && equalTexts(searchParams.get('hub.verify_token') ?? '', verifyToken)
   if (!isKnown || searchParams.get('hub.mode') !== 'subscribe') return plainText(403, 'Forbidden')
   const challenge = searchParams.get('hub.challenge')
   return challenge ? plainText(200, challenge) : plainText(400, 'Missing hub.challenge')
@@ -49,20 +71,20 @@ const plainText = (status: number, text: string): Response =>
   new Response(text, { status, headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' } })
 
 /** Returns the query of the platform's check of the URL. */
-export const handshakeQuery = (challenge: string, verifyToken: Secret): Readonly<Record<string, string>> => ({
+const handshakeQuery = (challenge: string, { verifyToken }: ChatappWebhookOptions): Readonly<Record<string, string>> => ({
   'hub.mode': 'subscribe',
-  'hub.verify_token': verifyToken.reveal().trim(),
+  'hub.verify_token': verifyToken,
   'hub.challenge': challenge,
 })
 
-/** Builds a request as the platform sends it; unsigned without a secret. `account` is the platform's id of our number. */
-export function sampleRequest(sample: Sample, account: string, secret: Secret | undefined): SampleRequest {
+/** Builds a request as the platform sends it; unsigned without a secret. */
+function sampleRequest(sample: Sample, { account, secret }: ChatappWebhookOptions): SampleRequest {
   const value = { messaging_product: 'whatsapp', metadata: { phone_number_id: account }, ...eventOf(sample) }
   const payload = { object: 'whatsapp_business_account', entry: [{ id: '100000000000000', changes: [{ value, field: 'messages' }] }] }
   const body = escapeNonAscii(JSON.stringify(payload))
   const headers = { 'content-type': 'application/json' }
-  if (!isConfigured(secret)) return { headers, body }
-  const signature = SIGNATURE_PREFIX + hmacSha256(secret.reveal().trim(), body).toString('hex')
+  if (secret === '') return { headers, body }
+  const signature = SIGNATURE_PREFIX + hmacSha256(secret, body).toString('hex')
   return { headers: { ...headers, [SIGNATURE_HEADER]: signature }, body }
 }
 

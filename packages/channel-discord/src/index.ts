@@ -5,13 +5,11 @@
 import { type Address, type Channel, defineFeature, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import type { DiscordApi } from './api.ts'
 import { accountOf, type DiscordConfig, discordSection } from './config.ts'
-import { ConnectionHealth } from './connection-health.ts'
-import { Cursors } from './cursors.ts'
-import { fetchMedia } from './fetch-media.ts'
-import { DiscordListener } from './listener.ts'
-import { LIMITS } from './outgoing-message.ts'
+import { Connection } from './connection.ts'
+import { createCursors } from './cursors.ts'
+import { fetchMedia } from './media.ts'
 import type { ListenSettings } from './parse.ts'
-import { editMessage, postMessage, showTyping } from './send-message.ts'
+import { editMessage, LIMITS, postMessage, showTyping } from './send.ts'
 
 export default defineFeature({
   id: 'channel-discord',
@@ -23,8 +21,7 @@ function createDiscord(host: Host, config: DiscordConfig): Channel {
   const { notification_channel_id: notificationChannel } = config
   const api: DiscordApi = { fetch: host.fetch, url: config.api_url, token: config.bot_token.reveal().trim() }
   const account = accountOf(api.token)
-  const cursors = new Cursors(host.keyValue, notificationChannel)
-  const health = new ConnectionHealth(host.clock)
+  const cursors = createCursors(host.keyValue, notificationChannel)
   const settings: ListenSettings = {
     account,
     guild: config.guild_id,
@@ -32,11 +29,10 @@ function createDiscord(host: Host, config: DiscordConfig): Channel {
     mentionOnly: config.mention_only,
     isOwnThread: (channel) => cursors.get(channel)?.isOurs === true,
   }
-  const listener = new DiscordListener(host, api, settings, cursors, health, notificationChannel)
+  const connection = new Connection(host, api, settings, cursors, notificationChannel)
 
   const send = async (to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> => {
     const { id, channel, thread } = await postMessage(api, to, message, host.log, signal)
-    health.sent()
     // Follows the conversation and the new thread, so that a reply written while the bot is disconnected is fetched later.
     const guild = cursors.get(channel)?.guild
     cursors.follow(channel, { after: id })
@@ -57,11 +53,11 @@ function createDiscord(host: Host, config: DiscordConfig): Channel {
     },
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
     ...(api.token === '' && { missingConfig: 'bot_token' }),
-    listen: (deliver, signal) => listener.listen(deliver, signal),
+    listen: (deliver, context) => connection.listen(deliver, context),
+    cursors,
     send,
     update: (to, sent, message, signal) => editMessage(api, to, sent, message, signal),
     typing: (to, signal) => showTyping(api, to, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api.fetch, api.url, attachment, bytesMax, signal),
-    health: () => health.now,
   }
 }

@@ -2,14 +2,14 @@ import { AppError, type Inbound } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { describe, expect, test } from 'vitest'
-import { Cursors } from './cursors.ts'
+import type { Message } from './catch-up.ts'
+import { createCursors } from './cursors.ts'
 import { Intake, type IntakeSource, WAITING_MAX } from './intake.ts'
-import type { Message } from './missed-messages.ts'
 
 /** An intake whose deliveries fail until `open` is called, and whose history holds every message that `say` was given. */
 function openIntake({ isOpen = true }: { isOpen?: boolean } = {}) {
   const host = testHost()
-  const cursors = new Cursors(memoryKeyValue())
+  const cursors = createCursors(memoryKeyValue())
   const abort = new AbortController()
   const delivered: string[] = []
   const history: Message[] = []
@@ -99,7 +99,7 @@ describe('Intake', () => {
       delivered.push(id)
     }
     const source: IntakeSource = { async *missedIn() {}, acknowledge: async () => undefined }
-    const intake = new Intake(host, new Cursors(memoryKeyValue()), source, deliver, new AbortController().signal)
+    const intake = new Intake(host, createCursors(memoryKeyValue()), source, deliver, new AbortController().signal)
     for (const id of ['11', '12']) intake.message({ channel: '2', guild: '' }, { id, inbound: inbound(id, '2') })
     await intake.settled()
     expect(delivered).toEqual(['12'])
@@ -114,7 +114,7 @@ describe('Intake', () => {
     setup.intake.catchUp()
     await setup.host.advance(39_000)
     expect(setup.delivered).toEqual([])
-    await setup.host.advance(2000)
+    await setup.host.advance(6000)
     expect(setup.delivered).toEqual(['11'])
   })
 

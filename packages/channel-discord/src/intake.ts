@@ -2,11 +2,12 @@
  * Hands messages and button presses to the inbox. Messages of one conversation stay in order, and one that cannot be stored
  * is tried again before the next. When too many wait, newer ones are fetched from the conversation's history later.
  */
-import { askedDelayMs, type Backoff, backoffMs, LinkedQueue, SerialQueue } from '@sluice/kit'
+import { LinkedQueue, retry, SerialQueue } from '@sluice/kit'
 import { AppError, type Deliver, errorText, type Host, type Inbound } from '@sluice/sdk'
-import { CURSORS_MAX, type Cursors } from './cursors.ts'
-import type { Message } from './missed-messages.ts'
+import type { Message } from './catch-up.ts'
+import { CURSORS_MAX, type DiscordCursors } from './cursors.ts'
 import type { Conversation, Press } from './parse.ts'
+import { snowflakeBefore } from './snowflake.ts'
 
 /** The requests that the intake makes to the platform. */
 export interface IntakeSource {
@@ -34,11 +35,12 @@ interface Lane {
 /** The largest number of tasks in all lanes. */
 export const WAITING_MAX = 2000
 const LANES_MAX = 2 * CURSORS_MAX
-const RETRY: Backoff = { firstMs: 500, longestMs: 30_000 }
+/** The longest delay before a message is stored again. */
+const STORE_RETRY_MS_MAX = 30_000
 
 export class Intake {
   readonly #host: Host
-  readonly #cursors: Cursors
+  readonly #cursors: DiscordCursors
   readonly #source: IntakeSource
   readonly #deliver: Deliver
   readonly #signal: AbortSignal
@@ -49,7 +51,7 @@ export class Intake {
   #waiting = 0
 
   /** When `signal` aborts, the intake drops unfinished work. The cursors stay before it, so that the next start fetches it. */
-  constructor(host: Host, cursors: Cursors, source: IntakeSource, deliver: Deliver, signal: AbortSignal) {
+  constructor(host: Host, cursors: DiscordCursors, source: IntakeSource, deliver: Deliver, signal: AbortSignal) {
     this.#host = host
     this.#cursors = cursors
     this.#source = source
@@ -59,7 +61,7 @@ export class Intake {
 
   /** Takes a message, or moves the conversation's cursor in order if the message has no `inbound`. */
   message({ channel, guild }: Conversation, message: Message): void {
-    this.#cursors.followFrom(channel, { id: message.id, guild })
+    this.#cursors.follow(channel, { after: snowflakeBefore(message.id), guild })
     if (this.#waiting < WAITING_MAX) {
       this.#enter(channel, { kind: 'message', message })
       return
@@ -78,7 +80,7 @@ export class Intake {
 
   /** Fetches in every known conversation the messages that may have been missed. */
   catchUp(): void {
-    for (const channel of this.#cursors.channels()) {
+    for (const [channel] of this.#cursors.entries()) {
       if (!this.#lanes.get(channel)?.endsWithHistory) this.#enter(channel, { kind: 'history' })
     }
   }
@@ -125,52 +127,40 @@ export class Intake {
   /** Tries until the inbox has stored the message or can never store it. Returns false only when the signal aborted first. */
   async #store(inbound: Inbound): Promise<boolean> {
     const { clock, log } = this.#host
-    for (let failures = 0; !this.#signal.aborted; failures++) {
+    const store = async (): Promise<true> => {
       try {
         await this.#deliver(inbound)
-        return true
       } catch (error) {
-        if (!(error instanceof AppError) || error.code !== 'unavailable') {
-          log.error('message cannot be stored', { channel: 'discord', message: inbound.id, error })
-          return true
-        }
-        if (failures === 0) log.warn('message not stored, trying again', { channel: 'discord', reason: error.message })
-        await clock.sleep(backoffMs(failures, RETRY), this.#signal)
+        if (error instanceof AppError && error.code === 'unavailable') throw error
+        log.error('message cannot be stored', { channel: 'discord', message: inbound.id, error })
       }
+      return true
     }
-    return false
+    const onFailure = (error: unknown, failures: number): void => {
+      if (failures === 1) log.warn('message not stored, trying again', { channel: 'discord', reason: errorText(error) })
+    }
+    return (await retry(store, { clock, signal: this.#signal, longestMs: STORE_RETRY_MS_MAX, onFailure })) ?? false
   }
 
   async #takeHistory(channel: string): Promise<void> {
-    for (let failures = 0; !this.#signal.aborted; failures++) {
-      const askedMs = await this.#histories.run(() => this.#fetchHistory(channel))
-      if (askedMs === undefined) return
-      await this.#host.clock.sleep(Math.max(askedMs, backoffMs(failures, RETRY)), this.#signal)
-    }
+    const { clock, log } = this.#host
+    const onFailure = (error: unknown): void =>
+      log.warn('history not read, trying again', { channel: 'discord', conversation: channel, reason: errorText(error) })
+    await retry(() => this.#histories.run(() => this.#fetchHistory(channel)), { clock, signal: this.#signal, onFailure })
   }
 
-  /**
-   * Returns the delay that the platform asked for before the next attempt, 0 if it asked for none, and undefined when no
-   * attempt is needed. Never rejects.
-   */
-  async #fetchHistory(channel: string): Promise<number | undefined> {
+  /** Forgets a conversation that can no longer be read. Rejects if another attempt may succeed. */
+  async #fetchHistory(channel: string): Promise<void> {
     try {
       for await (const message of this.#source.missedIn(channel, this.#signal)) {
         await this.#takeMessage(channel, message)
         if (this.#signal.aborted) break
       }
-      return undefined
     } catch (error) {
-      if (this.#signal.aborted) return undefined
       const isGone = error instanceof AppError && (error.code === 'forbidden' || error.code === 'invalid_request')
-      this.#host.log.warn(isGone ? 'conversation can no longer be read' : 'history not read, trying again', {
-        channel: 'discord',
-        conversation: channel,
-        reason: errorText(error),
-      })
-      if (!isGone) return askedDelayMs(error, Number.POSITIVE_INFINITY)
+      if (!isGone || this.#signal.aborted) throw error
+      this.#host.log.warn('conversation can no longer be read', { channel: 'discord', conversation: channel, reason: errorText(error) })
       this.#cursors.forget(channel)
-      return undefined
     }
   }
 }

@@ -121,12 +121,6 @@ describe('the channel', () => {
     expect(harness.fake.typing).toEqual([DISCORD_CHANNEL])
   })
 
-  test('records the time of the last send in health', async () => {
-    const by = channel()
-    await send(by)
-    expect(by.health?.()).toEqual({ state: 'connecting', lastSentAtMs: harness.host.clock.nowMs() })
-  })
-
   test('sets draftEveryMs only with stream_mode partial', () => {
     expect(channel().draftEveryMs).toBeUndefined()
     expect(channel({ stream_mode: 'partial', draft_update_interval_ms: 1500 }).draftEveryMs).toBe(1500)

@@ -44,7 +44,7 @@ function mailpush(host: Host, config: MailpushConfig): Channel {
       },
       sample: (sample) => samplePush(sample, config),
     },
-    listen: (deliver, signal) => listener.listen(deliver, signal),
+    listen: (deliver, { signal }) => listener.listen(deliver, signal),
     async send(to, message, signal) {
       const id = await api.send(composeMail(to, message, host.clock.nowMs()), to.thread, signal)
       lastSentAtMs = host.clock.nowMs()

@@ -13,7 +13,7 @@ let bench: Bench
 const start = async (options: Parameters<Bench['run']>[0] = {}): Promise<Bench & { one: Run }> => {
   bench = await startBench()
   const one = bench.run(options)
-  await one.until(() => one.channel.health?.().state === 'ok' && one.host.clock.sleeping > 0)
+  await one.until(() => one.health().state === 'ok' && one.host.clock.sleeping > 0)
   return { ...bench, one }
 }
 afterEach(() => bench.close())
@@ -66,13 +66,13 @@ describe('the subscription', () => {
     const { one, fake, requestCount } = await start()
     const refused = { error: { code: 403, message: 'User not authorized to perform this action.', errors: [{ reason: 'forbidden' }] } }
     fake.fail({ fault: 'status', status: 403, body: refused }, { times: 5, matches: ({ path }) => path.endsWith('/watch') })
-    await one.until(() => one.channel.health?.().state === 'down', 300_000)
-    expect(one.channel.health?.().detail).toBe('mailpush answered 403: User not authorized to perform this action.')
+    await one.until(() => one.health().state === 'down', 300_000)
+    expect(one.health().detail).toBe('mailpush answered 403: User not authorized to perform this action.')
     fake.receive(ada('1'))
     await one.push()
     await one.until(() => one.delivered.length === 1)
-    expect(one.channel.health?.().state).toBe('down')
-    await one.until(() => one.channel.health?.().state === 'ok', 1000)
+    expect(one.health().state).toBe('down')
+    await one.until(() => one.health().state === 'ok', 1000)
     expect(requestCount('POST /watch')).toBe(1 + 5 + 1)
   })
 
@@ -80,8 +80,8 @@ describe('the subscription', () => {
     bench = await startBench()
     bench.fake.fail({ fault: 'status', status: 400 }, { times: 3, matches: ({ path }) => path.endsWith('/watch') })
     const one = bench.run()
-    await one.until(() => one.channel.health?.().state === 'down')
-    await one.until(() => one.channel.health?.().state === 'ok', 500)
+    await one.until(() => one.health().state === 'down')
+    await one.until(() => one.health().state === 'ok', 500)
     bench.fake.receive(ada('1'))
     await one.push()
     await one.until(() => one.delivered.length === 1)
@@ -99,12 +99,12 @@ describe('a rejected subscription', () => {
     for (const message of ['one', 'two', 'one', 'two']) refuse(message, 3)
     const one = bench.run()
     const logged = () => one.host.logs.filter(({ message }) => /subscri/.test(message)).map(({ level, fields }) => [level, fields.error])
-    await one.until(() => one.channel.health?.().state === 'ok', 1000)
+    await one.until(() => one.health().state === 'ok', 1000)
     expect(bench.requestCount('POST /watch')).toBe(13)
     const warnings = ['one', 'two'].map((message) => ['warn', expect.objectContaining({ message: `mailpush answered 403: ${message}` })])
     expect(logged()).toEqual([...warnings, ['info', undefined]])
     refuse('one', 2)
-    await one.until(() => one.channel.health?.().state === 'down', 300_000)
+    await one.until(() => one.health().state === 'down', 300_000)
     expect(logged().slice(3)).toEqual(warnings.slice(0, 1))
   })
 
@@ -113,11 +113,11 @@ describe('a rejected subscription', () => {
     refuse('no', 10_000)
     bench.fake.receive(ada('from before'))
     const one = bench.run()
-    await one.until(() => one.channel.health?.().state === 'down' && one.host.clock.sleeping > 0)
+    await one.until(() => one.health().state === 'down' && one.host.clock.sleeping > 0)
     bench.fake.receive(ada('1'))
     await one.until(() => one.delivered.length > 0, 10_000)
     expect(one.delivered.map(({ text }) => text)).toEqual(['Subject: 1\n\nhi'])
-    expect(one.channel.health?.()).toMatchObject({ state: 'down', detail: 'mailpush answered 403: no' })
+    expect(one.health()).toMatchObject({ state: 'down', detail: 'mailpush answered 403: no' })
   })
 
   test('does not stop reading after the history has expired', async () => {
@@ -130,7 +130,7 @@ describe('a rejected subscription', () => {
     await two.until(() => two.delivered.length === 1)
     fake.receive(ada('2'))
     await two.until(() => two.delivered.length === 2, 10_000)
-    expect(two.channel.health?.().detail).toBe('mailpush answered 403: no')
+    expect(two.health().detail).toBe('mailpush answered 403: no')
   })
 })
 
@@ -159,7 +159,7 @@ describe('the access token', () => {
       await one.until(() => one.host.clock.sleeping > 0)
     }
     expect(requestCount('POST /token')).toBe(2)
-    expect(one.channel.health?.().state).toBe('ok')
+    expect(one.health().state).toBe('ok')
   })
 
   test('that expired and cannot be renewed shows in health until the operator sets another', async () => {
@@ -167,8 +167,8 @@ describe('the access token', () => {
     fake.receive(ada('1'))
     fake.expireTokens()
     await one.push()
-    await one.until(() => one.channel.health?.().state === 'down')
-    expect(one.channel.health?.().detail).toBe('mailpush answered 401 (is oauth_token valid?)')
+    await one.until(() => one.health().state === 'down')
+    expect(one.health().detail).toBe('mailpush answered 401 (is oauth_token valid?)')
     await one.stop()
     const two = bench.run({ config: REFRESH })
     await two.until(() => two.delivered.length === 1)
@@ -189,8 +189,8 @@ describe('the access token', () => {
   ])('that %s shows in health with the reason', async (_, config, detail) => {
     bench = await startBench()
     const one = bench.run({ config })
-    await one.until(() => one.channel.health?.().state === 'down')
-    expect(one.channel.health?.().detail).toMatch(detail)
+    await one.until(() => one.health().state === 'down')
+    expect(one.health().detail).toMatch(detail)
   })
 })
 
@@ -216,7 +216,7 @@ describe('faults on the wire', () => {
     for (const path of ['/history', '/messages/']) fake.fail(fault, { times, matches: (request) => request.path.includes(path) })
     for (const subject of ['1', '2', '3']) fake.receive(ada(subject))
     await one.push()
-    await one.until(() => new Set(one.ids()).size === 3 && one.channel.health?.().state === 'ok', 1000)
+    await one.until(() => new Set(one.ids()).size === 3 && one.health().state === 'ok', 1000)
   })
 
   test('Retry-After is respected, also when pushes arrive', async () => {
@@ -224,7 +224,7 @@ describe('faults on the wire', () => {
     fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '60' } }, { matches: ({ path }) => path.endsWith('/history') })
     fake.receive(ada('1'))
     await one.push()
-    await one.until(() => one.channel.health?.().state === 'down')
+    await one.until(() => one.health().state === 'down')
     const before = requestCount('GET /history')
     await one.host.advance(59_000)
     await one.push()
@@ -263,7 +263,7 @@ describe('faults on the wire', () => {
     const { one, fake, requestCount } = await start()
     fake.fail({ fault: 'status', status: 500 }, { times: 1000, matches: ({ path }) => path.endsWith('/history') })
     await one.push()
-    await one.until(() => one.channel.health?.().state === 'down')
+    await one.until(() => one.health().state === 'down')
     await one.until(() => one.host.clock.monotonicMs() >= HOUR_MS, 5000)
     expect(requestCount('GET /history')).toBeGreaterThan(110)
     expect(requestCount('GET /history')).toBeLessThan(260)
@@ -289,7 +289,7 @@ test('listen ends soon after its abort during a token request or a delay', async
   await one.until(() => bench.requestCount('POST /token') === 1)
   expect(await within(1000, one.stop())).toBe('ended')
   const two = bench.run({ config: { oauth_token: undefined } })
-  await two.until(() => two.channel.health?.().state === 'down')
+  await two.until(() => two.health().state === 'down')
   expect(await within(1000, two.stop())).toBe('ended')
 })
 

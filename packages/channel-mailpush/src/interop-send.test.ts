@@ -190,7 +190,7 @@ describe('attachments', () => {
 
   test('are delivered with ids that fetchMedia accepts', async () => {
     const one = bench.run()
-    await one.until(() => one.channel.health?.().state === 'ok')
+    await one.until(() => one.health().state === 'ok')
     const id = receive()
     await one.push()
     await one.until(() => one.delivered.length === 1)

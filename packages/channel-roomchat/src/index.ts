@@ -1,12 +1,11 @@
 /** roomchat: rooms of Nextcloud Talk; signed bot webhooks in, signed bot calls out. See `docs/channels/roomchat.md`. */
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type RoomchatConfig, roomchatSection } from './config.ts'
-import { normaliseSender, parseMessages } from './parse.ts'
+import { normaliseSender } from './parse.ts'
 import { sendMessage } from './send.ts'
 import { serverOf } from './server.ts'
-import { sampleRequest, verify } from './webhook.ts'
+import { createWebhook } from './webhook.ts'
 
-const BODY_BYTES_MAX = 256 * 1024
 const TEXT_MAX = 32_000
 
 export default defineFeature({
@@ -21,14 +20,12 @@ function roomchat(host: Host, config: RoomchatConfig): Channel {
     name: 'roomchat',
     allow: config.allowed_users,
     normalise: normaliseSender,
-    webhook: {
-      path: '/roomchat',
-      bodyBytesMax: BODY_BYTES_MAX,
-      ...(!server.secret && { unsigned: 'webhook_secret' }),
-      verify: (raw) => verify(raw, server),
-      parse: ({ body }) => parseMessages(body, server.account, config.bot_name),
-      sample: (sample) => sampleRequest(sample, server),
-    },
+    webhook: createWebhook({
+      secret: server.secret?.reveal().trim() ?? '',
+      backends: server.backends,
+      account: server.account,
+      botName: config.bot_name,
+    }),
     // The server accepts a second message with the same reference id, so it does not drop repeats.
     limits: { text: TEXT_MAX, unit: 'codepoint' },
     send: (to, message, signal) => sendMessage(server, to, message, signal),

@@ -2,20 +2,23 @@
 import { AppError } from '@sluice/sdk'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { normaliseSender, parseMessages } from './parse.ts'
+import { normaliseSender, parse as parseRaw } from './parse.ts'
 
 const note = { type: 'Note', id: '1', name: 'message', content: '{"message":"hi","parameters":[]}' }
 const event = { type: 'Create', actor: { type: 'Person', id: 'users/ada', name: 'Ada' }, object: note, target: { id: 'ops4room' } }
 const message = { id: 1, actorType: 'users', actorId: 'ada', messageType: 'comment', systemMessage: '', message: 'hi' }
 const flat = { type: 'message', object: { token: 'ops4room' }, message }
 
-const parse = (payload: unknown, botName = '') => parseMessages(new TextEncoder().encode(JSON.stringify(payload)), 'cloud.example', botName)
+const parse = (payload: unknown, botName = '') =>
+  parseRaw({ body: new TextEncoder().encode(JSON.stringify(payload)) }, { account: 'cloud.example', botName })
 const textOf = (content: unknown) => parse({ ...event, object: { ...note, content } })[0]?.text
 
 describe('payloads', () => {
   test('rejects a body that is not JSON and ignores JSON of another shape', () => {
     for (const bytes of [new TextEncoder().encode('{'), Uint8Array.of(0xff, 0x7b, 0x7d), new Uint8Array()]) {
-      expect(() => parseMessages(bytes, 'a', '')).toThrow(new AppError('invalid_request', 'Invalid JSON payload'))
+      expect(() => parseRaw({ body: bytes }, { account: 'a', botName: '' })).toThrow(
+        new AppError('invalid_request', 'Invalid JSON payload'),
+      )
     }
     for (const payload of [null, 1, 'x', [], {}, [event], { type: 'message' }, { type: 'Create' }]) expect(parse(payload)).toEqual([])
   })

@@ -1,8 +1,14 @@
 /** Parses a webhook event in the Activity Streams format of Nextcloud Talk or in the flat format of older bridges. */
 import { type Members, members, parsedOrUndefined, parseJson, text } from '@sluice/kit/foreign-json'
-import type { Inbound } from '@sluice/sdk'
-import { type RichText, richText } from './rich-text.ts'
+import { attachmentKind } from '@sluice/kit/media-type'
+import type { Attachment, Inbound, Raw } from '@sluice/sdk'
 import { idText, isRoom } from './server.ts'
+
+/** A text and the files in its placeholders. */
+interface RichText {
+  readonly text: string
+  readonly attachments: readonly Attachment[]
+}
 
 /** One message in a room. */
 interface Post extends RichText {
@@ -15,6 +21,13 @@ interface Post extends RichText {
   readonly sentAtMs?: number
 }
 
+export interface ParseOptions {
+  /** The account of all messages, because events do not name the bot they were sent to. */
+  readonly account: string
+  /** The display name of the bot, whose messages are ignored. Empty: only messages that the server marks as a bot's are ignored. */
+  readonly botName: string
+}
+
 /** The names of a `Create` event that carries a message. */
 const MESSAGE_NAMES = ['message', '']
 /** The names of an `Activity` event that carries a message if it has a file. The name depends on the version of the server. */
@@ -24,10 +37,9 @@ const SECONDS_MAX = 1e11
 
 /**
  * Returns the message in an event; an empty list for other events, and for messages of bots, without content or without a
- * sender to answer. Ignores messages of actors with the display name `botName` unless it is empty. Throws `invalid_request`
- * for a body that is not JSON.
+ * sender to answer. Throws `invalid_request` for a body that is not JSON.
  */
-export function parseMessages(body: Uint8Array, account: string, botName: string): Inbound[] {
+export function parse({ body }: Pick<Raw, 'body'>, { account, botName }: ParseOptions): Inbound[] {
   const post = postOf(members(parseJson(body)))
   if (!post || isBot(post.actor) || isNamed(post, botName)) return []
   const { room, id, text, attachments, sentAtMs } = post
@@ -97,4 +109,29 @@ function flatPost({ object, message }: Members): Post | undefined {
 function parseTimeMs(timestamp: number): number | undefined {
   const ms = timestamp > SECONDS_MAX ? timestamp : timestamp * 1000
   return ms > 0 && ms <= SECONDS_MAX * 1000 ? ms : undefined
+}
+
+/** `parameters` is an object with the placeholders as keys. A server without placeholders sends an empty list. */
+function richText(message: string, parameters: unknown): RichText {
+  const known = members(parameters)
+  const filled = message.replace(/\{([\w-]+)\}/g, (placeholder, key: string) => {
+    if (!Object.hasOwn(known, key)) return placeholder
+    const parameter = members(known[key])
+    return isFile(parameter) ? '' : text(parameter.name) || placeholder
+  })
+  const attachments = Object.values(known).map(members).filter(isFile).map(attachmentOf)
+  return { text: filled.trim(), attachments }
+}
+
+const isFile = ({ type, id, link }: Members): boolean => type === 'file' && (text(link) || idText(id)) !== ''
+
+function attachmentOf({ id, name, mimetype, link }: Members): Attachment {
+  const mime = text(mimetype)
+  const url = text(link)
+  return {
+    kind: attachmentKind(mime),
+    name: text(name) || 'file',
+    ...(mime !== '' && { mime }),
+    source: url === '' ? { id: idText(id) } : { url },
+  }
 }

@@ -1,35 +1,23 @@
-import { Secret } from '@sluice/sdk'
 import { expect, test } from 'vitest'
-import { parseMessages } from './parse.ts'
-import { serverOf } from './server.ts'
-import { sampleRequest } from './webhook.ts'
+import { createWebhook } from './webhook.ts'
 
 const sample = { sender: 'alice', text: 'hi', id: '7', atMs: 1_767_225_600_000 }
-const server = (secret?: string) =>
-  serverOf(
-    {
-      enabled: true,
-      base_url: 'https://chat.example',
-      app_token: new Secret('t'),
-      bot_name: '',
-      allowed_users: [],
-      ...(secret && { webhook_secret: new Secret(secret) }),
-    },
-    fetch,
-  )
+const webhookWith = (secret: string) => createWebhook({ secret, backends: ['https://chat.example'], account: 'chat.example', botName: '' })
 
-test.each([undefined, 'secret'])('a sample names its room, or says that it cannot be answered (secret: %s)', (secret) => {
-  const roomOf = (to?: string) => {
-    const { body, unanswerable } = sampleRequest({ ...sample, ...(to !== undefined && { to }) }, server(secret))
-    const [message] = parseMessages(new TextEncoder().encode(body), 'a', '')
+test.each(['', 'secret'])('a sample names its room, or says that it cannot be answered (secret: %j)', async (secret) => {
+  const webhook = webhookWith(secret)
+  const roomOf = async (to?: string) => {
+    const { body, headers, unanswerable } = webhook.sample({ ...sample, ...(to !== undefined && { to }) })
+    const raw = { headers, url: new URL('http://localhost/roomchat'), body: new TextEncoder().encode(body), receivedAtMs: 0 }
+    const [message] = await webhook.parse(raw)
     return [message?.to.to, unanswerable]
   }
-  expect(roomOf('r00m')).toEqual(['r00m', undefined])
-  expect(roomOf()).toEqual(['sample-room', true])
+  expect(await roomOf('r00m')).toEqual(['r00m', undefined])
+  expect(await roomOf()).toEqual(['sample-room', true])
 })
 
 test('a sample for a room that cannot exist is rejected', () => {
-  expect(() => sampleRequest({ ...sample, to: 'https://chat.example/call/r00m' }, server())).toThrow(
+  expect(() => webhookWith('').sample({ ...sample, to: 'https://chat.example/call/r00m' })).toThrow(
     expect.objectContaining({ code: 'invalid_request' }),
   )
 })

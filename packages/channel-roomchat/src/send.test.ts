@@ -12,7 +12,7 @@ test.each([
   ['héllo ✓', '01a2c84804693e61bd6101410b9d50dfa4033bd055cb7efd1115167f0a6e5dbe'],
   ['👀', '47b75a2055ec612a93c593ac412049ca8cc7357476ffb1e209a1a210e858cf26'],
 ])('signs the random value and the text %s', (text, signature) => {
-  expect(sign(new Secret(SECRET), RANDOM, text)).toBe(signature)
+  expect(sign(SECRET, RANDOM, text)).toBe(signature)
 })
 
 interface Changes {
@@ -51,7 +51,7 @@ describe('with a secret', () => {
     expect(request?.url).toBe('https://cloud.example/talk/ocs/v2.php/apps/spreed/api/v1/bot/ops4room/message')
     const random = request?.headers.get('x-nextcloud-talk-bot-random') ?? ''
     expect(random).toMatch(/^[0-9a-f]{64}$/)
-    expect(request?.headers.get('x-nextcloud-talk-bot-signature')).toBe(sign(new Secret(SECRET), random, 'héllo ✓'))
+    expect(request?.headers.get('x-nextcloud-talk-bot-signature')).toBe(sign(SECRET, random, 'héllo ✓'))
     expect(Object.fromEntries(request?.headers ?? [])).toMatchObject({
       'ocs-apirequest': 'true',
       accept: 'application/json',
@@ -71,7 +71,7 @@ describe('with a secret', () => {
     const { request } = await send({ text: 'a\ud83d' })
     const random = request?.headers.get('x-nextcloud-talk-bot-random') ?? ''
     expect(request?.body.message).toBe('a\ufffd')
-    expect(request?.headers.get('x-nextcloud-talk-bot-signature')).toBe(sign(new Secret(SECRET), random, 'a\ufffd'))
+    expect(request?.headers.get('x-nextcloud-talk-bot-signature')).toBe(sign(SECRET, random, 'a\ufffd'))
   })
 })
 

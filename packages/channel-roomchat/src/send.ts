@@ -48,7 +48,7 @@ function botRequest(secret: Secret, room: string, body: string) {
   const random = randomBytes(32).toString('hex')
   return {
     path: `bot/${room}/message`,
-    headers: { 'X-Nextcloud-Talk-Bot-Random': random, 'X-Nextcloud-Talk-Bot-Signature': sign(secret, random, body) },
+    headers: { 'X-Nextcloud-Talk-Bot-Random': random, 'X-Nextcloud-Talk-Bot-Signature': sign(secret.reveal().trim(), random, body) },
   }
 }
 

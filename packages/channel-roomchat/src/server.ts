@@ -1,6 +1,6 @@
 /** The configured server: its addresses, and the signatures and ids it uses. */
-import { withoutTrailing } from '@sluice/kit'
 import { text } from '@sluice/kit/foreign-json'
+import { withoutTrailing } from '@sluice/kit/without-trailing'
 import { hmacSha256, type Secret, verifyHmac } from '@sluice/sdk'
 import type { RoomchatConfig } from './config.ts'
 
@@ -9,7 +9,7 @@ export interface Server {
   /** The normalised `base_url`. */
   readonly baseUrl: string
   /** The normalised URLs by which the server names itself: `base_url`, and `backend_url` if set. */
-  readonly backends: readonly string[]
+  readonly backends: readonly [string, ...string[]]
   /** The host of the server, with a port other than the default. Events do not name the bot they were sent to. */
   readonly account: string
   /** The secret of the bot, which signs requests in both directions; undefined when it is not set or blank. */
@@ -37,12 +37,12 @@ export function normaliseUrl(text: string): string | undefined {
 }
 
 /** Returns the hex HMAC-SHA256 over a random value and the signed part: the body of an event, or the text of a message. */
-export const sign = (secret: Secret, random: string, signed: Uint8Array | string): string =>
-  hmacSha256(secret.reveal().trim(), random, signed).toString('hex')
+export const sign = (secret: string, random: string, signed: Uint8Array | string): string =>
+  hmacSha256(secret, random, signed).toString('hex')
 
 /** Compares a signature in constant time. Its hex digits may be in either case. */
-export const isSigned = (secret: Secret, random: string, signed: Uint8Array | string, signature: string): boolean =>
-  verifyHmac(secret.reveal().trim(), [random, signed], signature)
+export const isSigned = (secret: string, random: string, signed: Uint8Array | string, signature: string): boolean =>
+  verifyHmac(secret, [random, signed], signature)
 
 /** Returns whether the text can be the token of a room. A token contains no character that needs escaping in a URL. */
 export const isRoom = (token: string): boolean => /^[\w-]{1,100}$/.test(token)

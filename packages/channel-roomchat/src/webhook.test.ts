@@ -36,7 +36,8 @@ interface Attempt {
 const attempt = (headers: Raw['headers'], { secret = SECRET, body = BODY, backendUrl }: Attempt = {}): Verified | unknown => {
   try {
     const raw = { headers, body: new TextEncoder().encode(body), url: new URL('http://localhost/roomchat'), receivedAtMs: 0 }
-    return verify(raw, serverWith(secret, backendUrl))
+    const server = serverWith(secret, backendUrl)
+    return verify(raw, { secret: server.secret?.reveal().trim() ?? '', backends: server.backends })
   } catch (error) {
     return error
   }

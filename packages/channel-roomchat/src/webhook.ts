@@ -1,7 +1,12 @@
 /** Webhook requests: verifies the HMAC-SHA256 over a random value and the body, and builds samples; see `docs/contract.md#signatures`. */
 import { randomBytes } from 'node:crypto'
-import { AppError, type Raw, type Sample, type SampleRequest, type Verified } from '@sluice/sdk'
-import { isRoom, isSigned, normaliseUrl, type Server, sign } from './server.ts'
+import { AppError, type Raw, type Sample, type SampleRequest, type Verified, type Webhook } from '@sluice/sdk'
+import { type ParseOptions, parse } from './parse.ts'
+import { isRoom, isSigned, normaliseUrl, sign } from './server.ts'
+
+export { parse }
+
+const BODY_BYTES_MAX = 256 * 1024
 
 /** The documented prefix of the headers, and the prefix that real servers send. */
 const HEADER_PREFIXES = ['x-roomchat-', 'x-nextcloud-talk-'] as const
@@ -14,9 +19,29 @@ const SHOWN_CHARS_MAX = 200
 /** A room that exists on no server. */
 const SAMPLE_ROOM = 'sample-room'
 
-/** Throws `unauthorized` for a request without a valid signature. Accepts every request when no secret is configured. */
-export function verify({ headers, body }: Raw, { secret, backends }: Server): Verified {
-  if (!secret) return { by: 'nothing: webhook_secret is not set' }
+export interface RoomchatWebhookOptions extends ParseOptions {
+  /** The secret of the bot, which signs requests. Empty: every request is accepted. */
+  readonly secret: string
+  /** The normalised URLs by which the server names itself; the first one is its address. */
+  readonly backends: readonly [string, ...string[]]
+}
+
+/** The webhook of the platform. It needs no Sluice runtime. */
+export const createWebhook = (options: RoomchatWebhookOptions): Webhook => ({
+  path: '/roomchat',
+  bodyBytesMax: BODY_BYTES_MAX,
+  ...(options.secret === '' && { unsigned: 'webhook_secret' }),
+  verify: (raw) => verify(raw, options),
+  parse: (raw) => parse(raw, options),
+  sample: (sample) => sampleRequest(sample, options),
+})
+
+/** Throws `unauthorized` for a request without a valid signature. */
+export function verify(
+  { headers, body }: Pick<Raw, 'headers' | 'body'>,
+  { secret, backends }: Pick<RoomchatWebhookOptions, 'secret' | 'backends'>,
+): Verified {
+  if (secret === '') return { by: 'nothing: webhook_secret is not set' }
   const random = findHeader(headers, 'random')
   const signature = findHeader(headers, 'signature')
   const backend = findHeader(headers, 'backend')
@@ -45,7 +70,7 @@ function findHeader(headers: Raw['headers'], part: string): { readonly name: str
 const refused = (reason: string): AppError => new AppError('unauthorized', 'Invalid signature', { cause: reason })
 
 /** Builds a request as the server sends it; unsigned without a secret. Throws `invalid_request` for a room that cannot exist. */
-export function sampleRequest({ sender, to, text, id, ignored }: Sample, { baseUrl, secret }: Server): SampleRequest {
+function sampleRequest({ sender, to, text, id, ignored }: Sample, { backends: [baseUrl], secret }: RoomchatWebhookOptions): SampleRequest {
   if (to !== undefined && !isRoom(to)) {
     throw new AppError('invalid_request', `'${to}' is not the token of a room; use the last part of the room's address`)
   }
@@ -64,7 +89,7 @@ export function sampleRequest({ sender, to, text, id, ignored }: Sample, { baseU
   })
   const headers = { 'content-type': 'application/json', 'x-nextcloud-talk-backend': `${baseUrl}/` }
   const answerable = to === undefined ? ({ unanswerable: true } as const) : {}
-  if (!secret) return { headers, body, ...answerable }
+  if (secret === '') return { headers, body, ...answerable }
   const random = randomBytes(48).toString('base64')
   return {
     headers: { ...headers, 'x-nextcloud-talk-random': random, 'x-nextcloud-talk-signature': sign(secret, random, body) },

@@ -41,7 +41,7 @@ function createSlack(host: Host, config: SlackConfig): Channel {
   return {
     name: 'slack',
     allow: config.allowed_users,
-    listen: (deliver, signal) => listener.listen(deliver, signal),
+    listen: (deliver, { signal }) => listener.listen(deliver, signal),
     send,
     update: (to, sent, message, signal) => updateMessage(api, to, sent, message, signal),
     limits: { text: TEXT_MAX, unit: 'utf16', attachments: FILES },

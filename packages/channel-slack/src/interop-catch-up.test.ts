@@ -26,7 +26,7 @@ afterEach(async () => {
 async function listening({ config = {}, host = {} }: TestChannelOptions = {}): Promise<TestChannel> {
   const bot = createTestChannel(fake, { config, host: { keyValue, ...host } }).listen()
   bots.push(bot)
-  await soon(() => expect(bot.channel.health?.().state).toBe('ok'))
+  await soon(() => expect(bot.health().state).toBe('ok'))
   return bot
 }
 const textsOf = ({ received }: TestChannel): string[] => received.map(({ text }: Inbound) => text)

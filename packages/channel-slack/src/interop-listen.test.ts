@@ -22,7 +22,7 @@ function listening(options?: TestChannelOptions): TestChannel {
 }
 async function connected(options?: TestChannelOptions): Promise<TestChannel> {
   const bot = listening(options)
-  await soon(() => expect(bot.channel.health?.().state).toBe('ok'))
+  await soon(() => expect(bot.health().state).toBe('ok'))
   return bot
 }
 const receives = (bot: TestChannel, ...texts: string[]) => soon(() => expect(bot.received.map(({ text }) => text)).toEqual(texts))
@@ -199,9 +199,9 @@ describe('a connection that ends', () => {
   test('repeatedly is opened again with growing delays', async () => {
     const bot = await connected()
     for (let ends = 1; ends <= 3; ends++) {
-      await soon(() => expect(bot.channel.health?.().state).toBe('ok'))
+      await soon(() => expect(bot.health().state).toBe('ok'))
       fake.socket.cut('reset')
-      await soon(() => expect(bot.channel.health?.().state).toBe('connecting'))
+      await soon(() => expect(bot.health().state).toBe('connecting'))
       expect(connects()).toBe(ends)
       await eventually(bot, () => expect(connects()).toBe(ends + 1))
     }
@@ -215,8 +215,8 @@ describe('a failed connection', () => {
     ['app_token', 'apps.connections.open'],
   ])('with a wrong %s is reported and not retried for ten minutes', async (key, method) => {
     const bot = listening({ config: { [key]: 'xoxb-wrong-token' } })
-    await soon(() => expect(bot.channel.health?.()).toMatchObject({ state: 'down', detail: expect.stringContaining(key) }))
-    expect(bot.channel.health?.().detail).toBe(`slack answered invalid_auth to ${method} (are ${key} and its scopes right?)`)
+    await soon(() => expect(bot.health()).toMatchObject({ state: 'down', detail: expect.stringContaining(key) }))
+    expect(bot.health().detail).toBe(`slack answered invalid_auth to ${method} (are ${key} and its scopes right?)`)
     const asked = fake.requests.length
     await bot.host.advance(590_000)
     expect(fake.requests.length).toBe(asked)
@@ -227,7 +227,7 @@ describe('a failed connection', () => {
     const bot = await connected()
     fake.socket.announce('link_disabled')
     await soon(() =>
-      expect(bot.channel.health?.()).toMatchObject({
+      expect(bot.health()).toMatchObject({
         state: 'down',
         detail: 'Socket mode was turned off in the settings of the app (link_disabled)',
       }),
@@ -240,7 +240,7 @@ describe('a failed connection', () => {
   test('is retried after a temporary failure', async () => {
     fake.fail({ fault: 'status', status: 503 }, { times: 2 })
     const bot = listening()
-    await eventually(bot, () => expect(bot.channel.health?.().state).toBe('ok'))
+    await eventually(bot, () => expect(bot.health().state).toBe('ok'))
   })
 
   test('is retried when Slack does not say hello', async () => {
@@ -248,14 +248,14 @@ describe('a failed connection', () => {
     const bot = listening()
     await soon(() => expect(fake.socket.opened).toBe(1))
     await eventually(bot, () => expect(fake.socket.opened).toBe(2))
-    expect(bot.channel.health?.()).toMatchObject({ state: 'down', detail: 'slack did not say hello within 15 s' })
+    expect(bot.health()).toMatchObject({ state: 'down', detail: 'slack did not say hello within 15 s' })
   })
 
   test('to an address outside of Slack is not attempted', async () => {
     const elsewhere = { ok: true, url: 'ws://127.0.0.1:1/link/?ticket=xoxb-ticket' }
     fake.fail({ fault: 'status', status: 200, body: elsewhere }, { matches: ({ path }) => path.endsWith('open') })
     const bot = listening()
-    await soon(() => expect(bot.channel.health?.().detail).toBe('slack named a connection address that is not its own'))
+    await soon(() => expect(bot.health().detail).toBe('slack named a connection address that is not its own'))
     expect(JSON.stringify(bot.host.logs)).not.toContain('xoxb-ticket')
   })
 })
@@ -272,12 +272,12 @@ test('malformed frames are ignored', async () => {
 
 test('health makes no request and reports the last event', async () => {
   const bot = await connected()
-  expect(bot.channel.health?.()).toEqual({ state: 'ok' })
+  expect(bot.health()).toEqual({ state: 'ok' })
   fake.say({ text: 'x' })
   await receives(bot, 'x')
   const asked = fake.requests.length
-  for (let times = 0; times < 10; times++) bot.channel.health?.()
-  expect(bot.channel.health?.()).toEqual({ state: 'ok', lastEventAtMs: bot.host.clock.nowMs() })
+  for (let times = 0; times < 10; times++) bot.health()
+  expect(bot.health()).toEqual({ state: 'ok', lastEventAtMs: bot.host.clock.nowMs() })
   expect([fake.requests.length, fake.socket.opened]).toEqual([asked, 1])
 })
 
@@ -288,7 +288,7 @@ test('logs contain no secret and no text of a message', async () => {
   await soon(() => expect(bot.host.logs.length).toBeGreaterThan(1))
   fake.change({ bot_token: 'another', app_token: 'another' })
   fake.socket.cut('reset')
-  await eventually(bot, () => expect(bot.channel.health?.().state).toBe('down'))
+  await eventually(bot, () => expect(bot.health().state).toBe('down'))
   const shown = JSON.stringify(bot.host.logs, (_key, value) => (value instanceof Error ? `${value.stack} ${value.cause}` : value))
   expect(shown).not.toMatch(/private matter|token-01|ticket/)
   expect(SLACK_BOT_TOKEN).toContain('token-01')

@@ -273,5 +273,5 @@ describe('typing', () => {
 
 test('health reports the time of the last send', async () => {
   await send()
-  expect(bot.channel.health?.()).toEqual({ state: 'connecting', lastSentAtMs: bot.host.clock.nowMs() })
+  expect(bot.health()).toEqual({ state: 'connecting', lastSentAtMs: bot.host.clock.nowMs() })
 })

@@ -31,6 +31,8 @@ const TOKEN = /^(\d+):[\w-]+$/
 /** The API's codes for an unknown or truncated token. Nothing is done until the operator corrects it. */
 const BAD_TOKEN = [401, 404]
 
+const MALFORMED: Refusal = { code: 401, description: 'malformed' }
+
 /** Returns the bot's own id, or undefined for a malformed token. */
 export const botIdOf = (token: Secret): string | undefined => TOKEN.exec(token.reveal().trim())?.[1]
 
@@ -90,7 +92,8 @@ export class BotApi {
   }
 
   #checkedToken(): string {
-    if (botIdOf(this.#token) === undefined) throw new AppError('unavailable', 'bot_token is not of the form <number>:<letters>')
+    if (botIdOf(this.#token) === undefined)
+      throw new AppError('unavailable', 'bot_token is not of the form <number>:<letters>', { cause: MALFORMED })
     return this.#token.reveal().trim()
   }
 }

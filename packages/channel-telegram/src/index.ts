@@ -5,11 +5,10 @@
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { BotApi, botIdOf } from './bot-api.ts'
 import { type TelegramConfig, telegramSection } from './config.ts'
-import { fetchMedia } from './fetch-media.ts'
+import { Connection } from './connection.ts'
 import { KnownNames, normaliseUser } from './known-names.ts'
-import { Poller } from './poller.ts'
-import { editMessage, MessageSender, showTyping } from './send-message.ts'
-import { FILE_BYTES_MAX } from './upload.ts'
+import { fetchMedia, UPLOAD_BYTES_MAX } from './media.ts'
+import { editMessage, MessageSender, showTyping } from './send.ts'
 
 const TEXT_MAX = 4096
 const FILES_MAX = 10
@@ -24,9 +23,8 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
   const api = new BotApi(host.fetch, config.api_url, config.bot_token)
   const account = botIdOf(config.bot_token)
   const names = new KnownNames(host, config.allowed_users)
-  const poller = new Poller(host, api, names, config.mention_only)
+  const connection = new Connection(host, api, names, config.mention_only)
   const sender = new MessageSender(host, api)
-  let lastSentAtMs: number | undefined
 
   return {
     name: 'telegram',
@@ -34,14 +32,10 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
     allow: config.allowed_users,
     normalise: normaliseUser,
     matches: (entry, sender) => names.matches(entry, sender),
-    listen: (deliver, signal) => poller.listen(deliver, signal),
-    async send(to, message, signal) {
-      const sent = await sender.send(to, message, signal)
-      lastSentAtMs = host.clock.nowMs()
-      return sent
-    },
+    listen: (deliver, context) => connection.listen(deliver, context),
+    send: (to, message, signal) => sender.send(to, message, signal),
     update: (to, sent, message, signal) => editMessage(api, to, sent, message, signal),
-    limits: { text: TEXT_MAX, unit: 'utf16', attachments: { count: FILES_MAX, bytesMax: FILE_BYTES_MAX } },
+    limits: { text: TEXT_MAX, unit: 'utf16', attachments: { count: FILES_MAX, bytesMax: UPLOAD_BYTES_MAX } },
     notifications: {
       target: 'messenger',
       opensThreads: false,
@@ -52,6 +46,5 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
     typing: (to, signal) => showTyping(api, to, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
-    health: () => ({ ...poller.health(), ...(lastSentAtMs !== undefined && { lastSentAtMs }) }),
   }
 }

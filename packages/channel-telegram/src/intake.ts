@@ -2,7 +2,7 @@
 import { AppError, type Deliver, type Host } from '@sluice/sdk'
 import type { KnownNames } from './known-names.ts'
 import type { Bot } from './mention.ts'
-import { type Parsed, parseUpdate } from './parse-update.ts'
+import { type Parsed, parseUpdate } from './parse.ts'
 
 /** An update is skipped once it has failed for this long and this often although the inbox could store others. */
 const REFUSED_MS = 3_600_000
@@ -11,17 +11,15 @@ const REFUSALS_MIN = 10
 export class Intake {
   readonly #host: Host
   readonly #names: KnownNames
-  readonly #deliver: Deliver
   readonly #bot: Bot
   readonly #mentionOnly: boolean
   #skipped = 0
   /** The update that failed last, and how often. */
   #blocking = { id: -1, sinceMs: 0, refusals: 0 }
 
-  constructor(host: Host, names: KnownNames, deliver: Deliver, bot: Bot, mentionOnly: boolean) {
+  constructor(host: Host, names: KnownNames, bot: Bot, mentionOnly: boolean) {
     this.#host = host
     this.#names = names
-    this.#deliver = deliver
     this.#bot = bot
     this.#mentionOnly = mentionOnly
   }
@@ -30,12 +28,12 @@ export class Intake {
    * Resolves once the message of the update is durable. Returns `ignored` for an update that contains none for the bot.
    * Rejects if the caller should try again.
    */
-  async take(update: unknown, id: number): Promise<Parsed | 'ignored'> {
+  async take(update: unknown, id: number, deliver: Deliver): Promise<Parsed | 'ignored'> {
     const parsed = this.#parse(update, id)
     if (parsed === 'ignored' || !parsed.inbound) return parsed
     try {
       await this.#names.learn(parsed.inbound.sender, parsed.username)
-      await this.#deliver(parsed.inbound)
+      await deliver(parsed.inbound)
       return parsed
     } catch (error) {
       if (this.#isPermanentlyRefused(id, error)) return this.#skip(id, error)

@@ -21,6 +21,14 @@ describe('KnownNames', () => {
     expect([names.matches('@Ada', '1001'), names.matches('@Ada', '666'), names.matches('bob', '1001')]).toEqual([true, false, false])
   })
 
+  test('binds a name to one account when two processes learn it at once', async () => {
+    const processes = [await namesOf('ada'), await namesOf('ada')]
+    await Promise.all(processes.map((names, at) => names.learn(at === 0 ? '1001' : '666', 'ada')))
+    const allowed = processes.map((names) => ['1001', '666'].filter((id) => names.matches('ada', id)))
+    expect(allowed[0]).toHaveLength(1)
+    expect(allowed[1]).toEqual(allowed[0])
+  })
+
   test('treats numbers, * and empty entries as no names', async () => {
     const names = await namesOf('5005', '*', '')
     for (const name of ['5005', '*', '']) {

@@ -40,15 +40,20 @@ export class KnownNames {
   async learn(id: string, username: string): Promise<void> {
     const name = normaliseUser(username)
     if (!this.#listed.has(name)) return
-    const first = this.#accounts.get(name)
-    if (first === undefined) {
-      await this.#keyValue.set(PREFIX + name, id)
-      this.#accounts.set(name, id)
-      this.#log.info('bound an allowlist name to an account', { name, sender: id })
-    } else if (first !== id && !this.#reported.has(name)) {
+    const first = this.#accounts.get(name) ?? (await this.#bind(name, id))
+    if (first !== id && !this.#reported.has(name)) {
       this.#reported.add(name)
       this.#log.warn('another account uses an allowlist name and is not allowed', { name, sender: id, first })
     }
+  }
+
+  /** Binds the name unless another process has. Returns the account that it is bound to. */
+  async #bind(name: string, id: string): Promise<string> {
+    const isFirst = await this.#keyValue.swap(PREFIX + name, undefined, id)
+    const account = isFirst ? id : String(await this.#keyValue.get(PREFIX + name))
+    this.#accounts.set(name, account)
+    if (isFirst) this.#log.info('bound an allowlist name to an account', { name, sender: id })
+    return account
   }
 
   /** See `Channel.matches`. */

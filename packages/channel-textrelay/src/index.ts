@@ -3,11 +3,9 @@ import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type TextrelayConfig, textrelaySection } from './config.ts'
 import { normaliseHandle } from './handle.ts'
 import { fetchMedia } from './media.ts'
-import { parseMessages } from './parse.ts'
 import { sendMessage } from './send.ts'
-import { sampleRequest, verifySignature, verifyTimes } from './webhook.ts'
+import { createWebhook } from './webhook.ts'
 
-const BODY_BYTES_MAX = 262_144
 /** The platform publishes no limit; long replies are easier to read in parts. */
 const TEXT_CHARS_MAX = 4000
 
@@ -19,21 +17,12 @@ export default defineFeature({
 
 function textrelay(host: Host, config: TextrelayConfig): Channel {
   const { api_url: url, api_token: token, from_phone: fromPhone } = config
-  const secret = () => config.signing_secret?.reveal().trim() ?? ''
-  const isSigned = secret() !== ''
   return {
     name: 'textrelay',
     allow: config.allowed_senders,
     normalise: normaliseHandle,
     limits: { text: TEXT_CHARS_MAX, unit: 'utf16', dedupesClientIds: true },
-    webhook: {
-      path: '/textrelay',
-      bodyBytesMax: BODY_BYTES_MAX,
-      ...(isSigned ? {} : { unsigned: 'signing_secret' }),
-      verify: (raw) => (isSigned ? verifySignature(raw, secret()) : verifyTimes(raw)),
-      parse: (raw) => parseMessages(raw, fromPhone),
-      sample: (sample) => sampleRequest(sample, fromPhone, secret()),
-    },
+    webhook: createWebhook({ secret: config.signing_secret?.reveal().trim() ?? '', fromPhone }),
     send: (to, message, signal) => sendMessage({ fetch: host.fetch, url, token, fromPhone }, to, message, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(host, attachment, bytesMax, signal),
   }

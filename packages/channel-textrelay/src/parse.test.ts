@@ -1,9 +1,8 @@
 import { AppError, type Inbound } from '@sluice/sdk'
 import { expect, test } from 'vitest'
-import { parseMessages } from './parse.ts'
+import { parse as parseRaw } from './parse.ts'
 
-const parseBytes = (body: Uint8Array): Inbound[] =>
-  parseMessages({ headers: {}, url: new URL('http://localhost/textrelay'), body, receivedAtMs: 0 }, '+15550001111')
+const parseBytes = (body: Uint8Array): Inbound[] => parseRaw({ body }, { fromPhone: '+15550001111' })
 const parse = (json: unknown): Inbound[] => parseBytes(new TextEncoder().encode(JSON.stringify(json)))
 
 const event = (data: object = {}, changes: object = {}) => ({

@@ -1,17 +1,18 @@
 /** Parses a webhook event in the payload version 2026-02-03 or 2025-01-01. */
 import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
+import { attachmentKind } from '@sluice/kit/media-type'
 import { type Address, AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk'
 import { normaliseHandle } from './handle.ts'
-import { attachmentOf } from './media.ts'
 
 /** The platform's own limit for one message. */
 const PARTS_MAX = 100
+const NAME_CHARS_MAX = 255
 
 /**
  * Returns the message in an event; an empty list for other events, own messages and messages without content. Throws
  * `invalid_request` for a message without an id or a sender. `fromPhone` is our own number.
  */
-export function parseMessages({ body }: Raw, fromPhone: string): Inbound[] {
+export function parse({ body }: Pick<Raw, 'body'>, { fromPhone }: { readonly fromPhone: string }): Inbound[] {
   const event = parseObject(body)
   const { data } = event
   const sender = normaliseHandle(textAt(data, 'sender_handle.handle', 'from_handle.handle', 'from'))
@@ -59,4 +60,15 @@ function contentOf(parts: unknown): { text: string; attachments?: Attachment[] }
   const attachments = known.map(attachmentOf).filter((attachment) => attachment !== undefined)
   if (attachments.length > 0) return { text, attachments }
   return text === '' ? undefined : { text }
+}
+
+/** Returns the attachment in a part of a message; undefined for a part of another type or without a URL. */
+function attachmentOf(part: unknown): Attachment | undefined {
+  if (!['media', 'image'].includes(textAt(part, 'type'))) return undefined
+  const url = textAt(part, 'url', 'value')
+  if (url === '') return undefined
+  const mime = textAt(part, 'mime_type', 'content_type').trim().toLowerCase()
+  const kind = textAt(part, 'type') === 'image' ? 'image' : attachmentKind(mime)
+  const name = textAt(part, 'filename').slice(0, NAME_CHARS_MAX) || kind
+  return { kind, name, ...(mime && { mime }), source: { url } }
 }

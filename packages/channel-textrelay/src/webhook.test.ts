@@ -1,6 +1,6 @@
 import type { Raw } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { verifySignature, verifyTimes } from './webhook.ts'
+import { verify as verifyRaw } from './webhook.ts'
 
 const NOW = 1_767_225_600
 const SECRET = 'textrelay-signing-secret-01'
@@ -12,6 +12,9 @@ const STANDARD_SIGNATURE = '/xnR059MENzTFqgJiT70lUXY+Bf4AdoFia4dOniI4VY='
 
 const legacy = { 'x-webhook-timestamp': String(NOW), 'x-webhook-signature': SIGNATURE }
 const standard = { 'webhook-id': 'evt_0001', 'webhook-timestamp': String(NOW), 'webhook-signature': `v1,${STANDARD_SIGNATURE}` }
+
+const verifySignature = (raw: Raw, secret: string) => verifyRaw(raw, { secret })
+const verifyTimes = (raw: Raw) => verifyRaw(raw, { secret: '' })
 
 const raw = (headers: Raw['headers'], { nowSecs = NOW, body = BODY } = {}): Raw => ({
   headers,

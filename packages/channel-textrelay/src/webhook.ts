@@ -2,16 +2,51 @@
  * Webhook requests: verifies where they come from and builds signed samples; see `docs/contract.md#signatures`. The platform
  * signs each request twice: with its own headers and with the headers of Standard Webhooks.
  */
-import { AppError, hmacSha256, isFresh, type Raw, type Sample, type SampleRequest, type Verified, verifyHmac } from '@sluice/sdk'
+import {
+  AppError,
+  hmacSha256,
+  isFresh,
+  type Raw,
+  type Sample,
+  type SampleRequest,
+  type Verified,
+  verifyHmac,
+  type Webhook,
+} from '@sluice/sdk'
+import { parse } from './parse.ts'
 
+export { parse }
+
+/** The parts of a request that the signatures cover. */
+type Signed = Pick<Raw, 'headers' | 'body' | 'receivedAtMs'>
+
+const BODY_BYTES_MAX = 262_144
 /** How far a timestamp may lie in the past or the future. */
 const WINDOW_SECS = 300
 /** A `webhook-signature` header has several signatures while the secret is rotated. */
 const SIGNATURES_MAX = 8
 const SAMPLE_ID = '00000000-0000-4000-8000-000000000000'
 
+export interface TextrelayWebhookOptions {
+  /** The secret that signs requests. Empty: every request with a timestamp within 300 s or without one is accepted. */
+  readonly secret: string
+  /** Our own number. */
+  readonly fromPhone: string
+}
+
+/** The webhook of the platform. It needs no Sluice runtime. */
+export const createWebhook = (options: TextrelayWebhookOptions): Webhook => ({
+  path: '/textrelay',
+  bodyBytesMax: BODY_BYTES_MAX,
+  ...(options.secret === '' && { unsigned: 'signing_secret' }),
+  verify: (raw) => verify(raw, options),
+  parse: (raw) => parse(raw, options),
+  sample: (sample) => sampleRequest(sample, options),
+})
+
 /** Accepts a request if either of its signatures is valid. Throws `unauthorized` otherwise. */
-export function verifySignature(raw: Raw, secret: string): Verified {
+export function verify(raw: Signed, { secret }: Pick<TextrelayWebhookOptions, 'secret'>): Verified {
+  if (secret === '') return verifyTimes(raw)
   const standard = standardProblem(raw, secret)
   if (standard === undefined) return { by: 'webhook-signature' }
   const legacy = legacyProblem(raw, secret)
@@ -23,7 +58,7 @@ export function verifySignature(raw: Raw, secret: string): Verified {
  * Checks the timestamps of a request when no signing secret is set: throws `unauthorized` for a timestamp that is more than
  * 300 s away, so that an old request does not run again by mistake. A forger can omit the timestamp.
  */
-export function verifyTimes(raw: Raw): Verified {
+function verifyTimes(raw: Signed): Verified {
   const stale = ['webhook-timestamp', 'x-webhook-timestamp'].find(
     (name) => raw.headers[name] !== undefined && !isTimely(header(raw, name), raw),
   )
@@ -32,7 +67,7 @@ export function verifyTimes(raw: Raw): Verified {
 }
 
 /** Builds a request as the platform sends it, with both signatures if the secret allows; unsigned without a secret. */
-export function sampleRequest(sample: Sample, fromPhone: string, secret: string): SampleRequest {
+function sampleRequest(sample: Sample, { fromPhone, secret }: TextrelayWebhookOptions): SampleRequest {
   const eventType = sample.ignored ? 'message.delivered' : 'message.received'
   const body = JSON.stringify({
     api_version: 'v3',
@@ -52,7 +87,7 @@ export function sampleRequest(sample: Sample, fromPhone: string, secret: string)
   return { headers: { ...headers, ...signatures(sample, body, secret) }, body }
 }
 
-function standardProblem(raw: Raw, secret: string): string | undefined {
+function standardProblem(raw: Signed, secret: string): string | undefined {
   const key = standardKey(secret)
   if (!key) return 'webhook-signature needs a signing secret that begins with whsec_'
   const [id, time, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => header(raw, name))
@@ -65,7 +100,7 @@ function standardProblem(raw: Raw, secret: string): string | undefined {
   return isRight ? undefined : 'webhook-signature is wrong'
 }
 
-function legacyProblem(raw: Raw, secret: string): string | undefined {
+function legacyProblem(raw: Signed, secret: string): string | undefined {
   const [time, signature] = ['x-webhook-timestamp', 'x-webhook-signature'].map((name) => header(raw, name))
   if (!time || !signature) return 'x-webhook-timestamp or x-webhook-signature is missing'
   if (!isTimely(time, raw)) return 'x-webhook-timestamp is not within 300 s'
@@ -94,6 +129,6 @@ function standardKey(secret: string): Uint8Array | undefined {
   return encoded === undefined ? undefined : Buffer.from(encoded, 'base64')
 }
 
-const header = ({ headers }: Raw, name: string): string => headers[name]?.trim() ?? ''
+const header = ({ headers }: Signed, name: string): string => headers[name]?.trim() ?? ''
 
-const isTimely = (time: string, { receivedAtMs }: Raw): boolean => /^\d+$/.test(time) && isFresh(Number(time), receivedAtMs, WINDOW_SECS)
+const isTimely = (time: string, { receivedAtMs }: Signed): boolean => /^\d+$/.test(time) && isFresh(Number(time), receivedAtMs, WINDOW_SECS)

@@ -11,7 +11,8 @@ const ROLE: CommandOption = { type: 'string', value: ROLES.join('|'), help: `the
 const ROLES_EXPLAINED =
   'An operator may do everything. A client may talk to the agent and sees only its own sessions, turns, approvals and memories: give an app or another person the role client.'
 
-const LIMIT: CommandOption = { type: 'string', value: '<number>', help: 'the largest number of entries, 1 to 500 (default: 50)' }
+const LIMIT: CommandOption = { type: 'string', value: '<number>', help: 'the largest number of entries, 1 to 100000 (default: 50)' }
+const LIMIT_ALL: CommandOption = { type: 'string', value: '<number>', help: 'the largest number of entries (default: all)' }
 
 const DELIVERY_CHANNEL: CommandOption = { type: 'string', value: '<name>', help: 'only of this channel' }
 const DELIVERY_PAGE = {
@@ -19,7 +20,11 @@ const DELIVERY_PAGE = {
   limit: LIMIT,
   before: { type: 'string', value: '<number>', help: 'only entries with a smaller number: the next page' },
 } as const satisfies Record<string, CommandOption>
-const deliveryState = (states: string): CommandOption => ({ type: 'string', value: '<state>', help: `only in this state: ${states}` })
+const deliveryState = (states: string): CommandOption => ({
+  type: 'string',
+  value: '<state>',
+  help: `only in this state: ${states}; several are separated by commas`,
+})
 const replayFilter = (states: string): Record<string, CommandOption> => ({
   state: { type: 'string', value: '<state>', help: `every entry in this state, oldest first, at most 10000: ${states}` },
   dead: { type: 'boolean', help: 'the same as --state dead' },
@@ -244,7 +249,7 @@ const DESCRIPTIONS = [
     argsMax: 3,
   },
 
-  { name: 'sop list', summary: 'List the procedures and their triggers' },
+  { name: 'sop list', summary: 'List the procedures and their triggers', options: { limit: LIMIT_ALL } },
   { name: 'sop validate', summary: 'Check every procedure, and print the place of each problem' },
   {
     name: 'sop waiting',
@@ -252,6 +257,7 @@ const DESCRIPTIONS = [
     more: 'The agent can write in the workspace: a new or changed procedure there is loaded only after an operator has accepted it.',
     usage: '[folder]',
     argsMax: 1,
+    options: { limit: LIMIT_ALL },
   },
   {
     name: 'sop accept',

@@ -19,13 +19,19 @@ export function wholeNumber(name: string, text: string, min: number, max: number
   throw new AppError('invalid_request', `${name} wants a whole number ${bounds}, not '${text}'`)
 }
 
-/** The largest page of a listing. */
-export const LIMIT_MAX = 500
+/** The largest page of a list of the API. */
+export const PAGE_MAX = 500
+/** The largest number of entries that one command lists. */
+export const LIMIT_MAX = 100_000
 const LIMIT_DEFAULT = 50
 
-/** Returns the value of `--limit`, 1 to 500; 50 if it is absent. Throws `invalid_request` for any other value. */
+/** Returns the value of `--limit`, 1 to 100,000; 50 if it is absent. Throws `invalid_request` for any other value. */
 export const limitOption = ({ options: { limit } }: CliContext): number =>
   typeof limit === 'string' ? wholeNumber('--limit', limit, 1, LIMIT_MAX) : LIMIT_DEFAULT
+
+/** Returns the value of `--limit` of a list that is printed as a whole without it. Throws `invalid_request` for any other value than 1 to 100,000. */
+export const limitOfAll = ({ options: { limit } }: CliContext): number =>
+  typeof limit === 'string' ? wholeNumber('--limit', limit, 1, LIMIT_MAX) : Number.POSITIVE_INFINITY
 
 /** Returns the value of `--role`; undefined if it is absent. Throws `invalid_request` for any other value than a role. */
 export function roleOption({ options: { role } }: CliContext): Role | undefined {

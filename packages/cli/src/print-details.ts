@@ -28,7 +28,7 @@ export function printBlock(out: Output, heading: string, text: string): void {
 export const formatTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
 
 /** Formats the id of a turn with its status, model and error in one line. */
-export function formatTurn(turnId: string | null, turn: TurnRow | undefined): string | null {
+export function formatTurn(turnId: string | null, turn: Pick<TurnRow, 'status' | 'model' | 'error'> | null): string | null {
   if (turnId === null) return null
   if (!turn) return `${turnId} (no longer kept)`
   return [turnId, turn.status, turn.model, turn.error && `${turn.error.code}: ${turn.error.message}`].filter(Boolean).join(', ')

@@ -1,41 +1,40 @@
 /** Finds the running daemon of a data directory, and the address that a command sends requests to. */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { signalScope } from '@sluice/kit'
-import { AppError, errorText } from '@sluice/sdk'
-import * as v from 'valibot'
+import type { Status } from '@sluice/http/answers'
+import { AppError } from '@sluice/sdk'
+import { Api } from './api/api.ts'
+import { connectDaemon, parseUrl } from './api/open-api.ts'
 import type { CliContext } from './context.ts'
 
-const PROBE_MS = 5000
-/** The contents of `daemon.json`, which a daemon writes when it starts and removes when it stops. */
-const daemonFile = v.object({
-  pid: v.number(),
-  url: v.string(),
-  version: v.optional(v.string(), 'unknown'),
-  profile: v.string(),
-  started_at: v.string(),
-})
-type DaemonFile = v.InferOutput<typeof daemonFile>
+export interface RunningDaemon {
+  readonly running: true
+  readonly pid: number
+  readonly url: string | null
+  readonly version: string
+  readonly profile: string
+  readonly started_at: string
+  /** The answer of `GET /health`. */
+  readonly health: unknown
+  readonly status: Status
+}
 
-export type DaemonProbe =
-  | ({ readonly running: true; readonly health: unknown } & DaemonFile)
-  | { readonly running: false; readonly reason: string }
+export type DaemonProbe = RunningDaemon | { readonly running: false; readonly reason: string }
 
-/** Asks the daemon that `daemon.json` names for its health, for at most 5 seconds. */
+/** Asks the daemon of a data directory for its status and its health. A daemon that does not answer is not running. */
 export async function probeDaemon(dataDir: string): Promise<DaemonProbe> {
-  let daemon: DaemonFile
   try {
-    daemon = v.parse(daemonFile, JSON.parse(await readFile(join(dataDir, 'daemon.json'), 'utf8')))
-  } catch {
-    return { running: false, reason: `no daemon has written ${join(dataDir, 'daemon.json')}` }
-  }
-  using limit = signalScope([], PROBE_MS)
-  try {
-    const response = await fetch(`${daemon.url}/health`, { signal: limit.signal })
-    if (!response.ok) return { running: false, reason: `${daemon.url}/health answers ${response.status}` }
-    return { running: true, ...daemon, health: await response.json() }
+    const transport = await connectDaemon(dataDir)
+    if (!transport) return { running: false, reason: `no daemon runs on ${dataDir}` }
+    try {
+      const api = new Api('daemon', transport)
+      const [status, health] = await Promise.all([api.get<Status>('/api/status'), api.get('/health')])
+      const { pid, url, version, profile, started_at } = status
+      return { running: true, pid, url, version, profile, started_at, health, status }
+    } finally {
+      await transport.close()
+    }
   } catch (error) {
-    return { running: false, reason: `nothing answers on ${daemon.url} (${errorText(error)}); the daemon ended without cleaning up` }
+    if (error instanceof AppError) return { running: false, reason: error.message }
+    throw error
   }
 }
 
@@ -46,12 +45,11 @@ export async function probeDaemon(dataDir: string): Promise<DaemonProbe> {
 export async function daemonAddress({ options, dataDir }: CliContext): Promise<string> {
   const { url } = options
   if (typeof url === 'string' && url !== '') {
-    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
-      throw new AppError('invalid_request', `--url wants an address such as http://127.0.0.1:42617, not '${url}'`)
+    parseUrl(url)
     return url.replace(/\/$/, '')
   }
   const found = await probeDaemon(dataDir)
-  if (!found.running)
-    throw new AppError('unavailable', `no daemon to send to: ${found.reason}; start one with 'sluice daemon', or name one with --url`)
-  return found.url
+  if (found.running && found.url !== null) return found.url
+  const reason = found.running ? 'it listens on no address' : found.reason
+  throw new AppError('unavailable', `no daemon to send to: ${reason}; start one with 'sluice daemon', or name one with --url`)
 }

@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { agentSection, policySection } from '@sluice/config'
+import { controlAddress } from '@sluice/http/control-address'
 import { systemClock } from '@sluice/kit'
 import { type Channel, defineFeature, secretText } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
@@ -11,6 +12,7 @@ import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts'
+import { openInProcess } from './in-process.ts'
 
 let dataDir: string
 let running: Daemon | undefined
@@ -107,10 +109,17 @@ describe('startDaemon, when the start fails', () => {
   })
 })
 
-test('serves requests although daemon.json cannot be written', async () => {
-  mkdirSync(join(dataDir, 'daemon.json.new'))
+test('answers on its control socket until it has stopped, and keeps commands off the database', async () => {
   running = await startDaemon(options())
-  expect((await fetch(`${running.url}/health`)).status).toBe(200)
+  const socketPath = controlAddress(dataDir).path
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
+  request({ socketPath, path: '/api/status' }, (response) => resolve(response.resume().statusCode))
+    .on('error', reject)
+    .end()
+  expect(await promise).toBe(200)
+  expect(await openInProcess({ ...options(), only: 'store' })).toBeUndefined()
+  await running.stop()
+  expect(existsSync(socketPath)).toBe(false)
 })
 
 test('the vitals include the age of the oldest reply that waits', async () => {

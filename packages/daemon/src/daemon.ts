@@ -1,10 +1,9 @@
 /** The daemon: one runtime with its HTTP server, procedures and deliveries. */
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { gatewaySection, isLoopbackHost, requireSignatures } from '@sluice/config'
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import { createAuth } from '@sluice/http'
 import { type Listening, listen } from '@sluice/http/listen'
+import { operator } from '@sluice/http/operator'
 import {
   logWarnings,
   type OpenRuntime,
@@ -48,7 +47,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await using undo = new AsyncDisposableStack()
   const lock = lockDataDir(options.dataDir)
   undo.defer(() => lock.release())
-  const runtime = await openRuntime({ ...options, locked: true })
+  const runtime = await openRuntime({ ...options, lock })
   undo.defer(() => runtime.close(0))
   const { log, bus } = runtime
   bus.subscribe(({ envelope }) => logTurn(log, envelope))
@@ -101,6 +100,7 @@ async function bindServer(runtime: OpenRuntime, options: DaemonOptions, deliveri
     intake: { receive: async (channel, received) => (await deliveries).receive(channel, received), refusesUnsigned },
     host,
     port: options.port ?? gateway.port,
+    control: { dataDir: options.dataDir, operator: operator() },
     ready: deliveries,
   })
 }
@@ -124,13 +124,11 @@ class RunningDaemon implements Daemon {
   readonly runtime: OpenRuntime
   readonly reload: () => Promise<void>
   readonly #parts: DaemonParts
-  /** Commands find the running daemon by this file. */
-  readonly #daemonFile: string
   /** Aborts when the daemon begins to stop. */
   readonly #stopping = new AbortController()
   #stopped: Promise<void> | undefined
 
-  /** Writes `daemon.json`, and starts retention, the watch of the configuration file and the probes of the sandbox. */
+  /** Starts retention, the watch of the configuration file and the probes of the sandbox. */
   constructor(options: DaemonOptions, parts: DaemonParts) {
     const { runtime, server } = parts
     const { signal } = this.#stopping
@@ -139,8 +137,6 @@ class RunningDaemon implements Daemon {
     this.runtime = runtime
     this.url = server.url
     this.reload = config.reload
-    this.#daemonFile = join(options.dataDir, 'daemon.json')
-    this.#writeDaemonFile(options)
     startRetention({ ...runtime, log: runtime.log.child('store') }, signal)
     config.watch(signal)
     // Probed now and not at the first command, so that a missing sandbox is reported at the start.
@@ -168,26 +164,8 @@ class RunningDaemon implements Daemon {
     const turnsDrained = agent.drain(DRAIN_MS).then(() => server.endStreams('the daemon stops'))
     await Promise.all([featuresDrained, server.close(DRAIN_MS), turnsDrained, deliveries.stop(DRAIN_MS), procedures.stop(DRAIN_MS)])
     await runtime.close(0)
-    rmSync(this.#daemonFile, { force: true })
     lock.release()
     log.info('daemon stopped', { took_ms: Math.round(clock.monotonicMs() - startedMs) })
-  }
-
-  /** Replaces the file as a whole, so that no reader sees half of it. */
-  #writeDaemonFile({ version, profile }: DaemonOptions): void {
-    const content = {
-      pid: process.pid,
-      url: this.url,
-      version,
-      profile,
-      started_at: new Date(this.runtime.startedAtMs).toISOString(),
-    }
-    try {
-      writeFileSync(`${this.#daemonFile}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 })
-      renameSync(`${this.#daemonFile}.new`, this.#daemonFile)
-    } catch (error) {
-      this.runtime.log.warn('daemon.json could not be written: commands will not find this daemon', { error })
-    }
   }
 }
 

@@ -5,7 +5,7 @@ import { newTurnId } from '@sluice/agent'
 import { agentSection, sopSection } from '@sluice/config'
 import type { OpenRuntime } from '@sluice/runtime'
 import { sopSettings } from '@sluice/runtime'
-import type { KeyValue } from '@sluice/sdk'
+import type { KeyValue, Logger } from '@sluice/sdk'
 import { CronClock, createAgreements, FolderLibrary, SopEngine } from '@sluice/sop'
 import { withdrawOrphanedApprovals } from './withdraw-approvals.ts'
 
@@ -20,22 +20,23 @@ export interface Procedures {
 const SECTIONS = [sopSection, agentSection]
 
 /**
- * For a process that carries out no runs: loads the procedures and offers the engine as the service `sops`. Runs that are started or
- * changed wait in the store for a daemon.
+ * For a command, which carries out no runs: loads the procedures and offers the engine as the service `sops`. Runs that are started or
+ * changed wait in the store for a daemon. Problems of procedures are not logged: the answers of the API name them.
  */
 export async function openProcedures(runtime: OpenRuntime): Promise<void> {
-  const library = createLibrary(runtime, runtime.store.keyValue('sop'))
+  const library = createLibrary(runtime, runtime.store.keyValue('sop'), SILENT)
   await library.reload()
-  runtime.procedures.onChange(() => library.reload())
   runtime.offer({ sops: createEngine(runtime, library) })
 }
+
+const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 /** Resumes unfinished runs, and offers the engine as the service `sops`. */
 export async function startProcedures(runtime: OpenRuntime): Promise<Procedures> {
   const log = runtime.log.child('sop')
   const keyValue = runtime.store.keyValue('sop')
   const stopping = new AbortController()
-  const library = createLibrary(runtime, keyValue)
+  const library = createLibrary(runtime, keyValue, log)
   const engine = createEngine(runtime, library)
 
   // A folder that exists can be watched, so that its first procedure is noticed at once. Without it, the library polls.
@@ -67,11 +68,11 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
   }
 }
 
-function createLibrary(runtime: OpenRuntime, keyValue: KeyValue): FolderLibrary {
+function createLibrary(runtime: OpenRuntime, keyValue: KeyValue, log: Logger): FolderLibrary {
   const { clock, bus } = runtime
   const settings = () => sopSettings(runtime.config(), runtime.dataDir)
   const { all: agreed } = createAgreements(keyValue)
-  return new FolderLibrary({ settings, agreed, clock, log: runtime.log.child('sop'), events: bus })
+  return new FolderLibrary({ settings, agreed, clock, log, events: bus })
 }
 
 function createEngine(runtime: OpenRuntime, library: FolderLibrary): SopEngine {

@@ -48,7 +48,7 @@ describe('a connection that a channel holds', () => {
     let isOpen = false
     const made = await bench({
       channel: {
-        async listen(deliver, signal) {
+        async listen(deliver, { signal }) {
           connections += 1
           await deliver(message(`m${connections}`))
           if (connections === 1) throw new AppError('upstream', 'cut')

@@ -56,7 +56,7 @@ class RunningDeliveries implements Deliveries {
   readonly #changes: ChangeFollower
 
   constructor(options: DeliveryOptions) {
-    const { store, features, approvals, clock, log } = options
+    const { store, features, approvals, clock, log, events } = options
     this.#options = options
     this.#inbox = new InboxWorker({
       ...options,
@@ -70,7 +70,7 @@ class RunningDeliveries implements Deliveries {
       readyMs: (account: Account) => this.#inbox.readyMs(account),
     }
     this.#intake = new Intake({ inbox: store.inbox, worker, approvals, clock, log, config, procedures })
-    this.#listeners = new Listeners({ clock, log, deliver: (channel) => this.#deliver(channel) })
+    this.#listeners = new Listeners({ clock, log, events, deliver: (channel) => this.#deliver(channel) })
     this.#health = new HealthWatch(options)
     this.#changes = new ChangeFollower(log, (change) => this.#followChange(change))
   }

@@ -1,8 +1,6 @@
 /** Reports channels that go down or recover, in the log and as events. */
-import type { Channel, ChannelHealth, Events, Logger } from '@sluice/sdk'
-
-/** The health that the channel reports; `ok` for a channel that reports none. */
-export const healthOf = (channel: Channel): ChannelHealth => channel.health?.() ?? { state: 'ok' }
+import type { Channel, Events, Logger } from '@sluice/sdk'
+import { healthOf } from './channel-health.ts'
 
 export class HealthWatch {
   readonly #log: Logger

@@ -1,11 +1,11 @@
 /** Durable delivery: intake of messages, the inbox and outbox workers, media and drafts. */
 
+export { healthOf } from './channel-health.ts'
 export { type Clients, createClients } from './clients.ts'
 export type { DeliveryQueues } from './deliveries.ts'
 export { type Deliveries, startDeliveries } from './deliveries.ts'
 export type { DeliveryApprovals, DeliveryFeatures, DeliveryOptions } from './delivery-options.ts'
 export { type QueuedReply, waitingReplies } from './delivery-queue.ts'
-export { healthOf } from './health-watch.ts'
 export type { Received } from './intake.ts'
 export { type IngressWatch, watchIngress } from './observe.ts'
 export { retryDelayMs } from './retry-delay.ts'

@@ -6,12 +6,7 @@
 import { isoTime } from '@sluice/kit'
 import type { Address, Attachment, InboxEntry, InboxRow, OutboxRow, TurnRow } from '@sluice/sdk'
 import * as v from 'valibot'
-
-export const INBOX_STATES = ['pending', 'running', 'done', 'dead'] as const
-export const OUTBOX_STATES = ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead'] as const
-/** The states that only an operator changes, by a replay. */
-export const REPLAYABLE_MESSAGES = ['dead'] as const
-export const REPLAYABLE_REPLIES = ['dead', 'ambiguous'] as const
+import { INBOX_STATES, OUTBOX_STATES } from './states.ts'
 
 const nullableText = v.nullable(v.string())
 
@@ -93,7 +88,12 @@ export const inboxEntrySchema = v.object({
 
 export const outboxEntrySchema = v.object({ ...outboxRowSchema.entries, turn: v.nullable(turnSchema) })
 
-export const shownInboxRow = (row: InboxRow): v.InferOutput<typeof inboxRowSchema> => ({
+export type ShownInboxRow = v.InferOutput<typeof inboxRowSchema>
+export type ShownOutboxRow = v.InferOutput<typeof outboxRowSchema>
+export type ShownInboxEntry = v.InferOutput<typeof inboxEntrySchema>
+export type ShownOutboxEntry = v.InferOutput<typeof outboxEntrySchema>
+
+export const shownInboxRow = (row: InboxRow): ShownInboxRow => ({
   number: row.number,
   channel: row.channel,
   account: row.account,
@@ -109,7 +109,7 @@ export const shownInboxRow = (row: InboxRow): v.InferOutput<typeof inboxRowSchem
   error: row.error,
 })
 
-export const shownOutboxRow = (row: OutboxRow): v.InferOutput<typeof outboxRowSchema> => ({
+export const shownOutboxRow = (row: OutboxRow): ShownOutboxRow => ({
   number: row.number,
   channel: row.channel,
   account: row.account,
@@ -129,7 +129,7 @@ export const shownOutboxRow = (row: OutboxRow): v.InferOutput<typeof outboxRowSc
   error: row.error,
 })
 
-export const shownInboxEntry = (entry: InboxEntry, turn: TurnRow | undefined): v.InferOutput<typeof inboxEntrySchema> => ({
+export const shownInboxEntry = (entry: InboxEntry, turn: TurnRow | undefined): ShownInboxEntry => ({
   ...shownInboxRow(entry),
   verdict: entry.verdict,
   message: entry.message && {
@@ -143,7 +143,7 @@ export const shownInboxEntry = (entry: InboxEntry, turn: TurnRow | undefined): v
   ...shownRaw(entry.raw),
 })
 
-export const shownOutboxEntry = (row: OutboxRow, turn: TurnRow | undefined): v.InferOutput<typeof outboxEntrySchema> => ({
+export const shownOutboxEntry = (row: OutboxRow, turn: TurnRow | undefined): ShownOutboxEntry => ({
   ...shownOutboxRow(row),
   turn: shownTurn(turn),
 })
@@ -163,7 +163,7 @@ function shownRaw(raw: Uint8Array | null): { raw: string | null } | { raw_base64
   return text === undefined ? { raw_base64: Buffer.from(raw).toString('base64') } : { raw: text }
 }
 
-const shownTurn = (turn: TurnRow | undefined): v.InferOutput<typeof inboxEntrySchema>['turn'] =>
+const shownTurn = (turn: TurnRow | undefined): ShownInboxEntry['turn'] =>
   turn ? { turn_id: turn.id, status: turn.status, model: turn.model, response: turn.response, error: turn.error } : null
 
 const shownAddress = ({ to, thread, replyTo, more }: Address) => ({

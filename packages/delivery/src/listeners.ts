@@ -1,26 +1,24 @@
-/** Keeps a connection for each channel that listens: starts it, restarts it with backoff, and stops it when the channel is removed. */
-import { backoffMs } from '@sluice/kit'
-import type { Channel, Clock, Deliver, Logger } from '@sluice/sdk'
+/** Runs a listener for each channel that listens, and stops it when the channel is removed. */
+import { Listener } from '@sluice/kit'
+import type { Channel, Clock, Deliver, Events, Logger } from '@sluice/sdk'
+import { observeHealth } from './channel-health.ts'
 
 export interface ListenersOptions {
   readonly clock: Clock
   readonly log: Logger
+  readonly events: Events
   /** The function that takes the messages of a channel. */
   deliver(channel: Channel): Deliver
 }
 
-const RECONNECT = { firstMs: 1000, longestMs: 30_000 }
-/** After a connection that lasted this long, the backoff begins again with its first delay. */
-const STABLE_MS = 60_000
-
-interface Listener {
+interface Running {
   readonly stopped: AbortController
   readonly ended: Promise<void>
 }
 
 export class Listeners {
   readonly #options: ListenersOptions
-  readonly #running = new Map<Channel, Listener>()
+  readonly #running = new Map<Channel, Running>()
 
   constructor(options: ListenersOptions) {
     this.#options = options
@@ -34,11 +32,7 @@ export class Listeners {
       stopped.abort()
       this.#running.delete(channel)
     }
-    for (const channel of wanted) {
-      if (this.#running.has(channel)) continue
-      const stopped = new AbortController()
-      this.#running.set(channel, { stopped, ended: this.#listen(channel, stopped.signal) })
-    }
+    for (const channel of wanted) if (!this.#running.has(channel)) this.#running.set(channel, this.#start(channel))
   }
 
   /** Resolves once all connections have ended. */
@@ -47,19 +41,25 @@ export class Listeners {
     await Promise.all([...this.#running.values()].map(({ ended }) => ended))
   }
 
-  async #listen(channel: Channel, signal: AbortSignal): Promise<void> {
-    const { clock, log, deliver } = this.#options
-    for (let failures = 0; !signal.aborted; failures++) {
-      const startedMs = clock.monotonicMs()
-      try {
-        await channel.listen?.(deliver(channel), signal)
-        if (!signal.aborted) log.warn('channel stopped listening', { channel: channel.name })
-      } catch (error) {
-        if (!signal.aborted) log.warn('channel connection lost', { channel: channel.name, error })
-      }
-      if (signal.aborted) return
-      if (clock.monotonicMs() - startedMs >= STABLE_MS) failures = 0
-      await clock.sleep(backoffMs(failures, RECONNECT), signal)
-    }
+  #start(channel: Channel): Running {
+    const { clock, log, events } = this.#options
+    const deliver = this.#options.deliver(channel)
+    const stopped = new AbortController()
+    const listener = new Listener({
+      clock,
+      log,
+      fields: { channel: channel.name },
+      connect: async (context) => channel.listen?.(deliver, context),
+      cursors: channel.cursors,
+      onGap: ({ sinceMs, why }) =>
+        events.emit({
+          type: 'channel_gap',
+          channel: channel.name,
+          since: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
+          why,
+        }),
+    })
+    observeHealth(channel, () => listener.health)
+    return { stopped, ended: listener.run(stopped.signal) }
   }
 }

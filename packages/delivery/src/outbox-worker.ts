@@ -14,6 +14,7 @@ import {
   type Sent,
   type StartedReply,
 } from '@sluice/sdk'
+import { observeSent } from './channel-health.ts'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
 import { DeliveryQueue, type OwnedRow } from './delivery-queue.ts'
 import { watchAttempt } from './observe.ts'
@@ -142,7 +143,9 @@ export class OutboxWorker {
     const outbound = await this.#outbound(channel, started)
     using limit = signalScope([this.#options.cutOff], SEND_MS_MAX)
     checkHeld(owned)
-    return await channel.send(started.to, outbound, limit.signal)
+    const sent = await channel.send(started.to, outbound, limit.signal)
+    observeSent(channel, this.#options.clock.nowMs())
+    return sent
   }
 
   async #outbound({ limits }: Channel, { text, clientId, extras = {} }: StartedReply): Promise<Outbound> {

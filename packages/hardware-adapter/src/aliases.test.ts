@@ -21,6 +21,13 @@ describe('assignAliases', () => {
     expect(await names(keyValue, adapter('c', '1-1'), adapter('a', '1-9'))).toEqual({ adapter0: 'a', adapter2: 'c' })
   })
 
+  test('loses no alias when two processes assign at once', async () => {
+    const keyValue = memoryKeyValue()
+    const [one, other] = await Promise.all([names(keyValue, adapter('a', '1-1')), names(keyValue, adapter('b', '1-2'))])
+    expect(Object.keys({ ...one, ...other }).sort()).toEqual(['adapter0', 'adapter1'])
+    expect(await names(keyValue, adapter('a', '1-1'), adapter('b', '1-2'))).toEqual({ ...one, ...other })
+  })
+
   test('recognizes an adapter without a serial number by its port or kind', async () => {
     const keyValue = memoryKeyValue()
     expect(await names(keyValue, adapter('', '1-1'), adapter('', '1-2'))).toEqual({ adapter0: '1-1', adapter1: '1-2' })

@@ -17,8 +17,18 @@ type Remembered = v.InferOutput<typeof remembered>[number]
  * number either.
  */
 export async function assignAliases(keyValue: KeyValue, present: readonly FoundAdapter[]): Promise<ReadonlyMap<string, FoundAdapter>> {
-  const stored = v.safeParse(remembered, await keyValue.get(KEY))
-  const known: readonly Remembered[] = stored.success ? stored.output : []
+  for (;;) {
+    const before = await keyValue.get(KEY)
+    const stored = v.safeParse(remembered, before)
+    const known = stored.success ? stored.output : []
+    const { assigned, next } = assign(known, present)
+    // When another process has assigned aliases meanwhile, these are assigned again on top of them.
+    if (JSON.stringify(next) === JSON.stringify(known) || (await keyValue.swap(KEY, before, next)))
+      return new Map([...assigned].toSorted(([one], [other]) => one.localeCompare(other, 'en', { numeric: true })))
+  }
+}
+
+function assign(known: readonly Remembered[], present: readonly FoundAdapter[]) {
   const assigned = new Map<string, FoundAdapter>()
   /** Assigns the first free known alias that matches. Returns whether there was one. */
   const assignKnown = (adapter: FoundAdapter, matches: (old: Remembered) => boolean): boolean => {
@@ -38,9 +48,7 @@ export async function assignAliases(keyValue: KeyValue, present: readonly FoundA
 
   const connected = [...assigned].map(([alias, { kind, serial, port }]) => ({ alias, kind, serial, place: port }))
   const missing = known.filter(({ alias }) => !assigned.has(alias))
-  const next = [...connected, ...missing].slice(0, REMEMBERED_MAX)
-  if (JSON.stringify(next) !== JSON.stringify(known)) await keyValue.set(KEY, next)
-  return new Map([...assigned].toSorted(([one], [other]) => one.localeCompare(other, 'en', { numeric: true })))
+  return { assigned, next: [...connected, ...missing].slice(0, REMEMBERED_MAX) }
 }
 
 const isRecognized = ({ serial, port }: FoundAdapter, old: Remembered): boolean =>

@@ -196,6 +196,20 @@ describe('the transactions of a device', () => {
 describe('a pin reservation', () => {
   const DAYS = { lease_secs: 1, pin_reservation_secs: 3600 }
 
+  test('goes to one of two clients that reserve through two processes at once', async () => {
+    const { guard, host, use } = arrange({}, DAYS)
+    const otherProcess = createDeviceGuard(host, DAYS)
+    const outcomes = await Promise.allSettled([
+      guard.use(use('alice', { pins: [4, 17] }), nothing),
+      otherProcess.use(use('bob', { pins: [5, 17] }), nothing),
+    ])
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    const [lost, free] = outcomes[0]?.status === 'rejected' ? ['alice', 4] : ['bob', 5]
+    await host.advance(2000)
+    // The refused call reserved nothing.
+    expect(await guard.use(use(`not ${lost}`, { pins: [free] }), nothing)).toBe('ran')
+  })
+
   test('refuses another client until it expires, also after a restart', async () => {
     const { guard, host, use, records } = arrange({}, DAYS)
     await guard.use(use('alice', { pins: [17], write: { value: 1 } }), nothing)

@@ -93,7 +93,7 @@ class LeasingGuard implements DeviceGuard {
     }
   }
 
-  /** Reserves all the pins or, when another client holds one of them, none. */
+  /** Reserves all the pins or, when another client of this or another process holds one of them, none. */
   async #reserve({ device, context, pins = [] }: DeviceUse): Promise<void> {
     const { lease_secs, pin_reservation_secs } = this.#limits
     if (pin_reservation_secs === 0) return
@@ -102,16 +102,21 @@ class LeasingGuard implements DeviceGuard {
     const longestMs = now + pin_reservation_secs * 1000
     const untilMs = isCommandLine(holder) ? Math.min(longestMs, now + lease_secs * 1000) : longestMs
     const keys = pins.map((pin) => `pin:${device}/${pin}`)
+    const before: unknown[] = []
     for (const [index, key] of keys.entries()) {
-      const held = (await this.#host.keyValue.get(key)) as Reservation | undefined
+      before.push(await this.#host.keyValue.get(key))
+      const held = before.at(-1) as Reservation | undefined
       // A reservation beyond the longest possible one was made before the wall clock was set back: ignore it.
       if (held && held.holder !== holder && held.untilMs > now && held.untilMs <= longestMs)
-        throw new AppError('conflict', `Pin ${pins[index]} of ${device} is in use by another client`, {
-          retryAfterSecs: secsUntil(held.untilMs, now),
-        })
+        throw pinInUse(device, pins[index], secsUntil(held.untilMs, now))
     }
     const reservation: Reservation = { holder, untilMs }
-    for (const key of keys) await this.#host.keyValue.set(key, reservation)
+    for (const [index, key] of keys.entries()) {
+      if (await this.#host.keyValue.swap(key, before[index], reservation)) continue
+      // Another process has reserved this pin since it was read.
+      for (const [earlier, taken] of keys.slice(0, index).entries()) await this.#host.keyValue.swap(taken, reservation, before[earlier])
+      throw pinInUse(device, pins[index], 1)
+    }
   }
 
   async #record({ device, tool, context, write, pins }: DeviceUse): Promise<void> {
@@ -135,5 +140,8 @@ function inUse(device: string, { queue, untilMs }: Lease, now: number): AppError
   const retryAfterSecs = queue.isIdle ? secsUntil(untilMs, now) : 1
   return new AppError('conflict', `${device} is in use by another client`, { retryAfterSecs })
 }
+
+const pinInUse = (device: string, pin: number | string | undefined, retryAfterSecs: number): AppError =>
+  new AppError('conflict', `Pin ${pin} of ${device} is in use by another client`, { retryAfterSecs })
 
 const secsUntil = (untilMs: number, now: number): number => Math.max(1, Math.ceil((untilMs - now) / 1000))

@@ -18,6 +18,8 @@ export interface DaemonParts {
   readonly forwarding: ForwardingWatch
   /** Takes the messages of channels; without it, no channel is served. */
   readonly intake?: Intake
+  /** Returns the address that clients use; absent where nothing listens. */
+  readonly url?: () => string
   /** The routes that stay open: server-sent events and WebSockets. */
   readonly streams?: (parts: AppParts) => readonly Endpoint[]
 }

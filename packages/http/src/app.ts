@@ -92,16 +92,19 @@ class RouteTable {
   }
 }
 
-const ownRoutes = ({ runtime, snapshot, auth }: AppParts): Route[] => [
-  ...statusRoutes(runtime, snapshot),
-  ...sessionRoutes(runtime),
-  ...memoryRoutes(runtime),
-  ...turnRoutes(runtime),
-  ...deliveryRoutes(runtime),
-  ...approvalRoutes(runtime),
-  ...sopRoutes(runtime),
-  ...deviceRoutes(runtime, snapshot, auth),
-]
+const ownRoutes = (parts: AppParts): Route[] => {
+  const { runtime, snapshot, auth } = parts
+  return [
+    ...statusRoutes(parts),
+    ...sessionRoutes(runtime),
+    ...memoryRoutes(runtime),
+    ...turnRoutes(runtime),
+    ...deliveryRoutes(runtime),
+    ...approvalRoutes(runtime),
+    ...sopRoutes(runtime),
+    ...deviceRoutes(runtime, snapshot, auth),
+  ]
+}
 
 /** Reads `docs` at the first request for the document, when all routes are in it. */
 function documentRoute(docs: readonly EndpointDoc[], { runtime, snapshot }: AppParts): Route {

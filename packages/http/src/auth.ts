@@ -7,6 +7,9 @@ import { createLockout, type Lockout } from './lockout.ts'
 import type { HeaderReader } from './middleware/client-address.ts'
 import { createRevocations } from './revocations.ts'
 
+/** The `tokenHash` of a caller on the control socket, which is no hash: its connection is its credential and is never revoked. */
+export const CONTROL_SOCKET = 'control socket'
+
 export interface Principal {
   /** The paired device; null while no pairing is required. */
   readonly device: string | null
@@ -94,6 +97,7 @@ export function createAuth(runtime: Runtime): Auth {
       return { device: device.id, tokenHash, role: device.role }
     },
     isGood(tokenHash) {
+      if (tokenHash === CONTROL_SOCKET) return true
       if (tokenHash === null) return !runtime.snapshot().gateway.require_pairing
       const found = devices.findByTokenHash(tokenHash)
       return found instanceof Promise ? found.then((device) => device !== undefined) : found !== undefined

@@ -6,6 +6,12 @@ import { type ClientId, type IdempotencyKey, parseTraceparent, type Role, type R
 import type { Context, MiddlewareHandler } from 'hono'
 import type { HeaderReader } from './middleware/client-address.ts'
 
+/** The connection that a request came over. */
+export interface Connection extends Partial<HttpBindings> {
+  /** The operator at the other end of the control socket, as `cli:<user>`; absent on every other connection. */
+  readonly operator?: string
+}
+
 /** The other end of a connection, before its credential is checked. */
 export interface Peer {
   /** The key that limiters count by; see `clientAddress`. */
@@ -14,6 +20,8 @@ export interface Peer {
   readonly spared: boolean
   /** An object that lives as long as the connection. */
   readonly connection: object
+  /** See `Connection.operator`. Limiters and lockouts do not apply to an operator. */
+  readonly operator?: string
 }
 
 /** The caller that `authenticate` admitted. */
@@ -21,7 +29,11 @@ export interface Caller {
   readonly client: ClientId
   /** The paired device; null if no token was required. */
   readonly device: string | null
-  /** The SHA-256 of the caller's token; null if no token was required. */
+  /** As in `ToolContext.caller`: `device:<id>`, `cli` on the control socket, otherwise `local`. */
+  readonly person: string
+  /** The name under which records keep what the caller does: `device:<id>`, `cli:<user>` or `local`. */
+  readonly by: string
+  /** The SHA-256 of the caller's token; `CONTROL_SOCKET` for an operator on the control socket; null if no token was required. */
   readonly tokenHash: string | null
   /** Null on routes that ask for no token. */
   readonly role: Role | null
@@ -29,8 +41,8 @@ export interface Caller {
 
 /** The variables of a request. The middleware that sets a variable says so; only later steps may read it. */
 export type HttpEnv = {
-  /** Absent without a socket, as in `app.request()`. */
-  Bindings: Partial<HttpBindings>
+  /** Empty without a socket, as in `app.request()`. */
+  Bindings: Connection
   Variables: {
     /** The name of the route for logs and observers, where it differs from the path that matched. */
     routeName?: string

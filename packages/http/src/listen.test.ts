@@ -1,7 +1,13 @@
 import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { controlAddress } from './control-address.ts'
 import { type Listening, listen } from './listen.ts'
 import { type TestGateway, type TestGatewayOptions, testGateways } from './testing.ts'
 
@@ -130,6 +136,106 @@ describe('a whole request over a socket', () => {
     const { socket, received } = dial(made.server.port)
     socket.write(`${head(made, 'Transfer-Encoding: chunked')}9\r\n{"message\r\na\r\n":"hello"}\r\n0\r\n\r\n`)
     await expect.poll(() => statuses(received.text)).toEqual(['200'])
+  })
+})
+
+describe('the control socket', () => {
+  const OPERATOR = 'cli:alice'
+
+  async function controlled(name = 'data', options: TestGatewayOptions = {}) {
+    const folder = mkdtempSync(join(tmpdir(), 'control-'))
+    closers.push(async () => rmSync(folder, { recursive: true, force: true }))
+    const dataDir = join(folder, name)
+    mkdirSync(dataDir)
+    const made = gateway(options)
+    const open = async () => {
+      const subscribers = { sse: 0, ws: 0, dropped: 0 }
+      const server = await listen({ ...made.parts, subscribers, host: '127.0.0.1', port: 0, control: { dataDir, operator: OPERATOR } })
+      closers.push(() => server.close(0))
+      return server
+    }
+    return { ...made, dataDir, open, server: await open() }
+  }
+
+  /** Sends a request to the socket; resolves to its status and its parsed body. */
+  function ask(dataDir: string, method: string, path: string, headers: Record<string, string> = {}, body?: string) {
+    const address = controlAddress(dataDir)
+    return new Promise<{ status: number | undefined; body: Record<string, unknown> }>((resolve, reject) => {
+      const sent = request({ socketPath: address.path, method, path, headers }, (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (piece) => {
+          text += piece
+        })
+        response.on('end', () => resolve({ status: response.statusCode, body: JSON.parse(text) }))
+      })
+      sent.on('error', reject).end(body)
+    }).finally(address.release)
+  }
+
+  test('makes its peer an operator without a token, whatever the limits are', async () => {
+    const { dataDir, server, turns } = await controlled('data', {
+      config: { webhook_rate_limit_per_minute: 1, webhook_secret: 's' },
+    })
+    for (let count = 0; count < 3; count += 1) {
+      const body = JSON.stringify({ message: 'hello' })
+      const answer = await ask(dataDir, 'POST', '/webhook', { 'content-type': 'application/json' }, body)
+      expect(answer).toMatchObject({ status: 200, body: { response: 're: hello' } })
+    }
+    expect(turns).toMatchObject([{ owner: 'local', caller: 'cli' }, {}, {}])
+    expect(await ask(dataDir, 'GET', '/api/status')).toMatchObject({ status: 200, body: { url: server.url, pid: process.pid } })
+    expect((await fetch(`${server.url}/api/status`)).status).toBe(401)
+  })
+
+  test('records the operator, and no header makes a peer of the port one', async () => {
+    const { dataDir, runtime, server } = await controlled()
+    await runtime.approvals.start()
+    const question = { runId: 'run', stepId: 'call', gate: 'tool', workflow: 'shell', title: 't', message: 'm', timeoutSecs: 0 } as const
+    await runtime.approvals.open({ ...question, owner: 'a device' })
+    const path = '/api/approvals/run/call'
+    const headers = { 'content-type': 'application/json', operator: OPERATOR }
+    const body = JSON.stringify({ approved: true })
+    expect((await fetch(server.url + path, { method: 'POST', headers, body })).status).toBe(401)
+    expect(await ask(dataDir, 'POST', path, headers, body)).toMatchObject({ status: 200, body: { state: 'approved' } })
+    expect(await ask(dataDir, 'GET', path)).toMatchObject({ body: { by: OPERATOR } })
+  })
+
+  test('keeps WebSockets, which end when the daemon ends its streams', async () => {
+    const { dataDir, server } = await controlled()
+    const socket = new WebSocket(`ws+unix:${controlAddress(dataDir).path}:/ws/chat?session_id=a`)
+    const [first] = await once(socket, 'message')
+    expect(JSON.parse(String(first))).toMatchObject({ type: 'session_start', session_id: 'a' })
+    const closed = once(socket, 'close')
+    socket.send(JSON.stringify({ type: 'message', content: 'hello' }))
+    expect(JSON.parse(String((await once(socket, 'message'))[0]))).toMatchObject({ type: 'done', full_response: 're: hello' })
+    await server.endStreams('the test is over')
+    expect((await closed)[0]).toBe(1001)
+  })
+
+  test('is a private file, replaces a stale one, and is removed when the server closes', async () => {
+    const { dataDir, open, server } = await controlled()
+    const file = join(dataDir, 'control.sock')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    await server.close(0)
+    expect(() => statSync(file)).toThrow('ENOENT')
+    writeFileSync(file, 'left by a crash')
+    const next = await open()
+    expect(await ask(dataDir, 'GET', '/health')).toMatchObject({ status: 200 })
+    await next.close(0)
+  })
+
+  test.runIf(process.platform === 'linux')('is reached in a folder whose path is too long for a socket', async () => {
+    const { dataDir } = await controlled('d'.repeat(200))
+    expect(await ask(dataDir, 'GET', '/health')).toMatchObject({ status: 200 })
+  })
+
+  test('that cannot be opened is reported, and the port is served', async () => {
+    const { dataDir, logs, open, server } = await controlled()
+    await server.close(0)
+    mkdirSync(join(dataDir, 'control.sock'))
+    expect((await fetch(`${(await open()).url}/health`)).status).toBe(200)
+    expect(logs.filter(({ level }) => level === 'warn')).toEqual([
+      expect.objectContaining({ message: expect.stringContaining('The control socket could not be opened') }),
+    ])
   })
 })
 

@@ -1,21 +1,30 @@
-/** The HTTP server: its sockets, their limits, and how they end. Loads the application with the first request that needs it. */
+/** The HTTP servers of the port and of the control socket: their sockets, their limits, and how they end. Loads the application with the first request that needs it. */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { AppError } from '@sluice/sdk'
 import { answerClientError } from './client-error.ts'
+import { bindControlSocket } from './control-socket.ts'
 import { JSON_HEADERS } from './respond.ts'
 import { healthBody, readiness } from './routes/health.ts'
 import type { Application, ServerParts } from './server.ts'
 
-export interface ListenOptions extends ServerParts {
+export interface ListenOptions extends Omit<ServerParts, 'url'> {
   readonly host: string
   /** 0 chooses a free port. */
   readonly port: number
+  /** Serves the control socket too. The caller holds the lock of the data directory. */
+  readonly control?: ControlOptions
   /** Requests wait until it resolves. */
   readonly ready?: Promise<unknown>
   /** Overrides the default time-outs. */
   readonly timeouts?: Timeouts
+}
+
+export interface ControlOptions {
+  readonly dataDir: string
+  /** The operator that every peer of the control socket is: `cli:<user>`. */
+  readonly operator: string
 }
 
 /** In milliseconds, as in `http.createServer`. */
@@ -32,7 +41,7 @@ export interface Listening {
   readonly port: number
   /**
    * Accepts no more connections, closes idle ones, lets running requests finish for at most `graceMs`, then destroys the
-   * others. Idempotent.
+   * others. The control socket closes last. Idempotent.
    */
   close(graceMs: number): Promise<void>
   /** Closes every stream with its reason, and admits no more. Streams do not end by themselves. */
@@ -41,6 +50,8 @@ export interface Listening {
 
 const BACKLOG = 1024
 const IDLE_SWEEP_MS = 50
+/** The time that requests over the control socket have to end, after those over the port. */
+const CONTROL_GRACE_MS = 1000
 /** Without any request the application is loaded after this time, so that the first request does not wait for it. */
 const LOAD_AFTER_MS = 250
 
@@ -55,27 +66,38 @@ const SERVER_OPTIONS: ServerOptions = {
 }
 
 /** Resolves once connections are accepted. Rejects with `conflict` if the port is taken. */
-export async function listen({ host, port, ready, timeouts, ...parts }: ListenOptions): Promise<Listening> {
+export async function listen({ host, port, control, ready, timeouts, ...parts }: ListenOptions): Promise<Listening> {
   const { runtime } = parts
-  const server = createServer({ ...SERVER_OPTIONS, ...timeouts })
-  const loader = new ApplicationLoader(server, parts, ready)
-  const sockets = trackSockets(server)
+  const url = (): string => `http://${urlHost(host)}:${(server.address() as AddressInfo).port}`
+  const loader = new ApplicationLoader({ ...parts, url }, ready)
+  const newServer = (operator?: string): ClosableServer => {
+    const made = createServer({ ...SERVER_OPTIONS, ...timeouts }).on('clientError', answerClientError)
+    loader.serve(made, operator)
+    return { server: made, sockets: trackSockets(made) }
+  }
+  const main = newServer()
+  const { server } = main
   server.maxConnections = runtime.snapshot().gateway.max_connections
   const unsubscribe = runtime.onSnapshot(({ gateway }) => {
     server.maxConnections = gateway.max_connections
   })
-  server.on('close', unsubscribe).on('clientError', answerClientError)
+  server.on('close', unsubscribe)
   await bind(server, host, port)
   server.on('error', (error) => runtime.log.error('HTTP server failed', { error }))
+  const controlServer = control && newServer(control.operator)
+  if (controlServer) await bindControlSocket(controlServer.server, control.dataDir, runtime.log)
   void runtime.clock.sleep(LOAD_AFTER_MS).then(() => loader.load())
-  const address = server.address() as AddressInfo
+  const close = async (graceMs: number): Promise<void> => {
+    await closeServer(main, graceMs)
+    if (controlServer) await closeServer(controlServer, Math.min(graceMs, CONTROL_GRACE_MS))
+  }
 
   let closing: Promise<void> | undefined
   return {
-    url: `http://${urlHost(host)}:${address.port}`,
-    port: address.port,
+    url: url(),
+    port: (server.address() as AddressInfo).port,
     close(graceMs) {
-      closing ??= closeServer(server, sockets, graceMs)
+      closing ??= close(graceMs)
       return closing
     },
     endStreams: async (reason) => (await loader.load()).endStreams(reason),
@@ -84,42 +106,47 @@ export async function listen({ host, port, ready, timeouts, ...parts }: ListenOp
 
 /** Answers `GET /health` and `GET /ready` at once; every other request loads the application and waits for it. */
 class ApplicationLoader {
-  readonly #server: Server
   readonly #parts: ServerParts
   readonly #ready: Promise<unknown> | undefined
+  /** Attach the application to the servers that wait for it. */
+  readonly #attach: ((application: Application) => void)[] = []
   #loading: Promise<Application> | undefined
 
-  constructor(server: Server, parts: ServerParts, ready: Promise<unknown> | undefined) {
-    this.#server = server
+  constructor(parts: ServerParts, ready: Promise<unknown> | undefined) {
     this.#parts = parts
     this.#ready = ready
-    server.on('request', this.#onRequest).on('upgrade', this.#onUpgrade)
   }
 
-  /** Resolves once the application serves the requests of the server. Loads it only once. */
+  /** Serves a server, whose peers are all `operator` if there is one. */
+  serve(server: Server, operator: string | undefined): void {
+    const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse & { req: IncomingMessage }): void => {
+      const { runtime } = this.#parts
+      if (isProbe('/health', incoming)) answerProbe(incoming, outgoing, { status: 200, body: healthBody(runtime) })
+      else if (isProbe('/ready', incoming)) void readiness(runtime).then((ready) => answerProbe(incoming, outgoing, ready))
+      else void this.load().then(() => server.emit('request', incoming, outgoing))
+    }
+    const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+      socket.on('error', () => socket.destroy())
+      void this.load().then(() => server.emit('upgrade', request, socket, head))
+    }
+    server.on('request', onRequest).on('upgrade', onUpgrade)
+    this.#attach.push((application) => {
+      server.off('request', onRequest).off('upgrade', onUpgrade)
+      server.on('request', application.serve(server, operator))
+    })
+  }
+
+  /** Resolves once the application serves the requests of all servers. Loads it only once. */
   load(): Promise<Application> {
-    this.#loading ??= this.#attach()
+    this.#loading ??= this.#load()
     return this.#loading
   }
 
-  async #attach(): Promise<Application> {
-    const [{ attachApplication }] = await Promise.all([import('./server.ts'), this.#ready])
-    this.#server.off('request', this.#onRequest).off('upgrade', this.#onUpgrade)
-    const application = attachApplication(this.#server, this.#parts)
-    this.#server.on('request', application.listener)
+  async #load(): Promise<Application> {
+    const [{ createApplication }] = await Promise.all([import('./server.ts'), this.#ready])
+    const application = createApplication(this.#parts)
+    for (const attach of this.#attach) attach(application)
     return application
-  }
-
-  readonly #onRequest = (incoming: IncomingMessage, outgoing: ServerResponse & { req: IncomingMessage }): void => {
-    const { runtime } = this.#parts
-    if (isProbe('/health', incoming)) answerProbe(incoming, outgoing, { status: 200, body: healthBody(runtime) })
-    else if (isProbe('/ready', incoming)) void readiness(runtime).then((ready) => answerProbe(incoming, outgoing, ready))
-    else void this.load().then(({ listener }) => listener(incoming, outgoing))
-  }
-
-  readonly #onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    socket.on('error', () => socket.destroy())
-    void this.load().then(() => this.#server.emit('upgrade', request, socket, head))
   }
 }
 
@@ -138,6 +165,12 @@ function answerProbe(
   outgoing.end(method === 'HEAD' ? undefined : body)
 }
 
+interface ClosableServer {
+  readonly server: Server
+  /** The open sockets, kept up to date. */
+  readonly sockets: ReadonlySet<Socket>
+}
+
 /** Returns the set of open sockets, kept up to date. */
 function trackSockets(server: Server): ReadonlySet<Socket> {
   const open = new Set<Socket>()
@@ -148,7 +181,7 @@ function trackSockets(server: Server): ReadonlySet<Socket> {
   return open
 }
 
-async function closeServer(server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> {
+async function closeServer({ server, sockets }: ClosableServer, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
   const end = setTimeout(() => {

@@ -1,9 +1,9 @@
 /**
- * Connects the application to Node's server: requests and upgrades become a `Request` with their connection. Loaded after the
+ * Connects the application to Node's servers: requests and upgrades become a `Request` with their connection. Loaded after the
  * port is bound, because the adaptor loads Node's second HTTP stack, which takes as long as the rest of the start.
  */
 import type { createServer, RequestListener, Server } from 'node:http'
-import { createAdaptorServer, getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
+import { createAdaptorServer, getRequestListener, RequestError } from '@hono/node-server'
 import type { Clients } from '@sluice/delivery'
 import type { Runtime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
@@ -11,6 +11,7 @@ import { type App, createApp } from './app.ts'
 import type { DaemonParts, Intake } from './app-parts.ts'
 import type { Auth } from './auth.ts'
 import { BodyBudget } from './body-budget.ts'
+import type { Connection } from './context.ts'
 import { ForwardingWatch } from './middleware/client-peer.ts'
 import { createLimits } from './middleware/rate-limit.ts'
 import { problem } from './problem.ts'
@@ -26,11 +27,16 @@ export interface ServerParts {
   readonly intake?: Intake
   /** Kept up to date by the streams; without it, nothing is streamed. */
   readonly subscribers?: SubscriberCounts
+  /** Returns the address that clients use. */
+  readonly url: () => string
 }
 
 export interface Application {
-  /** Serves the server's requests from now on. */
-  readonly listener: RequestListener
+  /**
+   * Attaches the application to the upgrades of a server, and returns the listener for its requests. With `operator`, every peer
+   * of the server is this operator.
+   */
+  serve(server: Server, operator?: string): RequestListener
   /** Closes every stream with its reason, and admits no more. */
   endStreams(reason: string): void
 }
@@ -38,13 +44,13 @@ export interface Application {
 /** A peer whose upgrade was refused loses its connection after this time. */
 const REFUSED_UPGRADE_MS = 10_000
 
-/** Makes the application, and attaches it to the upgrades of the server. */
-export function attachApplication(server: Server, { runtime, auth, clients, intake, subscribers }: ServerParts): Application {
+export function createApplication({ runtime, auth, clients, intake, subscribers, url }: ServerParts): Application {
   const streams = subscribers && createStreams(runtime, auth, subscribers)
   const fetch = createFetch({
     runtime,
     auth,
     clients,
+    url,
     limits: createLimits(runtime.clock),
     budget: new BodyBudget(),
     forwarding: new ForwardingWatch(runtime.log, runtime.health.ignoredForwarding),
@@ -52,12 +58,15 @@ export function attachApplication(server: Server, { runtime, auth, clients, inta
     ...(streams && { streams: streams.endpoints }),
   })
   const releaseTogether = createReleaseTogether()
-  const handle = (request: Request, env: unknown): Response | Promise<Response> => {
-    const bindings = env as Partial<HttpBindings>
-    if (!bindings.outgoing) limitUpgrade(bindings)
-    const response = fetch(request, bindings)
-    return response instanceof Promise ? response.then(releaseTogether) : response
-  }
+  const handler =
+    (operator: string | undefined) =>
+    (request: Request, env: unknown): Response | Promise<Response> => {
+      // The adaptor knows an upgrade by this very object.
+      const connection: Connection = operator === undefined ? (env as Connection) : Object.assign(env as Connection, { operator })
+      if (!connection.outgoing) limitUpgrade(connection)
+      const response = fetch(request, connection)
+      return response instanceof Promise ? response.then(releaseTogether) : response
+    }
   /** The adaptor's own answer to a request that is not valid has an empty body. */
   const errorHandler = (error: unknown): Response =>
     problem(
@@ -65,18 +74,21 @@ export function attachApplication(server: Server, { runtime, auth, clients, inta
       { log: runtime.log, hide: runtime.hideSecrets },
       () => 'unmatched',
     )
-  createAdaptorServer({
-    fetch: handle,
-    createServer: (() => server) as unknown as typeof createServer,
-    ...(streams ? { websocket: { server: createSocketServer() } } : {}),
-  })
   return {
-    listener: getRequestListener(handle, { errorHandler }) as RequestListener,
+    serve(server, operator) {
+      const handle = handler(operator)
+      createAdaptorServer({
+        fetch: handle,
+        createServer: (() => server) as unknown as typeof createServer,
+        ...(streams ? { websocket: { server: createSocketServer() } } : {}),
+      })
+      return getRequestListener(handle, { errorHandler }) as RequestListener
+    },
     endStreams: (reason) => streams?.closeAll(reason),
   }
 }
 
-export type Fetch = (request: Request, env: Partial<HttpBindings>) => Response | Promise<Response>
+export type Fetch = (request: Request, connection: Connection) => Response | Promise<Response>
 
 /** Serves each request with the application of the snapshot in force. The first request after a reload makes a new application. */
 export function createFetch(parts: DaemonParts): Fetch {
@@ -86,14 +98,14 @@ export function createFetch(parts: DaemonParts): Fetch {
   runtime.onSnapshot(() => {
     app = undefined
   })
-  return (request, env) => {
+  return (request, connection) => {
     app ??= makeApp()
-    return app.fetch(request, env)
+    return app.fetch(request, connection)
   }
 }
 
 /** A successful upgrade lifts the limit itself. */
-function limitUpgrade({ incoming }: Partial<HttpBindings>): void {
+function limitUpgrade({ incoming }: Connection): void {
   const socket = incoming?.socket
   socket?.setTimeout(REFUSED_UPGRADE_MS, () => socket.destroy())
 }

@@ -18,7 +18,7 @@ import { type Clients, createClients } from '@sluice/delivery'
 import { LaneQueue, ShardOwnership, systemClock } from '@sluice/kit'
 import type { Clock, Observation, Secret, Services, Sops, Store, Vitals } from '@sluice/sdk'
 import { ProcedureFiles } from '@sluice/sop/procedure-files'
-import { openDataDir } from '@sluice/store'
+import { type DataDirLock, openDataDir } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { createCoreServices } from './core-services.ts'
 import { createEventBus, type EventBus } from './events/event-bus.ts'
@@ -49,20 +49,25 @@ export interface RuntimeOptions extends ConfigSource {
   readonly clock?: Clock
   /** True: a data directory whose database is gone may start with an empty one. */
   readonly newDatabase?: boolean
-  /** True: the caller holds the lock of the data directory. */
-  readonly locked?: boolean
+  /** The lock of the data directory, if the caller holds it. */
+  readonly lock?: DataDirLock
+  /**
+   * `store`: features are not built, so that nothing is connected, offered or sent, and the configuration is not read: every
+   * setting has its default. `config`: the same, with the configuration of the file. Default: everything.
+   */
+  readonly only?: 'store' | 'config' | undefined
 }
 
 const DRAIN_MS = 10_000
 
 /** Rejects if the configuration is not valid, or the store or a provider cannot be used; nothing stays open then. */
 export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime> {
-  const configText = await readConfigText(options.configFile)
-  const config = await parseConfig(options, configText)
+  const configText = options.only === 'store' ? '' : await readConfigText(options.configFile)
+  const config = await parseConfig(options.only === 'store' ? { ...options, env: {} } : options, configText)
   const runtime = new OpenRuntime(options, configText, config)
   const { store, dataDir, clock, log, lifecycle } = runtime
   try {
-    await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
+    if (options.only !== 'store') await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
     await lifecycle.apply(config)
   } catch (error) {
     await store.close()
@@ -227,11 +232,11 @@ export class OpenRuntime implements Runtime {
   }
 
   #openStore(): Store {
-    const { newDatabase = false, locked = false } = this.#options
+    const { newDatabase = false, lock } = this.#options
     return openDataDir({
       dataDir: this.dataDir,
       newDatabase,
-      locked,
+      lock,
       clock: this.clock,
       log: this.log.child('store'),
       onCommit: (units, tookMs) => this.#observe({ kind: 'commit', units, tookMs }),
@@ -249,10 +254,12 @@ export class OpenRuntime implements Runtime {
   }
 
   #createLifecycle(): Lifecycle {
-    const { features, env, configFile } = this.#options
+    const { env, configFile, only } = this.#options
+    const features = only === undefined ? this.#options.features : []
     const { clock, log, store, bus, dataDir, traces } = this
     const lifecycle = new Lifecycle({
       features,
+      needsModel: only === undefined,
       env,
       log: log.child('features'),
       fetch: traces.traced(outboundFetch),

@@ -1,5 +1,7 @@
 /** The port of a chat platform. A channel verifies, parses and sends; the daemon does the rest (docs/contract.md#channels). */
 
+import type { ListenContext, ListenCursors } from './listen.ts'
+
 /** A request as it arrived: header names in lower case, the URL, and the raw bytes of the body. */
 export interface Raw {
   readonly headers: Readonly<Record<string, string | undefined>>
@@ -154,8 +156,15 @@ export interface Channel {
   matches?(entry: string, sender: string): boolean
   /** Receives messages over HTTP. */
   readonly webhook?: Webhook
-  /** Receives messages over a connection or by polling. Resolves soon after `signal` aborts; a rejection is retried with backoff. */
-  listen?(deliver: Deliver, signal: AbortSignal): Promise<void>
+  /**
+   * Receives messages over one connection, or by polling, until it ends: resolves when the platform asks for another connection
+   * or soon after `context.signal` aborts, and rejects with the reason when the connection broke or could not be opened. Never
+   * tries again by itself: the daemon does, and knows the health. An error with `retryAfterSecs` prolongs the delay; `forbidden`
+   * and `unauthorized` mean that only the operator can help.
+   */
+  listen?(deliver: Deliver, context: ListenContext): Promise<void>
+  /** The positions of a channel that listens. */
+  readonly cursors?: ListenCursors
   /**
    * Sends one message of at most `limits.text`. Throws an `AppError`: after `rate_limited` and `unavailable` the message was
    * not sent and the outbox retries; `invalid_request` and `forbidden` are final; after any other code the message may have
@@ -197,6 +206,6 @@ export interface Channel {
   fetchMedia?(attachment: Attachment, options: { readonly bytesMax: number; readonly signal: AbortSignal }): Promise<Media>
   /** The configuration that is missing and without which the channel cannot work, such as `oauth_token or refresh_token`. */
   readonly missingConfig?: string
-  /** Returns the known state of the channel. Makes no request. */
+  /** Returns the known state of a channel that does not listen. Makes no request. */
   health?(): ChannelHealth
 }

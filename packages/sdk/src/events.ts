@@ -66,6 +66,11 @@ const knownEventSchema = v.variant('type', [
     state: v.picklist(['ok', 'connecting', 'down']),
     detail: nullableText,
   }),
+  event('channel_gap', 'Messages of a channel may be missing for good', {
+    channel: text,
+    since: v.pipe(nullableText, v.description('RFC 3339: messages after this time may be missing; null: unknown')),
+    why: text,
+  }),
   event('human_approval_request', 'An approval was opened; `title` and `message` are the text of its prompt', {
     ...approval,
     workflow_name: text,

@@ -26,6 +26,11 @@ export interface SecretStore {
   get(name: string): Promise<string | undefined>
   set(name: string, value: string): Promise<void>
   delete(name: string): Promise<void>
+  /**
+   * Replaces the secret `before` with `after`, or resolves to false and changes nothing when another value is stored. `undefined`
+   * means none, on both sides. Use it for each change that depends on what was read.
+   */
+  swap(name: string, before: string | undefined, after: string | undefined): Promise<boolean>
 }
 
 /** The questions that features may ask about paired devices. */

@@ -89,6 +89,7 @@ export type {
   Transcribe,
 } from './host.ts'
 export type { Claim, IdempotencyKey, IdempotencyStore } from './idempotency.ts'
+export type { Gap, ListenContext, ListenCursors, ListenReport } from './listen.ts'
 export type { LogFields, Logger } from './logger.ts'
 export type {
   LanguageModel,

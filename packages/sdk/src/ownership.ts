@@ -4,6 +4,7 @@
  */
 import { AppError } from './errors.ts'
 import type { NewReply } from './reply.ts'
+import { channelOwner, escapedParts, parseChatSession } from './session-key.ts'
 
 /** The number of shards. All stored work is divided among the shards 0 to 255; the number never changes. */
 export const SHARDS = 256
@@ -73,15 +74,15 @@ export function shardOf(key: string): number {
   return (hash ^ (hash >>> 8)) & (SHARDS - 1)
 }
 
-/** Matches the key of a chat session, `[agent:<name>/]channel:<channel>/<account>/<conversation>[/<thread>]/<sender>`, up to the conversation. */
-const CONVERSATION = /^(?:agent:[^/]+\/)?(channel:[^/]*\/[^/]*\/[^/]*)\/[^/]*(?:\/[^/]*)?$/
-
-/** Returns the shard of a session. All sessions of a conversation, and the replies to it, share the shard of `shardOfConversation`. */
-export const shardOfSession = (session: string): number => shardOf(CONVERSATION.exec(session)?.[1] ?? session)
-
 /** Returns the shard of a conversation: of the messages from it and the replies to it. */
 export const shardOfConversation = ({ channel, account, to }: Pick<NewReply, 'channel' | 'account' | 'to'>): number =>
-  shardOf(`channel:${channel}/${encodeURIComponent(account.toWellFormed())}/${encodeURIComponent(to.to.toWellFormed())}`)
+  shardOf(`${channelOwner(channel)}/${escapedParts([account, to.to])}`)
+
+/** Returns the shard of a session. A chat session has the shard of its conversation, whatever its thread, sender and agent. */
+export function shardOfSession(session: string): number {
+  const chat = parseChatSession(session)
+  return chat ? shardOfConversation({ ...chat, to: { to: chat.conversation } }) : shardOf(session)
+}
 
 /** Returns the shard of a turn: that of its session, or of its id when it has none. */
 export const shardOfTurn = (session: string | null, id: string): number => (session === null ? shardOf(id) : shardOfSession(session))

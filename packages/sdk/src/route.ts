@@ -20,6 +20,10 @@ export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly client: ClientId
   /** The device of the caller; `null` when no bearer token was required. */
   readonly device: string | null
+  /** The name under which records keep what the caller does: `device:<id>`, `cli:<user>` on the control socket, otherwise `local`. */
+  readonly by: string
+  /** True: the caller is an operator on the control socket, who could read and change the files of the daemon directly. */
+  readonly onControlSocket: boolean
   /** The role of the caller: `operator` while pairing is not required, `null` when no bearer token was required. */
   readonly role: Role | null
   readonly headers: Headers

@@ -1,6 +1,6 @@
 /** Definitions, problems and simulations of procedures in the form that the API and the command line show. */
 import * as v from 'valibot'
-import type { SopDefinition, SopProblem } from './definition.ts'
+import { type SopDefinition, type SopProblem, triggerText } from './definition.ts'
 import { gateBefore } from './gates.ts'
 import type { WaitingSop } from './load-sop.ts'
 import { shortHash } from './procedure-files.ts'
@@ -17,7 +17,12 @@ export const definitionSchema = v.object({
   mode: v.picklist(MODES),
   cooldownSecs: v.number(),
   maxConcurrent: v.number(),
-  triggers: v.array(v.looseObject({ type: v.picklist(['manual', 'webhook', 'cron', 'mqtt', 'peripheral']) })),
+  triggers: v.array(
+    v.looseObject({
+      type: v.picklist(['manual', 'webhook', 'cron', 'mqtt', 'peripheral']),
+      text: v.pipe(v.string(), v.description('As in the list of procedures, such as `webhook:/deploy`')),
+    }),
+  ),
   steps: v.array(
     v.object({
       number: v.number(),
@@ -34,9 +39,11 @@ export const definitionSchema = v.object({
   folder: v.string(),
 })
 
-export const shownDefinition = (definition: SopDefinition): v.InferOutput<typeof definitionSchema> => ({
+export type ShownDefinition = v.InferOutput<typeof definitionSchema>
+
+export const shownDefinition = (definition: SopDefinition): ShownDefinition => ({
   ...definition,
-  triggers: definition.triggers.map((trigger) => ({ ...trigger })),
+  triggers: definition.triggers.map((trigger) => ({ ...trigger, text: triggerText(trigger) })),
   steps: definition.steps.map((step) => ({
     ...step,
     tools: step.tools && [...step.tools],
@@ -52,7 +59,9 @@ export const problemSchema = v.object({
   severity: v.picklist(['error', 'warning']),
 })
 
-export const shownProblem = (problem: SopProblem): v.InferOutput<typeof problemSchema> => ({ ...problem })
+export type ShownProblem = v.InferOutput<typeof problemSchema>
+
+export const shownProblem = (problem: SopProblem): ShownProblem => ({ ...problem })
 
 export const waitingSchema = v.object({
   folder: v.string(),
@@ -62,7 +71,9 @@ export const waitingSchema = v.object({
   md: v.pipe(v.nullable(v.string()), v.description('The text of SOP.md')),
 })
 
-export const shownWaiting = ({ folder, hash, isChanged, toml, md }: WaitingSop): v.InferOutput<typeof waitingSchema> => ({
+export type ShownWaiting = v.InferOutput<typeof waitingSchema>
+
+export const shownWaiting = ({ folder, hash, isChanged, toml, md }: WaitingSop): ShownWaiting => ({
   folder,
   hash: shortHash(hash),
   changed: isChanged,

@@ -19,7 +19,9 @@ export const sopSchema = v.object({
   active_runs: v.number(),
 })
 
-export const shownSop = ({ activeRuns, triggers, ...sop }: SopSummary): v.InferOutput<typeof sopSchema> => ({
+export type ShownSop = v.InferOutput<typeof sopSchema>
+
+export const shownSop = ({ activeRuns, triggers, ...sop }: SopSummary): ShownSop => ({
   ...sop,
   triggers: [...triggers],
   active_runs: activeRuns,
@@ -54,7 +56,9 @@ export const runSchema = v.object({
 
 const time = (ms: number): string => isoTime(ms) ?? ''
 
-export const shownRun = (run: SopRun): v.InferOutput<typeof runSchema> => ({
+export type ShownRun = v.InferOutput<typeof runSchema>
+
+export const shownRun = (run: SopRun): ShownRun => ({
   run_id: run.id,
   sop: run.sop,
   version: run.version,
@@ -97,7 +101,9 @@ export const auditSchema = v.object({
   hash: v.string(),
 })
 
-export const shownAudit = ({ atMs, run, detail, ...row }: AuditRow): v.InferOutput<typeof auditSchema> => ({
+export type ShownAudit = v.InferOutput<typeof auditSchema>
+
+export const shownAudit = ({ atMs, run, detail, ...row }: AuditRow): ShownAudit => ({
   ...row,
   at: time(atMs),
   run_id: run,

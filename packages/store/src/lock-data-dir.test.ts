@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { lockDataDir } from './lock-data-dir.ts'
+import { lockDataDir, shareDataDir } from './lock-data-dir.ts'
 
 let folder: string
 beforeEach(() => {
@@ -23,6 +23,17 @@ test('a second daemon is refused until the first releases the lock', () => {
   first.release()
   first.release()
   lockDataDir(folder).release()
+})
+
+test('commands share the lock, and keep daemons out', () => {
+  const [first, second] = [shareDataDir(folder), shareDataDir(folder)]
+  expect(() => lockDataDir(folder)).toThrow(conflict)
+  first?.release()
+  expect(() => lockDataDir(folder)).toThrow(conflict)
+  second?.release()
+  const daemon = lockDataDir(folder)
+  expect(shareDataDir(folder)).toBeUndefined()
+  daemon.release()
 })
 
 test('a new directory is private, and the lock file stays empty', () => {

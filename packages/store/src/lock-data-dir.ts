@@ -1,4 +1,4 @@
-/** The lock that allows one daemon per data directory. */
+/** The lock of a data directory: one daemon holds it alone, or several commands share it while no daemon runs. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { AppError, errorText } from '@sluice/sdk'
@@ -9,33 +9,66 @@ import { isBusy } from './storage-error.ts'
 export interface DataDirLock {
   /** Releases the lock. Idempotent. */
   release(): void
+  /** Keeps every other holder out until the returned lock is released. Throws `conflict` while another command shares the lock. */
+  exclusive(): { release(): void }
 }
 
+const EXCLUSIVE = 'BEGIN EXCLUSIVE'
+/** A transaction that has read keeps a daemon out, and no other command. */
+const SHARED = 'BEGIN; SELECT 1 FROM sqlite_schema'
+
 /**
- * Locks the directory until `release` or the end of the process; the kernel drops the lock even after a crash. Throws `conflict`
- * when another daemon holds it and `unavailable` when the lock file cannot be created. Returns at once.
+ * Locks the directory for a daemon until `release` or the end of the process; the kernel drops the lock even after a crash. Throws
+ * `conflict` while another daemon or a command holds the lock, and `unavailable` when the lock file cannot be created. Returns at once.
  */
 export function lockDataDir(dir: string): DataDirLock {
+  const message = `Another daemon is running on ${dir}, or a command uses it. Stop the other daemon first, or give this one its own --data-dir.`
+  const connection = openLocked(dir, EXCLUSIVE)
+  if (!connection) throw new AppError('conflict', message)
+  const { release } = held(connection)
+  return { release, exclusive: () => ({ release: () => {} }) }
+}
+
+/** Locks the directory for a command that works without a daemon; undefined while a daemon holds the lock. Returns at once. */
+export function shareDataDir(dir: string): DataDirLock | undefined {
+  const connection = openLocked(dir, SHARED)
+  if (!connection) return undefined
+  const share = () => connection.exec(`COMMIT; ${SHARED}`)
+  return {
+    ...held(connection),
+    exclusive() {
+      try {
+        connection.exec(`COMMIT; ${EXCLUSIVE}`)
+        return { release: share }
+      } catch (error) {
+        connection.exec(SHARED)
+        if (!isBusy(error)) throw error
+        throw new AppError('conflict', `Another command uses ${dir}, and this one has to upgrade its database first. Run it again later.`)
+      }
+    },
+  }
+}
+
+/** Returns the connection that holds the lock; undefined while another one keeps it out. */
+function openLocked(dir: string, statement: string): DatabaseSync | undefined {
   const file = join(dir, 'daemon.lock')
   let connection: DatabaseSync | undefined
   try {
     createPrivately(file)
     connection = new DatabaseSync(file, { timeout: 0 })
-    connection.exec('BEGIN EXCLUSIVE')
+    connection.exec(statement)
+    return connection
   } catch (error) {
     connection?.close()
-    if (isBusy(error)) {
-      throw new AppError('conflict', `Another daemon is running on ${dir}. Stop it first, or give this one its own --data-dir.`)
-    }
+    if (isBusy(error)) return undefined
     throw new AppError('unavailable', `The data directory ${dir} cannot be locked: ${accessProblem(file) ?? errorText(error)}`, {
       cause: error,
     })
   }
-  return held(connection)
 }
 
 /** The exit listener keeps a reference to the connection: the garbage collector would close it and drop the lock. */
-function held(connection: DatabaseSync): DataDirLock {
+function held(connection: DatabaseSync): { release(): void } {
   const release = () => {
     process.off('exit', release)
     if (connection.isOpen) connection.close()

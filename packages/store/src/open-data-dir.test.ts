@@ -7,7 +7,7 @@ import { copyFirstRelease } from '@sluice/qa/first-release'
 import { testHost } from '@sluice/testkit/host'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { lockDataDir } from './lock-data-dir.ts'
+import { lockDataDir, shareDataDir } from './lock-data-dir.ts'
 import { openDataDir } from './open-data-dir.ts'
 import { openSecretBox } from './secret-box.ts'
 
@@ -89,10 +89,25 @@ test('the daemon upgrades under its own lock, and commands open the result', asy
   const release = copyFirstRelease()
   const daemon = lockDataDir(release.dataDir)
   try {
-    await openDataDir({ dataDir: release.dataDir, clock, log, locked: true }).close()
+    await openDataDir({ dataDir: release.dataDir, clock, log, lock: daemon }).close()
     await openDataDir({ dataDir: release.dataDir, clock, log }).close()
   } finally {
     daemon.release()
+    release.dispose()
+  }
+})
+
+test('a command upgrades under the lock that it shares, unless another command shares it too', async () => {
+  const release = copyFirstRelease()
+  const [lock, other] = [shareDataDir(release.dataDir), shareDataDir(release.dataDir)]
+  try {
+    const open = () => openDataDir({ dataDir: release.dataDir, clock, log, lock })
+    expect(open).toThrow(expect.objectContaining({ code: 'conflict', message: expect.stringContaining('Another command uses') }))
+    other?.release()
+    await open().close()
+    expect(() => lockDataDir(release.dataDir)).toThrow()
+  } finally {
+    lock?.release()
     release.dispose()
   }
 })

@@ -15,15 +15,15 @@ export interface DataDirOptions extends Omit<StoreOptions, 'file' | 'lockForUpgr
   readonly dataDir: string
   /** True: a directory that was in use may start with a new, empty database. */
   readonly newDatabase?: boolean
-  /** True: the caller is a daemon and holds the lock of the directory. */
-  readonly locked?: boolean
+  /** The lock of the directory, if the caller holds it. */
+  readonly lock?: DataDirLock | undefined
 }
 
 /**
  * Every database has a key file next to it, so a key file without a database means that the database was lost. Throws
  * `config_invalid` in that case, `conflict` when a daemon runs on a database that must be upgraded first, and the errors of `openStore`.
  */
-export function openDataDir({ dataDir, newDatabase = false, locked = false, ...options }: DataDirOptions): Store {
+export function openDataDir({ dataDir, newDatabase = false, lock, ...options }: DataDirOptions): Store {
   const [file, keyFile] = [join(dataDir, DATABASE_FILE), join(dataDir, KEY_FILE)]
   const isNew = !existsSync(file)
   if (isNew && !newDatabase && existsSync(keyFile)) {
@@ -32,7 +32,7 @@ export function openDataDir({ dataDir, newDatabase = false, locked = false, ...o
       `${file} is missing, but ${keyFile} shows that this data directory was in use. Restore the database from a backup, or start with a new, empty one: sluice daemon --new-database`,
     )
   }
-  const store = openStore({ file, ...options, ...(!locked && { lockForUpgrade: () => lockForUpgrade(dataDir) }) })
+  const store = openStore({ file, ...options, lockForUpgrade: () => lock?.exclusive() ?? lockForUpgrade(dataDir) })
   if (isNew && !existsSync(keyFile)) createSecretKey(keyFile)
   return store
 }

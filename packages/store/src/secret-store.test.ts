@@ -27,6 +27,19 @@ test('a secret is stored encrypted, replaced and deleted', async () => {
   expect(await secrets.get('token')).toBeUndefined()
 })
 
+test('a secret is swapped only when it is the one that was read', async () => {
+  const keyValue = memoryKeyValue()
+  const secrets = secretStore(openSecretBox(folder), keyValue)
+  expect(await secrets.swap('token', 'hunter1', 'hunter2')).toBe(false)
+  expect(await secrets.swap('token', undefined, 'hunter1')).toBe(true)
+  expect(await secrets.swap('token', undefined, 'hunter2')).toBe(false)
+  const wins = await Promise.all(['one', 'two'].map((value) => secrets.swap('token', 'hunter1', value)))
+  expect(wins.filter(Boolean)).toHaveLength(1)
+  expect(await keyValue.get('token')).toMatch(/^enc:1:/)
+  expect(await secrets.swap('token', await secrets.get('token'), undefined)).toBe(true)
+  expect(await secrets.get('token')).toBeUndefined()
+})
+
 test('a secret copied to another name or owner does not decrypt', async () => {
   const keyValue = memoryKeyValue()
   const box = openSecretBox(folder)

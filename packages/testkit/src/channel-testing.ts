@@ -1,4 +1,5 @@
 /** What a channel gives to the suites of the whole product; they find it as `testing` in the channel's `src/testing/index.ts`. */
+import type { Webhook } from '@sluice/sdk'
 import type { Chat } from './chat.ts'
 import type { CrashKind } from './crash-kind.ts'
 import type { FakeProvider } from './fake-provider.ts'
@@ -29,6 +30,8 @@ export interface WebhookTesting<Fake = FakeProvider> {
   readonly schemes: Readonly<Record<string, (random: Random) => Scheme | Promise<Scheme>>>
   /** Reference requests and their outcome, with the section of `connect`. */
   readonly vectors: readonly Vector<Fake>[]
+  /** Returns the webhook of the entry `./webhook`, with the secrets of the vectors and without a Sluice runtime. */
+  bare?(): Webhook
   readonly bodies?: readonly ReferenceBody[]
   /** Returns a request with any body and a valid signature. Absent when no signature covers the body. */
   signedRequest?(body: Uint8Array): SentRequest

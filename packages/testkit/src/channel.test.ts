@@ -95,9 +95,10 @@ const feature = (
         },
         health: () => ({ state: 'ok' }),
       }
-      const listen: Channel['listen'] = async (deliver, signal) => {
+      const listen: Channel['listen'] = async (deliver, { signal, report }) => {
         const response = await host.fetch(API, { signal }).catch(() => undefined)
         const events = (await response?.json().catch(() => [])) as Inbound[]
+        report.connected()
         for (const event of events ?? []) await deliver(event).catch(() => undefined)
         await host.clock.sleep(3_600_000, signal)
       }
@@ -312,15 +313,19 @@ describe('a broken channel breaks its rule', () => {
     ],
     [
       'listen delivers the expected messages',
-      feature(({ listen }) => ({ listen: (deliver, signal) => listen?.((m) => deliver({ ...m, id: 'x' }), signal) ?? Promise.resolve() })),
+      feature(({ listen }) => ({
+        listen: (deliver, context) => listen?.((m) => deliver({ ...m, id: 'x' }), context) ?? Promise.resolve(),
+      })),
     ],
     [
       'listen resolves promptly after an abort, with or without messages',
-      feature(({ listen }) => ({ listen: (deliver) => listen?.(deliver, new AbortController().signal) ?? Promise.resolve() })),
+      feature(({ listen }) => ({
+        listen: (deliver, context) => listen?.(deliver, { ...context, signal: new AbortController().signal }) ?? Promise.resolve(),
+      })),
     ],
     [
       'listen resolves promptly after an abort, with or without messages',
-      feature(({ listen }) => ({ listen: async (deliver, signal) => listen?.(deliver, signal).then(() => refuse('aborted')) })),
+      feature(({ listen }) => ({ listen: async (deliver, context) => listen?.(deliver, context).then(() => refuse('aborted')) })),
     ],
     [
       'a failed delivery causes no unhandled rejection',

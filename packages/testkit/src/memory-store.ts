@@ -42,5 +42,11 @@ export function memorySecrets(initial: Readonly<Record<string, string>> = {}): S
     async delete(name) {
       kept.delete(name)
     },
+    async swap(name, before, after) {
+      if (kept.get(name) !== before) return false
+      if (after === undefined) kept.delete(name)
+      else kept.set(name, after)
+      return true
+    },
   }
 }

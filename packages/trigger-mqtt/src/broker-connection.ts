@@ -1,20 +1,11 @@
 /** One connection to the broker, from its start to its end. */
-import type { Clock, Host } from '@sluice/sdk'
+import { AppError, type Clock, type Host } from '@sluice/sdk'
 import type { MqttClient } from 'mqtt'
 import type { BrokerSession } from './broker-session.ts'
 import { brokerAddress, type MqttConfig } from './config.ts'
 import { MessageIntake } from './message-intake.ts'
 import { MessageReceiver, type Procedures } from './message-receiver.ts'
 import { Subscriptions } from './subscriptions.ts'
-
-/** Why a connection ended, or could not be opened. */
-export interface ConnectionEnd {
-  readonly reason: string
-  /** Whether the broker refused the connection and would refuse it again. */
-  readonly isRefusal: boolean
-  /** Whether the broker had accepted the connection. */
-  readonly wasConnected: boolean
-}
 
 const CONNECT_TIMEOUT_MS = 15_000
 /**
@@ -41,7 +32,8 @@ export class BrokerConnection {
   readonly #leaving = new AbortController()
   readonly #closed: Promise<void>
   #wasConnected = false
-  #end: ConnectionEnd | undefined
+  /** Why the connection ends; undefined while it works. */
+  #end: AppError | undefined
   #stopFollowing: (() => void) | undefined
 
   private constructor(
@@ -101,8 +93,11 @@ export class BrokerConnection {
     return new BrokerConnection(client, host, config, procedures, session, onConnected)
   }
 
-  /** Resolves when the connection has ended, at most 0.6 s after `leaving` aborts. */
-  async hold(leaving: AbortSignal): Promise<ConnectionEnd> {
+  /**
+   * Resolves when the connection has ended, at most 0.6 s after `leaving` aborts. Rejects with `forbidden` when the broker
+   * refused the connection and would refuse it again, and with `unavailable` when it broke.
+   */
+  async hold(leaving: AbortSignal): Promise<void> {
     const leave = (): void => {
       this.#leaving.abort()
       void this.#close()
@@ -113,7 +108,7 @@ export class BrokerConnection {
     this.#gone.abort()
     leaving.removeEventListener('abort', leave)
     this.#stopFollowing?.()
-    return this.#end ?? endOf(new Error('the broker closed the connection'), this.#wasConnected)
+    if (!leaving.aborted) throw this.#end ?? new AppError('unavailable', 'the broker closed the connection')
   }
 
   #observe(): void {
@@ -152,9 +147,9 @@ export class BrokerConnection {
   }
 }
 
-export function endOf(error: unknown, wasConnected = false): ConnectionEnd {
+function endOf(error: unknown, wasConnected: boolean): AppError {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   // The error of a host with several addresses has a code but no message.
   const reason = (error instanceof Error ? error.message : String(error)) || String(code ?? 'unknown')
-  return { reason, isRefusal: REFUSALS.includes(code) && !wasConnected, wasConnected }
+  return new AppError(REFUSALS.includes(code) && !wasConnected ? 'forbidden' : 'unavailable', reason)
 }

@@ -1,5 +1,5 @@
 /** Decides whether a message is an event, and fires it until the engine has stored its runs. */
-import { type Backoff, backoffMs } from '@sluice/kit'
+import { retry } from '@sluice/kit'
 import { AppError, type Host, type Sops } from '@sluice/sdk'
 import type { Delivery, EventKeys } from './event-keys.ts'
 
@@ -18,7 +18,7 @@ export interface Message extends Delivery {
 export type ReceiveResult = 'ignored' | 'handled' | 'interrupted'
 
 const PAYLOAD_BYTES_MAX = 64 * 1024
-const RETRY: Backoff = { firstMs: 1000, longestMs: 60_000, fixedShare: 0 }
+const RETRY_MS_MAX = 60_000
 
 export class MessageReceiver {
   readonly #host: Host
@@ -39,23 +39,21 @@ export class MessageReceiver {
     const payload = Buffer.from(message.payload).toString('utf8')
     const atMs = clock.nowMs()
     let key: string | undefined
-    for (let failures = 0; !signal.aborted; failures++) {
+    const fire = async (): Promise<ReceiveResult> => {
+      key ??= await this.#keys.keyOf(message)
+      // After an abort the next connection may have stored another key for this message.
+      if (signal.aborted) return 'interrupted'
       try {
-        key ??= await this.#keys.keyOf(message)
-        // After an abort the next connection may have stored another key for this message.
-        if (signal.aborted) break
         await this.#procedures.fire({ source: 'mqtt', topic, payload, atMs, by: 'broker', key })
-        return 'handled'
       } catch (error) {
-        if (error instanceof AppError && error.status < 500) {
-          log.error('dropped an MQTT message that the procedures refuse', { topic, error })
-          return 'handled'
-        }
-        log.warn('runs of an MQTT message not stored, trying again', { topic, failures: failures + 1, error })
-        await clock.sleep(backoffMs(failures, RETRY), signal)
+        if (!(error instanceof AppError) || error.status >= 500) throw error
+        log.error('dropped an MQTT message that the procedures refuse', { topic, error })
       }
+      return 'handled'
     }
-    return 'interrupted'
+    const onFailure = (error: unknown, failures: number): void =>
+      log.warn('runs of an MQTT message not stored, trying again', { topic, failures, error })
+    return (await retry(fire, { clock, signal, longestMs: RETRY_MS_MAX, onFailure })) ?? 'interrupted'
   }
 
   #isEvent({ topic, payload, isRetained }: Message): boolean {

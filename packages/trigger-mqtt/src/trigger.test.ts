@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import tls from 'node:tls'
+import { REFUSED_MS } from '@sluice/kit'
 import type { DebianProgram } from '@sluice/qa/debian-program'
 import { findMosquitto, type Mosquitto, type MosquittoOptions, startMosquitto } from '@sluice/qa/mosquitto'
 import { AppError } from '@sluice/sdk'
@@ -89,7 +90,7 @@ describe.skipIf(!found)(`MqttTrigger with a real broker${skipReason}`, () => {
     await soon(() => expect(broker.log()).toMatch(/Received PUBACK from sluice/))
     if (how === 'kill') await soon(() => expect(broker.log()).toMatch(/Saving in-memory database/))
     await broker[how]()
-    await soon(() => expect(logged('MQTT connection lost')).toHaveLength(1))
+    await soon(() => expect(logged('connection lost')).toHaveLength(1))
     await broker.start()
     await ready(broker, 2)
     await before.publish('a', 'after')
@@ -172,7 +173,7 @@ describe.skipIf(!found)(`MqttTrigger with a real broker${skipReason}`, () => {
     sops.before = () => undefined
     await soon(() => expect(sops.payloads).toEqual(['1', '2', '3']))
     expect(logged('runs of an MQTT message not stored, trying again').length).toBeGreaterThan(4)
-    expect(logged('MQTT connection lost')).toEqual([])
+    expect(logged('connection lost')).toEqual([])
   })
 
   it('ignores a retained message unless it is published later', async () => {
@@ -230,7 +231,7 @@ describe.skipIf(!found)(`MqttTrigger with a real broker${skipReason}`, () => {
     expect(line.count(TYPES.puback)).toBe(0)
   })
 
-  it('logs refused credentials once and retries after the longest delay', async () => {
+  it('logs refused credentials once and retries rarely', async () => {
     const broker = await startBroker({ users: { sluice: 'right-password' } })
     const { logs, waits, close } = await start(broker.url, {
       sops: fakeSops(['a']),
@@ -240,9 +241,9 @@ describe.skipIf(!found)(`MqttTrigger with a real broker${skipReason}`, () => {
     await soon(() => expect(waits.length).toBeGreaterThan(2))
     await close()
     expect(logs.filter(({ level }) => level !== 'debug')).toMatchObject([
-      { level: 'error', message: 'MQTT broker refused the connection', fields: { reason: 'Connection refused: Not authorized' } },
+      { level: 'error', message: 'platform refused the connection', fields: { reason: 'Connection refused: Not authorized' } },
     ])
-    expect(new Set(waits)).toEqual(new Set([60_000]))
+    expect(Math.min(...waits.filter((ms) => ms > 0))).toBeGreaterThanOrEqual(0.75 * REFUSED_MS)
     expect(JSON.stringify(logs)).not.toContain('wrong-password')
   })
 
@@ -286,7 +287,7 @@ describe.skipIf(!found)(`MqttTrigger with a real broker${skipReason}`, () => {
       const broker = await startBroker({ tls: files })
       const sops = fakeSops(['a'])
       const { logged, logs } = await start(broker.url, { sops })
-      await soon(() => expect(logged('MQTT broker unreachable')).toHaveLength(1))
+      await soon(() => expect(logged('connection failed, trying again')).toHaveLength(1))
       expect(logs.at(0)?.fields.reason).toMatch(/self-signed/)
       tls.setDefaultCACertificates([...defaults, readFileSync(files.certFile, 'utf8')])
       await soon(() => expect(logged('connected to the MQTT broker')).toHaveLength(1))

@@ -1,5 +1,4 @@
 /** The passkeys of all users, stored encrypted in the secret store (docs/contract.md#secrets). */
-import { Shared } from '@sluice/kit'
 import { AppError, type Pairing, ROLES, type SecretStore } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -66,15 +65,13 @@ export interface PasskeyCount {
 export const credentialDescriptor = ({ id, transports }: Passkey) => ({ type: 'public-key', id, transports })
 
 /**
- * Reads and changes the stored passkeys. Changes run one at a time, and each is on disk when its promise resolves. Passkeys
+ * Reads and changes the stored passkeys. No change of this or another process is lost, and each is on disk when its promise resolves. Passkeys
  * that a revoked device registered are never returned, and the next change removes them. Every method throws `internal` if
  * the stored passkeys cannot be read.
  */
 export class PasskeyStore {
   readonly #secrets: SecretStore
   readonly #pairing: () => Pick<Pairing, 'revokedAmong'> | undefined
-  /** Serializes the changes; the passkeys themselves are read from the secret store each time. */
-  readonly #lock = new Shared<undefined>('passkeys', undefined)
 
   constructor(secrets: SecretStore, pairing: () => Pick<Pairing, 'revokedAmong'> | undefined = () => undefined) {
     this.#secrets = secrets
@@ -133,24 +130,22 @@ export class PasskeyStore {
     })
   }
 
-  #read<Result>(use: (users: Users) => Result): Promise<Result> {
-    return this.#lock.read(async () => use(await this.#load()))
+  async #read<Result>(use: (users: Users) => Result): Promise<Result> {
+    return use(await this.#parse(await this.#secrets.get(SECRET)))
   }
 
   /** Stores the result of `edit`. Returns false, and stores nothing, if `edit` returns undefined. */
   async #change(edit: (users: Users) => Users | undefined): Promise<boolean> {
-    let isChanged = false
-    await this.#lock.update(async () => {
-      const users = edit(await this.#load())
-      if (users) await this.#secrets.set(SECRET, JSON.stringify({ version: 1, users: [...users] }))
-      isChanged = users !== undefined
-      return undefined
-    })
-    return isChanged
+    for (;;) {
+      const before = await this.#secrets.get(SECRET)
+      const users = edit(await this.#parse(before))
+      if (!users) return false
+      // When another change was stored meanwhile, this one is made again on top of it.
+      if (await this.#secrets.swap(SECRET, before, JSON.stringify({ version: 1, users: [...users] }))) return true
+    }
   }
 
-  async #load(): Promise<Users> {
-    const text = await this.#secrets.get(SECRET)
+  async #parse(text: string | undefined): Promise<Users> {
     if (text === undefined) return new Map()
     const read = v.safeParse(secretSchema, text)
     if (!read.success) throw new AppError('internal', 'The stored passkeys cannot be read')

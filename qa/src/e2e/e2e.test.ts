@@ -71,7 +71,8 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
   test('pairs by its printed code, answers a webhook once, and exits with 0 on SIGTERM', async () => {
     const dir = folder(offline)
     const running = await daemon(profile, dir)
-    expect(JSON.parse(readFileSync(join(dir, 'daemon.json'), 'utf8'))).toMatchObject({ pid: running.pid, url: running.url, profile })
+    const status = JSON.parse((await run(profile, ['status', '--json', '--data-dir', dir])).stdout)
+    expect(status).toMatchObject({ running: true, pid: running.pid, url: running.url, profile })
     expect((await fetch(`${running.url}/health`)).status).toBe(200)
     const code = /pairing code \(one use\): (\S+)/.exec(running.stdout())?.[1] ?? ''
     const paired = await post(`${running.url}/pair`, {}, { 'x-pairing-code': code })
@@ -86,7 +87,7 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
     })
     running.kill('SIGTERM')
     expect(await running.exited).toBe(0)
-    expect(existsSync(join(dir, 'daemon.json'))).toBe(false)
+    expect(existsSync(join(dir, 'control.sock'))).toBe(false)
   })
 
   test('answers a route of a left-out feature with the build command', async () => {

@@ -3,6 +3,7 @@ import type { ChannelTesting } from '@sluice/testkit/channel-testing'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
 import { bearerScheme, tokenScheme } from '@sluice/testkit/webhook-fuzz/shared-secret-scheme'
 import feature from '../index.ts'
+import { createWebhook } from '../webhook.ts'
 import { crashKind } from './crash-kind.ts'
 import { type BizchatFake, startBizchatFake } from './fake.ts'
 import { BIZCHAT_SECRET, sectionOf } from './section.ts'
@@ -20,6 +21,7 @@ export const testing: ChannelTesting<BizchatFake> = {
   },
   crashKind,
   webhook: {
+    bare: () => createWebhook({ secret: BIZCHAT_SECRET, account: 'default' }),
     schemes: {
       'bizchat-token': (random) => tokenScheme(open(), BIZCHAT_SECRET, random),
       'bizchat-bearer': (random) => bearerScheme(open(), BIZCHAT_SECRET, random),

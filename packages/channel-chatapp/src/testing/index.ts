@@ -3,6 +3,7 @@ import type { ChannelTesting } from '@sluice/testkit/channel-testing'
 import { bodySignatureScheme } from '@sluice/testkit/webhook-fuzz/body-signature-scheme'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
 import feature from '../index.ts'
+import { createWebhook } from '../webhook.ts'
 import { connect } from './connect.ts'
 import { crashKind } from './crash-kind.ts'
 import type { ChatappFake } from './fake.ts'
@@ -23,6 +24,7 @@ export const testing: ChannelTesting<ChatappFake> = {
   connect,
   crashKind,
   webhook: {
+    bare: () => createWebhook({ secret: CHATAPP_SECRET, verifyToken: 'vt-01', account: '200000000000002' }),
     schemes: {
       chatapp: (random) =>
         bodySignatureScheme(open(), { secret: CHATAPP_SECRET, header: 'x-hub-signature-256', prefix: 'sha256=' }, random),

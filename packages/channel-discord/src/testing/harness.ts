@@ -1,6 +1,7 @@
 /** Test support: the channel connected to a fake platform, and a listener that records messages. */
-import type { Channel, Inbound } from '@sluice/sdk'
+import type { Channel, ChannelHealth, Gap, Inbound } from '@sluice/sdk'
 import { type TestHost, testHost } from '@sluice/testkit/host'
+import { startListening } from '@sluice/testkit/listening'
 import * as v from 'valibot'
 import { afterEach, beforeEach, expect, vi } from 'vitest'
 import { discordSection } from '../config.ts'
@@ -20,20 +21,20 @@ export interface Listening {
   /** Makes every delivery reject with `error` until `acceptDeliveries` is called. */
   failDeliveries(error: Error): void
   acceptDeliveries(): void
-  /** Resolves with the result of `listen`: undefined, or the error that it rejected with. */
-  readonly ended: Promise<unknown>
-  stop(): Promise<unknown>
+  health(): ChannelHealth
+  readonly gaps: readonly Gap[]
+  /** Advances the clock to the next attempt, if the listener waits for it. */
+  retry(): Promise<void>
+  stop(): Promise<void>
 }
 
-export function listenTo(channel: Channel): Listening {
-  const abort = new AbortController()
+export function listenTo(channel: Channel, host: TestHost): Listening {
   const received: Inbound[] = []
   let refusal: Error | undefined
-  const listening = channel.listen?.(async (inbound) => {
+  const running = startListening(channel, host, async (inbound) => {
     if (refusal) throw refusal
     received.push(inbound)
-  }, abort.signal)
-  const ended = (listening ?? Promise.reject(new Error('The channel does not listen'))).catch((error: unknown) => error)
+  })
   return {
     received,
     texts: () => received.map(({ text }) => text),
@@ -43,11 +44,12 @@ export function listenTo(channel: Channel): Listening {
     acceptDeliveries() {
       refusal = undefined
     },
-    ended,
-    stop() {
-      abort.abort()
-      return ended
+    health: () => running.health,
+    gaps: running.gaps,
+    async retry() {
+      if (running.retryAtMs !== undefined) await host.advance(running.retryAtMs - host.clock.monotonicMs())
     },
+    stop: () => running.stop(),
   }
 }
 
@@ -87,9 +89,9 @@ export function discordHarness() {
     /** Builds the channel, listens, and waits until it is connected. */
     async connect(changes: object = {}): Promise<Listening & { readonly channel: Channel }> {
       const channel = channelOn(fake, host, changes)
-      const listening = listenTo(channel)
+      const listening = listenTo(channel, host)
       stops.push(listening.stop)
-      await until(() => expect(channel.health?.().state).toBe('ok'))
+      await until(() => expect(listening.health().state).toBe('ok'))
       return { ...listening, channel }
     },
   }
@@ -98,4 +100,8 @@ export function discordHarness() {
 export const until = (expected: () => void | Promise<void>) => vi.waitFor(expected, { timeout: 4000, interval: 10 })
 
 /** Waits until exactly these texts were delivered, in this order. */
-export const receives = (listening: Listening, ...texts: string[]) => until(() => expect(listening.texts()).toEqual(texts))
+export const receives = (listening: Listening, ...texts: string[]) =>
+  until(async () => {
+    await listening.retry()
+    expect(listening.texts()).toEqual(texts)
+  })

@@ -1,8 +1,9 @@
 /** Runs a channel against a fake of the mail API over real sockets, with a clock that only the test advances. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Channel, Deliver, Host, Inbound, KeyValue } from '@sluice/sdk'
+import type { Channel, ChannelHealth, Deliver, Gap, Host, Inbound, KeyValue } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { type TestHost, testHost } from '@sluice/testkit/host'
+import { startListening } from '@sluice/testkit/listening'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import * as v from 'valibot'
 import { expect } from 'vitest'
@@ -16,6 +17,9 @@ export const SECRETS = ['oauth-token-01', 'webhook-secret-01', 'client-secret-01
 export interface Run {
   readonly channel: Channel
   readonly host: TestHost
+  /** The health that the daemon would report. */
+  health(): ChannelHealth
+  readonly gaps: readonly Gap[]
   /** The delivered messages in order, with repeats. */
   readonly delivered: readonly Inbound[]
   /** Returns the ids of the delivered messages. */
@@ -74,19 +78,19 @@ export async function startBench(options: MailpushFakeOptions = {}): Promise<Ben
   const run: Bench['run'] = ({ deliver = async () => undefined, config, laterMs } = {}) => {
     const made = channel(config, laterMs)
     const delivered: Inbound[] = []
-    const abort = new AbortController()
-    const ended = made.channel.listen?.(async (inbound) => {
+    const listening = startListening(made.channel, made.host, async (inbound) => {
       delivered.push(inbound)
       await deliver(inbound)
-    }, abort.signal)
+    })
     const stop = async () => {
-      abort.abort()
-      await ended
-      for (const secret of SECRETS) expect(JSON.stringify([made.host.logs, made.channel.health?.()])).not.toContain(secret)
+      await listening.stop()
+      for (const secret of SECRETS) expect(JSON.stringify([made.host.logs, listening.health])).not.toContain(secret)
     }
     stops.push(stop)
     return {
       ...made,
+      health: () => made.channel.health?.() ?? listening.health,
+      gaps: listening.gaps,
       delivered,
       ids: () => delivered.map(({ id }) => id),
       async push() {

@@ -1,7 +1,8 @@
 /** The fake of roomchat on loopback, and what the suites of the whole product need to know about the channel. */
 import type { ChannelTesting } from '@sluice/testkit/channel-testing'
+import { createWebhook } from '../webhook.ts'
 import { crashKind } from './crash-kind.ts'
-import { type RoomchatFake, startRoomchatFake } from './fake.ts'
+import { ROOMCHAT_SECRET, type RoomchatFake, startRoomchatFake } from './fake.ts'
 import { roomchatScheme } from './scheme.ts'
 import { sectionOf } from './section.ts'
 import { bodies, roomchatRequest, roomchatVectors } from './vectors.ts'
@@ -23,5 +24,11 @@ export const testing: ChannelTesting<RoomchatFake> = {
     return { fake, section: sectionOf(fake) }
   },
   crashKind,
-  webhook: { schemes: { roomchat: roomchatScheme }, vectors: roomchatVectors, bodies, signedRequest: roomchatRequest },
+  webhook: {
+    bare: () => createWebhook({ secret: ROOMCHAT_SECRET, backends: ['https://cloud.example'], account: 'cloud.example', botName: '' }),
+    schemes: { roomchat: roomchatScheme },
+    vectors: roomchatVectors,
+    bodies,
+    signedRequest: roomchatRequest,
+  },
 }

@@ -1,6 +1,7 @@
 /** Test support: the channel connected to a fake workspace. */
-import type { Channel, Inbound } from '@sluice/sdk'
+import type { Channel, ChannelHealth, Gap, Inbound } from '@sluice/sdk'
 import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
+import { type Listening, startListening } from '@sluice/testkit/listening'
 import * as v from 'valibot'
 import { vi } from 'vitest'
 import { slackSection } from '../config.ts'
@@ -12,6 +13,10 @@ export interface TestChannel {
   readonly host: TestHost
   /** The delivered messages, in order. */
   readonly received: readonly Inbound[]
+  health(): ChannelHealth
+  readonly gaps: readonly Gap[]
+  /** The time of the clock at which the next attempt begins; undefined while a connection runs. */
+  retryAtMs(): number | undefined
   /** Stops listening, as the daemon does when it stops. */
   stop(): Promise<void>
   /** Makes every later delivery await `store` first. */
@@ -33,25 +38,27 @@ export function createTestChannel(
   const section = v.parse(slackSection.schema, { ...TOKENS, api_url: fake.apiUrl, ...config })
   const [channel] = feature.build(host, section).channels ?? []
   if (!channel?.listen) throw new Error('The feature built no channel')
-  const abort = new AbortController()
   const received: Inbound[] = []
-  let ended: Promise<void> = Promise.resolve()
+  let listening: Listening | undefined
   let store: (inbound: Inbound) => Promise<void> = async () => undefined
   const bot = {
     channel,
     host,
     received,
     listen() {
-      ended =
-        channel.listen?.(async (inbound) => {
-          await store(inbound)
-          received.push(inbound)
-        }, abort.signal) ?? ended
+      listening = startListening(channel, host, async (inbound) => {
+        await store(inbound)
+        received.push(inbound)
+      })
       return bot
     },
+    health: () => channel.health?.() ?? listening?.health ?? { state: 'connecting' as const },
+    get gaps() {
+      return listening?.gaps ?? []
+    },
+    retryAtMs: () => listening?.retryAtMs,
     async stop() {
-      abort.abort()
-      await ended
+      await listening?.stop()
     },
     storeWith(next: typeof store) {
       store = next

@@ -1,7 +1,8 @@
 /** Test support: the channel connected to a fake Bot API over real sockets, with a clock that only tests advance. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Channel, Deliver, Inbound, KeyValue } from '@sluice/sdk'
+import type { Channel, ChannelHealth, Deliver, Gap, Inbound, KeyValue } from '@sluice/sdk'
 import { type TestHost, testHost } from '@sluice/testkit/host'
+import { startListening } from '@sluice/testkit/listening'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import * as v from 'valibot'
 import { expect } from 'vitest'
@@ -13,6 +14,9 @@ import { startTelegramFake, TELEGRAM_TOKEN, type TelegramFake, type TelegramFake
 export interface Run {
   readonly channel: Channel
   readonly host: TestHost
+  /** The health that the daemon would report. */
+  health(): ChannelHealth
+  readonly gaps: readonly Gap[]
   /** The delivered messages, in order, repeated ones included. */
   readonly delivered: readonly Inbound[]
   texts(): string[]
@@ -55,11 +59,10 @@ export async function startHarness(options: TelegramFakeOptions = {}): Promise<H
     const made = channel(config)
     const { clock } = made.host
     const delivered: Inbound[] = []
-    const abort = new AbortController()
-    const ended = made.channel.listen?.(async (inbound) => {
+    const listening = startListening(made.channel, made.host, async (inbound) => {
       delivered.push(inbound)
       await deliver(inbound)
-    }, abort.signal)
+    })
     const until: Run['until'] = async (condition, stepMs = 0) => {
       const startedMs = performance.now()
       while (!condition()) {
@@ -70,17 +73,18 @@ export async function startHarness(options: TelegramFakeOptions = {}): Promise<H
       }
     }
     const stop = async () => {
-      abort.abort()
-      await ended
-      expect(JSON.stringify([made.host.logs, made.channel.health?.()])).not.toContain(TELEGRAM_TOKEN.slice(7))
+      await listening.stop()
+      expect(JSON.stringify([made.host.logs, listening.health])).not.toContain(TELEGRAM_TOKEN.slice(7))
     }
     stops.push(stop)
     return {
       ...made,
+      health: () => listening.health,
+      gaps: listening.gaps,
       delivered,
       texts: () => delivered.map(({ text }) => text),
       until,
-      idle: (stepMs) => until(() => made.channel.health?.().state === 'ok' && fake.polled && fake.waiting.length === 0, stepMs),
+      idle: (stepMs) => until(() => listening.health.state === 'ok' && fake.polled && fake.waiting.length === 0, stepMs),
       stop,
     }
   }

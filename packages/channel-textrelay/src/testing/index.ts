@@ -1,10 +1,11 @@
 /** The fake of textrelay on loopback, and what the suites of the whole product need to know about the channel. */
 import type { ChannelTesting } from '@sluice/testkit/channel-testing'
+import { createWebhook } from '../webhook.ts'
 import { crashKind } from './crash-kind.ts'
 import { startTextrelayFake, type TextrelayFake } from './fake.ts'
 import { legacyScheme, standardScheme } from './schemes.ts'
 import { sectionOf } from './section.ts'
-import { bodies, textrelayRequest, textrelayVectors } from './vectors.ts'
+import { bodies, TEXTRELAY_SECRET, textrelayRequest, textrelayVectors } from './vectors.ts'
 
 export {
   startTextrelayFake,
@@ -24,6 +25,7 @@ export const testing: ChannelTesting<TextrelayFake> = {
   },
   crashKind,
   webhook: {
+    bare: () => createWebhook({ secret: TEXTRELAY_SECRET, fromPhone: '+15550001111' }),
     schemes: { 'textrelay-legacy': legacyScheme, 'textrelay-standard': standardScheme },
     vectors: textrelayVectors,
     bodies,

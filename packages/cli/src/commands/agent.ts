@@ -1,10 +1,10 @@
 /** `sluice agent`: one turn without a daemon, on the same store and configuration. */
 import { createInterface } from 'node:readline/promises'
 import type { Approver, ToolApprovalRequest } from '@sluice/agent'
+import { operator } from '@sluice/http/operator'
 import { openRuntime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
-import { operator } from '../operator.ts'
 import { readInput } from '../read-input.ts'
 
 /** The client whose memories and quotas this command uses. */

@@ -1,12 +1,12 @@
 /** `sluice approvals`, on a store that no other process has open. */
 import { join } from 'node:path'
+import { operator } from '@sluice/http/operator'
 import { systemClock } from '@sluice/kit'
 import { scratch } from '@sluice/qa/daemons/bundle'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import type { NewApproval, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { afterEach, describe, expect, test } from 'vitest'
-import { operator } from '../operator.ts'
 
 const AT_MS = Date.parse('2026-01-01T00:00:00.000Z')
 

@@ -1,33 +1,39 @@
-/** `sluice approvals`: lists and decides approval requests. A running daemon notices a decision within a second. */
-import { APPROVAL_STATES, decidedBefore, FEEDBACK_CHARS_MAX, shownApproval, unknownApproval } from '@sluice/approvals'
-import { AppError, type Approval, type ApprovalKey, type ApprovalState, type ApprovalStore, oneLine } from '@sluice/sdk'
+/** `sluice approvals`: lists and decides approval requests. Without a daemon, the next daemon dispatches a decision. */
+import type { ShownApproval } from '@sluice/approvals'
+import { APPROVAL_STATES } from '@sluice/approvals/states'
+import { AppError, oneLine } from '@sluice/sdk'
+import { type Api, apiPath } from '../api/api.ts'
+import { withApi } from '../api/open-api.ts'
+import { type Page, readPages } from '../api/pages.ts'
 import type { CliContext, Output } from '../context.ts'
 import { findByPrefix } from '../find-by-prefix.ts'
-import { operator } from '../operator.ts'
-import { LIMIT_MAX, limitOption } from '../option-values.ts'
-import { formatTime, NAME_CHARS_MAX, printBlock, printFields, TEXT_CHARS_MAX } from '../print-details.ts'
-import { withStore } from '../with-store.ts'
+import { limitOption, PAGE_MAX, textOption } from '../option-values.ts'
+import { NAME_CHARS_MAX, printBlock, printFields, TEXT_CHARS_MAX } from '../print-details.ts'
 
-export const list = (context: CliContext): Promise<number> =>
-  withStore(context, async (store) => {
-    const { out, json, options } = context
-    const state = typeof options.state === 'string' ? parseState(options.state) : undefined
-    const limit = limitOption(context)
-    const found = await store.approvals.list({ limit: limit + 1, ...(state && { state }) })
-    const approvals = found.slice(0, limit)
-    if (json) out.json(approvals.map(shownApproval))
-    else if (approvals.length === 0) out.print(state ? `no approval is ${state}` : 'no approvals')
-    else out.table(['created', 'run', 'step', 'workflow', 'title', 'state', 'by'], approvals.map(tableRow))
-    if (found.length > limit) out.warn(`there are older approvals: raise --limit, at most ${LIMIT_MAX}`)
+export async function list(context: CliContext): Promise<number> {
+  const { out, json } = context
+  const state = stateOption(context)
+  const limit = limitOption(context)
+  return withApi(context, async (api) => {
+    const { items, next } = await readApprovals(api, limit, state)
+    if (json) out.json(items)
+    else if (items.length === 0) out.print(state ? `no approval is ${state}` : 'no approvals')
+    else out.table(['created', 'run', 'step', 'workflow', 'title', 'state', 'by'], items.map(tableRow))
+    if (next !== null) out.warn('there are older approvals: raise --limit')
     return 0
   })
+}
 
-export const show = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ approvals }) => {
-    const key = await findKey(context, approvals)
-    const approval = await approvals.get(key)
-    if (!approval) throw unknownApproval(key)
-    if (context.json) context.out.json(shownApproval(approval))
+const readApprovals = (api: Api, limit: number, state?: string): Promise<Page<ShownApproval, string>> =>
+  readPages(limit, PAGE_MAX, async (size, cursor) => {
+    const page = await api.get<{ approvals: ShownApproval[]; next: string | null }>('/api/approvals', { limit: size, cursor, state })
+    return { items: page.approvals, next: page.next }
+  })
+
+export const show = async (context: CliContext): Promise<number> =>
+  withApi(context, async (api) => {
+    const approval = await onApproval(context, api, (path) => api.get<ShownApproval>(path))
+    if (context.json) context.out.json(approval)
     else printApproval(context.out, approval)
     return 0
   })
@@ -35,72 +41,79 @@ export const show = (context: CliContext): Promise<number> =>
 export const approve = (context: CliContext): Promise<number> => decide(context, 'approved')
 export const reject = (context: CliContext): Promise<number> => decide(context, 'rejected')
 
-const decide = (context: CliContext, state: 'approved' | 'rejected'): Promise<number> =>
-  withStore(context, async ({ approvals }, clock) => {
+const decide = async (context: CliContext, state: 'approved' | 'rejected'): Promise<number> =>
+  withApi(context, async (api) => {
     const { out, json, args } = context
-    const key = await findKey(context, approvals)
-    const feedback = args[2]?.trim() || null
-    if (feedback !== null && feedback.length > FEEDBACK_CHARS_MAX)
-      throw new AppError('invalid_request', `the feedback is longer than ${FEEDBACK_CHARS_MAX} characters`)
-    const decided = await approvals.decide(key, { state, by: operator(), feedback, atMs: clock.nowMs() })
-    if (!decided) throw unknownApproval(key)
-    if (!decided.won) throw decidedBefore(decided.approval)
-    if (json) out.json(shownApproval(decided.approval))
-    else out.print(`${state} ${oneLine(key.runId, TEXT_CHARS_MAX)} ${oneLine(key.stepId, TEXT_CHARS_MAX)}`)
+    const feedback = args[2]?.trim() || undefined
+    const { run_id, step_id } = await onApproval(context, api, (path) =>
+      api.post<Pick<ShownApproval, 'run_id' | 'step_id'>>(path, { approved: state === 'approved', feedback }),
+    )
+    if (json) out.json(await api.get<ShownApproval>(apiPath('/api/approvals', run_id, step_id)))
+    else out.print(`${state} ${oneLine(run_id, TEXT_CHARS_MAX)} ${oneLine(step_id, TEXT_CHARS_MAX)}`)
     return 0
   })
 
-/** Finds the approval of a step by the id of its run, or by a prefix that no other recent run with this step shares. */
-async function findKey({ args: [runId = '', stepId = ''] }: CliContext, approvals: ApprovalStore): Promise<ApprovalKey> {
-  if (await approvals.get({ runId, stepId })) return { runId, stepId }
-  const ofStep = (await approvals.list({ limit: LIMIT_MAX })).filter((approval) => approval.stepId === stepId)
-  return { runId: findByPrefix(runId, ofStep, (approval) => approval.runId, 'runs')?.runId ?? runId, stepId }
+/** Calls `work` with the path of the approval of a run and a step. The run may be a prefix that no other recent run with this step shares. */
+async function onApproval<Answer>(
+  { args: [runId = '', stepId = ''] }: CliContext,
+  api: Api,
+  work: (path: string) => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await work(apiPath('/api/approvals', runId, stepId))
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'not_found') throw error
+    const ofStep = (await readApprovals(api, PAGE_MAX)).items.filter(({ step_id }) => step_id === stepId)
+    const found = findByPrefix(runId, ofStep, (approval) => approval.run_id, 'runs')
+    if (!found) throw error
+    return work(apiPath('/api/approvals', found.run_id, stepId))
+  }
 }
 
-function parseState(text: string): ApprovalState {
-  const state = APPROVAL_STATES.find((known) => known === text)
-  if (!state) throw new AppError('invalid_request', `--state wants one of ${APPROVAL_STATES.join(', ')}, not '${text}'`)
-  return state
+function stateOption(context: CliContext): string | undefined {
+  const state = textOption(context, 'state')
+  if (state === undefined || APPROVAL_STATES.some((known) => known === state)) return state
+  throw new AppError('invalid_request', `--state wants one of ${APPROVAL_STATES.join(', ')}, not '${state}'`)
 }
 
-const tableRow = ({ createdAtMs, runId, stepId, workflow, title, state, by }: Approval): string[] => [
-  new Date(createdAtMs).toISOString(),
-  oneLine(runId, TEXT_CHARS_MAX),
-  oneLine(stepId, TEXT_CHARS_MAX),
-  oneLine(workflow, NAME_CHARS_MAX),
+const tableRow = ({ created_at, run_id, step_id, workflow_name, title, state, by }: ShownApproval): string[] => [
+  created_at,
+  oneLine(run_id, TEXT_CHARS_MAX),
+  oneLine(step_id, TEXT_CHARS_MAX),
+  oneLine(workflow_name, NAME_CHARS_MAX),
   oneLine(title, TEXT_CHARS_MAX),
   state,
   oneLine(by ?? '', NAME_CHARS_MAX),
 ]
 
-function printApproval(out: Output, approval: Approval): void {
+function printApproval(out: Output, approval: ShownApproval): void {
   printFields(out, {
-    run: approval.runId,
-    step: approval.stepId,
+    run: approval.run_id,
+    step: approval.step_id,
     gate: approval.gate,
-    workflow: approval.workflow,
+    workflow: approval.workflow_name,
     title: approval.title,
-    'call sha256': approval.callHash,
+    'call sha256': approval.call_sha256,
     state: approval.state,
     by: approval.by,
     feedback: approval.feedback,
-    created: formatTime(approval.createdAtMs),
-    expires: approval.expiresAtMs === null ? 'never' : formatTime(approval.expiresAtMs),
-    decided: formatTime(approval.decidedAtMs),
-    dispatched: formatTime(approval.acknowledgedAtMs),
-    approve: approval.approveKeywords.join(', '),
-    reject: approval.rejectKeywords.join(', '),
+    created: approval.created_at,
+    expires: approval.expires_at ?? 'never',
+    decided: approval.decided_at,
+    dispatched: approval.settled_at,
+    approve: approval.approve_keywords.join(', '),
+    reject: approval.reject_keywords.join(', '),
   })
   if (approval.message !== '') printBlock(out, 'message', approval.message)
   if (approval.prompts.length === 0) return
   out.print('')
   out.table(
     ['reply', 'channel', 'to', 'provider id'],
-    approval.prompts.map(({ number, channel, to, providerId }) => [
-      String(number),
+    approval.prompts.map(({ outbox, channel, to, provider_id }) => [
+      String(outbox),
       channel,
-      oneLine(to.to, NAME_CHARS_MAX),
-      oneLine(providerId ?? 'not sent yet', NAME_CHARS_MAX),
+      oneLine(to, NAME_CHARS_MAX),
+      oneLine(provider_id ?? 'not sent yet', NAME_CHARS_MAX),
     ]),
   )
 }

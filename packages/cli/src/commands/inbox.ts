@@ -1,72 +1,73 @@
 /** `sluice inbox`: messages received over channels, their turns and their replies. */
-import { INBOX_STATES, shownInboxEntry, shownInboxRow, utf8Text } from '@sluice/delivery/inspector'
-import { replayMessage, unknownMessage } from '@sluice/delivery/replay'
-import { AppError, type InboxEntry, type InboxRow, oneLine, type TurnRow } from '@sluice/sdk'
+import type { ShownInboxEntry, ShownInboxRow } from '@sluice/delivery/inspector'
+import { INBOX_STATES, REPLAYABLE_MESSAGES } from '@sluice/delivery/states'
+import { AppError, oneLine } from '@sluice/sdk'
+import { apiPath } from '../api/api.ts'
+import { withApi } from '../api/open-api.ts'
 import type { CliContext, Output } from '../context.ts'
-import { type DeliveryBox, listDeliveries } from '../deliveries/list-deliveries.ts'
-import { replayDeliveries } from '../deliveries/replay-deliveries.ts'
+import { type DeliveryBox, listDeliveries, replayDeliveries } from '../deliveries/delivery-commands.ts'
 import { wholeNumber } from '../option-values.ts'
-import { ERROR_CHARS_MAX, formatTime, formatTurn, NAME_CHARS_MAX, printBlock, printFields, TEXT_CHARS_MAX } from '../print-details.ts'
-import { withStore } from '../with-store.ts'
+import { ERROR_CHARS_MAX, formatTurn, NAME_CHARS_MAX, printBlock, printFields, TEXT_CHARS_MAX } from '../print-details.ts'
 
-const BOX: DeliveryBox<InboxRow> = {
+const BOX: DeliveryBox<ShownInboxRow> = {
   name: 'inbox',
+  member: 'messages',
   states: INBOX_STATES,
-  replayableStates: ['dead'],
+  replayableStates: REPLAYABLE_MESSAGES,
   replayed: { one: 'message runs again', many: 'messages run again' },
   headings: ['number', 'received', 'channel', 'sender', 'state', 'attempts', 'error'],
-  atMs: ({ receivedAtMs }) => receivedAtMs,
-  cells: ({ number, receivedAtMs, channel, sender, state, attempts, error }) => [
+  cells: ({ number, received_at, channel, sender, state, attempts, error }) => [
     String(number),
-    new Date(receivedAtMs).toISOString(),
+    received_at,
     channel,
     oneLine(sender, NAME_CHARS_MAX),
     state,
     String(attempts),
     oneLine(error ?? '', ERROR_CHARS_MAX),
   ],
-  shown: shownInboxRow,
-  of: ({ inbox }) => inbox,
-  replay: ({ inbox }, number) => replayMessage(inbox, number),
 }
 
-export const list = (context: CliContext): Promise<number> => listDeliveries(BOX, context)
-export const dead = (context: CliContext): Promise<number> => listDeliveries(BOX, context, BOX.replayableStates)
-export const replay = (context: CliContext): Promise<number> => replayDeliveries(BOX, context)
+export const list = async (context: CliContext): Promise<number> => listDeliveries(BOX, context)
+export const dead = async (context: CliContext): Promise<number> => listDeliveries(BOX, context, BOX.replayableStates)
+export const replay = async (context: CliContext): Promise<number> => replayDeliveries(BOX, context)
 
-export const show = (context: CliContext): Promise<number> =>
-  withStore(context, async (store) => {
+export async function show(context: CliContext): Promise<number> {
+  const number = wholeNumber('sluice inbox show', context.args[0] ?? '', 1)
+  return withApi(context, async (api) => {
     const { out, json, options } = context
-    const number = wholeNumber('sluice inbox show', context.args[0] ?? '', 1)
-    const entry = await store.inbox.get(number)
-    if (!entry) throw unknownMessage(number)
+    const entry = await api.get<ShownInboxEntry>(apiPath('/api/deliveries/inbox', number))
     if (options.raw === true) {
-      if (!entry.raw) throw new AppError('not_found', `The request of message ${number} is no longer kept`)
-      out.write(entry.raw)
-      return 0
-    }
-    const turn = entry.turnId === null ? undefined : await store.turns.get(entry.turnId)
-    if (json) out.json(shownInboxEntry(entry, turn))
-    else printMessage(out, entry, turn)
+      const raw = rawBytes(entry)
+      if (!raw) throw new AppError('not_found', `The request of message ${number} is no longer kept`)
+      out.write(raw)
+    } else if (json) out.json(entry)
+    else printMessage(out, entry)
     return 0
   })
+}
 
-function printMessage(out: Output, entry: InboxEntry, turn: TurnRow | undefined): void {
-  const { number, message, raw, replies } = entry
+/** Returns the request as it arrived; undefined if it is no longer kept. */
+function rawBytes({ raw, raw_base64 }: ShownInboxEntry): Uint8Array | undefined {
+  if (raw_base64 !== undefined) return Buffer.from(raw_base64, 'base64')
+  return typeof raw === 'string' ? Buffer.from(raw) : undefined
+}
+
+function printMessage(out: Output, entry: ShownInboxEntry): void {
+  const { number, message, turn, replies } = entry
   printFields(out, {
     message: String(number),
     state: entry.state,
     channel: `${entry.channel}, account ${entry.account}`,
     sender: entry.sender,
-    id: entry.messageId,
+    id: entry.message_id,
     session: entry.session,
-    received: formatTime(entry.receivedAtMs),
+    received: entry.received_at,
     'verified by': entry.verdict,
     attempts: String(entry.attempts),
-    'next attempt': formatTime(entry.nextAtMs),
-    ended: formatTime(entry.endedAtMs),
+    'next attempt': entry.next_at,
+    ended: entry.ended_at,
     error: entry.error,
-    turn: formatTurn(entry.turnId, turn),
+    turn: formatTurn(entry.turn_id, turn),
   })
   if (message) printBlock(out, 'text', message.text)
   for (const { kind, name, mime } of message?.attachments ?? []) out.print(`${kind} ${name}${mime ? ` (${mime})` : ''}`)
@@ -85,16 +86,18 @@ function printMessage(out: Output, entry: InboxEntry, turn: TurnRow | undefined)
       ]),
     )
   }
-  printBlock(out, 'request', raw ? requestText(raw, number) : 'no longer kept')
+  printBlock(out, 'request', requestText(entry))
 }
 
-/** Returns JSON with line breaks, other text unchanged, and a hint in place of bytes that are not UTF-8. */
-function requestText(raw: Uint8Array, number: number): string {
-  const text = utf8Text(raw)
-  if (text === undefined) return `${raw.length} bytes that are not text; 'sluice inbox show ${number} --raw' writes them`
+/** Returns JSON with line breaks, other text unchanged, and a hint in place of bytes that are not UTF-8 or no longer kept. */
+function requestText(entry: ShownInboxEntry): string {
+  if (typeof entry.raw !== 'string') {
+    const bytes = rawBytes(entry)
+    return bytes ? `${bytes.length} bytes that are not text; 'sluice inbox show ${entry.number} --raw' writes them` : 'no longer kept'
+  }
   try {
-    return JSON.stringify(JSON.parse(text), null, 2)
+    return JSON.stringify(JSON.parse(entry.raw), null, 2)
   } catch {
-    return text
+    return entry.raw
   }
 }

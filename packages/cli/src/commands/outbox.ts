@@ -1,24 +1,24 @@
 /** `sluice outbox`: messages to send over channels, and the outcome of each. */
-import { OUTBOX_STATES, shownOutboxEntry, shownOutboxRow } from '@sluice/delivery/inspector'
-import { replayReply, unknownReply } from '@sluice/delivery/replay'
-import { type OutboxRow, oneLine, type TurnRow } from '@sluice/sdk'
+import type { ShownOutboxEntry, ShownOutboxRow } from '@sluice/delivery/inspector'
+import { OUTBOX_STATES, REPLAYABLE_REPLIES } from '@sluice/delivery/states'
+import { oneLine } from '@sluice/sdk'
+import { apiPath } from '../api/api.ts'
+import { withApi } from '../api/open-api.ts'
 import type { CliContext, Output } from '../context.ts'
-import { type DeliveryBox, listDeliveries } from '../deliveries/list-deliveries.ts'
-import { replayDeliveries } from '../deliveries/replay-deliveries.ts'
+import { type DeliveryBox, listDeliveries, replayDeliveries } from '../deliveries/delivery-commands.ts'
 import { wholeNumber } from '../option-values.ts'
-import { ERROR_CHARS_MAX, formatTime, formatTurn, NAME_CHARS_MAX, printBlock, printFields } from '../print-details.ts'
-import { withStore } from '../with-store.ts'
+import { ERROR_CHARS_MAX, formatTurn, NAME_CHARS_MAX, printBlock, printFields } from '../print-details.ts'
 
-const BOX: DeliveryBox<OutboxRow> = {
+const BOX: DeliveryBox<ShownOutboxRow> = {
   name: 'outbox',
+  member: 'replies',
   states: OUTBOX_STATES,
-  replayableStates: ['dead', 'ambiguous'],
+  replayableStates: REPLAYABLE_REPLIES,
   replayed: { one: 'reply is sent again', many: 'replies are sent again' },
   headings: ['number', 'created', 'channel', 'to', 'part', 'state', 'attempts', 'error'],
-  atMs: ({ createdAtMs }) => createdAtMs,
-  cells: ({ number, createdAtMs, channel, to, part, parts, state, attempts, error }) => [
+  cells: ({ number, created_at, channel, to, part, parts, state, attempts, error }) => [
     String(number),
-    new Date(createdAtMs).toISOString(),
+    created_at,
     channel,
     oneLine(to.to, NAME_CHARS_MAX),
     `${part}/${parts}`,
@@ -26,47 +26,42 @@ const BOX: DeliveryBox<OutboxRow> = {
     String(attempts),
     oneLine(error ?? '', ERROR_CHARS_MAX),
   ],
-  shown: shownOutboxRow,
-  of: ({ outbox }) => outbox,
-  replay: ({ outbox }, number) => replayReply(outbox, number),
 }
 
-export const list = (context: CliContext): Promise<number> => listDeliveries(BOX, context)
-export const dead = (context: CliContext): Promise<number> => listDeliveries(BOX, context, BOX.replayableStates)
-export const replay = (context: CliContext): Promise<number> => replayDeliveries(BOX, context)
+export const list = async (context: CliContext): Promise<number> => listDeliveries(BOX, context)
+export const dead = async (context: CliContext): Promise<number> => listDeliveries(BOX, context, BOX.replayableStates)
+export const replay = async (context: CliContext): Promise<number> => replayDeliveries(BOX, context)
 
-export const show = (context: CliContext): Promise<number> =>
-  withStore(context, async (store) => {
-    const { out, json } = context
-    const number = wholeNumber('sluice outbox show', context.args[0] ?? '', 1)
-    const row = await store.outbox.get(number)
-    if (!row) throw unknownReply(number)
-    const turn = row.turnId === null ? undefined : await store.turns.get(row.turnId)
-    if (json) out.json(shownOutboxEntry(row, turn))
-    else printReply(out, row, turn)
+export async function show(context: CliContext): Promise<number> {
+  const number = wholeNumber('sluice outbox show', context.args[0] ?? '', 1)
+  return withApi(context, async (api) => {
+    const entry = await api.get<ShownOutboxEntry>(apiPath('/api/deliveries/outbox', number))
+    if (context.json) context.out.json(entry)
+    else printReply(context.out, entry)
     return 0
   })
+}
 
-function printReply(out: Output, row: OutboxRow, turn: TurnRow | undefined): void {
-  const { to, thread, replyTo, more = {} } = row.to
+function printReply(out: Output, entry: ShownOutboxEntry): void {
+  const { to, thread, reply_to, more } = entry.to
   printFields(out, {
-    reply: String(row.number),
-    state: row.state,
-    channel: `${row.channel}, account ${row.account}`,
+    reply: String(entry.number),
+    state: entry.state,
+    channel: `${entry.channel}, account ${entry.account}`,
     to,
     thread,
-    'reply to': replyTo,
-    ...Object.fromEntries(Object.entries(more).map(([name, value]) => [`to ${name}`, value])),
-    part: `${row.part} of ${row.parts}`,
-    attempts: String(row.attempts),
-    created: formatTime(row.createdAtMs),
-    'next attempt': formatTime(row.nextAtMs),
-    ended: formatTime(row.endedAtMs),
-    'client id': row.clientId,
-    'provider id': row.providerId,
-    error: row.error,
-    answers: row.inbox === null ? null : `message ${row.inbox} ('sluice inbox show ${row.inbox}')`,
-    turn: formatTurn(row.turnId, turn),
+    'reply to': reply_to,
+    ...Object.fromEntries(Object.entries(more ?? {}).map(([name, value]) => [`to ${name}`, value])),
+    part: `${entry.part} of ${entry.parts}`,
+    attempts: String(entry.attempts),
+    created: entry.created_at,
+    'next attempt': entry.next_at,
+    ended: entry.ended_at,
+    'client id': entry.client_id,
+    'provider id': entry.provider_id,
+    error: entry.error,
+    answers: entry.inbox === null ? null : `message ${entry.inbox} ('sluice inbox show ${entry.inbox}')`,
+    turn: formatTurn(entry.turn_id, entry.turn),
   })
-  printBlock(out, 'text', row.text ?? 'no longer kept')
+  printBlock(out, 'text', entry.text ?? 'no longer kept')
 }

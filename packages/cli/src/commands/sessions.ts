@@ -1,8 +1,8 @@
 /** `sluice sessions`: lists, shows, exports and erases conversations. */
+import { operator } from '@sluice/http/operator'
 import { cursorAfter, erasePerson, exported, readCursor, sessionsEnds, shownConversation, shownErased } from '@sluice/runtime/conversations'
 import { AppError, type Erased, oneLine, type SessionRow, type SessionStore, type Store } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
-import { operator } from '../operator.ts'
 import { limitOption } from '../option-values.ts'
 import { NAME_CHARS_MAX, printFields } from '../print-details.ts'
 import { withStore } from '../with-store.ts'

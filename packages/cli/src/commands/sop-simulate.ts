@@ -1,12 +1,10 @@
 /** `sluice sop simulate`: shows the effects of an event, without running or storing anything. */
 import { readFile } from 'node:fs/promises'
-import { priceOf } from '@sluice/agent'
-import { agentSection, costSection, providerSection, readConfig } from '@sluice/config'
 import { AppError, errorText } from '@sluice/sdk'
-import { readEvent, type SimulatedSop, simulate } from '@sluice/sop/simulate'
+import type { SimulatedSop } from '@sluice/sop/simulate'
+import { withApi } from '../api/open-api.ts'
 import type { CliContext, Output } from '../context.ts'
 import { readInput } from '../read-input.ts'
-import { openSops, sopNamed } from '../sops/open-sops.ts'
 
 const EVENT_BYTES_MAX = 1024 * 1024
 
@@ -14,16 +12,26 @@ export async function run(context: CliContext): Promise<number> {
   const { out, json, args, options } = context
   if (typeof options.event !== 'string')
     throw new AppError('invalid_request', 'sluice sop simulate wants --event <file>; - is standard input')
-  const sops = await openSops(context)
-  const definitions = args[0] === undefined ? sops.definitions : [sopNamed(sops, args[0])]
-  const event = readEvent(parseEvent(await readEventText(context, options.event), options.event))
-  const results = simulate(definitions, event, await turnLimits(context))
-  // Without a name, procedures that the event does not concern are left out.
-  const shown = args[0] === undefined ? results.filter(({ starts, held }) => starts || held !== null) : results
-  if (json) out.json(shown)
-  else if (shown.length === 0) out.print(`no procedure of ${definitions.length} is triggered by ${event.source} ${event.topic}`)
-  else for (const result of shown) printResult(out, result)
-  return 0
+  const event = parseEvent(await readEventText(context, options.event), options.event)
+  return withApi(
+    context,
+    async (api) => {
+      const { procedures } = await api.post<{ procedures: SimulatedSop[] }>('/api/sops/simulate', { event, sop: args[0] })
+      // Without a name, procedures that the event does not concern are left out.
+      const shown = args[0] === undefined ? procedures.filter(({ starts, held }) => starts || held !== null) : procedures
+      if (json) out.json(shown)
+      else if (shown.length === 0) out.print(`no procedure of ${procedures.length} is triggered by ${nameOf(event)}`)
+      else for (const result of shown) printResult(out, result)
+      return 0
+    },
+    { config: true },
+  )
+}
+
+/** Names an event that the API has accepted. */
+const nameOf = (event: unknown): string => {
+  const { source, topic } = event as Readonly<Record<string, unknown>>
+  return `${source} ${topic}`
 }
 
 async function readEventText({ stdin }: CliContext, file: string): Promise<string> {
@@ -41,15 +49,6 @@ function parseEvent(text: string, file: string): unknown {
   } catch (error) {
     throw new AppError('invalid_request', `${file} is not JSON: ${errorText(error)}`)
   }
-}
-
-/** Returns the limits of one agent turn, with the price of the configured model if it is known. */
-async function turnLimits(context: CliContext) {
-  const config = await readConfig(context)
-  const { kind, model } = config.core(providerSection)
-  const { max_iterations, max_turn_tokens } = config.core(agentSection)
-  const price = kind && model ? priceOf(config.core(costSection).prices, { provider: kind, model }) : undefined
-  return { callsMax: max_iterations, tokensMax: max_turn_tokens, ...(price && { price }) }
 }
 
 const WORKERS = { agent: 'the agent works on it', tool: 'one tool call, no model', nobody: 'nothing but the wait' } as const

@@ -22,6 +22,20 @@ describe('the aliases', () => {
     expect(again.latestAt('/dev/ttyACM7')?.alias).toBe('board_b1')
   })
 
+  test('two processes never give one alias to two devices', async () => {
+    const keyValue = memoryKeyValue()
+    const load = () =>
+      Aliases.load(
+        keyValue,
+        () => 0,
+        () => false,
+      )
+    const [one, other] = await Promise.all([load(), load()])
+    const bound = await Promise.all([one.bind('a', 'board_b', null), other.bind('b', 'board_b', null)])
+    expect(bound.sort()).toEqual(['board_b0', 'board_b1'])
+    expect(await other.bind('a', 'board_b', null)).toBe(await one.bind('a', 'board_b', null))
+  })
+
   test('forgets the least recently seen alias that is not in use', async () => {
     const keyValue = memoryKeyValue()
     let now = 0

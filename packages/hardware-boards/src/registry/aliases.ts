@@ -68,11 +68,11 @@ export class Aliases {
       return before.alias
     }
     await this.#makeRoom()
-    let number = 0
-    while (this.#known.has(`${family}${number}`)) number++
-    const alias = `${family}${number}`
-    await this.#store({ alias, identity, path, seenAtMs: this.#nowMs() })
-    return alias
+    for (let number = 0; ; number++) {
+      const alias = `${family}${number}`
+      if (!this.#known.has(alias)) await this.#claim({ alias, identity, path, seenAtMs: this.#nowMs() })
+      if (this.#known.get(alias)?.identity === identity) return alias
+    }
   }
 
   /** Passes an alias on, for example from an entry of the configuration to the device that was found for it. */
@@ -85,6 +85,19 @@ export class Aliases {
 
   #latest(fits: (alias: Alias) => boolean): Alias | undefined {
     return [...this.#known.values()].filter(fits).sort((a, b) => b.seenAtMs - a.seenAtMs)[0]
+  }
+
+  /** Stores a new alias, unless another process has given it out; then its device is known afterwards. */
+  async #claim(alias: Alias): Promise<void> {
+    const key = PREFIX + alias.alias
+    for (;;) {
+      const stored = await this.#keyValue.get(key)
+      const taken = v.safeParse(aliasSchema, stored)
+      if (taken.success || (await this.#keyValue.swap(key, stored, alias))) {
+        this.#known.set(alias.alias, taken.success ? taken.output : alias)
+        return
+      }
+    }
   }
 
   async #store(alias: Alias): Promise<void> {

@@ -187,10 +187,14 @@ describe('aliases', () => {
   test('are not stored again by each scan', async () => {
     const host = testHost()
     let writes = 0
-    const set = host.keyValue.set
+    const { set, swap } = host.keyValue
     host.keyValue.set = (...args) => {
       writes++
       return set(...args)
+    }
+    host.keyValue.swap = (...args) => {
+      writes++
+      return swap(...args)
     }
     const { registry } = registryOf(fakeMachine(A, B, C), {}, host)
     for (let scan = 0; scan < 5; scan++) await registry.discover(never)

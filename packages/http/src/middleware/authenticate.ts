@@ -3,8 +3,9 @@ import type { GatewayConfig } from '@sluice/config'
 import { isLoopback } from '@sluice/kit'
 import { AppError, type RouteAuth } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
-import type { Auth } from '../auth.ts'
+import { type Auth, CONTROL_SOCKET } from '../auth.ts'
 import { type Caller, type HttpContext, headersOf, type Step, socketAddress } from '../context.ts'
+import { personOf } from '../identity.ts'
 import { type HeaderReader, isForwarded } from './client-address.ts'
 import { checkNames } from './origin.ts'
 
@@ -32,14 +33,26 @@ export async function checkStillGood({ role, tokenHash }: Caller, auth: Auth): P
 
 async function identify(c: HttpContext, { snapshot, auth, clients }: AppParts, credential: HeaderReader): Promise<Caller> {
   const { gateway } = snapshot
+  const { connection, address, spared, operator } = c.get('peer')
+  if (operator !== undefined)
+    return {
+      device: null,
+      person: 'cli',
+      by: operator,
+      tokenHash: CONTROL_SOCKET,
+      role: 'operator',
+      client: clients.of(connection, null),
+    }
   if (!gateway.require_pairing) checkNames(headersOf(c), gateway)
-  const { connection, address, spared } = c.get('peer')
   const { device, tokenHash, role } = await auth.bearer(credential, address, spared)
-  return { device, tokenHash, role, client: clients.of(connection, device) }
+  const person = personOf(device)
+  return { device, person, by: person, tokenHash, role, client: clients.of(connection, device) }
 }
 
 const anonymous = (c: HttpContext, { clients }: AppParts): Caller => ({
   device: null,
+  person: personOf(null),
+  by: personOf(null),
   tokenHash: null,
   role: null,
   client: clients.of(c.get('peer').connection, null),
@@ -47,6 +60,7 @@ const anonymous = (c: HttpContext, { clients }: AppParts): Caller => ({
 
 function checkIsLocal(c: HttpContext, config: GatewayConfig): void {
   const headers = headersOf(c)
+  if (c.env?.operator !== undefined) return
   if (!isLoopback(socketAddress(c)) || isForwarded(headers)) {
     throw new AppError('forbidden', 'Only processes on this machine may call this')
   }

@@ -23,6 +23,8 @@ export function clientPeer(settings: ProxySettings, forwarding: ForwardingWatch)
     const headers = headersOf(c)
     const address = socketAddress(c)
     const socket = c.env?.incoming?.socket
+    const operator = c.env?.operator
+    if (operator !== undefined) return { connection: socket ?? c.req.raw, address: 'control', spared: true, operator }
     if (!socket || peers.byRequest) return { connection: socket ?? c.req.raw, ...peers.look(address, headers) }
     const before = known.get(socket)
     if (before) {

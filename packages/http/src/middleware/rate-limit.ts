@@ -11,7 +11,8 @@ import { createLockout, type Lockout } from '../lockout.ts'
 export const rateLimit =
   (limiter: RateLimiter, route: string, { observe }: Snapshot): Step =>
   (c, next) => {
-    const retryAfterSecs = limiter.take(c.get('peer').address)
+    const { address, operator } = c.get('peer')
+    const retryAfterSecs = operator === undefined ? limiter.take(address) : 0
     if (retryAfterSecs === 0) return next()
     observe({ kind: 'rate_limited', route })
     throw new AppError('rate_limited', 'Too many requests', { retryAfterSecs })

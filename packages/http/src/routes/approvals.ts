@@ -34,7 +34,11 @@ const answerSchema = v.object({
 
 const keyOf = ({ run = '', step = '' }: Readonly<Record<string, string>>): ApprovalKey => ({ runId: run, stepId: step })
 
-const callerOf = ({ role, device }: Pick<RouteRequest, 'role' | 'device'>): ApprovalCaller => ({ role, owner: ownerOf(device) })
+const callerOf = ({ role, device, onControlSocket }: Pick<RouteRequest, 'role' | 'device' | 'onControlSocket'>): ApprovalCaller => ({
+  role,
+  owner: ownerOf(device),
+  onControlSocket,
+})
 
 /** The approval as this caller may see it: whole, as an outline, or not at all. */
 function shownTo(caller: ApprovalCaller, approval: Approval, { approvals }: Runtime) {
@@ -121,15 +125,15 @@ const decideRoute = ({ approvals }: Runtime): Route =>
       403: { description: 'A tool call of another device, which only that device may decide here' },
       409: { description: 'It was decided before; `state` is the decision and `by` the person' },
     },
-    async handle({ params, device, role, body: { approved, feedback } }) {
+    async handle({ params, by, body: { approved, feedback }, ...request }) {
       const key = keyOf(params)
       const known = await approvals.get(key)
-      const access = known ? approvals.access(known, callerOf({ device, role })) : 'none'
+      const access = known ? approvals.access(known, callerOf(request)) : 'none'
       if (access === 'none') throw unknownApproval(key)
       if (access === 'outline') throw notYours()
       const { won, approval } = await approvals.decide(key, {
         state: approved ? 'approved' : 'rejected',
-        by: `device:${ownerOf(device)}`,
+        by,
         ...(feedback !== undefined && { feedback }),
       })
       if (!won) throw decidedBefore(approval)

@@ -1,14 +1,10 @@
 /** `/api/deliveries`: inbox and outbox, for operators. A dead message or reply can be replayed. */
 
 import {
-  INBOX_STATES,
   inboxEntrySchema,
   inboxRowSchema,
-  OUTBOX_STATES,
   outboxEntrySchema,
   outboxRowSchema,
-  REPLAYABLE_MESSAGES,
-  REPLAYABLE_REPLIES,
   shownInboxEntry,
   shownInboxRow,
   shownOutboxEntry,
@@ -16,6 +12,7 @@ import {
 } from '@sluice/delivery/inspector'
 import { replayMessage, replayReply, unknownMessage, unknownReply } from '@sluice/delivery/replay'
 import { REPLAY_MAX, type ReplayResult, replaySelected } from '@sluice/delivery/replay-selected'
+import { INBOX_STATES, OUTBOX_STATES, REPLAYABLE_MESSAGES, REPLAYABLE_REPLIES } from '@sluice/delivery/states'
 import type { Runtime } from '@sluice/runtime'
 import { type AppError, type DeliveryFilter, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'

@@ -4,6 +4,7 @@ import { expectation } from '@sluice/config'
 import { AppError, type Route, type RouteRequest, type Trace } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { AppParts } from '../app-parts.ts'
+import { CONTROL_SOCKET } from '../auth.ts'
 import { BODY_BYTES_MAX, parseJson } from '../body.ts'
 import { type Endpoint, type HttpContext, type Step, traceOf } from '../context.ts'
 import { authenticate } from '../middleware/authenticate.ts'
@@ -43,6 +44,8 @@ const validateQuery =
 class ServedRequest implements RouteRequest {
   readonly client: RouteRequest['client']
   readonly device: string | null
+  readonly by: string
+  readonly onControlSocket: boolean
   readonly role: RouteRequest['role']
   readonly query: unknown
   readonly body: unknown
@@ -50,9 +53,11 @@ class ServedRequest implements RouteRequest {
   readonly #context: HttpContext
 
   constructor(c: HttpContext, body: unknown) {
-    const { client, device, role } = c.get('caller')
+    const { client, device, by, role, tokenHash } = c.get('caller')
     this.client = client
     this.device = device
+    this.by = by
+    this.onControlSocket = tokenHash === CONTROL_SOCKET
     this.role = role
     this.query = c.get('query')
     this.body = body

@@ -13,7 +13,7 @@ import {
 } from '@sluice/runtime/conversations'
 import { AppError, type Clock, defineRoute, type Role, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
-import { bareSession, checkSessionName, personOf, sessionNamespace, storedSession } from '../identity.ts'
+import { bareSession, checkSessionName, sessionNamespace, storedSession } from '../identity.ts'
 import { filterText, flag, wholeText } from './query.ts'
 
 const PAGE_MAX = 200
@@ -125,8 +125,8 @@ const erasePersonRoute = (store: Store, clock: Clock): Route =>
     auth: 'operator',
     query: v.object({ channel: v.pipe(v.string(), v.minLength(1)), sender: v.pipe(v.string(), v.minLength(1)) }),
     answers: { 200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), erased: erasedSchema }) } },
-    async handle({ device, query }) {
-      const erased = await erasePerson(store, query, { atMs: clock.nowMs(), by: personOf(device) })
+    async handle({ by, query }) {
+      const erased = await erasePerson(store, query, { atMs: clock.nowMs(), by })
       if (!erased) throw new AppError('not_found', `Nothing is kept of ${query.sender} on ${query.channel}.`)
       return { deleted: true, erased: shownErased(erased) }
     },
@@ -208,8 +208,8 @@ const eraseRoute = ({ sessions }: Store, clock: Clock): Route =>
     answers: {
       200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), session_id: v.string(), erased: erasedSchema }) },
     },
-    async handle({ device, role, params }) {
-      const erased = await sessions.erase(storedOf({ device, role }, params), { atMs: clock.nowMs(), by: personOf(device) })
+    async handle({ device, role, by, params }) {
+      const erased = await sessions.erase(storedOf({ device, role }, params), { atMs: clock.nowMs(), by })
       if (!erased) throw unknownSession()
       return { deleted: true, session_id: params.id, erased: shownErased(erased) }
     },

@@ -5,7 +5,7 @@ import { agentSection, costSection, type LoadedConfig, providerSection } from '@
 import type { Runtime } from '@sluice/runtime'
 import { defineRoute, type Route } from '@sluice/sdk'
 import type { ModelLimits } from '@sluice/sop'
-import { type ProcedureFiles, sopNamed } from '@sluice/sop/procedure-files'
+import { type ProcedureFiles, sopNamed, waitingIn } from '@sluice/sop/procedure-files'
 import {
   definitionSchema,
   problemSchema,
@@ -77,8 +77,13 @@ const waitingRoute = ({ read }: ProcedureFiles): Route =>
     path: '/api/sops/waiting',
     summary: 'The procedures in the workspace that are not loaded until an operator accepts them',
     auth: 'operator',
+    query: v.object({ folder: v.exactOptional(v.pipe(v.string(), v.description('Only the procedure in this folder of the workspace'))) }),
     answers: { 200: { description: 'With the texts of both files', schema: v.object({ waiting: v.array(waitingSchema) }) } },
-    handle: async () => ({ waiting: (await read()).waiting.map(shownWaiting) }),
+    async handle({ query: { folder } }) {
+      const sops = await read()
+      const waiting = folder === undefined ? sops.waiting : [waitingIn(sops, folder)]
+      return { waiting: waiting.map(shownWaiting) }
+    },
   })
 
 const acceptRoute = ({ accept }: ProcedureFiles): Route =>

@@ -2,9 +2,9 @@
 
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, formatTraceContext, type Route, type Sops } from '@sluice/sdk'
+import { sopNamed } from '@sluice/sop/procedure-files'
 import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/sop/shown'
 import * as v from 'valibot'
-import { personOf } from '../identity.ts'
 import { filterText, flag, pageOf, wholeText } from './query.ts'
 import { sopFileRoutes } from './sop-files.ts'
 
@@ -31,7 +31,7 @@ export function sopRoutes(runtime: Runtime): Route[] {
   ]
 }
 
-const procedureRoutes = ({ clock, store: { sops } }: Runtime, engine: () => Sops): Route[] => [
+const procedureRoutes = ({ clock, procedures, store: { sops } }: Runtime, engine: () => Sops): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/api/sops',
@@ -60,14 +60,20 @@ const procedureRoutes = ({ clock, store: { sops } }: Runtime, engine: () => Sops
       ),
     }),
     answers: { 200: { description: 'The run has started', schema: v.object({ run_id: v.string() }) } },
-    async handle({ device, params: { name = '' }, body: { payload, payload_text }, trace }) {
-      const by = personOf(device)
-      const runId = await engine().run(name, {
+    async handle({ by, params: { name = '' }, body: { payload, payload_text }, trace }) {
+      const event = {
         payload: checkPayload(payload_text ?? (payload === undefined ? null : JSON.stringify(payload))),
         atMs: clock.nowMs(),
         by,
         trace: formatTraceContext(trace),
-      })
+      }
+      const runId = await engine()
+        .run(name, event)
+        .catch(async (error: unknown) => {
+          // Names the number of folders with errors: the procedure may be in one of them.
+          if (error instanceof AppError && error.code === 'not_found') sopNamed(await procedures.read(), name)
+          throw error
+        })
       return { run_id: runId }
     },
   }),
@@ -123,7 +129,7 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
     auth: 'operator',
     body: v.object({ reason: v.optional(v.pipe(v.string(), v.maxLength(TEXT_MAX)), 'cancelled by hand') }),
     answers: { 200: { description: 'The cancelled run', schema: runSchema } },
-    handle: async ({ device, params: { id = '' }, body: { reason } }) => shownRun(await engine().cancel(id, personOf(device), reason)),
+    handle: async ({ by, params: { id = '' }, body: { reason } }) => shownRun(await engine().cancel(id, by, reason)),
   }),
 ]
 

@@ -4,8 +4,9 @@ import { healthOf } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { healthSchema } from '@sluice/runtime/health'
-import { type Channel, defineRoute, type Route } from '@sluice/sdk'
+import { type Channel, defineRoute, type Route, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
+import type { AppParts } from '../app-parts.ts'
 import { readerOf } from '../streams/subscription.ts'
 import { wholeText } from './query.ts'
 
@@ -97,8 +98,62 @@ const shownVitals = ({ vitals }: Runtime) => {
   }
 }
 
-export const statusRoutes = (runtime: Runtime, snapshot: Snapshot): Route[] => [
-  statusRoute(runtime, snapshot),
+const queuesSchema = v.pipe(
+  v.object({
+    messages_pending: v.number(),
+    oldest_message_secs: v.nullable(v.number()),
+    replies_pending: v.number(),
+    oldest_reply_secs: v.nullable(v.number()),
+    messages_dead: v.number(),
+    replies_dead: v.number(),
+    replies_ambiguous: v.number(),
+    approvals_pending: v.number(),
+  }),
+  v.description('Unfinished and failed work in the store'),
+)
+
+const statusSchema = v.object({
+  version: v.string(),
+  profile: v.string(),
+  pid: v.number(),
+  url: v.pipe(v.nullable(v.string()), v.description('The address on which the daemon listens; null in the process of a command')),
+  generation: v.number(),
+  started_at: v.string(),
+  uptime_seconds: v.number(),
+  models: v.array(v.string()),
+  require_pairing: v.boolean(),
+  paired_devices: v.number(),
+  ...vitalsSchema.entries,
+  queues: queuesSchema,
+})
+
+/** The answer of `GET /api/status`. */
+export type Status = v.InferOutput<typeof statusSchema>
+
+async function countQueues({ inbox, outbox, approvals }: Store, nowMs: number): Promise<Status['queues']> {
+  const first = { after: 0, limit: 1 }
+  const [messages, replies, decisions, [oldestMessage], [oldestReply]] = await Promise.all([
+    inbox.counts(),
+    outbox.counts(),
+    approvals.counts(),
+    inbox.waiting(first),
+    outbox.waiting(first),
+  ])
+  const secsSince = (ms: number | undefined): number | null => (ms === undefined ? null : Math.max(0, Math.floor((nowMs - ms) / 1000)))
+  return {
+    messages_pending: messages.pending + messages.running,
+    oldest_message_secs: secsSince(oldestMessage && (await inbox.get(oldestMessage.number))?.receivedAtMs),
+    replies_pending: replies.queued + replies.sending + replies.failed,
+    oldest_reply_secs: secsSince(oldestReply && (await outbox.get(oldestReply.number))?.createdAtMs),
+    messages_dead: messages.dead,
+    replies_dead: replies.dead,
+    replies_ambiguous: replies.ambiguous,
+    approvals_pending: decisions.pending,
+  }
+}
+
+export const statusRoutes = ({ runtime, snapshot, url }: AppParts): Route[] => [
+  statusRoute(runtime, snapshot, url),
   healthRoute(runtime, snapshot),
   toolsRoute(snapshot),
   featuresRoute(snapshot),
@@ -107,31 +162,18 @@ export const statusRoutes = (runtime: Runtime, snapshot: Snapshot): Route[] => [
 
 const uptimeSecs = ({ clock, startedAtMs }: Runtime): number => Math.floor((clock.nowMs() - startedAtMs) / 1000)
 
-const statusRoute = (runtime: Runtime, { gateway, models, version: generation }: Snapshot): Route =>
+const statusRoute = (runtime: Runtime, { gateway, models, version: generation }: Snapshot, url: AppParts['url']): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/status',
     summary: 'The version, the configuration and the load of this daemon',
     auth: 'operator',
-    answers: {
-      200: {
-        description: 'The status',
-        schema: v.object({
-          version: v.string(),
-          profile: v.string(),
-          generation: v.number(),
-          started_at: v.string(),
-          uptime_seconds: v.number(),
-          models: v.array(v.string()),
-          require_pairing: v.boolean(),
-          paired_devices: v.number(),
-          ...vitalsSchema.entries,
-        }),
-      },
-    },
+    answers: { 200: { description: 'The status', schema: statusSchema } },
     handle: async () => ({
       version: runtime.version,
       profile: runtime.profile,
+      pid: process.pid,
+      url: url?.() ?? null,
       generation,
       started_at: isoTime(runtime.startedAtMs),
       uptime_seconds: uptimeSecs(runtime),
@@ -139,6 +181,7 @@ const statusRoute = (runtime: Runtime, { gateway, models, version: generation }:
       require_pairing: gateway.require_pairing,
       paired_devices: (await runtime.store.devices.list()).length,
       ...shownVitals(runtime),
+      queues: await countQueues(runtime.store, runtime.clock.nowMs()),
     }),
   })
 

@@ -5,7 +5,6 @@ import * as v from 'valibot'
 import type { AppParts } from '../app-parts.ts'
 import { BODY_BYTES_MAX, parseJson } from '../body.ts'
 import { type HttpContext, type Step, traceOf } from '../context.ts'
-import { personOf } from '../identity.ts'
 import { bufferBody } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'
 import { webhookAdmission } from '../middleware/webhook-admission.ts'
@@ -82,7 +81,7 @@ export async function fireProcedures(c: HttpContext, path: string, { runtime, sn
     topic: path,
     payload: body.length === 0 ? null : Buffer.from(body).toString(),
     atMs: runtime.clock.nowMs(),
-    by: personOf(c.get('caller').device),
+    by: c.get('caller').by,
     ...(snapshot.wantsTraces && { trace: formatTraceContext(traceOf(c)) }),
   } as const
   try {

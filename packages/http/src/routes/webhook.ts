@@ -7,7 +7,7 @@ import * as v from 'valibot'
 import type { AppParts } from '../app-parts.ts'
 import { BODY_BYTES_MAX, parseJsonObject } from '../body.ts'
 import { type Endpoint, type EndpointDoc, type HttpContext, headersOf, type Step, traceOf } from '../context.ts'
-import { checkSessionName, ownerOf, personOf, storedSession } from '../identity.ts'
+import { checkSessionName, ownerOf, storedSession } from '../identity.ts'
 import { bufferBody, requireJson } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'
 import { webhookAdmission } from '../middleware/webhook-admission.ts'
@@ -81,7 +81,7 @@ const runTurn =
   ({ runtime }: AppParts): Step =>
   async (c) => {
     const { agent } = runtime
-    const { client, device } = c.get('caller')
+    const { client, device, person } = c.get('caller')
     const { text, session } = c.get('message')
     const idempotency = c.get('idempotency')
     const turn: TurnRequest = {
@@ -90,7 +90,7 @@ const runTurn =
       text,
       client,
       owner: ownerOf(device),
-      caller: personOf(device),
+      caller: person,
       trace: traceOf(c),
       ...(idempotency && { idempotency }),
     }

@@ -5,7 +5,7 @@ import * as v from 'valibot'
 import type { WebSocket } from 'ws'
 import type { AppParts } from '../app-parts.ts'
 import type { Caller, Endpoint, EndpointDoc, HttpContext } from '../context.ts'
-import { checkSessionName, personOf, storedSession } from '../identity.ts'
+import { checkSessionName, storedSession } from '../identity.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { Chat } from './chat.ts'
@@ -70,7 +70,7 @@ function openChat(
   { runtime, heartbeat }: ChatSockets,
   { auth }: AppParts,
   socket: WebSocket,
-  { client, device, tokenHash }: Caller,
+  { client, person, by, tokenHash }: Caller,
   session: string,
   start: ChatFrame,
 ): () => void {
@@ -88,7 +88,8 @@ function openChat(
     approvals,
     log,
     client,
-    caller: personOf(device),
+    caller: person,
+    by,
     session,
     send,
     mayAct: () => auth.isGood(tokenHash),

@@ -16,6 +16,8 @@ export interface ChatOptions {
   readonly client: ClientId
   /** As in `ToolContext.caller`. */
   readonly caller: string
+  /** As in `Approval.by`. */
+  readonly by: string
   /** The id of the stored session. */
   readonly session: string
   /** Must not throw, also if the client is gone. */
@@ -41,10 +43,10 @@ export class Chat {
   #pending: Promise<void> | undefined
 
   constructor(options: ChatOptions) {
-    const { approvals, log, session, send } = options
+    const { approvals, log, by, session, send } = options
     this.#options = options
     this.#owner = ownerOfSession(session)
-    this.#approvals = new ChatApprovals(approvals, log, `device:${this.#owner}`, send)
+    this.#approvals = new ChatApprovals(approvals, log, by, send)
   }
 
   /** Takes one text message of the client. Never throws. */

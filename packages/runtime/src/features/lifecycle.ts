@@ -23,6 +23,8 @@ const DRAIN_WAIT_MS = 5000
 export interface LifecycleOptions {
   readonly features: readonly Feature[]
   readonly host: HostServices
+  /** False: no turn will run, so no provider is needed. Default: true. */
+  readonly needsModel?: boolean
   readonly log: ComponentLogger
   readonly env: Readonly<Record<string, string | undefined>>
   /** Makes the requests of language models. */
@@ -233,7 +235,8 @@ export class Lifecycle {
 
   /** Makes the models of a configuration; if that fails, closes what was built for it, and rejects. */
   async #modelsOrClose(config: LoadedConfig, instances: readonly Instance[], fresh: readonly Instance[]): Promise<ModelChain> {
-    const { env, fetch } = this.#options
+    const { env, fetch, needsModel = true } = this.#options
+    if (!needsModel) return createModelChain({ settings: [], providers: [], fetch })
     const providers = instances.flatMap(({ parts }) => parts.providers ?? [])
     try {
       return createModelChain({ settings: chooseProviders(config.core(providerSection), providers, env), providers, fetch })

@@ -3,6 +3,7 @@ import { AppError, type Channel, type Inbound } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { ListenSubject } from '../channel-subject.ts'
 import { testHost } from '../host.ts'
+import { startListening } from '../listening.ts'
 import type { Rules } from '../rules.ts'
 import { within } from '../within.ts'
 import type { Bench } from './bench.ts'
@@ -15,27 +16,36 @@ export function listenRules({ build, expectNoSecret }: Bench, { host: hostOf, ex
   const listen = async (deliver: (inbound: Inbound) => Promise<void>, enough: number) => {
     const host = testHost(hostOf())
     const parts = build(host)
-    const channel = parts.channels?.[0] as Required<Pick<Channel, 'listen'>>
-    const abort = new AbortController()
+    const channel = parts.channels?.[0] as Channel & Required<Pick<Channel, 'listen'>>
     const delivered: Inbound[] = []
     const came = Promise.withResolvers<void>()
     if (enough === 0) setImmediate(came.resolve)
-    const ended = channel
-      .listen(async (inbound) => {
-        delivered.push(inbound)
-        if (delivered.length >= enough) came.resolve()
-        await deliver(inbound)
-      }, abort.signal)
-      .then(
-        () => 'resolved',
-        (error: unknown) => error,
-      )
-    await within(PROMPT_MS, Promise.race([came.promise, ended]))
-    abort.abort()
-    expect(await within(PROMPT_MS, ended), 'listen after its abort').toBe('ended')
+    let outcome: unknown
+    const { listen } = channel
+    const watched: Channel = {
+      ...channel,
+      listen: (...args) =>
+        listen.apply(channel, args).then(
+          () => {
+            outcome = 'resolved'
+          },
+          (error: unknown) => {
+            outcome = error
+            came.resolve()
+            throw error
+          },
+        ),
+    }
+    const listening = startListening(watched, host, async (inbound) => {
+      delivered.push(inbound)
+      if (delivered.length >= enough) came.resolve()
+      await deliver(inbound)
+    })
+    await within(PROMPT_MS, came.promise)
+    expect(await within(PROMPT_MS, listening.stop()), 'listen after its abort').toBe('ended')
     await parts.close?.()
-    expectNoSecret(host, await ended)
-    return { delivered, ended: await ended }
+    expectNoSecret(host, outcome, listening.health)
+    return { delivered, ended: outcome }
   }
   const nothing = async () => undefined
 

@@ -67,6 +67,8 @@ function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: obje
         client: 'client' as never,
         device: route.auth === 'open' ? null : device,
         role: route.auth === 'open' ? null : ('operator' as const),
+        by: `device:${device}`,
+        onControlSocket: false,
         headers: new Headers(),
         params: { id },
         url: new URL('http://localhost/'),

@@ -1,0 +1,123 @@
+/** Opens the API for a command: at the daemon of the data directory, at `--url`, or in this process if no daemon runs. */
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { controlAddress } from '@sluice/http/control-address'
+import { signalScope } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
+import type { CliContext } from '../context.ts'
+import { textOption } from '../option-values.ts'
+import { Api } from './api.ts'
+import { connectHttp, connectInProcess, noAnswer, type Transport } from './transport.ts'
+
+/** The time that a daemon which starts, stops or hangs has to answer. */
+const ANSWER_MS_MAX = 5000
+const RETRY_MS = 50
+/** The variable of the environment that holds the bearer token for `--url`. */
+const TOKEN_VARIABLE = 'SVC_TOKEN'
+
+export interface ApiNeeds {
+  /** True: without a daemon, the command needs a valid configuration. Default: it works with an invalid one. */
+  readonly config?: boolean
+}
+
+/** Calls `work` with the API, which closes afterwards. Throws `unavailable` if a daemon runs and does not answer. */
+export async function withApi(context: CliContext, work: (api: Api) => Promise<number>, needs: ApiNeeds = {}): Promise<number> {
+  const [api, close] = await openApi(context, needs)
+  try {
+    return await work(api)
+  } finally {
+    await close()
+  }
+}
+
+async function openApi(context: CliContext, needs: ApiNeeds): Promise<[Api, () => Promise<void>]> {
+  const url = textOption(context, 'url')
+  if (url !== undefined) {
+    const transport = await connectHttp({ url: parseUrl(url), token: await readToken(context) })
+    return [
+      new Api('url', { ...transport, send: (request) => transport.send(request).catch((cause) => fail(noAnswer(url, cause))) }),
+      transport.close,
+    ]
+  }
+  const untilMs = performance.now() + ANSWER_MS_MAX
+  for (;;) {
+    const daemon = await connectDaemon(context.dataDir)
+    if (daemon) return [new Api('daemon', daemon), daemon.close]
+    const own = await openHere(context, needs)
+    if (own) return [new Api('in process', own), own.close]
+    if (performance.now() > untilMs) throw notAnswering(context.dataDir)
+    await sleep(RETRY_MS)
+  }
+}
+
+/**
+ * Connects to the daemon of a data directory; undefined if nothing listens on its control socket. Throws `unavailable` if the
+ * daemon accepts the connection and does not answer, and `forbidden` if it runs as another user.
+ */
+export async function connectDaemon(dataDir: string): Promise<Transport | undefined> {
+  const address = openAddress(dataDir)
+  if (!address) return undefined
+  const transport = await connectHttp({ socketPath: address.path })
+  const close = async (): Promise<void> => {
+    await transport.close()
+    address.release()
+  }
+  using limit = signalScope([], ANSWER_MS_MAX)
+  try {
+    // The daemon answers this request also while it starts. Later requests may take any time.
+    const { body } = await transport.send({ method: 'GET', path: '/health', signal: limit.signal })
+    for await (const _ of body);
+    return { send: (request) => transport.send(request).catch((cause) => fail(noAnswer('The daemon', cause))), close }
+  } catch (error) {
+    await close()
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'ECONNRESET') return undefined
+    if (limit.timedOut) throw notAnswering(dataDir)
+    if (code === 'EACCES' || code === 'EPERM') throw otherUser(dataDir)
+    throw noAnswer(address.path, error)
+  }
+}
+
+function openAddress(dataDir: string): ReturnType<typeof controlAddress> | undefined {
+  try {
+    return controlAddress(dataDir)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') throw otherUser(dataDir)
+    throw error
+  }
+}
+
+/** Opens the application in this process; undefined while a daemon holds the lock. */
+async function openHere(context: CliContext, { config = false }: ApiNeeds): Promise<Transport | undefined> {
+  const { openInProcess } = await import('@sluice/daemon/in-process')
+  const application = await openInProcess({ ...context, only: config ? 'config' : 'store' })
+  return application && connectInProcess(application.fetch, application.close)
+}
+
+const notAnswering = (dataDir: string): AppError =>
+  new AppError(
+    'unavailable',
+    `A daemon holds ${dataDir} and does not answer on its control socket. If it starts or stops, try again; if it hangs, end its process.`,
+  )
+
+const otherUser = (dataDir: string): AppError =>
+  new AppError('forbidden', `${dataDir} belongs to another user: run this command as the user of the daemon`)
+
+function fail(error: Error): never {
+  throw error
+}
+
+/** Throws `invalid_request` for a text that is not the address of a server. */
+export function parseUrl(text: string): URL {
+  const url = URL.parse(text)
+  if (url && /^https?:$/.test(url.protocol)) return url
+  throw new AppError('invalid_request', `--url wants an address such as http://127.0.0.1:42617, not '${text}'`)
+}
+
+/** Reads the bearer token from the file of `--token-file` or from the environment: other users can read arguments of processes. */
+export async function readToken(context: CliContext): Promise<string | undefined> {
+  const file = textOption(context, 'token-file')
+  const text = file === undefined ? context.env[TOKEN_VARIABLE] : await readFile(file, 'utf8')
+  return text?.trim() || undefined
+}

@@ -1,0 +1,99 @@
+/** Carries requests of the API over HTTP: to the control socket of a data directory, or to the address of a daemon. */
+import { Agent, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
+import { AppError, errorText } from '@sluice/sdk'
+
+export interface ApiRequest {
+  readonly method: string
+  /** The path with its query. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON. */
+  readonly body?: unknown
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface ApiResponse {
+  readonly status: number
+  readonly headers: { get(name: string): string | null }
+  readonly body: AsyncIterable<Uint8Array>
+}
+
+export interface Transport {
+  /** Rejects with the error of the system if there is no answer. */
+  send(request: ApiRequest): Promise<ApiResponse>
+  close(): Promise<void>
+}
+
+/** The address of a daemon: its control socket, or `http://host:port` with the token to send. */
+export type Address = { readonly socketPath: string } | { readonly url: URL; readonly token: string | undefined }
+
+/** Returns a transport that keeps its connection. */
+export async function connectHttp(address: Address): Promise<Transport> {
+  const isSecure = 'url' in address && address.url.protocol === 'https:'
+  const { Agent: SecureAgent, request: requestSecurely } = isSecure ? await import('node:https') : {}
+  const agent = new (SecureAgent ?? Agent)({ keepAlive: true })
+  const request = requestSecurely ?? requestHttp
+  const send = ({ method, path, headers, body, signal }: ApiRequest): Promise<ApiResponse> =>
+    new Promise((resolve, reject) => {
+      const text = body === undefined ? undefined : JSON.stringify(body)
+      const sent = request({
+        ...targetOf(address, path),
+        agent,
+        method,
+        headers: { ...bodyHeaders(text), ...authorization(address), ...headers },
+        ...(signal && { signal }),
+      })
+      sent.on('response', (response: IncomingMessage) => resolve(responseOf(response)))
+      sent.on('error', reject)
+      sent.end(text)
+    })
+  return { send, close: async () => agent.destroy() }
+}
+
+/** The name of the control socket in the Host header. */
+const SOCKET_HOST = 'localhost'
+
+function targetOf(address: Address, path: string) {
+  if ('socketPath' in address) return { socketPath: address.socketPath, host: SOCKET_HOST, path }
+  const { protocol, hostname, port, pathname } = address.url
+  return { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), port, path: pathname.replace(/\/$/, '') + path }
+}
+
+const bodyHeaders = (text: string | undefined): Record<string, string | number> =>
+  text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
+
+const authorization = (address: Address): Record<string, string> =>
+  'token' in address && address.token !== undefined ? { authorization: `Bearer ${address.token}` } : {}
+
+const responseOf = (response: IncomingMessage): ApiResponse => ({
+  status: response.statusCode ?? 0,
+  headers: { get: (name) => headerText(response.headers, name) },
+  body: response,
+})
+
+function headerText(headers: IncomingHttpHeaders, name: string): string | null {
+  const value = headers[name]
+  return Array.isArray(value) ? value.join(', ') : (value ?? null)
+}
+
+/** Returns a transport to the application in this process. */
+export const connectInProcess = (fetch: (request: Request) => Promise<Response>, close: () => Promise<void>): Transport => ({
+  async send({ method, path, headers, body, signal }) {
+    const response = await fetch(
+      new Request(`http://${SOCKET_HOST}${path}`, {
+        method,
+        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal && { signal }),
+      }),
+    )
+    return { status: response.status, headers: response.headers, body: response.body ?? noBytes() }
+  },
+  close,
+})
+
+async function* noBytes(): AsyncGenerator<Uint8Array> {}
+
+/** Explains an error of the connection. */
+export const noAnswer = (where: string, cause: unknown): AppError =>
+  new AppError('unavailable', `${where} cannot be reached: ${errorText(cause)}`, { cause })

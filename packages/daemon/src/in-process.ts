@@ -1,0 +1,35 @@
+/** The application of a data directory where no daemon runs: the same routes on the same store, and nothing else of a daemon. */
+import { serveInProcess } from '@sluice/http/in-process'
+import { operator } from '@sluice/http/operator'
+import { openRuntime, type RuntimeOptions } from '@sluice/runtime'
+import { shareDataDir } from '@sluice/store'
+
+export interface InProcess {
+  readonly fetch: (request: Request) => Promise<Response>
+  close(): Promise<void>
+}
+
+/**
+ * Opens the application; undefined while a daemon holds the data directory. No feature is built: nothing listens, is scheduled or
+ * is sent. Throws `config_invalid` for a configuration that is needed and not valid.
+ */
+export async function openInProcess(options: RuntimeOptions & Required<Pick<RuntimeOptions, 'only'>>): Promise<InProcess | undefined> {
+  await using undo = new AsyncDisposableStack()
+  const lock = shareDataDir(options.dataDir)
+  if (!lock) return undefined
+  undo.defer(() => lock.release())
+  const runtime = await openRuntime({ ...options, quiet: true, lock })
+  undo.defer(() => runtime.close(0))
+  if (options.only === 'config') {
+    const { openProcedures } = await import('./procedures.ts')
+    await openProcedures(runtime)
+  }
+  undo.move()
+  return {
+    fetch: serveInProcess(runtime, runtime.clients, operator()),
+    async close() {
+      await runtime.close(0)
+      lock.release()
+    },
+  }
+}
