@@ -41,7 +41,7 @@ test('telegramSection rejects invalid values', () => {
 test('notifications go to the configured chat, given as a number or a text', () => {
   const notified = (changes: object) =>
     feature.build(testHost(), v.parse(telegramSection.schema, { ...LEAST, ...changes })).channels?.[0]?.notifications
-  const none = { target: 'messenger', account: '700100', key: 'channels_config.telegram.notification_chat_id' }
+  const none = { target: 'messenger', opensThreads: false, account: '700100', key: 'channels_config.telegram.notification_chat_id' }
   expect(notified({})).toEqual(none)
   for (const notification_chat_id of [-100_200, '-100200'])
     expect(notified({ notification_chat_id })).toEqual({ ...none, to: { to: '-100200' } })
