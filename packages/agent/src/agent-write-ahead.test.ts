@@ -41,7 +41,7 @@ async function play(replies: readonly Call[][], { checkpoint }: State) {
     await keep(id, messages)
   }
   const context = { trace: request('').trace }
-  books.queued.set('t', { id: 't', sessionId: 's', source: 'test', input: 'go', context, createdAtMs: 0 })
+  books.queued.set('t', { id: 't', agent: 'main', sessionId: 's', source: 'test', input: 'go', context, createdAtMs: 0 })
   if (checkpoint) books.checkpoints.set('t', checkpoint)
   const { agent } = testAgent({
     books,

@@ -13,9 +13,10 @@ import {
   type WithinTrace,
 } from '@sluice/sdk'
 import { aborted } from './aborted.ts'
+import { mainSettings, type SettingsSource } from './agent-settings.ts'
 import { createAskModel } from './ask-model.ts'
 import { Budget } from './budget.ts'
-import { type AgentSettings, type ConductDeps, conductTurn, releaseKey, type TurnStorage } from './conduct-turn.ts'
+import { type ConductDeps, conductTurn, releaseKey, type TurnStorage } from './conduct-turn.ts'
 import { createLiveTurn, type LiveTurnDeps } from './create-live-turn.ts'
 import { Deadlines } from './deadlines.ts'
 import { createTurnIds } from './ids.ts'
@@ -28,17 +29,15 @@ import type { Agent, Approver, CallRequest, CallResult, TurnDelivery, TurnReques
 import { parseTurnContext, type TurnContext } from './turn-context.ts'
 import type { LiveTurn } from './turn-scope.ts'
 
-export interface AgentDeps {
+export interface AgentDeps extends SettingsSource {
   readonly store: TurnStorage
   /** The queue of turns, shared with the inbox worker, so that one bound holds for all turns. */
   readonly lanes: LaneQueue
-  /** Pins the registry in force for one turn. */
-  readonly pinRegistry: () => RegistryPin
+  /** Pins the registry in force of an agent for one turn. */
+  readonly pinRegistry: (agent: string) => RegistryPin
   readonly events: Events
   readonly clock: Clock
   readonly log: Logger
-  /** Returns the settings in force. Read when a turn begins. */
-  readonly config: () => AgentSettings
   /** Returns the client id of a resumed turn: the same id for the same caller. */
   readonly mintClient: (caller: string) => ClientId
   /** Asks a person when the caller of the turn cannot. */
@@ -189,8 +188,8 @@ class TurnAgent implements Agent {
   /** Enqueues a turn in its session's lane. Throws `unavailable` when the daemon stops, or when the queue is full and the turn is new. */
   #enqueue(turn: LiveTurn, { isResumed = false } = {}): Promise<TurnResult> {
     if (this.#stopReason) throw this.#stopReason
-    const { lanes, config } = this.#deps
-    const isFull = this.#waiting >= config().agent.max_queued_turns
+    const { lanes } = this.#deps
+    const isFull = this.#waiting >= mainSettings(this.#deps).agent.max_queued_turns
     if (isFull && !isResumed && !lanes.startsAtOnce(turn.session))
       throw new AppError('unavailable', 'Too many turns are waiting', { retryAfterSecs: RETRY_AFTER_SECS })
     const ended = Promise.withResolvers<TurnResult>()
@@ -239,12 +238,13 @@ class TurnAgent implements Agent {
 
   /** Stores an enqueued turn, which waits for `kept`. When that fails, cancels the turn, releases its key and rejects. */
   async #store(turn: LiveTurn, kept: PromiseWithResolvers<void>): Promise<void> {
-    const { id, session, owner, caller, source, text, createdAtMs, trace, idempotency, tools } = turn
+    const { id, agent, session, owner, caller, source, text, createdAtMs, trace, idempotency, tools } = turn
     const context: TurnContext = { trace, idempotency, caller, tools }
     try {
       await this.#deps.store.turns.enqueue({
         id,
         sessionId: session,
+        agent,
         ...(owner !== undefined && { owner }),
         source,
         input: text,
@@ -263,10 +263,11 @@ class TurnAgent implements Agent {
   }
 
   #resumedTurn(row: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
-    const { id, sessionId, owner, source, input, createdAtMs, context } = row
+    const { id, agent, sessionId, owner, source, input, createdAtMs, context } = row
     const { trace, idempotency, caller, tools } = parseTurnContext(context)
     const request = {
       source,
+      agent,
       session: sessionId,
       text: input,
       client: this.#deps.mintClient(caller ?? owner ?? source),

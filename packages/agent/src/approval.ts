@@ -1,5 +1,6 @@
 /** Asks a person whether a tool call may run. The person sees the call as `shownCall` renders it and decides only this call. */
 import type { Logger, Secret, Tool } from '@sluice/sdk'
+import { notConfigured } from './agent-settings.ts'
 import type { CallScope } from './call-scope.ts'
 import { boundedCall, callHash, shownCall } from './shown-call.ts'
 import { deniedText } from './tool-policy.ts'
@@ -22,9 +23,13 @@ export async function askPerson(
   scope: CallScope,
   { callId, tool, input }: { readonly callId: string; readonly tool: Tool; readonly input: unknown },
 ): Promise<Answer> {
-  const { policy, turn, session, inbox, owner, cancellation } = scope
+  const { agent, turn, session, inbox, owner, cancellation } = scope
   const approve = scope.approve ?? deps.approve
-  if (!approve) return { refusal: deniedText(policy(), tool, false) }
+  const denied = (asked: boolean): Answer => {
+    const limits = scope.limits()
+    return { refusal: limits ? deniedText(agent, limits.policy, tool, asked) : notConfigured(agent) }
+  }
+  if (!approve) return denied(false)
   try {
     const hash = callHash(tool.name, input)
     const summary = boundedCall(shownCall(input, deps.secrets()), hash)
@@ -39,13 +44,13 @@ export async function askPerson(
       ...(owner !== undefined && { owner }),
     }
     const answer = await scope.whileAsking(() => cancellation.race(approve(request, cancellation.signal)))
-    if (answer === undefined) return { refusal: deniedText(policy(), tool, false) }
-    if (answer === false || !answer.by) return { refusal: deniedText(policy(), tool, true) }
+    if (answer === undefined) return denied(false)
+    if (answer === false || !answer.by) return denied(true)
     // The input is an object that may have changed meanwhile. Only the call that was shown may run.
-    return callHash(tool.name, input) === hash ? answer : { refusal: deniedText(policy(), tool, true) }
+    return callHash(tool.name, input) === hash ? answer : denied(true)
   } catch (error) {
     cancellation.throwIfCancelled()
     deps.log.error('approval failed', { tool: tool.name, turn, error })
-    return { refusal: deniedText(policy(), tool, false) }
+    return denied(false)
   }
 }

@@ -11,6 +11,7 @@ import {
   type WithinTrace,
 } from '@sluice/sdk'
 import type { Budget } from './budget.ts'
+import { allowedTools } from './call-scope.ts'
 import { Cancellation } from './cancellation.ts'
 import { callCostUsd } from './cost.ts'
 import type { Deadlines } from './deadlines.ts'
@@ -107,7 +108,8 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   }
 }
 
-async function toolsFor(deps: CallModelDeps, { registry, turn: { tools } }: TurnScope, provider: string): Promise<ModelTool[]> {
+async function toolsFor(deps: CallModelDeps, { registry, limits, turn }: TurnScope, provider: string): Promise<ModelTool[]> {
+  const tools = allowedTools({ limits, tools: turn.tools })
   if (provider === OFFLINE || registry.offered.length === 0 || tools?.length === 0) return []
   const specs = await deps.toolSpecs(registry)
   return tools ? specs.filter(({ name }) => tools.includes(name)) : specs

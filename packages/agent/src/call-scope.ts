@@ -1,5 +1,6 @@
 /** The context of a tool call, in a turn or outside of one. */
-import type { ClientId, Policy, Tool, Trace } from '@sluice/sdk'
+import { agentKey, type ClientId, type Tool, type Trace } from '@sluice/sdk'
+import type { AgentLimits } from './agent-settings.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Registry } from './registry.ts'
 import type { Approver, TurnPart } from './turn.ts'
@@ -10,15 +11,17 @@ export interface CallScope {
   readonly turn: string
   readonly session: string | null
   readonly inbox: number | null
+  readonly agent: string
+  /** The client and the caller of this agent; as in `ToolContext`. */
   readonly client: ClientId
   readonly caller: string | undefined
   /** The owner of the events, as in `TurnRequest`. */
   readonly owner: string | undefined
   readonly trace: Trace
   readonly registry: Registry
-  /** The policy in force now. */
-  readonly policy: () => Policy
-  /** The only tools that may be called; undefined for all. */
+  /** The limits of the agent in force now; undefined once it is no longer configured. */
+  readonly limits: () => AgentLimits | undefined
+  /** The only tools of this turn; undefined for all that the agent may call. */
   readonly tools: readonly string[] | undefined
   readonly resultCharsMax: number
   readonly cancellation: Cancellation
@@ -31,14 +34,50 @@ export interface CallScope {
   readonly tell: ((part: TurnPart) => void) | undefined
 }
 
-export function callScopeOf({ turn, trace, registry, policy, agent, whileAsking }: TurnScope): CallScope {
-  const { id, session, delivery, client, owner, tools, cancellation, superseded, approve, tell, caller = owner } = turn
-  const inbox = delivery?.inbox ?? null
-  const resultCharsMax = agent.max_tool_result_chars
-  const who = { session, inbox, client, caller, owner }
-  return { turn: id, ...who, trace, registry, policy, tools, resultCharsMax, cancellation, superseded, approve, whileAsking, tell }
+export function callScopeOf({ turn, trace, registry, limits, agent: { max_tool_result_chars }, whileAsking }: TurnScope): CallScope {
+  const { id, agent, session, delivery, client, owner, tools, cancellation, superseded, approve, tell, caller = owner } = turn
+  return {
+    turn: id,
+    session,
+    inbox: delivery?.inbox ?? null,
+    owner,
+    ...identityOf(agent, client, caller),
+    trace,
+    registry,
+    limits,
+    tools,
+    resultCharsMax: max_tool_result_chars,
+    cancellation,
+    superseded,
+    approve,
+    whileAsking,
+    tell,
+  }
 }
 
-/** Returns the offered tools of the registry that the turn may call. */
+/** Returns the identity of a client towards one agent, so that no state of a tool is shared by two agents. */
+export const identityOf = (
+  agent: string,
+  client: ClientId,
+  caller: string | undefined,
+): Pick<CallScope, 'agent' | 'client' | 'caller'> => ({
+  agent,
+  client: agentKey(agent, client) as ClientId,
+  caller: caller === undefined ? undefined : agentKey(agent, caller),
+})
+
+/** Returns the tools that may be called now: those of the turn that are also those of its agent; undefined for all. */
+export function allowedTools({
+  limits,
+  tools,
+}: {
+  readonly limits: () => AgentLimits | undefined
+  readonly tools: readonly string[] | undefined
+}) {
+  const ofAgent = limits()?.tools
+  return ofAgent && tools ? tools.filter((name) => ofAgent.includes(name)) : (ofAgent ?? tools)
+}
+
+/** Returns the offered tools of the registry among `tools`. */
 export const offeredTools = (registry: Registry, tools: readonly string[] | undefined): readonly Tool[] =>
   tools ? registry.offered.filter(({ name }) => tools.includes(name)) : registry.offered

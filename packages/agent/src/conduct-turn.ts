@@ -1,8 +1,8 @@
 /** Conducts one turn from its start to its durable end, which is recorded and reported once. */
 
-import type { AgentConfig, CostConfig } from '@sluice/config'
 import type { Permit } from '@sluice/kit'
-import { AppError, type Clock, type Events, type IdempotencyKey, type Logger, type Policy, type Store } from '@sluice/sdk'
+import { AppError, type Clock, type Events, type IdempotencyKey, type Logger, type Store } from '@sluice/sdk'
+import { limitsInForce, mainSettings, notConfigured, type SettingsSource } from './agent-settings.ts'
 import type { Deadlines } from './deadlines.ts'
 import { newTrace } from './ids.ts'
 import { type LoopDeps, runLoop } from './loop.ts'
@@ -12,21 +12,15 @@ import { doneEnd, emitCompleted, emitFailed, emitStarted, failedEnd } from './tu
 import type { LiveTurn, TurnScope } from './turn-scope.ts'
 import { createWhileAsking } from './while-asking.ts'
 
-export interface AgentSettings {
-  readonly agent: AgentConfig
-  readonly cost: CostConfig
-  readonly policy: Policy
-}
-
 export type TurnStorage = Pick<Store, 'sessions' | 'turns' | 'idempotency'>
 
-export interface ConductDeps extends Omit<LoopDeps, 'turns'> {
+export interface ConductDeps extends Omit<LoopDeps, 'turns'>, SettingsSource {
   readonly store: TurnStorage
-  readonly pinRegistry: () => RegistryPin
+  /** Pins the registry in force of an agent. */
+  readonly pinRegistry: (agent: string) => RegistryPin
   readonly events: Events
   readonly clock: Clock
   readonly log: Logger
-  readonly config: () => AgentSettings
   readonly deadlines: Deadlines
   /** Returns the reason for the daemon's stop; undefined while it runs. */
   readonly stopReason: () => AppError | undefined
@@ -38,15 +32,17 @@ const STARTS_MAX = 5
 /** Rejects with an `AppError`, after the key of a turn that was recorded as failed has been released. */
 export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Permit): Promise<TurnResult> {
   const { clock, deadlines } = deps
-  const settings = deps.config()
-  const pin = deps.pinRegistry()
+  // A turn of an agent that is no longer configured ends before it does anything.
+  const settings = deps.config(turn.agent) ?? mainSettings(deps)
+  const pin = deps.pinRegistry(turn.agent)
   const timeoutSecs = settings.agent.turn_timeout_secs
   const deadline = deadlines.watch(timeoutSecs * 1000, () =>
     turn.cancellation.cancel(new AppError('upstream_timeout', `The turn took longer than ${timeoutSecs} s`)),
   )
   const scope: TurnScope = {
-    ...settings,
-    policy: () => deps.config().policy,
+    agent: settings.agent,
+    cost: settings.cost,
+    limits: limitsInForce(deps, turn.agent, settings.workspace),
     turn,
     registry: pin.registry,
     trace: newTrace(turn.trace),
@@ -81,6 +77,7 @@ async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promis
   const { turns, sessions } = deps.store
   const { turn, agent, progress } = scope
   turn.cancellation.throwIfCancelled()
+  if (!deps.config(turn.agent)) throw new AppError('unavailable', notConfigured(turn.agent))
   turn.phase = 'running'
   emitStarted(deps, scope)
   if (turn.delivery) progress.attempts = turn.delivery.attempts

@@ -1,5 +1,5 @@
 /** Makes the live turn of a request. */
-import type { Clock, Logger } from '@sluice/sdk'
+import { agentOfSession, type Clock, type Logger, MAIN_AGENT } from '@sluice/sdk'
 import { Cancellation } from './cancellation.ts'
 import type { TurnRequest } from './turn.ts'
 import type { LiveTurn } from './turn-scope.ts'
@@ -21,6 +21,7 @@ export function createLiveTurn(
   const id = given.id ?? newId()
   return {
     id,
+    agent: session === null ? (request.agent ?? MAIN_AGENT) : agentOfSession(session),
     phase: 'waiting',
     superseded,
     permit: undefined,

@@ -2,8 +2,8 @@
 
 export type { AgentDeps } from './agent.ts'
 export { createAgent } from './agent.ts'
+export type { AgentLimits, AgentSettings } from './agent-settings.ts'
 export { chooseProviders } from './choose-providers.ts'
-export type { AgentSettings } from './conduct-turn.ts'
 
 export { priceOf } from './cost.ts'
 export { newTrace, newTurnId } from './ids.ts'

@@ -1,7 +1,7 @@
 /** The loop of a turn: calls the model, runs the tools that it calls, and repeats with their results until the model answers with text. */
 import type { FinishReason, ModelMessage, TurnStore } from '@sluice/sdk'
 import type { AskModel } from './ask-model.ts'
-import { callScopeOf } from './call-scope.ts'
+import { allowedTools, callScopeOf } from './call-scope.ts'
 import { fitConversation } from './history.ts'
 import type { ModelReply, ReplyEnd } from './model-reply.ts'
 import { Repeats } from './repeats.ts'
@@ -32,7 +32,10 @@ export interface LoopResult {
 export async function runLoop(deps: LoopDeps, scope: TurnScope, history: readonly ModelMessage[]): Promise<LoopResult> {
   const { turn, agent, progress } = scope
   const { messagesMax, tokensMax } = { messagesMax: agent.max_history_messages, tokensMax: agent.max_history_tokens }
-  const system: ModelMessage = { role: 'system', content: systemPrompt(scope.registry, agent, turn.tools) }
+  const system: ModelMessage = {
+    role: 'system',
+    content: systemPrompt(scope.registry, agent, allowedTools({ limits: scope.limits, tools: turn.tools })),
+  }
   const asked: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
   const { messages: before, open } = restoreTurn(turn.checkpoint)
   const produced: ModelMessage[] = before.length > 0 ? before : [asked]

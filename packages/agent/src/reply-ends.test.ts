@@ -121,7 +121,7 @@ test('a resumed turn does not run the calls that the provider ran', async () => 
   const model = scriptedModel([{ text: 'going on' }])
   const ran: string[] = []
   const { agent, books } = testAgent({ models: [model], tools: [testTool('look', (key) => `${ran.push(key)}`)] })
-  await books.turns.enqueue({ id: 't1', sessionId: null, source: 'test', input: 'question', context: {}, createdAtMs: 0 })
+  await books.turns.enqueue({ id: 't1', agent: 'main', sessionId: null, source: 'test', input: 'question', context: {}, createdAtMs: 0 })
   await books.turns.checkpoint('t1', [
     { role: 'user', content: [{ type: 'text', text: 'question' }] },
     {

@@ -1,7 +1,8 @@
 /** Runs one tool call outside of a turn, with the same executor and policy and its own time limit. */
-import { AppError } from '@sluice/sdk'
+import { AppError, MAIN_AGENT } from '@sluice/sdk'
 import { aborted } from './aborted.ts'
-import type { CallScope } from './call-scope.ts'
+import { limitsInForce, mainSettings } from './agent-settings.ts'
+import { type CallScope, identityOf } from './call-scope.ts'
 import { Cancellation } from './cancellation.ts'
 import type { ConductDeps } from './conduct-turn.ts'
 import type { CallRequest, CallResult } from './turn.ts'
@@ -10,10 +11,10 @@ export type RunCallDeps = Pick<ConductDeps, 'config' | 'pinRegistry' | 'deadline
 
 /** Rejects with `aborted` or as `onBegin` does. A call that takes longer than a turn may ends with an error result. */
 export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<CallResult> {
-  const { turn, callId, client, caller, trace, signal, onBegin } = request
+  const { turn, callId, agent: name = MAIN_AGENT, client, caller, trace, signal, onBegin } = request
   if (signal.aborted) throw aborted(turn)
-  const { agent } = deps.config()
-  const pin = deps.pinRegistry()
+  const { agent, workspace } = deps.config(name) ?? mainSettings(deps)
+  const pin = deps.pinRegistry(name)
   const cancellation = new Cancellation()
   const abort = () => cancellation.cancel(aborted(turn))
   signal.addEventListener('abort', abort, { once: true })
@@ -26,12 +27,11 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     turn,
     session: null,
     inbox: null,
-    client,
-    caller,
     owner: undefined,
+    ...identityOf(name, client, caller),
     trace,
     registry: pin.registry,
-    policy: () => deps.config().policy,
+    limits: limitsInForce(deps, name, workspace),
     tools: undefined,
     resultCharsMax: agent.max_tool_result_chars,
     cancellation,

@@ -7,6 +7,7 @@
 import { nearestNames } from '@sluice/kit'
 import {
   AppError,
+  type CallingAgent,
   type Clock,
   type Events,
   type ModelMessage,
@@ -17,8 +18,9 @@ import {
   type Trace,
   type WithinTrace,
 } from '@sluice/sdk'
+import { notConfigured } from './agent-settings.ts'
 import { type ApprovalDeps, askPerson } from './approval.ts'
-import { type CallScope, offeredTools } from './call-scope.ts'
+import { allowedTools, type CallScope, offeredTools } from './call-scope.ts'
 import { newTrace } from './ids.ts'
 import type { ToolCall } from './model-reply.ts'
 import type { Repeats } from './repeats.ts'
@@ -85,7 +87,8 @@ export class ToolExecutor {
     const refuse = (refusal: string): PreparedCall => ({ call, tool, input: undefined, halts: false, refusal })
     if (call.isCut) return refuse(CUT_CALL)
     if (!tool) return refuse(unknownTool(scope, call.name))
-    if (scope.tools && !scope.tools.includes(tool.name)) return refuse(notAmong(scope.tools, tool.name))
+    const allowed = allowedTools(scope)
+    if (allowed && !allowed.includes(tool.name)) return refuse(notAmong(allowed, tool.name))
     try {
       const parsed = parseToolInput(tool, call.input, this.#deps.scrub)
       if ('problem' in parsed) return refuse(parsed.problem)
@@ -101,13 +104,18 @@ export class ToolExecutor {
   /** Judges a prepared call at this moment. The verdict is valid only until something else runs. Never throws. */
   judge(scope: CallScope, { tool, input, halts, refusal }: PreparedCall): Judgement {
     if (!tool || refusal !== undefined) return { risk: 'read', verdict: 'refuse', refusal: refusal ?? '' }
+    const refuse = (reason: string): Judgement => ({ risk: 'read', verdict: 'refuse', refusal: reason })
+    const by = callingAgent(scope)
+    if (!by) return refuse(notConfigured(scope.agent))
+    const allowed = allowedTools(scope)
+    if (allowed && !allowed.includes(tool.name)) return refuse(notAmong(allowed, tool.name))
     try {
-      const risk = typeof tool.risk === 'function' ? tool.risk(input) : tool.risk
-      const said = halts ? 'run' : verdict(scope.policy(), { name: tool.name, alwaysAsks: alwaysAsks(tool, input) }, risk)
-      return said === 'refuse' ? { risk, verdict: said, refusal: refusedText(tool.name) } : { risk, verdict: said }
+      const risk = typeof tool.risk === 'function' ? tool.risk(input, by) : tool.risk
+      const said = halts ? 'run' : verdict(by.policy, { name: tool.name, alwaysAsks: alwaysAsks(tool, input, by) }, risk)
+      return said === 'refuse' ? { risk, verdict: said, refusal: refusedText(scope.agent, tool.name) } : { risk, verdict: said }
     } catch (error) {
       this.#deps.log.error('tool failed', { tool: tool.name, turn: scope.turn, error })
-      return { risk: 'read', verdict: 'refuse', refusal: FAULT }
+      return refuse(FAULT)
     }
   }
 
@@ -168,13 +176,15 @@ export class ToolExecutor {
       await onBegin(risk)
       cancellation.throwIfCancelled()
     }
+    const by = callingAgent(scope)
+    if (!by) return this.refused(scope, notConfigured(scope.agent))
     try {
       let reported: ToolReport = {}
       const report = (given: ToolReport) => {
         reported = given
       }
       const who = { client, ...(caller !== undefined && { caller }), ...(answer && { approvedBy: answer.by }) }
-      const context = { ...who, session, turn, signal: cancellation.signal, ...(superseded && { superseded }), trace, report }
+      const context = { ...by, ...who, session, turn, signal: cancellation.signal, ...(superseded && { superseded }), trace, report }
       const output = this.#clean(scope, await cancellation.race(this.#deps.within(trace, () => tool.run(input, context))))
       const { failed, data } = reported
       return { outcome: 'ok', output, ...(failed && { failed }), ...(data !== undefined && { data: this.#bounded(scope, data) }) }
@@ -187,9 +197,12 @@ export class ToolExecutor {
   }
 
   /** Resolves to the reason why the call would fail even with an approval. Rejects only when the turn ends. */
-  async #problem({ cancellation, turn }: CallScope, tool: Tool, input: unknown): Promise<string | undefined> {
+  async #problem(scope: CallScope, tool: Tool, input: unknown): Promise<string | undefined> {
+    const { cancellation, turn } = scope
+    const by = callingAgent(scope)
+    if (!by) return notConfigured(scope.agent)
     try {
-      if (tool.precheck) await cancellation.race(Promise.resolve(tool.precheck(input, { signal: cancellation.signal })))
+      if (tool.precheck) await cancellation.race(Promise.resolve(tool.precheck(input, { ...by, signal: cancellation.signal })))
       else if (tool.available?.() === false) return `Not run: ${tool.name} is not available, because its device or program is missing.`
       return undefined
     } catch (error) {
@@ -211,11 +224,17 @@ export class ToolExecutor {
 
 const CUT_CALL = 'Not run: the reply ended within this call, so its input may be incomplete. Make the call again, with a shorter input.'
 
-const alwaysAsks = (tool: Tool, input: unknown): boolean =>
-  typeof tool.alwaysAsks === 'function' ? tool.alwaysAsks(input) : tool.alwaysAsks === true
+/** Returns the agent of the call as tools see it; undefined once it is no longer configured. */
+function callingAgent({ agent, limits }: CallScope): CallingAgent | undefined {
+  const now = limits()
+  return now && { agent, policy: now.policy, workspace: now.workspace }
+}
 
-function unknownTool({ registry, tools }: CallScope, name: string): string {
-  const names = offeredTools(registry, tools).map((tool) => tool.name)
+const alwaysAsks = (tool: Tool, input: unknown, by: CallingAgent): boolean =>
+  typeof tool.alwaysAsks === 'function' ? tool.alwaysAsks(input, by) : tool.alwaysAsks === true
+
+function unknownTool(scope: CallScope, name: string): string {
+  const names = offeredTools(scope.registry, allowedTools(scope)).map((tool) => tool.name)
   const near = nearestNames(name, names)
   if (near.length > 0) return `There is no tool "${name}". Similar names: ${near.join(', ')}.`
   return `There is no tool "${name}". ${names.length > 0 ? `Available tools: ${names.join(', ')}.` : 'There are no tools here.'}`

@@ -1,5 +1,5 @@
 /** Applies the policy to a tool call: run it, refuse it, or ask a person first (docs/contract.md#policy). */
-import type { Policy, Risk, Tool } from '@sluice/sdk'
+import { MAIN_AGENT, type Policy, type Risk, type Tool } from '@sluice/sdk'
 
 export type Verdict = 'run' | 'ask' | 'refuse'
 
@@ -14,17 +14,20 @@ export function verdict(policy: Policy, { name, alwaysAsks }: Pick<Tool, 'name'>
   return risk === 'execute' && !lists(policy.auto_approve, name) ? 'ask' : 'run'
 }
 
-export const refusedText = (tool: string): string =>
-  `Not run: ${tool} has effects, and the operator's policy allows only tools without effects ([security.policy] level = "readonly").`
+export const refusedText = (agent: string, tool: string): string =>
+  `Not run: ${tool} has effects, and the operator's policy allows only tools without effects (${sectionOf(agent)} level = "readonly").`
+
+/** The section with the policy of an agent. */
+const sectionOf = (agent: string): string => (agent === MAIN_AGENT ? '[security.policy]' : `[agents.${agent}.policy]`)
 
 /** Returns the refusal, with the setting that allows the call. `asked` is true when a person was asked and did not approve. */
-export function deniedText(policy: Policy, { name, alwaysAsks }: Pick<Tool, 'name' | 'alwaysAsks'>, asked: boolean): string {
+export function deniedText(agent: string, policy: Policy, { name, alwaysAsks }: Pick<Tool, 'name' | 'alwaysAsks'>, asked: boolean): string {
   const denied = `Not run: ${name} needs a person's approval ${asked ? 'and did not get it' : 'and there is no person to ask here'}.`
   if (alwaysAsks === true) return `${denied} It never runs without an approval.`
   const isListed = lists(policy.auto_approve, name) && !lists(policy.always_ask, name)
   if (alwaysAsks && isListed) return `${denied} With this input it never runs without an approval.`
   const cure = lists(policy.always_ask, name)
-    ? `takes it out of always_ask under [security.policy]`
-    : `adds "${name}" to auto_approve under [security.policy]`
+    ? `takes it out of always_ask under ${sectionOf(agent)}`
+    : `adds "${name}" to auto_approve under ${sectionOf(agent)}`
   return `${denied} To let it run without an approval, an operator ${cure}.`
 }

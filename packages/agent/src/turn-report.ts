@@ -16,6 +16,7 @@ function turnEnd(
   return {
     id: turn.id,
     sessionId: turn.session,
+    agent: turn.agent,
     ...(turn.owner !== undefined && { owner: turn.owner }),
     source: turn.source,
     input: turn.text,

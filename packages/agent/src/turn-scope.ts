@@ -2,14 +2,17 @@
 
 import type { AgentConfig, CostConfig } from '@sluice/config'
 import type { Permit } from '@sluice/kit'
-import type { ModelMessage, Policy, Trace, Usage } from '@sluice/sdk'
+import type { ModelMessage, Trace, Usage } from '@sluice/sdk'
+import type { AgentLimits } from './agent-settings.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Registry } from './registry.ts'
 import type { TurnPart, TurnRequest } from './turn.ts'
 
 /** A turn from its request to its end. */
-export interface LiveTurn extends Omit<TurnRequest, 'signal' | 'superseded' | 'listen' | 'permit'> {
+export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'signal' | 'superseded' | 'listen' | 'permit'> {
   readonly id: string
+  /** The agent whose turn it is. */
+  readonly agent: string
   /** `asking`: the turn waits for a person. `ending`: its end is being stored, and it can no longer be aborted. */
   phase: 'waiting' | 'running' | 'asking' | 'ending'
   /** The signal of `ToolContext.superseded`: from the caller and, when the turn runs, from its lane. */
@@ -34,8 +37,8 @@ export interface TurnScope {
   readonly registry: Registry
   readonly agent: AgentConfig
   readonly cost: CostConfig
-  /** Returns the policy in force now, which applies when a call runs. */
-  readonly policy: () => Policy
+  /** Returns the limits in force now, which apply when a call runs; undefined once the agent is no longer configured. */
+  readonly limits: () => AgentLimits | undefined
   /** The span of the turn. */
   readonly trace: Trace
   /** The start in milliseconds since 1970, and by the monotonic clock. */

@@ -60,13 +60,15 @@ export interface TurnDelivery {
 export interface TurnRequest {
   /** The origin: `webhook`, `ws`, `cli` or the name of a channel. */
   readonly source: string
-  /** The id of the stored session, in the namespace of the caller; null for a turn without history. */
+  /** The id of the stored session, in the namespace of the caller; null for a turn without history. Its key names the agent. */
   readonly session: string | null
+  /** The agent of a turn without a session; `main` when absent. */
+  readonly agent?: string
   readonly text: string
   readonly client: ClientId
   /** The device that may read and abort the turn, or `local`. */
   readonly owner?: string
-  /** The caller, as in `ToolContext.caller`; the owner when absent. */
+  /** The caller, without the agent; the owner when absent. */
   readonly caller?: string
   /** The span that requests the turn; a new trace begins when absent. */
   readonly trace?: Trace | undefined
@@ -94,6 +96,8 @@ export interface CallRequest {
   readonly turn: string
   readonly callId: string
   readonly source: string
+  /** The agent that makes the call; `main` when absent. */
+  readonly agent?: string
   readonly client: ClientId
   readonly caller?: string
   readonly trace: Trace

@@ -1,9 +1,9 @@
 /** The configuration sections of the agent. */
-import { fromEnv, headerSecret, httpUrl, whole } from '@sluice/sdk'
+import { AGENT_NAME, fromEnv, headerSecret, httpUrl, MAIN_AGENT, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const text = v.pipe(v.string(), v.minLength(1))
-const texts = (fallback: string[], meaning: string) => v.optional(v.pipe(v.array(v.string()), v.description(meaning)), fallback)
+const listOf = (meaning: string) => v.pipe(v.array(v.string()), v.description(meaning))
 const count = (fallback: number, min: number, max: number, meaning: string) =>
   v.optional(v.pipe(whole(min, max), v.description(meaning)), fallback)
 const dollars = (meaning: string) => v.pipe(v.number(), v.minValue(0), v.description(meaning))
@@ -23,6 +23,8 @@ const fallbackEntry = v.object({
 
 const withoutKind = (key: string): string =>
   `${key} is set without kind: set provider.kind in the same step, to openai, anthropic or another kind`
+const withoutAgentKind = (key: string): string =>
+  `${key} is set without kind: set kind in the same table, to openai, anthropic or another kind`
 
 /** `[provider]`: the model. Without `kind`, a provider whose key is in the environment is used, else the offline one. */
 export const providerSection = {
@@ -111,31 +113,102 @@ export const costSection = {
   }),
 } as const
 
+const COMMANDS = 'git npm cargo ls cat grep find echo pwd wc head tail date python3 node'.split(' ')
+const PATHS = ['~/.ssh', '~/.gnupg', '~/.aws', '~/.config', '/etc/shadow', '/proc', '/sys', '/dev']
+
+const policyLevel = v.pipe(
+  v.picklist(['readonly', 'supervised', 'full']),
+  v.description(
+    'readonly: tools change nothing. supervised: a person approves calls that have effects outside of the workspace. full: no approval, except for tools that always ask',
+  ),
+)
+const allowedCommands = listOf(
+  'Programs that the shell tool may start; * allows every program. Only a sandbox confines them. Arguments that are not known to be harmless need an approval, also with auto_approve',
+)
+const forbiddenPaths = listOf('Paths that no tool may touch')
+const autoApprove = listOf('Tools whose calls need no approval; * for all')
+const alwaysAsk = listOf('Tools whose calls always need an approval below level full; overrides auto_approve')
+
 /** `[security.policy]`: the tool calls that the agent may make. One policy applies to all clients of an agent. */
 export const policySection = {
   path: 'security.policy',
   schema: v.object({
-    level: v.optional(
-      v.pipe(
-        v.picklist(['readonly', 'supervised', 'full']),
-        v.description(
-          'readonly: tools change nothing. supervised: a person approves calls that have effects outside of the workspace. full: no approval, except for tools that always ask',
-        ),
-      ),
-      'supervised',
-    ),
-    allowed_commands: texts(
-      ['git', 'npm', 'cargo', 'ls', 'cat', 'grep', 'find', 'echo', 'pwd', 'wc', 'head', 'tail', 'date', 'python3', 'node'],
-      'Programs that the shell tool may start; * allows every program. Only a sandbox confines them. Arguments that are not known to be harmless need an approval, also with auto_approve',
-    ),
-    forbidden_paths: texts(
-      ['~/.ssh', '~/.gnupg', '~/.aws', '~/.config', '/etc/shadow', '/proc', '/sys', '/dev'],
-      'Paths that no tool may touch',
-    ),
-    auto_approve: texts([], 'Tools whose calls need no approval; * for all'),
-    always_ask: texts([], 'Tools whose calls always need an approval below level full; overrides auto_approve'),
+    level: v.optional(policyLevel, 'supervised'),
+    allowed_commands: v.optional(allowedCommands, COMMANDS),
+    forbidden_paths: v.optional(forbiddenPaths, PATHS),
+    auto_approve: v.optional(autoApprove, []),
+    always_ask: v.optional(alwaysAsk, []),
   }),
 } as const
+
+const agentEntry = v.object({
+  system_prompt: v.optional(v.pipe(v.string(), v.description('Text at the start of the system prompt (default: that of [agent])'))),
+  workspace: v.optional(
+    v.pipe(
+      text,
+      v.description(
+        'The folder that its tools work in, apart from those of other agents (default: workspaces/<name> in the data directory)',
+      ),
+    ),
+  ),
+  tools: v.optional(listOf('The only tools that it may call (default: all)')),
+  provider: v.optional(
+    v.pipe(
+      v.object({
+        kind: v.optional(v.pipe(text, v.description(`${KIND}. With it, nothing is taken from [provider]`))),
+        base_url: v.optional(v.pipe(httpUrl(), v.description(BASE_URL))),
+        api_key: v.optional(v.pipe(headerSecret(), v.description('Key of the endpoint'))),
+        model: v.optional(v.pipe(text, v.description(MODEL))),
+        headers: v.optional(headers),
+        fallback: v.optional(v.pipe(v.array(fallbackEntry), v.maxLength(8), v.description('Further models, as in [provider]'))),
+      }),
+      v.check(({ kind, api_key }) => kind !== undefined || api_key === undefined, withoutAgentKind('api_key')),
+      v.check(({ kind, base_url }) => kind !== undefined || base_url === undefined, withoutAgentKind('base_url')),
+      v.description('Its model. Absent keys are taken from [provider]'),
+    ),
+  ),
+  policy: v.optional(
+    v.pipe(
+      v.object({
+        level: v.optional(policyLevel),
+        allowed_commands: v.optional(allowedCommands),
+        forbidden_paths: v.optional(forbiddenPaths),
+        auto_approve: v.optional(autoApprove),
+        always_ask: v.optional(alwaysAsk),
+      }),
+      v.description('What it may do. Absent keys are taken from [security.policy]'),
+    ),
+  ),
+})
+
+/** `[agents.<name>]`: further agents. The main agent is `[agent]`. */
+export const agentsSection = {
+  path: 'agents',
+  schema: v.record(
+    v.pipe(
+      v.string(),
+      v.check((name) => name !== MAIN_AGENT, 'main is the default agent, which [agent], [provider] and [security.policy] configure'),
+      v.regex(AGENT_NAME, 'the name of an agent has 1 to 32 characters of a-z 0-9 -'),
+    ),
+    agentEntry,
+  ),
+} as const
+
+/** The keys that a channel's section has in addition to those of the channel: the agents that answer its messages. */
+export const routingSchema = v.object({
+  agent: v.optional(v.pipe(text, v.description('The agent that answers; one of [agents.<name>], or main')), MAIN_AGENT),
+  account_agents: v.optional(
+    v.pipe(v.record(text, text), v.description('The agent of single accounts, by the id of the account; overrides agent')),
+    {},
+  ),
+  room_agents: v.optional(
+    v.pipe(
+      v.record(text, text),
+      v.description('The agent of single conversations, by the id of the conversation; overrides account_agents'),
+    ),
+    {},
+  ),
+})
 
 export type ProviderConfig = v.InferOutput<typeof providerSection.schema>
 export type AgentConfig = v.InferOutput<typeof agentSection.schema>

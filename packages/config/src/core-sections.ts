@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { fromEnv, httpUrl, type Section, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
-import { agentSection, costSection, policySection, providerSection } from './agent-sections.ts'
+import { agentSection, agentsSection, costSection, policySection, providerSection } from './agent-sections.ts'
 import { parseNetwork } from './network.ts'
 import { TARGETS } from './notification-targets.ts'
 import { sopSection } from './sop-section.ts'
@@ -240,6 +240,7 @@ export const CORE_SECTIONS: readonly Section[] = [
   sessionsSection,
   approvalsSection,
   agentSection,
+  agentsSection,
   providerSection,
   costSection,
   sopSection,

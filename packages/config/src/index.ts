@@ -3,12 +3,15 @@
 export {
   type AgentConfig,
   agentSection,
+  agentsSection,
   type CostConfig,
   costSection,
   type ProviderConfig,
   policySection,
   providerSection,
 } from './agent-sections.ts'
+export { agentNames, agentOfChat, type ConfiguredAgent, configuredAgents, routingSections, workspaceRoots } from './agents.ts'
+export { unknownAgent } from './check-agents.ts'
 export { configuredSecrets } from './configured-secrets.ts'
 export {
   approvalsSection,

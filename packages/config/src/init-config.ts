@@ -21,7 +21,8 @@ export function starterConfig(sections: readonly OwnedSection[]): string {
     keys.set(section.path, known)
     for (const [name, key] of sectionKeys(section.schema)) if (!known.has(name)) known.set(name, key)
   }
-  const blocks = [...keys].map(([path, known]) => {
+  const blocks = [...keys].flatMap(([path, known]) => {
+    if (known.size === 0) return []
     const given = STARTS_WITH[path]
     return `${given ? '' : '#'}[${path}]\n${[...known].map(([name, key]) => keyLines(name, key, given?.[name])).join('')}`
   })

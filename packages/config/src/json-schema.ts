@@ -18,9 +18,14 @@ export async function configSchema(sections: readonly OwnedSection[]): Promise<o
   const { toJsonSchema } = await import('@valibot/to-json-schema')
   const root = newTable()
   for (const { section } of sections) {
-    const { properties = {}, required = [] } = marked(toJsonSchema(section.schema, CONVERSION), readKey(section.schema))
+    const {
+      properties = {},
+      required = [],
+      additionalProperties,
+    } = marked(toJsonSchema(section.schema, CONVERSION), readKey(section.schema))
     const table = tableAt(root, section.path)
     Object.assign(table.properties, properties)
+    if (typeof additionalProperties === 'object') table.additionalProperties = additionalProperties
     if (required.length > 0) table.required = [...new Set([...(table.required ?? []), ...required])]
   }
   return { $schema: 'http://json-schema.org/draft-07/schema#', title: 'Sluice configuration', ...root }

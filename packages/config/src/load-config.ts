@@ -32,7 +32,7 @@ export async function loadConfig({ file, text, sections, env, decrypt }: LoadOpt
   const names = text?.trim() ? checkNames(data, knownKeys(sections)) : { findings: [], leftOut: [] }
   const readings = new Map<string, SectionReading>()
   for (const owned of sections) {
-    const alone = sections.every((other) => other === owned || other.section.path !== owned.section.path)
+    const alone = sections.every((other) => other === owned || other.isAddition || other.section.path !== owned.section.path)
     readings.set(id(owned.owner, owned.section.path), await readSection(owned, { file: data, env, decrypt, alone }))
   }
   const all = [...readings.values()]
@@ -78,6 +78,7 @@ function loadedConfig({ file, data, sections, readings, leftOut, warnings, plain
       if (state.state === 'unconfigured') throw new Error(`section ${path} of the core has a key without a default`)
       return state.value as v.InferOutput<Schema>
     },
+    hasCore: (path) => readings.has(id('core', path)),
     of(owner: FeatureId): SectionState {
       const path = sections.find((owned) => owned.owner === owner)?.section.path
       return path === undefined ? { state: 'defaults', value: Object.freeze({}) } : reading(owner, path).state

@@ -1,13 +1,14 @@
 /** Reads and validates the configuration for the daemon, `config check` and every other command. */
-import { readFile, stat } from 'node:fs/promises'
-import { AppError, buildHint, type Feature, ROWS } from '@sluice/sdk'
+import { readFile } from 'node:fs/promises'
+import { AppError, buildHint, type Feature, ROWS, type Section } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
+import { routingSections } from './agents.ts'
+import { routingFindings, workspaceFindings } from './check-agents.ts'
 import { CORE_SECTIONS, observabilityBackends, observabilitySection, sandboxSection } from './core-sections.ts'
 import { loadConfig } from './load-config.ts'
 import { locateFindings } from './toml/locate.ts'
 import { configError } from './toml/problem.ts'
 import type { LeftOut, LoadedConfig, OwnedSection } from './types.ts'
-import { workspaceRoot } from './workspace-root.ts'
 
 export interface ConfigSource {
   /** The absolute path of the file. When the file does not exist, every key has its default. */
@@ -21,6 +22,9 @@ export interface ConfigSource {
 export const sectionsOf = (features: readonly Feature[]): OwnedSection[] => [
   ...CORE_SECTIONS.map((section): OwnedSection => ({ owner: 'core', section })),
   ...features.flatMap(({ id, section }): OwnedSection[] => (section ? [{ owner: id, section }] : [])),
+  ...routingSections(features).map(
+    (section): OwnedSection => ({ owner: 'core', section: section as unknown as Section, isAddition: true }),
+  ),
 ]
 
 /** Throws `config_invalid` with every problem in its fields. */
@@ -47,17 +51,10 @@ export async function parseConfig({ configFile, dataDir, features, env }: Config
     env,
     decrypt: (value, path) => box.decrypt(value, path),
   })
-  await refuseFile(workspaceRoot(config, dataDir), configFile, text)
+  const findings = [...(await workspaceFindings(config, dataDir)), ...routingFindings(config, features)]
+  if (findings.length > 0) throw configError(await locateFindings(configFile, text, findings))
   const leftOut = [...config.leftOut, ...leftOutBackends(config, features)]
   return leftOut.length === config.leftOut.length ? config : { ...config, leftOut }
-}
-
-/** Throws `config_invalid` when the workspace is a file, because every tool would fail. */
-async function refuseFile(root: string, configFile: string, text: string): Promise<void> {
-  const found = await stat(root).catch(() => undefined)
-  if (!found || found.isDirectory()) return
-  const message = `\`agent.workspace\` must be a folder, but ${root} is a file`
-  throw configError(await locateFindings(configFile, text, [{ path: ['agent', 'workspace'], at: 'value', message }]))
 }
 
 /** Lists the configured observability backends that this build leaves out. */

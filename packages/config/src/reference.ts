@@ -1,7 +1,7 @@
 /** Lists every key of every section for the documentation. */
 import { describeKey } from './toml/describe-key.ts'
 import { formatName } from './toml/key-path.ts'
-import { type Key, sectionKeys } from './toml/schema-keys.ts'
+import { type Key, readKey } from './toml/schema-keys.ts'
 import type { OwnedSection } from './types.ts'
 
 export interface ReferenceRow {
@@ -25,10 +25,19 @@ export interface ReferenceRow {
 export function configReference(sections: readonly OwnedSection[]): ReferenceRow[] {
   const rows = new Map<string, ReferenceRow>()
   for (const { owner, section } of sections) {
-    for (const [name, key] of sectionKeys(section.schema)) {
-      for (const { path, key: found } of keysBelow(formatName(name), key)) {
-        const row = `${section.path}.${path}`
-        if (!rows.has(row)) rows.set(row, { owner, section: section.path, key: path, ...facts(found) })
+    const { shape } = readKey(section.schema)
+    if (shape.kind !== 'table') continue
+    // In a section of named tables, each table is a section to its reader.
+    const isNamed = shape.rest?.shape.kind === 'table'
+    const tables = [
+      { path: section.path, shape },
+      ...(isNamed && shape.rest ? [{ path: `${section.path}.<name>`, shape: shape.rest.shape }] : []),
+    ]
+    for (const { path: header, shape: table } of tables) {
+      if (table.kind !== 'table') continue
+      for (const { path, key } of [...table.keys].flatMap(([name, found]) => keysBelow(formatName(name), found))) {
+        const row = `${header}.${path}`
+        if (!rows.has(row)) rows.set(row, { owner, section: header, key: path, ...facts(key) })
       }
     }
   }

@@ -7,6 +7,8 @@ import type { KeyPath } from './toml/key-path.ts'
 export interface OwnedSection {
   readonly owner: FeatureId | 'core'
   readonly section: Section
+  /** True when these keys only add to the section of a feature: with the header alone, the feature still counts as configured. */
+  readonly isAddition?: true
 }
 
 /**
@@ -35,6 +37,8 @@ export interface LoadedConfig {
   readonly file: string
   /** Returns the value of a core section. Every key of a core section has a default. */
   core<Schema extends ConfigSchema>(section: Section<Schema>): v.InferOutput<Schema>
+  /** Tells whether the core has keys of its own in the section at this path. */
+  hasCore(path: string): boolean
   of(owner: FeatureId): SectionState
   /** Returns the hash of the effective values of the owner's keys, environment and secrets included. Equal hashes mean that nothing changed. */
   hash(owner: FeatureId | 'core', path: string): string

@@ -1,5 +1,5 @@
 /** Applies changes of the configuration file to a running daemon. */
-import { gatewaySection, LOSS_HOLD_MS, readConfigText, watchConfig, workspaceRoot } from '@sluice/config'
+import { gatewaySection, LOSS_HOLD_MS, readConfigText, watchConfig, workspaceRoots } from '@sluice/config'
 import { canAgentWrite, logWarnings, type OpenRuntime, type OperatorWarning, operatorWarnings } from '@sluice/runtime'
 import { AppError, errorText } from '@sluice/sdk'
 
@@ -43,8 +43,8 @@ export class ConfigReload {
   /** A change of a file that the agent can write may come from the agent: it waits until an operator asks for a reload. */
   async #fileChanged(text: string): Promise<void> {
     const { dataDir, log } = this.#runtime
-    const workspace = workspaceRoot(this.#runtime.config(), dataDir)
-    if (!canAgentWrite(this.#file, { workspace, dataDir })) return this.#apply(text)
+    const workspaces = workspaceRoots(this.#runtime.config(), dataDir)
+    if (!canAgentWrite(this.#file, { workspaces, dataDir })) return this.#apply(text)
     log.warn('The configuration file changed, but the agent can write in its folder, so the change is not in force.', {
       file: this.#file,
       fix: `check the file and send SIGHUP to process ${process.pid}; better, keep it in ${dataDir}`,

@@ -222,7 +222,8 @@ test('a configuration that the agent can write is applied on request only, and n
   const { runtime, reload } = running
   const warn = vi.spyOn(runtime.log, 'warn')
   const level = () => runtime.config().core(policySection).level
-  await expect(runtime.guards().workspace.write('sluice.toml', Buffer.from(config('full')))).rejects.toMatchObject({ code: 'forbidden' })
+  const workspace = runtime.lifecycle.agents().get('main')?.workspace
+  await expect(workspace?.write('sluice.toml', Buffer.from(config('full')))).rejects.toMatchObject({ code: 'forbidden' })
   writeFileSync(configFile, config('full'))
   const logged = () => warn.mock.calls.map(([message]) => message)
   await vi.waitFor(() => expect(logged()).toContainEqual(expect.stringContaining('so the change is not in force')), { timeout: 10_000 })

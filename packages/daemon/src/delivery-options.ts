@@ -1,5 +1,5 @@
 /** The collaborators that the runtime gives to durable delivery. */
-import { deliverySection } from '@sluice/config'
+import { agentOfChat, deliverySection } from '@sluice/config'
 import type { DeliveryOptions } from '@sluice/delivery'
 import type { OpenRuntime } from '@sluice/runtime'
 import { logDelivery } from './log-activity.ts'
@@ -12,7 +12,8 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures): D
     onChange: runtime.onSnapshot,
     channels: () => runtime.snapshot().channels,
     config: () => runtime.config().core(deliverySection),
-    workspace: () => runtime.guards().workspace,
+    agentOf: (chat) => agentOfChat(runtime.config(), chat),
+    workspace: (agent) => runtime.lifecycle.agents().get(agent)?.workspace,
     transcribe: () => runtime.snapshot().service('transcribe'),
     procedures: runtime.sops,
   },

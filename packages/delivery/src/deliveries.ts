@@ -64,12 +64,12 @@ class RunningDeliveries implements Deliveries {
       onDone: (row) => this.#intake.left(row),
       onReplies: (replies) => this.queued(replies),
     })
-    const { config, procedures } = features
+    const { config, procedures, agentOf } = features
     const worker = {
       enter: (row: WaitingMessage) => this.#enterArrived(row),
       readyMs: (account: Account) => this.#inbox.readyMs(account),
     }
-    this.#intake = new Intake({ inbox: store.inbox, worker, approvals, clock, log, config, procedures })
+    this.#intake = new Intake({ inbox: store.inbox, worker, approvals, clock, log, config, procedures, agentOf })
     this.#listeners = new Listeners({ clock, log, events, deliver: (channel) => this.#deliver(channel) })
     this.#health = new HealthWatch(options)
     this.#changes = new ChangeFollower(log, (change) => this.#followChange(change))

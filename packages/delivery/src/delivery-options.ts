@@ -5,6 +5,7 @@ import type { LaneQueue, Ownership } from '@sluice/kit'
 import type {
   ApprovalKey,
   Channel,
+  ChatSession,
   Clock,
   Events,
   Inbound,
@@ -43,7 +44,10 @@ export interface DeliveryFeatures {
   /** The channels that are ready. */
   channels(): readonly Channel[]
   config(): DeliveryConfig
-  workspace(): Workspace
+  /** Returns the agent that answers a conversation. */
+  agentOf(chat: Pick<ChatSession, 'channel' | 'account' | 'conversation'>): string
+  /** Returns the workspace of an agent; undefined when it is not configured. */
+  workspace(agent: string): Workspace | undefined
   /** Undefined: recordings are files like any other. */
   transcribe(): Transcribe | undefined
   /** Undefined: no message starts a procedure. */

@@ -168,8 +168,11 @@ export class InboxWorker {
   async #answer({ owned, channel, started, attempt, draft, trace, onWait }: Turn): Promise<readonly QueuedReply[]> {
     const { clock, features, log, stopping, telemetry, turns } = this.#options
     const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
-    const caller = senderOf(agentOfSession(started.session), channel.name, message)
-    const media = { channel, workspace: features.workspace(), transcribe: features.transcribe(), log, clock, signal: stopping }
+    const caller = senderOf(channel.name, message)
+    const agent = agentOfSession(started.session)
+    const workspace = features.workspace(agent)
+    if (!workspace) throw new AppError('unavailable', `There is no agent "${agent}": [agents.${agent}] is not in the configuration`)
+    const media = { channel, workspace, transcribe: features.transcribe(), log, clock, signal: stopping }
     const text = await telemetry.within(trace, () => textWithMedia(message, media))
     const { replies } = await turns.agent.run({
       source: channel.name,

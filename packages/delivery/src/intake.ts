@@ -8,14 +8,13 @@ import {
   type Clock,
   type Inbound,
   type Logger,
-  MAIN_AGENT,
   type MessageKind,
   type Store,
   type Verified,
   type WaitingMessage,
 } from '@sluice/sdk'
 import { AllowedSenders } from './allowed-senders.ts'
-import type { DeliveryApprovals, Procedures } from './delivery-options.ts'
+import type { DeliveryApprovals, DeliveryFeatures, Procedures } from './delivery-options.ts'
 import { type Account, accountKey } from './delivery-queue.ts'
 import type { InboxWorker } from './inbox-worker.ts'
 import { isProcedureEvent } from './procedures.ts'
@@ -32,6 +31,7 @@ export interface IntakeOptions {
   readonly log: Logger
   config(): Pick<DeliveryConfig, 'max_pending' | 'max_queue_secs'>
   procedures(): Procedures | undefined
+  agentOf: DeliveryFeatures['agentOf']
 }
 
 /** One request of a channel, or one message that a channel fetched. */
@@ -121,7 +121,8 @@ export class Intake {
         return { message, kind: 'approval_reply', session, account, ...(approval && { approval }) }
       }
       const kind = isProcedureEvent(this.#options.procedures(), channel) ? 'procedure_event' : 'turn'
-      return { message, kind, session: sessionOf(MAIN_AGENT, channel.name, message), account }
+      const agent = this.#options.agentOf({ channel: channel.name, account: message.account, conversation: message.to.to })
+      return { message, kind, session: sessionOf(agent, channel.name, message), account }
     }
     const approval = message.pressed ? undefined : this.#options.approvals.matchReply(channel, message)
     return approval instanceof Promise ? approval.then(classify) : classify(approval)

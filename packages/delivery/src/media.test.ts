@@ -36,7 +36,7 @@ const setUp = ({ fetchMedia = async () => ({ bytes: bytes('image') }), transcrib
     text,
     attachments,
   })
-  const files: Workspace = { ...host.workspace, ...workspace }
+  const files: Workspace = { ...host.by.workspace, ...workspace }
   const { log, clock } = host
   const run = (attachments: readonly Attachment[], text?: string) =>
     textWithMedia(message(attachments, text), { channel, workspace: files, transcribe, log, clock, signal: abort.signal })

@@ -66,7 +66,7 @@ async function lineOf(attachment: Attachment, options: MediaOptions): Promise<st
   let note = ''
   if (kind === 'audio' && transcribe) {
     const recording = { bytes, name, ...(type !== undefined && { mime: type }) }
-    const words = await tried('transcribed', () => transcribe(recording, { signal }), trial)
+    const words = await tried('transcribed', () => transcribe(recording, { signal, workspace }), trial)
     if ('value' in words) return `[Voice] ${oneLine(words.value) || '(nothing was said)'}`
     note = ` ${words.failure}`
   }

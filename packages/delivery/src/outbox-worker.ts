@@ -8,6 +8,7 @@ import {
   type Channel,
   isLeaseLost,
   leaseLost,
+  MAIN_AGENT,
   type Outbound,
   type Outcome,
   type OwnedStore,
@@ -150,9 +151,9 @@ export class OutboxWorker {
 
   async #outbound({ limits }: Channel, { text, clientId, extras = {} }: StartedReply): Promise<Outbound> {
     const { features, approvals } = this.#options
-    const { buttons, topic, files = [] } = extras
+    const { buttons, topic, files = [], agent = MAIN_AGENT } = extras
     const bytesMax = limits.attachments?.bytesMax ?? 0
-    const { attachments, notes } = await loadFiles(files, { workspace: features.workspace(), bytesMax })
+    const { attachments, notes } = await loadFiles(files, { workspace: features.workspace(agent), bytesMax })
     const message: Outbound = {
       text: withNotes(text, notes, limits),
       clientId,

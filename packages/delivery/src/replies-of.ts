@@ -1,7 +1,7 @@
 /** Splits the reply of a turn into messages of the platform's length, each with a client id that stays the same over retries. */
 import { randomUUID } from 'node:crypto'
 import { splitText } from '@sluice/kit'
-import type { Channel, NewReply, ReplyExtras, StartedMessage } from '@sluice/sdk'
+import { agentOfSession, type Channel, MAIN_AGENT, type NewReply, type ReplyExtras, type StartedMessage } from '@sluice/sdk'
 import { takeFiles } from './reply-files.ts'
 
 /** Replaces the draft of a reply without text. */
@@ -19,7 +19,8 @@ export interface ReplyOptions {
 }
 
 export function repliesOf(answer: string, { channel, started, nowMs, draft, trace }: ReplyOptions): NewReply[] {
-  const { account, message, turnId } = started
+  const { account, session, message, turnId } = started
+  const agent = agentOfSession(session)
   const { text, files } = takeFiles(answer, channel.limits)
   const split = splitText(text, channel.limits)
   const parts = split.length === 0 && draft !== undefined ? [files.length > 0 ? FILES_ONLY : NO_TEXT] : split
@@ -29,7 +30,7 @@ export function repliesOf(answer: string, { channel, started, nowMs, draft, trac
   return parts.map((part, index) => {
     const extras: ReplyExtras = {
       ...(draft !== undefined && index === 0 && { edits: draft, elseSend: true }),
-      ...(files.length > 0 && index === parts.length - 1 && { files }),
+      ...(files.length > 0 && index === parts.length - 1 && { files, ...(agent !== MAIN_AGENT && { agent }) }),
     }
     return {
       channel: channel.name,

@@ -1,7 +1,7 @@
 /** Files of a reply: the agent writes `[IMAGE:path]`, and the outbox reads the file from the workspace when it sends the reply. */
 
 import { measure } from '@sluice/kit'
-import { type Attachment, type Channel, errorText, type ReplyFile, type Workspace } from '@sluice/sdk'
+import { AppError, type Attachment, type Channel, errorText, type ReplyFile, type Workspace } from '@sluice/sdk'
 
 const KINDS: Readonly<Record<string, ReplyFile['kind']>> = {
   IMAGE: 'image',
@@ -41,15 +41,16 @@ export interface LoadedFiles {
   readonly notes: readonly string[]
 }
 
-/** Reads the files from the workspace, and from nowhere else. */
+/** Reads the files from the workspace, and from nowhere else. Without one, no file is attached. */
 export async function loadFiles(
   files: readonly ReplyFile[],
-  { workspace, bytesMax }: { readonly workspace: Workspace; readonly bytesMax: number },
+  { workspace, bytesMax }: { readonly workspace: Workspace | undefined; readonly bytesMax: number },
 ): Promise<LoadedFiles> {
   const attachments: Attachment[] = []
   const notes: string[] = []
   for (const { kind, path } of files) {
     try {
+      if (!workspace) throw new AppError('unavailable', `the agent of '${path}' is not configured`)
       const bytes = await workspace.read(path, { bytesMax })
       if (bytes.length === 0) notes.push(`(not attached: '${path}' is empty)`)
       else attachments.push({ kind, name: path.slice(path.lastIndexOf('/') + 1), source: { bytes } })

@@ -1,9 +1,9 @@
 /** The sessions of channels: one for each sender in each conversation, so that no sender sees what another one said. */
 import { type ApprovalKey, agentKey, channelOwner, chatSessionKey, escapedParts, type Inbound } from '@sluice/sdk'
 
-/** The identity of a sender towards an agent, the same on every connection and after a restart; as `ToolContext.caller`. */
-export const senderOf = (agent: string, channel: string, { account, sender }: Pick<Inbound, 'account' | 'sender'>): string =>
-  agentKey(agent, `${channelOwner(channel)}/${escapedParts([account, sender])}`)
+/** The identity of a sender, the same on every connection and after a restart; as `TurnRequest.caller`. */
+export const senderOf = (channel: string, { account, sender }: Pick<Inbound, 'account' | 'sender'>): string =>
+  `${channelOwner(channel)}/${escapedParts([account, sender])}`
 
 /** The session of a message with an agent: account, conversation, thread if there is one, and sender. */
 export function sessionOf(agent: string, channel: string, { account, sender, to: { to: conversation, thread } }: Inbound): string {

@@ -141,8 +141,8 @@ describe('drive', () => {
   test('needs approval to move, but not to stop', () => {
     const { risk } = robot().named('drive')
     const riskOf = typeof risk === 'function' ? risk : () => risk
-    expect(riskOf({ action: 'stop' })).toBe('read')
-    for (const action of ['forward', 'rotate_left', 'custom']) expect(riskOf({ action })).toBe('execute')
+    expect(riskOf({ action: 'stop' }, testHost().by)).toBe('read')
+    for (const action of ['forward', 'rotate_left', 'custom']) expect(riskOf({ action }, testHost().by)).toBe('execute')
   })
 })
 

@@ -11,7 +11,19 @@ import { ShardOwnership } from '@sluice/kit'
 import { createEventBus, type HideSecrets, newToken, noSecrets, type Runtime, type Snapshot } from '@sluice/runtime'
 import { createHealthWatch } from '@sluice/runtime/health'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
-import type { LogFields, Observation, Observer, Role, Sops, Store, TurnEnd, Vitals, Waiting } from '@sluice/sdk'
+import {
+  agentOfSession,
+  type LogFields,
+  MAIN_AGENT,
+  type Observation,
+  type Observer,
+  type Role,
+  type Sops,
+  type Store,
+  type TurnEnd,
+  type Vitals,
+  type Waiting,
+} from '@sluice/sdk'
 import type { LibrarySettings } from '@sluice/sop'
 import { ProcedureFiles } from '@sluice/sop/procedure-files'
 import { openStore } from '@sluice/store'
@@ -304,6 +316,7 @@ function testAgent(
     const said = (role: 'user' | 'assistant', text: string) => ({ role, content: [{ type: 'text' as const, text }] })
     await store.turns.finish({
       id,
+      agent: request.session === null ? (request.agent ?? MAIN_AGENT) : agentOfSession(request.session),
       sessionId: request.session,
       ...(request.owner !== undefined && { owner: request.owner }),
       source: request.source,
@@ -338,6 +351,7 @@ function testAgent(
       const { session, source, text, idempotency, owner } = request
       await store.turns.enqueue({
         id,
+        agent: session === null ? (request.agent ?? MAIN_AGENT) : agentOfSession(session),
         sessionId: session,
         ...(owner !== undefined && { owner }),
         source,

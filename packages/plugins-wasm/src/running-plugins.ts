@@ -17,7 +17,7 @@ export interface RunningPlugins {
 /** Loads the installed plugins. Rejects once `signal` aborts, and then leaves nothing running. */
 export async function startPlugins(host: Host, config: PluginsConfig, signal: AbortSignal): Promise<RunningPlugins> {
   const folder = PluginFolder.of(host.dataDir, config)
-  await checkPlace(folder.path, host.workspace.root, host.dataDir)
+  for (const workspace of host.workspaces) await checkPlace(folder.path, workspace, host.dataDir)
   // Taken before the plugins are read, so that no change is missed in between.
   const known = await folder.stamp()
   const plugins = await loadPlugins(folder, config, host.log, signal)

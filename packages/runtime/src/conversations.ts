@@ -4,6 +4,7 @@ import { senderOf, sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import {
   AppError,
+  agentKey,
   agentOfSession,
   type Erased,
   type ModelMessage,
@@ -89,7 +90,8 @@ export async function erasePerson(
   let total: Erased | undefined
   for (const id of await sessionsOf(store, person)) {
     const { account } = parseChatSession(id) ?? {}
-    const owner = account === undefined ? undefined : senderOf(agentOfSession(id), person.channel, { account, sender: person.sender })
+    const owner =
+      account === undefined ? undefined : agentKey(agentOfSession(id), senderOf(person.channel, { account, sender: person.sender }))
     const erased = await store.sessions.erase(id, { ...about, ...(owner !== undefined && { memoriesOf: owner }) })
     total = total && erased ? sum(total, erased) : (erased ?? total)
   }

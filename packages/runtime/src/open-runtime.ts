@@ -7,11 +7,9 @@ import {
   approvalsSection,
   type ConfigSource,
   configuredSecrets,
-  costSection,
   type LoadedConfig,
   logSection,
   parseConfig,
-  policySection,
   readConfigText,
 } from '@sluice/config'
 import { type Clients, createClients } from '@sluice/delivery'
@@ -22,6 +20,7 @@ import { type DataDirLock, openDataDir } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { createCoreServices } from './core-services.ts'
 import { createEventBus, type EventBus } from './events/event-bus.ts'
+import { createAgents } from './features/agents.ts'
 import { createGuards, type Guards } from './features/guards.ts'
 import type { Instance } from './features/instance.ts'
 import { Lifecycle, type Reload } from './features/lifecycle.ts'
@@ -258,6 +257,7 @@ export class OpenRuntime implements Runtime {
     const features = only === undefined ? this.#options.features : []
     const { clock, log, store, bus, dataDir, traces } = this
     const lifecycle = new Lifecycle({
+      agents: (config) => createAgents(config, { dataDir, configFile }),
       features,
       needsModel: only === undefined,
       env,
@@ -268,7 +268,6 @@ export class OpenRuntime implements Runtime {
       guards: (config) =>
         createGuards(config, {
           dataDir,
-          configFile,
           clock,
           log,
           signal: this.#closed.signal,
@@ -326,10 +325,7 @@ export class OpenRuntime implements Runtime {
       events: this.bus,
       clock: this.clock,
       log: this.log.child('agent'),
-      config: () => {
-        const config = this.config()
-        return { agent: config.core(agentSection), cost: config.core(costSection), policy: config.core(policySection) }
-      },
+      config: (agent) => this.lifecycle.agents().get(agent),
       secrets: () => this.#secrets,
       mintClient: this.clients.ofCaller,
       approve: this.#options.approve ?? askInChats,

@@ -5,7 +5,6 @@ import type { StartCompanion } from './companion.ts'
 import type { Events } from './events.ts'
 import type { Logger } from './logger.ts'
 import type { Vitals } from './observer.ts'
-import type { Policy } from './policy.ts'
 import type { Role } from './route.ts'
 import type { Spawn } from './sandbox.ts'
 import type { Sops } from './sop.ts'
@@ -80,10 +79,10 @@ export interface ConfigAddition {
   readonly set?: Readonly<Record<string, string | number | boolean>>
 }
 
-/** Returns the text of a recording. Throws `invalid_request` for data that is not audio, and `unavailable` when a later call may succeed. */
+/** Returns the text of a recording; `workspace` is that of the agent that gets it. Throws `invalid_request` for data that is not audio, and `unavailable` when a later call may succeed. */
 export type Transcribe = (
   audio: { readonly bytes: Uint8Array; readonly name: string; readonly mime?: string },
-  options: { readonly signal: AbortSignal },
+  options: { readonly signal: AbortSignal; readonly workspace: Workspace },
 ) => Promise<string>
 
 export interface DeviceRecord {
@@ -177,8 +176,8 @@ export interface Host {
   readonly keyValue: KeyValue
   readonly secrets: SecretStore
   readonly events: Events
-  readonly policy: Policy
-  readonly workspace: Workspace
+  /** The absolute paths of the workspaces of all agents, in which their tools can write. A tool works in `ToolContext.workspace`. */
+  readonly workspaces: readonly string[]
   /** The absolute path of the data directory. A feature keeps its files there in a folder of its own name. */
   readonly dataDir: string
   /** Asks the daemon to build this feature again, such as after a device was connected. Running work ends on the old parts. */

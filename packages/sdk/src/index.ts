@@ -198,7 +198,7 @@ export type {
 } from './store.ts'
 export { SHARED_MEMORIES, UNOWNED_MEMORIES } from './store.ts'
 
-export type { Risk, Tool, ToolContext, ToolReport } from './tool.ts'
+export type { CallingAgent, Risk, Tool, ToolContext, ToolReport } from './tool.ts'
 export { defineTool } from './tool.ts'
 export type { Trace, TraceParent, WithinTrace } from './trace.ts'
 export { formatTraceContext, formatTraceparent, parseTraceContext, parseTraceparent } from './trace.ts'

@@ -17,6 +17,8 @@ export interface ReplyExtras {
   readonly buttons?: readonly Button[]
   readonly topic?: string
   readonly files?: readonly ReplyFile[]
+  /** The agent whose workspace has the files; `main` when absent. */
+  readonly agent?: string
 }
 
 /** One message to send: a reply or a part of a long reply. */

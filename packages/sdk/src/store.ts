@@ -42,7 +42,10 @@ export interface SessionStore {
   /** Resolves to the newest `limit` messages, oldest first; empty for an unknown session. */
   history(id: string, limit: number): Promise<ModelMessage[]>
   get(id: string): Promise<SessionRow | undefined>
-  /** Lists sessions whose id starts with `prefix` and ends with `suffix`, most recently active first. `before` is the last row of the previous page. */
+  /**
+   * Lists sessions whose key, the id without its agent, starts with `prefix` and ends with `suffix`, most recently active first.
+   * `before` is the last row of the previous page.
+   */
   list(options: {
     readonly limit: number
     readonly before?: Pick<SessionRow, 'id' | 'lastActiveAtMs'>
@@ -90,6 +93,8 @@ export type TurnStatus = 'queued' | 'running' | 'done' | 'failed' | 'aborted'
 
 export interface TurnRow {
   readonly id: string
+  /** The agent of the turn; `main`, or a name of `[agents.<name>]`. */
+  readonly agent: string
   readonly sessionId: string | null
   /** The client of the turn; null when it is unknown. */
   readonly owner: string | null
@@ -117,6 +122,7 @@ export interface TurnRow {
 /** A turn to store before it runs, so that it survives a crash. */
 export interface QueuedTurn {
   readonly id: string
+  readonly agent: string
   readonly sessionId: string | null
   readonly owner?: string
   readonly source: string
@@ -129,6 +135,7 @@ export interface QueuedTurn {
 /** The end of a turn, committed as a whole. */
 export interface TurnEnd {
   readonly id: string
+  readonly agent: string
   readonly sessionId: string | null
   readonly owner?: string
   readonly source: string

@@ -1,7 +1,9 @@
 /** The port of the functions that a model can call (docs/contract.md#tools). */
 import type * as v from 'valibot'
 import type { ClientId } from './client-id.ts'
+import type { Policy } from './policy.ts'
 import type { Trace } from './trace.ts'
+import type { Workspace } from './workspace.ts'
 
 /**
  * The effect of a call, which decides who must approve it (`[security.policy] level`): `read` changes nothing, `write`
@@ -9,7 +11,15 @@ import type { Trace } from './trace.ts'
  */
 export type Risk = 'read' | 'write' | 'execute'
 
-export interface ToolContext {
+/** The agent that makes a call, with its limits. They are in force when the call runs; do not keep them. */
+export interface CallingAgent {
+  /** `main`, or the name in `[agents.<name>]`. */
+  readonly agent: string
+  readonly policy: Policy
+  readonly workspace: Workspace
+}
+
+export interface ToolContext extends CallingAgent {
   /** The client that the call belongs to. Key the state of clients by it. */
   readonly client: ClientId
   /** The durable identity of that client over connections and restarts. Key stored data by it. Absent when it is unknown. */
@@ -43,12 +53,12 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
   readonly description: string
   /** A `v.object`. The model sees its JSON Schema, and no call runs with input that does not match. */
   readonly input: Schema
-  readonly risk: Risk | ((input: v.InferOutput<Schema>) => Risk)
+  readonly risk: Risk | ((input: v.InferOutput<Schema>, by: CallingAgent) => Risk)
   /**
    * True when a person must approve each call, whatever the policy says. The policy level `readonly` still refuses it. A
    * function decides by the input.
    */
-  readonly alwaysAsks?: true | ((input: v.InferOutput<Schema>) => boolean)
+  readonly alwaysAsks?: true | ((input: v.InferOutput<Schema>, by: CallingAgent) => boolean)
   /**
    * For tools that must be stoppable at any time. Returns the input of a call that only stops something, made from the raw
    * input of the model and without its other members; undefined for every other call. A stopping call runs at every policy
@@ -59,7 +69,7 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
    * Runs before a person is asked about a call. Throws the `AppError` that the call would fail with at this moment, such as
    * for a device that is not connected. Must have no effect; `run` checks again.
    */
-  precheck?(input: v.InferOutput<Schema>, context: Pick<ToolContext, 'signal'>): void | Promise<void>
+  precheck?(input: v.InferOutput<Schema>, context: CallingAgent & Pick<ToolContext, 'signal'>): void | Promise<void>
   /** Tells whether the model is offered the tool, such as when its hardware is connected. Evaluated after `register` and at each `Host.refresh`. */
   available?(): boolean
   /**

@@ -31,6 +31,7 @@ let turns = 0
 const finish = (store: Store, sessionId: string, texts: readonly string[]) =>
   store.turns.finish({
     id: `turn-${turns++}`,
+    agent: 'main',
     sessionId,
     source: 'test',
     status: 'done',

@@ -1,5 +1,5 @@
 /** The start and the end of work on an inbox message. The attempt is counted and its turn is stored before anything runs. */
-import type { InboxStore, SpentMessage, StartedMessage } from '@sluice/sdk'
+import { agentOfSession, type InboxStore, type SpentMessage, type StartedMessage } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
 import type { InboxColumns } from './inbox-row.ts'
@@ -13,8 +13,8 @@ const START = `
   RETURNING channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at, approval_run_id, approval_step_id`
 const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START_TURN = `
-  INSERT INTO turns (id, session_id, owner, source, status, input, attempts, created_at, inbox, starts)
-  VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, 1)
+  INSERT INTO turns (id, agent, session_id, owner, source, status, input, attempts, created_at, inbox, starts)
+  VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, 1)
   ON CONFLICT DO UPDATE SET status = 'running', attempts = excluded.attempts, starts = starts + 1 WHERE ended_at IS NULL
   RETURNING checkpoint_json`
 export const END_MESSAGE =
@@ -81,7 +81,17 @@ interface Outcome {
 function startAttempt(db: Database, { number, turnId, startsMax, text }: Start): Outcome {
   const row = db.get<StartedColumns>(START, turnId, number, startsMax)
   if (!row) return { spent: db.get<Spent>(SPENT, number) }
-  const turn = [row.turn_id, row.session, `channel:${row.channel}`, row.channel, text, row.attempts, row.received_at, number]
+  const turn = [
+    row.turn_id,
+    agentOfSession(row.session),
+    row.session,
+    `channel:${row.channel}`,
+    row.channel,
+    text,
+    row.attempts,
+    row.received_at,
+    number,
+  ]
   return { row, checkpoint: db.get<{ checkpoint_json: string | null }>(START_TURN, ...turn)?.checkpoint_json }
 }
 

@@ -30,8 +30,8 @@ const DROP_SESSIONS = `DELETE FROM sessions WHERE number IN (SELECT number ${OLD
 const OLD_TURNS = 'FROM turns WHERE ended_at < ?1'
 const DROP_TURNS = `
   DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
-  RETURNING ended_at AS endedAtMs, cost_usd AS usd`
-const ADD_COST = 'INSERT INTO costs (quarter, usd) VALUES (?, ?) ON CONFLICT DO UPDATE SET usd = usd + excluded.usd'
+  RETURNING ended_at AS endedAtMs, agent, cost_usd AS usd`
+const ADD_COST = 'INSERT INTO costs (quarter, agent, usd) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET usd = usd + excluded.usd'
 const DROP_COSTS = 'DELETE FROM costs WHERE quarter < ?'
 const WITH_CONTENT = `
   SELECT number FROM inbox AS first
@@ -121,8 +121,8 @@ export function prunable(db: Database, retention: Retention): DeletedRows {
 
 /** Part of a write: drops ended turns, but keeps their costs for the budgets. Returns the number of dropped turns. */
 function dropTurns(db: Database, endedBeforeMs: number, limit: number): number {
-  const dropped = db.all<{ endedAtMs: number; usd: number }>(DROP_TURNS, endedBeforeMs, limit)
-  for (const { endedAtMs, usd } of dropped) if (usd !== 0) db.run(ADD_COST, Math.floor(endedAtMs / QUARTER_MS), usd)
+  const dropped = db.all<{ endedAtMs: number; agent: string; usd: number }>(DROP_TURNS, endedBeforeMs, limit)
+  for (const { endedAtMs, agent, usd } of dropped) if (usd !== 0) db.run(ADD_COST, Math.floor(endedAtMs / QUARTER_MS), agent, usd)
   return dropped.length
 }
 

@@ -438,4 +438,21 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE turns ADD COLUMN abort_requested INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX turns_to_abort ON turns (id) WHERE abort_requested AND ended_at IS NULL;
   `,
+  `
+  -- The agent of a turn, and of the costs of turns that are no longer kept.
+  ALTER TABLE turns ADD COLUMN agent TEXT NOT NULL DEFAULT 'main';
+  CREATE TABLE costs_of_agents (
+    quarter INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    usd REAL NOT NULL,
+    PRIMARY KEY (quarter, agent)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO costs_of_agents SELECT quarter, 'main', usd FROM costs;
+  DROP TABLE costs;
+  ALTER TABLE costs_of_agents RENAME TO costs;
+  -- The id of a session without its agent, for lists of the sessions of a device or a sender with every agent.
+  ALTER TABLE sessions ADD COLUMN key TEXT
+    GENERATED ALWAYS AS (CASE WHEN id GLOB 'agent:[a-z0-9-]*/*' THEN substr(id, instr(id, '/') + 1) ELSE id END) VIRTUAL;
+  CREATE INDEX sessions_by_key ON sessions (key);
+  `,
 ]

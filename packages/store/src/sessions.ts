@@ -25,7 +25,7 @@ const LIST = `
   SELECT ${COLUMNS} FROM sessions WHERE ${ENDS} AND (last_active_at, id) < (?2, ?3) ORDER BY last_active_at DESC, id DESC LIMIT ?4`
 // The plus signs prevent SQLite from scanning all sessions by activity to find the few with this prefix.
 const LIST_PREFIX = `
-  SELECT ${COLUMNS} FROM sessions WHERE ${ENDS} AND id >= ?5 AND id < ?6 AND (+last_active_at, id) < (?2, ?3)
+  SELECT ${COLUMNS} FROM sessions WHERE ${ENDS} AND key >= ?5 AND key < ?6 AND (+last_active_at, id) < (?2, ?3)
   ORDER BY +last_active_at DESC, id DESC LIMIT ?4`
 const SAID = `
   SELECT up_to AS upTo, at AS atMs, messages_json AS json FROM sessions JOIN messages ON session = number AND up_to > ?

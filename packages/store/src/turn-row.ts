@@ -3,6 +3,7 @@ import type { FinishReason, ModelMessage, TurnRow, TurnStatus } from '@sluice/sd
 
 export interface TurnColumns {
   readonly id: string
+  readonly agent: string
   readonly session_id: string | null
   readonly owner: string | null
   readonly source: string
@@ -27,13 +28,14 @@ export interface TurnColumns {
 
 /** The columns of `turns AS turn`. */
 export const COLUMNS =
-  'id, session_id, owner, source, status, input, response, model, finish_reason, error_json, input_tokens, output_tokens, cost_usd, attempts, starts, created_at, ended_at, context_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
+  'id, agent, session_id, owner, source, status, input, response, model, finish_reason, error_json, input_tokens, output_tokens, cost_usd, attempts, starts, created_at, ended_at, context_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
 
 /** Fills in the texts that the row leaves to its session's messages. */
 export function toTurn(row: TurnColumns): TurnRow {
   const messages: ModelMessage[] = JSON.parse(row.messages_json ?? '[]')
   return {
     id: row.id,
+    agent: row.agent,
     sessionId: row.session_id,
     owner: row.owner,
     source: row.source,

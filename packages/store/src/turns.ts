@@ -11,8 +11,8 @@ import { QUARTER_MS } from './prune.ts'
 import { COLUMNS, inputIn, responseIn, type TurnColumns, toTurn, waitsForPerson } from './turn-row.ts'
 
 const ENQUEUE = `
-  INSERT INTO turns (id, session_id, owner, source, status, input, created_at, context_json, idempotency)
-  VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+  INSERT INTO turns (id, agent, session_id, owner, source, status, input, created_at, context_json, idempotency)
+  VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const START = `
   UPDATE turns SET status = 'running', starts = starts + 1, attempts = attempts + NOT ${waitsForPerson('turns.id')} WHERE id = ? AND ended_at IS NULL
   RETURNING attempts`
@@ -25,12 +25,12 @@ const COUNT_MESSAGE_ATTEMPT = "UPDATE inbox SET attempts = attempts + 1 WHERE nu
 const CHECKPOINT = 'UPDATE turns SET checkpoint_json = ? WHERE id = ? AND ended_at IS NULL'
 const FINISH = `
   INSERT INTO turns (
-    session_id, owner, session, up_to, source, status, input, response, model, finish_reason, error_json,
+    agent, session_id, owner, session, up_to, source, status, input, response, model, finish_reason, error_json,
     input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, idempotency, id
-  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const FINISH_STORED = `
   UPDATE turns SET
-    session_id = ?, owner = coalesce(?, owner), session = ?, up_to = ?, source = ?, status = ?, input = ?, response = ?, model = ?, finish_reason = ?, error_json = ?,
+    agent = ?, session_id = ?, owner = coalesce(?, owner), session = ?, up_to = ?, source = ?, status = ?, input = ?, response = ?, model = ?, finish_reason = ?, error_json = ?,
     input_tokens = ?, output_tokens = ?, cost_usd = ?, attempts = ?, created_at = ?, ended_at = ?,
     idempotency = coalesce(?, idempotency), checkpoint_json = NULL
   WHERE id = ? AND ended_at IS NULL
@@ -52,11 +52,11 @@ const SPENT = `
 /** The turn store of the port. It keeps the idempotency keys and cached histories in step with the file. */
 export function createTurns(db: Database, writer: Writer, keys: KeyTable, histories: HistoryCache): Omit<TurnStore, 'unfinished'> {
   return {
-    async enqueue({ id, sessionId, owner = null, source, input, createdAtMs, context, idempotency }) {
+    async enqueue({ id, agent, sessionId, owner = null, source, input, createdAtMs, context, idempotency }) {
       const key = idempotency ? hashKey(idempotency) : null
       const contextJson = JSON.stringify(context) ?? null
       if (key !== null) keys.queueing(key, id)
-      const added = await writer.write(() => db.run(ENQUEUE, id, sessionId, owner, source, input, createdAtMs, contextJson, key))
+      const added = await writer.write(() => db.run(ENQUEUE, id, agent, sessionId, owner, source, input, createdAtMs, contextJson, key))
       if (added === 0) throw new AppError('conflict', 'A turn with this id already exists.')
       if (key !== null) keys.queued(key, id)
     },
@@ -126,6 +126,7 @@ function prepareFinish(db: Database, end: TurnEnd, key: string | null): () => En
     const [number, upTo] = session ? [session.number, session.message_count] : [null, null]
     if (session) db.run(APPEND, number, upTo, json, end.endedAtMs)
     const row = [
+      end.agent,
       sessionId,
       end.owner ?? null,
       number,

@@ -23,13 +23,13 @@ test('the test host keeps keys, secrets and files in memory', async () => {
   expect(await host.keyValue.list('', 1)).toEqual([{ key: 'a', value: 2 }])
   await host.secrets.set('token', 'x')
   expect(await host.secrets.get('token')).toBe('x')
-  await host.workspace.write('notes/a.txt', new TextEncoder().encode('hi'))
-  expect(new TextDecoder().decode(await host.workspace.read('/workspace/notes/a.txt', { bytesMax: 10 }))).toBe('hi')
-  expect((await host.workspace.list('.', { limit: 10 })).entries).toMatchObject([{ name: 'notes', kind: 'folder' }])
+  await host.by.workspace.write('notes/a.txt', new TextEncoder().encode('hi'))
+  expect(new TextDecoder().decode(await host.by.workspace.read('/workspace/notes/a.txt', { bytesMax: 10 }))).toBe('hi')
+  expect((await host.by.workspace.list('.', { limit: 10 })).entries).toMatchObject([{ name: 'notes', kind: 'folder' }])
 })
 
 test('the in-memory workspace refuses what the contract refuses', async () => {
-  const { workspace } = testHost()
+  const { workspace } = testHost().by
   await expect(workspace.read('../etc/passwd', { bytesMax: 10 })).rejects.toMatchObject({ code: 'forbidden' })
   await expect(workspace.read('/etc/passwd', { bytesMax: 10 })).rejects.toMatchObject({ code: 'forbidden' })
   await expect(workspace.read('none', { bytesMax: 10 })).rejects.toMatchObject({ code: 'not_found' })
@@ -40,7 +40,7 @@ test('the in-memory workspace refuses what the contract refuses', async () => {
 test('the throwing host allows keeping members but throws on every call', () => {
   const host = throwingHost()
   const { log, fetch } = host
-  expect(host.policy.level).toBe('full')
+  expect(host.workspaces).toEqual(['/workspace'])
   expect(() => log.info('hello')).toThrow('host.log.info()')
   expect(() => fetch('http://127.0.0.1/')).toThrow('host.fetch()')
   expect(() => host.clock.nowMs()).toThrow('host.clock.nowMs()')

@@ -1,5 +1,15 @@
 /** The hosts a feature is tested with: one that keeps everything in memory and one that throws on every call. */
-import type { Host, LogFields, Logger, Policy, Services, SluiceEvent } from '@sluice/sdk'
+import {
+  type CallingAgent,
+  type Host,
+  type LogFields,
+  type Logger,
+  MAIN_AGENT,
+  type Policy,
+  type Services,
+  type SluiceEvent,
+  type Workspace,
+} from '@sluice/sdk'
 import { type TestClock, testClock } from './clock.ts'
 import { memoryKeyValue, memorySecrets } from './memory-store.ts'
 import { memoryWorkspace } from './memory-workspace.ts'
@@ -13,6 +23,8 @@ export interface LogLine {
 
 /** A host that records calls and keeps its state in memory. */
 export interface TestHost extends Host {
+  /** The agent that makes calls in a test: spread it into a `ToolContext`. */
+  readonly by: CallingAgent
   readonly clock: TestClock
   /** The log lines, in order. */
   readonly logs: readonly LogLine[]
@@ -27,9 +39,11 @@ export interface TestHost extends Host {
 }
 
 /** Members that replace the defaults of a test host. */
-export interface TestHostOverrides extends Partial<Omit<Host, 'clock' | 'service' | 'policy'>> {
+export interface TestHostOverrides extends Partial<Omit<Host, 'clock' | 'service' | 'workspaces'>> {
   readonly clock?: TestClock
+  /** Limits of the agent that makes calls. */
   readonly policy?: Partial<Policy>
+  readonly workspace?: Workspace
   readonly services?: Partial<Services>
 }
 
@@ -44,7 +58,7 @@ const notGiven = (member: string) => async (): Promise<never> => {
  * Creates a host that keeps everything in memory, with a clock that stands still. `fetch`, `publicFetch`, `publicAddresses`,
  * `spawn` and `companion` reject unless the caller gives them.
  */
-export function testHost({ policy, services = {}, ...overrides }: TestHostOverrides = {}): TestHost {
+export function testHost({ policy, workspace = memoryWorkspace(), services = {}, ...overrides }: TestHostOverrides = {}): TestHost {
   const logs: LogLine[] = []
   const emitted: SluiceEvent[] = []
   const rebuilds: string[] = []
@@ -66,12 +80,12 @@ export function testHost({ policy, services = {}, ...overrides }: TestHostOverri
     keyValue: memoryKeyValue(),
     secrets: memorySecrets(),
     events: { emit: (event) => void emitted.push(event) },
-    workspace: memoryWorkspace(),
+    workspaces: [workspace.root],
     dataDir: '/data',
     rebuild: (reason) => void rebuilds.push(reason),
     refresh: (reason) => void refreshes.push(reason),
     ...overrides,
-    policy: { ...openPolicy, ...policy },
+    by: { agent: MAIN_AGENT, policy: { ...openPolicy, ...policy }, workspace },
     service: (name) => services[name],
     clock,
     logs,
@@ -97,7 +111,6 @@ const forbidden = (path: string): never =>
  */
 export const throwingHost = (): Host => ({
   feature: 'x-test',
-  policy: openPolicy,
   dataDir: '/data',
   log: forbidden('host.log'),
   clock: forbidden('host.clock'),
@@ -109,13 +122,7 @@ export const throwingHost = (): Host => ({
   keyValue: forbidden('host.keyValue'),
   secrets: forbidden('host.secrets'),
   events: forbidden('host.events'),
-  workspace: {
-    root: '/workspace',
-    read: forbidden('host.workspace.read'),
-    write: forbidden('host.workspace.write'),
-    list: forbidden('host.workspace.list'),
-    remove: forbidden('host.workspace.remove'),
-  },
+  workspaces: ['/workspace'],
   rebuild: forbidden('host.rebuild'),
   refresh: forbidden('host.refresh'),
   service: forbidden('host.service'),

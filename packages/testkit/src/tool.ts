@@ -1,5 +1,16 @@
 /** The conformance suite of tools: call `toolConformance` in the tests of a feature with tools. */
-import { AppError, type ClientId, type Feature, type Host, type Parts, type Risk, rowOf, type Tool, type ToolContext } from '@sluice/sdk'
+import {
+  AppError,
+  type CallingAgent,
+  type ClientId,
+  type Feature,
+  type Host,
+  type Parts,
+  type Risk,
+  rowOf,
+  type Tool,
+  type ToolContext,
+} from '@sluice/sdk'
 import fc from 'fast-check'
 import * as v from 'valibot'
 import { expect } from 'vitest'
@@ -27,8 +38,9 @@ export interface ToolSubject {
 export const toolConformance = (subject: ToolSubject): void =>
   registerRules(`tool conformance: ${subject.feature.id}`, toolRules(subject), subject.except)
 
-/** A tool context for calling a tool outside a turn. */
-export const toolContext = (signal: AbortSignal = new AbortController().signal): ToolContext => ({
+/** A tool context for calling a tool outside a turn, as the agent `by`; unless given, one without limits and with an empty workspace. */
+export const toolContext = (signal: AbortSignal = new AbortController().signal, by: CallingAgent = testHost().by): ToolContext => ({
+  ...by,
   client: 'client' as ClientId,
   session: 'session',
   turn: 'turn',
@@ -55,9 +67,13 @@ interface ToolBench {
   /** The tool of that name; throws if the feature has none. */
   named(tools: readonly Tool[], name: string): Tool
   /** Calls a tool as the executor does. */
-  run(on: Host, call: { readonly tool: string; readonly input: unknown }, signal?: AbortSignal): Promise<string>
+  run(
+    on: Host & Partial<Pick<TestHost, 'by'>>,
+    call: { readonly tool: string; readonly input: unknown },
+    signal?: AbortSignal,
+  ): Promise<string>
   /** Calls each tool with random valid input and passes each result or error to `sink`. */
-  runRandomly(on: Host, sink: (outcome: unknown) => void): Promise<void>
+  runRandomly(on: Host & Partial<Pick<TestHost, 'by'>>, sink: (outcome: unknown) => void): Promise<void>
 }
 
 function createToolBench({ feature, config = {}, host: hostOf = () => ({}) }: ToolSubject): ToolBench {
@@ -77,13 +93,13 @@ function createToolBench({ feature, config = {}, host: hostOf = () => ({}) }: To
       const tool = named(toolsOf(on), name)
       // The executor does the same: a tool that always asks runs only with an approval.
       const who = { caller: 'device:kit', ...(tool.alwaysAsks && { approvedBy: 'device:kit' }) }
-      return tool.run(v.parse(tool.input, input), { ...toolContext(signal), ...who })
+      return tool.run(v.parse(tool.input, input), { ...toolContext(signal, on.by), ...who })
     },
     async runRandomly(on, sink) {
       for (const tool of toolsOf(on)) {
         for (const input of fc.sample(inputFor(tool.input), { numRuns: RUNS, seed: 1 })) {
           const parsed = v.safeParse(tool.input, input)
-          if (parsed.success) sink(await tool.run(parsed.output, toolContext()).catch((error: unknown) => error))
+          if (parsed.success) sink(await tool.run(parsed.output, toolContext(undefined, on.by)).catch((error: unknown) => error))
         }
       }
     },
@@ -132,10 +148,12 @@ function definitionRules({ feature }: ToolSubject, { build, host, toolsOf }: Too
     },
 
     'the risk of any input is read, write or execute': () => {
-      for (const { input, risk } of toolsOf(host())) {
+      const on = host()
+      const { by } = on
+      for (const { input, risk } of toolsOf(on)) {
         for (const value of fc.sample(inputFor(input), { numRuns: RUNS, seed: 2 })) {
           const parsed = v.safeParse(input, value)
-          if (parsed.success) expect(RISKS).toContain(typeof risk === 'function' ? risk(parsed.output) : risk)
+          if (parsed.success) expect(RISKS).toContain(typeof risk === 'function' ? risk(parsed.output, by) : risk)
         }
       }
     },
@@ -171,8 +189,9 @@ function callRules({ examples }: ToolSubject, { host, toolsOf, named, run, runRa
     'precheck passes valid calls and throws only AppError': async () => {
       const { signal } = new AbortController()
       for (const { tool: name, input } of examples) {
-        const tool = named(toolsOf(host()), name)
-        await tool.precheck?.(v.parse(tool.input, input), { signal })
+        const on = host()
+        const tool = named(toolsOf(on), name)
+        await tool.precheck?.(v.parse(tool.input, input), { ...on.by, signal })
       }
       const on = host()
       for (const tool of toolsOf(on)) {
@@ -180,7 +199,7 @@ function callRules({ examples }: ToolSubject, { host, toolsOf, named, run, runRa
         for (const input of fc.sample(inputFor(tool.input), { numRuns: RUNS, seed: 2 })) {
           const parsed = v.safeParse(tool.input, input)
           if (!parsed.success) continue
-          const refusal = await (async () => tool.precheck?.(parsed.output, { signal }))().catch((error: unknown) => error)
+          const refusal = await (async () => tool.precheck?.(parsed.output, { ...on.by, signal }))().catch((error: unknown) => error)
           if (refusal !== undefined) expect(refusal).toBeInstanceOf(AppError)
         }
       }

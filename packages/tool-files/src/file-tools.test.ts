@@ -7,6 +7,7 @@ import feature from './index.ts'
 import { numberLines } from './number-lines.ts'
 
 const context: ToolContext = {
+  ...testHost().by,
   client: 'client' as ClientId,
   session: null,
   turn: 'turn',
@@ -21,7 +22,7 @@ const arrange = (files: Record<string, string | Uint8Array> = {}, overrides: Tes
   const run = async (name: string, input: object) => {
     const tool = tools.find((candidate) => candidate.name === name)
     if (!tool) throw new Error(`no tool ${name}`)
-    return tool.run(v.parse(tool.input, input), context)
+    return tool.run(v.parse(tool.input, input), { ...context, ...host.by })
   }
   return { host, run, tools }
 }
@@ -35,10 +36,10 @@ test('reading and listing have risk read, writing has risk write', () => {
 })
 
 test('reports the lines without numbers for programs', async () => {
-  const { tools } = arrange({ 'a.json': '{"n":\n1}\n' })
+  const { host, tools } = arrange({ 'a.json': '{"n":\n1}\n' })
   const read = tools.find(({ name }) => name === 'file_read') ?? expect.fail('file_read is missing')
   const reports: ToolReport[] = []
-  const reporting = { ...context, report: (given: ToolReport) => reports.push(given) }
+  const reporting = { ...context, ...host.by, report: (given: ToolReport) => reports.push(given) }
   await read.run(v.parse(read.input, { path: 'a.json' }), reporting)
   await read.run(v.parse(read.input, { path: 'a.json', offset: 2 }), reporting)
   expect(reports).toEqual([{ data: '{"n":\n1}' }, { data: '1}' }])

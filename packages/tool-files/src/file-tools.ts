@@ -22,8 +22,8 @@ export const fileRead = (host: Host): Tool =>
       offset: v.optional(v.pipe(whole(1), v.description('First line to return, counted from 1')), 1),
       limit: v.optional(v.pipe(whole(1, 10_000), v.description('The largest number of lines to return')), 2000),
     }),
-    async run({ path, offset, limit }, { signal, report }) {
-      const bytes = await host.workspace.read(path, { bytesMax: FILE_BYTES_MAX })
+    async run({ path, offset, limit }, { workspace, signal, report }) {
+      const bytes = await workspace.read(path, { bytesMax: FILE_BYTES_MAX })
       const text = startsWith(bytes, '%PDF-') ? await pdfText(host, bytes, signal) : plainText(path, bytes)
       report?.({ data: selectLines(text, { offset, limit }).join('\n') })
       return numberLines(text, { offset, limit })
@@ -31,40 +31,38 @@ export const fileRead = (host: Host): Tool =>
   })
 
 /** `file_write`: writes a text into a file and replaces its content. */
-export const fileWrite = ({ workspace }: Host): Tool =>
-  defineTool({
-    name: 'file_write',
-    description: 'Writes a text file in the workspace and replaces the whole file. Missing folders are created.',
-    risk: 'write',
-    input: v.object({
-      path: pathInput('The file, relative to the workspace'),
-      content: v.pipe(v.string(), v.maxLength(CONTENT_CHARS_MAX), v.description('The whole new content')),
-    }),
-    async run({ path, content }) {
-      const bytes = new TextEncoder().encode(content)
-      await workspace.write(path, bytes)
-      return `Wrote ${bytes.length} bytes to ${path}`
-    },
-  })
+export const fileWrite: Tool = defineTool({
+  name: 'file_write',
+  description: 'Writes a text file in the workspace and replaces the whole file. Missing folders are created.',
+  risk: 'write',
+  input: v.object({
+    path: pathInput('The file, relative to the workspace'),
+    content: v.pipe(v.string(), v.maxLength(CONTENT_CHARS_MAX), v.description('The whole new content')),
+  }),
+  async run({ path, content }, { workspace }) {
+    const bytes = new TextEncoder().encode(content)
+    await workspace.write(path, bytes)
+    return `Wrote ${bytes.length} bytes to ${path}`
+  },
+})
 
 /** `file_list`: the entries of one folder. */
-export const fileList = ({ workspace }: Host): Tool =>
-  defineTool({
-    name: 'file_list',
-    description: 'Lists one folder of the workspace, sorted by name: files with their size in bytes, folders with a slash at the end.',
-    risk: 'read',
-    input: v.object({
-      path: v.optional(pathInput('The folder, relative to the workspace; the workspace itself when absent'), '.'),
-      limit: v.optional(v.pipe(whole(1, 1000), v.description('The largest number of entries to return')), 200),
-    }),
-    async run({ path, limit }) {
-      const { entries, more } = await workspace.list(path, { limit })
-      if (entries.length === 0) return '[The folder is empty]'
-      const lines = entries.map(entryText)
-      if (more) lines.push(`[Only the first ${entries.length} entries are shown; raise limit to see more]`)
-      return lines.join('\n')
-    },
-  })
+export const fileList: Tool = defineTool({
+  name: 'file_list',
+  description: 'Lists one folder of the workspace, sorted by name: files with their size in bytes, folders with a slash at the end.',
+  risk: 'read',
+  input: v.object({
+    path: v.optional(pathInput('The folder, relative to the workspace; the workspace itself when absent'), '.'),
+    limit: v.optional(v.pipe(whole(1, 1000), v.description('The largest number of entries to return')), 200),
+  }),
+  async run({ path, limit }, { workspace }) {
+    const { entries, more } = await workspace.list(path, { limit })
+    if (entries.length === 0) return '[The folder is empty]'
+    const lines = entries.map(entryText)
+    if (more) lines.push(`[Only the first ${entries.length} entries are shown; raise limit to see more]`)
+    return lines.join('\n')
+  },
+})
 
 const startsWith = (bytes: Uint8Array, prefix: string): boolean => Buffer.from(bytes.subarray(0, prefix.length)).equals(Buffer.from(prefix))
 

@@ -4,5 +4,5 @@ import { fileList, fileRead, fileWrite } from './file-tools.ts'
 
 export default defineFeature({
   id: 'tool-files',
-  build: (host) => ({ tools: [fileRead(host), fileWrite(host), fileList(host)] }),
+  build: (host) => ({ tools: [fileRead(host), fileWrite, fileList] }),
 })

@@ -22,6 +22,7 @@ const arrange = (answer: () => Response | Promise<Response> = () => new Response
   if (!tool) throw new Error('the feature built no tool')
   const reports: ToolReport[] = []
   const context: ToolContext = {
+    ...host.by,
     report: (given) => reports.push(given),
     client: 'client' as ClientId,
     session: null,
@@ -30,7 +31,7 @@ const arrange = (answer: () => Response | Promise<Response> = () => new Response
     trace: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null },
   }
   const run = async (input: object) => tool.run(v.parse(tool.input, input), context)
-  const risk = (input: object) => (typeof tool.risk === 'function' ? tool.risk(v.parse(tool.input, input)) : tool.risk)
+  const risk = (input: object) => (typeof tool.risk === 'function' ? tool.risk(v.parse(tool.input, input), host.by) : tool.risk)
   return { run, risk, requests, reports, host, abort }
 }
 

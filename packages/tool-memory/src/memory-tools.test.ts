@@ -6,6 +6,7 @@ import { expect, it } from 'vitest'
 import feature from './index.ts'
 
 const context: ToolContext = {
+  ...testHost().by,
   client: 'client' as ClientId,
   caller: 'device:a',
   session: null,

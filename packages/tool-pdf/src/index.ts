@@ -6,10 +6,10 @@ import { PdfReader } from './pdf-reader.ts'
 
 export default defineFeature({
   id: 'tool-pdf',
-  build({ workspace, clock, log }) {
+  build({ clock, log }) {
     const reader = new PdfReader(clock, log)
     return {
-      tools: [pdfRead(workspace, reader)],
+      tools: [pdfRead(reader)],
       services: { pdfText: (pdf, options) => reader.readTexts(pdf, options) },
       check: (signal) => checkReading(reader, clock, signal),
       close: () => reader.close(),

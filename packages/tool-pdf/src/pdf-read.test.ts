@@ -91,9 +91,9 @@ describe('pdf_read', () => {
   })
 
   test('reports the plain text as data for programs', async () => {
-    const { tool } = arrange({ files: three })
+    const { host, tool } = arrange({ files: three })
     const reports: ToolReport[] = []
-    await tool.run(v.parse(tool.input, { path: 'a.pdf' }), { ...toolContext(), report: (given) => reports.push(given) })
+    await tool.run(v.parse(tool.input, { path: 'a.pdf' }), { ...toolContext(undefined, host.by), report: (given) => reports.push(given) })
     expect(reports).toEqual([{ data: 'one\n\ntwo\n\nthree' }])
   })
 

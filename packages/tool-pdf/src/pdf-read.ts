@@ -1,5 +1,5 @@
 /** The tool `pdf_read`: the text of a PDF in the workspace, page by page. */
-import { defineTool, type Tool, type Workspace, whole } from '@sluice/sdk'
+import { defineTool, type Tool, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { PAGES_CHARS_MAX, parsePageRanges } from './page-ranges.ts'
 import type { PageProblem, PageText, PdfText } from './pdf-job.ts'
@@ -10,7 +10,7 @@ const CHARS_MAX = 200_000
 /** The maximum length of the lines before and after the pages. */
 const FRAME_CHARS = 300
 
-export const pdfRead = (workspace: Workspace, reader: PdfReader): Tool =>
+export const pdfRead = (reader: PdfReader): Tool =>
   defineTool({
     name: 'pdf_read',
     description:
@@ -23,7 +23,7 @@ export const pdfRead = (workspace: Workspace, reader: PdfReader): Tool =>
       ),
       max_chars: v.optional(v.pipe(whole(1, CHARS_MAX), v.description('Maximum length of the answer, page marks included')), CHARS_DEFAULT),
     }),
-    async run({ path, pages, max_chars }, { signal, report }) {
+    async run({ path, pages, max_chars }, { workspace, signal, report }) {
       const ranges = pages === undefined ? [] : parsePageRanges(pages)
       const bytes = await workspace.read(path, { bytesMax: PDF_BYTES_MAX })
       const charsMax = max_chars - Math.min(FRAME_CHARS, Math.floor(max_chars / 2))

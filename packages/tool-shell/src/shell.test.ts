@@ -21,6 +21,7 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
   if (!tool) throw new Error('The feature has no tool')
   const reports: ToolReport[] = []
   const context: ToolContext = {
+    ...host.by,
     report: (given) => reports.push(given),
     client: 'client' as ClientId,
     session: null,
@@ -29,7 +30,7 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
     trace: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null },
   }
   const run = async (input: object) => tool.run(v.parse(tool.input, input), context)
-  const risk = (command: string) => (typeof tool.risk === 'function' ? tool.risk({ command }) : tool.risk)
+  const risk = (command: string) => (typeof tool.risk === 'function' ? tool.risk({ command }, host.by) : tool.risk)
   return { run, risk, requests, reports, abort }
 }
 

@@ -11,7 +11,7 @@ const COMMAND_CHARS_MAX = 32_768
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 
 /** Returns the tool. A call throws `forbidden` for a command that the policy refuses, and `aborted` when its turn was aborted. */
-export const shell = (host: Pick<Host, 'policy' | 'workspace' | 'spawn'>, config: ShellConfig): Tool =>
+export const shell = (host: Pick<Host, 'spawn'>, config: ShellConfig): Tool =>
   defineTool({
     name: 'shell',
     description:
@@ -24,12 +24,11 @@ export const shell = (host: Pick<Host, 'policy' | 'workspace' | 'spawn'>, config
       ),
     }),
     // Runs before the approval, so that the operator is not asked about a command that the policy refuses anyway.
-    precheck: ({ command }) => checkCommand(command, host.policy, host.workspace.root),
-    alwaysAsks: ({ command }) => asksForArguments(command, host.policy),
-    risk: ({ command }) => commandRisk(command, host.workspace.root),
-    async run({ command, timeout_secs }, { signal, report }) {
-      const { root } = host.workspace
-      checkCommand(command, host.policy, root)
+    precheck: ({ command }, { policy, workspace }) => checkCommand(command, policy, workspace.root),
+    alwaysAsks: ({ command }, { policy }) => asksForArguments(command, policy),
+    risk: ({ command }, { workspace }) => commandRisk(command, workspace.root),
+    async run({ command, timeout_secs }, { policy, workspace: { root }, signal, report }) {
+      checkCommand(command, policy, root)
       const result = await host.spawn({
         file: 'sh',
         args: ['-c', command],

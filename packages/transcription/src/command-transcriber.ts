@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, relative } from 'node:path'
 import { AppError, errorText, type Host, type SpawnResult, type Workspace } from '@sluice/sdk'
 import { FILE } from './config.ts'
-import { permanentOrUnavailable, type Recording, type Transcriber } from './recording.ts'
+import { permanentOrUnavailable, type Recording, type TranscribeOptions, type Transcriber } from './recording.ts'
 
 const TEXT_BYTES_MAX = 1_048_576
 const REASON_CHARS_MAX = 300
@@ -29,12 +29,12 @@ export class CommandTranscriber implements Transcriber {
    * Each recording gets its own folder in the workspace, which is removed afterwards. The program starts in that folder and
    * may write nowhere else. The file name is relative, because a sandbox may show the folder under another path.
    */
-  async transcribe({ bytes, fileName }: Recording, signal: AbortSignal): Promise<string> {
-    const { workspace, log } = this.#host
+  async transcribe({ bytes, fileName }: Recording, { workspace, signal }: TranscribeOptions): Promise<string> {
+    const { log } = this.#host
     const folder = `.transcription-${randomUUID()}`
     try {
       await workspace.write(`${folder}/${fileName}`, bytes)
-      const result = await this.#run(join(workspace.root, folder), fileName, signal)
+      const result = await this.#run(workspace.root, folder, fileName, signal)
       if (signal.aborted) throw new AppError('aborted', `The program '${this.#program}' was aborted`)
       return this.#textOf(result)
     } catch (error) {
@@ -46,12 +46,13 @@ export class CommandTranscriber implements Transcriber {
     }
   }
 
-  #run(cwd: string, fileName: string, signal: AbortSignal): Promise<SpawnResult> {
+  #run(root: string, folder: string, fileName: string, signal: AbortSignal): Promise<SpawnResult> {
+    const cwd = join(root, folder)
     return this.#host.spawn({
       file: this.#program,
       args: this.#args.map((arg) => arg.replaceAll(FILE, fileName)),
       cwd,
-      env: environment(this.#host.workspace.root),
+      env: environment(root),
       policy: { writable: [cwd], network: false },
       timeoutMs: this.#timeoutMs,
       outputBytesMax: TEXT_BYTES_MAX,

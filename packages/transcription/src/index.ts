@@ -20,11 +20,11 @@ function createTranscribe(host: Host, config: TranscriptionConfig): Transcribe {
   const transcriber: Transcriber = command
     ? new CommandTranscriber(host, command, timeout_secs * 1000)
     : new ServiceTranscriber(host.fetch, config)
-  return async ({ bytes, name, mime }, { signal }) => {
+  return async ({ bytes, name, mime }, options) => {
     if (bytes.length === 0) throw new AppError('invalid_request', 'The recording is empty')
     if (bytes.length > max_mb * MIB) throw new AppError('invalid_request', `The recording is larger than ${max_mb} MiB; see max_mb`)
     const fileName = recordingName(name, mime)
-    const text = await transcriber.transcribe({ bytes, fileName, ...(mime !== undefined && { mime }) }, signal)
+    const text = await transcriber.transcribe({ bytes, fileName, ...(mime !== undefined && { mime }) }, options)
     return text.trim()
   }
 }

@@ -1,5 +1,5 @@
 /** A recording, and the interface of the ways to transcribe it. */
-import { AppError } from '@sluice/sdk'
+import { AppError, type Transcribe } from '@sluice/sdk'
 
 export interface Recording {
   readonly bytes: Uint8Array
@@ -8,12 +8,14 @@ export interface Recording {
   readonly mime?: string
 }
 
+export type TranscribeOptions = Parameters<Transcribe>[1]
+
 export interface Transcriber {
   /**
    * Returns the text of a recording. Throws as `Transcribe` does: `invalid_request` if another attempt would fail too,
    * `unavailable` if it may succeed.
    */
-  transcribe(recording: Recording, signal: AbortSignal): Promise<string>
+  transcribe(recording: Recording, options: TranscribeOptions): Promise<string>
 }
 
 const SUBTYPE = /^(?:audio|video)\/(?:x-)?([a-z0-9]{1,8})\s*(?:;|$)/i

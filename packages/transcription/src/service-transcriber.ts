@@ -3,7 +3,7 @@ import { callProvider, withoutTrailing } from '@sluice/kit'
 import { AppError, type Host } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { TranscriptionConfig } from './config.ts'
-import { permanentOrUnavailable, type Recording, type Transcriber } from './recording.ts'
+import { permanentOrUnavailable, type Recording, type TranscribeOptions, type Transcriber } from './recording.ts'
 
 const PROVIDER = 'the transcription service'
 
@@ -21,7 +21,7 @@ export class ServiceTranscriber implements Transcriber {
     this.#apiKey = config.api_key?.reveal().trim() ?? ''
   }
 
-  async transcribe(recording: Recording, signal: AbortSignal): Promise<string> {
+  async transcribe(recording: Recording, { signal }: TranscribeOptions): Promise<string> {
     const { api_url, timeout_secs } = this.#config
     const apiKey = this.#apiKey
     const { json } = await callProvider({

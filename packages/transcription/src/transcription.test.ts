@@ -25,7 +25,7 @@ function setUp(config: object, overrides: TestHostOverrides = {}) {
   const abort = new AbortController()
   const run = (audio: Parameters<Transcribe>[0] = recording) => {
     if (!services?.transcribe) throw new Error('the feature offers no service')
-    return services.transcribe(audio, { signal: abort.signal })
+    return services.transcribe(audio, { signal: abort.signal, workspace: host.by.workspace })
   }
   return { host, abort, run }
 }

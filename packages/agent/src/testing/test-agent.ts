@@ -6,6 +6,7 @@ import {
   type ClientId,
   defineTool,
   type LanguageModel,
+  MAIN_AGENT,
   type Observation,
   type Policy,
   type SluiceEvent,
@@ -16,6 +17,7 @@ import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type LogLine, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { type AgentDeps, createAgent } from '../agent.ts'
+import type { AgentSettings } from '../agent-settings.ts'
 import { newTrace } from '../ids.ts'
 import type { Registry } from '../registry.ts'
 import type { Agent, TurnRequest } from '../turn.ts'
@@ -44,6 +46,8 @@ export interface TestAgentOptions extends Partial<Omit<AgentDeps, 'config' | 'st
   readonly books?: MemoryBooks
   readonly clock?: TestClock
   readonly prompt?: string
+  /** The settings of further agents, by name; called for each use. */
+  readonly others?: () => Readonly<Record<string, AgentSettings>>
 }
 
 export const client = 'client-1' as ClientId
@@ -51,7 +55,8 @@ export const client = 'client-1' as ClientId
 export function testAgent(options: TestAgentOptions = {}): TestAgent {
   const { models = [], tools = [], stubs = [], books = memoryBooks(), clock = testClock() } = options
   const observations: Observation[] = []
-  const { log, logs, events, emitted } = testHost()
+  const { log, logs, events, emitted, by } = testHost()
+  const { workspace } = by
   const settings = {
     agent: { ...v.parse(agentSection.schema, {}), ...options.agent },
     cost: { ...v.parse(costSection.schema, {}), ...options.cost },
@@ -85,7 +90,10 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
     clock,
     lanes,
     // Read for each use, because a test may change its policy while a turn runs.
-    config: () => ({ ...settings, policy: { ...v.parse(policySection.schema, {}), ...options.policy } }),
+    config: (name) =>
+      name === MAIN_AGENT
+        ? { ...settings, policy: { ...v.parse(policySection.schema, {}), ...options.policy }, tools: undefined, workspace }
+        : options.others?.()[name],
   })
   return { agent, lanes, books, clock, events: emitted, observations, logs, leased: () => leased }
 }

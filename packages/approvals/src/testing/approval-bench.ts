@@ -8,7 +8,17 @@ import { deliverySection } from '@sluice/config'
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import { LaneQueue, ShardOwnership } from '@sluice/kit'
 import { createEventBus, type EventBus } from '@sluice/runtime'
-import type { Address, ApprovalRequest, Channel, ClientId, Inbound, Outbound, Store } from '@sluice/sdk'
+import {
+  type Address,
+  type ApprovalRequest,
+  agentOfSession,
+  type Channel,
+  type ClientId,
+  type Inbound,
+  MAIN_AGENT,
+  type Outbound,
+  type Store,
+} from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type TestHost, testHost } from '@sluice/testkit/host'
@@ -164,7 +174,8 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       onChange: () => () => {},
       channels: () => channels,
       config: () => v.parse(deliverySection.schema, options.maxPending === undefined ? {} : { max_pending: options.maxPending }),
-      workspace: () => host.workspace,
+      agentOf: () => MAIN_AGENT,
+      workspace: () => host.by.workspace,
       transcribe: () => undefined,
       procedures: () => undefined,
     },
@@ -245,6 +256,7 @@ const fakeAgent = (
       ...end,
       id: delivery.turnId,
       sessionId: request.session,
+      agent: agentOfSession(request.session),
       source: request.source,
       input: request.text,
       attempts: delivery.attempts,

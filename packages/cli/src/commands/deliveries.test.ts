@@ -146,7 +146,14 @@ describe('show', () => {
   const answered = async (store: Store) => {
     await message(store, 'a', { raw: '{"id":"a","text":"grüße"}', text: 'grüße' })
     await store.inbox.start(1, 'turn-1', 5)
-    const end = { id: 'turn-1', sessionId: 'channel:testchat/room', source: 'testchat', input: 'grüße', response: 'hello back' }
+    const end = {
+      id: 'turn-1',
+      agent: 'main',
+      sessionId: 'channel:testchat/room',
+      source: 'testchat',
+      input: 'grüße',
+      response: 'hello back',
+    }
     const delivery = { inbox: 1, replies: [reply({ turnId: 'turn-1' })] }
     await store.turns.finish({ ...TURN_END, ...end, createdAtMs: AT_MS, endedAtMs: AT_MS, messages: [], delivery })
   }

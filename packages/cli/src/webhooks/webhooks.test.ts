@@ -52,6 +52,7 @@ async function answered(store: Store, number: number, lost?: { state: 'dead'; er
   const reply = { channel: 'testchat', account, to, text: `re: ${text}`, part: 1, parts: 1, clientId: 'c1', turnId, createdAtMs: 1 }
   const [sent = 0] = await store.turns.finish({
     id: turnId,
+    agent: 'main',
     sessionId: session,
     source: 'testchat',
     status: 'done',

@@ -5,7 +5,18 @@ import { join } from 'node:path'
 import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
 import { deliverySection } from '@sluice/config'
 import { LaneQueue, ShardOwnership } from '@sluice/kit'
-import type { Channel, ClientId, Clock, Inbound, Outbound, OwnedStore, Store, Workspace } from '@sluice/sdk'
+import {
+  agentOfSession,
+  type Channel,
+  type ClientId,
+  type Clock,
+  type Inbound,
+  MAIN_AGENT,
+  type Outbound,
+  type OwnedStore,
+  type Store,
+  type Workspace,
+} from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
@@ -81,6 +92,9 @@ export interface DeliveryBenchOptions {
   readonly turnsMax?: number
   readonly clock?: Clock
   readonly workspace?: Workspace
+  /** The workspaces by agent, in the place of `workspace`. */
+  readonly workspaces?: Readonly<Record<string, Workspace>>
+  readonly agentOf?: DeliveryOptions['features']['agentOf']
   /** The paths that procedures have triggers for; an array that a test may change. */
   readonly triggers?: readonly string[]
 }
@@ -118,7 +132,8 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       onChange: () => () => {},
       channels: () => [channel],
       config: () => v.parse(deliverySection.schema, options.config ?? {}),
-      workspace: () => options.workspace ?? host.workspace,
+      agentOf: options.agentOf ?? (() => MAIN_AGENT),
+      workspace: (agent) => (options.workspaces ? options.workspaces[agent] : (options.workspace ?? host.by.workspace)),
       transcribe: () => undefined,
       procedures: () =>
         options.triggers && {
@@ -161,6 +176,7 @@ const testAgent = (turns: TurnRequest[], answer: (request: TurnRequest) => strin
     const replies = await owned.turns.finish({
       id: delivery.turnId,
       sessionId: request.session,
+      agent: agentOfSession(request.session),
       source: request.source,
       status: 'done',
       input: request.text,

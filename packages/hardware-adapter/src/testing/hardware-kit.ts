@@ -74,7 +74,7 @@ export function hardwareKit(options: KitOptions = {}): HardwareKit {
     },
     risk(name, input) {
       const { risk, input: schema } = toolNamed(name)
-      return typeof risk === 'function' ? risk(v.parse(schema, input)) : risk
+      return typeof risk === 'function' ? risk(v.parse(schema, input), host.by) : risk
     },
     available: () => toolNamed('i2c_scan').available?.() ?? true,
   }

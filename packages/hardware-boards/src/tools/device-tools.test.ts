@@ -24,7 +24,7 @@ const arrange = async ({ plugged = [PICO], repl = {}, files = {} }: Arranged = {
   const records: DeviceRecord[] = []
   const reports: ToolReport[] = []
   const host = testHost({ services: { audit: async (record) => void records.push(record) } })
-  for (const [path, bytes] of Object.entries(files)) await host.workspace.write(path, bytes)
+  for (const [path, bytes] of Object.entries(files)) await host.by.workspace.write(path, bytes)
   const { machine } = fakeMachine(...plugged)
   const boards: ReplBoard[] = []
   machine.open = async () => {
@@ -42,7 +42,11 @@ const arrange = async ({ plugged = [PICO], repl = {}, files = {} }: Arranged = {
     return found
   }
   const call = (name: string, input: object = {}, client = 'client') => {
-    const context = { ...toolContext(abort.signal), client: client as ClientId, report: (report: ToolReport) => void reports.push(report) }
+    const context = {
+      ...toolContext(abort.signal, host.by),
+      client: client as ClientId,
+      report: (report: ToolReport) => void reports.push(report),
+    }
     return drive(host.clock, Promise.resolve(tool(name).run(v.parse(tool(name).input, input), context)))
   }
   return { call, tool, records, reports, boards, abort, host }

@@ -1,6 +1,6 @@
 /** The work of `board_a_flash`: checks the image, finds the board, and flashes it. */
 import type { DeviceGuard } from '@sluice/hardware'
-import { AppError, type Host, sha256Hex, type ToolContext } from '@sluice/sdk'
+import { AppError, type Host, sha256Hex, type ToolContext, type Workspace } from '@sluice/sdk'
 import type { Device, Devices } from '../devices.ts'
 import { findBootVolume, type Mounts } from '../flash/boot-volume.ts'
 import { BOARD_ID, flashUf2, IMAGE_BYTES_MAX, noBoardA, uf2Target } from '../flash/flash-uf2.ts'
@@ -36,7 +36,7 @@ export async function flashBoardA(
   const { signal } = context
   if (!confirm)
     throw new AppError('invalid_request', 'Nothing was flashed: set confirm to true, because the present contents of the board are lost')
-  const image = await imageFrom(host, path)
+  const image = await imageFrom(host, context.workspace, path)
   parseUf2(image, uf2Target())
   await devices.ready(signal)
   const device = runningBoardA(devices, alias)
@@ -71,7 +71,7 @@ function runningBoardA(devices: Devices, alias: string | undefined): Device | un
   return chosen
 }
 
-async function imageFrom({ workspace, dataDir }: Host, path: string | undefined): Promise<Uint8Array> {
+async function imageFrom({ dataDir }: Host, workspace: Workspace, path: string | undefined): Promise<Uint8Array> {
   if (path !== undefined) return workspace.read(path, { bytesMax: IMAGE_BYTES_MAX })
   const stored = imagePath(dataDir, 'board_a', 'uf2')
   return readImage(stored, IMAGE_BYTES_MAX).catch((error: unknown) => {

@@ -70,6 +70,7 @@ const answerer =
     await store.inbox.start(number, turnId, 5)
     await store.turns.finish({
       id: turnId,
+      agent: 'main',
       sessionId: 'channel:testchat/room',
       source: 'testchat',
       status: 'done',

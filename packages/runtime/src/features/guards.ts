@@ -1,7 +1,6 @@
-/** Makes the guards of a configuration: the policy, the workspace, sandboxed processes and the fetch for public addresses. */
-import { getCompileCacheDir } from 'node:module'
+/** Makes the guards of a configuration: sandboxed processes and the fetch for public addresses. */
 import type { LoadedConfig } from '@sluice/config'
-import { expandHome, httpSection, policySection, sandboxSection, workspaceRoot } from '@sluice/config'
+import { httpSection, sandboxSection, workspaceRoots } from '@sluice/config'
 import type { Clock, Sandbox } from '@sluice/sdk'
 import { createPublicAddresses } from '../fetch/public-addresses.ts'
 import { createPublicFetch } from '../fetch/public-fetch.ts'
@@ -10,13 +9,12 @@ import { createRunBare } from '../process/run-process.ts'
 import { commandLimits, createSpawn } from '../process/spawn.ts'
 import { proofPlaces, proveSandbox } from '../sandbox/prove-sandbox.ts'
 import { SandboxInForce } from '../sandbox/sandbox-in-force.ts'
-import { createWorkspace } from '../workspace/workspace.ts'
+import { closedFolders } from './agents.ts'
 import type { HostGuards } from './host.ts'
 
 /** The parts of the daemon that guards are made from; the same for every configuration. */
 export interface GuardSources {
   readonly dataDir: string
-  readonly configFile: string
   readonly clock: Clock
   readonly log: ComponentLogger
   /** The sandbox backends of the snapshot in force. Read at each choice of a sandbox. */
@@ -30,13 +28,9 @@ export interface Guards extends HostGuards {
 }
 
 export function createGuards(config: LoadedConfig, sources: GuardSources): Guards {
-  const { dataDir, configFile, clock, log, sandboxes, signal } = sources
-  // The agent may touch neither the daemon's data (except a workspace inside it), nor its configuration, nor the compiled
-  // code that Node runs.
-  const closed = [dataDir, getCompileCacheDir() ?? []].flat()
-  const configured = config.core(policySection)
-  const policy = Object.freeze({ ...configured, forbidden_paths: [...configured.forbidden_paths, ...closed, configFile] })
-  const root = workspaceRoot(config, dataDir)
+  const { dataDir, clock, log, sandboxes, signal } = sources
+  const workspaces = workspaceRoots(config, dataDir)
+  const [root = dataDir] = workspaces
   const isolation = config.core(sandboxSection)
   const { enabled, backend, required } = isolation
   const run = createRunBare(clock)
@@ -54,14 +48,13 @@ export function createGuards(config: LoadedConfig, sources: GuardSources): Guard
   )
   const publicAddresses = createPublicAddresses({ allowPrivate: config.core(httpSection).allow_private, log: log.child('http') })
   return {
-    policy,
-    workspace: createWorkspace({ root, forbidden: policy.forbidden_paths.map(expandHome) }),
+    workspaces,
     sandbox,
     spawn: createSpawn({
       sandbox: async () => (await sandbox.choice()).sandbox,
       required,
       limits: commandLimits(isolation),
-      closed,
+      closed: closedFolders(dataDir),
       log: log.child('spawn'),
       clock,
     }),

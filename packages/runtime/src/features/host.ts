@@ -1,6 +1,6 @@
 /** Makes the `Host` of a feature: services that all features share, and a log, keys and secrets of its own. */
 
-import type { Clock, Events, FeatureId, Host, Policy, Services, Spawn, Store, Workspace } from '@sluice/sdk'
+import type { Clock, Events, FeatureId, Host, Services, Spawn, Store } from '@sluice/sdk'
 import { secretStore } from '@sluice/store'
 import type { SecretBox } from '@sluice/store/secret-box'
 import type { TraceScope } from '../fetch/outbound-fetch.ts'
@@ -30,8 +30,8 @@ export interface HostControl {
 
 /** The limits that the security sections set. A changed configuration replaces them, also for turns under way. */
 export interface HostGuards {
-  readonly policy: Policy
-  readonly workspace: Workspace
+  /** As in `Host`. */
+  readonly workspaces: readonly string[]
   readonly spawn: Spawn
   readonly publicFetch: Host['publicFetch']
   readonly publicAddresses: Host['publicAddresses']
@@ -51,11 +51,8 @@ export function createHost(feature: FeatureId, services: HostServices, control: 
     keyValue: store.keyValue(`feature:${feature}`),
     secrets: secretStore(secrets, store.keyValue(`secret:${feature}`), `secrets.${feature}`),
     events,
-    get policy() {
-      return control.guards().policy
-    },
-    get workspace() {
-      return control.guards().workspace
+    get workspaces() {
+      return control.guards().workspaces
     },
     dataDir,
     rebuild: (reason) => control.rebuild(feature, reason),

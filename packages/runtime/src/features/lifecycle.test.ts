@@ -9,6 +9,7 @@ import * as v from 'valibot'
 import { describe, expect, test, vi } from 'vitest'
 import { createTraceScope } from '../fetch/outbound-fetch.ts'
 import type { SandboxInForce } from '../sandbox/sandbox-in-force.ts'
+import { createAgents } from './agents.ts'
 import { Lifecycle, type LifecycleOptions } from './lifecycle.ts'
 
 interface Sections {
@@ -25,6 +26,7 @@ const configOf = (values: Sections, features: readonly Feature[]): LoadedConfig 
       const section = features.find((feature) => feature.id === id)?.section
       return { state: section && values[section.path] ? 'configured' : 'defaults', value: section ? parse(section) : {} }
     },
+    hasCore: () => false,
     hash: (_owner, path) => JSON.stringify(values[path] ?? {}),
     source: () => ({ kind: 'file' }),
     leftOut: [],
@@ -90,14 +92,14 @@ function lifecycleOf(features: readonly Feature[], host = testHost(), guards?: L
     },
     guards:
       guards ??
-      ((config) => ({
+      (() => ({
         sandbox,
-        policy: config.core({ path: 'security.policy', schema: v.object({ level: v.optional(v.string(), 'full') }) } as never) as never,
-        workspace: host.workspace,
+        workspaces: host.workspaces,
         spawn: host.spawn,
         publicFetch: host.publicFetch,
         publicAddresses: host.publicAddresses,
       })),
+    agents: (config) => createAgents(config, { dataDir: '/nowhere', configFile: '/nowhere/config.toml' }),
     service: () => undefined,
   }
   return new Lifecycle(options)
@@ -118,7 +120,7 @@ describe('Lifecycle', () => {
     const lifecycle = lifecycleOf(features)
     await lifecycle.apply(configOf({}, features))
     expect(log).toEqual(['x-a build 1', 'x-b build 1', 'x-a register 1', 'x-b register 1'])
-    for (let turn = 0; turn < 3; turn++) lifecycle.pin().release()
+    for (let turn = 0; turn < 3; turn++) lifecycle.pin('main').release()
     expect(log).toHaveLength(4)
     await lifecycle.close()
     await lifecycle.close()
@@ -135,7 +137,7 @@ describe('Lifecycle', () => {
     const features = [offline, moving]
     const lifecycle = lifecycleOf(features)
     await lifecycle.apply(configOf({}, features))
-    const turn = lifecycle.pin()
+    const turn = lifecycle.pin('main')
     await lifecycle.apply(configOf({ 'x-a': { token: 'new' } }, features))
     expect(log.splice(0)).toEqual(['x-a build 1', 'x-a register 1', 'x-a build 2 new', 'drain', 'x-a register 2'])
     turn.release()
@@ -152,11 +154,11 @@ describe('Lifecycle', () => {
     const features = [offline, feature]
     const lifecycle = lifecycleOf(features)
     await lifecycle.apply(configOf({}, features))
-    const turn = lifecycle.pin()
+    const turn = lifecycle.pin('main')
     isThere = true
     await lifecycle.refresh('x-plugged', 'it was plugged in')
     const offered = ({ registry }: typeof turn) => registry.offered.map(({ name }) => name)
-    const next = lifecycle.pin()
+    const next = lifecycle.pin('main')
     expect([offered(turn), offered(next)]).toEqual([[], ['x_plugged_tool']])
     for (const pin of [turn, next]) pin.release()
     await lifecycle.close()
@@ -170,7 +172,7 @@ describe('Lifecycle', () => {
     await lifecycle.apply(configOf({}, features))
     const rows = lifecycle.snapshot().features
     expect(rows.find(({ feature }) => feature === 'x-broken')).toMatchObject({ state: 'failed', reason: 'the key was refused' })
-    expect(lifecycle.pin().registry.offered.map(({ name }) => name)).toEqual(['x_fine_tool'])
+    expect(lifecycle.pin('main').registry.offered.map(({ name }) => name)).toEqual(['x_fine_tool'])
   })
 
   test('keeps only the commands of a feature that disables itself', async () => {
@@ -205,7 +207,7 @@ describe('Lifecycle', () => {
       ['own', 'plugins-wasm'],
       ['x_a_tool', 'x-a'],
     ])
-    expect(lifecycle.pin().registry.offered.map(({ name }) => name)).toEqual(['own', 'x_a_tool'])
+    expect(lifecycle.pin('main').registry.offered.map(({ name }) => name)).toEqual(['own', 'x_a_tool'])
   })
 
   test('answers routes of an unconfigured feature with not_found and the reason', async () => {
@@ -238,7 +240,7 @@ describe('Lifecycle', () => {
       state: 'failed',
       reason: 'no',
     })
-    expect(lifecycle.pin().registry.offered).toHaveLength(1)
+    expect(lifecycle.pin('main').registry.offered).toHaveLength(1)
   })
 
   test('freezes the snapshot', async () => {
@@ -269,7 +271,7 @@ describe('Lifecycle', () => {
     const lifecycle = lifecycleOf([offline])
     const leftOut = [{ section: 'peripherals', feature: 'hardware-probe', build: '' }] as const
     await lifecycle.apply({ ...configOf({}, [offline]), leftOut })
-    const { registry } = lifecycle.pin()
+    const { registry } = lifecycle.pin('main')
     expect(registry.offered.map(({ name }) => name)).toEqual(['hardware_memory_read'])
     expect(registry.prompt()).not.toContain('hardware_memory_read')
     expect(registry.prompt()).toContain('pdf_read')
@@ -287,7 +289,7 @@ describe('Lifecycle', () => {
   test('answers a call of a left-out tool with the build command', async () => {
     const lifecycle = lifecycleOf([offline])
     await lifecycle.apply(configOf({}, [offline]))
-    const { registry } = lifecycle.pin()
+    const { registry } = lifecycle.pin('main')
     expect(registry.offered).toEqual([])
     await expect(registry.tools.get('hardware_memory_read')?.run({}, {} as never)).rejects.toMatchObject({
       code: 'not_compiled',
@@ -393,7 +395,7 @@ describe('Lifecycle on a changed configuration', () => {
     expect(builds(log)).toEqual(['x-a', 'x-b'])
   })
 
-  test('applies the policy, sandbox and file rules in force to turns under way', async () => {
+  test('applies the sandbox and the rules for addresses in force to turns under way', async () => {
     const seen: unknown[] = []
     const feature = defineFeature({
       id: 'x-guarded',
@@ -401,7 +403,7 @@ describe('Lifecycle on a changed configuration', () => {
         const look = async () => {
           const { exitCode } = await host.spawn({} as never)
           const addresses = await host.publicAddresses('x', new AbortController().signal)
-          seen.push([host.policy.level, exitCode, await host.workspace.read('a', { bytesMax: 1 }), addresses])
+          seen.push([exitCode, addresses])
           return 'done'
         }
         return { tools: [tool('x_guarded_tool', look)] }
@@ -409,13 +411,11 @@ describe('Lifecycle on a changed configuration', () => {
     })
     const features = [offline, feature]
     let number = 0
-    let root = '/first'
-    const guards: LifecycleOptions['guards'] = (config) => {
+    const guards: LifecycleOptions['guards'] = () => {
       const made = ++number
       return {
         sandbox,
-        policy: config.core({ path: 'security.policy', schema: v.object({ level: v.optional(v.string(), 'full') }) } as never) as never,
-        workspace: { ...testHost().workspace, root, read: async () => made as never },
+        workspaces: [],
         spawn: async () => ({ exitCode: made }) as never,
         publicFetch: testHost().publicFetch,
         publicAddresses: async () => [String(made)] as never,
@@ -423,19 +423,17 @@ describe('Lifecycle on a changed configuration', () => {
     }
     const lifecycle = lifecycleOf(features, testHost(), guards)
     await lifecycle.apply(configOf({}, features))
-    const { registry } = lifecycle.pin()
+    const { registry } = lifecycle.pin('main')
     const call = async () => registry.tools.get('x_guarded_tool')?.run({}, {} as never)
     await call()
     await lifecycle.apply(configOf({ 'security.policy': { level: 'readonly' } }, features))
     await call()
-    root = '/second'
     await lifecycle.apply(configOf({ 'security.policy': { level: 'supervised' }, agent: { workspace: '/second' } }, features))
     await call()
     expect(seen).toEqual([
-      ['full', 1, 1, ['1']],
-      ['readonly', 2, 2, ['2']],
-      // It stays in the workspace it began with, under the rules of now.
-      ['supervised', 3, 1, ['3']],
+      [1, ['1']],
+      [2, ['2']],
+      [3, ['3']],
     ])
     await lifecycle.close()
   })
@@ -488,12 +486,12 @@ describe('Lifecycle on a changed configuration', () => {
   test('closes a replaced feature when the last turn that uses it has ended', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({}, features))
-    const [one, two] = [lifecycle.pin(), lifecycle.pin()]
+    const [one, two] = [lifecycle.pin('main'), lifecycle.pin('main')]
     const { version } = lifecycle.snapshot()
     log.length = 0
     await lifecycle.apply(configOf({ 'x-a': { token: 'new' } }, features))
     expect(lifecycle.snapshot().version).toBe(version + 1)
-    expect(lifecycle.pin().registry).not.toBe(one.registry)
+    expect(lifecycle.pin('main').registry).not.toBe(one.registry)
     expect(log).not.toContain('x-a close 1')
     one.release()
     one.release()
@@ -549,10 +547,10 @@ describe('Lifecycle on a changed configuration', () => {
     await host.advance(1000)
     await applied
     expect(stateNow()).toBe('starting')
-    expect(lifecycle.pin().registry.offered).toEqual([])
+    expect(lifecycle.pin('main').registry.offered).toEqual([])
     gate.resolve()
     await vi.waitFor(() => expect(stateNow()).toBe('ready'))
-    expect(lifecycle.pin().registry.offered).toHaveLength(1)
+    expect(lifecycle.pin('main').registry.offered).toHaveLength(1)
   })
 
   test('builds a feature again on its own request', async () => {

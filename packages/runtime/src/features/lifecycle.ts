@@ -6,10 +6,11 @@
 
 import { chooseProviders, createModelChain, type ModelChain, type RegistryPin } from '@sluice/agent'
 import type { LoadedConfig } from '@sluice/config'
-import { agentSection, CORE_SECTIONS, httpSection, policySection, providerSection, sandboxSection } from '@sluice/config'
+import { agentsSection, CORE_SECTIONS, httpSection, policySection, providerSection, sandboxSection, workspaceRoots } from '@sluice/config'
 import { SerialQueue } from '@sluice/kit'
-import type { Feature, FeatureId, Host, Services } from '@sluice/sdk'
+import { AppError, type Feature, type FeatureId, type Host, MAIN_AGENT, type Services } from '@sluice/sdk'
 import type { ComponentLogger } from '../log/log.ts'
+import type { AgentInForce, AgentsInForce } from './agents.ts'
 import type { Guards } from './guards.ts'
 import { createHost, type HostGuards, type HostServices } from './host.ts'
 import { buildInstance, type Instance } from './instance.ts'
@@ -31,6 +32,8 @@ export interface LifecycleOptions {
   readonly fetch: typeof fetch
   /** Makes the guards that the security sections of a configuration ask for. */
   guards(config: LoadedConfig): Guards
+  /** Makes the agents of a configuration. */
+  agents(config: LoadedConfig): AgentsInForce
   /** The services of the core; a service of a feature is used where this returns undefined. */
   service<Name extends keyof Services>(name: Name): Services[Name] | undefined
 }
@@ -42,12 +45,16 @@ export interface Reload {
   readonly rebuilt: readonly FeatureId[]
 }
 
-/** The configuration in force, with the guards and models that were made for it. */
+/** The configuration in force, with everything that was made for it. */
 interface Applied {
   readonly config: LoadedConfig
   readonly guards: Guards
-  readonly models: ModelChain
+  readonly agents: AgentsInForce
+  readonly models: AgentModels
 }
+
+/** The models of each agent. */
+export type AgentModels = ReadonlyMap<string, ModelChain>
 
 /** A snapshot that is in force or still used by a turn. */
 interface HeldSnapshot {
@@ -55,8 +62,8 @@ interface HeldSnapshot {
   pins: number
 }
 
-/** The core sections that decide what tools may do: a change builds every feature with tools or services again. */
-const GUARD_SECTIONS = [policySection, sandboxSection, httpSection, agentSection]
+/** The core sections that decide what tools may do, in addition to the workspaces: a change builds every feature with tools or services again. */
+const GUARD_SECTIONS = [policySection, sandboxSection, httpSection]
 
 export class Lifecycle {
   readonly #options: LifecycleOptions
@@ -95,13 +102,18 @@ export class Lifecycle {
     return this.#applied?.guards
   }
 
-  /** Keeps the features of the snapshot in force open until the pin is released. */
-  readonly pin = (): RegistryPin => {
+  /** The agents in force; empty before the first configuration is applied. */
+  agents(): AgentsInForce {
+    return this.#applied?.agents ?? new Map()
+  }
+
+  /** Keeps the features of the snapshot in force open until the pin is released. An agent that is not configured gets what `main` has. */
+  readonly pin = (agent: string): RegistryPin => {
     const held = this.#inForce()
     held.pins += 1
     let isReleased = false
     return {
-      registry: held.snapshot.registry,
+      registry: held.snapshot.registries.get(agent) ?? held.snapshot.registry,
       release: () => {
         if (isReleased) return
         isReleased = true
@@ -149,7 +161,7 @@ export class Lifecycle {
     const before = this.#applied?.config
     const hasChanged = (owner: FeatureId | 'core', { path }: { readonly path: string }) =>
       before?.hash(owner, path) !== next.hash(owner, path)
-    const guardsChanged = !before || GUARD_SECTIONS.some((section) => hasGuardChanged(section, before, next))
+    const guardsChanged = !before || GUARD_SECTIONS.some(({ path }) => hasChanged('core', { path })) || this.#workspacesDiffer(before, next)
     const guards = this.#applied && !guardsChanged ? this.#applied.guards : this.#options.guards(next)
 
     const previous = new Map(this.#instances().map((instance) => [instance.feature.id, instance]))
@@ -163,9 +175,12 @@ export class Lifecycle {
     })
     const fresh = instances.filter((instance) => previous.get(instance.feature.id) !== instance)
 
-    const modelsChanged = hasChanged('core', providerSection) || stale.some(({ id }) => previous.get(id)?.parts.providers)
-    const models = this.#applied && !modelsChanged ? this.#applied.models : await this.#modelsOrClose(next, instances, fresh)
-    await this.#registerAndReplace({ config: next, guards, models }, instances)
+    const agents = this.#options.agents(next)
+    const modelsChanged =
+      [providerSection, agentsSection].some((section) => hasChanged('core', section)) ||
+      stale.some(({ id }) => previous.get(id)?.parts.providers)
+    const models = this.#applied && !modelsChanged ? this.#applied.models : await this.#modelsOrClose(agents, instances, fresh)
+    await this.#registerAndReplace({ config: next, guards, agents, models }, instances)
 
     const sections = [
       ...CORE_SECTIONS.filter((section) => hasChanged('core', section)).map(({ path }) => path),
@@ -177,12 +192,12 @@ export class Lifecycle {
   async #rebuild(id: FeatureId, reason: string): Promise<void> {
     const feature = this.#options.features.find((candidate) => candidate.id === id)
     if (!feature || this.#isClosed || !this.#applied) return
-    const { config, guards } = this.#applied
+    const { config, guards, agents } = this.#applied
     this.#options.log.info('rebuilding a feature', { feature: id, reason })
     const fresh = buildInstance(feature, this.#hostOf(id, guards), config.of(id))
     const instances = this.#instances().map((instance) => (instance.feature.id === id ? fresh : instance))
-    const models = fresh.parts.providers ? await this.#modelsOrClose(config, instances, [fresh]) : this.#applied.models
-    await this.#registerAndReplace({ config, guards, models }, instances)
+    const models = fresh.parts.providers ? await this.#modelsOrClose(agents, instances, [fresh]) : this.#applied.models
+    await this.#registerAndReplace({ config, guards, agents, models }, instances)
   }
 
   /** Drains what is replaced, registers, and replaces the snapshot; a feature that registers late gets one more snapshot. */
@@ -234,12 +249,13 @@ export class Lifecycle {
   }
 
   /** Makes the models of a configuration; if that fails, closes what was built for it, and rejects. */
-  async #modelsOrClose(config: LoadedConfig, instances: readonly Instance[], fresh: readonly Instance[]): Promise<ModelChain> {
+  async #modelsOrClose(agents: AgentsInForce, instances: readonly Instance[], fresh: readonly Instance[]): Promise<AgentModels> {
     const { env, fetch, needsModel = true } = this.#options
-    if (!needsModel) return createModelChain({ settings: [], providers: [], fetch })
     const providers = instances.flatMap(({ parts }) => parts.providers ?? [])
     try {
-      return createModelChain({ settings: chooseProviders(config.core(providerSection), providers, env), providers, fetch })
+      const settingsOf = (agent: AgentInForce) => providersOf(agent, () => chooseProviders(agent.provider, providers, env))
+      const chainOf = (agent: AgentInForce) => createModelChain({ settings: needsModel ? settingsOf(agent) : [], providers, fetch })
+      return new Map([...agents].map(([name, agent]) => [name, chainOf(agent)]))
     } catch (error) {
       await closeInReverse(fresh)
       throw error
@@ -256,11 +272,14 @@ export class Lifecycle {
     })
   }
 
-  /** The guards in force, once `built` were replaced. A feature stays in the workspace that it was built for. */
+  /** The guards in force, once `built` were replaced. */
   #guardsNow(built: Guards): HostGuards {
-    if (!this.#applied || !this.#replacedGuards.has(built)) return built
-    const { guards } = this.#applied
-    return guards.workspace.root === built.workspace.root ? guards : { ...guards, workspace: built.workspace }
+    return this.#applied && this.#replacedGuards.has(built) ? this.#applied.guards : built
+  }
+
+  #workspacesDiffer(before: LoadedConfig, next: LoadedConfig): boolean {
+    const [old, fresh] = [before, next].map((config) => JSON.stringify(workspaceRoots(config, this.#options.host.dataDir)))
+    return old !== fresh
   }
 
   #inForce(): HeldSnapshot {
@@ -288,8 +307,12 @@ async function closeInReverse(instances: readonly Instance[]): Promise<void> {
 /** Tools and services keep the guards that they were built with. */
 const usesGuards = ({ parts: { tools = [], services } }: Instance): boolean => tools.length > 0 || services !== undefined
 
-/** In `[agent]`, only the workspace matters to tools. */
-function hasGuardChanged(section: (typeof GUARD_SECTIONS)[number], before: LoadedConfig, next: LoadedConfig): boolean {
-  if (section === agentSection) return before.core(agentSection).workspace !== next.core(agentSection).workspace
-  return before.hash('core', section.path) !== next.hash('core', section.path)
+/** Names the section of the agent in a problem with its provider. */
+function providersOf<Settings>({ name }: AgentInForce, choose: () => Settings): Settings {
+  try {
+    return choose()
+  } catch (error) {
+    const isOther = name !== MAIN_AGENT && error instanceof AppError
+    throw isOther ? new AppError(error.code, `agents.${name}.provider: ${error.message}`, { cause: error }) : error
+  }
 }

@@ -10,6 +10,7 @@ import {
   type FeatureId,
   type LinkHealth,
   type Logger,
+  MAIN_AGENT,
   type Observation,
   type Observer,
   type Route,
@@ -30,8 +31,10 @@ export interface Snapshot {
   readonly gateway: GatewayConfig
   /** Every feature of the build, in the order of the profile, whatever its state. */
   readonly instances: readonly Instance[]
-  /** The features as a turn sees them. */
+  /** The features as a turn of the main agent sees them. */
   readonly registry: Registry
+  /** The features as a turn of each agent sees them, by the name of the agent. */
+  readonly registries: ReadonlyMap<string, Registry>
   readonly routes: readonly Route[]
   /** Routes that answer in place of features that are left out of the build or not ready. */
   readonly stubs: readonly StubRoute[]
@@ -41,7 +44,7 @@ export interface Snapshot {
   readonly tools: readonly ToolStatus[]
   /** The observers that `[observability]` chooses. */
   readonly observers: readonly Observer[]
-  /** The configured model and its fallbacks, each as `provider:model`. */
+  /** The model of the main agent and its fallbacks, each as `provider:model`. */
   readonly models: readonly string[]
   /** True: without an observer that renders metrics, `/metrics` answers loopback peers only. */
   readonly metricsLoopbackOnly: boolean
@@ -71,7 +74,8 @@ export interface SnapshotParts {
   readonly features: readonly Feature[]
   readonly instances: readonly Instance[]
   readonly config: LoadedConfig
-  readonly models: ModelChain
+  /** The models by the name of the agent. */
+  readonly models: ReadonlyMap<string, ModelChain>
 }
 
 /** Reads the parts of every ready feature once, and freezes the result. */
@@ -88,20 +92,23 @@ export function freezeSnapshot({ version, features, instances, config, models }:
 
   const isConfigured = ({ feature }: LeftOutTool) => config.leftOut.some((section) => section.feature === feature)
   const leftOut = leftOutLine(absent.filter((tool) => !isConfigured(tool)))
-  const registry: Registry = {
+  const common = {
     tools: new Map([...stubTools(instances), ...[...absent, ...tools].map(({ tool }) => tool)].map((tool) => [tool.name, tool])),
     offered: [...tools.filter(({ available }) => available), ...absent.filter(isConfigured)].map(({ tool }) => tool),
-    models,
     prompt: () => [...prompts.map((lines) => lines()), leftOut].filter((lines) => lines !== '').join('\n'),
     observe,
   }
+  const registries = new Map([...models].map(([agent, chain]): [string, Registry] => [agent, Object.freeze({ ...common, models: chain })]))
+  const registry = registries.get(MAIN_AGENT)
+  if (!registry) throw new Error('the main agent has no models')
 
   return Object.freeze<Snapshot>({
     version,
     config,
     gateway: config.core(gatewaySection),
     instances,
-    registry: Object.freeze(registry),
+    registry,
+    registries,
     routes: parts.flatMap((part) => part.routes ?? []),
     stubs: stubRoutes(features, instances),
     channels: parts.flatMap((part) => part.channels ?? []),
@@ -111,7 +118,7 @@ export function freezeSnapshot({ version, features, instances, config, models }:
       ...absent.map(({ feature, tool, build }) => ({ ...nameOf(tool), feature, available: false, compiled: false, build })),
     ],
     observers,
-    models: models.labels.map(({ provider, model }) => `${provider}:${model}`),
+    models: registry.models.labels.map(({ provider, model }) => `${provider}:${model}`),
     metricsLoopbackOnly: observers.some(({ loopbackOnly }) => loopbackOnly),
     wantsTraces: observers.some(({ traces }) => traces),
     links: () => parts.flatMap((part) => part.links?.() ?? []),

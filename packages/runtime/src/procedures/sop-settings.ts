@@ -1,7 +1,7 @@
 /** The settings of procedures: their folders, the paths that their triggers may name, and their default mode. */
 import { homedir } from 'node:os'
 import type { LoadedConfig } from '@sluice/config'
-import { sopSection, sopsFolders, workspaceRoot } from '@sluice/config'
+import { sopSection, sopsFolders, workspaceRoot, workspaceRoots } from '@sluice/config'
 import { ROWS } from '@sluice/sdk'
 import type { LibrarySettings } from '@sluice/sop'
 import { canAgentWrite } from '../workspace/agent-writable.ts'
@@ -10,7 +10,7 @@ export function sopSettings(config: LoadedConfig, dataDir: string): LibrarySetti
   const section = config.core(sopSection)
   const workspace = workspaceRoot(config, dataDir)
   const [configured, inWorkspace] = sopsFolders(section, { dataDir, workspace, home: homedir() })
-  const isAgentWritable = canAgentWrite(configured, { workspace, dataDir })
+  const isAgentWritable = canAgentWrite(configured, { workspaces: workspaceRoots(config, dataDir), dataDir })
   const [first, second] = [
     { folder: configured, isAgentWritable },
     { folder: inWorkspace, isAgentWritable: true },

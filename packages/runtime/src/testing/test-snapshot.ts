@@ -17,6 +17,7 @@ export function testSnapshot(members: Partial<Snapshot> = {}): Snapshot {
       prompt: () => '',
       observe,
     },
+    registries: new Map(),
     routes: [],
     stubs: [],
     channels: [],

@@ -21,7 +21,7 @@ describe('canAgentWrite', () => {
     ['in the data directory, which lies in the workspace', '.', 'data/sops', false],
     ['elsewhere in a workspace that holds the data directory', '.', 'other', true],
   ])('%s', (_what, workspace, path, expected) => {
-    const places = { workspace: join(base, workspace), dataDir: join(base, 'data') }
+    const places = { workspaces: [join(base, 'none'), join(base, workspace)], dataDir: join(base, 'data') }
     expect(canAgentWrite(join(base, path), places)).toBe(expected)
   })
 
@@ -29,7 +29,7 @@ describe('canAgentWrite', () => {
     symlinkSync(join(base, 'project/sub'), join(base, 'data/link'))
     symlinkSync(join(base, 'project'), join(base, 'alias'))
     const dataDir = join(base, 'data')
-    expect(canAgentWrite(join(base, 'data/link/file'), { workspace: join(base, 'project'), dataDir })).toBe(true)
-    expect(canAgentWrite(join(base, 'project/sub'), { workspace: join(base, 'alias'), dataDir })).toBe(true)
+    expect(canAgentWrite(join(base, 'data/link/file'), { workspaces: [join(base, 'project')], dataDir })).toBe(true)
+    expect(canAgentWrite(join(base, 'project/sub'), { workspaces: [join(base, 'alias')], dataDir })).toBe(true)
   })
 })

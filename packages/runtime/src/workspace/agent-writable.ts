@@ -2,11 +2,13 @@
 import { realpathSync } from 'node:fs'
 import { sep } from 'node:path'
 
-/** Tools can write in the workspace, but not in a data directory inside it. */
-export function canAgentWrite(path: string, { workspace, dataDir }: { readonly workspace: string; readonly dataDir: string }): boolean {
-  const [inner, root, data] = [path, workspace, dataDir].map(withoutLinks)
-  if (inner === undefined || root === undefined || data === undefined || !isWithin(root, inner)) return false
-  return isWithin(data, root) || !isWithin(data, inner)
+/** Tools can write in the workspaces of the agents, but not in a data directory inside one. */
+export function canAgentWrite(
+  path: string,
+  { workspaces, dataDir }: { readonly workspaces: readonly string[]; readonly dataDir: string },
+): boolean {
+  const [inner, data] = [withoutLinks(path), withoutLinks(dataDir)]
+  return workspaces.map(withoutLinks).some((root) => isWithin(root, inner) && (isWithin(data, root) || !isWithin(data, inner)))
 }
 
 const isWithin = (folder: string, path: string): boolean => path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)

@@ -1,5 +1,5 @@
 /** Sample turns and messages with defaults for every member a rule does not care about. */
-import type { ModelMessage, QueuedTurn, TurnEnd } from '@sluice/sdk'
+import { MAIN_AGENT, type ModelMessage, type QueuedTurn, type TurnEnd } from '@sluice/sdk'
 
 /** A message of the user. */
 export const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
@@ -10,6 +10,7 @@ export const assistant = (text: string): ModelMessage => ({ role: 'assistant', c
 /** A turn that is queued. */
 export const queuedTurn = (id: string, part: Partial<QueuedTurn> = {}): QueuedTurn => ({
   id,
+  agent: MAIN_AGENT,
   sessionId: 'room',
   owner: 'device',
   source: 'webhook',
@@ -22,6 +23,7 @@ export const queuedTurn = (id: string, part: Partial<QueuedTurn> = {}): QueuedTu
 /** A successful turn with one question and one answer. */
 export const turnEnd = (id: string, part: Partial<TurnEnd> = {}): TurnEnd => ({
   id,
+  agent: MAIN_AGENT,
   sessionId: 'room',
   owner: 'device',
   source: 'webhook',

@@ -68,6 +68,16 @@ export const sessionRules: StoreRules = {
     expect(seen).toEqual(['e', 'd', 'c', 'b', 'a'])
   },
 
+  'lists the sessions of all agents by the key without the agent': async ({ store: { sessions, turns } }) => {
+    const ids = ['agent:b/x/1', 'agent:a/x/1', 'x/1', 'agent:a/y/1', 'agents:x/1', 'agent:A/x/1', 'agent:x/']
+    for (const [at, sessionId] of ids.entries()) await turns.finish(turnEnd(`t${at}`, { sessionId, endedAtMs: 9_000 - at }))
+    const listed = async (options: { prefix?: string; suffix?: string }) =>
+      (await sessions.list({ limit: 10, ...options })).map(({ id }) => id)
+    expect(await listed({ prefix: 'x/' })).toEqual(['agent:b/x/1', 'agent:a/x/1', 'x/1'])
+    expect(await listed({ prefix: 'y/', suffix: '/1' })).toEqual(['agent:a/y/1'])
+    expect(await listed({})).toEqual(ids)
+  },
+
   'matches a suffix literally, with and without a prefix': async ({ store: { sessions, turns } }) => {
     for (const [at, id] of ['x/1/%2B1', 'x/2/%2B1', 'x/1/22B1', 'y/1/%2B1'].entries())
       await turns.finish(turnEnd(`t${at}`, { sessionId: id, endedAtMs: at }))

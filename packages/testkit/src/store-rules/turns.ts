@@ -8,6 +8,7 @@ export const turnRules: StoreRules = {
     await turns.enqueue(queuedTurn('t1', { context: { reply_to: ['x', 1] } }))
     const row = {
       id: 't1',
+      agent: 'main',
       sessionId: 'room',
       owner: 'device',
       source: 'webhook',
@@ -88,6 +89,17 @@ export const turnRules: StoreRules = {
     expect(await again.unfinished(1)).toHaveLength(1)
   },
 
+  'a turn keeps its agent until after its end, and its cost counts towards the limits of all': async ({ store: { turns } }) => {
+    const sessionId = 'agent:support/device/room'
+    await turns.enqueue(queuedTurn('queued', { agent: 'support', sessionId }))
+    expect(await turns.unfinished(10)).toMatchObject([{ id: 'queued', agent: 'support' }])
+    for (const id of ['queued', 'direct']) {
+      await turns.finish(turnEnd(id, { agent: 'support', sessionId }))
+      expect(await turns.get(id)).toMatchObject({ agent: 'support', sessionId, status: 'done' })
+    }
+    expect(await turns.spentUsd(0)).toBe(0.5)
+  },
+
   'an ended turn is stored as it ended, queued before or not': async ({ store: { turns } }) => {
     await turns.enqueue(queuedTurn('queued', { context: { a: 1 } }))
     await turns.checkpoint('queued', [user('x')])
@@ -95,6 +107,7 @@ export const turnRules: StoreRules = {
       await turns.finish(turnEnd(id, { attempts: 2, response: 'yes', model: 'm', endedAtMs: 5_000 }))
       expect(await turns.get(id)).toEqual({
         id,
+        agent: 'main',
         sessionId: 'room',
         owner: 'device',
         source: 'webhook',

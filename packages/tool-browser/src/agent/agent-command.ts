@@ -1,7 +1,7 @@
 /** Runs the external `agent-browser` command in the sandbox. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, type Host, type SpawnResult } from '@sluice/sdk'
+import { AppError, type Host, MAIN_AGENT, type SpawnResult } from '@sluice/sdk'
 import type { BrowserConfig } from '../config.ts'
 import { findChromium } from '../native/find-chromium.ts'
 
@@ -22,30 +22,41 @@ export interface RunLimits {
   readonly signal: AbortSignal
 }
 
+/** The agent that runs the command, and the root of its workspace. */
+export interface Place {
+  readonly agent: string
+  readonly root: string
+}
+
+interface RunOptions extends RunLimits {
+  readonly place: Place
+  /** Further variables for the command. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+const configIn = (home: string): string => join(home, 'config.json')
+
 export class AgentCommand {
   readonly #host: Host
   readonly #config: BrowserConfig
-  /** The command's home folder, below the data directory and outside the workspace. */
-  readonly #home: string
-  readonly #configFile: string
 
   constructor(host: Host, config: BrowserConfig) {
     this.#host = host
     this.#config = config
-    this.#home = join(host.dataDir, 'tool-browser')
-    this.#configFile = join(this.#home, 'config.json')
   }
 
-  /** Creates the home folder with an empty configuration, so that a file in the workspace cannot configure the command. */
-  async prepareHome(): Promise<void> {
-    await mkdir(this.#home, { recursive: true, mode: 0o700 })
-    await writeFile(this.#configFile, '{}\n', { mode: 0o600 })
+  /** Creates the home folder of an agent with an empty configuration, so that a file in the workspace cannot configure the command. */
+  async prepareHome(agent: string): Promise<void> {
+    const home = this.#homeOf(agent)
+    await mkdir(home, { recursive: true, mode: 0o700 })
+    await writeFile(configIn(home), '{}\n', { mode: 0o600 })
   }
 
   /** Runs `agent-browser --version`. Throws `upstream` when it fails, and otherwise like `run`. */
   async version(signal: AbortSignal): Promise<SpawnResult> {
-    await this.prepareHome()
-    const result = await this.run(['--version'], {}, { timeoutMs: VERSION_MS_MAX, signal })
+    await this.prepareHome(MAIN_AGENT)
+    const place = { agent: MAIN_AGENT, root: this.#homeOf(MAIN_AGENT) }
+    const result = await this.run(['--version'], { place, env: {}, timeoutMs: VERSION_MS_MAX, signal })
     if (result.exitCode !== 0) throw new AppError('upstream', `${PROGRAM} --version ended with exit code ${result.exitCode}`)
     return result
   }
@@ -54,15 +65,15 @@ export class AgentCommand {
    * Runs the command and returns its result, whatever its exit code. Throws `unavailable` when the command is not installed,
    * `aborted`, and `upstream_timeout`.
    */
-  async run(args: readonly string[], extraEnv: Readonly<Record<string, string>>, { timeoutMs, signal }: RunLimits): Promise<SpawnResult> {
-    const { root } = this.#host.workspace
+  async run(args: readonly string[], { place: { agent, root }, env, timeoutMs, signal }: RunOptions): Promise<SpawnResult> {
+    const home = this.#homeOf(agent)
     const result = await this.#host
       .spawn({
         file: PROGRAM,
         args,
         cwd: root,
-        env: { ...(await this.#environment()), ...extraEnv },
-        policy: { writable: [root, this.#home], network: true },
+        env: { ...(await this.#environment(home)), ...env },
+        policy: { writable: [...new Set([root, home])], network: true },
         timeoutMs,
         outputBytesMax: OUTPUT_BYTES_MAX,
         signal,
@@ -76,17 +87,25 @@ export class AgentCommand {
     return result
   }
 
+  /**
+   * Returns the home folder of the command, below the data directory and outside of every workspace. Each agent has its own, because
+   * the command can write in it.
+   */
+  #homeOf(agent: string): string {
+    return agent === MAIN_AGENT ? join(this.#host.dataDir, 'tool-browser') : join(this.#host.dataDir, 'tool-browser-agents', agent)
+  }
+
   /** The command does not inherit the daemon's environment. */
-  async #environment(): Promise<Record<string, string>> {
+  async #environment(home: string): Promise<Record<string, string>> {
     const { native_chrome_path, native_headless } = this.#config
     // Without a Chromium in the usual places, the command searches for one itself.
     const chromePath = native_chrome_path ?? (await findChromium().catch(() => undefined))
     return {
-      HOME: this.#home,
+      HOME: home,
       PATH: process.env.PATH ?? PATH_DEFAULT,
       LANG: process.env.LANG ?? 'C.UTF-8',
-      AGENT_BROWSER_SOCKET_DIR: this.#home,
-      AGENT_BROWSER_CONFIG: this.#configFile,
+      AGENT_BROWSER_SOCKET_DIR: home,
+      AGENT_BROWSER_CONFIG: configIn(home),
       AGENT_BROWSER_ARGS: FIRST_PAGE,
       ...(chromePath !== undefined && { AGENT_BROWSER_EXECUTABLE_PATH: chromePath }),
       ...(!native_headless && { AGENT_BROWSER_HEADED: '1' }),

@@ -12,6 +12,7 @@ import {
   sha256Hex,
   type ToolContext,
   unconfinedNote,
+  type Workspace,
 } from '@sluice/sdk'
 import type { Action, BrowserAction } from '../actions.ts'
 import type { OptionalDriver } from '../backend.ts'
@@ -20,7 +21,7 @@ import { EgressProxy } from '../egress/egress-proxy.ts'
 import type { Pass } from '../egress/pass.ts'
 import { IMAGE_BYTES_MAX, imagePath, saveImage } from '../save-image.ts'
 import type { UrlGuard } from '../url-guard.ts'
-import { AgentCommand, INSTALL_HINT, PROGRAM, type RunLimits } from './agent-command.ts'
+import { AgentCommand, INSTALL_HINT, type Place, PROGRAM, type RunLimits } from './agent-command.ts'
 import { readReply, toArguments } from './agent-messages.ts'
 
 const ACTION_MS_MAX = 60_000
@@ -31,11 +32,11 @@ const UNCONFINED = 'none'
 
 interface Session {
   readonly name: string
+  readonly place: Place
   readonly pass: Pass
 }
 
 export class AgentDriver implements OptionalDriver {
-  readonly #host: Host
   readonly #config: BrowserConfig
   readonly #guard: UrlGuard
   readonly #command: AgentCommand
@@ -43,27 +44,27 @@ export class AgentDriver implements OptionalDriver {
   readonly #sessions = new PerClient<Promise<Session>>('browser sessions', SESSIONS_MAX)
 
   constructor(host: Host, config: BrowserConfig, guard: UrlGuard) {
-    this.#host = host
     this.#config = config
     this.#guard = guard
     this.#command = new AgentCommand(host, config)
   }
 
-  async run(given: Action, { client, signal }: ToolContext): Promise<string> {
+  async run(given: Action, call: ToolContext): Promise<string> {
+    const { client, workspace, signal } = call
     const action = given as BrowserAction
     if (action.action === 'open') await this.#guard.addresses(this.#guard.page(action.url).hostname, signal)
     // The command writes a screenshot to the workspace, the only folder that both it and the daemon can reach.
     const temporary = `.${randomUUID()}.png`
     const path = action.action === 'screenshot' ? imagePath(action.path) : ''
-    const args = toArguments(action, join(this.#host.workspace.root, temporary))
-    const session = await this.#sessionOf(client, signal)
+    const args = toArguments(action, join(workspace.root, temporary))
+    const session = await this.#sessionOf(call)
     try {
       const result = await this.#runInSession(session, args, { timeoutMs: ACTION_MS_MAX, signal })
       const answer = readReply(action.action, result)
       if (action.action === 'close') await this.#forget(client)
       if (action.action === 'open') await this.#requireProxyUse(client, session, signal)
       if (action.action !== 'screenshot') return withNotes(answer, session, result)
-      return withNotes(`The screenshot is in ${await this.#moveImage(temporary, path)}.`, session, result)
+      return withNotes(`The screenshot is in ${await moveImage(workspace, temporary, path)}.`, session, result)
     } catch (error) {
       const [refusal] = session.pass.takeRefusals()
       throw refusal && !signal.aborted ? new AppError('forbidden', refusal.reason, { cause: error }) : error
@@ -98,22 +99,23 @@ export class AgentDriver implements OptionalDriver {
     await (await proxy?.catch(() => undefined))?.close()
   }
 
-  #sessionOf(client: ClientId, signal: AbortSignal): Promise<Session> {
+  #sessionOf(call: ToolContext): Promise<Session> {
+    const { client } = call
     const known = this.#sessions.find(client)
     if (known) return known
-    const opening = this.#openSession(client, signal)
+    const opening = this.#openSession(call)
     const dropped = this.#sessions.keep(client, opening)
     if (dropped) void this.#dropSession(dropped)
     void opening.catch(() => this.#sessions.forget(client))
     return opening
   }
 
-  async #openSession(client: ClientId, signal: AbortSignal): Promise<Session> {
-    await this.#command.prepareHome()
+  async #openSession({ client, agent, workspace: { root }, signal }: ToolContext): Promise<Session> {
+    await this.#command.prepareHome(agent)
     this.#proxy ??= EgressProxy.start(this.#guard)
     const proxy = await this.#proxy
     const name = `${this.#config.session_name ?? 'sluice'}-${sha256Hex(client).slice(0, 16)}`
-    const session = { name, pass: proxy.issue() }
+    const session = { name, place: { agent, root }, pass: proxy.issue() }
     try {
       // Closes a session of this name that an earlier daemon left, because its browser uses another proxy or none. The first
       // command also starts the command's background process, so it gets the time of a whole action.
@@ -155,17 +157,7 @@ export class AgentDriver implements OptionalDriver {
     return session
   }
 
-  /** Moves the command's image to `path` through the workspace, which checks that path. */
-  async #moveImage(temporary: string, path: string): Promise<string> {
-    const { workspace } = this.#host
-    try {
-      return await saveImage(workspace, await workspace.read(temporary, { bytesMax: IMAGE_BYTES_MAX }), path)
-    } finally {
-      await workspace.remove(temporary).catch(() => undefined)
-    }
-  }
-
-  async #runInSession({ name, pass }: Session, args: readonly string[], limits: RunLimits): Promise<SpawnResult> {
+  async #runInSession({ name, place, pass }: Session, args: readonly string[], limits: RunLimits): Promise<SpawnResult> {
     const proxy = await this.#proxy
     const env = {
       AGENT_BROWSER_PROXY: proxy?.url ?? '',
@@ -174,7 +166,16 @@ export class AgentDriver implements OptionalDriver {
       // By default Chromium connects to loopback addresses without the proxy.
       AGENT_BROWSER_PROXY_BYPASS: '<-loopback>',
     }
-    return this.#command.run(['--session', name, ...args, '--json'], env, limits)
+    return this.#command.run(['--session', name, ...args, '--json'], { place, env, ...limits })
+  }
+}
+
+/** Moves the command's image to `path` through the workspace, which checks that path. */
+async function moveImage(workspace: Workspace, temporary: string, path: string): Promise<string> {
+  try {
+    return await saveImage(workspace, await workspace.read(temporary, { bytesMax: IMAGE_BYTES_MAX }), path)
+  } finally {
+    await workspace.remove(temporary).catch(() => undefined)
   }
 }
 

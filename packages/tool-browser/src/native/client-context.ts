@@ -1,6 +1,6 @@
 /** One client's part of the browser: its own cookies, pages and pass. It ends with its last page. */
 import { signalScope } from '@sluice/kit'
-import { AppError, errorText, type Workspace } from '@sluice/sdk'
+import { AppError, errorText, type ToolContext, type Workspace } from '@sluice/sdk'
 import type { Browser, BrowserContext, Page, Response, Route } from 'playwright-core'
 import type { BrowserAction } from '../actions.ts'
 import type { EgressProxy } from '../egress/egress-proxy.ts'
@@ -28,31 +28,24 @@ export class ClientContext {
   readonly #proxy: EgressProxy
   readonly #pass: Pass
   readonly #guard: UrlGuard
-  readonly #workspace: Workspace
   readonly #openMsMax: number
   readonly #pages = new Pages((text) => this.#note(text))
   /** Lines for the model, added to the next result. */
   #notes: string[] = []
   #isClosed = false
 
-  private constructor(context: BrowserContext, proxy: EgressProxy, pass: Pass, guard: UrlGuard, workspace: Workspace, openMsMax: number) {
+  private constructor(context: BrowserContext, proxy: EgressProxy, pass: Pass, guard: UrlGuard, openMsMax: number) {
     this.#context = context
     this.#proxy = proxy
     this.#pass = pass
     this.#guard = guard
-    this.#workspace = workspace
     this.#openMsMax = openMsMax
     context.on('page', (page) => this.#pages.add(page))
     context.on('close', () => this.#release())
   }
 
   /** `openMsMax` limits how long a page may take to open. */
-  static async open(
-    { browser, proxy }: RunningBrowser,
-    guard: UrlGuard,
-    workspace: Workspace,
-    openMsMax = OPEN_MS_MAX,
-  ): Promise<ClientContext> {
+  static async open({ browser, proxy }: RunningBrowser, guard: UrlGuard, openMsMax = OPEN_MS_MAX): Promise<ClientContext> {
     const pass = proxy.issue()
     const { username, password } = pass
     try {
@@ -61,7 +54,7 @@ export class ClientContext {
         serviceWorkers: 'block',
         acceptDownloads: false,
       })
-      const client = new ClientContext(context, proxy, pass, guard, workspace, openMsMax)
+      const client = new ClientContext(context, proxy, pass, guard, openMsMax)
       await context.route('**', (route) => client.#onRequest(route))
       return client
     } catch (error) {
@@ -75,7 +68,7 @@ export class ClientContext {
   }
 
   /** Performs one action. Throws an `AppError`. Closes the current page when the action is aborted or takes too long. */
-  async run(action: BrowserAction, callSignal: AbortSignal): Promise<string> {
+  async run(action: BrowserAction, { signal: callSignal, workspace }: Pick<ToolContext, 'signal' | 'workspace'>): Promise<string> {
     using limit = signalScope([callSignal], ACTION_MS_MAX)
     const { signal } = limit
     const stopped = Promise.withResolvers<never>()
@@ -84,7 +77,7 @@ export class ClientContext {
     signal.addEventListener('abort', onAbort, { once: true })
     try {
       if (signal.aborted) throw aborted()
-      const result = await Promise.race([this.#act(action, signal), stopped.promise])
+      const result = await Promise.race([this.#act(action, workspace, signal), stopped.promise])
       return [result, ...this.#takeNotes()].join('\n')
     } catch (error) {
       const known = callSignal.aborted ? aborted() : pageError(error)
@@ -106,12 +99,12 @@ export class ClientContext {
     await settlesWithin(this.#context.close(), CLOSE_MS_MAX)
   }
 
-  async #act(action: BrowserAction, signal: AbortSignal): Promise<string> {
+  async #act(action: BrowserAction, workspace: Workspace, signal: AbortSignal): Promise<string> {
     if (action.action === 'open') return this.#open(action.url, signal)
     const page = this.#pages.current
     if (action.action === 'close') return this.#closePage(page)
     if (!page) throw noPageOpen()
-    return perform(page, action, this.#workspace, signal)
+    return perform(page, action, workspace, signal)
   }
 
   async #open(text: string, signal: AbortSignal): Promise<string> {

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { toolContext } from '@sluice/testkit/tool'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EgressProxy } from '../egress/egress-proxy.ts'
 import { type Site, startSite } from '../testing/site.ts'
@@ -104,7 +105,7 @@ describe.skipIf('missing' in foundChromium)(`the backend native with a real brow
   test('stores a screenshot only inside the workspace', async () => {
     await at('/')
     expect(await world.run({ action: 'screenshot', path: 'shots/a.png', full_page: true })).toBe('The screenshot is in shots/a.png.')
-    const png = await world.host.workspace.read('shots/a.png', { bytesMax: 10_000_000 })
+    const png = await world.host.by.workspace.read('shots/a.png', { bytesMax: 10_000_000 })
     expect(Buffer.from(png.subarray(1, 4)).toString()).toBe('PNG')
     expect(await world.run({ action: 'screenshot' })).toMatch(/screenshots\/[0-9a-f-]+\.png/)
     await expect(world.run({ action: 'screenshot', path: '../a.png' })).rejects.toMatchObject({ code: 'forbidden' })
@@ -144,7 +145,7 @@ describe.skipIf('missing' in foundChromium)(`the backend native with a real brow
   describe('a page that does not open in time', () => {
     let context: ClientContext
     let running: readonly { close(): Promise<void> }[]
-    const open = (path: string) => context.run({ action: 'open', url: home + path }, new AbortController().signal)
+    const open = (path: string) => context.run({ action: 'open', url: home + path }, toolContext())
 
     beforeAll(async () => {
       const guard = createUrlGuard(world.host, ['*'])
@@ -156,7 +157,7 @@ describe.skipIf('missing' in foundChromium)(`the backend native with a real brow
         home: join(setup.dataDir, 'stuck'),
       })
       running = [browser, proxy]
-      context = await ClientContext.open({ browser, proxy }, guard, world.host.workspace, 1500)
+      context = await ClientContext.open({ browser, proxy }, guard, 1500)
     })
     afterAll(async () => {
       await context.close()
@@ -171,7 +172,7 @@ describe.skipIf('missing' in foundChromium)(`the backend native with a real brow
 
     test('is kept when it answers, even if it loads slowly', async () => {
       await expect(open('/slow')).rejects.toMatchObject({ code: 'upstream_timeout', message: expect.not.stringContaining('discarded') })
-      expect(await context.run({ action: 'get_url' }, new AbortController().signal)).toBe(`${home}/slow`)
+      expect(await context.run({ action: 'get_url' }, toolContext())).toBe(`${home}/slow`)
     })
   })
 

@@ -41,7 +41,8 @@ export class NativeDriver implements OptionalDriver {
     this.#guard = guard
   }
 
-  async run(action: Action, { client: id, signal }: ToolContext): Promise<string> {
+  async run(action: Action, call: ToolContext): Promise<string> {
+    const { client: id, signal } = call
     if (action.action === 'open') await this.#guard.addresses(this.#guard.page(action.url).hostname, signal)
     const client = this.#clients.find(id) ?? (action.action === 'open' ? this.#newClient(id) : undefined)
     if (!client) {
@@ -49,7 +50,7 @@ export class NativeDriver implements OptionalDriver {
       throw noPageOpen()
     }
     this.#clients.keep(id, client)
-    return client.queue.run(() => this.#act(id, client, action as BrowserAction, signal))
+    return client.queue.run(() => this.#act(client, action as BrowserAction, call))
   }
 
   async unusableReason(): Promise<string | undefined> {
@@ -77,13 +78,13 @@ export class NativeDriver implements OptionalDriver {
     await this.#stop()
   }
 
-  async #act(id: ClientId, client: Client, action: BrowserAction, signal: AbortSignal): Promise<string> {
-    const context = await untilAborted(client.opening, signal, 'The action was aborted')
+  async #act(client: Client, action: BrowserAction, call: ToolContext): Promise<string> {
+    const context = await untilAborted(client.opening, call.signal, 'The action was aborted')
     try {
-      return await context.run(action, signal)
+      return await context.run(action, call)
     } finally {
       client.usedAtMs = this.#host.clock.monotonicMs()
-      if (context.isClosed) await this.#forget(id, client)
+      if (context.isClosed) await this.#forget(call.client, client)
     }
   }
 
@@ -108,7 +109,7 @@ export class NativeDriver implements OptionalDriver {
     const previous = await evicted?.opening.catch(() => undefined)
     await previous?.close()
     this.#running ??= this.#start()
-    return ClientContext.open(await this.#running, this.#guard, this.#host.workspace)
+    return ClientContext.open(await this.#running, this.#guard)
   }
 
   /** Removes and returns the client that has been idle for longest, if there are `CLIENTS_MAX` clients. */

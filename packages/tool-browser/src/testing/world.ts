@@ -62,7 +62,11 @@ export function createWorld({ config, names = {}, exempt = [], host: given = {} 
     host,
     reports,
     async run(input, { client = 'client', signal } = {}) {
-      const context = { ...toolContext(signal), client: client as ClientId, report: (report: ToolReport) => void reports.push(report) }
+      const context = {
+        ...toolContext(signal, host.by),
+        client: client as ClientId,
+        report: (report: ToolReport) => void reports.push(report),
+      }
       return tool.run(v.parse(tool.input, input), context)
     },
     check: async () => parts.check?.(new AbortController().signal) ?? [],

@@ -26,7 +26,7 @@ export function arrange({ files = {}, realTime }: ArrangeOptions = {}) {
     close,
     check,
     /** Runs the tool like the tool executor does, which parses the input by the schema first. */
-    run: async (input: object, signal?: AbortSignal) => tool.run(v.parse(tool.input, input), toolContext(signal)),
+    run: async (input: object, signal?: AbortSignal) => tool.run(v.parse(tool.input, input), toolContext(signal, host.by)),
     /** Calls the service that other features use. */
     read: async (pdf: Uint8Array, { pages, signal = new AbortController().signal }: { pages?: string; signal?: AbortSignal } = {}) =>
       pdfText(pdf, { signal, ...(pages !== undefined && { pages }) }),

@@ -1,0 +1,93 @@
+/** The agents of a configuration, each with everything that it does not set itself taken from the main agent's sections. */
+import { join, resolve } from 'node:path'
+import { type ChatSession, type Feature, MAIN_AGENT, type Policy, rowOf, type Section } from '@sluice/sdk'
+import {
+  type AgentConfig,
+  agentSection,
+  agentsSection,
+  type ProviderConfig,
+  policySection,
+  providerSection,
+  routingSchema,
+} from './agent-sections.ts'
+import type { LoadedConfig } from './types.ts'
+import { expandHome, workspaceRoot } from './workspace-root.ts'
+
+/** An agent: `main`, or one of `[agents.<name>]`. */
+export interface ConfiguredAgent {
+  readonly name: string
+  /** `[agent]` with the agent's own system prompt. */
+  readonly agent: AgentConfig
+  readonly provider: ProviderConfig
+  readonly policy: Policy
+  /** The only tools that it may call; undefined for all. */
+  readonly tools: readonly string[] | undefined
+  /** The absolute path of its workspace. */
+  readonly workspace: string
+}
+
+/** Returns the agents by name, `main` first. */
+export function configuredAgents(config: LoadedConfig, dataDir: string): ReadonlyMap<string, ConfiguredAgent> {
+  const main: ConfiguredAgent = {
+    name: MAIN_AGENT,
+    agent: config.core(agentSection),
+    provider: config.core(providerSection),
+    policy: config.core(policySection),
+    tools: undefined,
+    workspace: workspaceRoot(config, dataDir),
+  }
+  const others = Object.entries(config.core(agentsSection)).map(([name, own]): ConfiguredAgent => {
+    const { system_prompt, workspace = join('workspaces', name), tools, provider = {}, policy = {} } = own
+    return {
+      name,
+      agent: system_prompt === undefined ? main.agent : { ...main.agent, system_prompt },
+      provider: isEmpty(provider) ? main.provider : providerOf(main.provider, provider),
+      policy: { ...main.policy, ...definedIn(policy) },
+      tools,
+      workspace: resolve(dataDir, expandHome(workspace)),
+    }
+  })
+  return new Map([main, ...others].map((agent) => [agent.name, agent]))
+}
+
+/** Takes the other keys from `main`, but not for an endpoint of its own, because a key must not reach another endpoint than its own. */
+const providerOf = (main: ProviderConfig, own: Partial<Given<ProviderConfig>>): ProviderConfig =>
+  own.kind === undefined ? { ...main, ...definedIn(own) } : { fallback: [], ...definedIn(own) }
+
+/** The members as a schema returns them, where an absent key may be present as undefined. */
+type Given<Values> = { readonly [Name in keyof Values]: Values[Name] | undefined }
+
+const definedIn = <Values extends object>(values: Given<Values>): Values =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Values
+
+const isEmpty = (values: object): boolean => Object.keys(values).length === 0
+
+/** Returns the names of the agents, `main` first. */
+export const agentNames = (config: LoadedConfig): readonly string[] => [MAIN_AGENT, ...Object.keys(config.core(agentsSection))]
+
+/** Returns the absolute paths of the workspaces of all agents, that of `main` first. */
+export const workspaceRoots = (config: LoadedConfig, dataDir: string): readonly string[] =>
+  [...configuredAgents(config, dataDir).values()].map(({ workspace }) => workspace)
+
+const CHANNELS = 'channels_config.'
+
+/** Returns the keys of the core in the sections of these channels. */
+export const routingSections = (features: readonly Feature[]): readonly Section<typeof routingSchema>[] =>
+  features.flatMap(({ id, section }) => {
+    if (!section?.path.startsWith(CHANNELS) || (rowOf(id)?.kind ?? 'channel') !== 'channel') return []
+    return [{ path: section.path, schema: routingSchema }]
+  })
+
+/** Returns the agent that answers a conversation: that of the conversation, else of the account, else of the channel. */
+export function agentOfChat(
+  config: LoadedConfig,
+  { channel, account, conversation }: Pick<ChatSession, 'channel' | 'account' | 'conversation'>,
+): string {
+  const path = `${CHANNELS}${channel}`
+  if (!config.hasCore(path)) return MAIN_AGENT
+  const { agent, account_agents, room_agents } = config.core({ path, schema: routingSchema })
+  return entryOf(room_agents, conversation) ?? entryOf(account_agents, account) ?? agent
+}
+
+const entryOf = (table: Readonly<Record<string, string>>, name: string): string | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined
