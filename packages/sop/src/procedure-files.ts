@@ -111,9 +111,9 @@ export function sopNamed({ definitions, broken }: LoadedSops, name: string): Sop
     name,
     definitions.map((definition) => definition.name),
   )
-  const hint = nearest === undefined ? '' : `; is it "${nearest}"?`
-  const errors = broken > 0 ? ` ${broken} folders have errors: 'sluice sop validate' shows them.` : ''
-  throw new AppError('not_found', `There is no procedure "${name}"${hint}.${errors}`)
+  const hint = nearest === undefined ? '.' : `; is it "${nearest}"?`
+  const errors = broken > 0 ? ` Folders with errors: ${broken}; 'sluice sop validate' shows them.` : ''
+  throw new AppError('not_found', `There is no procedure "${name}"${hint}${errors}`)
 }
 
 /** Returns the waiting procedure in the folder. Throws `not_found` if none waits there. */
