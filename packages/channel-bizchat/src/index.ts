@@ -1,12 +1,14 @@
 /** bizchat: WhatsApp through the WATI API; webhooks in, REST API out. See `docs/channels/bizchat.md`. */
 import { allowlistForm } from '@sluice/kit/phone-numbers'
-import { type Channel, defineFeature, type Host } from '@sluice/sdk'
+import { type Channel, defineFeature, type Host, type ReplyWindow } from '@sluice/sdk'
 import { type BizchatConfig, bizchatSection } from './config.ts'
 import { fetchMedia } from './media.ts'
 import { type Api, sendMessage } from './send.ts'
 import { createWebhook } from './webhook.ts'
 
 const TEXT_CHARS_MAX = 4096
+/** WhatsApp's customer service window: free texts are accepted for 24 hours after the person's message. */
+const REPLY_WINDOW: ReplyWindow = { seconds: 86_400, after: 'closed' }
 /** The account of events that do not name the receiving number. */
 const DEFAULT_ACCOUNT = 'default'
 
@@ -22,7 +24,7 @@ function bizchat(host: Host, config: BizchatConfig): Channel {
     name: 'bizchat',
     allow: config.allowed_numbers,
     normalise: allowlistForm,
-    limits: { text: TEXT_CHARS_MAX, unit: 'utf16' },
+    limits: { text: TEXT_CHARS_MAX, unit: 'utf16', replyWindow: REPLY_WINDOW },
     webhook: createWebhook({ secret: config.webhook_secret?.reveal().trim() ?? '', account: config.tenant_id ?? DEFAULT_ACCOUNT }),
     send: (to, message, signal) => sendMessage(api, to, message, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(host, api, attachment, bytesMax, signal),

@@ -1,6 +1,6 @@
 /** chatapp in cloud mode: the WhatsApp Business Cloud API; signed webhooks in, graph API out. See `docs/channels/chatapp.md`. */
 import { allowlistForm } from '@sluice/kit/phone-numbers'
-import { AppError, type Channel, defineFeature, type Host } from '@sluice/sdk'
+import { AppError, type Channel, defineFeature, type Host, type ReplyWindow } from '@sluice/sdk'
 import { type ChatappConfig, chatappSection } from './config.ts'
 import { createGraph } from './graph.ts'
 import { fetchMedia } from './media.ts'
@@ -8,6 +8,11 @@ import { sendMessage } from './send.ts'
 import { createWebhook } from './webhook.ts'
 
 const TEXT_MAX = 4096
+/**
+ * The customer service window: free texts are accepted for 24 hours after the person's message. Source:
+ * https://developers.facebook.com/docs/whatsapp/cloud-api/guides/send-messages#customer-service-windows
+ */
+const REPLY_WINDOW: ReplyWindow = { seconds: 86_400, after: 'closed' }
 
 export default defineFeature({
   id: 'channel-chatapp',
@@ -36,7 +41,7 @@ function chatapp(host: Host, config: ChatappConfig, account: string): Channel {
       account,
     }),
     // The platform does not say whether it counts characters or UTF-16 units. A text never has fewer UTF-16 units.
-    limits: { text: TEXT_MAX, unit: 'utf16' },
+    limits: { text: TEXT_MAX, unit: 'utf16', replyWindow: REPLY_WINDOW },
     async send(to, message, signal) {
       try {
         const sent = await sendMessage(graph, account, to, message, signal)

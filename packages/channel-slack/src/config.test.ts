@@ -51,6 +51,7 @@ test('draftEveryMs is set only with stream_mode partial', () => {
 test('notifications go to notification_channel_id', () => {
   expect(channelOf()?.notifications).toEqual({
     target: 'workspace',
+    opensThreads: true,
     account: 'A0123',
     key: 'channels_config.slack.notification_channel_id',
   })

@@ -202,6 +202,42 @@ describe('a reply', () => {
     await untilRow(made.store.outbox, { state: 'failed', attempts: 0 })
   })
 
+  test('is dead when its next attempt would come after the reply window of the platform', async () => {
+    let attempts = 0
+    const made = await bench({
+      channel: { limits: { text: 100, unit: 'utf16', replyWindow: { seconds: 600, after: 'closed' } } },
+      async send() {
+        attempts += 1
+        throw new AppError('unavailable', 'nobody there')
+      },
+    })
+    await made.receive(message('m1', { sentAtMs: clock.nowMs() }))
+    await advanceUntil(() => attempts > 1)
+    await clock.advance(600_000)
+    await advanceUntil(() => made.deliveries.load().replies === 0)
+    const error = 'nobody there; x accepts replies to a message for 10 min'
+    expect(await made.store.outbox.list({ limit: 10 })).toMatchObject([{ state: 'dead', error }])
+  })
+
+  test('is tried once after the reply window, because the platform may accept it', async () => {
+    const made = await bench({ channel: { limits: { text: 100, unit: 'utf16', replyWindow: { seconds: 600, after: 'closed' } } } })
+    await made.receive(message('m1', { sentAtMs: clock.nowMs() - 601_000 }))
+    await settle()
+    expect(made.sent).toHaveLength(1)
+  })
+
+  test.each([
+    ['within the window, quotes its message', 600, 'm1'],
+    ['after the window, is sent as a message of its own', 601, undefined],
+  ])('%s, where the platform allows proactive messages', async (_, ageSecs, replyTo) => {
+    const replyWindow = { seconds: 600, after: 'proactive' } as const
+    const made = await bench({ channel: { limits: { text: 100, unit: 'utf16', replyWindow } } })
+    await made.receive(message('m1', { sentAtMs: clock.nowMs() - ageSecs * 1000 }))
+    await settle()
+    expect(made.sent).toMatchObject([{ to: { to: '+15550002222' } }])
+    expect(made.sent.map(({ to }) => (to as { replyTo?: string }).replyTo)).toEqual([replyTo])
+  })
+
   test('is sent within half a minute after an outage that was probed one by one', async () => {
     let isAway = true
     let sends = 0

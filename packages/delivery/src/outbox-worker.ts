@@ -20,6 +20,7 @@ import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
 import { DeliveryQueue, type OwnedRow } from './delivery-queue.ts'
 import { watchAttempt } from './observe.ts'
 import { loadFiles, withNotes } from './reply-files.ts'
+import { asAccepted, closedReason } from './reply-window.ts'
 import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
 import { SendPace } from './send-pace.ts'
 
@@ -143,8 +144,9 @@ export class OutboxWorker {
   async #send(owned: OwnedStore, channel: Channel, started: StartedReply): Promise<Sent> {
     const outbound = await this.#outbound(channel, started)
     using limit = signalScope([this.#options.cutOff], SEND_MS_MAX)
+    const { to } = asAccepted(started, channel, this.#options.clock.nowMs())
     checkHeld(owned)
-    const sent = await channel.send(started.to, outbound, limit.signal)
+    const sent = await channel.send(to, outbound, limit.signal)
     observeSent(channel, this.#options.clock.nowMs())
     return sent
   }
@@ -203,11 +205,13 @@ export class OutboxWorker {
     if (isRepeatable && (isOurs ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)) {
       const delayMs = isOurs ? retryDelayMs(attempts) : Math.max(this.#pace.pauseMs, awayDelayMs(ageMs, askedSecs))
       const atMs = clock.nowMs() + delayMs
+      const closed = closedReason(started, channel, atMs)
+      if (closed !== undefined) return this.#giveUp(stateAfter(code), `${reason}; ${closed}`, { owned, started, channel, ended })
       await this.#record(number, () => owned.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))
       ended('error')
       return { retryAtMs: atMs }
     }
-    return this.#giveUp(UNKNOWN.has(code) ? 'ambiguous' : 'dead', reason, { owned, started, channel, ended })
+    return this.#giveUp(stateAfter(code), reason, { owned, started, channel, ended })
   }
 
   async #giveUp(
@@ -231,6 +235,8 @@ export class OutboxWorker {
 function checkHeld({ lease }: OwnedStore): void {
   if (!lease.mayAct()) throw leaseLost(lease.name)
 }
+
+const stateAfter = (code: string): 'ambiguous' | 'dead' => (UNKNOWN.has(code) ? 'ambiguous' : 'dead')
 
 /** Returns the same reply as a new message instead of an edit. */
 function asMessage({ extras = {}, ...started }: StartedReply): StartedReply {

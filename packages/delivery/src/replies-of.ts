@@ -31,6 +31,7 @@ export function repliesOf(answer: string, { channel, started, nowMs, draft, trac
     const extras: ReplyExtras = {
       ...(draft !== undefined && index === 0 && { edits: draft, elseSend: true }),
       ...(files.length > 0 && index === parts.length - 1 && { files, ...(agent !== MAIN_AGENT && { agent }) }),
+      ...(channel.limits.replyWindow && { answersAtMs: message.sentAtMs ?? nowMs }),
     }
     return {
       channel: channel.name,

@@ -145,6 +145,19 @@ export interface Webhook {
   sample(sample: Sample): SampleRequest
 }
 
+/** The limits of a platform for replies to one message of a person. */
+export interface ReplyWindow {
+  /** From the time when the person wrote the message. */
+  readonly seconds: number
+  /** How many messages may answer one message. Absent when any number may. */
+  readonly count?: number
+  /**
+   * What a late or surplus reply is. `closed`: refused, so the outbox schedules no retry beyond the window. `proactive`: accepted as
+   * a message of its own, so the outbox sends it without `Address.replyTo`.
+   */
+  readonly after: 'closed' | 'proactive'
+}
+
 export interface Channel {
   /** Equals the `channel` of the catalogue row. */
   readonly name: string
@@ -179,6 +192,8 @@ export interface Channel {
     readonly unit: 'utf16' | 'codepoint' | 'byte'
     /** The platform drops a second message with the same `clientId`, so an uncertain send may be repeated. */
     readonly dedupesClientIds?: true
+    /** How long the platform accepts replies to a message. Absent when it sets no limit. */
+    readonly replyWindow?: ReplyWindow
     /** How many attachments one message can carry, and the largest size of each. Absent when the channel sends none. */
     readonly attachments?: { readonly count: number; readonly bytesMax: number }
   }

@@ -30,6 +30,7 @@ export type {
   Media,
   Outbound,
   Raw,
+  ReplyWindow,
   Sample,
   SampleRequest,
   Sent,

@@ -19,6 +19,8 @@ export interface ReplyExtras {
   readonly files?: readonly ReplyFile[]
   /** The agent whose workspace has the files; `main` when absent. */
   readonly agent?: string
+  /** When the message that it answers was written, in milliseconds since 1970. Set where the platform limits how long it may be answered. */
+  readonly answersAtMs?: number
 }
 
 /** One message to send: a reply or a part of a long reply. */

@@ -22,7 +22,7 @@ export async function crashKind(): Promise<CrashKind> {
         text,
         type: 'text',
         data: null,
-        timestamp: '1767225600',
+        timestamp: String(Math.floor(Date.now() / 1000)),
         owner: false,
         eventType: 'message',
         statusString: 'SENT',

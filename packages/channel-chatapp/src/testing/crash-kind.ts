@@ -20,7 +20,7 @@ export async function crashKind(): Promise<CrashKind> {
           messaging_product: 'whatsapp',
           metadata: { display_phone_number: '15550001111', phone_number_id: fake.phoneNumberId },
           contacts: [{ profile: { name: 'Ada' }, wa_id: sender }],
-          messages: [{ from: sender, id, timestamp: '1767225600', type: 'text', text: { body: text } }],
+          messages: [{ from: sender, id, timestamp: String(Math.floor(Date.now() / 1000)), type: 'text', text: { body: text } }],
         },
       }))
       const body = JSON.stringify({ object: 'whatsapp_business_account', entry: [{ id: '1', changes }] })
