@@ -1,10 +1,11 @@
 /** Reads the messages that were written while no connection was open, and delivers them. */
+import { retry } from '@sluice/kit'
 import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
-import { AppError, type Deliver, type Host } from '@sluice/sdk'
-import type { Cursor, Cursors, Place } from './cursors.ts'
+import { AppError, type Deliver, type Gap, type Host } from '@sluice/sdk'
+import type { SlackApi } from './api.ts'
+import { type Place, placeOf, type SlackCursors, scopeOf } from './cursors.ts'
 import { type Bot, parseMessage } from './parse.ts'
-import type { SlackApi } from './slack-api.ts'
-import { isTimestamp, later, timestampAt } from './timestamp.ts'
+import { isTimestamp, later, timestampAt, timestampMs } from './timestamp.ts'
 
 /** A part of the history of a place: the messages after one timestamp, optionally before another. */
 interface Range {
@@ -21,22 +22,23 @@ const PAGE = 100
 const PAGES_MAX = 20
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024
 const ATTEMPTS_MAX = 5
-const WAIT_SECS_MAX = 120
-const WAIT_SECS_DEFAULT = 30
 
 export class CatchUp {
   readonly #host: Host
   readonly #api: SlackApi
-  readonly #cursors: Cursors
+  readonly #cursors: SlackCursors
   readonly #bot: Bot
   readonly #deliver: Deliver
+  readonly #onGap: (gap: Gap) => void
 
-  constructor(host: Host, api: SlackApi, cursors: Cursors, bot: Bot, deliver: Deliver) {
+  /** `onGap` is called when messages are skipped. */
+  constructor(host: Host, api: SlackApi, cursors: SlackCursors, bot: Bot, deliver: Deliver, onGap: (gap: Gap) => void) {
     this.#host = host
     this.#api = api
     this.#cursors = cursors
     this.#bot = bot
     this.#deliver = deliver
+    this.#onGap = onGap
   }
 
   /**
@@ -46,37 +48,38 @@ export class CatchUp {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#host
     const staleUntil = timestampAt(clock.nowMs() - STALE_MS)
-    const skipped: string[] = []
-    for (const cursor of this.#cursors.list()) {
+    for (const [scope, { after }] of this.#cursors.entries()) {
       if (signal.aborted) return
+      const place = placeOf(scope)
       try {
-        if (cursor.upTo < staleUntil && (await this.#hasMessages(cursor, staleUntil, signal))) skipped.push(cursor.channel)
-        await this.#deliverMissed(cursor, later(cursor.upTo, staleUntil), signal)
+        if (after < staleUntil && (await this.#hasMessages(place, after, staleUntil, signal))) {
+          this.#onGap({ sinceMs: timestampMs(after), why: `messages in ${scope} are more than an hour old and are skipped` })
+        }
+        await this.#deliverMissed(place, later(after, staleUntil), signal)
       } catch (error) {
         if (!(error instanceof AppError) || error.code !== 'invalid_request') throw error
-        log.warn('conversation can no longer be read', { ...placeOf(cursor), error })
-        this.#cursors.forget(cursor)
+        log.warn('conversation can no longer be read', { ...place, error })
+        this.#cursors.forget(scope)
       }
     }
-    if (skipped.length > 0) log.warn('skipped missed messages that are more than an hour old', { channels: [...new Set(skipped)] })
   }
 
   /** Delivers the messages of a place after `after`, and those in threads that were opened since then. */
   async #deliverMissed(place: Place, after: string, signal: AbortSignal): Promise<void> {
     const messages = await this.#read(place, { after, limit: PAGE, pagesMax: PAGES_MAX }, signal)
-    const followed = new Set(this.#cursors.list().map(({ channel, thread }) => `${channel}/${thread}`))
     for (const message of messages) {
       const ts = text(message.ts)
       const inbound = parseMessage({ ...message, type: 'message', channel: place.channel }, this.#bot)
       if (inbound) await this.#deliver(inbound)
-      this.#cursors.advance(placeOf(place), ts)
-      const hasNewThread = place.thread === undefined && text(message.latest_reply) > after && !followed.has(`${place.channel}/${ts}`)
-      if (hasNewThread) await this.#deliverMissed({ channel: place.channel, thread: ts }, after, signal)
+      this.#cursors.advance(scopeOf(place), ts)
+      const thread = { channel: place.channel, thread: ts }
+      const hasNewThread = place.thread === undefined && text(message.latest_reply) > after && !this.#cursors.get(scopeOf(thread))
+      if (hasNewThread) await this.#deliverMissed(thread, after, signal)
     }
   }
 
-  async #hasMessages(cursor: Cursor, until: string, signal: AbortSignal): Promise<boolean> {
-    const messages = await this.#read(cursor, { after: cursor.upTo, until, limit: 2, pagesMax: 1 }, signal)
+  async #hasMessages(place: Place, after: string, until: string, signal: AbortSignal): Promise<boolean> {
+    const messages = await this.#read(place, { after, until, limit: 2, pagesMax: 1 }, signal)
     return messages.length > 0
   }
 
@@ -94,21 +97,17 @@ export class CatchUp {
       cursor = textAt(answer, 'response_metadata.next_cursor')
       if (cursor === '') break
     }
-    if (cursor !== '' && pagesMax === PAGES_MAX) this.#host.log.warn('too many messages were missed: the rest is skipped', { channel })
-    return found.toSorted((a, b) => (text(a.ts) < text(b.ts) ? -1 : 1))
+    const sorted = found.toSorted((a, b) => (text(a.ts) < text(b.ts) ? -1 : 1))
+    if (cursor !== '' && pagesMax === PAGES_MAX) this.#onGap({ why: `more than ${PAGES_MAX * PAGE} messages were missed in ${channel}` })
+    return sorted
   }
 
   /** Waits for Slack's rate limits, which are strict for reading. Failing instead would read all earlier pages again. */
   async #callPatiently(method: string, args: object, signal: AbortSignal): Promise<Members> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#api.call(method, { ...args }, { signal, answerBytesMax: ANSWER_BYTES_MAX })
-      } catch (error) {
-        if (!(error instanceof AppError) || error.code !== 'rate_limited' || attempt === ATTEMPTS_MAX) throw error
-        await this.#host.clock.sleep(Math.min(error.retryAfterSecs ?? WAIT_SECS_DEFAULT, WAIT_SECS_MAX) * 1000, signal)
-      }
+    const onFailure = (error: unknown, failures: number): void => {
+      if (!(error instanceof AppError) || error.code !== 'rate_limited' || failures === ATTEMPTS_MAX) throw error
     }
+    const call = () => this.#api.call(method, { ...args }, { signal, answerBytesMax: ANSWER_BYTES_MAX })
+    return (await retry(call, { clock: this.#host.clock, signal, onFailure })) ?? {}
   }
 }
-
-const placeOf = ({ channel, thread }: Place): Place => ({ channel, ...(thread !== undefined && { thread }) })

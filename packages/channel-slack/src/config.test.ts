@@ -2,9 +2,9 @@ import { Secret } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
+import { isSlackUrl } from './api.ts'
 import { accountOf, slackSection } from './config.ts'
 import feature from './index.ts'
-import { isSlackUrl } from './slack-api.ts'
 
 const tokens = { bot_token: 'xoxb-1', app_token: ' xapp-1-A0123-4-5 ' }
 const read = (changes: object = {}) => v.safeParse(slackSection.schema, { ...tokens, ...changes })

@@ -3,12 +3,12 @@
  * `docs/channels/slack.md`.
  */
 import { type Address, type Channel, defineFeature, type Host, type Outbound, type Sent } from '@sluice/sdk'
+import { SlackApi } from './api.ts'
 import { accountOf, type SlackConfig, slackSection } from './config.ts'
-import { Cursors } from './cursors.ts'
-import { fetchMedia } from './fetch-media.ts'
-import { SlackListener } from './listener.ts'
-import { sendMessage, ThreadStatus, updateMessage } from './send-message.ts'
-import { SlackApi } from './slack-api.ts'
+import { Connection } from './connection.ts'
+import { createCursors, scopeOf } from './cursors.ts'
+import { fetchMedia } from './media.ts'
+import { sendMessage, ThreadStatus, updateMessage } from './send.ts'
 
 /** Slack recommends this limit for one message and truncates at ten times as much. */
 const TEXT_MAX = 4000
@@ -23,25 +23,24 @@ export default defineFeature({
 function createSlack(host: Host, config: SlackConfig): Channel {
   const account = accountOf(config.app_token)
   const api = new SlackApi(host, config)
-  const cursors = new Cursors(host.keyValue, host.log)
-  const listener = new SlackListener(host, config, account, api, cursors)
+  const cursors = createCursors(host.keyValue)
+  const connection = new Connection(host, config, account, api, cursors)
   const status = new ThreadStatus(api)
   const { notification_channel_id: notificationChannel } = config
-  let lastSentAtMs: number | undefined
 
   const send = async (to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> => {
     const sent = await sendMessage(api, to, message, signal)
-    lastSentAtMs = host.clock.nowMs()
     // Follows the thread in which replies to this message are written.
     const thread = to.thread ?? (sent.isMessage ? sent.id : undefined)
-    if (thread !== undefined) cursors.follow({ channel: to.to, thread }, thread)
+    if (thread !== undefined) cursors.follow(scopeOf({ channel: to.to, thread }), { after: thread })
     return { id: sent.id }
   }
 
   return {
     name: 'slack',
     allow: config.allowed_users,
-    listen: (deliver, { signal }) => listener.listen(deliver, signal),
+    listen: (deliver, context) => connection.listen(deliver, context),
+    cursors,
     send,
     update: (to, sent, message, signal) => updateMessage(api, to, sent, message, signal),
     limits: { text: TEXT_MAX, unit: 'utf16', attachments: FILES },
@@ -55,6 +54,5 @@ function createSlack(host: Host, config: SlackConfig): Channel {
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
     typing: (to, signal) => status.show(to, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
-    health: () => ({ ...listener.health(), ...(lastSentAtMs !== undefined && { lastSentAtMs }) }),
   }
 }

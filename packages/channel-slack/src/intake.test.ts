@@ -1,10 +1,11 @@
+import type { ListenContext } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
+import { SlackApi } from './api.ts'
 import { slackSection } from './config.ts'
-import { Cursors } from './cursors.ts'
+import { createCursors } from './cursors.ts'
 import { Intake } from './intake.ts'
-import { SlackApi } from './slack-api.ts'
 
 const config = v.parse(slackSection.schema, { bot_token: 'xoxb-1', app_token: 'xapp-1' })
 const eventAt = (second: number) => ({
@@ -14,15 +15,21 @@ const eventAt = (second: number) => ({
 describe('Intake', () => {
   test('leaves messages beyond 1,000 waiting ones to the catch-up', async () => {
     const host = testHost({ fetch: () => Promise.reject(new TypeError('fetch failed')) })
+    const context: ListenContext = {
+      signal: new AbortController().signal,
+      report: { connected() {}, event() {}, gap() {}, problem() {}, replace: async () => undefined },
+      catchUp: () => new Promise(() => undefined),
+      retrySoon() {},
+    }
     const stored = Promise.withResolvers<void>()
-    const cursors = new Cursors(host.keyValue, host.log)
+    const cursors = createCursors(host.keyValue)
     const bot = { account: 'A0123', userId: 'UBOT', config }
-    const intake = new Intake(host, new SlackApi(host, config), cursors, bot, () => stored.promise, new AbortController().signal)
+    const intake = new Intake(host, new SlackApi(host, config), cursors, bot, () => stored.promise, context)
     const taken = Array.from({ length: 1000 }, (_, index) => intake.take('events_api', eventAt(index)))
     await expect(intake.take('events_api', eventAt(1000))).rejects.toMatchObject({ code: 'unavailable' })
     stored.resolve()
     await Promise.all(taken)
     // The catch-up has not succeeded, so the cursor stays before all of these messages.
-    expect(cursors.list()).toEqual([{ channel: 'C1', upTo: '1767225599.999000' }])
+    expect(cursors.entries()).toEqual([['C1', { after: '1767225599.999000' }]])
   })
 })

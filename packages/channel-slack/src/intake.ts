@@ -1,11 +1,10 @@
 /** Hands the messages of a connection to the inbox, and catches up when messages may be missing. */
 import { type Members, members, text } from '@sluice/kit/foreign-json'
-import { AppError, type Deliver, type Host, type Inbound } from '@sluice/sdk'
+import { AppError, type Deliver, type Host, type Inbound, type ListenContext } from '@sluice/sdk'
+import type { SlackApi } from './api.ts'
 import { CatchUp } from './catch-up.ts'
-import type { Cursors, Place } from './cursors.ts'
+import { type SlackCursors, scopeOf } from './cursors.ts'
 import { type Bot, parseMessage, parsePresses } from './parse.ts'
-import { retryDelayMs } from './refusal.ts'
-import type { SlackApi } from './slack-api.ts'
 import { timestampBefore } from './timestamp.ts'
 
 /** How long a new message waits for missed ones. Slack expects its acknowledgement within 3 s. */
@@ -15,26 +14,26 @@ const PENDING_MAX = 1000
 
 export class Intake {
   readonly #host: Host
-  readonly #cursors: Cursors
+  readonly #cursors: SlackCursors
   readonly #bot: Bot
   readonly #deliver: Deliver
-  readonly #signal: AbortSignal
+  readonly #context: ListenContext
   readonly #catchUp: CatchUp
   /** New messages wait for it, so that missed messages are delivered before them. */
   #order: Promise<unknown> = Promise.resolve()
   /** Settles when the newest message and all messages before it are stored or have failed. */
   #stored: Promise<unknown> = Promise.resolve()
   #pending = 0
-  #isCatchingUp = false
-  #hasGap = false
+  /** The catch-ups that were asked for and have not ended. */
+  #catchUps = 0
 
-  constructor(host: Host, api: SlackApi, cursors: Cursors, bot: Bot, deliver: Deliver, signal: AbortSignal) {
+  constructor(host: Host, api: SlackApi, cursors: SlackCursors, bot: Bot, deliver: Deliver, context: ListenContext) {
     this.#host = host
     this.#cursors = cursors
     this.#bot = bot
     this.#deliver = deliver
-    this.#signal = signal
-    this.#catchUp = new CatchUp(host, api, cursors, bot, deliver)
+    this.#context = context
+    this.#catchUp = new CatchUp(host, api, cursors, bot, deliver, context.report.gap)
   }
 
   /** Resolves once the messages of the envelope are durable. Throws `unavailable` if they could not be stored. */
@@ -51,35 +50,24 @@ export class Intake {
     }
   }
 
-  /** Reads messages that may be missing, and tries again until it succeeds or the signal aborts. */
+  /** Reads messages that may be missing. The cursors stay where they are until that has succeeded. */
   startCatchUp(): void {
-    this.#cursors.hold()
-    this.#hasGap = true
-    if (!this.#isCatchingUp) this.#order = Promise.race([this.#closeGap(), this.#host.clock.sleep(ORDER_WAIT_MS, this.#signal)])
-  }
-
-  async #closeGap(): Promise<void> {
-    this.#isCatchingUp = true
-    for (let failures = 0; this.#hasGap && !this.#signal.aborted; failures++) {
-      this.#hasGap = false
-      try {
-        await this.#catchUp.run(this.#signal)
-      } catch (error) {
-        if (this.#signal.aborted) break
-        this.#hasGap = true
-        this.#host.log.warn('missed messages not read, trying again', { error })
-        await this.#host.clock.sleep(retryDelayMs(failures, error), this.#signal)
-      }
-    }
-    this.#isCatchingUp = false
-    if (!this.#signal.aborted) this.#cursors.release()
+    const { signal } = this.#context
+    const release = this.#cursors.hold()
+    const caughtUp = this.#context.catchUp((during) => this.#catchUp.run(during))
+    this.#catchUps += 1
+    if (this.#catchUps === 1) this.#order = Promise.race([caughtUp, this.#host.clock.sleep(ORDER_WAIT_MS, signal)])
+    void caughtUp.then(() => {
+      this.#catchUps -= 1
+      if (!signal.aborted) release()
+    })
   }
 
   async #takeMessage(event: Members): Promise<void> {
     const message = parseMessage(event, this.#bot)
     if (!message) return
     const ts = text(event.ts)
-    this.#cursors.follow({ channel: message.to.to }, timestampBefore(ts))
+    this.#cursors.follow(message.to.to, { after: timestampBefore(ts) })
     if (this.#pending > PENDING_MAX) {
       this.startCatchUp()
       throw new AppError('unavailable', `More than ${PENDING_MAX} messages of slack wait to be stored`)
@@ -88,19 +76,19 @@ export class Intake {
     const durable = this.#deliver(message)
     this.#stored = Promise.allSettled([durable, this.#stored]).then(([{ status }]) => {
       if (status === 'rejected') return this.startCatchUp()
-      for (const place of placesOf(event, message)) this.#cursors.advance(place, ts)
+      for (const scope of scopesOf(event, message)) this.#cursors.advance(scope, ts)
     })
     await durable
   }
 }
 
 /**
- * Returns the places whose cursors a message moves: its conversation, its thread, or both for a reply that was also sent to
+ * Returns the scopes whose cursors a message moves: its conversation, its thread, or both for a reply that was also sent to
  * the channel.
  */
-function placesOf(event: Members, { to }: Inbound): readonly Place[] {
+function scopesOf(event: Members, { to }: Inbound): readonly string[] {
   const thread = text(event.thread_ts)
   const isInThread = thread !== '' && thread !== text(event.ts)
   const isInChannel = !isInThread || event.subtype === 'thread_broadcast'
-  return [...(isInChannel ? [{ channel: to.to }] : []), ...(isInThread ? [{ channel: to.to, thread }] : [])]
+  return [...(isInChannel ? [to.to] : []), ...(isInThread ? [scopeOf({ channel: to.to, thread })] : [])]
 }

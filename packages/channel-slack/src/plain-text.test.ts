@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { escapeText } from './outgoing-message.ts'
 import { mentions, plainText } from './plain-text.ts'
+import { escapeText } from './send.ts'
 
 test.each([
   ['<@UBOT> hi', 'hi'],

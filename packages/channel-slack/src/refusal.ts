@@ -2,7 +2,6 @@
  * Slack's refusals. They come with status 200 and `"ok": false`; their error word decides whether the call may be repeated,
  * and when.
  */
-import { askedDelayMs, backoffMs } from '@sluice/kit'
 import { AppError, type ErrorCode } from '@sluice/sdk'
 
 /** Every call fails until the operator changes a token, the app or the workspace. */
@@ -50,21 +49,4 @@ export function refusal(method: string, word: string, tokenKey: string, retryAft
 function codeOf(word: string): ErrorCode {
   if (UNCERTAIN.has(word)) return 'upstream'
   return TEMPORARY[word] ?? (FORBIDDEN.has(word) ? 'forbidden' : 'invalid_request')
-}
-
-/** Whether only a change of the configuration or the app helps. */
-export const isRefused = (error: unknown): boolean =>
-  error instanceof AppError && (error.code === 'forbidden' || error.code === 'invalid_request')
-
-/** The delay after a refusal, which only the operator can resolve. */
-const REFUSED_MS = 600_000
-const ASKED_MS_MAX = 300_000
-
-/**
- * Returns the delay in milliseconds before the next attempt, after `failures` earlier ones. It is never shorter than Slack
- * asked for.
- */
-export function retryDelayMs(failures: number, error: unknown): number {
-  if (isRefused(error)) return REFUSED_MS
-  return Math.max(backoffMs(failures, { firstMs: 1000, longestMs: 30_000 }), askedDelayMs(error, ASKED_MS_MAX))
 }

@@ -123,11 +123,13 @@ describe('Cursors', () => {
     await cursors.flush()
     expect(writes).toBe(0)
     cursors.follow('a', { after: '10' })
+    await cursors.flush()
     isFull = true
+    cursors.advance('a', '11')
     await expect(cursors.flush()).rejects.toThrow('full')
     isFull = false
     await cursors.flush()
     await cursors.flush()
-    expect(writes).toBe(2)
+    expect(writes).toBe(3)
   })
 })

@@ -32,6 +32,8 @@ export class Cursors<Kept extends Position = Position> implements ListenCursors 
   readonly #held = new Map<string, string>()
   #holds = 0
   #isLoaded = false
+  /** Settles when the last requested write has ended. */
+  #written: Promise<void> = Promise.resolve()
   #isDirty = false
 
   constructor(options: CursorsOptions<Kept>) {
@@ -61,6 +63,8 @@ export class Cursors<Kept extends Position = Position> implements ListenCursors 
     const known = this.#positions.get(scope)
     const isNews = !known || Object.keys(position).some((member) => !(member in known))
     if (isNews) this.#put(scope, { ...position, ...known })
+    // A scope that a crash made unknown would not be read after it. The runner reports a failed write.
+    if (!known) void this.flush().catch(() => undefined)
   }
 
   /** Records that every message of a followed scope up to `after` is durable. A position never moves back. */
@@ -94,7 +98,13 @@ export class Cursors<Kept extends Position = Position> implements ListenCursors 
   }
 
   /** Stores the positions if one has changed. Before `load`, nothing is stored. After a failed write the next call tries again. */
-  async flush(): Promise<void> {
+  flush(): Promise<void> {
+    const write = (): Promise<void> => this.#write()
+    this.#written = this.#written.then(write, write)
+    return this.#written
+  }
+
+  async #write(): Promise<void> {
     if (!this.#isDirty || !this.#isLoaded) return
     const { keyValue, key } = this.#options
     this.#isDirty = false

@@ -204,9 +204,7 @@ export class Listener {
 
   #catchUp(task: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
     this.#missed = task
-    this.#catchingUp ??= this.#deliverMissed(signal).finally(() => {
-      this.#catchingUp = undefined
-    })
+    this.#catchingUp ??= this.#deliverMissed(signal)
     return this.#catchingUp
   }
 
@@ -222,6 +220,7 @@ export class Listener {
       }
       await retry(run, { ...this.#options, signal, onFailure })
     }
+    this.#catchingUp = undefined
   }
 
   /** Stores the positions every few seconds instead of with each message: the inbox drops duplicates after a crash. */

@@ -52,7 +52,7 @@ export function createTestChannel(
       })
       return bot
     },
-    health: () => channel.health?.() ?? listening?.health ?? { state: 'connecting' as const },
+    health: () => listening?.health ?? { state: 'connecting' as const },
     get gaps() {
       return listening?.gaps ?? []
     },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { contentOf, escapeText, splitEscaped } from './outgoing-message.ts'
+import { contentOf, escapeText, splitEscaped } from './send.ts'
 
 const button = { label: 'Approve', value: 'approve:1', tone: 'good' } as const
 const anyText = fc.string({

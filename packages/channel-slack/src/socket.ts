@@ -31,6 +31,7 @@ export class SocketConnection {
   readonly #hello = Promise.withResolvers<void>()
   readonly #ending = Promise.withResolvers<Ending>()
   readonly #closed = new AbortController()
+  readonly #hasClosed = Promise.withResolvers<void>()
   readonly #inFlight = new Set<Promise<void>>()
   #lastFrameAtMs: number
   #problem = 'before it said hello'
@@ -62,6 +63,11 @@ export class SocketConnection {
     return this.#socket.readyState === this.#socket.OPEN
   }
 
+  /** Resolves when the connection has closed. */
+  get closed(): Promise<void> {
+    return this.#hasClosed.promise
+  }
+
   /** Closes the connection once the envelopes that have arrived are acknowledged, but within 3 s. Idempotent. */
   async drain(): Promise<void> {
     await Promise.race([Promise.all(this.#inFlight), this.#clock.sleep(DRAIN_MS, this.#closed.signal)])
@@ -91,6 +97,7 @@ export class SocketConnection {
     this.#socket.once('close', () => {
       signal.removeEventListener('abort', close)
       this.#closed.abort()
+      this.#hasClosed.resolve()
       this.#hello.reject(new AppError('unavailable', `The connection to slack ended ${this.#problem}`))
       this.#ending.resolve('closed')
     })

@@ -270,8 +270,3 @@ describe('typing', () => {
     expect(fake.requests).toHaveLength(1)
   })
 })
-
-test('health reports the time of the last send', async () => {
-  await send()
-  expect(bot.health()).toEqual({ state: 'connecting', lastSentAtMs: bot.host.clock.nowMs() })
-})
