@@ -167,14 +167,14 @@ const intake = [
     'packages/channel-mailpush/src/catch-up.ts',
     '    for (const id of ids) if (!progress.isDelivered(id))',
     '    await progress.moveTo(end, atMs)\n    for (const id of ids) if (!progress.isDelivered(id))',
-    ['packages/channel-mailpush/src/interop-mailbox.test.ts'],
+    ['packages/channel-mailpush/src/catch-up.test.ts'],
   ),
   bug(
     'intake: the mail of the first push is lost (mailpush)',
-    'packages/channel-mailpush/src/mailbox-listener.ts',
+    'packages/channel-mailpush/src/connection.ts',
     'begin && begin.historyId < newest',
     'begin && begin.historyId > newest',
-    ['packages/channel-mailpush/src/interop-mailbox.test.ts'],
+    ['packages/channel-mailpush/src/catch-up.test.ts'],
   ),
 ]
 

@@ -18,6 +18,15 @@ const grantSchema = v.object({
 })
 const refusalSchema = v.object({ error: v.string(), error_description: v.optional(v.string()) })
 
+/** The cause of an error that only another token resolves. */
+const REFUSED = 'only the operator can set another token'
+
+/** Whether an error of this module or of `ApiClient` means that only the operator can help. */
+export const isTokenRefused = (error: unknown): boolean => error instanceof AppError && error.cause === REFUSED
+
+/** The error for a token that the API does not accept and that cannot be renewed. */
+export const tokenRefused = (detail: string): AppError => new AppError('unavailable', detail, { cause: REFUSED })
+
 /** Both methods throw `unavailable` when no token can be obtained. */
 export class AccessToken {
   readonly #host: Host
@@ -47,7 +56,7 @@ export class AccessToken {
 
   async #renew(signal: AbortSignal): Promise<Secret> {
     const form = this.#grantForm()
-    if (!form) throw new AppError('unavailable', 'mailpush has no access token: set oauth_token, or refresh_token with its client')
+    if (!form) throw tokenRefused('mailpush has no access token: set oauth_token, or refresh_token with its client')
     this.#refreshing ??= this.#requestToken(form).finally(() => {
       this.#refreshing = undefined
     })
@@ -80,6 +89,7 @@ export class AccessToken {
       return { token: new Secret(grant.access_token), expiresAtMs: clock.nowMs() + grant.expires_in * 1000 - MARGIN_MS }
     } catch (error) {
       if (error instanceof v.ValiError) throw new AppError('unavailable', 'The token endpoint of mailpush returned no access token')
+      if (error instanceof AppError && (error.code === 'invalid_request' || error.code === 'forbidden')) throw tokenRefused(error.message)
       const wait = error instanceof AppError && error.retryAfterSecs !== undefined ? { retryAfterSecs: error.retryAfterSecs } : {}
       throw new AppError('unavailable', errorText(error), wait)
     }

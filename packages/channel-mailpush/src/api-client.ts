@@ -2,7 +2,7 @@
 import { callProvider, type ProviderAnswer, retryAfterSecs, withoutTrailing } from '@sluice/kit'
 import { AppError, type Host, type Secret } from '@sluice/sdk'
 import * as v from 'valibot'
-import { AccessToken } from './access-token.ts'
+import { AccessToken, tokenRefused } from './access-token.ts'
 import type { MailpushConfig } from './config.ts'
 
 export interface ApiRequest {
@@ -42,7 +42,7 @@ export class ApiClient {
     let answer = await this.#attempt(request, token, [401, 403])
     if (answer.status === 401) {
       const newToken = await this.#accessToken.replace(token, request.signal)
-      if (!newToken) throw new AppError('unavailable', 'mailpush answered 401 (is oauth_token valid?)')
+      if (!newToken) throw tokenRefused('mailpush answered 401 (is oauth_token valid?)')
       answer = await this.#attempt(request, newToken, [403])
     }
     if (answer.status === 403) throw forbidden(answer, this.#host.clock.nowMs())

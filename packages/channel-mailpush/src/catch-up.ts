@@ -1,5 +1,5 @@
 /** Reads a mailbox from its cursor to its end. The cursor moves only past mails that are durably in the inbox. */
-import type { Host } from '@sluice/sdk'
+import type { Gap, Host } from '@sluice/sdk'
 import type { MailApi, Subscription } from './mail-api.ts'
 import type { MailIntake } from './mail-intake.ts'
 import type { MailboxWatch } from './mailbox-watch.ts'
@@ -12,6 +12,8 @@ export interface OpenMailbox {
   readonly watch: MailboxWatch
   readonly intake: MailIntake
   readonly progress: Progress
+  /** Called when mails are skipped. */
+  onGap(gap: Gap): void
 }
 
 /** The most pages of a history that one call reads. The next check of the mailbox reads the rest. */
@@ -83,13 +85,13 @@ async function listMissedMails(mailbox: OpenMailbox, signal: AbortSignal): Promi
 }
 
 /** Returns the ids of mails since a time, oldest first. */
-async function listSince(sinceMs: number, { host, api, subscription: { labels } }: OpenMailbox, signal: AbortSignal): Promise<string[]> {
+async function listSince(sinceMs: number, { api, subscription: { labels }, onGap }: OpenMailbox, signal: AbortSignal): Promise<string[]> {
   const ids = new Set<string>()
   for (const label of labels.length > 0 ? labels : [undefined]) {
     let page: string | undefined
     for (let count = 0; count === 0 || page !== undefined; count++) {
       if (count === LIST_PAGES_MAX) {
-        host.log.error('mailbox has too many new mails; the oldest are skipped')
+        onGap({ sinceMs, why: 'the mailbox has too many new mails; the oldest are skipped' })
         break
       }
       const found = await api.list({ sinceMs, ...(label !== undefined && { label }), ...(page !== undefined && { page }) }, signal)

@@ -1,8 +1,8 @@
 import type { Address } from '@sluice/sdk'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { composeMail } from './compose-mail.ts'
 import { decodeWords } from './encoded-words.ts'
+import { composeMail } from './send.ts'
 import { readSentMail } from './testing/fake-sent.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5)

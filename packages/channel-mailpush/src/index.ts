@@ -2,11 +2,11 @@
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { coversAddress, normaliseAddress } from './address.ts'
 import { ApiClient } from './api-client.ts'
-import { composeMail } from './compose-mail.ts'
 import { type MailpushConfig, mailpushSection } from './config.ts'
+import { Connection } from './connection.ts'
 import { MailApi } from './mail-api.ts'
-import { MailboxListener } from './mailbox-listener.ts'
 import { fetchMedia } from './media.ts'
+import { composeMail } from './send.ts'
 import { createVerification, parsePush, samplePush } from './webhook.ts'
 
 const BODY_BYTES_MAX = 1_048_576
@@ -21,8 +21,7 @@ export default defineFeature({
 
 function mailpush(host: Host, config: MailpushConfig): Channel {
   const api = new MailApi(new ApiClient(host, config))
-  const listener = new MailboxListener(host, config, api)
-  let lastSentAtMs: number | undefined
+  const connection = new Connection(host, config, api)
 
   return {
     name: 'mailpush',
@@ -38,20 +37,18 @@ function mailpush(host: Host, config: MailpushConfig): Channel {
       /** Returns no message: a push only says that the mailbox changed, and `listen` fetches the mails. */
       async parse({ body, receivedAtMs }) {
         const { id, notice } = parsePush(body)
-        if (notice) await listener.notify(notice, receivedAtMs)
+        if (notice) await connection.notify(notice, receivedAtMs)
         else host.log.warn('push dropped: its data is missing or not from the mail API', { push: id })
         return []
       },
       sample: (sample) => samplePush(sample, config),
     },
-    listen: (deliver, { signal }) => listener.listen(deliver, signal),
+    listen: (deliver, context) => connection.listen(deliver, context),
     async send(to, message, signal) {
       const id = await api.send(composeMail(to, message, host.clock.nowMs()), to.thread, signal)
-      lastSentAtMs = host.clock.nowMs()
       return { id }
     },
     limits: { text: TEXT_MAX, unit: 'utf16' },
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
-    health: () => ({ ...listener.health(), ...(lastSentAtMs !== undefined && { lastSentAtMs }) }),
   }
 }

@@ -1,6 +1,6 @@
 /** Keeps the mailbox subscribed to pushes. A subscription lasts seven days; it is renewed every day, and sooner after a failure. */
+import { RetryPace } from '@sluice/kit'
 import { errorText, type Host } from '@sluice/sdk'
-import { retryDelayMs } from './backoff.ts'
 import type { MailApi, Subscription } from './mail-api.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -15,13 +15,14 @@ export class MailboxWatch {
   readonly #subscription: Subscription
   readonly #loggedReasons = new Set<string>()
   #dueAtMs = Number.NEGATIVE_INFINITY
-  #failures = 0
+  readonly #pace: RetryPace
   #problem: string | undefined
 
   constructor(host: Host, api: MailApi, subscription: Subscription) {
     this.#host = host
     this.#api = api
     this.#subscription = subscription
+    this.#pace = new RetryPace(host)
   }
 
   /** Why the last attempt failed; undefined if it succeeded. */
@@ -65,15 +66,15 @@ export class MailboxWatch {
     const { clock, log } = this.#host
     const nowMs = clock.nowMs()
     this.#dueAtMs = nowMs + Math.max(RENEW_MS_MIN, Math.min(DAY_MS, (expiresAtMs - nowMs) / 2))
-    if (this.#failures > 0) log.info('mailbox subscribed again')
-    this.#failures = 0
+    if (this.#pace.failures > 0) log.info('mailbox subscribed again')
+    this.#pace.reset()
     this.#problem = undefined
     this.#loggedReasons.clear()
   }
 
   #onFailure(error: unknown): void {
     const { clock, log } = this.#host
-    this.#dueAtMs = clock.nowMs() + retryDelayMs(this.#failures++, error)
+    this.#dueAtMs = clock.nowMs() + this.#pace.failed(error)
     this.#problem = errorText(error)
     if (this.#loggedReasons.has(this.#problem) || this.#loggedReasons.size >= LOGGED_REASONS_MAX) return
     this.#loggedReasons.add(this.#problem)

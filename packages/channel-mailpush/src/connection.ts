@@ -1,8 +1,8 @@
 /** Checks the mailbox at start, on each push and every five minutes, one check at a time. */
 import { SerialQueue, signalScope } from '@sluice/kit'
-import { type ChannelHealth, type Deliver, errorText, type Host, isAllowed } from '@sluice/sdk'
+import { AppError, type Deliver, errorText, type Host, isAllowed, type ListenContext } from '@sluice/sdk'
+import { isTokenRefused } from './access-token.ts'
 import { coversAddress, normaliseAddress } from './address.ts'
-import { minRetryDelayMs, retryDelayMs } from './backoff.ts'
 import { catchUp, type OpenMailbox } from './catch-up.ts'
 import type { MailpushConfig } from './config.ts'
 import { type Cursor, readCursor, readFirstPush, saveCursor, saveFirstPush } from './cursor.ts'
@@ -17,7 +17,7 @@ import type { MailPolicy } from './why-ignored.ts'
 const CHECK_INTERVAL_MS = 300_000
 const FIRST_PUSHES_MAX = 1000
 
-export class MailboxListener {
+export class Connection {
   readonly #host: Host
   readonly #config: MailpushConfig
   readonly #api: MailApi
@@ -31,9 +31,10 @@ export class MailboxListener {
   #isNotified = false
   /** Ends the sleep between two checks. */
   #sleep: AbortController | undefined
-  #hasChecked = false
-  #problem: string | undefined
-  #lastEventAtMs: number | undefined
+  /** The mailbox of all connections until `signal` aborts. */
+  #mailbox: { readonly signal: AbortSignal; readonly opened: OpenMailbox } | undefined
+  /** Ends the delay before the next attempt to listen. */
+  #retrySoon = (): void => {}
 
   constructor(host: Host, config: MailpushConfig, api: MailApi) {
     this.#host = host
@@ -43,29 +44,23 @@ export class MailboxListener {
     this.#watch = new MailboxWatch(host, api, this.#subscription)
   }
 
-  /** Delivers the mails of the mailbox until `signal` aborts. Retries failures with growing delays. */
-  async listen(deliver: Deliver, signal: AbortSignal): Promise<void> {
-    let address: string | undefined
-    let mailbox: OpenMailbox | undefined
-    let failures = 0
-    while (!signal.aborted) {
-      this.#isNotified = false
-      try {
-        address ??= (await this.#api.profile(signal)).address
-        mailbox ??= await this.#open(address, deliver, signal)
+  /** See `Channel.listen`. Checks the mailbox until a check fails. */
+  async listen(deliver: Deliver, context: ListenContext): Promise<void> {
+    const { signal, report } = context
+    this.#retrySoon = context.retrySoon
+    try {
+      const mailbox = await this.#mailboxFor(deliver, context)
+      while (!signal.aborted) {
+        this.#isNotified = false
         await this.#watch.renewIfDue(signal)
         await catchUp(mailbox, signal)
-        this.#hasChecked = true
-        this.#problem = undefined
-        failures = 0
-      } catch (error) {
-        if (signal.aborted) return
-        this.#problem = errorText(error)
-        this.#host.log.warn('mailbox check failed; retrying', { error })
-        await this.#sleepAfterFailure(failures++, error, signal)
-        continue
+        report.connected()
+        report.problem(this.#watch.problem)
+        await this.#sleepUntilNotified(Math.min(CHECK_INTERVAL_MS, this.#watch.dueInMs()), signal)
       }
-      await this.#sleepUntilNotified(Math.min(CHECK_INTERVAL_MS, this.#watch.dueInMs()), signal)
+    } catch (error) {
+      if (signal.aborted) return
+      throw isTokenRefused(error) ? new AppError('forbidden', errorText(error)) : error
     }
   }
 
@@ -80,33 +75,30 @@ export class MailboxListener {
     }
     this.#isNotified = true
     this.#sleep?.abort()
+    this.#retrySoon()
   }
 
-  health(): ChannelHealth {
-    const detail = this.#problem ?? this.#watch.problem
-    return {
-      state: detail !== undefined ? 'down' : this.#hasChecked ? 'ok' : 'connecting',
-      ...(detail !== undefined && { detail }),
-      ...(this.#lastEventAtMs !== undefined && { lastEventAtMs: this.#lastEventAtMs }),
-    }
-  }
-
-  async #open(address: string, deliver: Deliver, signal: AbortSignal): Promise<OpenMailbox> {
-    const { clock, keyValue } = this.#host
-    const deliverAndNote: Deliver = async (inbound) => {
+  async #mailboxFor(deliver: Deliver, { signal, report }: ListenContext): Promise<OpenMailbox> {
+    if (this.#mailbox?.signal === signal) return this.#mailbox.opened
+    const { keyValue } = this.#host
+    const { address } = await this.#api.profile(signal)
+    const deliverAndReport: Deliver = async (inbound) => {
       await deliver(inbound)
-      this.#lastEventAtMs = clock.nowMs()
+      report.event()
     }
     const cursor = (await readCursor(keyValue, address)) ?? (await this.#firstCursor(address, signal))
     this.#hasCursor = true
-    return {
+    const opened = {
       host: this.#host,
       api: this.#api,
       subscription: this.#subscription,
       watch: this.#watch,
-      intake: new MailIntake(this.#host, (id, ending) => this.#api.mail(id, ending), this.#policyFor(address), deliverAndNote),
+      intake: new MailIntake(this.#host, (id, ending) => this.#api.mail(id, ending), this.#policyFor(address), deliverAndReport),
       progress: new Progress(cursor, (next) => saveCursor(keyValue, address, next)),
+      onGap: report.gap,
     }
+    this.#mailbox = { signal, opened }
+    return opened
   }
 
   /** Starts at the first push if that arrived before the first subscription, else at the newest change of the mailbox. */
@@ -130,14 +122,6 @@ export class MailboxListener {
       requiresDmarc: !allow.includes('*'),
       isAllowed: (address) => isAllowed(allow, address, normaliseAddress, coversAddress),
     }
-  }
-
-  /** Sleeps for the whole delay unless a push cuts its second part short. */
-  async #sleepAfterFailure(failures: number, error: unknown, signal: AbortSignal): Promise<void> {
-    const delayMs = retryDelayMs(failures, error)
-    const fixedMs = Math.min(delayMs, minRetryDelayMs(error))
-    await this.#host.clock.sleep(fixedMs, signal)
-    await this.#sleepUntilNotified(delayMs - fixedMs, signal)
   }
 
   async #sleepUntilNotified(ms: number, signal: AbortSignal): Promise<void> {

@@ -49,7 +49,6 @@ describe('checks of the mailbox', () => {
     const { channel } = bench.channel()
     const push = { headers: {}, url: new URL('http://localhost/'), body: new TextEncoder().encode(bench.fake.push()), receivedAtMs: 0 }
     expect(await channel.webhook?.parse(push)).toEqual([])
-    expect(channel.health?.()).toEqual({ state: 'connecting' })
   })
 })
 
@@ -72,7 +71,7 @@ describe('the subscription', () => {
     await one.push()
     await one.until(() => one.delivered.length === 1)
     expect(one.health().state).toBe('down')
-    await one.until(() => one.health().state === 'ok', 1000)
+    await one.until(() => one.health().state === 'ok', 60_000)
     expect(requestCount('POST /watch')).toBe(1 + 5 + 1)
   })
 
@@ -99,7 +98,7 @@ describe('a rejected subscription', () => {
     for (const message of ['one', 'two', 'one', 'two']) refuse(message, 3)
     const one = bench.run()
     const logged = () => one.host.logs.filter(({ message }) => /subscri/.test(message)).map(({ level, fields }) => [level, fields.error])
-    await one.until(() => one.health().state === 'ok', 1000)
+    await one.until(() => one.health().state === 'ok', 60_000)
     expect(bench.requestCount('POST /watch')).toBe(13)
     const warnings = ['one', 'two'].map((message) => ['warn', expect.objectContaining({ message: `mailpush answered 403: ${message}` })])
     expect(logged()).toEqual([...warnings, ['info', undefined]])
@@ -224,14 +223,13 @@ describe('faults on the wire', () => {
     fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '60' } }, { matches: ({ path }) => path.endsWith('/history') })
     fake.receive(ada('1'))
     await one.push()
-    await one.until(() => one.health().state === 'down')
+    await one.until(() => one.health().state === 'connecting')
     const before = requestCount('GET /history')
     await one.host.advance(59_000)
     await one.push()
     await one.host.advance(900)
     expect(requestCount('GET /history')).toBe(before)
-    await one.host.advance(100)
-    await one.until(() => one.delivered.length === 1)
+    await one.until(() => one.delivered.length === 1, 1000)
   })
 
   test('a push ends a delay that the API did not ask for', async () => {
@@ -259,14 +257,14 @@ describe('faults on the wire', () => {
     expect(requestCount('GET /history') - before).toBeLessThan(14)
   })
 
-  test('delays grow up to 30 seconds', async () => {
+  test('delays grow with the outage', async () => {
     const { one, fake, requestCount } = await start()
     fake.fail({ fault: 'status', status: 500 }, { times: 1000, matches: ({ path }) => path.endsWith('/history') })
     await one.push()
-    await one.until(() => one.health().state === 'down')
+    await one.until(() => one.health().state === 'down', 1000)
     await one.until(() => one.host.clock.monotonicMs() >= HOUR_MS, 5000)
-    expect(requestCount('GET /history')).toBeGreaterThan(110)
-    expect(requestCount('GET /history')).toBeLessThan(260)
+    expect(requestCount('GET /history')).toBeGreaterThan(20)
+    expect(requestCount('GET /history')).toBeLessThan(60)
   })
 })
 
