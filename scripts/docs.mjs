@@ -9,7 +9,7 @@ import { configReference } from '@sluice/config/reference'
 import { startDaemon } from '@sluice/daemon'
 import { chatFrameSchema, clientFrameSchema } from '@sluice/http/streams/chat-frames'
 import { streamFrameSchema } from '@sluice/http/streams/frames'
-import { COMMON_OPTIONS } from '../packages/cli/src/command.ts'
+import { COMMON_OPTIONS, REMOTE_OPTIONS } from '../packages/cli/src/command.ts'
 import { COMMANDS } from '../packages/cli/src/command-descriptions.ts'
 import { featureCommands } from '../packages/cli/src/feature-commands.ts'
 import { buildHint, CATALOGUE, ERRORS, eventMembers, ROWS } from '../packages/sdk/src/index.ts'
@@ -93,7 +93,7 @@ function commands() {
       `${command.summary}.`,
       command.more,
       code(['sluice', command.name, command.usage].filter(Boolean).join(' ')),
-      command.options && list(command.options),
+      (command.options || command.remote) && list({ ...command.options, ...(command.remote && REMOTE_OPTIONS) }),
     ]
       .filter(Boolean)
       .join('\n\n'),

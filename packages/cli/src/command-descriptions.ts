@@ -57,9 +57,9 @@ const DESCRIPTIONS = [
       'new-database': { type: 'boolean', help: 'start with an empty database if the database of this data directory is missing' },
     },
   },
-  { name: 'status', summary: 'Show whether the daemon is running, its health and its queues' },
+  { name: 'status', remote: true, summary: 'Show whether the daemon is running, its health and its queues' },
   { name: 'doctor', summary: 'Check this installation and say how to fix each problem' },
-  { name: 'features', summary: 'List every feature: compiled in, configured, running, and how to get it' },
+  { name: 'features', remote: true, summary: 'List every feature: compiled in, configured, running, and how to get it' },
 
   { name: 'config check', summary: 'Validate the configuration file' },
   {
@@ -82,9 +82,10 @@ const DESCRIPTIONS = [
   { name: 'config schema', summary: 'Print the JSON Schema of the configuration file' },
   { name: 'config init', summary: 'Write a commented starter configuration' },
 
-  { name: 'pair new', summary: 'Print a one-time pairing code', more: ROLES_EXPLAINED, options: { role: ROLE } },
+  { name: 'pair new', remote: true, summary: 'Print a one-time pairing code', more: ROLES_EXPLAINED, options: { role: ROLE } },
   {
     name: 'pair token',
+    remote: true,
     summary: 'Print a new bearer token, and nothing else',
     more: ROLES_EXPLAINED,
     options: {
@@ -93,9 +94,10 @@ const DESCRIPTIONS = [
       'expires-days': { type: 'string', value: '<days>', help: 'refuse the token after this number of days (default: never)' },
     },
   },
-  { name: 'pair list', summary: 'List paired devices' },
+  { name: 'pair list', remote: true, summary: 'List paired devices' },
   {
     name: 'pair revoke',
+    remote: true,
     summary: "Revoke a device's token and the passkeys it registered, in force at once",
     usage: '<device-id>',
     argsMin: 1,
@@ -105,6 +107,7 @@ const DESCRIPTIONS = [
 
   {
     name: 'agent',
+    remote: true,
     summary: 'Run one agent turn without a daemon',
     options: {
       message: { type: 'string', short: 'm', value: '<text>', help: 'the message (default: standard input)' },
@@ -158,11 +161,13 @@ const DESCRIPTIONS = [
 
   {
     name: 'inbox list',
+    remote: true,
     summary: 'List messages received over channels, newest first',
     options: { state: deliveryState('pending, running, done, dead'), ...DELIVERY_PAGE },
   },
   {
     name: 'inbox show',
+    remote: true,
     summary: 'Show one message: its request, its turn and its replies',
     usage: '<number>',
     argsMin: 1,
@@ -171,21 +176,24 @@ const DESCRIPTIONS = [
   },
   {
     name: 'inbox replay',
+    remote: true,
     summary: 'Run messages that are done or dead once more, each in a new turn',
     usage: '[number...]',
     argsMax: REPLAY_NUMBERS_MAX,
     options: replayFilter('dead'),
   },
-  { name: 'inbox dead', summary: 'List messages that ran out of attempts', options: DELIVERY_PAGE },
+  { name: 'inbox dead', remote: true, summary: 'List messages that ran out of attempts', options: DELIVERY_PAGE },
 
   {
     name: 'outbox list',
+    remote: true,
     summary: 'List messages to send over channels, newest first',
     options: { state: deliveryState('queued, sending, failed, sent, ambiguous, dead'), ...DELIVERY_PAGE },
   },
-  { name: 'outbox show', summary: 'Show one message to send, and its turn', usage: '<number>', argsMin: 1, argsMax: 1 },
+  { name: 'outbox show', remote: true, summary: 'Show one message to send, and its turn', usage: '<number>', argsMin: 1, argsMax: 1 },
   {
     name: 'outbox replay',
+    remote: true,
     summary: 'Send messages that are dead or ambiguous once more; an ambiguous one may arrive twice',
     usage: '[number...]',
     argsMax: REPLAY_NUMBERS_MAX,
@@ -193,12 +201,14 @@ const DESCRIPTIONS = [
   },
   {
     name: 'outbox dead',
+    remote: true,
     summary: 'List messages that ran out of attempts, and messages that may or may not have been sent',
     options: DELIVERY_PAGE,
   },
 
   {
     name: 'sessions list',
+    remote: true,
     summary: 'List conversations of devices and channels, most recently active first',
     options: {
       channel: SESSION_CHANNEL,
@@ -209,6 +219,7 @@ const DESCRIPTIONS = [
   },
   {
     name: 'sessions show',
+    remote: true,
     summary: 'Show a conversation and its last messages',
     usage: '<id>',
     argsMin: 1,
@@ -217,6 +228,7 @@ const DESCRIPTIONS = [
   },
   {
     name: 'sessions export',
+    remote: true,
     summary: 'Print every message of a conversation: a JSON object a line, or with --json one document',
     usage: '<id>',
     argsMin: 1,
@@ -224,6 +236,7 @@ const DESCRIPTIONS = [
   },
   {
     name: 'sessions erase',
+    remote: true,
     summary: 'Erase a conversation, or with --channel and --sender a person: all their conversations and memories',
     more: 'Erases the text of the conversation and the contents of its turns, messages, replies and approvals; none of it stays in the database file or its log. The command lists copies that were made before an upgrade: delete them too. The audit log records the erasure.',
     usage: '[id]',
@@ -233,26 +246,29 @@ const DESCRIPTIONS = [
 
   {
     name: 'approvals list',
+    remote: true,
     summary: 'List approval requests and their decisions, newest first',
     options: {
       state: { type: 'string', value: '<state>', help: 'only in this state: pending, approved, rejected, expired, cancelled' },
       limit: LIMIT,
     },
   },
-  { name: 'approvals show', summary: 'Show one approval: its request, its prompts and its state', ...APPROVAL_KEY },
-  { name: 'approvals approve', summary: 'Approve; the first decision counts, wherever it is made', ...APPROVAL_KEY },
+  { name: 'approvals show', remote: true, summary: 'Show one approval: its request, its prompts and its state', ...APPROVAL_KEY },
+  { name: 'approvals approve', remote: true, summary: 'Approve; the first decision counts, wherever it is made', ...APPROVAL_KEY },
   {
     name: 'approvals reject',
+    remote: true,
     summary: 'Reject, with feedback for the waiting run',
     usage: '<run> <step> [feedback]',
     argsMin: 2,
     argsMax: 3,
   },
 
-  { name: 'sop list', summary: 'List the procedures and their triggers', options: { limit: LIMIT_ALL } },
-  { name: 'sop validate', summary: 'Check every procedure, and print the place of each problem' },
+  { name: 'sop list', remote: true, summary: 'List the procedures and their triggers', options: { limit: LIMIT_ALL } },
+  { name: 'sop validate', remote: true, summary: 'Check every procedure, and print the place of each problem' },
   {
     name: 'sop waiting',
+    remote: true,
     summary: 'List procedures in the workspace that wait for an operator, or show the files of one',
     more: 'The agent can write in the workspace: a new or changed procedure there is loaded only after an operator has accepted it.',
     usage: '[folder]',
@@ -261,6 +277,7 @@ const DESCRIPTIONS = [
   },
   {
     name: 'sop accept',
+    remote: true,
     summary: 'Accept a procedure in the workspace as it is; the hash identifies the content that you have read',
     usage: '<folder> <hash>',
     argsMin: 2,
@@ -268,12 +285,14 @@ const DESCRIPTIONS = [
   },
   {
     name: 'sop adopt',
+    remote: true,
     summary: 'Move accepted procedures out of the workspace, to a folder that the agent cannot write',
     usage: '[folder]',
     argsMax: 1,
   },
   {
     name: 'sop show',
+    remote: true,
     summary: 'Show one procedure: its triggers, its steps, and the steps that wait for a person',
     usage: '<name>',
     argsMin: 1,
@@ -281,6 +300,7 @@ const DESCRIPTIONS = [
   },
   {
     name: 'sop simulate',
+    remote: true,
     summary: 'Walk an event through triggers, conditions, steps, approvals and costs, without running or storing anything',
     usage: '[name]',
     argsMax: 1,
@@ -288,6 +308,7 @@ const DESCRIPTIONS = [
   },
   {
     name: 'sop run',
+    remote: true,
     summary: 'Start a procedure by hand; the daemon works on it',
     usage: '<name>',
     argsMin: 1,
@@ -299,6 +320,7 @@ const DESCRIPTIONS = [
   },
   {
     name: 'sop runs',
+    remote: true,
     summary: 'List runs, newest first',
     options: {
       sop: { type: 'string', value: '<name>', help: 'only of this procedure' },
@@ -307,10 +329,18 @@ const DESCRIPTIONS = [
       before: { type: 'string', value: '<run>', help: 'only older runs: the next page' },
     },
   },
-  { name: 'sop status', summary: 'Show one run: its trigger, and the result of each step', usage: '<run>', argsMin: 1, argsMax: 1 },
-  { name: 'sop cancel', summary: 'Cancel a run', usage: '<run> [reason]', argsMin: 1, argsMax: 2 },
+  {
+    name: 'sop status',
+    remote: true,
+    summary: 'Show one run: its trigger, and the result of each step',
+    usage: '<run>',
+    argsMin: 1,
+    argsMax: 1,
+  },
+  { name: 'sop cancel', remote: true, summary: 'Cancel a run', usage: '<run> [reason]', argsMin: 1, argsMax: 2 },
   {
     name: 'sop audit',
+    remote: true,
     summary: 'Show the audit log, and check that no record was changed',
     options: {
       run: { type: 'string', value: '<run>', help: 'only of this run' },
@@ -319,10 +349,24 @@ const DESCRIPTIONS = [
     },
   },
 
-  { name: 'memory list', summary: 'List the memories of the agent, each with its owner', options: { owner: MEMORY_OWNER } },
-  { name: 'memory show', summary: 'Show one memory', usage: '<key>', argsMin: 1, argsMax: 1, options: { owner: MEMORY_OWNER } },
+  {
+    name: 'memory list',
+    summary: 'List the memories of the agent, each with its owner',
+    remote: true,
+    options: { owner: MEMORY_OWNER, limit: LIMIT_ALL },
+  },
+  {
+    name: 'memory show',
+    remote: true,
+    summary: 'Show one memory',
+    usage: '<key>',
+    argsMin: 1,
+    argsMax: 1,
+    options: { owner: MEMORY_OWNER },
+  },
   {
     name: 'memory forget',
+    remote: true,
     summary: 'Remove one memory, or all memories of one owner',
     usage: '[key]',
     argsMax: 1,
@@ -330,6 +374,7 @@ const DESCRIPTIONS = [
   },
   {
     name: 'memory assign',
+    remote: true,
     summary: 'Give memories to an owner, or to all clients',
     more: 'Without --from, the memories that an earlier release wrote without an owner. A memory stays with its owner if the new owner already uses its key.',
     usage: '[owner]',

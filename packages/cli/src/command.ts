@@ -25,6 +25,8 @@ export interface CommandDescription {
   readonly argsMax?: number
   /** The smallest number of positional arguments; default 0. */
   readonly argsMin?: number
+  /** True: the command takes `--url` and `--token-file` to use the API of another daemon. */
+  readonly remote?: true
   /** True: every argument except a common option is passed to the command unparsed. */
   readonly passesOn?: true
 }
@@ -45,10 +47,23 @@ export const COMMON_OPTIONS = {
   help: { type: 'boolean', short: 'h', help: 'show help' },
 } as const satisfies Record<string, CommandOption>
 
+/** The options of every command that can use the API of another daemon. */
+export const REMOTE_OPTIONS = {
+  url: { type: 'string', value: '<url>', help: 'use the daemon at this address, with the token of --token-file or SVC_TOKEN' },
+  'token-file': { type: 'string', value: '<file>', help: 'with --url: the file that holds the bearer token' },
+} as const satisfies Record<string, CommandOption>
+
+/** Returns all options that a command takes. */
+export const allOptions = ({ options, remote }: Pick<CommandDescription, 'options' | 'remote'>): Record<string, CommandOption> => ({
+  ...options,
+  ...(remote && REMOTE_OPTIONS),
+  ...COMMON_OPTIONS,
+})
+
 /** Returns the options of a command, common ones included, in the form of `parseArgs` of `node:util`. */
-export const parserOptions = (options: CommandDescription['options'] = {}): ParseArgsOptionsConfig =>
+export const parserOptions = (command: Pick<CommandDescription, 'options' | 'remote'> = {}): ParseArgsOptionsConfig =>
   Object.fromEntries(
-    Object.entries<CommandOption>({ ...options, ...COMMON_OPTIONS }).map(([name, { type, short, multiple }]) => [
+    Object.entries(allOptions(command)).map(([name, { type, short, multiple }]) => [
       name,
       { type, ...(short ? { short } : {}), ...(multiple ? { multiple } : {}) },
     ]),

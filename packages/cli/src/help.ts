@@ -1,5 +1,5 @@
 /** The texts of `--help`, made from the descriptions of the commands. */
-import { COMMON_OPTIONS, type CommandDescription, type CommandOption } from './command.ts'
+import { allOptions, COMMON_OPTIONS, type CommandDescription, type CommandOption } from './command.ts'
 
 /** Returns the help of `sluice --help`: every command with its summary, the common options and the exit codes. */
 export function overview(commands: readonly CommandDescription[], version: string): string {
@@ -30,7 +30,8 @@ export function familyHelp(word: string, family: readonly CommandDescription[]):
 }
 
 /** Returns the help of one command. */
-export function commandHelp({ name, summary, more, usage, options }: CommandDescription): string {
+export function commandHelp(command: CommandDescription): string {
+  const { name, summary, more, usage } = command
   return [
     summary,
     '',
@@ -38,7 +39,7 @@ export function commandHelp({ name, summary, more, usage, options }: CommandDesc
     `usage: sluice ${[name, usage, '[options]'].filter(Boolean).join(' ')}`,
     '',
     'options',
-    ...optionLines({ ...options, ...COMMON_OPTIONS }),
+    ...optionLines(allOptions(command)),
   ].join('\n')
 }
 

@@ -12,7 +12,7 @@ export interface ParsedArguments {
 /** Throws `invalid_request` for an unknown option, a missing option value, or too few or too many arguments. */
 export async function parseArguments(args: readonly string[], command: CommandDescription): Promise<ParsedArguments> {
   if (command.passesOn) return parseCommonOptions(args)
-  const options = parserOptions(command.options)
+  const options = parserOptions(command)
   try {
     const parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true })
     const count = parsed.positionals.length

@@ -1,9 +1,10 @@
 /** Finds the running daemon of a data directory, and the address that a command sends requests to. */
 import type { Status } from '@sluice/http/answers'
 import { AppError } from '@sluice/sdk'
-import { Api } from './api/api.ts'
-import { connectDaemon, parseUrl } from './api/open-api.ts'
+import type { Api } from './api/api.ts'
+import { openRunning, parseUrl } from './api/open-api.ts'
 import type { CliContext } from './context.ts'
+import { textOption } from './option-values.ts'
 
 export interface RunningDaemon {
   readonly running: true
@@ -14,23 +15,25 @@ export interface RunningDaemon {
   readonly started_at: string
   /** The answer of `GET /health`. */
   readonly health: unknown
-  readonly status: Status
+  readonly queues: Status['queues']
 }
 
-export type DaemonProbe = RunningDaemon | { readonly running: false; readonly reason: string }
+export interface MissingDaemon {
+  readonly running: false
+  readonly reason: string
+}
 
-/** Asks the daemon of a data directory for its status and its health. A daemon that does not answer is not running. */
-export async function probeDaemon(dataDir: string): Promise<DaemonProbe> {
+export type DaemonProbe = RunningDaemon | MissingDaemon
+
+/** Asks the daemon of the data directory, or of `--url`, for its status and its health. A daemon that does not answer is not running. */
+export async function probeDaemon(context: CliContext): Promise<DaemonProbe> {
   try {
-    const transport = await connectDaemon(dataDir)
-    if (!transport) return { running: false, reason: `no daemon runs on ${dataDir}` }
+    const running = await openRunning(context)
+    if (!running) return { running: false, reason: `no daemon runs on ${context.dataDir}` }
     try {
-      const api = new Api('daemon', transport)
-      const [status, health] = await Promise.all([api.get<Status>('/api/status'), api.get('/health')])
-      const { pid, url, version, profile, started_at } = status
-      return { running: true, pid, url, version, profile, started_at, health, status }
+      return await probe(running.api)
     } finally {
-      await transport.close()
+      await running.close()
     }
   } catch (error) {
     if (error instanceof AppError) return { running: false, reason: error.message }
@@ -38,17 +41,23 @@ export async function probeDaemon(dataDir: string): Promise<DaemonProbe> {
   }
 }
 
+async function probe(api: Api): Promise<RunningDaemon> {
+  const [status, health] = await Promise.all([api.get<Status>('/api/status'), api.get('/health')])
+  const { pid, url, version, profile, started_at, queues } = status
+  return { running: true, pid, url, version, profile, started_at, health, queues }
+}
+
 /**
  * Returns `--url`, or the address of the daemon that runs on the data directory, without a slash at its end. Throws `unavailable`
  * if no daemon runs.
  */
-export async function daemonAddress({ options, dataDir }: CliContext): Promise<string> {
-  const { url } = options
-  if (typeof url === 'string' && url !== '') {
+export async function daemonAddress(context: CliContext): Promise<string> {
+  const url = textOption(context, 'url')
+  if (url !== undefined) {
     parseUrl(url)
     return url.replace(/\/$/, '')
   }
-  const found = await probeDaemon(dataDir)
+  const found = await probeDaemon(context)
   if (found.running && found.url !== null) return found.url
   const reason = found.running ? 'it listens on no address' : found.reason
   throw new AppError('unavailable', `no daemon to send to: ${reason}; start one with 'sluice daemon', or name one with --url`)

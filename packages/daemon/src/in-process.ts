@@ -10,10 +10,10 @@ export interface InProcess {
 }
 
 /**
- * Opens the application; undefined while a daemon holds the data directory. No feature is built: nothing listens, is scheduled or
- * is sent. Throws `config_invalid` for a configuration that is needed and not valid.
+ * Opens the application; undefined while a daemon holds the data directory. Nothing listens, is scheduled or is
+ * sent; with `only`, no feature is built. Throws `config_invalid` for a configuration that is needed and not valid.
  */
-export async function openInProcess(options: RuntimeOptions & Required<Pick<RuntimeOptions, 'only'>>): Promise<InProcess | undefined> {
+export async function openInProcess(options: RuntimeOptions): Promise<InProcess | undefined> {
   await using undo = new AsyncDisposableStack()
   const lock = shareDataDir(options.dataDir)
   if (!lock) return undefined

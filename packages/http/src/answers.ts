@@ -1,2 +1,5 @@
 /** The types of the answers of the API, for clients written in TypeScript. */
-export type { Status } from './routes/status.ts'
+export type { DevicesPage, NewDeviceAnswer, PairingCode } from './routes/devices.ts'
+export type { MemoriesMoved, MemoriesPage, Memory } from './routes/memories.ts'
+export type { Erasure, Session, SessionLine, SessionsPage } from './routes/sessions.ts'
+export type { FeaturesPage, Status } from './routes/status.ts'

@@ -63,6 +63,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'POST /api/pairing/initiate': 'operator',
   'GET /api/devices': 'operator',
   'DELETE /api/devices/{id}': 'operator',
+  'POST /api/devices': 'operator',
   'POST /api/devices/{id}/token/rotate': 'operator',
   'GET /api/openapi.json': 'client',
 }

@@ -18,11 +18,19 @@ const TOKEN_VARIABLE = 'SVC_TOKEN'
 export interface ApiNeeds {
   /** True: without a daemon, the command needs a valid configuration. Default: it works with an invalid one. */
   readonly config?: boolean
+  /** True: without a daemon, the features of this build are built in this process, which needs a valid configuration too. */
+  readonly features?: boolean
+}
+
+/** The API with the function that closes its connection. */
+export interface OpenedApi {
+  readonly api: Api
+  close(): Promise<void>
 }
 
 /** Calls `work` with the API, which closes afterwards. Throws `unavailable` if a daemon runs and does not answer. */
 export async function withApi(context: CliContext, work: (api: Api) => Promise<number>, needs: ApiNeeds = {}): Promise<number> {
-  const [api, close] = await openApi(context, needs)
+  const { api, close } = await openApi(context, needs)
   try {
     return await work(api)
   } finally {
@@ -30,31 +38,34 @@ export async function withApi(context: CliContext, work: (api: Api) => Promise<n
   }
 }
 
-async function openApi(context: CliContext, needs: ApiNeeds): Promise<[Api, () => Promise<void>]> {
-  const url = textOption(context, 'url')
-  if (url !== undefined) {
-    const transport = await connectHttp({ url: parseUrl(url), token: await readToken(context) })
-    return [
-      new Api('url', { ...transport, send: (request) => transport.send(request).catch((cause) => fail(noAnswer(url, cause))) }),
-      transport.close,
-    ]
-  }
+async function openApi(context: CliContext, needs: ApiNeeds): Promise<OpenedApi> {
   const untilMs = performance.now() + ANSWER_MS_MAX
   for (;;) {
-    const daemon = await connectDaemon(context.dataDir)
-    if (daemon) return [new Api('daemon', daemon), daemon.close]
-    const own = await openHere(context, needs)
-    if (own) return [new Api('in process', own), own.close]
+    const opened = (await openRunning(context)) ?? (await openHere(context, needs))
+    if (opened) return opened
+    // A daemon that starts or stops holds the lock while nothing listens on its control socket.
     if (performance.now() > untilMs) throw notAnswering(context.dataDir)
     await sleep(RETRY_MS)
   }
+}
+
+/** Opens the API of the daemon at `--url` or of the data directory; undefined if nothing listens on the control socket there. */
+export async function openRunning(context: CliContext): Promise<OpenedApi | undefined> {
+  const url = textOption(context, 'url')
+  const transport = url === undefined ? await connectDaemon(context.dataDir) : await connectUrl(context, url)
+  return transport && { api: new Api(url === undefined ? 'daemon' : 'url', transport), close: transport.close }
+}
+
+async function connectUrl(context: CliContext, url: string): Promise<Transport> {
+  const transport = await connectHttp({ url: parseUrl(url), token: await readToken(context) })
+  return { ...transport, send: (request) => transport.send(request).catch((cause) => fail(noAnswer(url, cause))) }
 }
 
 /**
  * Connects to the daemon of a data directory; undefined if nothing listens on its control socket. Throws `unavailable` if the
  * daemon accepts the connection and does not answer, and `forbidden` if it runs as another user.
  */
-export async function connectDaemon(dataDir: string): Promise<Transport | undefined> {
+async function connectDaemon(dataDir: string): Promise<Transport | undefined> {
   const address = openAddress(dataDir)
   if (!address) return undefined
   const transport = await connectHttp({ socketPath: address.path })
@@ -89,10 +100,10 @@ function openAddress(dataDir: string): ReturnType<typeof controlAddress> | undef
 }
 
 /** Opens the application in this process; undefined while a daemon holds the lock. */
-async function openHere(context: CliContext, { config = false }: ApiNeeds): Promise<Transport | undefined> {
+export async function openHere(context: CliContext, { config = false, features = false }: ApiNeeds = {}): Promise<OpenedApi | undefined> {
   const { openInProcess } = await import('@sluice/daemon/in-process')
-  const application = await openInProcess({ ...context, only: config ? 'config' : 'store' })
-  return application && connectInProcess(application.fetch, application.close)
+  const application = await openInProcess({ ...context, only: features ? undefined : config ? 'config' : 'store' })
+  return application && { api: new Api('in process', connectInProcess(application.fetch, application.close)), close: application.close }
 }
 
 const notAnswering = (dataDir: string): AppError =>

@@ -1,7 +1,7 @@
 /** `sluice completions`: prints a completion script with the commands, options and configuration keys of this build. */
 import { sectionKeys, sectionsOf } from '@sluice/config'
 import { AppError, type Feature, ROLES, ROWS } from '@sluice/sdk'
-import { COMMON_OPTIONS } from '../command.ts'
+import { allOptions } from '../command.ts'
 import { COMMANDS } from '../command-descriptions.ts'
 import type { CliContext } from '../context.ts'
 import { featureCommands } from '../feature-commands.ts'
@@ -34,11 +34,11 @@ export async function run({ args, out, features }: CliContext): Promise<number> 
     'config set': keys,
     completions: Object.keys(SCRIPTS),
   }
-  const commands = [...COMMANDS, ...featureCommands(features)].map(({ name, summary, options }) => ({
-    name,
-    summary,
-    options: Object.keys({ ...options, ...COMMON_OPTIONS }).map((option) => `--${option}`),
-    values: firstArguments[name] ?? [],
+  const commands = [...COMMANDS, ...featureCommands(features)].map((command) => ({
+    name: command.name,
+    summary: command.summary,
+    options: Object.keys(allOptions(command)).map((option) => `--${option}`),
+    values: firstArguments[command.name] ?? [],
   }))
   out.write(script(commands, { '--channel': channelNames(features), '--role': ROLES }))
   return 0

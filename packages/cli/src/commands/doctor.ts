@@ -6,8 +6,8 @@ import { probeDaemon } from '../probe-daemon.ts'
 const STYLES: Record<string, Style> = { ok: 'green', warn: 'yellow', fail: 'red' }
 
 export async function run(context: CliContext): Promise<number> {
-  const { out, json, dataDir } = context
-  const checks = await runChecks({ ...context, daemon: await probeDaemon(dataDir) })
+  const { out, json } = context
+  const checks = await runChecks({ ...context, daemon: await probeDaemon(context) })
   if (json) out.json(checks)
   else {
     const width = Math.max(...checks.map(({ check }) => check.length))

@@ -75,7 +75,7 @@ describe('sluice memory', () => {
     ['a device that is not paired', ['assign', 'device:d2'], "no device 'd2'"],
     ['an owner that cannot be one', ['assign', 'alice'], "got 'alice'"],
     ['no owner at all', ['assign'], '--shared'],
-    ['an owner to list that cannot be one', ['list', '--owner', 'channel:x'], '--owner must be'],
+    ['an owner to list that cannot be one', ['list', '--owner', 'channel:x'], 'owner must be'],
   ])('refuses %s', async (_what, argv, says) => {
     const { memory } = await arrange()
     const { code, err } = await memory(...argv)

@@ -1,57 +1,49 @@
 /** `sluice pair`: pairing codes, tokens, and the list of paired devices. */
-import { gatewaySection, readConfig } from '@sluice/config'
-import { newPairingCode, newToken } from '@sluice/runtime'
+import type { DevicesPage, NewDeviceAnswer, PairingCode } from '@sluice/http/answers'
 import { AppError } from '@sluice/sdk'
+import { type Api, apiPath } from '../api/api.ts'
+import { withApi } from '../api/open-api.ts'
 import type { CliContext } from '../context.ts'
 import { findByPrefix } from '../find-by-prefix.ts'
 import { roleOption, textOption, wholeNumber } from '../option-values.ts'
-import { formatTime } from '../print-details.ts'
-import { withStore } from '../with-store.ts'
 
-const DAY_MS = 86_400_000
 /** A hundred years. A time beyond the largest date could not be formatted. */
 const EXPIRY_DAYS_MAX = 36_500
 
 /** `sluice pair new`: prints a one-time code for a new device. */
-export const newCode = (context: CliContext): Promise<number> =>
-  withStore(context, async (store, clock) => {
-    const gateway = (await readConfig(context)).core(gatewaySection)
-    const { code, expiresAtMs } = await newPairingCode(store, gateway, clock, roleOption(context))
-    if (context.json) context.out.json({ code, expires_at: formatTime(expiresAtMs) })
+export function newCode(context: CliContext): Promise<number> {
+  const role = roleOption(context)
+  const initiate = async (api: Api): Promise<number> => {
+    const { pairing_code: code, expires_at } = await api.post<PairingCode>('/api/pairing/initiate', undefined, { role })
+    if (context.json) context.out.json({ code, expires_at })
     else context.out.print(code)
     return 0
-  })
+  }
+  return withApi(context, initiate, { config: true })
+}
 
 /** `sluice pair token`: prints a new bearer token and nothing else, whether or not the daemon is running. */
-export const token = (context: CliContext): Promise<number> =>
-  withStore(context, async (store, clock) => {
-    const days = context.options['expires-days']
-    const expiresAtMs = typeof days === 'string' ? clock.nowMs() + wholeNumber('--expires-days', days, 1, EXPIRY_DAYS_MAX) * DAY_MS : null
-    const role = roleOption(context)
-    const created = await newToken(
-      store,
-      { name: textOption(context, 'name') ?? 'command line', ...(role && { role }), expiresAtMs },
-      clock,
-    )
-    if (context.json) context.out.json({ token: created.token, device_id: created.device })
+export function token(context: CliContext): Promise<number> {
+  const days = textOption(context, 'expires-days')
+  const device = {
+    name: textOption(context, 'name') ?? 'command line',
+    role: roleOption(context),
+    expires_days: days === undefined ? undefined : wholeNumber('--expires-days', days, 1, EXPIRY_DAYS_MAX),
+  }
+  return withApi(context, async (api) => {
+    const created = await api.post<NewDeviceAnswer>('/api/devices', device)
+    if (context.json) context.out.json({ token: created.token, device_id: created.device_id })
     else context.out.print(created.token)
     return 0
   })
+}
 
 /** `sluice pair list`: prints the paired devices. */
 export const list = (context: CliContext): Promise<number> =>
-  withStore(context, async (store) => {
+  withApi(context, async (api) => {
     const { out, json } = context
-    const devices = await store.devices.list()
-    const rows = devices.map((device) => ({
-      id: device.id,
-      name: device.name,
-      role: device.role,
-      paired_at: new Date(device.createdAtMs).toISOString(),
-      last_seen: formatTime(device.lastSeenAtMs),
-      last_address: device.lastAddress,
-      expires_at: formatTime(device.expiresAtMs),
-    }))
+    const { devices } = await api.get<DevicesPage>('/api/devices')
+    const rows = devices.map(({ ip_address, expires_at, ...device }) => ({ ...device, last_address: ip_address, expires_at }))
     if (json) out.json(rows)
     else if (rows.length === 0) out.print("no device is paired; 'sluice pair new' prints a pairing code")
     else
@@ -70,13 +62,14 @@ export const list = (context: CliContext): Promise<number> =>
     return 0
   })
 
-/** `sluice pair revoke`: from now on the device's token and passkeys are refused; its open streams end within a second. */
+/** `sluice pair revoke`: from now on the device's token and passkeys are refused, and its open streams end. */
 export const revoke = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ devices }) => {
+  withApi(context, async (api) => {
     const [text = ''] = context.args
-    const id = findByPrefix(text, await devices.list(), (device) => device.id, 'devices')?.id ?? text
-    if (!(await devices.revoke(id, { keepPasskeys: context.options['keep-passkeys'] === true })))
-      throw new AppError('not_found', `no device '${id}'; 'sluice pair list' lists them`)
+    const { devices } = await api.get<DevicesPage>('/api/devices')
+    const id = findByPrefix(text, devices, (device) => device.id, 'devices')?.id
+    if (id === undefined) throw new AppError('not_found', `no device '${text}'; 'sluice pair list' lists them`)
+    await api.delete(apiPath('/api/devices', id), { keep_passkeys: context.options['keep-passkeys'] === true })
     if (context.json) context.out.json({ revoked: id })
     else context.out.print(`revoked ${id}`)
     return 0

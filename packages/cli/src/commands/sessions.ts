@@ -1,31 +1,33 @@
 /** `sluice sessions`: lists, shows, exports and erases conversations. */
-import { operator } from '@sluice/http/operator'
-import { cursorAfter, erasePerson, exported, readCursor, sessionsEnds, shownConversation, shownErased } from '@sluice/runtime/conversations'
-import { AppError, type Erased, oneLine, type SessionRow, type SessionStore, type Store } from '@sluice/sdk'
+import type { Erasure, Session, SessionLine, SessionsPage } from '@sluice/http/answers'
+import { AppError, oneLine } from '@sluice/sdk'
+import { type Api, apiPath } from '../api/api.ts'
+import { withApi } from '../api/open-api.ts'
+import { readPages } from '../api/pages.ts'
 import type { CliContext } from '../context.ts'
-import { limitOption } from '../option-values.ts'
+import { limitOption, textOption } from '../option-values.ts'
 import { NAME_CHARS_MAX, printFields } from '../print-details.ts'
-import { withStore } from '../with-store.ts'
+
+/** The largest page of `GET /api/sessions`. */
+const PAGE = 200
 
 export const list = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ sessions }) => {
-    const { out, json, options } = context
+  withApi(context, async (api) => {
+    const { out, json } = context
     const { channel, sender } = personOptions(context)
     if (sender !== undefined && channel === undefined) throw new AppError('invalid_request', '--sender goes with --channel')
-    const limit = limitOption(context)
-    const rows = await sessions.list({
-      limit: limit + 1,
-      ...(channel !== undefined && sessionsEnds(channel, sender)),
-      ...(typeof options.cursor === 'string' && { before: readCursor(options.cursor) }),
+    const scope = channel === undefined ? { all: true } : { channel, sender }
+    const first = textOption(context, 'cursor')
+    const { items, next } = await readPages<Session, string>(limitOption(context), PAGE, async (limit, cursor = first) => {
+      const page = await api.get<SessionsPage>('/api/sessions', { ...scope, limit, cursor })
+      return { items: page.sessions, next: page.next }
     })
-    const page = rows.slice(0, limit).map(shownConversation)
-    const next = cursorAfter(rows, limit)
-    if (json) out.json({ sessions: page, next })
-    else if (page.length === 0) out.print('no conversations')
+    if (json) out.json({ sessions: items, next })
+    else if (items.length === 0) out.print('no conversations')
     else
       out.table(
         ['last active', 'messages', 'channel', 'sender', 'id'],
-        page.map((row) => [
+        items.map((row) => [
           row.last_activity,
           String(row.message_count),
           oneLine(row.channel ?? '', NAME_CHARS_MAX),
@@ -38,20 +40,20 @@ export const list = (context: CliContext): Promise<number> =>
   })
 
 export const show = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ sessions }) => {
+  withApi(context, async (api) => {
     const { out, json } = context
-    const row = await findSession(sessions, context)
+    const session = await findSession(api, context)
     const limit = limitOption(context)
-    const lines = []
-    for await (const line of exported(sessions, row.id)) {
+    const lines: SessionLine[] = []
+    for await (const line of messagesOf(api, session)) {
       lines.push(line)
       if (lines.length > limit) lines.shift()
     }
     if (json) {
-      out.json({ ...shownConversation(row), messages: lines })
+      out.json({ ...session, messages: lines })
       return 0
     }
-    const { message_count, ...fields } = shownConversation(row)
+    const { message_count, ...fields } = session
     printFields(out, { ...fields, messages: String(message_count) })
     for (const { at, role, content, tool_calls = [] } of lines) {
       const calls = tool_calls.map(({ name }) => `[${name}]`)
@@ -62,38 +64,36 @@ export const show = (context: CliContext): Promise<number> =>
 
 /** `sluice sessions export`: prints every message of one conversation. */
 export const exportConversation = (context: CliContext): Promise<number> =>
-  withStore(context, async ({ sessions }) => {
+  withApi(context, async (api) => {
     const { out, json } = context
-    const row = await findSession(sessions, context)
-    const lines = exported(sessions, row.id)
+    const session = await findSession(api, context)
+    const lines = messagesOf(api, session)
     if (json) {
-      const messages = []
+      const messages: SessionLine[] = []
       for await (const line of lines) messages.push(line)
-      out.json({ ...shownConversation(row), messages })
+      out.json({ ...session, messages })
     } else for await (const line of lines) out.print(JSON.stringify(line))
     return 0
   })
 
 export const erase = (context: CliContext): Promise<number> =>
-  withStore(context, async (store, clock) => {
-    const erased = await eraseSelected(context, store, { atMs: clock.nowMs(), by: operator() })
-    if (context.json) context.out.json(shownErased(erased))
+  withApi(context, async (api) => {
+    const erased = await eraseSelected(context, api)
+    if (context.json) context.out.json(erased)
     else printErased(context, erased)
     return 0
   })
 
 /** Erases the conversation with the id, or everything of the person whom `--channel` and `--sender` name. */
-async function eraseSelected(context: CliContext, store: Store, record: { readonly atMs: number; readonly by: string }): Promise<Erased> {
+async function eraseSelected(context: CliContext, api: Api): Promise<Erasure> {
   const [id] = context.args
   const { channel, sender } = personOptions(context)
   if (id !== undefined && channel === undefined && sender === undefined) {
-    const erased = await store.sessions.erase(id, record)
-    if (!erased) throw unknownSession(id)
+    const { erased } = await named(id, api.delete<{ readonly erased: Erasure }>(apiPath('/api/sessions', id)))
     return erased
   }
   if (id === undefined && channel !== undefined && sender !== undefined) {
-    const erased = await erasePerson(store, { channel, sender }, record)
-    if (!erased) throw new AppError('not_found', 'Nothing is kept of this sender.')
+    const { erased } = await api.delete<{ readonly erased: Erasure }>('/api/sessions', { channel, sender })
     return erased
   }
   throw new AppError(
@@ -102,9 +102,9 @@ async function eraseSelected(context: CliContext, store: Store, record: { readon
   )
 }
 
-function printErased({ out }: CliContext, erased: Erased): void {
-  const { historyTurns, messages, replies, turns, approvals, memories, held, purged, copies } = erased
-  const counts = { 'turns said': historyTurns, turns, messages, replies, approvals, memories }
+function printErased({ out }: CliContext, erased: Erasure): void {
+  const { said, messages, replies, turns, approvals, memories, held, purged, copies } = erased
+  const counts = { 'turns said': said, turns, messages, replies, approvals, memories }
   const shown = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
   out.print(`erased: ${shown.join(', ')}`)
   if (held > 0) out.warn(`${held} requests are kept until other people's messages in them are done: run this again then`)
@@ -112,16 +112,16 @@ function printErased({ out }: CliContext, erased: Erased): void {
   for (const copy of copies) out.warn(`still in the copy from before an upgrade; delete it when you do not need it: ${copy}`)
 }
 
-async function findSession(sessions: SessionStore, { args: [id = ''] }: CliContext): Promise<SessionRow> {
-  const row = await sessions.get(id)
-  if (!row) throw unknownSession(id)
-  return row
-}
+const findSession = (api: Api, { args: [id = ''] }: CliContext): Promise<Session> =>
+  named(id, api.get<Session>(apiPath('/api/sessions', id)))
 
-const unknownSession = (id: string): AppError =>
-  new AppError('not_found', `There is no conversation '${id}'; 'sluice sessions list' shows the ids`)
+const messagesOf = (api: Api, { session_id }: Session) => api.lines<SessionLine>(apiPath('/api/sessions', session_id, 'export'))
 
-const personOptions = ({ options: { channel, sender } }: CliContext) => ({
-  channel: typeof channel === 'string' ? channel : undefined,
-  sender: typeof sender === 'string' ? sender : undefined,
-})
+/** Names the conversation in the error if there is none with the id. */
+const named = <Answer>(id: string, answer: Promise<Answer>): Promise<Answer> =>
+  answer.catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'not_found') throw error
+    throw new AppError('not_found', `There is no conversation '${id}'; 'sluice sessions list' shows the ids`)
+  })
+
+const personOptions = (context: CliContext) => ({ channel: textOption(context, 'channel'), sender: textOption(context, 'sender') })

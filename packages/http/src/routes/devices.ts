@@ -2,8 +2,8 @@
 
 import { isoTime } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
-import { newPairingCode, rotateToken } from '@sluice/runtime'
-import { AppError, type DeviceRow, defineRoute, ROLES, type Route } from '@sluice/sdk'
+import { newPairingCode, newToken, rotateToken } from '@sluice/runtime'
+import { AppError, type DeviceRow, defineRoute, ROLES, type Route, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Auth } from '../auth.ts'
 import { flag } from './query.ts'
@@ -17,6 +17,22 @@ const deviceSchema = v.object({
   ip_address: v.nullable(v.string()),
   expires_at: v.nullable(v.string()),
 })
+
+const devicesSchema = v.object({ devices: v.array(deviceSchema), count: v.number() })
+/** The answer of `GET /api/devices`. */
+export type DevicesPage = v.InferOutput<typeof devicesSchema>
+
+const codeSchema = v.object({ pairing_code: v.string(), expires_at: v.string(), message: v.string() })
+/** The answer of `POST /api/pairing/initiate`. */
+export type PairingCode = v.InferOutput<typeof codeSchema>
+
+const newDeviceSchema = v.object({ device_id: v.string(), token: v.string(), role: v.picklist(ROLES), expires_at: v.nullable(v.string()) })
+/** The answer of `POST /api/devices`. */
+export type NewDeviceAnswer = v.InferOutput<typeof newDeviceSchema>
+
+const DAY_MS = 86_400_000
+/** A hundred years. A time beyond the largest date could not be formatted. */
+const EXPIRY_DAYS_MAX = 36_500
 
 const unknownDevice = (): AppError => new AppError('not_found', 'There is no such device')
 
@@ -33,6 +49,7 @@ const shown = ({ id, name, role, createdAtMs, lastSeenAtMs, lastAddress, expires
 export const deviceRoutes = (runtime: Runtime, { gateway }: Snapshot, auth: Auth): Route[] => [
   initiateRoute(runtime, gateway),
   listRoute(runtime),
+  addRoute(runtime),
   revokeRoute(runtime, auth),
   rotateRoute(runtime, auth),
 ]
@@ -47,7 +64,7 @@ const initiateRoute = ({ store, clock }: Runtime, gateway: Snapshot['gateway']):
     answers: {
       200: {
         description: 'The code, to send to `POST /pair`',
-        schema: v.object({ pairing_code: v.string(), expires_at: v.string(), message: v.string() }),
+        schema: codeSchema,
       },
     },
     async handle({ query: { role } }) {
@@ -62,10 +79,32 @@ const listRoute = ({ store }: Runtime): Route =>
     path: '/api/devices',
     summary: 'List the paired devices',
     auth: 'operator',
-    answers: { 200: { description: 'All paired devices', schema: v.object({ devices: v.array(deviceSchema), count: v.number() }) } },
+    answers: { 200: { description: 'All paired devices', schema: devicesSchema } },
     async handle() {
       const devices = await store.devices.list()
       return { devices: devices.map(shown), count: devices.length }
+    },
+  })
+
+const addRoute = ({ store, clock, log }: Runtime): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/devices',
+    summary: 'Add a device and its bearer token, without a pairing code',
+    auth: 'operator',
+    body: v.object({
+      name: v.string(),
+      role: v.optional(v.picklist(ROLES), ROLES[0]),
+      expires_days: v.exactOptional(
+        v.pipe(whole(1, EXPIRY_DAYS_MAX), v.description('The days after which the token is refused; default: never')),
+      ),
+    }),
+    answers: { 200: { description: 'The token, shown only once', schema: newDeviceSchema } },
+    async handle({ by, body: { name, role, expires_days } }) {
+      const expiresAtMs = expires_days === undefined ? null : clock.nowMs() + expires_days * DAY_MS
+      const { token, device } = await newToken(store, { name, role, expiresAtMs }, clock)
+      log.info('device added', { device, role, by })
+      return { device_id: device, token, role, expires_at: isoTime(expiresAtMs) }
     },
   })
 

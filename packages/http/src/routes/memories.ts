@@ -21,6 +21,17 @@ const memorySchema = v.object({
   updated_at: v.string(),
 })
 
+/** One memory, as the API answers it. */
+export type Memory = v.InferOutput<typeof memorySchema>
+
+const pageSchema = v.object({ memories: v.array(memorySchema), next: v.nullable(v.string()) })
+/** The answer of `GET /api/memories`. */
+export type MemoriesPage = v.InferOutput<typeof pageSchema>
+
+const movedSchema = v.object({ from: v.string(), to: v.string(), assigned: v.number(), left: v.number() })
+/** The answer of `POST /api/memories/assign`. */
+export type MemoriesMoved = v.InferOutput<typeof movedSchema>
+
 const ownerQuery = v.exactOptional(
   v.pipe(v.string(), v.minLength(1), v.description('The owner; default: this device. Only an operator names another owner')),
 )
@@ -78,7 +89,7 @@ const listRoute = (memory: MemoryStore): Route =>
       200: {
         description:
           'A page. Pass `next` as `cursor` to get the next page; null is the end. `after` names the last `key` of a page instead',
-        schema: v.object({ memories: v.array(memorySchema), next: v.nullable(v.string()) }),
+        schema: pageSchema,
       },
     },
     async handle({ device, role, query: { limit, all, ...query } }) {
@@ -165,7 +176,7 @@ const assignRoute = (store: Store): Route =>
     answers: {
       200: {
         description: 'The number of memories that moved, and of those that stayed',
-        schema: v.object({ from: v.string(), to: v.string(), assigned: v.number(), left: v.number() }),
+        schema: movedSchema,
       },
     },
     async handle({ body: { key, ...body } }) {

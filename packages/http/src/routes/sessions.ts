@@ -28,6 +28,13 @@ const sessionSchema = v.object({
   message_count: v.number(),
 })
 
+/** One conversation, as the API answers it. */
+export type Session = v.InferOutput<typeof sessionSchema>
+
+const pageSchema = v.object({ sessions: v.array(sessionSchema), next: v.nullable(v.string()) })
+/** The answer of `GET /api/sessions`. */
+export type SessionsPage = v.InferOutput<typeof pageSchema>
+
 const messageSchema = v.object({
   role: v.string(),
   content: v.string(),
@@ -35,20 +42,29 @@ const messageSchema = v.object({
   tool_results: v.optional(v.array(v.object({ id: v.string(), name: v.string(), output: v.unknown() }))),
 })
 
+const lineSchema = v.object({ at: v.string(), ...messageSchema.entries })
+/** One line of the answer of `GET /api/sessions/:id/export`. */
+export type SessionLine = v.InferOutput<typeof lineSchema>
+
 const unknownSession = (): AppError => new AppError('not_found', 'There is no such session')
 
 interface Caller {
   readonly device: string | null
+  readonly onControlSocket: boolean
   readonly role: Role | null
 }
 
 /** Resolves the session in a path: its name in the caller's namespace or, for an operator, its stored id. */
-function storedOf({ device, role }: Caller, { id = '' }: Readonly<Record<string, string>>): string {
+function storedOf({ device, role }: Pick<Caller, 'device' | 'role'>, { id = '' }: Readonly<Record<string, string>>): string {
   if (role === 'operator' && id.includes('/')) return id
   return storedSession(device, checkSessionName(id, 'A session id'))
 }
 
-const shown = (device: string | null, row: SessionRow) => ({ ...shownConversation(row), session_id: bareSession(device, row.id) ?? row.id })
+/** On the control socket every id is whole; a device knows its own sessions by their names. */
+const shown = ({ device, onControlSocket }: Pick<Caller, 'device' | 'onControlSocket'>, row: SessionRow): Session => ({
+  ...shownConversation(row),
+  session_id: (onControlSocket ? undefined : bareSession(device, row.id)) ?? row.id,
+})
 
 const listQuery = v.object({
   limit: wholeText(1, PAGE_MAX, 50),
@@ -74,10 +90,13 @@ const erasedSchema = v.object({
   copies: v.pipe(v.array(v.string()), v.description('Copies from before upgrades, which still hold the erased data')),
 })
 
+/** What an erasure removed. */
+export type Erasure = v.InferOutput<typeof erasedSchema>
+
 const forbidden = (): AppError => new AppError('forbidden', 'Only an operator reads or erases the conversations of others.')
 
 /** The filter of a list. Throws `forbidden` if a client asks for sessions of others. */
-function scopeOf({ device, role }: Caller, { all, channel, sender }: v.InferOutput<typeof listQuery>) {
+function scopeOf({ device, role }: Pick<Caller, 'device' | 'role'>, { all, channel, sender }: v.InferOutput<typeof listQuery>) {
   if (all !== 'true' && channel === undefined && sender === undefined) return { prefix: sessionNamespace(device) }
   if (role !== 'operator') throw forbidden()
   if (channel === undefined && sender === undefined) return {}
@@ -106,14 +125,14 @@ const listRoute = ({ sessions }: Store): Route =>
     answers: {
       200: {
         description: 'A page. Pass `next` as `cursor` to get the next page; null is the end',
-        schema: v.object({ sessions: v.array(sessionSchema), next: v.nullable(v.string()) }),
+        schema: pageSchema,
       },
     },
-    async handle({ device, role, query }) {
+    async handle({ device, role, onControlSocket, query }) {
       const { limit, before, cursor } = query
       const from = cursor !== undefined ? readCursor(cursor) : before && { lastActiveAtMs: Date.parse(before), id: '' }
       const rows = await sessions.list({ limit: limit + 1, ...scopeOf({ device, role }, query), ...(from && { before: from }) })
-      return { sessions: rows.slice(0, limit).map((row) => shown(device, row)), next: cursorAfter(rows, limit) }
+      return { sessions: rows.slice(0, limit).map((row) => shown({ device, onControlSocket }, row)), next: cursorAfter(rows, limit) }
     },
   })
 
@@ -139,10 +158,10 @@ const sessionRoute = ({ sessions }: Store): Route =>
     summary: 'One session',
     auth: 'client',
     answers: { 200: { description: 'The session', schema: sessionSchema } },
-    async handle({ device, role, params }) {
+    async handle({ device, role, onControlSocket, params }) {
       const row = await sessions.get(storedOf({ device, role }, params))
       if (!row) throw unknownSession()
-      return shown(device, row)
+      return shown({ device, onControlSocket }, row)
     },
   })
 
@@ -153,7 +172,7 @@ const exportRoute = ({ sessions }: Store): Route =>
     summary: 'The messages of a session, oldest first, one JSON object per line',
     auth: 'client',
     mediaType: 'application/x-ndjson',
-    answers: { 200: { description: 'One message per line', schema: v.object({ at: v.string(), ...messageSchema.entries }) } },
+    answers: { 200: { description: 'One message per line', schema: lineSchema } },
     async handle({ device, role, params }) {
       const id = storedOf({ device, role }, params)
       if (!(await sessions.get(id))) throw unknownSession()

@@ -58,6 +58,10 @@ const featureSchema = v.object({
   build: v.nullable(v.string()),
 })
 
+const featuresSchema = v.object({ features: v.array(featureSchema) })
+/** The answer of `GET /api/features`. */
+export type FeaturesPage = v.InferOutput<typeof featuresSchema>
+
 const toolSchema = v.object({
   name: v.string(),
   description: v.string(),
@@ -234,7 +238,7 @@ const featuresRoute = ({ features }: Snapshot): Route =>
     path: '/api/features',
     summary: 'Every feature, with its state in this build and configuration',
     auth: 'operator',
-    answers: { 200: { description: 'One row per feature', schema: v.object({ features: v.array(featureSchema) }) } },
+    answers: { 200: { description: 'One row per feature', schema: featuresSchema } },
     handle: () => ({ features }),
   })
 
