@@ -2,7 +2,7 @@
 // features (`--features probe`), or of named features only (`--only provider-openai,channel-telegram`). Prints the size of each
 // package and writes it to bundle-report.json.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join, relative, resolve } from 'node:path'
+import { basename, join, relative, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'tsup'
 import { CATALOGUE } from '../packages/sdk/src/catalogue.ts'
@@ -112,6 +112,9 @@ function readArguments() {
 /** Replaces `node:http2`: the HTTP adapter only compares classes with it, and the real module also loads TLS at start. */
 const NO_HTTP2 = 'export class Http2ServerRequest {}\nexport const constants = {}'
 
+/** Replaces the translations of zod, which the AI SDK loads with it: its errors are read by the agent, in English. */
+const NO_LOCALES = 'export {}'
+
 /** Resolves the profile that the entry imports, which is a file or generated from flags, and `x-…` packages by their folders. */
 const profilePlugin = ({ file, source, cli }) => ({
   name: 'sluice-profile',
@@ -127,6 +130,10 @@ const profilePlugin = ({ file, source, cli }) => ({
     })
     esbuild.onResolve({ filter: /^node:http2$/ }, () => ({ path: 'http2', namespace: 'no-http2' }))
     esbuild.onLoad({ filter: /.*/, namespace: 'no-http2' }, () => ({ contents: NO_HTTP2 }))
+    esbuild.onResolve({ filter: /\/locales\/index\.js$/ }, ({ importer }) =>
+      importer.includes(`${sep}zod${sep}`) ? { path: 'locales', namespace: 'no-locales' } : undefined,
+    )
+    esbuild.onLoad({ filter: /.*/, namespace: 'no-locales' }, () => ({ contents: NO_LOCALES }))
     esbuild.onLoad({ filter: /.*/, namespace: 'sluice' }, ({ path }) => ({
       contents: generated[path],
       resolveDir: join(ROOT, 'profiles'),

@@ -1,5 +1,6 @@
 import { providerSection } from '@sluice/config'
 import { AppError, type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { chooseProviders } from './choose-providers.ts'
@@ -93,6 +94,7 @@ test('loads an entry once on first use and retries a failed load', async () => {
         return model
       }),
     ],
+    log: testHost().log,
     fetch,
   })
   expect(chain.labels).toEqual([

@@ -41,7 +41,7 @@ function chooseFirst(entry: Entry, providers: readonly Provider[], env: Env): Pr
 function complete(entry: Entry, kind: string, providers: readonly Provider[], env: Env): ProviderSettings {
   const provider = providers.find(({ kinds }) => kinds.includes(kind))
   if (!provider) throw unknownKind(kind, providers)
-  const found = entry.api_key === undefined && entry.base_url === undefined ? provider.detect?.(env) : undefined
+  const found = entry.api_key === undefined && entry.base_url === undefined ? provider.detect?.(env, kind) : undefined
   return checked({ ...(found?.kind === kind && found), ...definedOf(entry), kind }, provider)
 }
 

@@ -1,11 +1,13 @@
 /** The configured model and its fallbacks. */
-import { AppError, type LanguageModel, type Provider, type ProviderSettings } from '@sluice/sdk'
+import { AppError, type LanguageModel, type Logger, type Provider, type ProviderSettings } from '@sluice/sdk'
 
 export interface ModelChain {
   /** The `provider:model` of each entry, for status. Loads nothing. */
   readonly labels: readonly { readonly provider: string; readonly model: string }[]
   /** Loads an entry on first use. A failed load is retried at the next use. */
   load(index: number): Promise<LanguageModel>
+  /** The limits that the model of an entry has shown since it was loaded, such as `does not support tools`. */
+  limits(index: number): readonly string[]
   /** Resolves to the model names of an entry's endpoint, as `Provider.models` does; undefined when the endpoint has no list. */
   offered(index: number, signal: AbortSignal): Promise<readonly string[]> | undefined
 }
@@ -15,10 +17,12 @@ export interface ModelChainOptions {
   readonly settings: readonly ProviderSettings[]
   readonly providers: readonly Provider[]
   readonly fetch: typeof fetch
+  readonly log: Logger
 }
 
-export function createModelChain({ settings, providers, fetch }: ModelChainOptions): ModelChain {
+export function createModelChain({ settings, providers, fetch, log }: ModelChainOptions): ModelChain {
   const loaded: (Promise<LanguageModel> | undefined)[] = []
+  const limits: string[][] = settings.map(() => [])
 
   const entryAt = (index: number) => {
     const entry = settings[index]
@@ -29,11 +33,19 @@ export function createModelChain({ settings, providers, fetch }: ModelChainOptio
 
   async function loadEntry(index: number): Promise<LanguageModel> {
     const { entry, provider } = entryAt(index)
-    return provider.load(entry, { fetch })
+    const model = `${entry.kind}:${entry.model ?? 'default'}`
+    return provider.load(entry, {
+      fetch,
+      onLimit(label) {
+        limits[index]?.push(label)
+        log.warn(`model ${label}`, { model })
+      },
+    })
   }
 
   return {
     labels: settings.map(({ kind, model }) => ({ provider: kind, model: model ?? 'default' })),
+    limits: (index) => limits[index] ?? [],
     load(index) {
       const known = loaded[index]
       if (known) return known

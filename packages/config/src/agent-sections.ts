@@ -8,7 +8,8 @@ const count = (fallback: number, min: number, max: number, meaning: string) =>
   v.optional(v.pipe(whole(min, max), v.description(meaning)), fallback)
 const dollars = (meaning: string) => v.pipe(v.number(), v.minValue(0), v.description(meaning))
 
-const KIND = 'Wire format of the model: openai, anthropic, ollama or offline'
+const KIND =
+  'Provider of the model: openai, anthropic, ollama, groq, cerebras, deepseek, mistral, xai, together, openrouter, lmstudio, vllm, llamacpp or offline; openai with a base_url is any OpenAI-compatible server'
 const BASE_URL = "Address of the endpoint; the provider's own by default"
 const MODEL = 'Name of the model'
 const headers = v.pipe(v.record(v.string(), headerSecret()), v.description('Further request headers'))

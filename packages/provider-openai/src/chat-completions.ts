@@ -1,32 +1,73 @@
 /** Builds providers for services with the OpenAI chat completions API. */
-import { listModels, modelEndpoint } from '@sluice/kit'
-import type { Provider, ProviderSettings } from '@sluice/sdk'
+import { listModels, type ModelEndpoint, modelEndpoint } from '@sluice/kit'
+import { type LanguageModel, type LoadOptions, type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
+import { chatModel } from './chat-model.ts'
+import { withFinishReason } from './finish-reason.ts'
+import type { Preset } from './presets.ts'
+import { ORIGIN, ReasoningWatch } from './reasoning-member.ts'
+import { LearntLimits } from './request-limits.ts'
 
-export interface ChatCompletionsService {
-  /** The base URL when the settings name none. */
-  readonly baseUrl: string
-  /** Whether requests to `baseUrl` need a key; default false. A server at the operator's own `base_url` may need none. */
-  readonly isKeyRequired?: boolean
-  readonly detect: NonNullable<Provider['detect']>
+/** Checks and completes settings. A server at the operator's own `base_url` may need no key. */
+export function endpointOf(settings: ProviderSettings, { baseUrl, keyVariable }: Preset, plainFetch: typeof fetch): ModelEndpoint {
+  const keyRequired = keyVariable !== undefined && settings.base_url === undefined
+  return modelEndpoint(settings, { baseUrl, fetch: plainFetch, keyRequired })
 }
 
-/** Creates the provider of one kind. Its models never retry a request; the agent does. */
-export function chatCompletions(kind: string, { baseUrl, isKeyRequired = false, detect }: ChatCompletionsService): Provider {
-  const endpointOf = (settings: ProviderSettings, plainFetch: typeof fetch) =>
-    modelEndpoint(settings, { baseUrl, fetch: plainFetch, keyRequired: isKeyRequired && settings.base_url === undefined })
+/** Creates the provider of one service. Its models never retry a request that failed; the agent does. */
+export function chatCompletions(kind: string, preset: Preset, detect?: Provider['detect']): Provider {
   return {
     kinds: [kind],
-    detect,
-    check: (settings) => void endpointOf(settings, fetch),
+    detect: detect ?? ((env, wanted) => (wanted === kind ? keyOf(kind, preset, env) : undefined)),
+    check: (settings) => void endpointOf(settings, preset, fetch),
     models(settings, { fetch, signal }) {
-      const endpoint = endpointOf(settings, fetch)
+      const endpoint = endpointOf(settings, preset, fetch)
       const headers = endpoint.apiKey === '' ? {} : { authorization: `Bearer ${endpoint.apiKey}` }
       return listModels(endpoint, { headers, signal })
     },
-    async load(settings, options) {
-      const { baseUrl: baseURL, apiKey, model, headers, fetch } = endpointOf(settings, options.fetch)
-      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-      return createOpenAICompatible({ name: kind, baseURL, apiKey, headers, fetch, includeUsage: true }).languageModel(model)
-    },
+    load: async (settings, options) => loadChatModel(kind, preset, endpointOf(settings, preset, options.fetch), options),
   }
+}
+
+const keyOf = (kind: string, { keyVariable = '' }: Preset, env: Readonly<Record<string, string | undefined>>) => {
+  const key = env[keyVariable]
+  return key ? { kind, api_key: new Secret(key) } : undefined
+}
+
+export async function loadChatModel(
+  kind: string,
+  { limit, refuses = [] }: Preset,
+  { baseUrl, apiKey, model, headers, fetch }: ModelEndpoint,
+  { onLimit }: LoadOptions,
+): Promise<LanguageModel> {
+  const limits = new LearntLimits((label) => onLimit?.(label))
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+  const provider = createOpenAICompatible({
+    name: kind,
+    baseURL: baseUrl,
+    apiKey,
+    headers,
+    fetch: withFinishReason(fetch),
+    includeUsage: true,
+    transformRequestBody({ max_tokens, ...body }) {
+      const sent = { ...body, ...(max_tokens !== undefined && { [limit ?? 'max_tokens']: max_tokens }) }
+      return limits.apply(Object.fromEntries(Object.entries(sent).filter(([name]) => !refuses.includes(name))))
+    },
+    metadataExtractor: {
+      async extractMetadata({ parsedBody }) {
+        const watch = new ReasoningWatch()
+        watch.see(parsedBody)
+        return metadataOf(watch, kind)
+      },
+      createStreamExtractor() {
+        const watch = new ReasoningWatch()
+        return { processChunk: (chunk) => watch.see(chunk), buildMetadata: () => metadataOf(watch, kind) }
+      },
+    },
+  })
+  return chatModel(provider.languageModel(model), { kind, limits })
+}
+
+const metadataOf = (watch: ReasoningWatch, kind: string) => {
+  const origin = watch.origin(kind)
+  return origin && { [ORIGIN]: origin }
 }

@@ -1,17 +1,27 @@
 import { Secret } from '@sluice/sdk'
+import { CHAT_DIALECTS } from '@sluice/testkit/model-server'
 import { providerConformance } from '@sluice/testkit/provider'
 import { expect } from 'vitest'
 import feature from './index.ts'
+import { PRESETS } from './presets.ts'
 
 providerConformance({
   feature,
   settings: [
     ({ url, apiKey }) => ({ kind: 'openai', base_url: `${url}/v1`, api_key: new Secret(apiKey), model: 'small' }),
     ({ url, apiKey }) => ({ kind: 'ollama', base_url: `${url}/v1/`, api_key: new Secret(apiKey), model: 'llama3.2' }),
+    ...Object.keys(PRESETS).map((kind) => ({ url, apiKey }: { readonly url: string; readonly apiKey: string }) => ({
+      kind,
+      base_url: `${url}${kind in CHAT_DIALECTS ? `/${kind}` : ''}/v1`,
+      api_key: new Secret(apiKey),
+      model: 'small',
+    })),
   ],
   invalid: [
     { settings: { kind: 'openai', api_key: new Secret('key') }, names: 'model' },
     { settings: { kind: 'ollama' }, names: 'model' },
+    { settings: { kind: 'groq', model: 'small' }, names: 'api_key' },
+    { settings: { kind: 'vllm' }, names: 'model' },
     { settings: { kind: 'openai', model: 'small', base_url: 'localhost:1234' }, names: 'base_url' },
     { settings: { kind: 'openai', model: 'small', api_key: new Secret('two\nlines') }, names: 'api_key' },
   ],

@@ -7,12 +7,9 @@ const BASE_URL = `http://127.0.0.1:${PORT}/v1`
 /** The model used when the environment names a server and no model. */
 const DETECTED_MODEL = 'llama3.2'
 
-export const ollama = chatCompletions('ollama', {
-  baseUrl: BASE_URL,
-  detect({ OLLAMA_HOST, OLLAMA_MODEL }) {
-    if (!OLLAMA_HOST) return undefined
-    return { kind: 'ollama', base_url: ollamaUrl(OLLAMA_HOST), model: OLLAMA_MODEL || DETECTED_MODEL }
-  },
+export const ollama = chatCompletions('ollama', { baseUrl: BASE_URL }, ({ OLLAMA_HOST, OLLAMA_MODEL }) => {
+  if (!OLLAMA_HOST) return undefined
+  return { kind: 'ollama', base_url: ollamaUrl(OLLAMA_HOST), model: OLLAMA_MODEL || DETECTED_MODEL }
 })
 
 /**

@@ -1,15 +1,17 @@
-/** The provider `[provider] kind = "openai"`: OpenAI, or the compatible service at `base_url`. */
-import { Secret } from '@sluice/sdk'
-import { chatCompletions } from './chat-completions.ts'
+/** The provider `[provider] kind = "openai"`: OpenAI through the Responses API, or the compatible service at `base_url`. */
+import { type Provider, Secret } from '@sluice/sdk'
+import { chatCompletions, endpointOf, loadChatModel } from './chat-completions.ts'
+import type { Preset } from './presets.ts'
 
-const BASE_URL = 'https://api.openai.com/v1'
+const PRESET: Preset = { baseUrl: 'https://api.openai.com/v1', keyVariable: 'OPENAI_API_KEY' }
 /** The model used when the environment has a key and names no model. */
 const DETECTED_MODEL = 'gpt-5.4-mini'
 
-export const openai = chatCompletions('openai', {
-  baseUrl: BASE_URL,
-  isKeyRequired: true,
-  detect({ OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL }) {
+/** `api.openai.com` and the hosts of its regions, such as `eu.api.openai.com`. */
+const OWN_HOST = /(?:^|\.)api\.openai\.com$/
+
+export const openai: Provider = {
+  ...chatCompletions('openai', PRESET, ({ OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL }) => {
     if (!OPENAI_API_KEY) return undefined
     return {
       kind: 'openai',
@@ -17,5 +19,13 @@ export const openai = chatCompletions('openai', {
       api_key: new Secret(OPENAI_API_KEY),
       model: OPENAI_MODEL || DETECTED_MODEL,
     }
+  }),
+  async load(settings, options) {
+    const endpoint = endpointOf(settings, PRESET, options.fetch)
+    const isOwn = OWN_HOST.test(new URL(endpoint.baseUrl).hostname)
+    if (!isOwn) return loadChatModel('openai', PRESET, endpoint, options)
+    // The newer models refuse tools on chat completions.
+    const { responsesModel } = await import('./responses-model.ts')
+    return responsesModel(endpoint)
   },
-})
+}

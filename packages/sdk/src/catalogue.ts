@@ -60,8 +60,8 @@ export const CATALOGUE = {
   'provider-openai': {
     ...always,
     kind: 'provider',
-    summary: 'Models of any OpenAI-compatible endpoint, including Ollama',
-    kinds: ['openai', 'ollama'],
+    summary: 'Models of OpenAI, of many other services by name, and of any OpenAI-compatible endpoint',
+    kinds: ['openai', 'ollama', 'groq', 'cerebras', 'deepseek', 'mistral', 'xai', 'together', 'openrouter', 'lmstudio', 'vllm', 'llamacpp'],
   },
   'provider-anthropic': { ...always, kind: 'provider', summary: 'Models of the Anthropic messages API', kinds: ['anthropic'] },
 

@@ -94,6 +94,7 @@ export type { Gap, ListenContext, ListenCursors, ListenReport } from './listen.t
 export type { LogFields, Logger } from './logger.ts'
 export type {
   LanguageModel,
+  LoadOptions,
   ModelCallOptions,
   ModelFinishReason,
   ModelGenerateResult,

@@ -25,11 +25,20 @@ export interface ProviderSettings {
   readonly headers?: Readonly<Record<string, Secret | string>> | undefined
 }
 
+export interface LoadOptions {
+  readonly fetch: typeof fetch
+  /** Reports a limit that the model has shown, such as `does not support tools`. Further requests of the model keep it. */
+  readonly onLimit?: (label: string) => void
+}
+
 export interface Provider {
   /** The values of `[provider] kind` that the provider serves. */
   readonly kinds: readonly string[]
-  /** Returns settings from the environment, such as a key, when nothing is configured. Makes no request. */
-  detect?(env: Readonly<Record<string, string | undefined>>): ProviderSettings | undefined
+  /**
+   * Returns settings from the environment, such as a key. Without `kind` nothing is configured, and the settings must be complete. With
+   * `kind` they complete a configured entry of that kind. Makes no request.
+   */
+  detect?(env: Readonly<Record<string, string | undefined>>, kind?: string): ProviderSettings | undefined
   /** Throws `config_invalid` with the TOML key when these settings cannot work. Imports and sends nothing. */
   check?(settings: ProviderSettings): void
   /**
@@ -41,5 +50,5 @@ export interface Provider {
    * Loads the wire format and makes the model. Called on the first turn and never at start, because the import is heavy. Throws
    * `config_invalid` when a setting is missing.
    */
-  load(settings: ProviderSettings, options: { readonly fetch: typeof fetch }): Promise<LanguageModel>
+  load(settings: ProviderSettings, options: LoadOptions): Promise<LanguageModel>
 }

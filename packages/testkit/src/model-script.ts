@@ -36,8 +36,15 @@ export interface ModelFault {
   readonly fault: 'reset' | 'hang' | 'garbage'
 }
 
+/** A stream written out: each frame is sent as one event, a string as it is and anything else as JSON. */
+export interface ModelFrames {
+  readonly frames: readonly unknown[]
+  /** The number of bytes in each piece of the stream, which may end anywhere. Default: one piece for each event. */
+  readonly pieceBytes?: number
+}
+
 /** One step of the script. */
-export type ModelStep = ModelReply | ModelRefusal | ModelFault
+export type ModelStep = ModelReply | ModelRefusal | ModelFault | ModelFrames
 
 /** A reply with every default filled in. */
 export interface FullReply {
@@ -58,8 +65,8 @@ export interface ModelWire {
   apiKey(headers: Headers): string
   /** The answer to `GET /v1/models`. */
   models(names: readonly string[]): unknown
-  /** The reason why the service would refuse the request with 400; `undefined` if it would accept it. */
-  problem(headers: Headers, body: unknown): string | undefined
+  /** Why the service would refuse the request, with status 400, or with its own status and body; `undefined` if it would accept it. */
+  problem(headers: Headers, body: unknown): string | { readonly status: number; readonly body: unknown } | undefined
   /** The body of an error answer. */
   error(status: number, message: string): unknown
   /** The text of the last user message in a valid request. */

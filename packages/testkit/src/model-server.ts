@@ -5,11 +5,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { headersIn, jsonIn, listenOnLoopback, readWhole } from './loopback-server.ts'
-import { type FullReply, type ModelReply, type ModelStep, type ModelWire, tokens } from './model-script.ts'
+import { type FullReply, type ModelFrames, type ModelReply, type ModelStep, type ModelWire, tokens } from './model-script.ts'
 import { anthropicWire } from './model-wire-anthropic.ts'
-import { openaiWire } from './model-wire-openai.ts'
+import { CHAT_WIRES, openaiWire } from './model-wire-openai.ts'
 
-export type { ModelFault, ModelRefusal, ModelReply, ModelStep, ModelToolCall } from './model-script.ts'
+export { CHAT_DIALECTS } from './model-dialects.ts'
+export type { ModelFault, ModelFrames, ModelRefusal, ModelReply, ModelStep, ModelToolCall } from './model-script.ts'
 
 /** A request that arrived at the server. */
 export interface ModelRequest {
@@ -36,7 +37,7 @@ export interface ModelServerOptions {
 
 /** A running server. */
 export interface ModelServer {
-  /** `http://127.0.0.1:PORT`; the paths of both wire formats start with `/v1`. */
+  /** `http://127.0.0.1:PORT`. The paths of both wire formats start with `/v1`; those of other services with `/<service>/v1`, as in `CHAT_DIALECTS`. */
   readonly url: string
   readonly apiKey: string
   /** The last `REQUESTS_MAX` requests, including refused ones. */
@@ -52,7 +53,7 @@ export const TEST_API_KEY = 'test-key-0123456789'
 /** The number of requests that the server remembers. */
 export const REQUESTS_MAX = 10_000
 const BODY_BYTES_MAX = 16 * 1024 * 1024
-const WIRES: readonly ModelWire[] = [openaiWire, anthropicWire]
+const WIRES: readonly ModelWire[] = [...CHAT_WIRES, anthropicWire]
 
 /** Starts the server on any free port; call `close` to end it. */
 export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
@@ -63,7 +64,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
   let answered = 0
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
-    if (incoming.method === 'GET' && incoming.url?.split('?', 1)[0] === '/v1/models') return serveModels(incoming, outgoing)
+    if (incoming.method === 'GET' && incoming.url?.split('?', 1)[0]?.endsWith('/v1/models')) return serveModels(incoming, outgoing)
     const wire = WIRES.find(({ path }) => path === incoming.url)
     if (!wire || incoming.method !== 'POST')
       return sendJson(outgoing, 404, openaiWire.error(404, `Unknown: ${incoming.method} ${incoming.url}`))
@@ -77,7 +78,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
     const request: ModelRequest = { wire: wire.name, headers, body, lastUserText, refused: refusal?.message ?? null, ended }
     requests.push(request)
     if (requests.length > REQUESTS_MAX) requests.shift()
-    if (refusal) return sendJson(outgoing, refusal.status, wire.error(refusal.status, refusal.message))
+    if (refusal) return sendJson(outgoing, refusal.status, refusal.body ?? wire.error(refusal.status, refusal.message))
     await play(steps.shift() ?? answer(request), wire, body, ++answered, outgoing)
   }
 
@@ -104,19 +105,28 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
   }
 }
 
-function refusalOf(wire: ModelWire, headers: Headers, body: unknown, apiKey: string) {
+interface Refusal {
+  readonly status: number
+  readonly message: string
+  /** The body of the service; by default made from the message. */
+  readonly body?: unknown
+}
+
+function refusalOf(wire: ModelWire, headers: Headers, body: unknown, apiKey: string): Refusal | undefined {
   if (apiKey !== '' && wire.apiKey(headers) !== apiKey)
     return { status: 401, message: `Incorrect API key provided: ${wire.apiKey(headers)}` }
   const type = headers.get('content-type') ?? ''
   if (!/^application\/json(;|$)/.test(type)) return { status: 400, message: `Unsupported content type: ${type}` }
   if (body === undefined) return { status: 400, message: 'The body of the request is not JSON' }
-  const message = wire.problem(headers, body)
-  return message === undefined ? undefined : { status: 400, message }
+  const problem = wire.problem(headers, body)
+  if (typeof problem === 'object') return { ...problem, message: JSON.stringify(problem.body) }
+  return problem === undefined ? undefined : { status: 400, message: problem }
 }
 
 async function play(step: ModelStep, wire: ModelWire, body: unknown, number: number, outgoing: ServerResponse): Promise<void> {
   const streams = isStream(body)
   if ('status' in step) return sendJson(outgoing, step.status, step.body ?? wire.error(step.status, 'Scripted refusal'), step.headers)
+  if ('frames' in step) return sendPieces(outgoing, step)
   if (!('fault' in step)) {
     const reply = complete(step, body, number)
     return streams ? sendEvents(outgoing, wire.events(reply, body), step) : sendJson(outgoing, 200, wire.json(reply))
@@ -157,6 +167,26 @@ async function sendEvents(outgoing: ServerResponse, events: readonly string[], {
   }
   if (breakAfter === undefined) outgoing.end()
   else outgoing.destroy()
+}
+
+async function sendPieces(outgoing: ServerResponse, { frames, pieceBytes }: ModelFrames): Promise<void> {
+  const events = frames.map((frame) => Buffer.from(typeof frame === 'string' ? frame : eventOf(frame)))
+  const whole = Buffer.concat(events)
+  const pieces = pieceBytes
+    ? Array.from({ length: Math.ceil(whole.length / pieceBytes) }, (_, at) => whole.subarray(at * pieceBytes, (at + 1) * pieceBytes))
+    : events
+  outgoing.writeHead(200, { 'content-type': EVENT_STREAM })
+  for (const piece of pieces) {
+    // A tick of the event loop between pieces keeps them apart on the connection.
+    await new Promise<void>((resolve) => outgoing.write(piece, () => setImmediate(resolve)))
+  }
+  outgoing.end()
+}
+
+/** Anthropic and the Responses API name each event by its type; chat completions has no names. */
+function eventOf(frame: unknown): string {
+  const { type } = frame as { type?: unknown }
+  return `${typeof type === 'string' ? `event: ${type}\n` : ''}data: ${JSON.stringify(frame)}\n\n`
 }
 
 const isStream = (body: unknown): boolean => (body as { stream?: unknown }).stream === true

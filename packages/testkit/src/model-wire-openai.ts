@@ -1,5 +1,6 @@
 /** The chat-completions wire format, as strict about requests as the real service. */
 import * as v from 'valibot'
+import { CHAT_DIALECTS, type ChatDialect, unknownMember } from './model-dialects.ts'
 import { type FullReply, type ModelWire, pieces, words } from './model-script.ts'
 
 const part = v.looseObject({ type: v.string() })
@@ -72,7 +73,7 @@ const wireCall = (call: FullReply['toolCalls'][number]) => ({
   function: { name: call.name, arguments: JSON.stringify(call.input) },
 })
 
-function events(reply: FullReply, body: unknown): readonly string[] {
+function events(reply: FullReply, body: unknown, alwaysCounts = false): readonly string[] {
   const chunk = (delta: unknown, finish_reason: string | null = null) => ({
     ...head(reply, 'chat.completion.chunk'),
     choices: [{ index: 0, delta, finish_reason }],
@@ -86,14 +87,14 @@ function events(reply: FullReply, body: unknown): readonly string[] {
   }
   chunks.push(chunk({}, finish(reply)))
   const wantsUsage = v.parse(request, body).stream_options?.include_usage
-  if (wantsUsage) chunks.push({ ...head(reply, 'chat.completion.chunk'), choices: [], usage: usage(reply) })
+  if (wantsUsage || alwaysCounts) chunks.push({ ...head(reply, 'chat.completion.chunk'), choices: [], usage: usage(reply) })
   return [...chunks.map((value) => `data: ${JSON.stringify(value)}\n\n`), 'data: [DONE]\n\n']
 }
 
-/** The wire format of the chat-completions API. */
-export const openaiWire: ModelWire = {
+/** The chat-completions API of one service; its base URL on the server is `/<name>/v1`, or `/v1` for OpenAI. */
+const chatWire = (name: string, dialect: ChatDialect): ModelWire => ({
   name: 'openai',
-  path: '/v1/chat/completions',
+  path: `${name && `/${name}`}/v1/chat/completions`,
   apiKey: (headers) => /^Bearer (.+)$/.exec(headers.get('authorization') ?? '')?.[1] ?? '',
   // Source: https://platform.openai.com/docs/api-reference/models/list.
   models: (names) => ({
@@ -104,7 +105,8 @@ export const openaiWire: ModelWire = {
     const parsed = v.safeParse(request, body)
     if (!parsed.success) return `Invalid value for '${v.getDotPath(parsed.issues[0]) ?? ''}': ${parsed.issues[0].message}`
     if (parsed.output.stream_options && !parsed.output.stream) return "'stream_options' is only allowed when 'stream' is enabled"
-    return pairing(parsed.output.messages)
+    const member = unknownMember(dialect, body)
+    return member ? dialect.refuse(member) : pairing(parsed.output.messages)
   },
   error: (status, message) => ({
     error: { message, type: status >= 500 ? 'server_error' : 'invalid_request_error', param: null, code: null },
@@ -128,5 +130,11 @@ export const openaiWire: ModelWire = {
     ],
     usage: usage(reply),
   }),
-  events,
-}
+  events: (reply, body) => events(reply, body, dialect.alwaysCounts),
+})
+
+/** The chat-completions API of every service. */
+export const CHAT_WIRES: readonly ModelWire[] = Object.entries(CHAT_DIALECTS).map(([name, dialect]) => chatWire(name, dialect))
+
+/** The chat-completions API of OpenAI. */
+export const openaiWire: ModelWire = chatWire('', CHAT_DIALECTS[''] as ChatDialect)

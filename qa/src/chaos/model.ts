@@ -77,7 +77,8 @@ export async function startModel(answer: (asked: Asked) => Promise<ModelAnswer>)
 }
 
 function askedIn(body: unknown): Asked {
-  const problem = openaiWire.problem(new Headers(), body)
+  const refused = openaiWire.problem(new Headers(), body)
+  const problem = typeof refused === 'object' ? JSON.stringify(refused.body) : refused
   if (problem !== undefined) return { mark: undefined, text: '', results: [], afterTool: false, problem }
   const { messages } = body as { readonly messages: readonly { readonly role: string; readonly content: unknown }[] }
   const text = openaiWire.lastUserText(body)

@@ -69,6 +69,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
     models: {
       labels: options.labels ?? models.map(({ modelId }) => ({ provider: 'scripted', model: modelId })),
       load: async (index) => models[index] ?? Promise.reject(new Error('no such model')),
+      limits: () => [],
       offered: () => undefined,
     },
     prompt: () => options.prompt ?? '',

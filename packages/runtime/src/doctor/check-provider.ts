@@ -7,7 +7,7 @@ import { type Check, fail, ok, warn } from './check.ts'
 const ANSWER_MS_MAX = 10_000
 
 /** Asks all endpoints at the same time. An endpoint that has not answered within ten seconds has failed. */
-export async function checkProvider(models: Pick<ModelChain, 'labels' | 'offered'>): Promise<Check[]> {
+export async function checkProvider(models: Pick<ModelChain, 'labels' | 'limits' | 'offered'>): Promise<Check[]> {
   using limit = signalScope([], ANSWER_MS_MAX)
   return await Promise.all(
     models.labels.map(async ({ provider, model }, index) => {
@@ -17,8 +17,11 @@ export async function checkProvider(models: Pick<ModelChain, 'labels' | 'offered
         return warn(check, 'the offline provider answers; it is not a language model', `set ${section} kind, model and api_key`)
       try {
         const offered = await models.offered(index, limit.signal)
-        if (!offered) return ok(check, `${provider}:${model}; its endpoint has no list of models`)
-        if (offered.length === 0 || offered.some((name) => isSameModel(name, model))) return ok(check, `${provider}:${model} answers`)
+        const limits = models.limits(index)
+        const shown = limits.length > 0 ? `; it ${limits.join(', and ')}` : ''
+        if (!offered) return ok(check, `${provider}:${model}; its endpoint has no list of models${shown}`)
+        if (offered.length === 0 || offered.some((name) => isSameModel(name, model)))
+          return ok(check, `${provider}:${model} answers${shown}`)
         const near = nearestName(model, offered)
         const detail = `${provider} answers, but does not list the model ${model}${near === undefined ? '' : `; did you mean ${near}?`}`
         return warn(check, detail, `set ${section}.model to one of ${offered.length} models, such as ${offered.slice(0, 5).join(', ')}`)

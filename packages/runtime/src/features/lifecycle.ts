@@ -250,11 +250,11 @@ export class Lifecycle {
 
   /** Makes the models of a configuration; if that fails, closes what was built for it, and rejects. */
   async #modelsOrClose(agents: AgentsInForce, instances: readonly Instance[], fresh: readonly Instance[]): Promise<AgentModels> {
-    const { env, fetch, needsModel = true } = this.#options
+    const { env, fetch, log, needsModel = true } = this.#options
     const providers = instances.flatMap(({ parts }) => parts.providers ?? [])
     try {
       const settingsOf = (agent: AgentInForce) => providersOf(agent, () => chooseProviders(agent.provider, providers, env))
-      const chainOf = (agent: AgentInForce) => createModelChain({ settings: needsModel ? settingsOf(agent) : [], providers, fetch })
+      const chainOf = (agent: AgentInForce) => createModelChain({ settings: needsModel ? settingsOf(agent) : [], providers, fetch, log })
       return new Map([...agents].map(([name, agent]) => [name, chainOf(agent)]))
     } catch (error) {
       await closeInReverse(fresh)

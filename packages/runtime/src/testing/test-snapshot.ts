@@ -13,7 +13,12 @@ export function testSnapshot(members: Partial<Snapshot> = {}): Snapshot {
     registry: {
       tools: new Map(),
       offered: [],
-      models: { labels: [], load: () => Promise.reject(new Error('a test snapshot has no models')), offered: () => undefined },
+      models: {
+        labels: [],
+        load: () => Promise.reject(new Error('a test snapshot has no models')),
+        limits: () => [],
+        offered: () => undefined,
+      },
       prompt: () => '',
       observe,
     },

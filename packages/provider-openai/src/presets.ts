@@ -1,0 +1,29 @@
+/** The services with the chat completions API, as data: where they are, where their key is, and how their requests differ. */
+
+export interface Preset {
+  /** The base URL when the settings name none. */
+  readonly baseUrl: string
+  /** The environment variable of the key. Absent for servers that usually need no key. */
+  readonly keyVariable?: string
+  /** The member that limits the tokens of a reply; default `max_tokens`. */
+  readonly limit?: 'max_completion_tokens'
+  /** Members of a request that the service refuses. */
+  readonly refuses?: readonly string[]
+}
+
+/**
+ * Sources: the API reference of each service. Groq and xAI deprecate `max_tokens`; Cerebras documents only
+ * `max_completion_tokens`. Mistral answers 422 `extra_forbidden` to `stream_options` and always counts the tokens of a stream.
+ */
+export const PRESETS = {
+  groq: { baseUrl: 'https://api.groq.com/openai/v1', keyVariable: 'GROQ_API_KEY', limit: 'max_completion_tokens' },
+  cerebras: { baseUrl: 'https://api.cerebras.ai/v1', keyVariable: 'CEREBRAS_API_KEY', limit: 'max_completion_tokens' },
+  deepseek: { baseUrl: 'https://api.deepseek.com/v1', keyVariable: 'DEEPSEEK_API_KEY' },
+  mistral: { baseUrl: 'https://api.mistral.ai/v1', keyVariable: 'MISTRAL_API_KEY', refuses: ['stream_options'] },
+  xai: { baseUrl: 'https://api.x.ai/v1', keyVariable: 'XAI_API_KEY', limit: 'max_completion_tokens' },
+  together: { baseUrl: 'https://api.together.xyz/v1', keyVariable: 'TOGETHER_API_KEY' },
+  openrouter: { baseUrl: 'https://openrouter.ai/api/v1', keyVariable: 'OPENROUTER_API_KEY' },
+  lmstudio: { baseUrl: 'http://127.0.0.1:1234/v1' },
+  vllm: { baseUrl: 'http://127.0.0.1:8000/v1' },
+  llamacpp: { baseUrl: 'http://127.0.0.1:8080/v1' },
+} as const satisfies Readonly<Record<string, Preset>>

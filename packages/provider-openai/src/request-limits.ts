@@ -1,0 +1,94 @@
+/** What a model does not support, as its endpoint reports it: learnt from one refused request and remembered while the model is loaded. */
+
+type Body = Readonly<Record<string, unknown>>
+
+/** The limit as operators read it, at the end of `<model> …`. */
+export interface RequestLimit {
+  readonly label: string
+  /** The words of the refusal: all words of one of the lists, in lower case. */
+  readonly words: readonly (readonly string[])[]
+  /** Whether the limit concerns a request. */
+  concerns(body: Body): boolean
+  /** Returns the request that keeps the limit. */
+  keep(body: Body): Body
+}
+
+const without = (body: Body, ...names: readonly string[]): Body =>
+  Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)))
+
+const has = (name: string) => (body: Body) => body[name] !== undefined
+
+const renamed = (body: Body, from: string, to: string): Body => ({ ...without(body, from), [to]: body[from] })
+
+/** The statuses with which endpoints refuse a member of a request. OpenRouter reports missing tool support with 404. */
+const STATUSES = new Set([400, 404, 422])
+
+export const REQUEST_LIMITS: readonly RequestLimit[] = [
+  {
+    // Ollama: `registry.ollama.ai/library/gemma3:latest does not support tools`. OpenRouter: `No endpoints found that support tool use`.
+    label: 'does not support tools',
+    words: [['does not support tools'], ['support tool use']],
+    concerns: has('tools'),
+    keep: (body) => without(body, 'tools', 'tool_choice'),
+  },
+  {
+    // OpenAI: `Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.`
+    label: 'takes max_completion_tokens instead of max_tokens',
+    words: [['max_tokens', 'max_completion_tokens']],
+    concerns: has('max_tokens'),
+    keep: (body) => renamed(body, 'max_tokens', 'max_completion_tokens'),
+  },
+  {
+    // Mistral: `{"type":"extra_forbidden","loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted"}`
+    label: 'takes max_tokens instead of max_completion_tokens',
+    words: ['not permitted', 'not supported', 'unsupported', 'unrecognized'].map((word) => ['max_completion_tokens', word]),
+    concerns: has('max_completion_tokens'),
+    keep: (body) => renamed(body, 'max_completion_tokens', 'max_tokens'),
+  },
+  {
+    // OpenAI: `Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.`
+    label: 'takes only the default temperature',
+    words: ['not support', 'unsupported', 'deprecated'].map((word) => ['temperature', word]),
+    concerns: has('temperature'),
+    keep: (body) => without(body, 'temperature'),
+  },
+  {
+    // Mistral and older servers: `loc: ["body","stream_options","include_usage"]`
+    label: 'does not support stream_options',
+    words: [['stream_options']],
+    concerns: has('stream_options'),
+    keep: (body) => without(body, 'stream_options'),
+  },
+]
+
+const isSaid = (said: string, { words }: RequestLimit): boolean => words.some((all) => all.every((word) => said.includes(word)))
+
+/** The limits of one model. */
+export class LearntLimits {
+  readonly #learnt = new Set<RequestLimit>()
+  readonly #onLearn: (label: string) => void
+
+  constructor(onLearn: (label: string) => void) {
+    this.#onLearn = onLearn
+  }
+
+  /** Returns the request that keeps every learnt limit. */
+  apply(body: Body): Body {
+    let kept = body
+    for (const limit of this.#learnt) if (limit.concerns(kept)) kept = limit.keep(kept)
+    return kept
+  }
+
+  /** Learns from a refused request. Returns whether the same request may now succeed. */
+  learn(error: unknown): boolean {
+    const { statusCode, message, responseBody, requestBodyValues } = (error ?? {}) as Readonly<Record<string, unknown>>
+    if (typeof statusCode !== 'number' || !STATUSES.has(statusCode)) return false
+    const said = `${message}\n${responseBody}`.toLowerCase()
+    const sent = (requestBodyValues ?? {}) as Body
+    const limit = REQUEST_LIMITS.find((each) => !this.#learnt.has(each) && each.concerns(sent) && isSaid(said, each))
+    if (!limit) return false
+    this.#learnt.add(limit)
+    this.#onLearn(limit.label)
+    return true
+  }
+}
