@@ -184,7 +184,25 @@ function events() {
   )
 }
 
+/** Returns the page of channels with its table filled in: each channel's name, platform, way of arrival and page. */
+function channels() {
+  const rows = ROWS.filter(([, row]) => row.kind === 'channel' && !row.planned).map(([id, { routes = [], target }]) => {
+    const { description } = JSON.parse(readFileSync(join(ROOT, 'packages', id, 'package.json'), 'utf8'))
+    const webhook = routes.find((route) => route.startsWith('POST '))
+    return [
+      code(id.replace('channel-', '')) + (target ? ` (notification target ${code(target)})` : ''),
+      description,
+      webhook ? code(webhook) : 'a connection that Sluice opens',
+      `[set up](../../packages/${id}/README.md)`,
+    ]
+  })
+  const page = readFileSync(join(ROOT, 'docs/channels/README.md'), 'utf8')
+  const filled = ['<!-- channels -->', table(['channel', 'platform and API', 'how messages arrive', 'page'], rows), '<!-- /channels -->']
+  return page.replace(/<!-- channels -->.*<!-- \/channels -->/s, () => filled.join('\n'))
+}
+
 const pages = {
+  'channels/README.md': channels(),
   'features.md': features(),
   'configuration.md': configuration(),
   'commands.md': commands(),

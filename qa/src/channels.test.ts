@@ -52,6 +52,6 @@ describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
   })
 
   test('has a page for operators', () => {
-    expect(existsSync(join(PACKAGES, '../docs/channels', `${name}.md`))).toBe(true)
+    expect(existsSync(join(PACKAGES, id, 'README.md'))).toBe(true)
   })
 })

@@ -222,7 +222,7 @@ describe('house rules', () => {
 })
 
 describe('the documentation', () => {
-  const pages = globSync(['docs/**/*.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'], { cwd: ROOT })
+  const pages = globSync(['docs/**/*.md', 'packages/*/README.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'], { cwd: ROOT })
   const roots = ['bench', 'docs', 'examples', 'firmware', 'packages', 'profiles', 'qa', 'scripts']
 
   /** Paths that start at the root or, like `agent/src/loop.ts`, in a package. Names with `x-` are examples for readers' own features. */

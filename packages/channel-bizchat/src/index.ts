@@ -1,4 +1,4 @@
-/** bizchat: WhatsApp through the WATI API; webhooks in, REST API out. See `docs/channels/bizchat.md`. */
+/** bizchat: WhatsApp through the WATI API; webhooks in, REST API out. See `README.md`. */
 import { allowlistForm } from '@sluice/kit/phone-numbers'
 import { type Channel, defineFeature, type Host, type ReplyWindow } from '@sluice/sdk'
 import { type BizchatConfig, bizchatSection } from './config.ts'

@@ -1,4 +1,4 @@
-/** chatapp in cloud mode: the WhatsApp Business Cloud API; signed webhooks in, graph API out. See `docs/channels/chatapp.md`. */
+/** chatapp in cloud mode: the WhatsApp Business Cloud API; signed webhooks in, graph API out. See `README.md`. */
 import { allowlistForm } from '@sluice/kit/phone-numbers'
 import { AppError, type Channel, defineFeature, type Host, type ReplyWindow } from '@sluice/sdk'
 import { type ChatappConfig, chatappSection } from './config.ts'

@@ -1,6 +1,6 @@
 /**
  * The `discord` channel: messages arrive over the Discord gateway, replies go out over the REST API. See
- * `docs/channels/discord.md`.
+ * `README.md`.
  */
 import { type Address, type Channel, defineFeature, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import type { DiscordApi } from './api.ts'

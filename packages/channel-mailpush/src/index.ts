@@ -1,4 +1,4 @@
-/** mailpush: Gmail with push notifications; pushes in, mails of the API in and out. See `docs/channels/mailpush.md`. */
+/** mailpush: Gmail with push notifications; pushes in, mails of the API in and out. See `README.md`. */
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { coversAddress, normaliseAddress } from './address.ts'
 import { ApiClient } from './api-client.ts'

@@ -1,4 +1,4 @@
-/** roomchat: rooms of Nextcloud Talk; signed bot webhooks in, signed bot calls out. See `docs/channels/roomchat.md`. */
+/** roomchat: rooms of Nextcloud Talk; signed bot webhooks in, signed bot calls out. See `README.md`. */
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type RoomchatConfig, roomchatSection } from './config.ts'
 import { normaliseSender } from './parse.ts'

@@ -1,6 +1,6 @@
 /**
  * The `slack` channel: events and button presses arrive in socket mode, replies go out over the Web API. See
- * `docs/channels/slack.md`.
+ * `README.md`.
  */
 import { type Address, type Channel, defineFeature, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import { SlackApi } from './api.ts'

@@ -1,6 +1,6 @@
 /**
  * The `telegram` channel: a bot that polls the Bot API for messages and button presses and replies in their chats. See
- * `docs/channels/telegram.md`.
+ * `README.md`.
  */
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { BotApi, botIdOf } from './bot-api.ts'

@@ -1,4 +1,4 @@
-/** textrelay: iMessage, RCS and SMS through the Linq Partner API; signed webhooks in, REST API out. See `docs/channels/textrelay.md`. */
+/** textrelay: iMessage, RCS and SMS through the Linq Partner API; signed webhooks in, REST API out. See `README.md`. */
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type TextrelayConfig, textrelaySection } from './config.ts'
 import { normaliseHandle } from './handle.ts'
