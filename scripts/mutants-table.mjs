@@ -520,7 +520,7 @@ const approvals = [
   bug(
     'approval: waiting for a person counts as an attempt (agent)',
     'packages/agent/src/conduct-turn.ts',
-    'if (turn.kept) await deps.store.turns.waits',
+    'if (turn.kept) await turn.home.turns.waits',
     'if (!turn.kept) await deps.store.turns.waits',
     ['packages/agent/src/agent-asking.test.ts'],
   ),

@@ -147,7 +147,7 @@ test('a drain does not wait for people: a stored turn asks again with the same k
   expect(before.books.ends).toEqual([])
 
   const after = asking({ books: before.books })
-  await expect(after.agent.resume()).resolves.toBe(1)
+  await expect(after.resume()).resolves.toBe(1)
   await after.asked(1)
   const [first, again] = [before.questions[0], after.questions[0]]
   expect(again).toMatchObject({ callId: first?.callId, turn: first?.turn, summary: first?.summary })
@@ -165,7 +165,7 @@ test('a turn that waits for a person survives any number of crashes', async () =
   for (let crash = 0; crash < 12; crash++) {
     // The agent of a killed process never continues.
     life = asking({ books: life.books })
-    await life.agent.resume()
+    await life.resume()
     await life.asked(1)
   }
   life.questions[0]?.answer(yes)

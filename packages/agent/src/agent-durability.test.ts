@@ -46,7 +46,7 @@ test('an interrupted turn resumes at its checkpoint without running finished too
 
   const model = scriptedModel([call('three'), { text: 'all counted' }])
   const restarted = testAgent({ books, tools: [add], models: [model] })
-  await expect(restarted.agent.resume()).resolves.toBe(1)
+  await expect(restarted.resume()).resolves.toBe(1)
   await until(() => books.ends.length === 1)
   expect(added).toEqual(['one', 'two', 'three'])
   expect(model.asked[0]?.prompt.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool', 'assistant', 'tool'])
@@ -71,7 +71,7 @@ test('iterations and repeats before a crash count', async () => {
   await testAgent({ ...options, models: [scriptedModel([call('one'), call('one'), hang])] }).agent.accept(request('count'))
   await until(() => books.writes.length === 6)
   const model = scriptedModel([call('one'), { text: 'enough' }])
-  await testAgent({ ...options, models: [model] }).agent.resume()
+  await testAgent({ ...options, models: [model] }).resume()
   await until(() => books.ends.length === 1)
   expect(added).toEqual(['one', 'one'])
   expect(model.asked.length).toBe(2)
@@ -93,7 +93,7 @@ test('interrupted turns resume oldest first, with their client and trace', async
     ],
     mintClient: (caller) => `client of ${caller}` as never,
   })
-  await expect(agent.resume()).resolves.toBe(2)
+  await expect(agent.resume(books)).resolves.toBe(2)
   await until(() => books.ends.length === 2)
   expect(called).toEqual(['device:a', 'device:b'].map((caller) => ({ client: `client of ${caller}`, caller })))
   expect(books.ends.map(({ input }) => input)).toEqual(['first', 'second'])
@@ -110,17 +110,17 @@ test('a full queue does not prevent turns from resuming', async () => {
     models: [scriptedModel([{ text: 'done' }])],
     agent: { max_concurrent_turns: 1, max_queued_turns: 0 },
   })
-  await expect(agent.resume()).resolves.toBe(3)
+  await expect(agent.resume(books)).resolves.toBe(3)
   await until(() => books.ends.length === 3)
   expect(books.ends.map(({ input }) => input)).toEqual(['a', 'b', 'c'])
 })
 
 test('live turns are not resumed', async () => {
   const model = scriptedModel([hang])
-  const { agent } = testAgent({ models: [model] })
+  const { agent, books } = testAgent({ models: [model] })
   await agent.accept(request('a'))
   await until(() => model.asked.length === 1)
-  await expect(agent.resume()).resolves.toBe(0)
+  await expect(agent.resume(books)).resolves.toBe(0)
   expect(model.asked.length).toBe(1)
 })
 
@@ -129,11 +129,11 @@ test('a turn that never reaches its end fails after five starts', async () => {
   for (let start = 0; start < 5; start++) {
     const { agent } = testAgent({ books, models: [scriptedModel([hang])] })
     if (start === 0) await agent.accept(request('poison'))
-    else await agent.resume()
+    else await agent.resume(books)
     await until(() => books.starts.get('turn-1') === start + 1)
   }
   const model = scriptedModel([{ text: 'never asked' }])
-  await testAgent({ books, models: [model] }).agent.resume()
+  await testAgent({ books, models: [model] }).resume()
   await until(() => books.ends.length === 1)
   expect(model.asked).toEqual([])
   expect(books.ends).toMatchObject([
@@ -154,7 +154,7 @@ test('a turn that a drain interrupts stays stored and unfinished', async () => {
   expect(books.ends).toEqual([])
   expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
 
-  await testAgent({ books, models: [scriptedModel([{ text: 'now' }])] }).agent.resume()
+  await testAgent({ books, models: [scriptedModel([{ text: 'now' }])] }).resume()
   await until(() => books.ends.length === 2)
   expect(books.ends.map(({ input, status }) => `${input} ${status}`)).toEqual(['running done', 'waiting done'])
 })
@@ -201,7 +201,7 @@ test('an interrupted turn with a key resumes, and a call with effects runs once'
   await until(() => books.writes.length === 4)
 
   const restarted = testAgent({ books, tools: [add], models: [scriptedModel([{ text: 'counted' }])] })
-  await expect(restarted.agent.resume()).resolves.toBe(1)
+  await expect(restarted.resume()).resolves.toBe(1)
   await until(() => books.ends.length === 1)
   expect(added).toEqual(['one'])
   expect(books.ends).toMatchObject([{ status: 'done', response: 'counted', attempts: 2, idempotency: { key: 'k' } }])
@@ -239,6 +239,7 @@ test('a stored turn whose end was not recorded resumes on request', async () => 
     return finish(end)
   }
   const { agent } = testAgent({ books, models: [scriptedModel([{ text: 'lost' }, { text: 'done' }])] })
+  await agent.resume(books)
   await expect(agent.run(request('a', { idempotency: { scope: 's', key: 'k' } }))).rejects.toMatchObject({ code: 'unavailable' })
   await Promise.all([agent.ensureResumed('turn-1'), agent.ensureResumed('turn-1')])
   await until(() => books.ends.length === 1)
@@ -292,7 +293,7 @@ test('a resumed turn keeps its limit on tools and uses the agent’s approver', 
     { name: 'reach', input: {} },
   ]
   const model = scriptedModel([{ calls }, { text: 'done' }])
-  await testAgent({ books, tools, models: [model], approve }).agent.resume()
+  await testAgent({ books, tools, models: [model], approve }).resume()
   await until(() => books.ends.length === 1)
   expect(ran).toEqual(['reach'])
   expect(asked).toMatchObject([{ tool: 'reach', turn: 'turn-1', session: 's', inbox: null }])

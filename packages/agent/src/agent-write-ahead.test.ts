@@ -52,7 +52,7 @@ async function play(replies: readonly Call[][], { checkpoint }: State) {
       return { by: 'cli:me' }
     },
   })
-  await agent.resume()
+  await agent.resume(books)
   await agent.ended('t')
   return { happened, model, end: books.ends[0] }
 }

@@ -7,8 +7,10 @@ import {
   type Clock,
   type Events,
   type Logger,
+  leaseLost,
   type ModelMessage,
   type Secret,
+  shardOfTurn,
   type TurnRow,
   type WithinTrace,
 } from '@sluice/sdk'
@@ -16,21 +18,26 @@ import { aborted } from './aborted.ts'
 import { mainSettings, type SettingsSource } from './agent-settings.ts'
 import { createAskModel } from './ask-model.ts'
 import { Budget } from './budget.ts'
-import { type ConductDeps, conductTurn, releaseKey, type TurnStorage } from './conduct-turn.ts'
+import { type ConductDeps, conductTurn, releaseKey } from './conduct-turn.ts'
 import { createLiveTurn, type LiveTurnDeps } from './create-live-turn.ts'
 import { Deadlines } from './deadlines.ts'
 import { createTurnIds } from './ids.ts'
+import { queuedTurn } from './queued-turn.ts'
 import type { RegistryPin } from './registry.ts'
+import { RemoteTurns } from './remote-turns.ts'
 import { runCall } from './run-call.ts'
 import { createScrub } from './scrub.ts'
 import { ToolExecutor } from './tool-call.ts'
 import { createToolSpecs } from './tool-specs.ts'
 import type { Agent, Approver, CallRequest, CallResult, TurnDelivery, TurnRequest, TurnResult } from './turn.ts'
-import { parseTurnContext, type TurnContext } from './turn-context.ts'
+import { parseTurnContext } from './turn-context.ts'
+import { homeOf, type ResumableHome, type TurnHome, type TurnOwnership, type TurnStorage } from './turn-home.ts'
 import type { LiveTurn } from './turn-scope.ts'
 
 export interface AgentDeps extends SettingsSource {
   readonly store: TurnStorage
+  /** What this process owns. Absent, or not started: all turns run here. */
+  readonly ownership?: TurnOwnership
   /** The queue of turns, shared with the inbox worker, so that one bound holds for all turns. */
   readonly lanes: LaneQueue
   /** Pins the registry in force of an agent for one turn. */
@@ -71,10 +78,14 @@ class TurnAgent implements Agent {
   readonly #deps: AgentDeps
   readonly #conduct: ConductDeps
   readonly #making: LiveTurnDeps
+  readonly #newId: () => string
   /** Waiting and running turns; bounded by `max_queued_turns`, and by `UNFINISHED_MAX` after a crash. */
   readonly #live = new Map<string, Live>()
   /** The number of turns in the queue that have not started. */
   #waiting = 0
+  /** The shards whose turns this process resumes. */
+  readonly #resumed = new Set<ResumableHome>()
+  readonly #remote: RemoteTurns
   #stopReason: AppError | undefined
 
   constructor(deps: AgentDeps) {
@@ -82,7 +93,9 @@ class TurnAgent implements Agent {
     const deadlines = new Deadlines(clock)
     const scrub = createScrub(secrets)
     this.#deps = deps
-    this.#making = { clock, log, newId: deps.newId ?? createTurnIds(clock) }
+    this.#newId = deps.newId ?? createTurnIds(clock)
+    this.#making = { clock, log }
+    this.#remote = new RemoteTurns({ store, clock, log })
     this.#conduct = {
       ...deps,
       deadlines,
@@ -102,8 +115,12 @@ class TurnAgent implements Agent {
 
   async run(request: TurnRequest): Promise<TurnResult> {
     const { signal, idempotency, delivery, permit } = request
+    const id = delivery?.turnId ?? this.#newId()
     const kept = idempotency && !delivery ? Promise.withResolvers<void>() : undefined
-    const turn = createLiveTurn(this.#making, request, kept ? { kept: kept.promise } : delivery && fromDelivery(delivery))
+    const home = delivery?.owned ?? homeOf(this.#deps, { id, session: request.session, isStored: kept !== undefined })
+    if (!home) return this.#elsewhere().run(id, request)
+    const given = { id, home, ...(kept ? { kept: kept.promise } : delivery && fromDelivery(delivery)) }
+    const turn = createLiveTurn(this.#making, request, given)
     const abort = () => turn.cancellation.cancel(aborted(turn.id))
     let ended: Promise<TurnResult>
     try {
@@ -126,8 +143,14 @@ class TurnAgent implements Agent {
   }
 
   async accept(request: Parameters<Agent['accept']>[0]): Promise<string> {
+    const { id = this.#newId(), session } = request
+    const home = homeOf(this.#deps, { id, session, isStored: true })
+    if (!home) {
+      await this.#elsewhere().accept(id, request)
+      return id
+    }
     const kept = Promise.withResolvers<void>()
-    const turn = createLiveTurn(this.#making, request, { kept: kept.promise, ...(request.id !== undefined && { id: request.id }) })
+    const turn = createLiveTurn(this.#making, request, { id, home, kept: kept.promise })
     try {
       if (this.#live.has(turn.id)) throw new AppError('conflict', 'A turn with this id exists', { fields: { turn_id: turn.id } })
       // The turn is enqueued before it is stored, so that a turn that a full queue refuses is not stored.
@@ -148,15 +171,38 @@ class TurnAgent implements Agent {
     return runCall(this.#conduct, request)
   }
 
-  async resume(): Promise<number> {
-    const rows = await this.#deps.store.turns.unfinished(UNFINISHED_MAX)
+  async resume(home: ResumableHome): Promise<number> {
+    if (!this.#resumed.has(home)) {
+      this.#resumed.add(home)
+      home.lease?.lost.addEventListener('abort', () => this.#lose(home), { once: true })
+    }
+    const rows = await home.turns.unfinished(UNFINISHED_MAX)
     const interrupted = rows.filter(({ id }) => !this.#live.has(id))
-    for (const row of interrupted) this.#enqueue(this.#resumedTurn(row, row.checkpoint), { isResumed: true }).catch(ignore)
+    for (const row of interrupted) this.#enqueue(this.#resumedTurn(home, row, row.checkpoint), { isResumed: true }).catch(ignore)
     return interrupted.length
   }
 
   async ensureResumed(turnId: string): Promise<void> {
-    if (!this.#live.has(turnId) && !this.#stopReason) await this.resume()
+    if (this.#live.has(turnId) || this.#stopReason) return
+    for (const home of this.#resumed) await this.resume(home)
+  }
+
+  async look(): Promise<void> {
+    if (this.#stopReason) return
+    for (const home of this.#resumed) {
+      for (const id of await home.turns.abortsRequested()) this.abort(id)
+      if (this.#deps.ownership?.ownsAll === false) await this.resume(home)
+    }
+    await this.#remote.look()
+  }
+
+  async requestAbort(turnId: string, owner?: string): Promise<boolean> {
+    const { ownership, store } = this.#deps
+    if (this.abort(turnId, owner)) return true
+    if (!ownership?.isStarted || ownership.ownsAll) return false
+    const row = await store.turns.get(turnId)
+    if (!row || ownership.of(shardOfTurn(row.sessionId, row.id))) return false
+    return store.turns.requestAbort(turnId, owner)
   }
 
   abort(turnId: string, owner?: string): boolean {
@@ -169,6 +215,7 @@ class TurnAgent implements Agent {
   async drain(timeoutMs: number): Promise<void> {
     this.#stopReason ??= new AppError('unavailable', 'The daemon is stopping', { retryAfterSecs: RETRY_AFTER_SECS })
     void this.#deps.lanes.stop()
+    this.#remote.stop(this.#stopReason)
     // The stop does not wait for people: a stored turn asks again after the start and finds a decision made meanwhile.
     this.#cancelLive(({ phase }) => phase === 'waiting' || phase === 'asking', this.#stopReason)
     await this.#allEnded(timeoutMs)
@@ -238,31 +285,30 @@ class TurnAgent implements Agent {
 
   /** Stores an enqueued turn, which waits for `kept`. When that fails, cancels the turn, releases its key and rejects. */
   async #store(turn: LiveTurn, kept: PromiseWithResolvers<void>): Promise<void> {
-    const { id, agent, session, owner, caller, source, text, createdAtMs, trace, idempotency, tools } = turn
-    const context: TurnContext = { trace, idempotency, caller, tools }
     try {
-      await this.#deps.store.turns.enqueue({
-        id,
-        sessionId: session,
-        agent,
-        ...(owner !== undefined && { owner }),
-        source,
-        input: text,
-        context,
-        createdAtMs,
-        ...(idempotency && { idempotency }),
-      })
+      await turn.home.turns.enqueue(queuedTurn(turn))
       kept.resolve()
     } catch (error) {
       kept.promise.catch(ignore)
       kept.reject(error)
       turn.cancellation.cancel(new AppError('unavailable', 'The turn could not be stored', { cause: error }))
-      await releaseKey(this.#deps, idempotency)
+      await releaseKey(this.#deps, turn.idempotency)
       throw error
     }
   }
 
-  #resumedTurn(row: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
+  #elsewhere(): RemoteTurns {
+    if (this.#stopReason) throw this.#stopReason
+    return this.#remote
+  }
+
+  /** Ends the turns under a lost lease without a record: the next owner resumes those that are stored. */
+  #lose(home: ResumableHome): void {
+    this.#resumed.delete(home)
+    if (home.lease) this.#cancelLive((turn) => turn.home === home, leaseLost(home.lease.name))
+  }
+
+  #resumedTurn(home: TurnHome, row: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
     const { id, agent, sessionId, owner, source, input, createdAtMs, context } = row
     const { trace, idempotency, caller, tools } = parseTurnContext(context)
     const request = {
@@ -277,7 +323,7 @@ class TurnAgent implements Agent {
       ...(idempotency && { idempotency }),
       ...(tools && { tools }),
     }
-    return createLiveTurn(this.#making, request, { id, createdAtMs, kept: Promise.resolve(), checkpoint })
+    return createLiveTurn(this.#making, request, { id, home, createdAtMs, kept: Promise.resolve(), checkpoint })
   }
 
   #cancelLive(isMeant: (turn: LiveTurn) => boolean, reason: AppError): void {
@@ -293,8 +339,7 @@ class TurnAgent implements Agent {
   }
 }
 
-const fromDelivery = ({ turnId, receivedAtMs, checkpoint }: TurnDelivery) => ({
-  id: turnId,
+const fromDelivery = ({ receivedAtMs, checkpoint }: TurnDelivery) => ({
   createdAtMs: receivedAtMs,
   kept: Promise.resolve(),
   checkpoint,

@@ -116,7 +116,7 @@ describe('a tool that one agent may call', () => {
     await until(() => asked.length > 0)
     // The process is killed here; meanwhile the operator takes the tool away from this agent only.
     const next = arrange({ books, policy: openPolicy, approve: async () => ({ by: 'cli:me' }) }, { support: settings({ tools: ['look'] }) })
-    expect(await next.agent.resume()).toBe(1)
+    expect(await next.resume()).toBe(1)
     await until(() => books.ends.length > 0)
     expect(books.ends).toMatchObject([{ agent: 'support', sessionId: SUPPORT, status: 'done' }])
     expect(next.calls.map(({ agent }) => agent)).not.toContain('main')

@@ -1,5 +1,5 @@
 /** The context of a tool call, in a turn or outside of one. */
-import { agentKey, type ClientId, type Tool, type Trace } from '@sluice/sdk'
+import { agentKey, type ClientId, type Lease, type Tool, type Trace } from '@sluice/sdk'
 import type { AgentLimits } from './agent-settings.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Registry } from './registry.ts'
@@ -11,6 +11,8 @@ export interface CallScope {
   readonly turn: string
   readonly session: string | null
   readonly inbox: number | null
+  /** The lease of the turn; undefined where there is none, or the caller asks it in `onBegin`. */
+  readonly lease: Lease | undefined
   readonly agent: string
   /** The client and the caller of this agent; as in `ToolContext`. */
   readonly client: ClientId
@@ -35,11 +37,12 @@ export interface CallScope {
 }
 
 export function callScopeOf({ turn, trace, registry, limits, agent: { max_tool_result_chars }, whileAsking }: TurnScope): CallScope {
-  const { id, agent, session, delivery, client, owner, tools, cancellation, superseded, approve, tell, caller = owner } = turn
+  const { id, home, agent, session, delivery, client, owner, tools, cancellation, superseded, approve, tell, caller = owner } = turn
   return {
     turn: id,
     session,
     inbox: delivery?.inbox ?? null,
+    lease: home.lease,
     owner,
     ...identityOf(agent, client, caller),
     trace,

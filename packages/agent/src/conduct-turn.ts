@@ -1,21 +1,19 @@
 /** Conducts one turn from its start to its durable end, which is recorded and reported once. */
 
 import type { Permit } from '@sluice/kit'
-import { AppError, type Clock, type Events, type IdempotencyKey, type Logger, type Store } from '@sluice/sdk'
+import { AppError, type Clock, type Events, type IdempotencyKey, isLeaseLost, type Logger } from '@sluice/sdk'
 import { limitsInForce, mainSettings, notConfigured, type SettingsSource } from './agent-settings.ts'
 import type { Deadlines } from './deadlines.ts'
 import { newTrace } from './ids.ts'
 import { type LoopDeps, runLoop } from './loop.ts'
 import type { RegistryPin } from './registry.ts'
 import type { TurnResult } from './turn.ts'
+import type { TurnStorage } from './turn-home.ts'
 import { doneEnd, emitCompleted, emitFailed, emitStarted, failedEnd } from './turn-report.ts'
 import type { LiveTurn, TurnScope } from './turn-scope.ts'
 import { createWhileAsking } from './while-asking.ts'
 
-export type TurnStorage = Pick<Store, 'sessions' | 'turns' | 'idempotency'>
-
 export interface ConductDeps extends Omit<LoopDeps, 'turns'>, SettingsSource {
-  readonly store: TurnStorage
   /** Pins the registry in force of an agent. */
   readonly pinRegistry: (agent: string) => RegistryPin
   readonly events: Events
@@ -56,7 +54,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
       stopReason: deps.stopReason,
       async waits(isWaiting) {
         try {
-          if (turn.kept) await deps.store.turns.waits(turn.id, isWaiting)
+          if (turn.kept) await turn.home.turns.waits(turn.id, isWaiting)
         } catch (error) {
           deps.log.error('the attempt of a waiting turn could not be counted', { turn: turn.id, error })
         }
@@ -74,8 +72,8 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
 }
 
 async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promise<TurnResult> {
-  const { turns, sessions } = deps.store
   const { turn, agent, progress } = scope
+  const { turns, sessions } = turn.home
   turn.cancellation.throwIfCancelled()
   if (!deps.config(turn.agent)) throw new AppError('unavailable', notConfigured(turn.agent))
   turn.phase = 'running'
@@ -109,23 +107,26 @@ async function fail(deps: ConductDeps, scope: TurnScope, error: unknown): Promis
 }
 
 /**
- * Records a failed turn. A stored turn that a stop of the daemon interrupted, or whose end the store could not record, keeps its key
- * and resumes later. The inbox worker decides about a delivery.
+ * Records a failed turn. A stored turn that a stop of the daemon or the loss of its lease interrupted, or whose end the store could
+ * not record, keeps its key and resumes later. The inbox worker decides about a delivery.
  */
 async function recordFailure(deps: ConductDeps, scope: TurnScope, failure: AppError): Promise<void> {
-  const { store, log } = deps
+  const { log } = deps
   const { turn } = scope
-  if (turn.delivery || turn.phase === 'ending') return
+  if (turn.delivery || turn.phase === 'ending' || isLeaseLost(failure)) return
   if (turn.kept && failure === deps.stopReason()) return
   try {
-    await store.turns.finish(failedEnd(deps, scope, failure))
+    await turn.home.turns.finish(failedEnd(deps, scope, failure))
   } catch (error) {
     log.error('failed turn not recorded', { turn: turn.id, error })
   }
 }
 
 /** Releases a key. Never rejects, so that the caller reports the original error. */
-export async function releaseKey({ store, log }: Pick<ConductDeps, 'store' | 'log'>, key: IdempotencyKey | undefined): Promise<void> {
+export async function releaseKey(
+  { store, log }: { readonly store: TurnStorage; readonly log: Logger },
+  key: IdempotencyKey | undefined,
+): Promise<void> {
   try {
     if (key) await store.idempotency.release(key)
   } catch (error) {

@@ -1,27 +1,28 @@
 /** Makes the live turn of a request. */
-import { agentOfSession, type Clock, type Logger, MAIN_AGENT } from '@sluice/sdk'
+import type { Clock, Logger } from '@sluice/sdk'
 import { Cancellation } from './cancellation.ts'
+import { agentOfTurn } from './queued-turn.ts'
 import type { TurnRequest } from './turn.ts'
 import type { LiveTurn } from './turn-scope.ts'
 
 export interface LiveTurnDeps {
   readonly clock: Clock
   readonly log: Logger
-  readonly newId: () => string
 }
 
-/** `given` holds the values of an accepted or resumed turn that its request does not have. */
+/** `given` holds the values that the request does not have. */
 export function createLiveTurn(
-  { clock, log, newId }: LiveTurnDeps,
+  { clock, log }: LiveTurnDeps,
   request: Omit<TurnRequest, 'signal' | 'permit'>,
-  given: Partial<Pick<LiveTurn, 'id' | 'createdAtMs' | 'kept' | 'checkpoint'>> = {},
+  given: Pick<LiveTurn, 'id' | 'home'> & Partial<Pick<LiveTurn, 'createdAtMs' | 'kept' | 'checkpoint'>>,
 ): LiveTurn {
   const { source, session, text, client, owner, caller, trace, idempotency, tools, superseded, listen, approve, delivery, onWait } = request
   const nowMs = clock.nowMs()
-  const id = given.id ?? newId()
+  const { id, home } = given
   return {
     id,
-    agent: session === null ? (request.agent ?? MAIN_AGENT) : agentOfSession(session),
+    home,
+    agent: agentOfTurn(request),
     phase: 'waiting',
     superseded,
     permit: undefined,

@@ -129,7 +129,7 @@ test('a resumed turn does not run the calls that the provider ran', async () => 
       content: [{ type: 'tool-call', toolCallId: 'srv_1', toolName: 'look', input: {}, providerExecuted: true }],
     },
   ])
-  await agent.resume()
+  await agent.resume(books)
   await agent.ended('t1')
   expect(ran).toEqual([])
   expect(books.ends).toMatchObject([{ id: 't1', status: 'done', response: 'going on' }])

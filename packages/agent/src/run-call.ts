@@ -27,6 +27,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     turn,
     session: null,
     inbox: null,
+    lease: undefined,
     owner: undefined,
     ...identityOf(name, client, caller),
     trace,

@@ -29,6 +29,7 @@ import { shorten } from './shorten.ts'
 import { parseToolInput } from './tool-input.ts'
 import { refusedText, type Verdict, verdict } from './tool-policy.ts'
 import type { CallResult } from './turn.ts'
+import { checkHeld } from './turn-home.ts'
 
 export interface ToolExecutorDeps extends ApprovalDeps {
   readonly events: Events
@@ -119,7 +120,7 @@ export class ToolExecutor {
     }
   }
 
-  /** Runs a prepared call to its result. Rejects only with the reason of a cancellation, or as `onBegin` does. */
+  /** Runs a prepared call to its result. Rejects only with the reason of a cancellation, as `onBegin` does, or when the lease is lost. */
   async run(scope: CallScope, prepared: PreparedCall, options: RunOptions = {}): Promise<CallResult> {
     const { events, clock } = this.#deps
     const { call, tool } = prepared
@@ -176,6 +177,7 @@ export class ToolExecutor {
       await onBegin(risk)
       cancellation.throwIfCancelled()
     }
+    checkHeld(scope.lease)
     const by = callingAgent(scope)
     if (!by) return this.refused(scope, notConfigured(scope.agent))
     try {

@@ -7,10 +7,12 @@ import type { AgentLimits } from './agent-settings.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Registry } from './registry.ts'
 import type { TurnPart, TurnRequest } from './turn.ts'
+import type { TurnHome } from './turn-home.ts'
 
 /** A turn from its request to its end. */
 export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'signal' | 'superseded' | 'listen' | 'permit'> {
   readonly id: string
+  readonly home: TurnHome
   /** The agent whose turn it is. */
   readonly agent: string
   /** `asking`: the turn waits for a person. `ending`: its end is being stored, and it can no longer be aborted. */

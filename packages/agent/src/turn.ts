@@ -13,6 +13,8 @@ import type {
   Usage,
 } from '@sluice/sdk'
 
+import type { ResumableHome } from './turn-home.ts'
+
 /** A part of a running turn, as listeners receive it. */
 export type TurnPart =
   | { readonly type: 'text'; readonly delta: string }
@@ -139,12 +141,19 @@ export interface Agent {
    * Runs one tool. Rejects only with `aborted` or as `onBegin` does. `drain` does not wait for it: the caller ends it by its signal.
    */
   call(request: CallRequest): Promise<CallResult>
-  /** Resumes interrupted turns at the normal concurrency. Resolves to their number. */
-  resume(): Promise<number>
+  /**
+   * Resumes the interrupted turns of these shards at the normal concurrency, until the lease is lost. Resolves to their number. A
+   * turn under a lost lease ends with `unavailable` and without a record; its next owner resumes it if it is stored.
+   */
+  resume(home: ResumableHome): Promise<number>
+  /** Follows a change that another process made: requests to abort turns of this process, and the ends of turns of others. */
+  look(): Promise<void>
   /** Resumes a stored turn that neither runs nor waits here, such as when its end could not be recorded. */
   ensureResumed(turnId: string): Promise<void>
   /** Aborts a turn. Returns false when it neither runs nor waits, or when it belongs to another owner than `owner`. */
   abort(turnId: string, owner?: string): boolean
+  /** Aborts a turn wherever it runs, as `abort` does. Another process gets the request through the store. */
+  requestAbort(turnId: string, owner?: string): Promise<boolean>
   /** Accepts no more turns, waits for the running ones and aborts them after `timeoutMs`. Stored turns resume after the next start. */
   drain(timeoutMs: number): Promise<void>
   readonly load: () => { readonly running: number; readonly queued: number; readonly sessions: number }

@@ -105,10 +105,12 @@ async function bindServer(runtime: OpenRuntime, options: DaemonOptions, deliveri
   })
 }
 
-/** Resumes the turns that the last run of the daemon left unfinished, before new ones are accepted. */
-async function resumeTurns({ agent, log }: OpenRuntime): Promise<void> {
-  const unfinished = await agent.resume()
-  if (unfinished > 0) log.info('resuming unfinished turns', { turns: unfinished })
+/** Resumes the turns that the earlier owner of these shards left unfinished, before new ones are accepted. */
+async function resumeTurns({ agent, ownership, log }: OpenRuntime): Promise<void> {
+  await ownership.onShards(async (owned) => {
+    const unfinished = await agent.resume(owned)
+    if (unfinished > 0) log.info('resuming unfinished turns', { turns: unfinished })
+  })
 }
 
 interface DaemonParts {

@@ -33,6 +33,7 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures): D
   scrub: runtime.scrub,
   async changedElsewhere() {
     await runtime.approvals.look()
+    await runtime.agent.look()
     await procedures.look()
   },
 })

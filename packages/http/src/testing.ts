@@ -367,6 +367,8 @@ function testAgent(
     resume: async () => 0,
     ensureResumed: async (id) => void resumed.push(id),
     abort: (id) => id === 'turn-running',
+    requestAbort: async (id) => id === 'turn-running',
+    look: async () => {},
     drain: async () => {},
     load: () => ({ running: 0, queued: 0, sessions: 0 }),
   }

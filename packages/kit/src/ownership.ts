@@ -21,6 +21,8 @@ import { signalScope } from './signal-scope.ts'
 export type ShardListener = (owned: OwnedStore) => Promise<void>
 
 export interface Ownership {
+  /** True once `start` has resolved. A process that never starts shares the store with a daemon and recovers nothing. */
+  readonly isStarted: boolean
   /** True when no other process shares the work, so that nothing is stored that this process does not know of. */
   readonly ownsAll: boolean
   /** Returns the store for the work of this shard; undefined when this process does not own it now. */
@@ -68,7 +70,6 @@ export class ShardOwnership implements Ownership {
     this.#ranges = options.ranges ?? [ALL_SHARDS]
   }
 
-  /** True from `start` on. A process that never starts shares the store with a daemon and recovers nothing. */
   get isStarted(): boolean {
     return this.#isStarted
   }
@@ -79,10 +80,10 @@ export class ShardOwnership implements Ownership {
 
   /** Resolves once every range is held. */
   async start(): Promise<void> {
-    this.#isStarted = true
     const { signal } = this.#stopping
     const first = this.#ranges.map((range) => this.#options.store.leases.acquire(shardsLease(range), signal))
     for (const lease of await Promise.all(first)) this.#serving.push(this.#serve(lease))
+    this.#isStarted = true
   }
 
   /** Releases the leases. Call it after the work under them has ended. */

@@ -320,6 +320,7 @@ export class OpenRuntime implements Runtime {
     })
     return createAgent({
       store: this.store,
+      ownership: this.ownership,
       lanes: this.lanes,
       pinRegistry: this.lifecycle.pin,
       events: this.bus,

@@ -1,10 +1,10 @@
 /** The parts of a store the agent uses, in memory, with the store's own promises kept and nothing more. */
 import { AppError, type ModelMessage, type QueuedTurn, type TurnEnd, type TurnRow } from '@sluice/sdk'
-import type { TurnStorage } from '../conduct-turn.ts'
+import type { ResumableHome } from '../turn-home.ts'
 
 type Method = 'history' | 'enqueue' | 'start' | 'waits' | 'checkpoint' | 'finish' | 'spentUsd' | 'release'
 
-export interface MemoryBooks extends TurnStorage {
+export interface MemoryBooks extends ResumableHome {
   /** Every call that writes, in order. */
   readonly writes: readonly string[]
   readonly ends: readonly TurnEnd[]
@@ -100,6 +100,7 @@ export function memoryBooks(): MemoryBooks {
       },
       get: notUsed,
       requestAbort: notUsed,
+      abortsRequested: async () => [],
     },
     idempotency: {
       claim: notUsed,

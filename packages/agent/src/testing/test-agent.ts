@@ -31,6 +31,8 @@ export interface TestAgent {
   readonly events: readonly SluiceEvent[]
   readonly observations: readonly Observation[]
   readonly logs: readonly LogLine[]
+  /** Resumes the turns of the books. */
+  resume(): Promise<number>
   /** Returns the number of registries in use. */
   leased(): number
 }
@@ -96,7 +98,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
         ? { ...settings, policy: { ...v.parse(policySection.schema, {}), ...options.policy }, tools: undefined, workspace }
         : options.others?.()[name],
   })
-  return { agent, lanes, books, clock, events: emitted, observations, logs, leased: () => leased }
+  return { agent, lanes, books, clock, events: emitted, observations, logs, resume: () => agent.resume(books), leased: () => leased }
 }
 
 /** Runs ticks of the event loop until `isSo` returns true. Stops after many ticks, so that the next assertion of the test fails. */

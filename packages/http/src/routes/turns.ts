@@ -70,7 +70,7 @@ export function turnRoutes({ store: { turns }, agent }: Runtime): Route[] {
         // A turn that is not queued is in the store only after its end.
         const turn = await turns.get(id)
         if (turn && isHidden({ device, role }, turn)) throw unknownTurn()
-        if (!agent.abort(id, role === 'operator' ? undefined : ownerOf(device)))
+        if (!(await agent.requestAbort(id, role === 'operator' ? undefined : ownerOf(device))))
           throw turn ? new AppError('conflict', 'The turn has ended') : unknownTurn()
         return { aborted: true, turn_id: id }
       },

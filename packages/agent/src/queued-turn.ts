@@ -1,0 +1,30 @@
+/** The stored form of a turn that waits. */
+import { agentOfSession, MAIN_AGENT, type QueuedTurn } from '@sluice/sdk'
+import type { TurnRequest } from './turn.ts'
+import type { TurnContext } from './turn-context.ts'
+
+/** Returns the agent of a turn: that of its session, where it has one. */
+export const agentOfTurn = ({ session, agent = MAIN_AGENT }: Pick<TurnRequest, 'session' | 'agent'>): string =>
+  session === null ? agent : agentOfSession(session)
+
+type Waiting = Pick<TurnRequest, 'session' | 'owner' | 'caller' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools'> & {
+  readonly id: string
+  readonly agent: string
+  readonly createdAtMs: number
+}
+
+export function queuedTurn(turn: Waiting): QueuedTurn {
+  const { id, agent, session, owner, caller, source, text, createdAtMs, trace, idempotency, tools } = turn
+  const context: TurnContext = { trace, idempotency, caller, tools }
+  return {
+    id,
+    sessionId: session,
+    agent,
+    ...(owner !== undefined && { owner }),
+    source,
+    input: text,
+    context,
+    createdAtMs,
+    ...(idempotency && { idempotency }),
+  }
+}

@@ -1,0 +1,79 @@
+/** The turns that this process leaves to the owner of their shard: it stores them, and waits for their end for its callers. */
+import { AppError, type Clock, type Logger, type TurnRow } from '@sluice/sdk'
+import { aborted } from './aborted.ts'
+import { releaseKey } from './conduct-turn.ts'
+import { agentOfTurn, queuedTurn } from './queued-turn.ts'
+import type { TurnRequest, TurnResult } from './turn.ts'
+import type { TurnStorage } from './turn-home.ts'
+
+/** The finish reason of a turn of an earlier release. */
+const FINISHED = 'stop'
+
+export interface RemoteTurnDeps {
+  readonly store: TurnStorage
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export class RemoteTurns {
+  readonly #deps: RemoteTurnDeps
+  /** The callers that wait, by turn; bounded by the number of open requests. */
+  readonly #waiting = new Map<string, PromiseWithResolvers<TurnRow>>()
+
+  constructor(deps: RemoteTurnDeps) {
+    this.#deps = deps
+  }
+
+  /** Stores the turn for its owner. Rejects with `conflict` for a known id, and releases the key of a turn that was not stored. */
+  async accept(id: string, request: Omit<TurnRequest, 'signal'>): Promise<void> {
+    const { store, clock } = this.#deps
+    try {
+      await store.turns.enqueue(queuedTurn({ ...request, id, agent: agentOfTurn(request), createdAtMs: clock.nowMs() }))
+    } catch (error) {
+      await releaseKey(this.#deps, request.idempotency)
+      throw error
+    }
+  }
+
+  /** Stores the turn and resolves to its result, as `Agent.run` does. The listener gets the whole text at the end. */
+  async run(id: string, request: TurnRequest): Promise<TurnResult> {
+    const { signal, listen } = request
+    if (signal?.aborted) throw aborted(id)
+    const ended = Promise.withResolvers<TurnRow>()
+    this.#waiting.set(id, ended)
+    const abort = (): void => {
+      this.#deps.store.turns.requestAbort(id).catch((error: unknown) => ended.reject(error))
+    }
+    try {
+      await this.accept(id, request)
+      signal?.addEventListener('abort', abort, { once: true })
+      if (signal?.aborted) abort()
+      const result = resultOf(await ended.promise)
+      listen?.({ type: 'text', delta: result.text })
+      return result
+    } finally {
+      this.#waiting.delete(id)
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  /** Reads the turns that callers wait for. Call it after a change of the store. */
+  async look(): Promise<void> {
+    for (const [id, { resolve }] of this.#waiting) {
+      const row = await this.#deps.store.turns.get(id)
+      if (row && row.endedAtMs !== null) resolve(row)
+    }
+  }
+
+  /** Rejects the calls of all callers; their turns go on. */
+  stop(reason: AppError): void {
+    for (const { reject } of this.#waiting.values()) reject(reason)
+  }
+}
+
+function resultOf({ id, status, response, model, error, finishReason, inputTokens, outputTokens, costUsd }: TurnRow): TurnResult {
+  if (status === 'aborted') throw aborted(id)
+  if (status !== 'done') throw new AppError('upstream', error?.message ?? 'The turn failed')
+  const usage = { inputTokens, outputTokens, costUsd }
+  return { id, text: response ?? '', model: model ?? '', finishReason: finishReason ?? FINISHED, usage, replies: [] }
+}

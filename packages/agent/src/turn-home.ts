@@ -1,0 +1,34 @@
+/** Where a turn runs: under the lease of its shard, or in another process. */
+import type { Ownership } from '@sluice/kit'
+import { type Lease, leaseLost, type OwnedTurnStore, type Store, shardOfTurn } from '@sluice/sdk'
+
+export type TurnStorage = Pick<Store, 'sessions' | 'turns' | 'idempotency'>
+
+/** The store that a turn writes to, and the lease under which it does. A process that owns no shards has no lease. */
+export interface TurnHome extends TurnStorage {
+  readonly lease?: Lease
+}
+
+/** A home whose unfinished turns this process resumes. */
+export interface ResumableHome extends TurnHome {
+  readonly turns: OwnedTurnStore
+}
+
+export type TurnOwnership = Pick<Ownership, 'isStarted' | 'ownsAll' | 'of'>
+
+/**
+ * Returns the home of a turn; undefined when another process runs the turns of its session. A turn without a session that is not
+ * stored runs here, because no other process knows of it.
+ */
+export function homeOf(
+  { store, ownership }: { readonly store: TurnStorage; readonly ownership?: TurnOwnership },
+  { id, session, isStored }: { readonly id: string; readonly session: string | null; readonly isStored: boolean },
+): TurnHome | undefined {
+  if (!ownership?.isStarted || (session === null && !isStored)) return store
+  return ownership.of(shardOfTurn(session, id))
+}
+
+/** Throws when the lease of the turn is lost or in doubt, so that it must have no further effect. */
+export function checkHeld(lease: Lease | undefined): void {
+  if (lease && !lease.mayAct()) throw leaseLost(lease.name)
+}
