@@ -726,9 +726,9 @@ const confinement = [
   ),
   bug(
     'agents: a resumed turn belongs to the main agent',
-    'packages/agent/src/create-live-turn.ts',
-    'agent: session === null ? (request.agent ?? MAIN_AGENT) : agentOfSession(session),',
-    'agent: MAIN_AGENT,',
+    'packages/agent/src/queued-turn.ts',
+    '  session === null ? agent : agentOfSession(session)',
+    '  session === null ? agent : MAIN_AGENT',
     ['packages/agent/src/agents.test.ts'],
   ),
   bug(
