@@ -173,6 +173,8 @@ export interface InboxStore {
   replay(number: number): Promise<boolean>
   /** Counts the rows in each state except `done`. */
   counts(): Promise<Readonly<Record<Exclude<InboxState, 'done'>, number>>>
+  /** Resolves to the time at which the oldest unfinished message was received; null when there is none. */
+  oldestWaitingMs(): Promise<number | null>
 }
 
 /** The inbox as the holder of a lease uses it. */
@@ -251,6 +253,8 @@ export interface OutboxStore {
   replay(number: number): Promise<boolean>
   /** Counts the rows in each state except `sent`. */
   counts(): Promise<Readonly<Record<Exclude<OutboxState, 'sent'>, number>>>
+  /** Resolves to the time at which the oldest reply to send was queued; null when there is none. */
+  oldestWaitingMs(): Promise<number | null>
 }
 
 /** The outbox as the holder of a lease uses it. */

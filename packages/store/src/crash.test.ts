@@ -9,6 +9,7 @@ import { testHost } from '@sluice/testkit/host'
 import { decision } from '@sluice/testkit/store-rules/approval-samples'
 import { arrival, reply } from '@sluice/testkit/store-rules/delivery-samples'
 import { sopRun, startOf } from '@sluice/testkit/store-rules/sop-samples'
+import { own } from '@sluice/testkit/store-rules/store-bench'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openStore } from './open-store.ts'
 
@@ -74,7 +75,7 @@ test('messages acknowledged before SIGKILL are stored with their turns and repli
     const expected = { done: ['done', 2], running: ['running', 0], pending: [undefined, 0], dead: [] }
     expect([turn?.status, replies.length]).toEqual(expected[state])
   }
-  const waiting = await store.inbox.waiting({ after: 0, limit: 100_000 })
+  const waiting = await (await own(store)).inbox.waiting({ after: 0, limit: 100_000 })
   expect(waiting.length).toBe(rows.filter(({ state }) => state !== 'done').length)
   await store.close()
 }, 20_000)

@@ -78,6 +78,7 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
       return { ...toInboxRow(row), verdict, raw, message, ...(trace !== null && { trace }), replies: repliesTo(db, number) }
     },
     replay: (number) => writer.write(() => db.run(REPLAY, clock.nowMs(), number) > 0),
+    oldestWaitingMs: async () => table.waiting({ after: 0, limit: 1 }, '')[0]?.received_at ?? null,
     async counts() {
       const counts = table.counts()
       return { pending: counts.get('pending') ?? 0, running: counts.get('running') ?? 0, dead: counts.get('dead') ?? 0 }

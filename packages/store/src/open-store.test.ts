@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { UNOWNED_MEMORIES } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
+import { own } from '@sluice/testkit/store-rules/store-bench'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Database } from './database.ts'
 import { openStore } from './open-store.ts'
@@ -58,7 +59,7 @@ test('a file of the first release is upgraded with its unfinished turns', async 
   db.exec("INSERT INTO turns (id, source, status, input, created_at) VALUES ('t1', 'webhook', 'running', 'hello', 5)")
   db.close()
   const store = open(file)
-  expect(await store.turns.unfinished(10)).toMatchObject([{ id: 't1', input: 'hello', createdAtMs: 5 }])
+  expect(await (await own(store)).turns.unfinished(10)).toMatchObject([{ id: 't1', input: 'hello', createdAtMs: 5 }])
   expect(await store.inbox.counts()).toEqual({ pending: 0, running: 0, dead: 0 })
   expect(await store.check()).toEqual([])
   await store.close()
@@ -94,7 +95,7 @@ test('a file of the second schema is upgraded with its waiting messages', async 
   expect(started).toMatchObject({ text: 'hi' })
   expect(started).not.toHaveProperty('extras')
   expect(await store.sops.verify()).toMatchObject({ records: 0, broken: null })
-  expect(await store.approvals.unfinished({ after: null, limit: 10 })).toEqual([])
+  expect(await (await own(store)).approvals.unfinished({ after: null, limit: 10 })).toEqual([])
   expect(await store.check()).toEqual([])
   await store.close()
 })

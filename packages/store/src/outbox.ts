@@ -76,6 +76,7 @@ export function createOutbox(db: Database, writer: Writer, clock: Clock): Omit<O
         if (part) db.run(REPLAY_LATER_PARTS, number, part.parts - part.part, atMs)
         return part !== undefined
       }),
+    oldestWaitingMs: async () => table.waiting({ after: 0, limit: 1 }, '')[0]?.created_at ?? null,
     counts: async () => outboxCounts(table.counts()),
   }
 }

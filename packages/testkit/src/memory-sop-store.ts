@@ -4,11 +4,11 @@ import {
   type AuditRow,
   auditHash,
   type NewAudit,
+  type OwnedSopStore,
   SOP_ENDED,
   type SopDispatch,
   type SopRun,
   type SopStart,
-  type SopStore,
 } from '@sluice/sdk'
 
 const copy = <Value>(value: Value): Value => structuredClone(value)
@@ -21,8 +21,8 @@ interface Kept {
 const keep = (run: SopRun): Kept => ({ run: copy(run), json: JSON.stringify(run) })
 const isActive = ({ status }: SopRun): boolean => !SOP_ENDED.includes(status)
 
-/** Creates an empty store, which enforces the same limits as a durable one. */
-export function memorySopStore(): SopStore {
+/** Creates an empty store, which enforces the same limits as a durable one, as the holder of all shards uses it. */
+export function memorySopStore(): OwnedSopStore {
   const runs = new Map<string, Kept>()
   const answers = new Map<string, { readonly atMs: number; readonly dispatches: readonly SopDispatch[] }>()
   const log: AuditRow[] = []

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '@sluice/kit'
-import { type InboxRow, type OutboxRow, replyLane, type Store } from '@sluice/sdk'
+import { ALL_SHARDS, type InboxRow, type OutboxRow, replyLane, type Store, shardsLease } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { testHost } from '@sluice/testkit/host'
 import type { NoticeSeen, StoreView } from './history.ts'
@@ -39,7 +39,7 @@ export async function readCopy<View>(dataDir: string, read: (dataDir: string) =>
 export async function readStore(dataDir: string): Promise<StoreView> {
   const store = open(dataDir)
   try {
-    const unfinished = await store.turns.unfinished(EVERYTHING)
+    const unfinished = await store.under(await store.leases.acquire(shardsLease(ALL_SHARDS))).turns.unfinished(EVERYTHING)
     const outbox = await all<OutboxRow>(store.outbox)
     return {
       problems: (await store.check()).map(({ detail }) => detail),

@@ -135,20 +135,19 @@ const statusSchema = v.object({
 export type Status = v.InferOutput<typeof statusSchema>
 
 async function countQueues({ inbox, outbox, approvals }: Store, nowMs: number): Promise<Status['queues']> {
-  const first = { after: 0, limit: 1 }
-  const [messages, replies, decisions, [oldestMessage], [oldestReply]] = await Promise.all([
+  const [messages, replies, decisions, oldestMessageMs, oldestReplyMs] = await Promise.all([
     inbox.counts(),
     outbox.counts(),
     approvals.counts(),
-    inbox.waiting(first),
-    outbox.waiting(first),
+    inbox.oldestWaitingMs(),
+    outbox.oldestWaitingMs(),
   ])
-  const secsSince = (ms: number | undefined): number | null => (ms === undefined ? null : Math.max(0, Math.floor((nowMs - ms) / 1000)))
+  const secsSince = (ms: number | null): number | null => (ms === null ? null : Math.max(0, Math.floor((nowMs - ms) / 1000)))
   return {
     messages_pending: messages.pending + messages.running,
-    oldest_message_secs: secsSince(oldestMessage && (await inbox.get(oldestMessage.number))?.receivedAtMs),
+    oldest_message_secs: secsSince(oldestMessageMs),
     replies_pending: replies.queued + replies.sending + replies.failed,
-    oldest_reply_secs: secsSince(oldestReply && (await outbox.get(oldestReply.number))?.createdAtMs),
+    oldest_reply_secs: secsSince(oldestReplyMs),
     messages_dead: messages.dead,
     replies_dead: replies.dead,
     replies_ambiguous: replies.ambiguous,

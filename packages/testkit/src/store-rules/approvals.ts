@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { asked, decision } from './approval-samples.ts'
 import { keepOne, reply, replyParts, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, queuedTurn, turnEnd } from './samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 const key = (runId: string, stepId = 'step-1'): ApprovalKey => ({ runId, stepId })
 const idsOf = (approvals: readonly Approval[]): string[] => approvals.map(({ runId }) => runId)
@@ -19,7 +19,7 @@ export const approvalRules: StoreRules = {
     const prompts = [...replyParts(['one', 'two'], { turnId: null }), reply('three', { channel: 'bizchat', to: { to: 'other' } })]
     const { opened, approval } = await store.approvals.open(asked('r1'), prompts)
     expect(opened).toBe(true)
-    const numbers = (await store.outbox.waiting({ after: 0, limit: 10 })).map(({ number }) => number)
+    const numbers = (await (await own(store)).outbox.waiting({ after: 0, limit: 10 })).map(({ number }) => number)
     expect(numbers).toHaveLength(3)
     expect(approval).toEqual({
       ...asked('r1'),
@@ -184,7 +184,7 @@ export const approvalRules: StoreRules = {
     await store.inbox.start(second, 't2', STARTS_MAX)
     await store.approvals.decide(key('r1'), decision('approved', { atMs: 3_000 }), first)
     await store.approvals.decide(key('r1'), decision('rejected', { atMs: 4_000 }), second)
-    const { inbox } = await restart()
+    const { inbox } = await own(await restart())
     expect(await inbox.get(first)).toMatchObject({ state: 'done', endedAtMs: 3_000, turnId: null, replies: [] })
     expect(await inbox.get(second)).toMatchObject({ state: 'running' })
     expect((await inbox.waiting({ after: 0, limit: 10 })).map(({ number }) => number)).toEqual([second])
@@ -195,7 +195,7 @@ export const approvalRules: StoreRules = {
     await store.inbox.start(late, 't1', STARTS_MAX)
     expect(await store.inbox.done(late, 4_000, [reply('too late')])).toHaveLength(1)
     expect(await store.inbox.done(late, 5_000, [reply('again')])).toEqual([])
-    const { inbox, outbox, turns } = await restart()
+    const { inbox, outbox, turns } = await own(await restart())
     expect(await inbox.get(late)).toMatchObject({ state: 'done', endedAtMs: 4_000 })
     expect(await turns.get('t1')).toMatchObject({ status: 'aborted', endedAtMs: 4_000 })
     expect((await outbox.waiting({ after: 0, limit: 10 })).length).toBe(1)
@@ -235,7 +235,7 @@ export const approvalRules: StoreRules = {
   'a prompt gets its platform id when it is sent, however late': async ({ store, restart }) => {
     await store.approvals.open(asked('r1'), [reply('a'), reply('b')])
     await store.approvals.open(asked('r2'), [reply('c')])
-    const [first = 0, second = 0] = (await store.outbox.waiting({ after: 0, limit: 10 })).map(({ number }) => number)
+    const [first = 0, second = 0] = (await (await own(store)).outbox.waiting({ after: 0, limit: 10 })).map(({ number }) => number)
     await store.outbox.start(second)
     await store.outbox.sent(second, { providerId: 'p2', atMs: 3_000 })
     await store.outbox.start(first)
@@ -243,7 +243,7 @@ export const approvalRules: StoreRules = {
     const idsIn = async (approvals: Store['approvals'], run: string) =>
       (await approvals.get(key(run)))?.prompts.map(({ providerId }) => providerId)
     expect(await idsIn(store.approvals, 'r1')).toEqual([null, 'p2'])
-    const { approvals, outbox } = await restart()
+    const { approvals, outbox } = await own(await restart())
     await outbox.replay(first)
     await outbox.start(first)
     await outbox.sent(first, { providerId: 'p1', atMs: 5_000 })
@@ -274,7 +274,7 @@ export const approvalRules: StoreRules = {
     await openAll(store, ['a', 'b', 'c', 'd'])
     for (const run of ['b', 'c']) await store.approvals.decide(key(run), decision('rejected'))
     await store.approvals.acknowledge(key('c'), 3_000, [])
-    const { approvals } = await restart()
+    const { approvals } = await own(await restart())
     const unfinished = async (page: Parameters<typeof approvals.unfinished>[0]) =>
       (await approvals.unfinished(page)).map(({ runId, state }) => [runId, state])
     expect(await unfinished({ after: null, limit: 2 })).toEqual([

@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import { answerOne, arrival, arrivalOf, bodyOf, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS } from './samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 export const arrivalRules: StoreRules = {
   'a stored message is unchanged in another process': async ({ store: { inbox }, otherProcess }) => {
@@ -127,7 +127,8 @@ export const arrivalRules: StoreRules = {
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
   },
 
-  'the messages of a batch may belong to different sessions': async ({ store: { inbox } }) => {
+  'the messages of a batch may belong to different sessions': async ({ store }) => {
+    const { inbox } = await own(store)
     const messages = ['a', 'b'].map((id) => ({ message: inbound(id), session: `session ${id}` }))
     await inbox.keep(arrival([], { messages }))
     expect((await inbox.waiting({ after: 0, limit: 10 })).map(({ lane }) => lane)).toEqual(['session a', 'session b'])

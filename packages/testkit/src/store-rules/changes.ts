@@ -1,8 +1,7 @@
 /** Rules for the notices of what other processes write. */
 import { expect } from 'vitest'
 import { arrival, reply } from './delivery-samples.ts'
-import { own } from './leases.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 /** The time after which a notice must have come. */
 const NOTICE_MS = 1_500

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { asked } from './approval-samples.ts'
 import { answerOne, arrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd, user } from './samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 const ABOUT = { atMs: 5_000, by: 'cli:ada' }
 
@@ -43,7 +43,7 @@ export const eraseRules: StoreRules = {
   },
 
   'erases messages, replies and approvals but still detects duplicates': async ({ store }) => {
-    const { inbox, outbox, approvals } = store
+    const { inbox, outbox, approvals } = await own(store)
     const number = await answerOne(store, 'm1', [reply('private')])
     const session = await sessionOf(store, number)
     const turn = (await inbox.get(number))?.turnId ?? ''
@@ -58,6 +58,7 @@ export const eraseRules: StoreRules = {
     }
     expect(await approvals.list({ limit: 10 })).toEqual([])
     expect(await inbox.waiting({ after: 0, limit: 10 })).toEqual([])
+    expect(await inbox.oldestWaitingMs()).toBeNull()
     expect(await inbox.keep(arrival(['m1', 'm2']))).toEqual([null, null])
     expect(await store.check()).toEqual([])
   },

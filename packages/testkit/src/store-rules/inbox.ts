@@ -3,12 +3,13 @@ import { expect } from 'vitest'
 import { asked, decision } from './approval-samples.ts'
 import { answerOne, arrival, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, turnEnd, user } from './samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 const numbersOf = (rows: readonly { readonly number: number }[]): number[] => rows.map(({ number }) => number)
 
 export const inboxRules: StoreRules = {
-  'starting a message stores a running turn': async ({ store: { inbox, turns } }) => {
+  'starting a message stores a running turn': async ({ store }) => {
+    const { inbox, turns } = await own(store)
     await inbox.keep(arrival(['m1', 'm2']))
     const [first, second] = numbersOf(await inbox.waiting({ after: 0, limit: 2 })) as [number, number]
     expect(await inbox.start(first, 't1', STARTS_MAX)).toEqual({
@@ -94,7 +95,7 @@ export const inboxRules: StoreRules = {
 
   'a turn that answers a message is not listed as unfinished': async ({ store, restart }) => {
     await store.inbox.start(await keepOne(store, 'm1'), 't1', STARTS_MAX)
-    expect(await (await restart()).turns.unfinished(10)).toEqual([])
+    expect(await (await own(await restart())).turns.unfinished(10)).toEqual([])
   },
 
   'a done, dead or unknown message is not started': async ({ store }) => {
@@ -134,7 +135,7 @@ export const inboxRules: StoreRules = {
   },
 
   'a failed attempt waits for its retry time and counts': async ({ store }) => {
-    const { inbox, turns } = store
+    const { inbox, turns } = await own(store)
     const number = await keepOne(store, 'm1')
     await inbox.start(number, 't1', STARTS_MAX)
     await inbox.retry(number, { error: 'no answer', atMs: 7_000 })
@@ -178,7 +179,7 @@ export const inboxRules: StoreRules = {
   },
 
   'a dead-lettered message is dead and its turn failed': async ({ store }) => {
-    const { inbox, turns } = store
+    const { inbox, turns } = await own(store)
     const started = await keepOne(store, 'started')
     const fresh = await keepOne(store, 'fresh')
     await inbox.start(started, 't1', STARTS_MAX)
@@ -208,7 +209,7 @@ export const inboxRules: StoreRules = {
     await store.inbox.retry(retried, { error: 'e', atMs: 9_000 })
     await store.turns.finish(turnEnd(`t${done}`, { delivery: { inbox: done, replies: [] } }))
     await store.inbox.markDead(dead, { error: 'e', atMs: 1 })
-    const { inbox } = await restart()
+    const { inbox } = await own(await restart())
     const expected = numbers.filter((number) => number !== done && number !== dead)
     const waiting = await inbox.waiting({ after: 0, limit: 10 })
     expect(waiting).toEqual(
@@ -221,6 +222,7 @@ export const inboxRules: StoreRules = {
         interruptions: number === running ? 1 : 0,
       })),
     )
+    expect(await inbox.oldestWaitingMs()).toBe(1_000)
     const first = await inbox.waiting({ after: 0, limit: 2 })
     const rest = await inbox.waiting({ after: first[1]?.number ?? 0, limit: 10 })
     expect(numbersOf([...first, ...rest])).toEqual(expected)
@@ -311,14 +313,15 @@ export const inboxRules: StoreRules = {
       {},
     ] as const
     await store.inbox.keep({ ...request, messages: messages.map((message, index) => ({ ...message, ...kinds[index] })) })
-    const { inbox } = await restart()
+    const { inbox } = await own(await restart())
     const waiting = await inbox.waiting({ after: 0, limit: 10 })
     expect(waiting.map(({ kind }) => kind)).toEqual(['approval_reply', 'approval_reply', 'procedure_event', 'turn', undefined])
     const started = await Promise.all(numbersOf(waiting).map((number) => inbox.start(number, `t${number}`, STARTS_MAX)))
     expect(started.map((one) => one && 'approval' in one && one.approval)).toEqual([approval, false, false, false, false])
   },
 
-  'a replay resets the kind of a message that answers no approval': async ({ store: { inbox } }) => {
+  'a replay resets the kind of a message that answers no approval': async ({ store }) => {
+    const { inbox } = await own(store)
     const { messages, ...request } = arrival(['reply', 'event', 'turn'])
     const kinds = ['approval_reply', 'procedure_event', 'turn'] as const
     await inbox.keep({ ...request, messages: messages.map((message, index) => ({ ...message, kind: kinds[index] ?? 'turn' })) })

@@ -1,15 +1,11 @@
 /** Rules for leases and the fence: once a lease is taken over, its earlier holder writes nothing more. */
-import { ALL_SHARDS, isLeaseLost, type LeaseName, type OwnedStore, type Store, shardsLease } from '@sluice/sdk'
+import { isLeaseLost, type LeaseName, type Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { asked, decision } from './approval-samples.ts'
 import { arrival, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd } from './samples.ts'
 import { ended, sopRun, startOf } from './sop-samples.ts'
-import type { StoreRules } from './store-bench.ts'
-
-/** Acquires all shards and returns the store as their holder uses it. */
-export const own = async (store: Store, name: LeaseName = shardsLease(ALL_SHARDS)): Promise<OwnedStore> =>
-  store.under(await store.leases.acquire(name))
+import { own, type StoreRules } from './store-bench.ts'
 
 /** Expects that this write is refused because the lease is lost. */
 async function expectLost(written: Promise<unknown>): Promise<void> {

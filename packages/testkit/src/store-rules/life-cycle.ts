@@ -4,7 +4,7 @@ import { asked } from './approval-samples.ts'
 import { answerOne, arrival, inbound, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd } from './samples.ts'
 import { sopRun, startOf, startRuns } from './sop-samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 export const lifeCycleRules: StoreRules = {
   'another process sees acknowledged writes without a close': async ({ store, otherProcess }) => {
@@ -26,7 +26,9 @@ export const lifeCycleRules: StoreRules = {
     expect(await values.get('b')).toBe(2)
   },
 
-  'a failed write does not affect other writes': async ({ store: { turns, devices } }) => {
+  'a failed write does not affect other writes': async ({ store }) => {
+    const { devices } = store
+    const { turns } = await own(store)
     const poison = queuedTurn('poison', { input: { not: 'a text' } as unknown as string })
     const writes = await Promise.allSettled([
       turns.enqueue(queuedTurn('t1')),
@@ -76,6 +78,7 @@ export const lifeCycleRules: StoreRules = {
   },
 
   'every call on a closed store fails with unavailable': async ({ store }) => {
+    const owned = await own(store)
     await store.close()
     const calls = [
       () => store.turns.finish(turnEnd('t1')),
@@ -91,9 +94,11 @@ export const lifeCycleRules: StoreRules = {
       () => store.inbox.start(1, 't1', STARTS_MAX),
       () => store.inbox.list({ limit: 1 }),
       () => store.outbox.add([reply('a')]),
-      () => store.outbox.waiting({ after: 0, limit: 1 }),
+      () => owned.outbox.waiting({ after: 0, limit: 1 }),
+      () => store.outbox.oldestWaitingMs(),
       () => store.approvals.open(asked('r1'), []),
-      () => store.approvals.unfinished({ after: null, limit: 1 }),
+      () => owned.approvals.unfinished({ after: null, limit: 1 }),
+      () => owned.keyValue('feature').set('a', 1),
       () => store.sops.start([startOf(sopRun('r1'))], { atMs: 1 }),
       () => store.sops.runs({ limit: 1 }),
       () => store.sops.verify(),

@@ -1,7 +1,7 @@
 /** Rules for outgoing messages. */
 import { expect } from 'vitest'
 import { reply, replyParts } from './delivery-samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 const statesOf = (rows: readonly { readonly number: number; readonly state: string }[]): string[] =>
   rows.toSorted((a, b) => a.number - b.number).map(({ state }) => state)
@@ -28,7 +28,8 @@ export const outboxRules: StoreRules = {
     expect(await outbox.add([])).toEqual([])
   },
 
-  'each conversation and each thread has its own lane': async ({ store: { outbox } }) => {
+  'each conversation and each thread has its own lane': async ({ store }) => {
+    const { outbox } = await own(store)
     await outbox.add([
       reply('a', { to: { to: 'room' } }),
       reply('b', { to: { to: 'room', replyTo: 'm7', more: { subject: 's' } } }),
@@ -52,7 +53,8 @@ export const outboxRules: StoreRules = {
     expect(await outbox.start(999)).toBeUndefined()
   },
 
-  'a sent message stores its platform id and is not sent again': async ({ store: { outbox } }) => {
+  'a sent message stores its platform id and is not sent again': async ({ store }) => {
+    const { outbox } = await own(store)
     const [number = 0] = await outbox.add([reply('hello')])
     await outbox.start(number)
     await outbox.sent(number, { providerId: 'p1', atMs: 5_000 })
@@ -64,7 +66,8 @@ export const outboxRules: StoreRules = {
     expect(await outbox.waiting({ after: 0, limit: 10 })).toEqual([])
   },
 
-  'an unsent message waits for its retry and keeps its client id': async ({ store: { outbox } }) => {
+  'an unsent message waits for its retry and keeps its client id': async ({ store }) => {
+    const { outbox } = await own(store)
     const [number = 0] = await outbox.add([reply('hello')])
     await outbox.start(number)
     await outbox.retry(number, { error: 'too many', atMs: 7_000 })
@@ -103,7 +106,8 @@ export const outboxRules: StoreRules = {
     expect(statesOf(await outbox.list({ limit: 10 }))).toEqual(['ambiguous', 'queued'])
   },
 
-  'a dead part also ends the later parts of its reply, and no others': async ({ store: { outbox } }) => {
+  'a dead part also ends the later parts of its reply, and no others': async ({ store }) => {
+    const { outbox } = await own(store)
     const before = await outbox.add(replyParts(['a1', 'a2', 'a3']))
     const [one = 0, two = 0, three = 0, four = 0] = await outbox.add(replyParts(['b1', 'b2', 'b3', 'b4']))
     const after = await outbox.add([...replyParts(['c1', 'c2', 'c3']), reply('d', { to: { to: 'other' } })])
@@ -152,7 +156,8 @@ export const outboxRules: StoreRules = {
     expect(await outbox.get(three)).toMatchObject({ state: 'dead', error: 'by itself' })
   },
 
-  'only ambiguous and dead messages can be replayed': async ({ store: { outbox } }) => {
+  'only ambiguous and dead messages can be replayed': async ({ store }) => {
+    const { outbox } = await own(store)
     const [ambiguous = 0, queued = 0, sending = 0, failed = 0, sent = 0] = await outbox.add(
       ['a', 'b', 'c', 'd', 'e'].map((text) => reply(text)),
     )
@@ -177,7 +182,7 @@ export const outboxRules: StoreRules = {
     ])
     const [one = 0, two = 0, three = 0, ...queued] = numbers
     for (const number of [one, two, three]) await store.outbox.start(number)
-    const { outbox } = await restart()
+    const { outbox } = await own(await restart())
     expect(await outbox.recover({ repeatable: ['repeatable', 'also repeatable'], atMs: 6_000 })).toEqual([two])
     for (const number of [one, three]) {
       expect(await outbox.get(number)).toMatchObject({ state: 'failed', nextAtMs: 6_000, attempts: 1, error: expect.any(String) })
@@ -193,7 +198,7 @@ export const outboxRules: StoreRules = {
       reply('b', { extras: { topic: 't' } }),
     ])
     for (const number of [edit, plain]) await store.outbox.start(number)
-    const { outbox } = await restart()
+    const { outbox } = await own(await restart())
     expect(await outbox.recover({ repeatable: [], atMs: 6_000 })).toEqual([plain])
     expect(await outbox.get(edit)).toMatchObject({ state: 'failed', nextAtMs: 6_000 })
   },
@@ -203,13 +208,15 @@ export const outboxRules: StoreRules = {
     const [number = 0] = await store.outbox.add([reply('a', { extras: { edits: 'p1', elseSend: true, files } })])
     await store.outbox.start(number)
     await store.outbox.sendInstead(number)
-    const { outbox } = await restart()
+    const { outbox } = await own(await restart())
     expect(await outbox.recover({ repeatable: [], atMs: 6_000 })).toEqual([number])
     await outbox.replay(number)
     expect((await outbox.start(number))?.extras).toEqual({ files })
   },
 
-  'lists waiting messages oldest first, in pages, without running ones': async ({ store: { outbox } }) => {
+  'lists waiting messages oldest first, in pages, without running ones': async ({ store }) => {
+    const { outbox } = await own(store)
+    expect(await outbox.oldestWaitingMs()).toBeNull()
     const numbers = await outbox.add(['a', 'b', 'c', 'd', 'e'].map((text) => reply(text)))
     const [failed = 0, sending = 0, ...queued] = numbers
     await outbox.start(sending)
@@ -220,6 +227,7 @@ export const outboxRules: StoreRules = {
       [failed, 'roomchat', 'bot', 4_000],
       ...queued.map((number) => [number, 'roomchat', 'bot', 0]),
     ])
+    expect(await outbox.oldestWaitingMs()).toBe(2_000)
     expect(await outbox.waiting({ after: 0, limit: 2 })).toEqual(waiting.slice(0, 2))
     expect(await outbox.waiting({ after: queued[0] ?? 0, limit: 10 })).toEqual(waiting.slice(2))
   },

@@ -3,10 +3,9 @@ import { SHARDS, type ShardRange, shardOf, shardOfConversation, shardOfSession, 
 import { expect } from 'vitest'
 import { asked, decision } from './approval-samples.ts'
 import { arrival, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
-import { own } from './leases.ts'
 import { queuedTurn, turnEnd } from './samples.ts'
 import { ended, sopRun, startRuns } from './sop-samples.ts'
-import type { StoreBench, StoreRules } from './store-bench.ts'
+import { own, type StoreBench, type StoreRules } from './store-bench.ts'
 
 const LOWER: ShardRange = { from: 0, to: SHARDS / 2 - 1 }
 const UPPER: ShardRange = { from: SHARDS / 2, to: SHARDS - 1 }

@@ -5,7 +5,7 @@ import { asked, decision } from './approval-samples.ts'
 import { answerOne, arrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd, user } from './samples.ts'
 import { ended, sopRun, startRuns } from './sop-samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 /** Limits that prune nothing; a rule overrides some. */
 const upTo = (part: Partial<Retention>): Retention => ({
@@ -275,7 +275,7 @@ export const pruneRules: StoreRules = {
     for (const runId of ['settled', 'late', 'decided', 'pending']) await approvals.open(asked(runId), [reply(runId)])
     for (const runId of ['settled', 'late', 'decided']) await approvals.decide({ runId, stepId: 'step-1' }, decision('approved'))
     for (const runId of ['settled', 'late']) await approvals.acknowledge({ runId, stepId: 'step-1' }, runId === 'late' ? 4_000 : 3_000, [])
-    for (const { number } of await outbox.waiting({ after: 0, limit: 10 })) {
+    for (const { number } of await outbox.list({ limit: 10 })) {
       await outbox.start(number)
       await outbox.sent(number, { providerId: `p${number}`, atMs: 2_000 })
     }
@@ -284,7 +284,7 @@ export const pruneRules: StoreRules = {
     const again = await restart()
     expect(await again.outbox.list({ limit: 10 })).toEqual([])
     expect((await again.approvals.list({ limit: 10 })).map(({ runId }) => runId)).toEqual(['pending', 'decided', 'late'])
-    for (const { prompts } of await again.approvals.unfinished({ after: null, limit: 10 }))
+    for (const { prompts } of await (await own(again)).approvals.unfinished({ after: null, limit: 10 }))
       expect(prompts).toMatchObject([{ providerId: expect.any(String) }])
     expect(await again.approvals.open(asked('settled'), [reply('again')])).toMatchObject({ opened: true, approval: { state: 'pending' } })
     expect(await again.check()).toEqual([])

@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import { answerOne, keepOne, reply, replyParts, STARTS_MAX } from './delivery-samples.ts'
 import { failedTurn, turnEnd, user } from './samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 export const replyRules: StoreRules = {
   'ending a turn completes its message and queues its replies': async ({ store, otherProcess }) => {
@@ -31,7 +31,7 @@ export const replyRules: StoreRules = {
         error: null,
       })),
     )
-    expect((await other.outbox.waiting({ after: 0, limit: 10 })).map((waiting) => waiting.number)).toEqual(numbers)
+    expect((await (await own(other)).outbox.waiting({ after: 0, limit: 10 })).map((waiting) => waiting.number)).toEqual(numbers)
     expect(await other.sessions.history('room', 10)).toHaveLength(2)
   },
 

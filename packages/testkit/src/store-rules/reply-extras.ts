@@ -3,7 +3,7 @@ import type { ReplyExtras } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { answerOne, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, turnEnd } from './samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 const EXTRAS: readonly ReplyExtras[] = [
   { edits: 'p1' },
@@ -57,7 +57,7 @@ export const replyExtraRules: StoreRules = {
     for (const number of [running, retried]) await store.inbox.start(number, `t${number}`, STARTS_MAX)
     await store.inbox.retry(retried, { error: 'e', atMs: 9_000 })
     for (const number of [waiting, running, retried]) await store.inbox.done(number, 5_000)
-    const { inbox, turns } = await restart()
+    const { inbox, turns } = await own(await restart())
     for (const number of [waiting, running, retried]) {
       expect(await inbox.get(number)).toMatchObject({ state: 'done', endedAtMs: 5_000, nextAtMs: null, error: null, replies: [] })
       expect(await inbox.start(number, 't', STARTS_MAX)).toBeUndefined()

@@ -3,7 +3,7 @@ import type { Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { ODD_TEXTS } from './samples.ts'
 import { audited, ended, runOnce, sopRun, startOf, startRuns } from './sop-samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 const list = async ({ sops }: Store, filter: object): Promise<string[]> => (await sops.runs({ limit: 100, ...filter })).map(({ id }) => id)
 
@@ -97,7 +97,7 @@ export const sopRunRules: StoreRules = {
   'lists unfinished runs oldest first, in pages': async ({ store, restart }) => {
     await startRuns(store, ['a', 'b', 'c', 'd', 'e'])
     await store.sops.advance(sopRun('b'), ended(sopRun('b'), { status: 'failed' }), [])
-    const { sops } = await restart()
+    const { sops } = await own(await restart())
     const page = async (after: string | null) => (await sops.unfinished({ after, limit: 2 })).map(({ id }) => id)
     expect(await page(null)).toEqual(['a', 'c'])
     expect(await page('c')).toEqual(['d', 'e'])

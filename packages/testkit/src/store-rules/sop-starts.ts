@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, turnEnd } from './samples.ts'
 import { audited, ended, runOnce, sopRun, startOf, startRuns } from './sop-samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 const LIMITS = { ttlMs: 300_000, keysMax: 100 }
 const key = (name: string) => ({ scope: 'caller /webhook', key: name })
@@ -183,7 +183,7 @@ export const sopStartRules: StoreRules = {
     await store.inbox.start(running, 't2', STARTS_MAX)
     await store.sops.start([startOf(sopRun('r1'))], { atMs: 5_000, inbox: waiting })
     await store.sops.start([startOf(sopRun('r2'))], { atMs: 6_000, inbox: running })
-    const { inbox, turns } = await restart()
+    const { inbox, turns } = await own(await restart())
     expect(await inbox.get(waiting)).toMatchObject({ state: 'done', endedAtMs: 5_000 })
     expect(await inbox.get(running)).toMatchObject({ state: 'done', endedAtMs: 6_000 })
     expect(await turns.get('t2')).toMatchObject({ status: 'aborted' })

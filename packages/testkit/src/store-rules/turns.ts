@@ -1,7 +1,7 @@
 /** Rules for turns. */
 import { expect } from 'vitest'
 import { assistant, failedTurn, ODD_TEXTS, queuedTurn, turnEnd, user } from './samples.ts'
-import type { StoreRules } from './store-bench.ts'
+import { own, type StoreRules } from './store-bench.ts'
 
 export const turnRules: StoreRules = {
   'an enqueued turn is stored and waits': async ({ store: { turns }, otherProcess }) => {
@@ -79,7 +79,7 @@ export const turnRules: StoreRules = {
     await turns.checkpoint('old', [user('first')])
     await turns.checkpoint('old', ODD_TEXTS.map(assistant))
     await turns.finish(turnEnd('ended'))
-    const again = (await restart()).turns
+    const again = (await own(await restart())).turns
     const left = await again.unfinished(10)
     expect(left.map(({ id, status, attempts }) => [id, status, attempts])).toEqual([
       ['old', 'running', 1],
@@ -89,7 +89,8 @@ export const turnRules: StoreRules = {
     expect(await again.unfinished(1)).toHaveLength(1)
   },
 
-  'a turn keeps its agent until after its end, and its cost counts towards the limits of all': async ({ store: { turns } }) => {
+  'a turn keeps its agent until after its end, and its cost counts towards the limits of all': async ({ store }) => {
+    const { turns } = await own(store)
     const sessionId = 'agent:support/device/room'
     await turns.enqueue(queuedTurn('queued', { agent: 'support', sessionId }))
     expect(await turns.unfinished(10)).toMatchObject([{ id: 'queued', agent: 'support' }])
@@ -100,7 +101,8 @@ export const turnRules: StoreRules = {
     expect(await turns.spentUsd(0)).toBe(0.5)
   },
 
-  'an ended turn is stored as it ended, queued before or not': async ({ store: { turns } }) => {
+  'an ended turn is stored as it ended, queued before or not': async ({ store }) => {
+    const { turns } = await own(store)
     await turns.enqueue(queuedTurn('queued', { context: { a: 1 } }))
     await turns.checkpoint('queued', [user('x')])
     for (const id of ['queued', 'direct']) {
