@@ -39,8 +39,8 @@ describe('a message', () => {
     }
 
     test('starts procedures instead of a turn', async () => {
-      const { turns, finish, store } = await waiting(['/x'])
-      expect((await store.inbox.waiting({ after: 0, limit: 9 })).map(({ kind }) => kind)).toEqual(['turn', 'procedure_event'])
+      const { turns, finish, ownership } = await waiting(['/x'])
+      expect((await ownership.of(0)?.inbox.waiting({ after: 0, limit: 9 }))?.map(({ kind }) => kind)).toEqual(['turn', 'procedure_event'])
       await finish()
       expect(turns.map(({ text }) => text)).toEqual(['text of m0'])
     })

@@ -1,4 +1,5 @@
 import { AppError, type Channel, type Clock, type NewReply } from '@sluice/sdk'
+import { own } from '@sluice/testkit/store-rules/store-bench'
 import { describe, expect, test } from 'vitest'
 import {
   advanceUntil,
@@ -293,10 +294,11 @@ describe('a reply', () => {
     const store = open()
     const createdAtMs = clock.nowMs()
     const given = { channel: 'x', account: 'a', to: { to: 'room' }, text: 't', part: 1, parts: 1, clientId: 'c', turnId: null, createdAtMs }
-    const [number = 0] = await store.outbox.add([given])
+    const { outbox } = await own(store)
+    const [number = 0] = await outbox.add([given])
     for (let crash = 0; crash < 5; crash++) {
-      await store.outbox.start(number)
-      await store.outbox.recover({ repeatable: ['x'], atMs: clock.nowMs() })
+      await outbox.start(number)
+      await outbox.recover({ repeatable: ['x'], atMs: clock.nowMs() })
     }
     const made = await bench({ store, channel: { limits: { text: 100, unit: 'utf16', dedupesClientIds: true } } })
     await until(() => made.deliveries.load().replies === 0)

@@ -164,8 +164,6 @@ export interface InboxStore {
   draft(number: number, providerId: string): Promise<void>
   /** Makes the message a dead letter; its turn has failed. */
   markDead(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
-  /** Lists messages to run, oldest first, with a number above `after`, including `running` ones that a crash interrupted. */
-  waiting(options: { readonly after: number; readonly limit: number }): Promise<WaitingMessage[]>
   /** Lists rows, newest first. */
   list(filter: DeliveryFilter): Promise<InboxRow[]>
   get(number: number): Promise<InboxEntry | undefined>
@@ -236,13 +234,6 @@ export interface OutboxStore {
   giveUp(number: number, failed: { readonly state: 'ambiguous' | 'dead'; readonly error: string; readonly atMs: number }): Promise<void>
   /** Turns an edit into a new message, because the other message can no longer be edited. */
   sendInstead(number: number): Promise<void>
-  /**
-   * Recovers replies that a crash interrupted while they were sent: edits, and replies of channels that drop repeats, become
-   * `failed` and due; others become `ambiguous`. Resolves to the numbers of the ambiguous ones.
-   */
-  recover(options: { readonly repeatable: readonly string[]; readonly atMs: number }): Promise<readonly number[]>
-  /** Lists replies to send, oldest first, with a number above `after`. */
-  waiting(options: { readonly after: number; readonly limit: number }): Promise<Waiting[]>
   /** Lists rows, newest first. */
   list(filter: DeliveryFilter): Promise<OutboxRow[]>
   get(number: number): Promise<OutboxRow | undefined>

@@ -364,8 +364,6 @@ export interface Store extends WorkStore {
   /** Resolves to the rows that `prune` would delete for their age without a limit. Reads all rows, for `sluice doctor`. */
   prunable(retention: Retention): Promise<DeletedRows>
   usage(): Promise<StoreUsage>
-  /** Changes whenever another process has written; cheap enough for every second. */
-  foreignVersion(): number | Promise<number>
   /** Returns the number of writes that wait for their commit. */
   pending(): number
   /** Returns the health known in memory, without a read. */

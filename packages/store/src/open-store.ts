@@ -74,7 +74,6 @@ export function openStore(options: StoreOptions): Store {
     onChange: (listener) => changes.onChange(listener),
     prunable: async (retention) => prunable(db, retention),
     usage: async () => usageOf(db, file),
-    foreignVersion: () => db.read(() => db.foreignVersion()),
     pending: () => writer.pending,
     health: () => writer.health,
     check: async () => problemsOf(db),

@@ -75,6 +75,7 @@ export const message = (id: string, more: Partial<Inbound> = {}): Inbound => ({
 
 export interface DeliveryBench {
   readonly store: Store
+  readonly ownership: ShardOwnership
   readonly deliveries: Deliveries
   readonly turns: TurnRequest[]
   readonly sent: (Outbound & { readonly to: unknown })[]
@@ -156,6 +157,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
   running.push(deliveries)
   return {
     store,
+    ownership,
     deliveries,
     turns,
     sent,

@@ -1,0 +1,12 @@
+import { expectTypeOf, test } from 'vitest'
+import type { OwnedStore, Store } from './store.ts'
+
+// The type checker, not the test runner, fails when the first store gets one of these methods.
+test('recovery without a lease does not compile', () => {
+  expectTypeOf<Store['inbox']>().not.toHaveProperty('waiting')
+  expectTypeOf<Store['outbox']>().not.toHaveProperty('waiting')
+  expectTypeOf<Store['outbox']>().not.toHaveProperty('recover')
+  expectTypeOf<OwnedStore['inbox']>().toHaveProperty('waiting')
+  expectTypeOf<OwnedStore['outbox']>().toHaveProperty('waiting')
+  expectTypeOf<OwnedStore['outbox']>().toHaveProperty('recover')
+})
