@@ -94,7 +94,7 @@ const DESCRIPTIONS = [
       'expires-days': { type: 'string', value: '<days>', help: 'refuse the token after this number of days (default: never)' },
     },
   },
-  { name: 'pair list', remote: true, summary: 'List paired devices' },
+  { name: 'pair list', remote: true, summary: 'List paired devices', options: { limit: LIMIT_ALL } },
   {
     name: 'pair revoke',
     remote: true,

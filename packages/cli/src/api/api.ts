@@ -60,9 +60,15 @@ export class Api {
   }
 }
 
-/** Joins the segments of a path, each of which is escaped. */
+/** Joins the segments of a path, each of which is escaped. Throws `not_found` for a segment that would change the others. */
 export const apiPath = (first: `/${string}`, ...segments: readonly (string | number)[]): string =>
-  [first, ...segments.map((segment) => encodeURIComponent(segment))].join('/')
+  [first, ...segments.map(escapedSegment)].join('/')
+
+/** A URL has no form for a segment that is empty or consists of dots, so nothing that the API serves has such a name. */
+function escapedSegment(segment: string | number): string {
+  if (/^\.{0,2}$/.test(String(segment))) throw new AppError('not_found', `'${segment}' is not the name of anything`)
+  return encodeURIComponent(segment)
+}
 
 function queryText(query: Query): string {
   const values = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)] as [string, string]]))

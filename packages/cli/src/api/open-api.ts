@@ -1,4 +1,5 @@
 /** Opens the API for a command: at the daemon of the data directory, at `--url`, or in this process if no daemon runs. */
+import { statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { controlAddress } from '@sluice/http/control-address'
@@ -89,9 +90,13 @@ async function connectDaemon(dataDir: string): Promise<Transport | undefined> {
   }
 }
 
+/** Returns undefined if there is no socket: nothing listens then, and the HTTP client need not be loaded. */
 function openAddress(dataDir: string): ReturnType<typeof controlAddress> | undefined {
   try {
-    return controlAddress(dataDir)
+    const address = controlAddress(dataDir)
+    if (!address.isFile || statSync(address.path, { throwIfNoEntry: false })) return address
+    address.release()
+    return undefined
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     if ((error as NodeJS.ErrnoException).code === 'EACCES') throw otherUser(dataDir)

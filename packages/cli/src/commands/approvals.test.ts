@@ -110,4 +110,9 @@ describe('sluice approvals', () => {
     expect(await sluice('approve', 'run-1', 'other')).toMatchObject({ code: 1 })
     expect(await sluice('approve', 'run-1')).toMatchObject({ code: 2 })
   })
+
+  test.each(['.', '..', ''])('the run %j is not found', async (run) => {
+    const { sluice } = await arrange('s1')
+    expect(await sluice('show', run, 's1')).toMatchObject({ code: 1, err: `sluice: '${run}' is not the name of anything\n` })
+  })
 })

@@ -5,7 +5,7 @@ import { type Api, apiPath } from '../api/api.ts'
 import { withApi } from '../api/open-api.ts'
 import type { CliContext } from '../context.ts'
 import { findByPrefix } from '../find-by-prefix.ts'
-import { roleOption, textOption, wholeNumber } from '../option-values.ts'
+import { limitOfAll, roleOption, textOption, wholeNumber } from '../option-values.ts'
 
 /** A hundred years. A time beyond the largest date could not be formatted. */
 const EXPIRY_DAYS_MAX = 36_500
@@ -39,11 +39,14 @@ export function token(context: CliContext): Promise<number> {
 }
 
 /** `sluice pair list`: prints the paired devices. */
-export const list = (context: CliContext): Promise<number> =>
-  withApi(context, async (api) => {
-    const { out, json } = context
+export function list(context: CliContext): Promise<number> {
+  const { out, json } = context
+  const limit = limitOfAll(context)
+  return withApi(context, async (api) => {
     const { devices } = await api.get<DevicesPage>('/api/devices')
-    const rows = devices.map(({ ip_address, expires_at, ...device }) => ({ ...device, last_address: ip_address, expires_at }))
+    const rows = devices
+      .slice(0, limit)
+      .map(({ ip_address, expires_at, ...device }) => ({ ...device, last_address: ip_address, expires_at }))
     if (json) out.json(rows)
     else if (rows.length === 0) out.print("no device is paired; 'sluice pair new' prints a pairing code")
     else
@@ -59,8 +62,10 @@ export const list = (context: CliContext): Promise<number> =>
           row.expires_at ?? 'never',
         ]),
       )
+    if (devices.length > rows.length) out.warn(`there are ${devices.length - rows.length} more: raise --limit`)
     return 0
   })
+}
 
 /** `sluice pair revoke`: from now on the device's token and passkeys are refused, and its open streams end. */
 export const revoke = (context: CliContext): Promise<number> =>
