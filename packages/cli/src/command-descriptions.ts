@@ -117,17 +117,12 @@ const DESCRIPTIONS = [
 
   {
     name: 'webhook send',
-    summary: 'Post a message to a running daemon, as a device or as the platform of a channel, and show its verdict and reply',
+    remote: true,
+    summary: 'Post a message to a running daemon, as its operator or as the platform of a channel, and show its verdict and reply',
+    more: 'With --url, the message is sent as the device of the token, and with the X-Webhook-Secret of the configuration or of SVC_GATEWAY_WEBHOOK_SECRET.',
     usage: '[message]',
     argsMax: 1,
     options: {
-      url: { type: 'string', value: '<url>', help: "the daemon's address (default: the one running on the data directory)" },
-      token: {
-        type: 'string',
-        value: '<token>',
-        help: "bearer token (default: a token of this command, listed as the device 'webhook send')",
-      },
-      secret: { type: 'string', value: '<secret>', help: 'X-Webhook-Secret (default: the configured one)' },
       session: { type: 'string', short: 's', value: '<name>', help: 'X-Session-Id' },
       'idempotency-key': { type: 'string', value: '<key>', help: 'X-Idempotency-Key' },
       async: { type: 'boolean', help: 'do not wait for the reply (Prefer: respond-async)' },

@@ -63,7 +63,7 @@ test('sluice webhook send escapes control characters in reply and model', async 
   const server = createServer((_request, response) => response.end(JSON.stringify({ model: 'm\u0007', turn_id: 't', response: SAID })))
   const { url, close } = await listenOnLoopback(server)
   try {
-    const { code, out } = await sluice('webhook', 'send', 'hello', '--url', url, '--token', 'x', '--data-dir', dir)
+    const { code, out } = await sluice('webhook', 'send', 'hello', '--url', url, '--data-dir', dir)
     expect([code, out]).toEqual([0, `200 answered by m\\u0007 in turn t\n${SHOWN}\n`])
   } finally {
     await close()

@@ -1,5 +1,8 @@
 /** Opens one runtime: configuration, store, features and agent; everything but HTTP. */
 import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type Agent, type Approver, createAgent, createScrub } from '@sluice/agent'
 import { ApprovalRegistry, createToolApprover } from '@sluice/approvals'
 import {
@@ -16,7 +19,7 @@ import { type Clients, createClients } from '@sluice/delivery'
 import { LaneQueue, ShardOwnership, systemClock } from '@sluice/kit'
 import type { Clock, Observation, Secret, Services, Sops, Store, Vitals } from '@sluice/sdk'
 import { ProcedureFiles } from '@sluice/sop/procedure-files'
-import { type DataDirLock, openDataDir } from '@sluice/store'
+import { type DataDirLock, openDataDir, openStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { createCoreServices } from './core-services.ts'
 import { createEventBus, type EventBus } from './events/event-bus.ts'
@@ -52,9 +55,10 @@ export interface RuntimeOptions extends ConfigSource {
   readonly lock?: DataDirLock
   /**
    * `store`: features are not built, so that nothing is connected, offered or sent, and the configuration is not read: every
-   * setting has its default. `config`: the same, with the configuration of the file. Default: everything.
+   * setting has its default. `config`: the same, with the configuration of the file. `features`: the features of the configuration on
+   * an empty store of their own, so that the database of the data directory is not opened. Default: everything.
    */
-  readonly only?: 'store' | 'config' | undefined
+  readonly only?: 'store' | 'config' | 'features' | undefined
 }
 
 const DRAIN_MS = 10_000
@@ -66,7 +70,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   const runtime = new OpenRuntime(options, configText, config)
   const { store, dataDir, clock, log, lifecycle } = runtime
   try {
-    if (options.only !== 'store') await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
+    if (options.only === undefined || options.only === 'config')
+      await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
     await lifecycle.apply(config)
   } catch (error) {
     await store.close()
@@ -231,7 +236,8 @@ export class OpenRuntime implements Runtime {
   }
 
   #openStore(): Store {
-    const { newDatabase = false, lock } = this.#options
+    const { newDatabase = false, lock, only } = this.#options
+    if (only === 'features') return openEmptyStore(this.clock, this.log.child('store'))
     return openDataDir({
       dataDir: this.dataDir,
       newDatabase,
@@ -254,12 +260,13 @@ export class OpenRuntime implements Runtime {
 
   #createLifecycle(): Lifecycle {
     const { env, configFile, only } = this.#options
-    const features = only === undefined ? this.#options.features : []
+    const hasFeatures = only === undefined || only === 'features'
+    const features = hasFeatures ? this.#options.features : []
     const { clock, log, store, bus, dataDir, traces } = this
     const lifecycle = new Lifecycle({
       agents: (config) => createAgents(config, { dataDir, configFile }),
       features,
-      needsModel: only === undefined,
+      needsModel: hasFeatures,
       env,
       log: log.child('features'),
       fetch: traces.traced(outboundFetch),
@@ -341,6 +348,17 @@ export class OpenRuntime implements Runtime {
   #sandboxChoice(): SandboxChoice | undefined {
     return this.lifecycle.guards()?.sandbox.latest()
   }
+}
+
+/** Opens a store in a folder of its own, which its `close` removes. */
+function openEmptyStore(clock: Clock, log: ComponentLogger): Store {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+  const store = openStore({ file: join(folder, 'sluice.db'), clock, log })
+  const close = async (): Promise<void> => {
+    await store.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { ...store, close }
 }
 
 /** The choice in one sentence: the measurement of the backend, or the reason why there is none. */

@@ -28,7 +28,7 @@ export async function check(context: CliContext): Promise<number> {
   const { leftOut: sections, warnings: configWarnings } = await readConfig(context)
   // Some mistakes show only when the features are built, such as the name of an unknown provider.
   const [{ openRuntime }, { unknownToolNames }] = await Promise.all([import('@sluice/runtime'), import('@sluice/runtime/open-runtime')])
-  const runtime = await openRuntime({ ...context, quiet: true })
+  const runtime = await openRuntime({ ...context, quiet: true, only: 'features' })
   const warnings = [...configWarnings, ...unknownToolNames(runtime.snapshot())]
   await runtime.close(0)
   const compiled = features.map(({ id }) => id)

@@ -11,7 +11,7 @@ import { type Finding, printFindings } from '../webhooks/finding.ts'
 
 export async function run(context: CliContext): Promise<number> {
   const { out, json } = context
-  const runtime = await openRuntime({ ...context, quiet: true })
+  const runtime = await openRuntime({ ...context, quiet: true, only: 'features' })
   try {
     const publicUrl = parsePublicUrl(context, runtime.config().core(gatewaySection).public_url)
     const { ready, broken, unconfigured } = configuredChannels(runtime.snapshot())

@@ -1,17 +1,13 @@
-/** `sluice webhook send`: posts one message to a running daemon, as a paired device or as the platform of a channel, and shows the outcome. */
+/** `sluice webhook send`: posts one message to a running daemon, as an operator, a device or the platform of a channel, and shows the outcome. */
 import { gatewaySection, readConfig } from '@sluice/config'
 import { signalScope } from '@sluice/kit'
-import { newToken } from '@sluice/runtime'
-import { AppError, sha256Hex } from '@sluice/sdk'
-import { secretStore } from '@sluice/store'
-import { openSecretBox } from '@sluice/store/secret-box'
+import { AppError } from '@sluice/sdk'
+import { type Api, textOf } from '../api/api.ts'
+import { openRunning } from '../api/open-api.ts'
 import type { CliContext } from '../context.ts'
 import { textOption } from '../option-values.ts'
-import { daemonAddress } from '../probe-daemon.ts'
-import { withStore } from '../with-store.ts'
 
 const REPLY_MS_MAX = 600_000
-const TOKEN_NAME = 'webhook-send-token'
 /** The options of a message that is sent as the platform of a channel. */
 const PLATFORM_OPTIONS = ['sender', 'to', 'id', 'wait', 'bad-signature'] as const
 
@@ -21,58 +17,52 @@ export async function run(context: CliContext): Promise<number> {
     if (context.options[name] !== undefined) throw new AppError('invalid_request', `--${name} goes with --channel`)
   }
   if (context.args.length === 0) throw new AppError('invalid_request', "<message> is missing; see 'sluice webhook send --help'")
-  const url = await daemonAddress(context)
-  const headers = messageHeaders(context)
-  const webhookSecret = textOption(context, 'secret') ?? (await readConfig(context)).core(gatewaySection).webhook_secret?.reveal()
-  if (webhookSecret) headers['x-webhook-secret'] = webhookSecret
-  const send = (bearer: string) => post(context, url, { ...headers, authorization: `Bearer ${bearer}` })
-  const token = textOption(context, 'token')
-  return token === undefined ? withOwnToken(context, send) : send(token)
+  const running = await openRunning(context)
+  if (!running)
+    throw new AppError('unavailable', `no daemon runs on ${context.dataDir}; start one with 'sluice daemon', or name one with --url`)
+  try {
+    return await post(context, running.api)
+  } finally {
+    await running.close()
+  }
 }
 
-function messageHeaders(context: CliContext): Record<string, string> {
+async function post(context: CliContext, api: Api): Promise<number> {
+  const { args, out, json } = context
+  using limit = signalScope([], REPLY_MS_MAX)
+  const headers = await messageHeaders(context, api)
+  const answer = await api.send('POST', '/webhook', { headers, body: { message: args[0] }, signal: limit.signal })
+  const body = membersOf(await textOf(answer))
+  const { status } = answer
+  const isOk = status >= 200 && status < 300
+  if (json) out.json({ status, body })
+  else {
+    out.print(`${out.style(isOk ? 'green' : 'red', String(status))} ${verdictText(status, body)}`)
+    if (typeof body.response === 'string') out.print(body.response)
+    else if (typeof body.status_url === 'string') out.print(`follow it at ${body.status_url}`)
+  }
+  return isOk ? 0 : 1
+}
+
+/** The daemon of the data directory needs no secret: the message comes from its operator. */
+async function messageHeaders(context: CliContext, { answerer }: Api): Promise<Record<string, string>> {
   const session = textOption(context, 'session')
   const key = textOption(context, 'idempotency-key')
+  const secret = answerer === 'url' ? (await readConfig(context)).core(gatewaySection).webhook_secret?.reveal() : undefined
   return {
-    'content-type': 'application/json',
     ...(session ? { 'x-session-id': session } : {}),
     ...(key ? { 'x-idempotency-key': key } : {}),
     ...(context.options.async === true ? { prefer: 'respond-async' } : {}),
+    ...(secret ? { 'x-webhook-secret': secret } : {}),
   }
 }
 
-/**
- * Calls `send` with the token of this command, which is created once and stored encrypted: sessions and idempotency keys belong to
- * a device, so the next call must use the same one.
- */
-const withOwnToken = (context: CliContext, send: (token: string) => Promise<number>): Promise<number> =>
-  withStore(context, async (store, clock) => {
-    const secrets = secretStore(openSecretBox(context.dataDir), store.keyValue('secret:cli'), 'secrets.cli')
-    const stored = await secrets.get(TOKEN_NAME)
-    if (stored && (await store.devices.findByTokenHash(sha256Hex(stored)))) return send(stored)
-    const { token } = await newToken(store, { name: 'webhook send', role: 'client' }, clock)
-    await secrets.set(TOKEN_NAME, token)
-    return send(token)
-  })
-
-async function post({ args, out, json }: CliContext, url: string, headers: Record<string, string>): Promise<number> {
-  using limit = signalScope([], REPLY_MS_MAX)
-  const response = await fetch(`${url}/webhook`, {
-    method: 'POST',
-    headers,
-    body: JSON.stringify({ message: args[0] }),
-    signal: limit.signal,
-  }).catch((cause: unknown) => {
-    throw new AppError('unavailable', `${url} cannot be reached`, { cause })
-  })
-  const body = (await response.json().catch(() => ({}))) as Record<string, unknown>
-  if (json) out.json({ status: response.status, body })
-  else {
-    out.print(`${out.style(response.ok ? 'green' : 'red', String(response.status))} ${verdictText(response.status, body)}`)
-    if (typeof body.response === 'string') out.print(body.response)
-    else if (typeof body.status_url === 'string') out.print(`follow it at ${url}${body.status_url}`)
+function membersOf(text: string): Record<string, unknown> {
+  try {
+    return (JSON.parse(text) ?? {}) as Record<string, unknown>
+  } catch {
+    return {}
   }
-  return response.ok ? 0 : 1
 }
 
 function verdictText(status: number, body: Record<string, unknown>): string {

@@ -1,6 +1,25 @@
-/** Follows a message through the store, from its request to the last of its replies. */
+/** Follows a message through the inbox, from its request to the last of its replies. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { InboxEntry, InboxRow, InboxStore } from '@sluice/sdk'
+import type { ShownInboxEntry, ShownInboxRow } from '@sluice/delivery/inspector'
+import { AppError } from '@sluice/sdk'
+import { type Api, apiPath } from '../api/api.ts'
+
+/** Reads the inbox of a daemon. */
+export interface Inbox {
+  /** Returns the newest messages first. */
+  list(query: { readonly limit: number; readonly channel?: string; readonly before?: number }): Promise<readonly ShownInboxRow[]>
+  /** Returns undefined if there is no message with the number. */
+  get(number: number): Promise<ShownInboxEntry | undefined>
+}
+
+export const inboxOf = (api: Api): Inbox => ({
+  list: async (query) => (await api.get<{ readonly messages: readonly ShownInboxRow[] }>('/api/deliveries/inbox', { ...query })).messages,
+  get: (number) =>
+    api.get<ShownInboxEntry>(apiPath('/api/deliveries/inbox', number)).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'not_found') return undefined
+      throw error
+    }),
+})
 
 const POLL_MS = 200
 /** The time that a channel may need to fetch a message after a notification. */
@@ -12,7 +31,7 @@ const PAGES_MAX = 20
 const FINAL_REPLIES = new Set(['sent', 'ambiguous', 'dead'])
 
 /** Returns the row of a platform's message id; undefined if there is none after 2 seconds. */
-export async function findMessage(inbox: InboxStore, channel: string, id: string, signal: AbortSignal): Promise<InboxRow | undefined> {
+export async function findMessage(inbox: Inbox, channel: string, id: string, signal: AbortSignal): Promise<ShownInboxRow | undefined> {
   const endMs = performance.now() + ARRIVAL_MS_MAX
   for (;;) {
     const row = await searchInbox(inbox, channel, id)
@@ -21,12 +40,12 @@ export async function findMessage(inbox: InboxStore, channel: string, id: string
   }
 }
 
-async function searchInbox(inbox: InboxStore, channel: string, id: string): Promise<InboxRow | undefined> {
+async function searchInbox(inbox: Inbox, channel: string, id: string): Promise<ShownInboxRow | undefined> {
   let before: number | undefined
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const rows = await inbox.list({ limit: PAGE_ROWS, channel, ...(before !== undefined && { before }) })
     // A channel may add a prefix or suffix to the id.
-    const found = rows.find(({ messageId }) => messageId.includes(id))
+    const found = rows.find(({ message_id }) => message_id.includes(id))
     if (found || rows.length < PAGE_ROWS) return found
     before = rows.at(-1)?.number
   }
@@ -42,10 +61,10 @@ export interface FollowOptions {
 
 /** Returns the message once it and its replies are over, or the time is over. */
 export async function followMessage(
-  inbox: InboxStore,
+  inbox: Inbox,
   number: number,
   { waitMs, signal, onProgress }: FollowOptions,
-): Promise<InboxEntry | undefined> {
+): Promise<ShownInboxEntry | undefined> {
   const endMs = performance.now() + waitMs
   const reported = new Set<string>()
   for (;;) {
@@ -60,10 +79,10 @@ export async function followMessage(
 }
 
 /** Returns true if no further attempt follows, for the message and for each of its replies. */
-export const isOver = ({ state, replies }: InboxEntry): boolean =>
+export const isOver = ({ state, replies }: ShownInboxEntry): boolean =>
   state === 'dead' || (state === 'done' && replies.every((reply) => FINAL_REPLIES.has(reply.state)))
 
-const progressLines = ({ number, state, attempts, error, replies }: InboxEntry): string[] => [
+const progressLines = ({ number, state, attempts, error, replies }: ShownInboxEntry): string[] => [
   `message ${number}: ${state}${attempts > 1 ? `, attempt ${attempts}` : ''}${error ? ` (${error})` : ''}`,
   ...replies.map((reply) => `reply ${reply.number}: ${reply.state}${reply.error ? ` (${reply.error})` : ''}`),
 ]

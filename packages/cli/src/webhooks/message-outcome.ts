@@ -1,8 +1,9 @@
 /** Determines the outcome of a sample message, from the answer to its request and from the store. */
+import type { ShownInboxEntry } from '@sluice/delivery/inspector'
 import type { ReadyChannel } from '@sluice/runtime/configured-channels'
-import { type InboxEntry, isAllowed, type Store, type TurnRow } from '@sluice/sdk'
+import { isAllowed } from '@sluice/sdk'
 import { type Answer, explainAnswer, isAccepted, isRefused } from './exchange.ts'
-import { type FollowOptions, findMessage, followMessage, isOver } from './follow-message.ts'
+import { type FollowOptions, findMessage, followMessage, type Inbox, isOver } from './follow-message.ts'
 
 export interface MessageOutcome {
   readonly verdict: 'accepted' | 'duplicate' | 'taken' | 'denied' | 'ignored' | 'refused'
@@ -10,12 +11,11 @@ export interface MessageOutcome {
   readonly detail: string
   /** True: the request was refused, as it had to be. */
   readonly isExpected?: true
-  readonly entry?: InboxEntry
-  readonly turn?: TurnRow
+  readonly entry?: ShownInboxEntry
 }
 
 export interface SentMessage extends FollowOptions {
-  readonly store: Store
+  readonly inbox: Inbox
   readonly ready: ReadyChannel
   readonly answer: Answer
   readonly sender: string
@@ -33,26 +33,24 @@ const REFUSALS = {
 } as const
 
 export async function messageOutcome(sent: SentMessage): Promise<MessageOutcome> {
-  const { ready, answer, sender, store } = sent
+  const { ready, answer, sender, inbox } = sent
   const { channel, section, allowKey } = ready
   if (sent.mustRefuse && isRefused(answer)) return { verdict: 'refused', detail: REFUSALS[sent.mustRefuse], isExpected: true }
   if (!isAccepted(answer)) return { verdict: 'refused', detail: explainAnswer(answer) }
   if (channel.listen) return { verdict: 'taken', detail: 'accepted: it is a notification, and the daemon fetches the message itself' }
   if (!isAllowed(channel.allow, sender, channel.normalise?.bind(channel), channel.matches?.bind(channel)))
     return { verdict: 'denied', detail: `dropped, because ${sender} may not use the agent: add it to ${allowKey} in [${section}]` }
-  const row = await findMessage(store.inbox, channel.name, sent.id, sent.signal)
+  const row = await findMessage(inbox, channel.name, sent.id, sent.signal)
   if (!row) {
     const detail = 'the message is not in the store: the daemon did not recognize a message, or works on another data directory'
     return { verdict: 'ignored', detail }
   }
   const isNew = row.number > sent.after
-  const entry = await followMessage(store.inbox, row.number, sent)
-  const turn = entry?.turnId ? await store.turns.get(entry.turnId) : undefined
+  const entry = await followMessage(inbox, row.number, sent)
   return {
     verdict: isNew ? 'accepted' : 'duplicate',
     detail: `${isNew ? 'accepted as' : 'a duplicate of'} message ${row.number}`,
     ...(entry && { entry }),
-    ...(turn && { turn }),
   }
 }
 

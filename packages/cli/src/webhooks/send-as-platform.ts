@@ -1,22 +1,23 @@
 /** `sluice webhook send --channel`: sends one message as the channel's platform would, and follows it to the end of its replies. */
 import { randomUUID } from 'node:crypto'
-import { shownInboxEntry } from '@sluice/delivery/inspector'
 import { openRuntime } from '@sluice/runtime'
 import { configuredChannels, type ReadyChannel } from '@sluice/runtime/configured-channels'
 import { AppError, type Sample, type Webhook } from '@sluice/sdk'
+import type { Api } from '../api/api.ts'
+import { withApi } from '../api/open-api.ts'
 import type { CliContext, Output } from '../context.ts'
 import { textOption, wholeNumber } from '../option-values.ts'
 import { daemonAddress } from '../probe-daemon.ts'
 import { type Answer, exchange } from './exchange.ts'
-import { isOver } from './follow-message.ts'
+import { inboxOf, isOver } from './follow-message.ts'
 import { isSuccess, type MessageOutcome, messageOutcome } from './message-outcome.ts'
 import { corruptRequest, defaultSender, sampleRequest } from './sample-request.ts'
 
 const TEXT = 'hello from sluice webhook send'
 const WAIT_SECS = 30
 const WAIT_SECS_MAX = 3600
-/** The options of a message that is sent as a paired device. */
-const DEVICE_OPTIONS = ['token', 'secret', 'session', 'idempotency-key', 'async'] as const
+/** The options of a message that is not sent as a platform. */
+const DEVICE_OPTIONS = ['token-file', 'session', 'idempotency-key', 'async'] as const
 
 export async function sendAsPlatform(context: CliContext): Promise<number> {
   const { out, json, options } = context
@@ -27,22 +28,24 @@ export async function sendAsPlatform(context: CliContext): Promise<number> {
   const isCorrupt = options['bad-signature'] === true
   const base = await daemonAddress(context)
   const signal = context.interrupted()
-  const runtime = await openRuntime({ ...context, quiet: true })
-  try {
-    const { store } = runtime
+  const runtime = await openRuntime({ ...context, quiet: true, only: 'features' })
+  // The message is followed in the data directory, also if `--url` names the address of its daemon.
+  const local = { ...context, options: { ...options, url: undefined } }
+  const send = async (api: Api): Promise<number> => {
+    const inbox = inboxOf(api)
     const { ready, webhook } = findChannel(configuredChannels(runtime.snapshot()), String(options.channel))
     const sample = sampleOf(context, ready, webhook)
     const signed = sampleRequest(webhook, base, sample)
     const request = isCorrupt ? await corruptRequest(webhook, signed, sample.atMs) : signed
     if (!request) throw new AppError('conflict', `every signature is accepted while ${webhook.unsigned ?? 'the secret'} is not set`)
-    const [newest] = await store.inbox.list({ limit: 1 })
+    const [newest] = await inbox.list({ limit: 1 })
     out.warn(`POST ${request.url.origin}${request.url.pathname} as ${sample.sender}, message id ${sample.id}`)
     const mustRefuse = isCorrupt ? 'corrupt' : signed.unverifiable && 'unverifiable'
     const unanswerable = signed.unanswerable === true
     if (!mustRefuse && !ready.channel.listen) out.warn(replyNotice(sample, unanswerable))
     const answer = await exchange({ method: 'POST', ...request, signal })
     const outcome = await messageOutcome({
-      store,
+      inbox,
       ready,
       answer,
       sender: sample.sender,
@@ -56,6 +59,9 @@ export async function sendAsPlatform(context: CliContext): Promise<number> {
     if (json) out.json(shown(answer, ready, sample, outcome))
     else printOutcome(out, answer, outcome)
     return (isCorrupt ? outcome.isExpected : isSuccess(outcome, waitMs, unanswerable)) ? 0 : 1
+  }
+  try {
+    return await withApi(local, send)
   } finally {
     await runtime.close(0)
   }
@@ -96,7 +102,7 @@ const replyNotice = ({ to, sender }: Sample, unanswerable: boolean): string =>
     : `a reply is really sent, to ${to ?? sender}`
 
 /** The JSON form of the outcome. */
-const shown = (answer: Answer, { channel }: ReadyChannel, { sender, id }: Sample, { verdict, detail, entry, turn }: MessageOutcome) => ({
+const shown = (answer: Answer, { channel }: ReadyChannel, { sender, id }: Sample, { verdict, detail, entry }: MessageOutcome) => ({
   status: answer.status,
   took_ms: answer.tookMs,
   verdict,
@@ -104,16 +110,16 @@ const shown = (answer: Answer, { channel }: ReadyChannel, { sender, id }: Sample
   channel: channel.name,
   sender,
   message_id: id,
-  inbox: entry ? shownInboxEntry(entry, turn) : null,
+  inbox: entry ?? null,
 })
 
-function printOutcome(out: Output, { status, tookMs }: Answer, { verdict, isExpected, detail, entry, turn }: MessageOutcome): void {
+function printOutcome(out: Output, { status, tookMs }: Answer, { verdict, isExpected, detail, entry }: MessageOutcome): void {
   const isGood = isExpected || verdict === 'accepted' || verdict === 'duplicate' || verdict === 'taken'
   out.print(`${out.style(isGood ? 'green' : 'red', String(status))} ${detail} (${tookMs} ms)`)
   if (!entry) return
-  if (turn?.response) out.print(turn.response)
-  for (const { number, state, providerId, error } of entry.replies) {
-    const end = state === 'sent' ? ` as ${providerId}` : error ? `: ${error}` : ''
+  if (entry.turn?.response) out.print(entry.turn.response)
+  for (const { number, state, provider_id, error } of entry.replies) {
+    const end = state === 'sent' ? ` as ${provider_id}` : error ? `: ${error}` : ''
     out.print(`reply ${number} ${state}${end}`)
   }
   if (entry.state === 'dead') out.print(`given up: ${entry.error ?? 'no reason given'}`)

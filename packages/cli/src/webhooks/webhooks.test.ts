@@ -1,6 +1,7 @@
 /** `sluice webhook send --channel` and `sluice webhook check`, against a server that answers as the daemon does. */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { shownInboxEntry, shownInboxRow } from '@sluice/delivery/inspector'
 import { scratch } from '@sluice/qa/daemons/bundle'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { TEST_CHAT, type TestChannelOptions, testChannel } from '@sluice/qa/daemons/test-channel'
@@ -8,6 +9,7 @@ import { startWebhookServer, type WebhookServerOptions } from '@sluice/qa/daemon
 import { type Channel, defineFeature, type Store } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import { explainNoAnswer } from './exchange.ts'
+import type { Inbox } from './follow-message.ts'
 import { isSuccess, messageOutcome } from './message-outcome.ts'
 
 const cleanups: (() => Promise<void> | void)[] = []
@@ -136,7 +138,14 @@ describe('webhook send --channel', () => {
     const answer = { status: 200, text: '{"status":"ok"}', tookMs: 1, location: null }
     const channel = { name: 'testchat', allow: ['*'] } as unknown as Channel
     const ready = { channel, section: 'channels_config.testchat', allowKey: 'allowed_users' }
-    const sent = { store, ready, answer, sender: 'alice', after: 0, waitMs: 20, onProgress: () => {} }
+    const inbox: Inbox = {
+      list: async (query) => (await store.inbox.list(query)).map(shownInboxRow),
+      async get(number) {
+        const entry = await store.inbox.get(number)
+        return entry && shownInboxEntry(entry, undefined)
+      },
+    }
+    const sent = { inbox, ready, answer, sender: 'alice', after: 0, waitMs: 20, onProgress: () => {} }
     const late = await messageOutcome({ ...sent, id: 'm1', signal: new AbortController().signal })
     expect([late.verdict, isSuccess(late, 20, false)]).toEqual(['accepted', false])
     const lost = await messageOutcome({ ...sent, id: 'm2', signal: AbortSignal.abort() })
@@ -181,7 +190,7 @@ describe('webhook send --channel', () => {
 
   test.each([
     [['--channel', 'nochat'], 1, "there is no channel 'nochat'; ready are: testchat"],
-    [['--channel', 'testchat', '--token', 'x'], 2, '--token does not go with --channel'],
+    [['--channel', 'testchat', '--token-file', 'x'], 2, '--token-file does not go with --channel'],
     [['--channel', 'testchat', '--wait', 'long'], 2, '--wait wants a whole number from 0 to 3600'],
     [['hello', '--sender', 'x'], 2, '--sender goes with --channel'],
     [['hello', '--url', 'ftp://x'], 2, '--url wants an address'],
