@@ -85,6 +85,11 @@ describe.each<[string, (error: unknown) => unknown]>([
   })
 })
 
+test('a frame that the SDK cannot read keeps the error in it', () => {
+  const error = Object.assign(new Error('Type validation failed'), { name: 'AI_TypeValidationError', value: { error: 'model is loading' } })
+  expect(failureOf(error)).toMatchObject({ reason: 'answered an error: model is loading', repeat: 'once' })
+})
+
 test('a used-up quota is not retried, although its status is 429', () => {
   const error = { message: 'You exceeded your current quota', type: 'insufficient_quota', code: 'insufficient_quota', param: null }
   expect(failureOf(Object.assign(httpError(429, error.message), { responseBody: JSON.stringify({ error }) }))).toMatchObject({

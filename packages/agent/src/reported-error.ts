@@ -59,8 +59,8 @@ type Members = Readonly<Record<string, unknown>>
 
 /** Returns the error in a frame, in an error of the AI SDK, or in the body of its answer; undefined when there is none. */
 export function reportedError(error: unknown): ReportedError | undefined {
-  const { data, responseBody, name } = membersOf(error)
-  for (const source of [data, parsed(responseBody)]) {
+  const { data, responseBody, value, name } = membersOf(error)
+  for (const source of [data, parsed(responseBody), value]) {
     const body = membersOf(source)
     const found = described(body.error ?? (body.type === 'error' ? body : undefined))
     if (found) return found

@@ -69,3 +69,15 @@ it('answers pass through untouched and redirects are not followed', async () => 
   expect(await endpoint.fetch('https://models.example', { method: 'POST' })).toBe(answer)
   expect(seen).toEqual([{ method: 'POST', redirect: 'manual' }])
 })
+
+it('a JSON body in place of a stream is an error with its body', async () => {
+  const answer: typeof fetch = async () => Response.json({ error: { code: 502, message: `no upstream for ${KEY}` } })
+  const endpoint = modelEndpoint(settings, { baseUrl: 'https://models.example', fetch: answer })
+  const asked = endpoint.fetch('https://models.example', { method: 'POST', body: JSON.stringify({ model: 'm', stream: true }) })
+  await expect(asked).rejects.toMatchObject({
+    statusCode: 200,
+    responseBody: JSON.stringify({ error: { code: 502, message: 'no upstream for [secret]' } }),
+  })
+  const whole = await endpoint.fetch('https://models.example', { method: 'POST', body: JSON.stringify({ model: 'm' }) })
+  expect(whole.status).toBe(200)
+})

@@ -87,8 +87,29 @@ const guard =
   (plainFetch: typeof fetch, secrets: readonly string[]): typeof fetch =>
   async (input, init) => {
     const response = await plainFetch(input, { ...init, redirect: 'manual' })
-    if (response.ok || !response.body) return response
-    const text = new TextDecoder().decode(await readHead(response, ERROR_BYTES_MAX))
+    const isJson = response.headers.get('content-type')?.startsWith('application/json')
+    const isNoStream = isJson === true && asksForStream(init)
+    if ((response.ok && !isNoStream) || !response.body) return response
+    const text = withoutSecrets(new TextDecoder().decode(await readHead(response, ERROR_BYTES_MAX)), secrets)
+    if (response.ok) throw new NoStreamError(text)
     const { status, statusText, headers } = response
-    return new Response(withoutSecrets(text, secrets), { status, statusText, headers })
+    return new Response(text, { status, statusText, headers })
   }
+
+const asksForStream = (init: RequestInit | undefined): boolean => typeof init?.body === 'string' && init.body.includes('"stream":true')
+
+/**
+ * A whole JSON body that answers a request for a stream with status 200. Gateways report errors so. The members are those of an error
+ * of the AI SDK, which would read the body as an empty stream.
+ */
+class NoStreamError extends Error {
+  override readonly name = 'AI_NoStreamError'
+  readonly statusCode = 200
+  readonly isRetryable = false
+  readonly responseBody: string
+
+  constructor(responseBody: string) {
+    super('the endpoint answers a request for a stream with a JSON body')
+    this.responseBody = responseBody
+  }
+}
