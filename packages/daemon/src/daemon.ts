@@ -13,7 +13,7 @@ import {
   type RuntimeOptions,
   startRetention,
 } from '@sluice/runtime'
-import { lockDataDir } from '@sluice/store'
+import { lockDataDirAfterCommands } from '@sluice/store'
 import { ConfigReload } from './config-reload.ts'
 import { deliveryOptions } from './delivery-options.ts'
 import { logTurn } from './log-activity.ts'
@@ -45,7 +45,7 @@ const REFUSING_RETRY_MS = 5_000
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   /** Undoes a start that fails, in reverse order. */
   await using undo = new AsyncDisposableStack()
-  const lock = lockDataDir(options.dataDir)
+  const lock = await lockDataDirAfterCommands(options.dataDir)
   undo.defer(() => lock.release())
   const runtime = await openRuntime({ ...options, lock })
   undo.defer(() => runtime.close(0))

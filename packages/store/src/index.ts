@@ -1,6 +1,6 @@
 /** The embedded store: one SQLite file with group commit, the lock on its folder, and secrets encrypted at rest. */
 export type { DataDirLock } from './lock-data-dir.ts'
-export { lockDataDir, shareDataDir } from './lock-data-dir.ts'
+export { lockDataDir, lockDataDirAfterCommands, shareDataDir } from './lock-data-dir.ts'
 export type { DataDirOptions } from './open-data-dir.ts'
 export { openDataDir } from './open-data-dir.ts'
 export type { StoreOptions } from './open-store.ts'

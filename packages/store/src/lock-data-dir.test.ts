@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { lockDataDir, shareDataDir } from './lock-data-dir.ts'
+import { lockDataDir, lockDataDirAfterCommands, shareDataDir } from './lock-data-dir.ts'
 
 let folder: string
 beforeEach(() => {
@@ -34,6 +35,19 @@ test('commands share the lock, and keep daemons out', () => {
   const daemon = lockDataDir(folder)
   expect(shareDataDir(folder)).toBeUndefined()
   daemon.release()
+})
+
+test('a daemon that starts waits for commands, and not for another daemon', async () => {
+  const command = shareDataDir(folder)
+  const starting = lockDataDirAfterCommands(folder)
+  await setImmediate()
+  command?.release()
+  const daemon = await starting
+  await expect(lockDataDirAfterCommands(folder)).rejects.toEqual(conflict)
+  daemon.release()
+  const longCommand = shareDataDir(folder)
+  await expect(lockDataDirAfterCommands(folder, 0)).rejects.toEqual(conflict)
+  longCommand?.release()
 })
 
 test('a new directory is private, and the lock file stays empty', () => {

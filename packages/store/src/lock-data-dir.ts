@@ -1,6 +1,7 @@
 /** The lock of a data directory: one daemon holds it alone, or several commands share it while no daemon runs. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError, errorText } from '@sluice/sdk'
 import { accessProblem } from './access-problem.ts'
 import { createPrivately } from './database.ts'
@@ -17,17 +18,46 @@ const EXCLUSIVE = 'BEGIN EXCLUSIVE'
 /** A transaction that has read keeps a daemon out, and no other command. */
 const SHARED = 'BEGIN; SELECT 1 FROM sqlite_schema'
 
+/** The time that a daemon waits for commands, most of which take less than a second. */
+const COMMANDS_MS_MAX = 10_000
+const RETRY_MS = 20
+
 /**
  * Locks the directory for a daemon until `release` or the end of the process; the kernel drops the lock even after a crash. Throws
  * `conflict` while another daemon or a command holds the lock, and `unavailable` when the lock file cannot be created. Returns at once.
  */
 export function lockDataDir(dir: string): DataDirLock {
-  const message = `Another daemon is running on ${dir}, or a command uses it. Stop the other daemon first, or give this one its own --data-dir.`
   const connection = openLocked(dir, EXCLUSIVE)
-  if (!connection) throw new AppError('conflict', message)
+  if (!connection) throw inUse(dir)
   const { release } = held(connection)
   return { release, exclusive: () => ({ release: () => {} }) }
 }
+
+/** As `lockDataDir`, but waits at most `waitMs` for commands that share the lock. Another daemon is not waited for. */
+export async function lockDataDirAfterCommands(dir: string, waitMs: number = COMMANDS_MS_MAX): Promise<DataDirLock> {
+  for (const endMs = performance.now() + waitMs; ; ) {
+    try {
+      return lockDataDir(dir)
+    } catch (error) {
+      const isInUse = error instanceof AppError && error.code === 'conflict'
+      if (!isInUse || !isShared(dir) || performance.now() >= endMs) throw error
+    }
+    await sleep(RETRY_MS)
+  }
+}
+
+/** Whether no daemon holds the lock at this moment. */
+function isShared(dir: string): boolean {
+  const share = shareDataDir(dir)
+  share?.release()
+  return share !== undefined
+}
+
+const inUse = (dir: string): AppError =>
+  new AppError(
+    'conflict',
+    `Another daemon is running on ${dir}, or a command uses it. Stop the other daemon first, or give this one its own --data-dir.`,
+  )
 
 /** Locks the directory for a command that works without a daemon; undefined while a daemon holds the lock. Returns at once. */
 export function shareDataDir(dir: string): DataDirLock | undefined {
