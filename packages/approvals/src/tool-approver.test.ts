@@ -97,7 +97,8 @@ test('asks in the conversation that the turn answers', async () => {
 })
 
 test.each<[what: string, from: Partial<ToolApprovalRequest>]>([
-  ['a step that the agent works on', { turn: 't9', session: sessionOf('run-7') }],
+  ['a step that the agent works on', { turn: 't9', session: sessionOf({ id: 'run-7' }) }],
+  ['a step that another agent works on', { turn: 't9', session: sessionOf({ id: 'run-7', agent: 'support' }) }],
   ['a step without a model', { turn: 'run-7', session: null }],
 ])('asks for %s in the conversation that started the procedure', async (_, from) => {
   const { ask, say, sent, settle } = await arrange({ channels: [{ name: 'plain' }] })
@@ -133,7 +134,7 @@ test.each([
 test('takes no run from the session of another client', async () => {
   const { ask } = await arrange({ channels: [{ name: 'plain' }] })
   expect(await ask({ ...REQUEST, session: 'channel:plain/run-7' }, new AbortController().signal)).toBeUndefined()
-  expect(await ask({ ...REQUEST, session: sessionOf('run-8') }, new AbortController().signal)).toBeUndefined()
+  expect(await ask({ ...REQUEST, session: sessionOf({ id: 'run-8' }) }, new AbortController().signal)).toBeUndefined()
 })
 
 test('asks in [approvals] channels, and a timeout refuses', async () => {

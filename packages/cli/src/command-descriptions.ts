@@ -112,6 +112,7 @@ const DESCRIPTIONS = [
     options: {
       message: { type: 'string', short: 'm', value: '<text>', help: 'the message (default: standard input)' },
       session: { type: 'string', short: 's', value: '<name>', help: 'continue a named session' },
+      agent: { type: 'string', short: 'a', value: '<name>', help: 'the agent that answers (default: main)' },
     },
   },
 

@@ -2,7 +2,7 @@
 
 import { mkdir } from 'node:fs/promises'
 import { newTurnId } from '@sluice/agent'
-import { agentSection, sopSection } from '@sluice/config'
+import { agentSection, agentsSection, sopSection } from '@sluice/config'
 import type { OpenRuntime } from '@sluice/runtime'
 import { sopSettings } from '@sluice/runtime'
 import type { KeyValue, Logger } from '@sluice/sdk'
@@ -17,7 +17,7 @@ export interface Procedures {
 }
 
 /** A change of one of these sections loads the procedures again. */
-const SECTIONS = [sopSection, agentSection]
+const SECTIONS = [sopSection, agentSection, agentsSection]
 
 /**
  * For a command, which carries out no runs: loads the procedures and offers the engine as the service `sops`. Runs that are started or

@@ -53,8 +53,8 @@ export type HttpEnv = {
     query: unknown
     /** The bytes of the body. */
     rawBody: Uint8Array
-    /** The message of `POST /webhook`, and the name of its session. */
-    message: { readonly text: string; readonly session: string | null }
+    /** The message of `POST /webhook`, its agent, and the name of its session. */
+    message: { readonly text: string; readonly agent: string; readonly session: string | null }
     /** The key of a request that was claimed; undefined if the request has none. */
     idempotency?: IdempotencyKey | undefined
   }

@@ -1,5 +1,5 @@
 /** Owners and sessions: the name of a device in the store, and the namespace that keeps its sessions apart from other devices. */
-import { AppError } from '@sluice/sdk'
+import { AppError, agentKey, MAIN_AGENT, parseAgentKey } from '@sluice/sdk'
 
 const SESSION_NAME = /^[A-Za-z0-9._-]{1,128}$/
 
@@ -15,17 +15,21 @@ export const ownerOf = (device: string | null): string => device ?? 'local'
 /** The name of a device for people and tools: `ToolContext.caller`, `Approval.by` and the actor in the audit log. */
 export const personOf = (device: string | null): string => (device === null ? ownerOf(device) : `device:${device}`)
 
-/** The prefix of every stored session of a device. */
+/** The beginning of the key of every stored session of a device, after its agent. */
 export const sessionNamespace = (device: string | null): string => `${ownerOf(device)}/`
 
-/** The id under which a device's session is stored. */
-export const storedSession = (device: string | null, name: string): string => sessionNamespace(device) + name
+/** The id under which a device's session with an agent is stored. */
+export const storedSession = (device: string | null, name: string, agent = MAIN_AGENT): string =>
+  agentKey(agent, sessionNamespace(device) + name)
 
-/** The name that a device gave to its stored session; undefined for a session of another owner. */
+/** The name that a device gave to its stored session with the main agent; undefined for any other session. */
 export function bareSession(device: string | null, stored: string): string | undefined {
   const namespace = sessionNamespace(device)
   return stored.startsWith(namespace) ? stored.slice(namespace.length) : undefined
 }
 
 /** The owner of a stored session. */
-export const ownerOfSession = (stored: string): string => stored.slice(0, stored.indexOf('/'))
+export function ownerOfSession(stored: string): string {
+  const { key } = parseAgentKey(stored)
+  return key.slice(0, key.indexOf('/'))
+}

@@ -118,6 +118,7 @@ export const shownConversation = ({ id, name, createdAtMs, lastActiveAtMs, messa
   const person = parseChatSession(id)
   return {
     session_id: id,
+    agent: agentOfSession(id),
     name,
     channel: person?.channel ?? null,
     sender: person?.sender ?? null,

@@ -77,6 +77,8 @@ export interface SopGate {
 export interface SopRun {
   readonly id: string
   readonly sop: string
+  /** The agent that carries out the steps; `main` when absent. */
+  readonly agent?: string
   readonly version: string
   readonly description: string
   readonly priority: SopPriority

@@ -56,7 +56,7 @@ async function acceptTurn({ ports: { agent, client }, run, step }: StepContext, 
     await agent.accept({
       id: turnId,
       source: 'sop',
-      session: sessionOf(run.id),
+      session: sessionOf(run),
       owner: STEP_OWNER,
       caller: stepCaller(run),
       client,

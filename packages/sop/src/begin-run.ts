@@ -1,5 +1,5 @@
 /** Creates the first state of a run, before it is stored. */
-import type { SopEvent, SopRun, SopStart } from '@sluice/sdk'
+import { MAIN_AGENT, type SopEvent, type SopRun, type SopStart } from '@sluice/sdk'
 import { runRecord, skippedRecord } from './audit-record.ts'
 import type { SopDefinition } from './definition.ts'
 import { arriveAt } from './gates.ts'
@@ -13,11 +13,12 @@ export interface BeginRunOptions {
 
 /** Returns the run at its first step with the audit records of its start, ready for the store. */
 export function beginRun(definition: SopDefinition, event: SopEvent, { id, nowMs, concurrentTotal }: BeginRunOptions): SopStart {
-  const { name, version, description, priority, mode, steps } = definition
+  const { name, version, agent, description, priority, mode, steps } = definition
   const created: SopRun = {
     id,
     sop: name,
     version,
+    ...(agent !== MAIN_AGENT && { agent }),
     description,
     priority,
     mode,

@@ -13,6 +13,8 @@ export interface SopDefinition {
   readonly name: string
   readonly description: string
   readonly version: string
+  /** The agent that carries out the steps. */
+  readonly agent: string
   readonly priority: SopPriority
   readonly mode: SopMode
   readonly cooldownSecs: number

@@ -76,6 +76,8 @@ export interface StepTurnRequest {
 
 /** A tool call that carries out a step without a model. */
 export interface StepCallRequest {
+  /** The agent that makes the call. */
+  readonly agent: string
   readonly tool: string
   readonly input: unknown
   readonly turn: string

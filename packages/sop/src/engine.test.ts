@@ -426,3 +426,20 @@ test('ended runs are pruned every hour to the configured number', async () => {
   await bench.host.advance(3_600_000)
   expect(await bench.store.runs({ limit: 10 })).toHaveLength(1)
 })
+
+describe('a procedure of another agent', () => {
+  test('has its steps carried out by this agent, in a session of its own', async () => {
+    const bench = await sopBench([sop('a', { agent: 'support' }), sop('b')])
+    const [ofSupport, ofMain] = [await bench.fire('a'), await bench.fire('b')]
+    expect(bench.agent.live.map(({ session }) => session)).toEqual([`agent:support/sop:${ofSupport}`, `sop:${ofMain}`])
+    expect([await bench.engine.get(ofSupport), await bench.engine.get(ofMain)].map((run) => run?.agent)).toEqual(['support', undefined])
+  })
+
+  test('has its tool called by this agent in deterministic mode', async () => {
+    const steps = [{ tools: ['look'] }]
+    const bench = await sopBench([sop('a', { agent: 'support', mode: 'deterministic', steps }), sop('b', { mode: 'deterministic', steps })])
+    for (const name of ['a', 'b']) await bench.fire(name)
+    await bench.settle()
+    expect(bench.agent.calls.map(({ agent }) => agent)).toEqual(['support', 'main'])
+  })
+})

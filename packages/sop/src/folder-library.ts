@@ -17,6 +17,8 @@ export interface LibrarySettings {
   readonly defaultMode: SopMode
   /** Returns why no trigger may name a path, or undefined when it may. Absent: every path is allowed. */
   readonly pathProblem?: (path: string) => string | undefined
+  /** Returns why no procedure may name an agent, or undefined when it may. Absent: every agent is allowed. */
+  readonly agentProblem?: (agent: string) => string | undefined
 }
 
 /** The services of the daemon that the library calls. */

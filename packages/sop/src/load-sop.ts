@@ -1,6 +1,6 @@
 /** Loads one procedure from its folder: reads both files, checks each of them, then both together. */
 import { join } from 'node:path'
-import { locateFindings } from '@sluice/config'
+import { type Finding, locateFindings } from '@sluice/config'
 import type { SopMode } from '@sluice/sdk'
 import { contentHash } from './agreements.ts'
 import { stepProblems, tomlWarnings } from './check-definition.ts'
@@ -39,6 +39,8 @@ export interface LoadRules {
   readonly nowMs: number
   /** Returns why no trigger may name a path, or undefined when it may. Absent: every path is allowed. */
   readonly pathProblem?: (path: string) => string | undefined
+  /** Returns why no procedure may name an agent, or undefined when it may. Absent: every agent is allowed. */
+  readonly agentProblem?: (agent: string) => string | undefined
 }
 
 /** The largest size of `SOP.toml` and of `SOP.md`. */
@@ -51,7 +53,7 @@ export const SOP_FILE_BYTES_MAX = 256 * 1024
 export async function loadSop(
   folder: string,
   root: string,
-  { defaultMode, nowMs, pathProblem }: LoadRules,
+  { defaultMode, nowMs, pathProblem, agentProblem }: LoadRules,
   agreed?: string | null,
 ): Promise<LoadedSop | undefined> {
   const tomlFile = join(folder, 'SOP.toml')
@@ -73,17 +75,28 @@ export async function loadSop(
   if (!head.value || !steps.value) return { folder, toml: text, problems }
 
   const mode = head.value.sop.deterministic ? 'deterministic' : (head.value.sop.execution_mode ?? defaultMode)
-  problems.push(...(await pathProblems(tomlFile, text, head.value, pathProblem)))
+  problems.push(...(await ruleProblems(tomlFile, text, head.value, { pathProblem, agentProblem })))
   problems.push(...(await tomlWarnings(tomlFile, text, head.value)), ...stepProblems(mdFile, mode, steps.value))
   const isBroken = problems.some(({ severity }) => severity === 'error')
   return { folder, toml: text, problems, ...(!isBroken && { definition: define(head.value, steps.value.steps, folder, mode) }) }
 }
 
-async function pathProblems(file: string, text: string, { triggers }: SopToml, problem: LoadRules['pathProblem']): Promise<SopProblem[]> {
-  const findings = triggers.flatMap((trigger, index) => {
-    const message = trigger.type === 'webhook' ? problem?.(trigger.path) : undefined
-    return message === undefined ? [] : { path: ['triggers', index, 'path'], at: 'value' as const, message }
+/** Finds paths and agents that no procedure may name. */
+async function ruleProblems(
+  file: string,
+  text: string,
+  { sop, triggers }: SopToml,
+  { pathProblem, agentProblem }: { readonly [Rule in 'pathProblem' | 'agentProblem']: LoadRules[Rule] | undefined },
+): Promise<SopProblem[]> {
+  const ofAgent = agentProblem?.(sop.agent)
+  const ofPaths = triggers.flatMap((trigger, index): Finding[] => {
+    const message = trigger.type === 'webhook' ? pathProblem?.(trigger.path) : undefined
+    return message === undefined ? [] : [{ path: ['triggers', index, 'path'], at: 'value', message }]
   })
+  const findings: Finding[] = [
+    ...(ofAgent === undefined ? [] : [{ path: ['sop', 'agent'], at: 'value', message: ofAgent } as const]),
+    ...ofPaths,
+  ]
   const located = findings.length > 0 ? await locateFindings(file, text, findings) : []
   return located.map((found) => asError(file, found))
 }
@@ -116,6 +129,7 @@ const define = ({ sop, triggers }: SopToml, steps: SopDefinition['steps'], folde
   name: sop.name,
   description: sop.description,
   version: sop.version,
+  agent: sop.agent,
   priority: sop.priority,
   mode,
   cooldownSecs: sop.cooldown_secs,

@@ -62,6 +62,7 @@ describe('the procedures of a folder', () => {
       name: 'alpha',
       description: 'What it does',
       version: '0.1.0',
+      agent: 'main',
       priority: 'normal',
       mode: 'supervised',
       cooldownSecs: 0,
@@ -276,4 +277,22 @@ test('a trigger on a forbidden path is an error with its position', async () => 
   })
   expect(definitions).toEqual([])
   expect(problems).toMatchObject([{ line: 8, message: expect.stringContaining('it is taken'), severity: 'error' }])
+})
+
+test('an agent that does not exist is an error with its position', async () => {
+  const load = async (agent: string) => {
+    await write({ 'a/SOP.toml': head('a').replace('[sop]\n', `[sop]\nagent = "${agent}"\n`), 'a/SOP.md': STEPS })
+    return loadSops({
+      sources: [{ folder, isAgentWritable: false }],
+      agreed: new Map(),
+      defaultMode: 'auto',
+      nowMs: 0,
+      agentProblem: (name) => (name === 'support' ? undefined : `there is no agent "${name}"`),
+    })
+  }
+  expect(await load('suport')).toMatchObject({
+    definitions: [],
+    problems: [{ line: expect.any(Number), message: expect.stringContaining('no agent "suport"') }],
+  })
+  expect((await load('support')).definitions).toMatchObject([{ name: 'a', agent: 'support' }])
 })

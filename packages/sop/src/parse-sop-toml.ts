@@ -1,5 +1,6 @@
 /** Parses `SOP.toml`: the settings and triggers of a procedure. Every problem is reported with its position. */
 import { EXECUTION_MODES, PRIORITIES, readTomlAs, type TomlProblem } from '@sluice/config'
+import { MAIN_AGENT } from '@sluice/sdk'
 import * as v from 'valibot'
 import { parseCondition } from './condition.ts'
 import { expressionProblem, isTimezone } from './cron-expression.ts'
@@ -12,6 +13,7 @@ export interface SopToml {
     readonly name: string
     readonly description: string
     readonly version: string
+    readonly agent: string
     readonly priority: (typeof PRIORITIES)[number]
     readonly execution_mode?: (typeof EXECUTION_MODES)[number] | undefined
     readonly cooldown_secs: number
@@ -73,6 +75,7 @@ const sopToml = (nowMs: number) =>
       name,
       description: v.string(),
       version: v.optional(text, '0.1.0'),
+      agent: v.optional(text, MAIN_AGENT),
       priority: v.optional(v.picklist(PRIORITIES), 'normal'),
       execution_mode: v.optional(v.picklist(EXECUTION_MODES)),
       cooldown_secs: count(0),

@@ -2,18 +2,23 @@
  * The names derived from a run: its session, its caller and its trace. They follow from the run alone, so that they are the same
  * after a restart and need no storage.
  */
-import { parseTraceContext, type SopRun, sha256Hex, type Trace } from '@sluice/sdk'
+import { agentKey, MAIN_AGENT, parseAgentKey, parseTraceContext, type SopRun, sha256Hex, type Trace } from '@sluice/sdk'
 
 const SESSION_PREFIX = 'sop:'
 const TRACE_ID_CHARS = 32
 const SPAN_ID_CHARS = 16
 
+/** Returns the agent that carries out the steps of a run. */
+export const agentOfRun = ({ agent = MAIN_AGENT }: Pick<SopRun, 'agent'>): string => agent
+
 /** Returns the session that all steps of a run share. */
-export const sessionOf = (runId: string): string => SESSION_PREFIX + runId
+export const sessionOf = (run: Pick<SopRun, 'id' | 'agent'>): string => agentKey(agentOfRun(run), SESSION_PREFIX + run.id)
 
 /** Returns the run that a session belongs to; undefined for a session of anything else. */
-export const runOfSession = (session: string): string | undefined =>
-  session.startsWith(SESSION_PREFIX) ? session.slice(SESSION_PREFIX.length) : undefined
+export function runOfSession(session: string): string | undefined {
+  const { key } = parseAgentKey(session)
+  return key.startsWith(SESSION_PREFIX) ? key.slice(SESSION_PREFIX.length) : undefined
+}
 
 /** Returns the caller whose memories and devices the steps of a procedure use: always its own, whatever started the run. */
 export const stepCaller = ({ sop }: SopRun): string => `sop:${sop}`

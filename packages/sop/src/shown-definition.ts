@@ -13,6 +13,7 @@ export const definitionSchema = v.object({
   name: v.string(),
   description: v.string(),
   version: v.string(),
+  agent: v.string(),
   priority: v.picklist(PRIORITIES),
   mode: v.picklist(MODES),
   cooldownSecs: v.number(),

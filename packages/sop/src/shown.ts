@@ -3,6 +3,7 @@
 import { isoTime } from '@sluice/kit'
 import type { AuditRow, SopRun, SopSummary } from '@sluice/sdk'
 import * as v from 'valibot'
+import { agentOfRun } from './run-identity.ts'
 
 export const MODES = ['auto', 'supervised', 'step_by_step', 'priority_based', 'deterministic'] as const
 export const PRIORITIES = ['low', 'normal', 'high', 'critical'] as const
@@ -30,6 +31,7 @@ export const shownSop = ({ activeRuns, triggers, ...sop }: SopSummary): ShownSop
 export const runSchema = v.object({
   run_id: v.string(),
   sop: v.string(),
+  agent: v.pipe(v.string(), v.description('The agent that carries out the steps')),
   version: v.string(),
   priority: v.picklist(PRIORITIES),
   mode: v.picklist(MODES),
@@ -61,6 +63,7 @@ export type ShownRun = v.InferOutput<typeof runSchema>
 export const shownRun = (run: SopRun): ShownRun => ({
   run_id: run.id,
   sop: run.sop,
+  agent: agentOfRun(run),
   version: run.version,
   priority: run.priority,
   mode: run.mode,

@@ -19,6 +19,7 @@ const deploy: SopDefinition = {
   name: 'deploy',
   description: '',
   version: '0.1.0',
+  agent: 'main',
   priority: 'normal',
   mode: 'supervised',
   cooldownSecs: 0,

@@ -8,7 +8,7 @@ import { jsonOrText } from './json-text.ts'
 import type { AttemptEnd } from './machine.ts'
 import { outputProblem } from './output-schema.ts'
 import { resolveInput, valuesFor } from './resolve-input.ts'
-import { stepCaller, stepTrace } from './run-identity.ts'
+import { agentOfRun, stepCaller, stepTrace } from './run-identity.ts'
 import { retryDelayMs, type StepContext } from './step-execution.ts'
 
 /** Throws when the agent or the store is unavailable; the caller then tries again. */
@@ -50,6 +50,7 @@ async function callTool({ ports, runs, run, step, execution }: StepContext): Pro
       turn: run.id,
       callId: `call-${step.number}-${run.gates}`,
       source: 'sop',
+      agent: agentOfRun(run),
       client,
       caller: stepCaller(run),
       trace: stepTrace(run, step.number),

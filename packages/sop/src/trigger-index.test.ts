@@ -6,6 +6,7 @@ const sop = (name: string, ...triggers: SopTrigger[]): SopDefinition => ({
   name,
   description: '',
   version: '0.1.0',
+  agent: 'main',
   priority: 'normal',
   mode: 'auto',
   cooldownSecs: 0,

@@ -1,9 +1,10 @@
 /** `sluice agent`: one turn without a daemon, on the same store and configuration. */
 import { createInterface } from 'node:readline/promises'
 import type { Approver, ToolApprovalRequest } from '@sluice/agent'
+import { agentNames, unknownAgent } from '@sluice/config'
 import { operator } from '@sluice/http/operator'
-import { openRuntime } from '@sluice/runtime'
-import { AppError } from '@sluice/sdk'
+import { type OpenRuntime, openRuntime } from '@sluice/runtime'
+import { AppError, agentKey, MAIN_AGENT } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { readInput } from '../read-input.ts'
 
@@ -19,9 +20,11 @@ export async function run(context: CliContext): Promise<number> {
   const isInteractive = process.stdin.isTTY === true && process.stderr.isTTY === true && !json
   const runtime = await openRuntime({ ...context, quiet: true, ...(isInteractive ? { approve: askOnTerminal(out) } : {}) })
   try {
-    const session = typeof options.session === 'string' ? sessionId(options.session) : null
+    const agent = agentNamed(runtime, options.agent)
+    const session = typeof options.session === 'string' ? agentKey(agent, sessionId(options.session)) : null
     const result = await runtime.agent.run({
       source: 'cli',
+      agent,
       session,
       text: message,
       client: runtime.clients.ofCaller(CALLER),
@@ -37,6 +40,13 @@ export async function run(context: CliContext): Promise<number> {
   } finally {
     await runtime.close()
   }
+}
+
+function agentNamed(runtime: OpenRuntime, name: unknown): string {
+  if (typeof name !== 'string') return MAIN_AGENT
+  const names = agentNames(runtime.config())
+  if (!names.includes(name)) throw new AppError('invalid_request', `--agent: ${unknownAgent(name, names)}`)
+  return name
 }
 
 function sessionId(name: string): string {

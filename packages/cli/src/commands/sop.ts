@@ -1,6 +1,6 @@
 /** `sluice sop list`, `show` and `validate`: the definitions of procedures. */
 
-import { oneLine } from '@sluice/sdk'
+import { MAIN_AGENT, oneLine } from '@sluice/sdk'
 import type { ShownSop } from '@sluice/sop/shown'
 import type { ShownDefinition, ShownProblem } from '@sluice/sop/shown-definition'
 import { apiPath } from '../api/api.ts'
@@ -70,10 +70,11 @@ export const show = async (context: CliContext): Promise<number> =>
   )
 
 function printDefinition(out: Output, definition: ShownDefinition): void {
-  const { name, version, description, priority, mode, cooldownSecs, maxConcurrent, triggers, folder, steps } = definition
+  const { name, version, agent, description, priority, mode, cooldownSecs, maxConcurrent, triggers, folder, steps } = definition
   printFields(out, {
     name: `${name} ${version}`,
     description,
+    agent: agent === MAIN_AGENT ? null : agent,
     priority,
     mode,
     cooldown: cooldownSecs > 0 ? `${cooldownSecs} s` : null,

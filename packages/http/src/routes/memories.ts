@@ -13,7 +13,9 @@ const PAGE_MAX = 500
 const memorySchema = v.object({
   owner: v.pipe(
     v.string(),
-    v.description('`device:<id>`, `channel:<channel>/<account>/<sender>`, `sop:<name>`, `cli`, `local`, `shared` or `unowned`'),
+    v.description(
+      '`device:<id>`, `channel:<channel>/<account>/<sender>`, `sop:<name>`, `cli`, `local`, `shared` or `unowned`; a client of another agent than `main` begins with `agent:<name>/`',
+    ),
   ),
   key: v.string(),
   category: v.string(),

@@ -20,6 +20,7 @@ const PAGE_MAX = 200
 
 const sessionSchema = v.object({
   session_id: v.string(),
+  agent: v.string(),
   name: v.nullable(v.string()),
   channel: v.nullable(v.string()),
   sender: v.nullable(v.string()),

@@ -125,6 +125,7 @@ const statusSchema = v.object({
   started_at: v.string(),
   uptime_seconds: v.number(),
   models: v.array(v.string()),
+  agents: v.pipe(v.array(v.string()), v.description('The agents, `main` first')),
   require_pairing: v.boolean(),
   paired_devices: v.number(),
   ...vitalsSchema.entries,
@@ -165,7 +166,7 @@ export const statusRoutes = ({ runtime, snapshot, url }: AppParts): Route[] => [
 
 const uptimeSecs = ({ clock, startedAtMs }: Runtime): number => Math.floor((clock.nowMs() - startedAtMs) / 1000)
 
-const statusRoute = (runtime: Runtime, { gateway, models, version: generation }: Snapshot, url: AppParts['url']): Route =>
+const statusRoute = (runtime: Runtime, { gateway, models, registries, version: generation }: Snapshot, url: AppParts['url']): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/status',
@@ -181,6 +182,7 @@ const statusRoute = (runtime: Runtime, { gateway, models, version: generation }:
       started_at: isoTime(runtime.startedAtMs),
       uptime_seconds: uptimeSecs(runtime),
       models,
+      agents: [...registries.keys()],
       require_pairing: gateway.require_pairing,
       paired_devices: (await runtime.store.devices.list()).length,
       ...shownVitals(runtime),

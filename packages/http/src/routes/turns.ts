@@ -8,6 +8,7 @@ import { bareSession, ownerOf } from '../identity.ts'
 
 const turnSchema = v.object({
   turn_id: v.string(),
+  agent: v.string(),
   status: v.picklist(['queued', 'running', 'done', 'failed', 'aborted']),
   source: v.string(),
   session_id: v.nullable(v.string()),
@@ -31,6 +32,7 @@ const isHidden = ({ role, device }: Pick<RouteRequest, 'role' | 'device'>, { own
 
 const shown = (device: string | null, turn: TurnRow) => ({
   turn_id: turn.id,
+  agent: turn.agent,
   status: turn.status,
   source: turn.source,
   session_id: turn.sessionId === null ? null : (bareSession(device, turn.sessionId) ?? turn.sessionId),

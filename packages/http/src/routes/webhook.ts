@@ -6,6 +6,7 @@ import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { AppParts } from '../app-parts.ts'
 import { BODY_BYTES_MAX, parseJsonObject } from '../body.ts'
+import { chosenAgent } from '../chosen-agent.ts'
 import { type Endpoint, type EndpointDoc, type HttpContext, headersOf, type Step, traceOf } from '../context.ts'
 import { checkSessionName, ownerOf, storedSession } from '../identity.ts'
 import { bufferBody, requireJson } from '../middleware/body.ts'
@@ -24,6 +25,7 @@ const doc: EndpointDoc = {
     'X-Idempotency-Key':
       '1 to 255 visible ASCII characters. A repeat within the time to live runs nothing and is answered with `X-Turn-Id`',
     'X-Session-Id': 'The session of the turn: 1 to 128 characters of A-Z a-z 0-9 . _ -',
+    'X-Agent': 'The agent that answers, if it is not `main`: one of `[agents.<name>]`. Only an operator may name one',
     Prefer: '`respond-async`: store the turn and answer at once',
     traceparent: 'The trace that this turn continues (W3C Trace Context)',
   },
@@ -56,18 +58,22 @@ export const webhookEndpoint = (parts: AppParts): Endpoint => ({
     ...webhookAdmission(parts),
     requireJson,
     bufferBody(BODY_BYTES_MAX, parts.auth),
-    parseMessage,
+    parseMessage(parts),
     idempotent(parts),
     dispatchToProcedures(parts),
     runTurn(parts),
   ],
 })
 
-/** Sets `message`; a message or a session name that is not valid is refused before the idempotency key is claimed. */
-const parseMessage: Step = (c, next) => {
-  c.set('message', { text: textOf(c.get('rawBody')), session: sessionNameOf(c) })
-  return next()
-}
+/** Sets `message`; a message, an agent or a session name that is not valid is refused before the idempotency key is claimed. */
+const parseMessage =
+  ({ snapshot }: AppParts): Step =>
+  (c, next) => {
+    const text = textOf(c.get('rawBody'))
+    const agent = chosenAgent(headersOf(c).get('x-agent'), 'X-Agent', c.get('caller'), snapshot)
+    c.set('message', { text, agent, session: sessionNameOf(c) })
+    return next()
+  }
 
 const dispatchToProcedures =
   (parts: AppParts): Step =>
@@ -82,11 +88,12 @@ const runTurn =
   async (c) => {
     const { agent } = runtime
     const { client, device, person } = c.get('caller')
-    const { text, session } = c.get('message')
+    const { text, agent: name, session } = c.get('message')
     const idempotency = c.get('idempotency')
     const turn: TurnRequest = {
       source: 'webhook',
-      session: session === null ? null : storedSession(device, session),
+      agent: name,
+      session: session === null ? null : storedSession(device, session, name),
       text,
       client,
       owner: ownerOf(device),

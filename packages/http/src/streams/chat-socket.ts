@@ -4,6 +4,7 @@ import type { Runtime } from '@sluice/runtime'
 import * as v from 'valibot'
 import type { WebSocket } from 'ws'
 import type { AppParts } from '../app-parts.ts'
+import { chosenAgent } from '../chosen-agent.ts'
 import type { Caller, Endpoint, EndpointDoc, HttpContext } from '../context.ts'
 import { checkSessionName, storedSession } from '../identity.ts'
 import { authenticate } from '../middleware/authenticate.ts'
@@ -26,6 +27,12 @@ const doc: EndpointDoc = {
   headers: socketProtocols,
   query: v.object({
     session_id: v.optional(v.pipe(v.string(), v.description('1 to 128 characters of A-Z a-z 0-9 . _ -; a new session if absent'))),
+    agent: v.optional(
+      v.pipe(
+        v.string(),
+        v.description('The agent that answers, if it is not `main`: one of `[agents.<name>]`. Only an operator may name one'),
+      ),
+    ),
   }),
   answers: {
     101: {
@@ -54,7 +61,8 @@ export const chatSocketEndpoint = (sockets: ChatSockets, parts: AppParts): Endpo
 /** Looks up the session before the socket opens, so that its first frame can be sent at once. */
 async function prepareChat(sockets: ChatSockets, parts: AppParts, c: HttpContext, caller: Caller): Promise<OpenSocket> {
   const name = checkSessionName(c.req.query('session_id') ?? randomUUID(), 'session_id')
-  const session = storedSession(caller.device, name)
+  const agent = chosenAgent(c.req.query('agent'), 'agent', caller, parts.snapshot)
+  const session = storedSession(caller.device, name, agent)
   const kept = await sockets.runtime.store.sessions.get(session)
   const start: ChatFrame = {
     type: 'session_start',

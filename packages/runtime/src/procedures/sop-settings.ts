@@ -1,7 +1,7 @@
 /** The settings of procedures: their folders, the paths that their triggers may name, and their default mode. */
 import { homedir } from 'node:os'
 import type { LoadedConfig } from '@sluice/config'
-import { sopSection, sopsFolders, workspaceRoot, workspaceRoots } from '@sluice/config'
+import { agentNames, sopSection, sopsFolders, unknownAgent, workspaceRoot, workspaceRoots } from '@sluice/config'
 import { ROWS } from '@sluice/sdk'
 import type { LibrarySettings } from '@sluice/sop'
 import { canAgentWrite } from '../workspace/agent-writable.ts'
@@ -9,6 +9,7 @@ import { canAgentWrite } from '../workspace/agent-writable.ts'
 export function sopSettings(config: LoadedConfig, dataDir: string): LibrarySettings {
   const section = config.core(sopSection)
   const workspace = workspaceRoot(config, dataDir)
+  const names = agentNames(config)
   const [configured, inWorkspace] = sopsFolders(section, { dataDir, workspace, home: homedir() })
   const isAgentWritable = canAgentWrite(configured, { workspaces: workspaceRoots(config, dataDir), dataDir })
   const [first, second] = [
@@ -19,6 +20,7 @@ export function sopSettings(config: LoadedConfig, dataDir: string): LibrarySetti
     sources: configured === inWorkspace ? [first] : [first, second],
     defaultMode: section.default_execution_mode,
     pathProblem: createPathRule(section.take_over),
+    agentProblem: (agent) => (names.includes(agent) ? undefined : unknownAgent(agent, names)),
   }
 }
 

@@ -30,7 +30,13 @@ export class FakeAgent implements SopAgent {
   readonly turns: Map<string, FakeTurn>
   readonly tools: Map<string, FakeTool> = new Map()
   /** The requested tool calls, in order. */
-  readonly calls: { readonly tool: string; readonly input: unknown; readonly turn: string; readonly callId: string }[] = []
+  readonly calls: {
+    readonly tool: string
+    readonly input: unknown
+    readonly turn: string
+    readonly callId: string
+    readonly agent: string
+  }[] = []
   /** The turns of this process, each with the callbacks for its end. */
   readonly #live = new Map<string, (() => void)[]>()
   /** The next `accept` throws this error. */
@@ -98,8 +104,8 @@ export class FakeAgent implements SopAgent {
     for (const resolve of waiting) resolve()
   }
 
-  async call({ tool: name, input, turn, callId, signal, onBegin }: StepCallRequest): ReturnType<SopAgent['call']> {
-    this.calls.push({ tool: name, input, turn, callId })
+  async call({ tool: name, input, turn, callId, agent, signal, onBegin }: StepCallRequest): ReturnType<SopAgent['call']> {
+    this.calls.push({ tool: name, input, turn, callId, agent })
     const tool = this.tools.get(name)
     if (!tool) return { outcome: 'error', output: `There is no tool "${name}".` }
     if (tool.asks) {

@@ -24,6 +24,7 @@ export const sop = (
   name,
   description: '',
   version: '1.0.0',
+  agent: 'main',
   priority: 'normal',
   mode: 'auto',
   cooldownSecs: 0,
