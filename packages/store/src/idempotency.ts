@@ -14,7 +14,10 @@ const DONE_BY_EVENT = `
   SELECT idempotency AS key, NULL AS turnId, at AS endedAtMs FROM sop_events
   WHERE idempotency IS NOT NULL AND at > ? ORDER BY at DESC, idempotency DESC LIMIT ?`
 
-/** Every method is synchronous. Only the first claim reads from the disk, at most `keysMax` rows of each kind. */
+/**
+ * Every method is synchronous. Only the first claim, and the first one after another process has written, reads from the disk, at most
+ * `keysMax` rows of each kind.
+ */
 export function createIdempotency(db: Database, clock: Clock): { readonly keys: KeyTable; readonly port: IdempotencyStore } {
   const keys = new KeyTable(({ ttlMs, keysMax }) =>
     db.read(() => ({
@@ -24,10 +27,16 @@ export function createIdempotency(db: Database, clock: Clock): { readonly keys: 
         .sort((a, b) => a.endedAtMs - b.endedAtMs),
     })),
   )
+  let foreignVersion = -1
   return {
     keys,
     port: {
-      claim: (key, limits) => keys.claim(hashKey(key), limits, clock.nowMs()),
+      claim(key, limits) {
+        const version = db.read(() => db.foreignVersion())
+        if (version !== foreignVersion) keys.refresh()
+        foreignVersion = version
+        return keys.claim(hashKey(key), limits, clock.nowMs())
+      },
       turnOf: (key) => keys.turnOf(hashKey(key)),
       release: (key) => keys.release(hashKey(key)),
     },

@@ -30,10 +30,11 @@ interface InFlight {
 export class KeyTable {
   readonly #load: (limits: KeyLimits) => KnownKeys
   #keysMax = 0
+  #isStale = true
   #inFlight = new BoundedMap<string, InFlight>(1)
   #done = new BoundedMap<string, { readonly turnId: string | null; readonly endedAtMs: number }>(1)
 
-  /** `load` reads the stored keys. It is called once, at the first claim. */
+  /** `load` reads the stored keys. It is called at the first claim, and at the first one after each `refresh`. */
   constructor(load: (limits: KeyLimits) => KnownKeys) {
     this.#load = load
   }
@@ -80,20 +81,34 @@ export class KeyTable {
     this.#done.set(key, { turnId, endedAtMs: doneAtMs })
   }
 
+  /** Reads the stored keys again before the next claim, because another process has written. */
+  refresh(): void {
+    this.#isStale = true
+  }
+
   /** False before the first claim. Until then no change is recorded here, because `load` reads the keys from the disk. */
   get #isLoaded(): boolean {
     return this.#keysMax > 0
   }
 
   #prepare(limits: KeyLimits): void {
-    if (limits.keysMax === this.#keysMax) return
-    const known = this.#isLoaded ? undefined : this.#load(limits)
-    this.#keysMax = limits.keysMax
-    this.#inFlight = resized(this.#inFlight, limits.keysMax)
-    this.#done = resized(this.#done, limits.keysMax)
-    for (const { key, turnId, endedAtMs } of known?.done ?? []) this.ended(key, turnId, endedAtMs)
-    for (const { key, turnId } of known?.queued ?? []) this.queued(key, turnId)
+    if (limits.keysMax !== this.#keysMax) {
+      this.#keysMax = limits.keysMax
+      this.#inFlight = resized(this.#inFlight, limits.keysMax)
+      this.#done = resized(this.#done, limits.keysMax)
+    }
+    if (this.#isStale) this.#merge(this.#load(limits))
+    this.#isStale = false
     while (this.#size > this.#keysMax) this.#dropOldest()
+  }
+
+  /** Takes over the stored keys. A queued turn that is not among them has ended in another process. */
+  #merge({ queued, done }: KnownKeys): void {
+    const stored = new Set(queued.map(({ key }) => key))
+    const over = [...this.#inFlight.entries()].filter(([key, { isQueued }]) => isQueued && !stored.has(key))
+    for (const [key] of over) this.#inFlight.delete(key)
+    for (const { key, turnId, endedAtMs } of done) if (!this.#done.has(key)) this.ended(key, turnId, endedAtMs)
+    for (const { key, turnId } of queued) this.queued(key, turnId)
   }
 
   #take(key: string, claim: InFlight): void {

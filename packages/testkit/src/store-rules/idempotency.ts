@@ -103,6 +103,20 @@ export const idempotencyRules: StoreRules = {
     expect(await again.idempotency.claim(key('a'), LIMITS)).toBe('claimed')
   },
 
+  'a key that a stored or done turn of another process holds is known': async ({ store, otherProcess, clock }) => {
+    const other = await otherProcess()
+    for (const { idempotency } of [store, other]) await idempotency.claim(key('before'), LIMITS)
+    await other.turns.enqueue(queuedTurn('t1', { idempotency: key('a') }))
+    await other.turns.enqueue(queuedTurn('t2', { idempotency: key('b') }))
+    expect(await store.idempotency.claim(key('a'), LIMITS)).toBe('in_flight')
+    expect(await store.idempotency.turnOf(key('a'))).toBe('t1')
+    await other.turns.finish(turnEnd('t1', { endedAtMs: clock.nowMs() }))
+    await other.turns.finish(failedTurn('t2', { endedAtMs: clock.nowMs() }))
+    await other.turns.finish(turnEnd('t3', { endedAtMs: clock.nowMs(), idempotency: key('c') }))
+    const claims = ['a', 'b', 'c', 'before'].map((name) => store.idempotency.claim(key(name), LIMITS))
+    expect(await Promise.all(claims)).toEqual(['done', 'claimed', 'done', 'in_flight'])
+  },
+
   'keeps at most keysMax keys and drops the oldest': async ({ store: { idempotency, turns }, clock }) => {
     const limits = { ...LIMITS, keysMax: 3 }
     const use = async (name: string) => {
