@@ -1,6 +1,6 @@
 /** The approvals that wait for a reply: an index in memory for matching replies, and reading them from the store by page. */
 import { setImmediate } from 'node:timers/promises'
-import type { Address, Approval, ApprovalKey, ApprovalPrompt, ApprovalStore } from '@sluice/sdk'
+import type { Address, Approval, ApprovalKey, ApprovalPrompt, ApprovalStore, OwnedApprovalStore } from '@sluice/sdk'
 import { APPROVE_KEYWORDS, type Keywords, REJECT_KEYWORDS } from './keywords.ts'
 import { keyText } from './new-approval.ts'
 
@@ -139,7 +139,7 @@ export class OpenApprovals {
  * Reads page by page, and lets other work run between two pages.
  */
 export async function* unfinishedApprovals(
-  store: Pick<ApprovalStore, 'unfinished'>,
+  store: Pick<OwnedApprovalStore, 'unfinished'>,
   { decided }: { readonly decided?: true } = {},
 ): AsyncGenerator<Approval> {
   for (let after: ApprovalKey | null = null; ; ) {

@@ -6,7 +6,7 @@ import { withdrawOrphanedApprovals } from './withdraw-approvals.ts'
 const bench = approvalBenches()
 
 test('withdraws only approvals whose turn or run is gone', async () => {
-  const { store, approvals, ask, clock, settle } = await bench()
+  const { store, ownership, approvals, ask, clock, settle } = await bench()
   await store.turns.enqueue(queuedTurn('kept'))
   const asked = [
     ['kept', 'tool'],
@@ -18,7 +18,7 @@ test('withdraws only approvals whose turn or run is gone', async () => {
   await clock.advance(1000)
   const startedAtMs = clock.nowMs()
   await ask({ runId: 'began since the start', gate: 'tool' })
-  await withdrawOrphanedApprovals({ store, approvals, startedAtMs })
+  await withdrawOrphanedApprovals({ store, ownership, approvals, startedAtMs })
   await settle()
   const states = await Promise.all(
     [...asked.map(([runId]) => runId), 'began since the start'].map(async (runId) => [

@@ -6,13 +6,16 @@ import type { Approval, Store } from '@sluice/sdk'
 
 export async function withdrawOrphanedApprovals({
   store,
+  ownership,
   approvals,
   startedAtMs,
-}: Pick<OpenRuntime, 'store' | 'approvals' | 'startedAtMs'>): Promise<void> {
-  for await (const approval of unfinishedApprovals(store.approvals)) {
-    // A turn that began in this run of the daemon may not be in the store.
-    if (approval.state !== 'pending' || approval.gate === 'event' || approval.createdAtMs >= startedAtMs) continue
-    if (!(await isWaitedFor(store, approval))) await approvals.decide(approval, { state: 'cancelled', by: 'system' })
+}: Pick<OpenRuntime, 'store' | 'ownership' | 'approvals' | 'startedAtMs'>): Promise<void> {
+  for (const owned of ownership.held()) {
+    for await (const approval of unfinishedApprovals(owned.approvals)) {
+      // A turn that began in this run of the daemon may not be in the store.
+      if (approval.state !== 'pending' || approval.gate === 'event' || approval.createdAtMs >= startedAtMs) continue
+      if (!(await isWaitedFor(store, approval))) await approvals.decide(approval, { state: 'cancelled', by: 'system' })
+    }
   }
 }
 

@@ -99,8 +99,6 @@ export interface ApprovalStore {
   byToken(token: string): Promise<Approval | undefined>
   /** Lists approvals, newest first. */
   list(filter: ApprovalFilter): Promise<Approval[]>
-  /** Lists pending approvals and decided ones that no gate has acknowledged, oldest first, after a key. `decided`: only the latter. */
-  unfinished(page: { readonly after: ApprovalKey | null; readonly limit: number; readonly decided?: true }): Promise<Approval[]>
   counts(): Promise<{ readonly pending: number }>
 }
 

@@ -186,8 +186,6 @@ export interface TurnStore {
    */
   finish(end: TurnEnd): Promise<readonly number[]>
   get(id: string): Promise<TurnRow | undefined>
-  /** Lists turns that a crash interrupted, oldest first, with their checkpoints, except turns that answer an inbox message. */
-  unfinished(limit: number): Promise<(TurnRow & { readonly checkpoint: readonly ModelMessage[] })[]>
   /** Resolves to the cost of all turns that ended since a time. */
   spentUsd(sinceMs: number): Promise<number>
   /**

@@ -54,6 +54,7 @@ export interface ApprovalBenchOptions {
 export interface ApprovalBench {
   readonly folder: string
   readonly store: Store
+  readonly ownership: ShardOwnership
   readonly clock: TestClock
   readonly bus: EventBus
   readonly host: TestHost
@@ -195,6 +196,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
   return {
     folder,
     store,
+    ownership,
     clock,
     bus,
     host,
