@@ -41,5 +41,14 @@ channelConformance({
       { ...inbound(hello), text: 'hello' },
       { ...inbound(answer), text: 'and this', inReplyTo: hello },
     ],
+    async platform(nowMs) {
+      const platform = await startDiscordFake({ nowMs })
+      return {
+        fake: platform,
+        config: { bot_token: DISCORD_TOKEN, api_url: platform.apiUrl, allowed_users: ['*'] },
+        say: (text) => void platform.say({ text }),
+        refuse: () => platform.changeToken('another token'),
+      }
+    },
   },
 })

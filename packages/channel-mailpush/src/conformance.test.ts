@@ -2,6 +2,7 @@ import type { Inbound } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
 import { loadFixtures } from '@sluice/testkit/channel-fixtures'
 import feature from './index.ts'
+import { startMailpushFake } from './testing/fake.ts'
 
 const SECRET = 'mailpush-secret-01'
 const TOKEN = 'oauth-token-01'
@@ -69,6 +70,20 @@ channelConformance({
       },
     }),
     expect: [GOLDEN],
+    async platform(nowMs) {
+      const platform = await startMailpushFake({ nowMs })
+      const section = { enabled: true, topic: 'projects/p/topics/t', webhook_secret: SECRET, allowed_senders: ['*'] }
+      return {
+        fake: platform,
+        config: { ...section, oauth_token: 'oauth-token-01', api_url: platform.url, token_url: `${platform.url}/token` },
+        say: (text) => void platform.receive({ from: 'ada@example.com', subject: 'hi', text }),
+        async poke({ webhook }) {
+          const body = new TextEncoder().encode(platform.push())
+          await webhook?.parse({ headers: {}, url: new URL('http://localhost/'), body, receivedAtMs: nowMs() })
+        },
+        refuse: () => platform.expireTokens(),
+      }
+    },
   },
   except: [
     { rule: 'each fixture parses to its expected messages', why: NO_MESSAGE },

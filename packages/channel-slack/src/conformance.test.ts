@@ -42,5 +42,14 @@ channelConformance({
       return { fetch }
     },
     expect: golden,
+    async platform() {
+      const platform = await startSlackFake()
+      return {
+        fake: platform,
+        config: { ...TOKENS, api_url: platform.apiUrl, channel_ids: ['C1'] },
+        say: (text) => void platform.say({ text }),
+        refuse: () => platform.change({ bot_token: 'xoxb-another', app_token: 'xapp-another' }),
+      }
+    },
   },
 })

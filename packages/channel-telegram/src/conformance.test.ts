@@ -1,6 +1,7 @@
 import type { Inbound } from '@sluice/sdk'
 import { channelConformance } from '@sluice/testkit/channel'
 import feature from './index.ts'
+import { startTelegramFake, TELEGRAM_TOKEN } from './testing/fake.ts'
 
 const TOKEN = '700100:telegram-Bot_Token-01-abcdefghijklm'
 const ada = { id: 1001, is_bot: false, first_name: 'Ada', username: 'ada' }
@@ -43,5 +44,14 @@ channelConformance({
       },
     }),
     expect: GOLDEN,
+    async platform() {
+      const platform = await startTelegramFake()
+      return {
+        fake: platform,
+        config: { bot_token: TELEGRAM_TOKEN, api_url: platform.url, allowed_users: ['*'] },
+        say: (text) => void platform.say({ text }),
+        refuse: () => platform.changeToken('700100:another'),
+      }
+    },
   },
 })

@@ -61,7 +61,7 @@ export class RetryPace {
     const askedMs = askedDelayMs(error, ASKED_MS_MAX)
     const jitterMs = Math.min(askedMs * ASKED_JITTER_SHARE, ASKED_JITTER_MS_MAX) * this.#random()
     const ownMs = isRefusal(error) ? REFUSED_MS * this.#jitter() : this.#ownDelayMs(nowMs - this.#sinceMs)
-    return Math.max(ownMs, askedMs + jitterMs)
+    return Math.round(Math.max(ownMs, askedMs + jitterMs))
   }
 
   #ownDelayMs(outageMs: number): number {

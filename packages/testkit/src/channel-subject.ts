@@ -1,5 +1,6 @@
 /** The subject of a channel's conformance suite: the feature, its configuration, fixtures and platform answers. */
-import type { Address, Feature, Inbound } from '@sluice/sdk'
+import type { Address, Channel, Feature, Inbound } from '@sluice/sdk'
+import type { FakeProvider } from './fake-provider.ts'
 import type { TestHostOverrides } from './host.ts'
 import type { LeftOut } from './rules.ts'
 
@@ -46,6 +47,21 @@ export interface ListenSubject {
   /** Host members that the connection needs. They bring the messages of `expect` and then no others. */
   host(): TestHostOverrides
   readonly expect: readonly Inbound[]
+  /** Starts a platform whose connections the suite breaks. `nowMs` is its clock. Only a feature outside the catalogue may leave it out. */
+  platform?(nowMs: () => number): Promise<ListenPlatform>
+}
+
+/** A fake of the platform of a channel that listens. */
+export interface ListenPlatform {
+  readonly fake: Pick<FakeProvider, 'cut' | 'close'>
+  /** The values of the feature's section that connect the channel to the fake. */
+  readonly config: object
+  /** Writes a message for the bot. */
+  say(text: string): void
+  /** Makes the channel look for messages at once, for a channel that polls rarely. */
+  poke?(channel: Channel): Promise<void>
+  /** Makes the credentials of the channel invalid. */
+  refuse(): void
 }
 
 /** A feature with one channel, and what its suite needs to know about it. */

@@ -1,13 +1,23 @@
 /** The conformance suite of channels: call `channelConformance` in the tests of a feature with a channel. */
+import { rowOf } from '@sluice/sdk'
 import { createBench } from './channel-rules/bench.ts'
 import { buildRules } from './channel-rules/build.ts'
 import { listenRules } from './channel-rules/listen.ts'
+import { outageRules } from './channel-rules/outage.ts'
 import { sendRules } from './channel-rules/send.ts'
 import { webhookRules } from './channel-rules/webhook.ts'
 import type { ChannelSubject } from './channel-subject.ts'
 import { type Rules, registerRules } from './rules.ts'
 
-export type { ChannelFixture, ChannelSubject, ListenSubject, Proof, SendSubject, WebhookSubject } from './channel-subject.ts'
+export type {
+  ChannelFixture,
+  ChannelSubject,
+  ListenPlatform,
+  ListenSubject,
+  Proof,
+  SendSubject,
+  WebhookSubject,
+} from './channel-subject.ts'
 
 /** Registers one test for each rule that applies to the channel. */
 export const channelConformance = (subject: ChannelSubject): void =>
@@ -21,5 +31,6 @@ export function channelRules(subject: ChannelSubject): Rules {
     ...(subject.webhook ? webhookRules(bench, subject.webhook) : {}),
     ...(subject.send ? sendRules(bench, subject.send) : {}),
     ...(subject.listen ? listenRules(bench, subject.listen) : {}),
+    ...(subject.listen && (subject.listen.platform || rowOf(subject.feature.id)) ? outageRules(subject, subject.listen) : {}),
   }
 }

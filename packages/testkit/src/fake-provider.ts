@@ -3,6 +3,7 @@
  * does, and a test injects network faults. Both tests and operators start it.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { headersIn, jsonIn, listenOnLoopback, readWhole } from './loopback-server.ts'
@@ -46,6 +47,8 @@ export interface FakeProvider {
   readonly requests: readonly ProviderRequest[]
   /** Queues a fault for the next `times` requests (default 1) that `matches` accepts (default: every request). */
   fail(fault: ProviderFault, options?: { readonly times?: number; matches?(request: ProviderRequest): boolean }): void
+  /** Breaks all connections, WebSockets included. `isDown` keeps the platform from accepting others until the next call. */
+  cut(options?: { readonly isDown?: boolean }): void
   close(): Promise<void>
 }
 
@@ -98,10 +101,21 @@ export async function startFakeProvider(
     })
   })
   if (upgrade) server.on('upgrade', upgrade)
+  const sockets = new Set<Socket>()
+  let isUnreachable = false
+  server.on('connection', (socket) => {
+    if (isUnreachable) return void socket.resetAndDestroy()
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   return {
     ...(await listenOnLoopback(server, port)),
     requests,
     fail: (fault, { times = 1, matches = () => true } = {}) => void faults.push({ fault, left: times, matches }),
+    cut({ isDown = false } = {}) {
+      isUnreachable = isDown
+      for (const socket of sockets) socket.resetAndDestroy()
+    },
   }
 }
 

@@ -1,0 +1,89 @@
+/** Rules for a channel that listens while its platform fails. */
+import { expect } from 'vitest'
+import type { ChannelSubject, ListenSubject } from '../channel-subject.ts'
+import type { Rules } from '../rules.ts'
+import { type Outage, OutageBench } from './outage-bench.ts'
+
+const DAY_MS = 86_400_000
+const CONNECTS_MAX = 300
+/** A refused token is tried again after 11 minutes at the earliest. */
+const REFUSED_CONNECTS_MAX = 130
+const BREAK_MS = 25_000
+const BACK_MS_MAX = 5000
+
+export function outageRules(subject: ChannelSubject, listen: ListenSubject): Rules {
+  const withBench = async (check: (bench: OutageBench) => Promise<void>): Promise<void> => {
+    const bench = await OutageBench.open(subject, listen)
+    try {
+      await check(bench)
+    } finally {
+      await bench.close()
+    }
+  }
+  const connects = (outage: Outage) => () =>
+    withBench(async (bench) => {
+      bench.listen()
+      await bench.connected()
+      expect(await bench.connectsDuring(outage, DAY_MS)).toBeLessThanOrEqual(CONNECTS_MAX)
+    })
+
+  return {
+    'a break of 25 s ends within 5 s of the return of the platform, and no message is lost or doubled': () =>
+      withBench(async (bench) => {
+        bench.listen()
+        await bench.connected()
+        bench.platform.say('before')
+        await bench.poke()
+        await bench.until(() => bench.texts.length === 1)
+        expect(await backAfter(bench, BREAK_MS)).toBeLessThanOrEqual(BACK_MS_MAX)
+        bench.platform.say('after')
+        await bench.poke()
+        await bench.until(() => bench.texts.length >= 3)
+        expect(bench.texts.toSorted()).toEqual(['after', 'before', 'meanwhile'])
+      }),
+
+    'a platform that cannot be reached for a day is asked at most 300 times': connects('unreachable'),
+    'a platform that breaks each connection at once for a day is asked at most 300 times': connects({ lastsMs: 0 }),
+    'a platform that breaks each connection after 5 s for a day is asked at most 300 times': connects({ lastsMs: 5000 }),
+
+    'a refused token is shown in health and tried rarely': () =>
+      withBench(async (bench) => {
+        bench.platform.refuse()
+        bench.listen()
+        await bench.until(() => bench.health.state === 'down')
+        await bench.until(() => false, bench.host.clock.monotonicMs() + DAY_MS)
+        expect(bench.health.state).toBe('down')
+        expect(bench.connects).toBeLessThanOrEqual(REFUSED_CONNECTS_MAX)
+      }),
+
+    'a message that was not durable when the process was killed is delivered again': () =>
+      withBench(async (bench) => {
+        const stored = Promise.withResolvers<void>()
+        const kill = bench.listen(() => stored.promise)
+        await bench.connected()
+        bench.platform.say('one')
+        await bench.poke()
+        await bench.until(() => bench.delivered.length > 0)
+        const killed = kill()
+        let isDelivered = false
+        bench.listen(async () => {
+          isDelivered = true
+        })
+        await bench.until(() => isDelivered)
+        expect(bench.texts).toEqual(['one'])
+        stored.resolve()
+        await killed
+      }),
+  }
+}
+
+/** Breaks the platform for `breakMs`, with a message meanwhile. Returns the milliseconds from its return to the connection. */
+export async function backAfter(bench: OutageBench, breakMs: number): Promise<number> {
+  const { platform, host } = bench
+  const returnsAtMs = host.clock.monotonicMs() + breakMs
+  await bench.breakDown()
+  platform.say('meanwhile')
+  await bench.until(() => false, returnsAtMs)
+  platform.fake.cut()
+  return (await bench.connected()) - returnsAtMs
+}
