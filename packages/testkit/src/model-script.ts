@@ -10,6 +10,8 @@ export interface ModelToolCall {
 
 /** A reply of the model and how it is sent. */
 export interface ModelReply {
+  /** The reasoning before the answer; only the Responses API sends it. */
+  readonly thinking?: string
   readonly text?: string
   readonly toolCalls?: readonly ModelToolCall[]
   /** Default: one token for every four characters. */
@@ -51,6 +53,7 @@ export interface FullReply {
   /** Counts the answers of this server from 1; ids contain it. */
   readonly number: number
   readonly model: string
+  readonly thinking: string
   readonly text: string
   readonly toolCalls: readonly Required<ModelToolCall>[]
   readonly usage: { readonly inputTokens: number; readonly outputTokens: number }
@@ -59,7 +62,7 @@ export interface FullReply {
 
 /** A wire format: which requests it refuses and how it writes an answer. */
 export interface ModelWire {
-  readonly name: 'openai' | 'anthropic'
+  readonly name: 'openai' | 'responses' | 'anthropic'
   readonly path: string
   /** The API key in a request's headers; empty if there is none. */
   apiKey(headers: Headers): string

@@ -1,5 +1,5 @@
 /**
- * An HTTP server that speaks both wire formats of model services, for tests of code that calls a model. Start it by hand with
+ * An HTTP server that speaks the wire formats of model services, for tests of code that calls a model. Start it by hand with
  * `node packages/testkit/src/model-server.ts`. It refuses the requests that the real services refuse.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -8,13 +8,14 @@ import { headersIn, jsonIn, listenOnLoopback, readWhole } from './loopback-serve
 import { type FullReply, type ModelFrames, type ModelReply, type ModelStep, type ModelWire, tokens } from './model-script.ts'
 import { anthropicWire } from './model-wire-anthropic.ts'
 import { CHAT_WIRES, openaiWire } from './model-wire-openai.ts'
+import { responsesWire } from './model-wire-responses.ts'
 
 export { CHAT_DIALECTS } from './model-dialects.ts'
 export type { ModelFault, ModelFrames, ModelRefusal, ModelReply, ModelStep, ModelToolCall } from './model-script.ts'
 
 /** A request that arrived at the server. */
 export interface ModelRequest {
-  readonly wire: 'openai' | 'anthropic'
+  readonly wire: 'openai' | 'responses' | 'anthropic'
   readonly headers: Headers
   /** The body parsed as JSON; `undefined` if it is not JSON. */
   readonly body: unknown
@@ -53,7 +54,7 @@ export const TEST_API_KEY = 'test-key-0123456789'
 /** The number of requests that the server remembers. */
 export const REQUESTS_MAX = 10_000
 const BODY_BYTES_MAX = 16 * 1024 * 1024
-const WIRES: readonly ModelWire[] = [...CHAT_WIRES, anthropicWire]
+const WIRES: readonly ModelWire[] = [...CHAT_WIRES, responsesWire, anthropicWire]
 
 /** Starts the server on any free port; call `close` to end it. */
 export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
@@ -140,10 +141,11 @@ async function play(step: ModelStep, wire: ModelWire, body: unknown, number: num
 const EVENT_STREAM = 'text/event-stream; charset=utf-8'
 
 function complete(reply: ModelReply, body: unknown, number: number): FullReply {
-  const { text = '', toolCalls = [], cutShort = false } = reply
+  const { thinking = '', text = '', toolCalls = [], cutShort = false } = reply
   return {
     number,
     model: (body as { model: string }).model,
+    thinking,
     text,
     toolCalls: toolCalls.map((call, index) => ({ id: `call_${number}_${index}`, ...call })),
     usage: reply.usage ?? { inputTokens: tokens(JSON.stringify(body)), outputTokens: tokens(text + JSON.stringify(toolCalls)) },

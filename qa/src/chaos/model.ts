@@ -52,6 +52,7 @@ export async function startModel(answer: (asked: Asked) => Promise<ModelAnswer>)
       toolCalls: 'tool' in reply ? [{ id: `call_${number}`, name: reply.tool, input: reply.input }] : [],
       usage: { inputTokens: 1, outputTokens: 1 },
       cutShort: false,
+      thinking: '',
     })
     outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(json))
   }
