@@ -1,6 +1,6 @@
 /** The agent: accepts turns, runs each in its session's lane, and resumes the turns that a crash interrupted. */
 
-import { type LaneQueue, type Permit, signalScope } from '@sluice/kit'
+import { concerns, type LaneQueue, type Permit, signalScope } from '@sluice/kit'
 import {
   AppError,
   type ClientId,
@@ -10,6 +10,7 @@ import {
   leaseLost,
   type ModelMessage,
   type Secret,
+  type StoreChange,
   shardOfTurn,
   type TurnRow,
   type WithinTrace,
@@ -187,9 +188,10 @@ class TurnAgent implements Agent {
     for (const home of this.#resumed) await this.resume(home)
   }
 
-  async look(): Promise<void> {
+  async look(change: StoreChange): Promise<void> {
     if (this.#stopReason) return
     for (const home of this.#resumed) {
+      if (home.lease && !concerns(change, { lease: home.lease })) continue
       for (const id of await home.turns.abortsRequested()) this.abort(id)
       if (this.#deps.ownership?.ownsAll === false) await this.resume(home)
     }

@@ -25,7 +25,7 @@ export function homeOf(
   { id, session, isStored }: { readonly id: string; readonly session: string | null; readonly isStored: boolean },
 ): TurnHome | undefined {
   if (!ownership?.isStarted || (session === null && !isStored)) return store
-  return ownership.of(shardOfTurn(session, id))
+  return ownership.of(ownership.ownsAll ? 0 : shardOfTurn(session, id))
 }
 
 /** Throws when the lease of the turn is lost or in doubt, so that it must have no further effect. */

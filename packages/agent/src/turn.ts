@@ -8,6 +8,7 @@ import type {
   NewReply,
   OwnedStore,
   Risk,
+  StoreChange,
   ToolReport,
   Trace,
   Usage,
@@ -147,7 +148,7 @@ export interface Agent {
    */
   resume(home: ResumableHome): Promise<number>
   /** Follows a change that another process made: requests to abort turns of this process, and the ends of turns of others. */
-  look(): Promise<void>
+  look(change: StoreChange): Promise<void>
   /** Resumes a stored turn that neither runs nor waits here, such as when its end could not be recorded. */
   ensureResumed(turnId: string): Promise<void>
   /** Aborts a turn. Returns false when it neither runs nor waits, or when it belongs to another owner than `owner`. */

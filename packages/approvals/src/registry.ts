@@ -19,6 +19,7 @@ import {
   type Outbound,
   type OwnedStore,
   type StartedMessage,
+  type StoreChange,
   shardOf,
   shardOfTurn,
 } from '@sluice/sdk'
@@ -211,9 +212,9 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   }
 
   /** Finds decisions that another process, or the end of a turn, wrote to the store, and approvals that another process opened. */
-  async look(): Promise<void> {
+  async look(change: StoreChange = { shards: null }): Promise<void> {
     const { ownership, store } = this.#options
-    for (const owned of ownership.held()) {
+    for (const owned of ownership.held(change)) {
       const filter = ownership.ownsAll ? ({ decided: true } as const) : {}
       for await (const approval of unfinishedApprovals(owned.approvals, filter)) this.#found(approval, owned)
     }

@@ -139,7 +139,7 @@ class RunningDaemon implements Daemon {
     this.runtime = runtime
     this.url = server.url
     this.reload = config.reload
-    startRetention({ ...runtime, log: runtime.log.child('store') }, signal)
+    startRetention({ ...runtime, log: runtime.log.child('store'), pruneRuns: (held) => parts.procedures.pruneEveryHour(held) }, signal)
     config.watch(signal)
     // Probed now and not at the first command, so that a missing sandbox is reported at the start.
     void runtime.guards().sandbox.choice()

@@ -31,9 +31,9 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures): D
   clock: runtime.clock,
   log: runtime.log.child('delivery'),
   scrub: runtime.scrub,
-  async changedElsewhere() {
-    await runtime.approvals.look()
-    await runtime.agent.look()
-    await procedures.look()
+  async changedElsewhere(change) {
+    await runtime.approvals.look(change)
+    await runtime.agent.look(change)
+    await procedures.look(change)
   },
 })

@@ -54,6 +54,7 @@ async function start(clock: TestClock) {
     quiet: true,
     clock,
   })
+  await runtime.ownership.start()
   await runtime.approvals.start()
   const started = { runtime, procedures: await startProcedures(runtime) }
   open.push(started)
@@ -184,12 +185,12 @@ describe('procedures in the workspace', () => {
     const read = async () => (await loadSops({ sources, defaultMode, agreed: new Map(), nowMs: 0 })).waiting[0] ?? expect.fail()
     const { folder: at, hash } = await read()
     await agreements(started.runtime.store).agree(at, hash)
-    await started.procedures.look()
+    await started.procedures.look({ shards: null })
     expect(loaded(started)).toEqual(['mine', 'theirs'])
 
     sop('theirs', webhook('/webhooks'), 'workspace/sops')
     await agreements(started.runtime.store).agree('/elsewhere', hash)
-    await started.procedures.look()
+    await started.procedures.look({ shards: null })
     expect(loaded(started)).toEqual(['mine'])
   })
 

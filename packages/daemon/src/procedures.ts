@@ -5,13 +5,15 @@ import { newTurnId } from '@sluice/agent'
 import { agentSection, agentsSection, sopSection } from '@sluice/config'
 import type { OpenRuntime } from '@sluice/runtime'
 import { sopSettings } from '@sluice/runtime'
-import type { KeyValue, Logger } from '@sluice/sdk'
+import type { KeyValue, Logger, OwnedStore, StoreChange } from '@sluice/sdk'
 import { CronClock, createAgreements, FolderLibrary, SopEngine } from '@sluice/sop'
 import { withdrawOrphanedApprovals } from './withdraw-approvals.ts'
 
 export interface Procedures {
   /** Reads what other processes have started or changed in the store. */
-  look(): Promise<void>
+  look(change: StoreChange): Promise<void>
+  /** Deletes old ended runs once an hour, until the signal aborts. */
+  pruneEveryHour(signal: AbortSignal): Promise<void>
   /** Triggers no more runs. Steps have `graceMs` to end; an interrupted step is resumed at the next start. */
   stop(graceMs: number): Promise<void>
 }
@@ -34,9 +36,9 @@ const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
 /** Resumes unfinished runs, and offers the engine as the service `sops`. */
 export async function startProcedures(runtime: OpenRuntime): Promise<Procedures> {
   const log = runtime.log.child('sop')
-  const keyValue = runtime.store.keyValue('sop')
+  const { ownership } = runtime
   const stopping = new AbortController()
-  const library = createLibrary(runtime, keyValue, log)
+  const library = createLibrary(runtime, runtime.store.keyValue('sop'), log)
   const engine = createEngine(runtime, library)
 
   // A folder that exists can be watched, so that its first procedure is noticed at once. Without it, the library polls.
@@ -44,22 +46,25 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
   // The watch starts before the first load, so that no change falls between the two.
   void library.watch(stopping.signal)
   await library.reload()
-  const resumed = await engine.resume()
-  await withdrawOrphanedApprovals(runtime)
-  if (resumed > 0) log.info('resuming unfinished runs', { runs: resumed })
+  let ownedSinceMs: number | undefined = runtime.startedAtMs
+  const resume = async (owned: OwnedStore): Promise<void> => {
+    const resumed = await engine.resume(owned)
+    await withdrawOrphanedApprovals(runtime, owned, ownedSinceMs ?? runtime.clock.nowMs())
+    if (resumed > 0) log.info('resuming unfinished runs', { runs: resumed })
+  }
+  const leaveShards = await ownership.onShards(resume)
+  ownedSinceMs = undefined
   runtime.offer({ sops: engine })
 
-  const cron = createCron(runtime, keyValue, engine)
-  const setTriggers = () => cron.setTriggers(cronTriggers(library))
-  setTriggers()
-  library.onReload(setTriggers)
-  void cron.run(stopping.signal)
-  const unsubscribe = [reloadOnChange(runtime, library), runtime.procedures.onChange(() => library.reload())]
+  const runCron = (owned: OwnedStore, signal: AbortSignal) => startCron(runtime, { owned, library, engine }, signal)
+  void ownership.whileHolding('leader/cron', runCron, stopping.signal)
+  const unsubscribe = [leaveShards, reloadOnChange(runtime, library), runtime.procedures.onChange(() => library.reload())]
   return {
-    async look() {
+    async look(change) {
       await library.refresh()
-      await engine.refresh()
+      await engine.refresh(change)
     },
+    pruneEveryHour: (signal) => engine.pruneEveryHour(signal),
     async stop(graceMs) {
       stopping.abort()
       for (const stop of unsubscribe) stop()
@@ -91,6 +96,19 @@ function createEngine(runtime: OpenRuntime, library: FolderLibrary): SopEngine {
     observe: (observation) => runtime.snapshot().observe(observation),
     newId: () => newTurnId(clock.nowMs()),
   })
+}
+
+/** Starts procedures at the times of their cron triggers, until the signal aborts. */
+async function startCron(
+  runtime: OpenRuntime,
+  { owned, library, engine }: { readonly owned: OwnedStore; readonly library: FolderLibrary; readonly engine: SopEngine },
+  signal: AbortSignal,
+): Promise<void> {
+  const cron = createCron(runtime, owned.keyValue('sop'), engine)
+  const setTriggers = () => cron.setTriggers(cronTriggers(library))
+  setTriggers()
+  const unsubscribe = library.onReload(setTriggers)
+  await cron.run(signal).finally(unsubscribe)
 }
 
 /** The clock of cron triggers. It keeps the time of the last look, so that the next start knows the missed instants. */

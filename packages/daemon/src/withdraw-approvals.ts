@@ -1,21 +1,18 @@
-/** Withdraws approvals that the last run of the daemon asked for and whose turn or run is gone: nothing waits for the answer. */
+/** Withdraws approvals that an earlier owner of these shards asked for and whose turn or run is gone: nothing waits for the answer. */
 
 import { unfinishedApprovals } from '@sluice/approvals'
 import type { OpenRuntime } from '@sluice/runtime'
-import type { Approval, Store } from '@sluice/sdk'
+import type { Approval, OwnedStore, Store } from '@sluice/sdk'
 
-export async function withdrawOrphanedApprovals({
-  store,
-  ownership,
-  approvals,
-  startedAtMs,
-}: Pick<OpenRuntime, 'store' | 'ownership' | 'approvals' | 'startedAtMs'>): Promise<void> {
-  for (const owned of ownership.held()) {
-    for await (const approval of unfinishedApprovals(owned.approvals)) {
-      // A turn that began in this run of the daemon may not be in the store.
-      if (approval.state !== 'pending' || approval.gate === 'event' || approval.createdAtMs >= startedAtMs) continue
-      if (!(await isWaitedFor(store, approval))) await approvals.decide(approval, { state: 'cancelled', by: 'system' })
-    }
+export async function withdrawOrphanedApprovals(
+  { store, approvals }: Pick<OpenRuntime, 'store' | 'approvals'>,
+  owned: Pick<OwnedStore, 'approvals'>,
+  ownedSinceMs: number,
+): Promise<void> {
+  for await (const approval of unfinishedApprovals(owned.approvals)) {
+    // A turn that began in this process may not be in the store.
+    if (approval.state !== 'pending' || approval.gate === 'event' || approval.createdAtMs >= ownedSinceMs) continue
+    if (!(await isWaitedFor(store, approval))) await approvals.decide(approval, { state: 'cancelled', by: 'system' })
   }
 }
 

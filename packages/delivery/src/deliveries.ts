@@ -184,7 +184,8 @@ class RunningDeliveries implements Deliveries {
 
   /** Queues a message that was just stored. The owner of its shard learns about any other message from the store. */
   #enterArrived(row: WaitingMessage): boolean {
-    const shard = shardOfSession(row.lane)
+    // A process that owns everything need not compute the shard of each message.
+    const shard = this.#options.ownership.ownsAll ? 0 : shardOfSession(row.lane)
     if (this.#shards.holdsBack(shard, row)) return true
     const owned = this.#shards.of(shard)
     return owned !== undefined && this.#inbox.enter({ ...row, owned })
@@ -213,7 +214,7 @@ class RunningDeliveries implements Deliveries {
   }
 
   async #followChange(change: NoticedChange): Promise<void> {
-    if (change.isForeign) await this.#options.changedElsewhere()
+    if (change.isForeign) await this.#options.changedElsewhere(change)
     for (const owned of this.#shards.leases(change)) await this.#enterWaiting(owned)
   }
 }

@@ -15,6 +15,7 @@ import type {
   Sops,
   StartedMessage,
   Store,
+  StoreChange,
   Transcribe,
   WithinTrace,
   Workspace,
@@ -23,7 +24,7 @@ import type { Clients } from './clients.ts'
 
 export interface DeliveryOptions {
   readonly store: Pick<Store, 'inbox' | 'outbox' | 'onChange'>
-  readonly ownership: Pick<Ownership, 'onShards'>
+  readonly ownership: Pick<Ownership, 'onShards' | 'ownsAll'>
   readonly features: DeliveryFeatures
   readonly turns: DeliveryTurns
   readonly approvals: DeliveryApprovals
@@ -34,7 +35,7 @@ export interface DeliveryOptions {
   /** Removes secrets from a text that another system wrote, before it is stored or reported. */
   scrub(text: string): string
   /** Called after another process has changed the store. */
-  changedElsewhere(): Promise<void>
+  changedElsewhere(change: StoreChange): Promise<void>
 }
 
 /** The features and settings in force. Each call reads the current ones, because a reload may change them. */

@@ -2,6 +2,7 @@
  * The shards whose waiting rows this process has taken up. A message that arrives while the rows of its shard are still being read
  * from the store enters its lane after them.
  */
+import { concerns } from '@sluice/kit'
 import type { OwnedStore, StoreChange, WaitingMessage } from '@sluice/sdk'
 
 interface Taken {
@@ -13,11 +14,9 @@ interface Taken {
 export class TakenShards {
   readonly #taken = new Map<OwnedStore, Taken>()
 
-  /** Returns the leases whose rows a change may concern, or all. */
-  leases({ shards }: StoreChange): readonly OwnedStore[] {
-    const owned = [...this.#taken.keys()]
-    if (shards === null) return owned
-    return owned.filter(({ lease }) => lease.shards !== null && lease.shards.from <= shards.to && shards.from <= lease.shards.to)
+  /** Returns the leases whose rows a change may concern. */
+  leases(change: StoreChange): readonly OwnedStore[] {
+    return [...this.#taken.keys()].filter((owned) => concerns(change, owned))
   }
 
   /** Returns the lease of this shard; undefined when another process owns it, or its rows have not been asked for yet. */

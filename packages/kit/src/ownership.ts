@@ -12,6 +12,7 @@ import {
   type OwnedStore,
   type ShardRange,
   type Store,
+  type StoreChange,
   shardsLease,
 } from '@sluice/sdk'
 import { type Backoff, backoffMs } from './backoff.ts'
@@ -27,8 +28,8 @@ export interface Ownership {
   readonly ownsAll: boolean
   /** Returns the store for the work of this shard; undefined when this process does not own it now. */
   of(shard: number): OwnedStore | undefined
-  /** Returns the store under each shard lease that is held now. */
-  held(): readonly OwnedStore[]
+  /** Returns the store under each shard lease that is held now; with a change, only those with shards that it may concern. */
+  held(change?: StoreChange): readonly OwnedStore[]
   /**
    * Calls `listener` for each shard lease held now, and for each later one, after the listeners that registered earlier. Resolves to
    * an unsubscribe function once the listener has taken up the leases held now, and rejects as the listener does. A later lease
@@ -99,8 +100,8 @@ export class ShardOwnership implements Ownership {
     return undefined
   }
 
-  held(): readonly OwnedStore[] {
-    return [...this.#held.values()]
+  held(change?: StoreChange): readonly OwnedStore[] {
+    return [...this.#held.values()].filter((owned) => !change || concerns(change, owned))
   }
 
   async onShards(listener: ShardListener): Promise<() => void> {
@@ -173,6 +174,11 @@ export class ShardOwnership implements Ownership {
     lease.lost.addEventListener('abort', () => this.#held.delete(lease), { once: true })
     return owned
   }
+}
+
+/** Whether the change may concern the shards of the lease. */
+export function concerns({ shards: changed }: StoreChange, { lease: { shards } }: Pick<OwnedStore, 'lease'>): boolean {
+  return changed === null || (shards !== null && shards.from <= changed.to && changed.from <= shards.to)
 }
 
 async function workUnder(lease: Lease, work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {

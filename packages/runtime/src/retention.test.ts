@@ -1,5 +1,6 @@
 import { parseConfig } from '@sluice/config'
-import type { DeletedRows, Retention, StoreUsage } from '@sluice/sdk'
+import type { Ownership } from '@sluice/kit'
+import type { DeletedRows, OwnedStore, Retention, StoreUsage } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
@@ -26,7 +27,13 @@ async function pruning(upgradedAtMs: number | null, answers: readonly Partial<De
       return { ...NONE, ...left.shift() }
     },
   }
-  startRetention({ store, clock, log: testHost().log, config: () => config }, stop.signal)
+  const ownership: Pick<Ownership, 'whileHolding'> = {
+    async whileHolding(name, work, signal) {
+      if (name === 'leader/prune') await work({} as OwnedStore, signal)
+    },
+  }
+  const pruneRuns = async () => {}
+  startRetention({ store, ownership, clock, log: testHost().log, config: () => config, pruneRuns }, stop.signal)
   return { clock, stop, asked }
 }
 

@@ -2,7 +2,7 @@
 
 import type { LoadedConfig } from '@sluice/config'
 import { deliverySection, gatewaySection, sessionsSection } from '@sluice/config'
-import { every } from '@sluice/kit'
+import { every, type Ownership } from '@sluice/kit'
 import type { Clock, DeletedRows, Logger, Retention, Store } from '@sluice/sdk'
 
 const HOUR_MS = 3_600_000
@@ -44,14 +44,24 @@ const withoutDeletions = (retention: Retention): Retention => ({
 })
 
 export interface RetentionSources {
+  readonly ownership: Pick<Ownership, 'whileHolding'>
   readonly store: Pick<Store, 'prune' | 'usage'>
   readonly clock: Clock
   readonly log: Logger
   config(): LoadedConfig
+  /** Prunes the runs of procedures until the signal aborts. */
+  pruneRuns(signal: AbortSignal): Promise<void>
 }
 
-/** Prunes once a minute until the signal aborts. */
-export function startRetention({ store, clock, log, config }: RetentionSources, signal: AbortSignal): void {
+/** Prunes in the one process of the store that holds the lease for it, until the signal aborts. */
+export function startRetention(sources: RetentionSources, signal: AbortSignal): void {
+  const prune = async (_: unknown, held: AbortSignal): Promise<void> => {
+    await Promise.all([pruneEveryMinute(sources, held), sources.pruneRuns(held)])
+  }
+  void sources.ownership.whileHolding('leader/prune', prune, signal)
+}
+
+async function pruneEveryMinute({ store, clock, log, config }: RetentionSources, signal: AbortSignal): Promise<void> {
   const prune = async (): Promise<void> => {
     for (let more = true; more && !signal.aborted; ) {
       const nowMs = clock.nowMs()
@@ -61,7 +71,7 @@ export function startRetention({ store, clock, log, config }: RetentionSources, 
     }
   }
   let isPruning = false
-  void every(clock, PRUNE_MS, signal, () => {
+  await every(clock, PRUNE_MS, signal, () => {
     if (isPruning) return
     isPruning = true
     prune()

@@ -4,7 +4,7 @@
  */
 import { AppError } from './errors.ts'
 import type { NewReply } from './reply.ts'
-import { channelOwner, escapedParts, parseChatSession } from './session-key.ts'
+import { channelOwner, escapedParts, parseAgentKey, parseChatSession } from './session-key.ts'
 
 /** The number of shards. All stored work is divided among the shards 0 to 255; the number never changes. */
 export const SHARDS = 256
@@ -78,10 +78,18 @@ export function shardOf(key: string): number {
 export const shardOfConversation = ({ channel, account, to }: Pick<NewReply, 'channel' | 'account' | 'to'>): number =>
   shardOf(`${channelOwner(channel)}/${escapedParts([account, to.to])}`)
 
-/** Returns the shard of a session. A chat session has the shard of its conversation, whatever its thread, sender and agent. */
+/** The beginning of the key of the session that the steps of a procedure run share: `sop:<run>`. */
+const RUN_SESSION = 'sop:'
+
+/**
+ * Returns the shard of a session. A chat session has the shard of its conversation, whatever its thread, sender and agent. The session
+ * of a procedure run has the shard of the run's id.
+ */
 export function shardOfSession(session: string): number {
   const chat = parseChatSession(session)
-  return chat ? shardOfConversation({ ...chat, to: { to: chat.conversation } }) : shardOf(session)
+  if (chat) return shardOfConversation({ ...chat, to: { to: chat.conversation } })
+  const { key } = parseAgentKey(session)
+  return shardOf(key.startsWith(RUN_SESSION) ? key.slice(RUN_SESSION.length) : session)
 }
 
 /** Returns the shard of a turn: that of its session, or of its id when it has none. */

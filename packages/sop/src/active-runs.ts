@@ -1,7 +1,7 @@
 /** The unfinished runs that this process carries out, each by its own driver. The store's limit on unfinished runs bounds them. */
-import { AppError, type Approval, type SopRun } from '@sluice/sdk'
+import { AppError, type Approval, type SopRun, shardOf } from '@sluice/sdk'
 import { approvalRequestOf } from './approval-request.ts'
-import type { EnginePorts } from './engine-ports.ts'
+import type { EnginePorts, RunHome } from './engine-ports.ts'
 import type { SopInput } from './machine.ts'
 import { RunDriver, type RunOwner } from './run-driver.ts'
 import { hasEnded, type RunRepository } from './run-repository.ts'
@@ -9,40 +9,52 @@ import { hasEnded, type RunRepository } from './run-repository.ts'
 /** Drivers have this long to end after their steps were aborted. */
 const ABORT_GRACE_MS = 1000
 
-/** Call `enable` before use. */
 export class ActiveRuns implements RunOwner {
   readonly #ports: EnginePorts
   readonly #runs: RunRepository
   readonly #drivers = new Map<string, RunDriver>()
-  #isEnabled = false
+  /** The shards whose runs this process carries out. */
+  readonly #homes = new Set<RunHome>()
+  #isStopped = false
 
   constructor(ports: EnginePorts, runs: RunRepository) {
     this.#ports = ports
     this.#runs = runs
   }
 
-  /** Before this call, `wake` does nothing. */
-  enable(): void {
-    this.#isEnabled = true
+  /** Carries out runs of these shards from now on, until `drop`. Runs of other shards are left to their owner. */
+  take(home: RunHome): void {
+    this.#homes.add(home)
+  }
+
+  /** Ends the drivers of lost shards without a record. The next owner continues their runs. */
+  drop(home: RunHome): void {
+    this.#homes.delete(home)
+    for (const [id, driver] of this.#drivers) {
+      if (driver.home !== home) continue
+      this.#drivers.delete(id)
+      driver.stop()
+      driver.abort()
+    }
   }
 
   /** Adds an unfinished run, or makes the driver of a known one read it again. */
   wake(run: SopRun): void {
-    if (!this.#isEnabled) return
     let driver = this.#drivers.get(run.id)
     if (!driver) {
-      if (hasEnded(run)) return
-      driver = new RunDriver(run, this.#ports, this.#runs, this)
+      const home = this.#homeOf(run.id)
+      if (this.#isStopped || !home || hasEnded(run)) return
+      driver = new RunDriver(run, home, this.#ports, this)
       this.#drivers.set(run.id, driver)
     }
-    driver.wake()
+    if (!this.#isStopped) driver.wake()
   }
 
   /** Aborts the step of a run that has ended. */
   release(runId: string): void {
     const driver = this.#drivers.get(runId)
     driver?.abortStep()
-    if (this.#isEnabled) driver?.wake()
+    if (!this.#isStopped) driver?.wake()
   }
 
   remove(runId: string): void {
@@ -84,7 +96,7 @@ export class ActiveRuns implements RunOwner {
     } catch (error) {
       if (!(error instanceof AppError && (error.code === 'conflict' || error.code === 'not_found'))) throw error
       this.#ports.log.debug('decision dropped, the run has moved on', { run: runId, step: stepId, reason: error.message })
-      if (this.#isEnabled) this.#drivers.get(runId)?.wake()
+      if (!this.#isStopped) this.#drivers.get(runId)?.wake()
     }
   }
 
@@ -100,7 +112,7 @@ export class ActiveRuns implements RunOwner {
 
   /** Stops all drivers. Tool calls in progress have `timeoutMs` to end; everything else is aborted at once. */
   async stop(timeoutMs: number): Promise<void> {
-    this.#isEnabled = false
+    this.#isStopped = true
     const drivers = [...this.#drivers.values()]
     for (const driver of drivers) driver.stop()
     const busy = drivers.filter(({ isBusy }) => isBusy)
@@ -108,6 +120,11 @@ export class ActiveRuns implements RunOwner {
     await this.#untilEnded(busy, timeoutMs)
     for (const driver of busy) driver.abort()
     await this.#untilEnded(busy, ABORT_GRACE_MS)
+  }
+
+  #homeOf(runId: string): RunHome | undefined {
+    const shard = shardOf(runId)
+    return [...this.#homes].find(({ lease }) => !lease?.shards || (lease.shards.from <= shard && shard <= lease.shards.to))
   }
 
   async #untilEnded(drivers: readonly RunDriver[], timeoutMs: number): Promise<void> {

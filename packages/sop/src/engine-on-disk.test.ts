@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ALL_SHARDS, shardsLease } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { testHost } from '@sluice/testkit/host'
 import { afterAll, expect, test } from 'vitest'
@@ -14,7 +15,8 @@ test('on the real store, a run passes gates, steps and restarts with an intact l
   const { clock, log } = testHost()
   const store = openStore({ file: join(folder, 'runs.db'), clock, log })
   const steps = [{}, { kind: 'checkpoint' as const }, {}]
-  const bench = await sopBench([sop('a', { mode: 'supervised', steps })], { store: store.sops })
+  const { sops } = store.under(await store.leases.acquire(shardsLease(ALL_SHARDS)))
+  const bench = await sopBench([sop('a', { mode: 'supervised', steps })], { store: sops })
   const until = async (holds: () => boolean | Promise<boolean>) => {
     while (!(await holds())) await bench.settle()
   }

@@ -4,8 +4,10 @@ import type {
   ClientId,
   Clock,
   Events,
+  Lease,
   Logger,
   Observation,
+  OwnedSopStore,
   Risk,
   SopEvent,
   SopStore,
@@ -32,6 +34,12 @@ export interface EnginePorts {
   readonly observe: (observation: Observation) => void
   /** Returns an id for a run or a turn. Ids are unguessable, unique and sort by time. */
   readonly newId: () => string
+}
+
+/** The runs of some shards, as the process that carries them out stores them: those of the shards of `lease`, or all without one. */
+export interface RunHome {
+  readonly sops: OwnedSopStore
+  readonly lease?: Lease
 }
 
 /** The loaded definitions. */

@@ -423,8 +423,15 @@ test('ended runs are pruned every hour to the configured number', async () => {
     bench.agent.end(bench.turnOf(await bench.fire('a')), { status: 'done' })
     await bench.settle()
   }
+  const stopping = new AbortController()
+  void bench.engine.pruneEveryHour(stopping.signal)
+  await bench.settle()
+  expect(await bench.store.runs({ limit: 10 })).toHaveLength(1)
+  bench.agent.end(bench.turnOf(await bench.fire('a')), { status: 'done' })
+  await bench.settle()
   await bench.host.advance(3_600_000)
   expect(await bench.store.runs({ limit: 10 })).toHaveLength(1)
+  stopping.abort()
 })
 
 describe('a procedure of another agent', () => {

@@ -4,13 +4,22 @@
  * docs/contract.md#procedures.
  */
 
-import { nearestName } from '@sluice/kit'
-import { AppError, type SopDispatch, type SopEvent, type SopRun, type SopSummary, type Sops, type TriggerKind } from '@sluice/sdk'
+import { concerns, nearestName } from '@sluice/kit'
+import {
+  AppError,
+  type SopDispatch,
+  type SopEvent,
+  type SopRun,
+  type SopSummary,
+  type Sops,
+  type StoreChange,
+  type TriggerKind,
+} from '@sluice/sdk'
 import { ActiveRuns } from './active-runs.ts'
 import { STEP_OWNER } from './agent-step.ts'
 import { beginRun } from './begin-run.ts'
 import { type SopDefinition, triggerText } from './definition.ts'
-import type { EnginePorts } from './engine-ports.ts'
+import type { EnginePorts, RunHome } from './engine-ports.ts'
 import { jsonOrText } from './json-text.ts'
 import { outputProblem } from './output-schema.ts'
 import { reportProgress } from './run-progress.ts'
@@ -30,7 +39,8 @@ export class SopEngine implements Sops {
   readonly #ports: EnginePorts
   readonly #runs: RunRepository
   readonly #activeRuns: ActiveRuns
-  readonly #stopping = new AbortController()
+  /** The shards whose runs this process carries out. */
+  readonly #homes = new Set<RunHome>()
   #unsubscribeApprovals: (() => void) | undefined
 
   constructor(ports: EnginePorts) {
@@ -40,30 +50,34 @@ export class SopEngine implements Sops {
   }
 
   /**
-   * Carries out runs from now on, beginning with every unfinished run. Before this call, and in a process that never makes it,
-   * started and changed runs stay in the store for the process that does. Call it once, after the agent has recovered its
-   * turns. Resolves to the number of unfinished runs.
+   * Carries out the runs of these shards from now on, beginning with every unfinished one, until the lease is lost. Runs of other
+   * shards stay in the store for the process that owns them. Call it once for each lease, after the agent has recovered the turns of
+   * the shards. Resolves to the number of unfinished runs.
    */
-  async resume(): Promise<number> {
-    const { approvals } = this.#ports
-    this.#activeRuns.enable()
-    this.#unsubscribeApprovals = approvals.onDecision('sop', (approval) => this.#activeRuns.applyDecision(approval))
+  async resume(home: RunHome): Promise<number> {
+    this.#homes.add(home)
+    this.#activeRuns.take(home)
+    home.lease?.lost.addEventListener('abort', () => this.#drop(home), { once: true })
+    this.#unsubscribeApprovals ??= this.#ports.approvals.onDecision('sop', (approval) => this.#activeRuns.applyDecision(approval))
     let count = 0
-    for await (const run of this.#unfinishedRuns()) {
+    for await (const run of unfinishedRuns(home)) {
       this.#activeRuns.wake(run)
       count++
     }
     await this.#abortTurnsOfEndedRuns()
-    void this.#pruneEveryHour()
     return count
   }
 
   /** Picks up the runs that another process has started or changed. */
-  async refresh(): Promise<void> {
+  async refresh(change: StoreChange = { shards: null }): Promise<void> {
+    const concerned = [...this.#homes].filter(({ lease }) => !lease || concerns(change, { lease }))
+    if (concerned.length === 0) return
     const goneIds = new Set(this.#activeRuns.ids())
-    for await (const run of this.#unfinishedRuns()) {
-      goneIds.delete(run.id)
-      if (!this.#activeRuns.isUpToDate(run)) this.#activeRuns.wake(run)
+    for (const home of concerned) {
+      for await (const run of unfinishedRuns(home)) {
+        goneIds.delete(run.id)
+        if (!this.#activeRuns.isUpToDate(run)) this.#activeRuns.wake(run)
+      }
     }
     for (const id of goneIds) {
       const run = await this.#ports.store.get(id)
@@ -73,7 +87,6 @@ export class SopEngine implements Sops {
 
   /** Stops carrying out runs. Tool calls in progress have `timeoutMs` to end, and their results are stored. */
   async stop(timeoutMs: number): Promise<void> {
-    this.#stopping.abort()
     this.#unsubscribeApprovals?.()
     await this.#activeRuns.stop(timeoutMs)
   }
@@ -186,15 +199,9 @@ export class SopEngine implements Sops {
     return runId === undefined ? 0 : ((await this.#runs.read(runId)).event.depth ?? 0) + 1
   }
 
-  /** Yields every unfinished run, oldest first. */
-  async *#unfinishedRuns(): AsyncGenerator<SopRun> {
-    for (let after: string | null = null; ; ) {
-      const page: readonly SopRun[] = await this.#ports.store.unfinished({ after, limit: PAGE_SIZE })
-      yield* page
-      const last = page.at(-1)
-      if (!last || page.length < PAGE_SIZE) return
-      after = last.id
-    }
+  #drop(home: RunHome): void {
+    this.#homes.delete(home)
+    this.#activeRuns.drop(home)
   }
 
   /** The agent has recovered the turns of runs that were cancelled while no daemon ran. */
@@ -205,9 +212,9 @@ export class SopEngine implements Sops {
     }
   }
 
-  async #pruneEveryHour(): Promise<void> {
+  /** Deletes old ended runs now and once an hour, until the signal aborts. */
+  async pruneEveryHour(signal: AbortSignal): Promise<void> {
     const { store, config, clock, log } = this.#ports
-    const { signal } = this.#stopping
     while (!signal.aborted) {
       try {
         await store.prune({ finishedMax: config().max_finished_runs, keysBeforeMs: clock.nowMs() - EVENT_KEYS_KEPT_MS })
@@ -216,6 +223,17 @@ export class SopEngine implements Sops {
       }
       await clock.sleep(PRUNE_EVERY_MS, signal)
     }
+  }
+}
+
+/** Yields every unfinished run of these shards, oldest first. */
+async function* unfinishedRuns({ sops }: RunHome): AsyncGenerator<SopRun> {
+  for (let after: string | null = null; ; ) {
+    const page: readonly SopRun[] = await sops.unfinished({ after, limit: PAGE_SIZE })
+    yield* page
+    const last = page.at(-1)
+    if (!last || page.length < PAGE_SIZE) return
+    after = last.id
   }
 }
 

@@ -2,10 +2,10 @@
  * Carries one unfinished run from gate to step to end. Each run has a driver of its own, so a run that hangs delays no other run.
  * The driver of a run that waits for a person holds no timer.
  */
-import { AppError, errorText, type SopRun } from '@sluice/sdk'
+import { AppError, errorText, isLeaseLost, type SopRun } from '@sluice/sdk'
 import { carryOutByAgent, STEP_OWNER } from './agent-step.ts'
-import type { EnginePorts } from './engine-ports.ts'
-import { hasEnded, type RunRepository } from './run-repository.ts'
+import type { EnginePorts, RunHome } from './engine-ports.ts'
+import { hasEnded, RunRepository } from './run-repository.ts'
 import { retryDelayMs, StepExecution } from './step-execution.ts'
 import { carryOutByTool } from './tool-step.ts'
 
@@ -20,6 +20,7 @@ export interface RunOwner {
 /** Rests until `wake`, and again when the run has ended or waits for a person. */
 export class RunDriver {
   readonly sop: string
+  readonly home: RunHome
   /** The gate whose approval is open; null: none is. */
   openGate: string | null = null
   readonly #runId: string
@@ -33,11 +34,12 @@ export class RunDriver {
   #isStale = false
   #isStopped = false
 
-  constructor(run: SopRun, ports: EnginePorts, runs: RunRepository, owner: RunOwner) {
+  constructor(run: SopRun, home: RunHome, ports: EnginePorts, owner: RunOwner) {
     this.sop = run.sop
+    this.home = home
     this.#runId = run.id
-    this.#ports = ports
-    this.#runs = runs
+    this.#ports = { ...ports, store: home.sops }
+    this.#runs = new RunRepository(this.#ports)
     this.#owner = owner
   }
 
@@ -93,6 +95,7 @@ export class RunDriver {
         failures = 0
         if (isResting && !this.#isStale) break
       } catch (error) {
+        if (isLeaseLost(error)) break
         if (this.#isStopped || execution.signal.aborted) continue
         this.#logFailure(error)
         await this.#ports.clock.sleep(retryDelayMs(failures++), execution.signal)
@@ -116,7 +119,7 @@ export class RunDriver {
     const step = run.steps[run.step - 1]
     if (!step) throw new AppError('internal', `The run ${run.id} is at step ${run.step} of ${run.steps.length}`)
     const carryOut = run.mode === 'deterministic' ? carryOutByTool : carryOutByAgent
-    await carryOut({ ports: this.#ports, runs: this.#runs, run, step, execution })
+    await carryOut({ ports: this.#ports, runs: this.#runs, lease: this.home.lease, run, step, execution })
     return false
   }
 

@@ -1,6 +1,6 @@
 /** One execution of a step: its context, its abort signal and what it currently does. */
 import { type Backoff, backoffMs } from '@sluice/kit'
-import type { SopRun, SopStep } from '@sluice/sdk'
+import type { Lease, SopRun, SopStep } from '@sluice/sdk'
 import type { EnginePorts } from './engine-ports.ts'
 import type { RunRepository } from './run-repository.ts'
 
@@ -26,6 +26,8 @@ export class StepExecution {
 export interface StepContext {
   readonly ports: EnginePorts
   readonly runs: RunRepository
+  /** The lease of the run; undefined in a process that has the store to itself. */
+  readonly lease: Lease | undefined
   readonly run: SopRun
   readonly step: SopStep
   readonly execution: StepExecution

@@ -3,7 +3,7 @@
  * so that an interrupted one is repeated only after a person agrees. A read-only call is stored when it ends, and simply runs
  * again after a restart.
  */
-import { AppError, type SopRun, type SopStep } from '@sluice/sdk'
+import { AppError, isLeaseLost, leaseLost, type SopRun, type SopStep } from '@sluice/sdk'
 import { jsonOrText } from './json-text.ts'
 import type { AttemptEnd } from './machine.ts'
 import { outputProblem } from './output-schema.ts'
@@ -27,7 +27,7 @@ export async function carryOutByTool(context: StepContext): Promise<void> {
       await runs.apply(run.id, { type: 'attemptEnded', ...about, ...end })
       return
     } catch (error) {
-      const isTransient = error instanceof AppError && error.code === 'unavailable'
+      const isTransient = error instanceof AppError && error.code === 'unavailable' && !isLeaseLost(error)
       if (!isTransient || execution.signal.aborted) throw error
       ports.log.warn('result of a step not stored yet, retrying', { run: run.id, step: step.number, reason: error.message })
       await ports.clock.sleep(retryDelayMs(failures), execution.signal)
@@ -35,7 +35,7 @@ export async function carryOutByTool(context: StepContext): Promise<void> {
   }
 }
 
-async function callTool({ ports, runs, run, step, execution }: StepContext): Promise<AttemptEnd> {
+async function callTool({ ports, runs, lease, run, step, execution }: StepContext): Promise<AttemptEnd> {
   const { agent, client, clock } = ports
   const startedAtMs = clock.nowMs()
   const failed = (output: string): AttemptEnd => ({ status: 'failed', output, startedAtMs })
@@ -57,6 +57,7 @@ async function callTool({ ports, runs, run, step, execution }: StepContext): Pro
       signal: execution.signal,
       async onBegin(risk) {
         if (execution.signal.aborted) throw new AppError('aborted', 'The step was aborted before its tool ran')
+        if (lease && !lease.mayAct()) throw leaseLost(lease.name)
         // Set here and not earlier, so that a call that waits for an approval does not delay a stop. A restart asks again.
         execution.isToolRunning = true
         if (risk !== 'read') await runs.apply(run.id, { type: 'attemptStarted', step: step.number, turnId: null })

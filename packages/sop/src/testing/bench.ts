@@ -1,5 +1,5 @@
 /** An engine with in-memory services. It can crash and restart on the stored state. */
-import type { Approval, ClientId, NewAudit, SopRun } from '@sluice/sdk'
+import type { Approval, ClientId, NewAudit, OwnedSopStore, SopRun } from '@sluice/sdk'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { type MemoryApprovals, memoryApprovals } from '@sluice/testkit/memory-approvals'
 import { memorySopStore } from '@sluice/testkit/memory-sop-store'
@@ -9,10 +9,13 @@ import type { EnginePorts } from '../engine-ports.ts'
 import { FakeAgent } from './fake-agent.ts'
 import { event, library } from './samples.ts'
 
+/** The ports of the engine that differ. The engine carries out the runs of its store. */
+export type Overrides = Partial<EnginePorts> & { readonly store?: OwnedSopStore }
+
 /** Resolves to a bench whose engine carries out runs. */
-export async function sopBench(definitions: readonly SopDefinition[], overrides: Partial<EnginePorts> = {}): Promise<SopBench> {
+export async function sopBench(definitions: readonly SopDefinition[], overrides: Overrides = {}): Promise<SopBench> {
   const bench = new SopBench(definitions, overrides)
-  await bench.engine.resume()
+  await bench.resume()
   return bench
 }
 
@@ -26,12 +29,12 @@ export class SopBench {
   /** The engine of a process that does not carry out runs. */
   readonly other: SopEngine
   readonly #definitions: readonly SopDefinition[]
-  readonly #overrides: Partial<EnginePorts>
+  readonly #overrides: Overrides
   readonly #storedApprovals = new Map<string, Approval>()
   #ids = 0
   #crashes = 0
 
-  constructor(definitions: readonly SopDefinition[], overrides: Partial<EnginePorts>) {
+  constructor(definitions: readonly SopDefinition[], overrides: Overrides) {
     this.#definitions = definitions
     this.#overrides = overrides
     this.approvals = memoryApprovals(this.host.clock, this.#storedApprovals)
@@ -73,6 +76,11 @@ export class SopBench {
     return (await this.store.audit({ limit: 1000, run: runId })).map(({ kind }) => kind)
   }
 
+  /** Makes the engine carry out the runs of all shards. */
+  resume(): Promise<number> {
+    return this.engine.resume({ sops: this.#overrides.store ?? this.#untilCrash(this.store) })
+  }
+
   /** Simulates a crash and a restart. */
   async restart(): Promise<void> {
     this.#crashes++
@@ -81,7 +89,7 @@ export class SopBench {
     for (const [name, tool] of tools) this.agent.tools.set(name, tool)
     this.approvals = memoryApprovals(this.host.clock, this.#storedApprovals)
     this.engine = this.#newEngine()
-    await this.engine.resume()
+    await this.resume()
     await this.settle()
   }
 

@@ -2,7 +2,7 @@
  * A simulated daemon with procedures, driven through one interleaving. Each call that the engine makes proceeds when the test
  * chooses it, people and events act in between, and the process may crash at any moment and restart on the stored state.
  */
-import { type Approval, type AuditRow, type ClientId, SOP_ENDED, type SopRun, type SopStore } from '@sluice/sdk'
+import { type Approval, type AuditRow, type ClientId, SOP_ENDED, type SopRun } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { memoryApprovals } from '@sluice/testkit/memory-approvals'
 import { memorySopStore } from '@sluice/testkit/memory-sop-store'
@@ -53,7 +53,7 @@ export type Tally = Map<string, number>
 export class World {
   readonly #clock = testHost().clock
   #nowMs = this.#clock.nowMs()
-  readonly #store: SopStore = memorySopStore()
+  readonly #store = memorySopStore()
   readonly #approvals = new Map<string, Approval>()
   readonly #turns = new Map<string, FakeTurn>()
   /** The number of side effects by run and step. */
@@ -111,8 +111,9 @@ export class World {
     }
     const approvals = memoryApprovals(clock, this.#approvals)
     const { events, log } = testHost()
+    const sops = interleaver.through('store', this.#store, { isShaky: true })
     const ports: EnginePorts = {
-      store: interleaver.through('store', this.#store, { isShaky: true }),
+      store: sops,
       turns: interleaver.through('turns', { get: (id: string) => agent.get(id) }),
       agent: interleaver.through('agent', agent, { isShaky: true, except: ['abort', 'call', 'ended', 'end', 'get'] }),
       approvals: interleaver.through('approvals', approvals, { isShaky: true, except: ['onDecision', 'all'] }),
@@ -128,7 +129,7 @@ export class World {
     agent.tools.set('look', { risk: 'read', run: () => interleaver.hop('look').then(() => '{"found":1}') })
     agent.tools.set('act', { risk: 'execute', run: (input, call) => this.#act(interleaver, input, call) })
     const engine = new SopEngine(ports)
-    engine.resume().catch(() => this.#crash())
+    engine.resume({ sops }).catch(() => this.#crash())
     return { interleaver, agent, engine, approvals, other: new SopEngine(ports) }
   }
 
