@@ -3,7 +3,6 @@
 import { senderOf, sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import {
-  AppError,
   agentKey,
   agentOfSession,
   type Erased,
@@ -43,23 +42,6 @@ export async function* exported(sessions: SessionStore, id: string): AsyncGenera
 export function sessionsEnds(channel: string, sender?: string): { readonly prefix: string; readonly suffix?: string } {
   const { prefix, suffix } = sessionsOfSender(channel, sender ?? '')
   return sender === undefined ? { prefix } : { prefix, suffix }
-}
-
-/** The cursor of the page after this one; null after the last page. `page` has one row more than `limit` if there is one. */
-export const cursorAfter = (page: readonly SessionRow[], limit: number): string | null => {
-  const last = page.at(limit - 1)
-  return page.length > limit && last ? Buffer.from(JSON.stringify([last.lastActiveAtMs, last.id])).toString('base64url') : null
-}
-
-/** Reads a cursor of `cursorAfter`. Throws `invalid_request` for any other text. */
-export function readCursor(cursor: string): Pick<SessionRow, 'id' | 'lastActiveAtMs'> {
-  try {
-    const [lastActiveAtMs, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (typeof lastActiveAtMs === 'number' && typeof id === 'string') return { lastActiveAtMs, id }
-  } catch {
-    // Rejected below.
-  }
-  throw new AppError('invalid_request', 'The cursor is not one that a list of sessions returned.')
 }
 
 /** Returns the ids of a person's sessions, including sessions whose messages have no finished turn. */

@@ -15,7 +15,7 @@ import type { Runtime } from '@sluice/runtime'
 import { AppError, type Approval, type ApprovalKey, defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
 import { ownerOf } from '../identity.ts'
-import { filterText, pageOf, readTextCursor, textCursor, wholeText } from './query.ts'
+import { cursorOf, filterText, pageOf, readCursor, wholeText } from './query.ts'
 
 const PAGE_MAX = 500
 
@@ -52,7 +52,7 @@ function keyBefore({ before_run, before_step, cursor }: Omit<v.InferOutput<typeo
   if ((before_run === undefined) !== (before_step === undefined))
     throw new AppError('invalid_request', 'before_run and before_step belong together')
   if (cursor !== undefined) {
-    const [runId, stepId] = readTextCursor(cursor)
+    const [runId, stepId] = readCursor(cursor, v.tuple([v.string(), v.string()]))
     return { runId, stepId }
   }
   return before_run !== undefined && before_step !== undefined ? { runId: before_run, stepId: before_step } : undefined
@@ -83,7 +83,7 @@ const listRoute = (runtime: Runtime): Route =>
         ...(before && { before }),
         ...(caller.role !== 'operator' && { owner: caller.owner }),
       })
-      const { page, next } = pageOf(rows, limit, ({ runId, stepId }) => textCursor([runId, stepId]))
+      const { page, next } = pageOf(rows, limit, ({ runId, stepId }) => cursorOf([runId, stepId]))
       return { approvals: page.flatMap((approval) => shownTo(caller, approval, runtime) ?? []), next }
     },
   })

@@ -6,7 +6,7 @@ import { AppError, defineRoute, type MemoryEntry, type MemoryStore, type Role, t
 import * as v from 'valibot'
 import { personOf } from '../identity.ts'
 import { ownerName, parseOwner, requirePaired } from '../memory-owners.ts'
-import { filterText, flag, pageOf, readTextCursor, textCursor, wholeText } from './query.ts'
+import { cursorOf, filterText, flag, pageOf, readCursor, wholeText } from './query.ts'
 
 const PAGE_MAX = 500
 
@@ -99,7 +99,7 @@ const listRoute = (memory: MemoryStore): Route =>
       const owner = all === 'true' ? undefined : ownerFor({ device, role }, query.owner)
       const after = placeOf(query, owner)
       const rows = await memory.list({ limit: limit + 1, ...(owner !== undefined && { owner }), ...(after && { after }) })
-      const { page, next } = pageOf(rows, limit, (last) => textCursor([last.owner, last.key]))
+      const { page, next } = pageOf(rows, limit, (last) => cursorOf([last.owner, last.key]))
       return { memories: page.map(shown), next }
     },
   })
@@ -107,7 +107,7 @@ const listRoute = (memory: MemoryStore): Route =>
 /** Returns the memory that the page begins after; undefined for the first page. */
 function placeOf({ after, cursor }: Pick<v.InferOutput<typeof listQuery>, 'after' | 'cursor'>, owner: string | undefined) {
   if (cursor !== undefined) {
-    const [ownerBefore, key] = readTextCursor(cursor)
+    const [ownerBefore, key] = readCursor(cursor, v.tuple([v.string(), v.string()]))
     return { owner: ownerBefore, key }
   }
   return after !== undefined && owner !== undefined ? { owner, key: after } : undefined

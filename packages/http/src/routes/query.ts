@@ -30,16 +30,12 @@ export function pageOf<Row, Cursor>(rows: readonly Row[], limit: number, cursorO
   return { page, next: rows.length > limit && last !== undefined ? cursorOf(last) : null }
 }
 
-/** Writes the key of a row with several parts as a cursor. */
-export const textCursor = (parts: readonly string[]): string => Buffer.from(JSON.stringify(parts)).toString('base64url')
+/** Writes the key of a row as a cursor. */
+export const cursorOf = (key: readonly (string | number)[]): string => Buffer.from(JSON.stringify(key)).toString('base64url')
 
-/** Reads a cursor of `textCursor` with two parts. Throws `invalid_request` for any other text. */
-export function readTextCursor(cursor: string): readonly [string, string] {
-  try {
-    const [first, second] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (typeof first === 'string' && typeof second === 'string') return [first, second]
-  } catch {
-    // Rejected below.
-  }
+/** Reads the key of a row from a cursor. Throws `invalid_request` for a text that `cursorOf` did not write for such a key. */
+export function readCursor<Key extends v.GenericSchema>(cursor: string, key: Key): v.InferOutput<Key> {
+  const read = v.safeParse(v.pipe(v.string(), v.parseJson(), key), Buffer.from(cursor, 'base64url').toString())
+  if (read.success) return read.output
   throw new AppError('invalid_request', 'The cursor is not one that this list returned.')
 }

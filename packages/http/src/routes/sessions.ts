@@ -1,20 +1,11 @@
 /** `/api/sessions`: the conversations of the calling device; operators also read and erase the conversations of others. */
 
 import type { Runtime } from '@sluice/runtime'
-import {
-  cursorAfter,
-  erasePerson,
-  exported,
-  plainMessage,
-  readCursor,
-  sessionsEnds,
-  shownConversation,
-  shownErased,
-} from '@sluice/runtime/conversations'
+import { erasePerson, exported, plainMessage, sessionsEnds, shownConversation, shownErased } from '@sluice/runtime/conversations'
 import { AppError, type Clock, defineRoute, type Role, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
 import { bareSession, checkSessionName, sessionNamespace, storedSession } from '../identity.ts'
-import { filterText, flag, wholeText } from './query.ts'
+import { cursorOf, filterText, flag, pageOf, readCursor, wholeText } from './query.ts'
 
 const PAGE_MAX = 200
 
@@ -67,6 +58,9 @@ const shown = ({ device, onControlSocket }: Pick<Caller, 'device' | 'onControlSo
   session_id: (onControlSocket ? undefined : bareSession(device, row.id)) ?? row.id,
 })
 
+/** The time of the last activity in milliseconds since 1970, and the id. */
+const cursorKey = v.tuple([v.number(), v.string()])
+
 const listQuery = v.object({
   limit: wholeText(1, PAGE_MAX, 50),
   before: v.optional(v.pipe(v.string(), v.isoTimestamp())),
@@ -105,6 +99,13 @@ function scopeOf({ device, role }: Pick<Caller, 'device' | 'role'>, { all, chann
   return sessionsEnds(channel, sender)
 }
 
+/** Returns the session that the page begins after; undefined for the first page. */
+function placeOf({ before, cursor }: Pick<v.InferOutput<typeof listQuery>, 'before' | 'cursor'>) {
+  if (cursor === undefined) return before === undefined ? undefined : { lastActiveAtMs: Date.parse(before), id: '' }
+  const [lastActiveAtMs, id] = readCursor(cursor, cursorKey)
+  return { lastActiveAtMs, id }
+}
+
 export const sessionRoutes = ({ store, clock }: Runtime): Route[] => [
   listRoute(store),
   erasePersonRoute(store, clock),
@@ -130,10 +131,11 @@ const listRoute = ({ sessions }: Store): Route =>
       },
     },
     async handle({ device, role, onControlSocket, query }) {
-      const { limit, before, cursor } = query
-      const from = cursor !== undefined ? readCursor(cursor) : before && { lastActiveAtMs: Date.parse(before), id: '' }
-      const rows = await sessions.list({ limit: limit + 1, ...scopeOf({ device, role }, query), ...(from && { before: from }) })
-      return { sessions: rows.slice(0, limit).map((row) => shown({ device, onControlSocket }, row)), next: cursorAfter(rows, limit) }
+      const { limit } = query
+      const place = placeOf(query)
+      const rows = await sessions.list({ limit: limit + 1, ...scopeOf({ device, role }, query), ...(place && { before: place }) })
+      const { page, next } = pageOf(rows, limit, (last) => cursorOf([last.lastActiveAtMs, last.id]))
+      return { sessions: page.map((row) => shown({ device, onControlSocket }, row)), next }
     },
   })
 
