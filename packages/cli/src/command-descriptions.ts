@@ -108,7 +108,7 @@ const DESCRIPTIONS = [
   {
     name: 'agent',
     remote: true,
-    summary: 'Run one agent turn without a daemon',
+    summary: 'Run one agent turn, in the daemon or, if none runs, in this process',
     options: {
       message: { type: 'string', short: 'm', value: '<text>', help: 'the message (default: standard input)' },
       session: { type: 'string', short: 's', value: '<name>', help: 'continue a named session' },

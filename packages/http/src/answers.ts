@@ -3,3 +3,4 @@ export type { DevicesPage, NewDeviceAnswer, PairingCode } from './routes/devices
 export type { MemoriesMoved, MemoriesPage, Memory } from './routes/memories.ts'
 export type { Erasure, Session, SessionLine, SessionsPage } from './routes/sessions.ts'
 export type { FeaturesPage, Status } from './routes/status.ts'
+export type { ChatFrame } from './streams/chat-frames.ts'

@@ -21,6 +21,7 @@ import { routeEndpoint } from './routes/route.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 import { sopRoutes } from './routes/sops.ts'
 import { statusRoutes } from './routes/status.ts'
+import { streamedTurnRoute } from './routes/streamed-turn.ts'
 import { triggerSteps } from './routes/triggers.ts'
 import { turnRoutes } from './routes/turns.ts'
 import { webhookEndpoint } from './routes/webhook.ts'
@@ -99,6 +100,7 @@ const ownRoutes = (parts: AppParts): Route[] => {
     ...sessionRoutes(runtime),
     ...memoryRoutes(runtime),
     ...turnRoutes(runtime),
+    streamedTurnRoute(runtime, snapshot),
     ...deliveryRoutes(runtime),
     ...approvalRoutes(runtime),
     ...sopRoutes(runtime),

@@ -34,6 +34,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /api/memories/{key}': 'client',
   'DELETE /api/memories/{key}': 'client',
   'GET /api/turns/{id}': 'client',
+  'POST /api/turns': 'client',
   'POST /api/turns/{id}/abort': 'client',
   'GET /api/deliveries': 'operator',
   'GET /api/deliveries/inbox': 'operator',
@@ -138,7 +139,7 @@ test('a client reads and aborts its own turns, an operator all of them', async (
   const as = (token: string, method: string, path: string, body?: string) =>
     request(path, { method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, ...(body ? { body } : {}) })
   const asked: (string | undefined)[] = []
-  Object.assign(parts.runtime.agent, { abort: (_id: string, owner?: string) => asked.push(owner) > 0 })
+  Object.assign(parts.runtime.agent, { requestAbort: async (_id: string, owner?: string) => asked.push(owner) > 0 })
   await as(mine.token, 'POST', '/webhook', '{"message":"hello"}')
   expect((await as(mine.token, 'GET', '/api/turns/turn-1')).status).toBe(200)
   expect((await as(tokens.client, 'GET', '/api/turns/turn-1')).status).toBe(404)

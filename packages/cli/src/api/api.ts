@@ -40,9 +40,9 @@ export class Api {
     throw refusal(response.status, value)
   }
 
-  /** Yields the lines of an answer of type `application/x-ndjson`, parsed. */
-  async *lines<Line>(path: string, query?: Query): AsyncGenerator<Line> {
-    const response = await this.send('GET', path, { ...(query && { query }) })
+  /** Yields the lines of an answer of type `application/x-ndjson`, parsed. The method is GET unless given. */
+  async *lines<Line>(path: string, { method = 'GET', ...options }: CallOptions & { readonly method?: string } = {}): AsyncGenerator<Line> {
+    const response = await this.send(method, path, options)
     if (response.status !== 200) throw refusal(response.status, parsed(await textOf(response)))
     let rest = ''
     const decoder = new TextDecoder()

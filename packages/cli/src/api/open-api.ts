@@ -39,13 +39,19 @@ export async function withApi(context: CliContext, work: (api: Api) => Promise<n
   }
 }
 
-async function openApi(context: CliContext, needs: ApiNeeds): Promise<OpenedApi> {
+const openApi = (context: CliContext, needs: ApiNeeds): Promise<OpenedApi> =>
+  whileStarting(context.dataDir, async () => (await openRunning(context)) ?? (await openHere(context, needs)))
+
+/**
+ * Calls `attempt` until it returns a value: a daemon that starts or stops holds the lock while nothing listens on its control
+ * socket. Throws `unavailable` after 5 seconds.
+ */
+export async function whileStarting<Value>(dataDir: string, attempt: () => Promise<Value | undefined>): Promise<Value> {
   const untilMs = performance.now() + ANSWER_MS_MAX
   for (;;) {
-    const opened = (await openRunning(context)) ?? (await openHere(context, needs))
-    if (opened) return opened
-    // A daemon that starts or stops holds the lock while nothing listens on its control socket.
-    if (performance.now() > untilMs) throw notAnswering(context.dataDir)
+    const value = await attempt()
+    if (value !== undefined) return value
+    if (performance.now() > untilMs) throw notAnswering(dataDir)
     await sleep(RETRY_MS)
   }
 }

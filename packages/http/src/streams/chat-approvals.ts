@@ -36,7 +36,15 @@ export class ChatApprovals {
         if (approval.state !== 'pending') return
         this.#pending.set(requestId, approval)
         const { tool, summary } = request
-        this.#send({ type: 'approval_request', request_id: requestId, tool, arguments_summary: summary, timeout_secs: TIMEOUT_SECS })
+        const key = { run_id: approval.runId, step_id: approval.stepId }
+        this.#send({
+          type: 'approval_request',
+          request_id: requestId,
+          ...key,
+          tool,
+          arguments_summary: summary,
+          timeout_secs: TIMEOUT_SECS,
+        })
       },
     }
     try {

@@ -42,11 +42,17 @@ export const chatFrameSchema = v.variant('type', [
   frame('aborted', 'The turn was aborted', { turn_id: v.nullable(text) }),
   frame('approval_request', 'A tool call waits for an `approval_response`', {
     request_id: text,
+    run_id: v.pipe(text, v.description('With `step_id`, the key of the approval at `/api/approvals`')),
+    step_id: text,
     tool: text,
     arguments_summary: text,
     timeout_secs: number,
   }),
-  frame('error', 'A message was refused, or its turn failed', { message: text, code: chatErrorCode }),
+  frame('error', 'A message was refused, or its turn failed', {
+    message: text,
+    code: chatErrorCode,
+    error_code: v.exactOptional(v.pipe(text, v.description('The code of the error as in answers over HTTP'))),
+  }),
 ])
 
 export type ChatFrame = v.InferOutput<typeof chatFrameSchema>

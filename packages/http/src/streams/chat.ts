@@ -1,7 +1,7 @@
 /** One conversation over one connection: messages in, one turn at a time, its parts out. It knows no socket. */
-import type { Agent, TurnPart } from '@sluice/agent'
+import type { Agent, TurnPart, TurnResult } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
-import { AppError, type ClientId, ERRORS, type Logger } from '@sluice/sdk'
+import { AppError, type ClientId, ERRORS, type ErrorCode, type Logger } from '@sluice/sdk'
 import { ownerOfSession } from '../identity.ts'
 import { ChatApprovals } from './chat-approvals.ts'
 import { type ChatErrorCode, type ChatFrame, parseClientFrame } from './chat-frames.ts'
@@ -133,12 +133,9 @@ export class Chat {
         listen: (part) => send(frameOf(part)),
         approve: this.#approvals.ask,
       })
-      const { inputTokens, outputTokens, costUsd } = turn.usage
-      const costs = { input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd }
-      send({ type: 'done', full_response: turn.text, turn_id: turn.id, model: turn.model, finish_reason: turn.finishReason, ...costs })
+      send(frameOfEnd(turn))
     } catch (error) {
-      if (!(error instanceof AppError)) log.error('chat turn failed', { error })
-      send(failureOf(error))
+      send(frameOfFailure(error, log))
     }
   }
 
@@ -158,7 +155,7 @@ export class Chat {
   }
 }
 
-function frameOf(part: TurnPart): ChatFrame {
+export function frameOf(part: TurnPart): ChatFrame {
   switch (part.type) {
     case 'text':
       return { type: 'chunk', content: part.delta }
@@ -171,11 +168,24 @@ function frameOf(part: TurnPart): ChatFrame {
   }
 }
 
-function failureOf(error: unknown): ChatFrame {
-  if (!(error instanceof AppError)) return { type: 'error', message: ERRORS.internal.title, code: 'AGENT_ERROR' }
-  const { code, message, fields } = error
-  if (code === 'aborted') return { type: 'aborted', turn_id: typeof fields.turn_id === 'string' ? fields.turn_id : null }
-  if (code === 'upstream' || code === 'upstream_timeout') return { type: 'error', message, code: 'PROVIDER_ERROR' }
-  if (code === 'unauthorized' || code === 'forbidden') return { type: 'error', message, code: 'AUTH_ERROR' }
-  return { type: 'error', message, code: code === 'too_large' ? 'TOO_LARGE' : 'AGENT_ERROR' }
+export function frameOfEnd({ id, text, model, finishReason, usage: { inputTokens, outputTokens, costUsd } }: TurnResult): ChatFrame {
+  const costs = { input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd }
+  return { type: 'done', full_response: text, turn_id: id, model, finish_reason: finishReason, ...costs }
+}
+
+/** Returns the frame for the error of a turn. Logs an error that is a bug, and says nothing of it to the client. */
+export function frameOfFailure(error: unknown, log: Logger): ChatFrame {
+  if (!(error instanceof AppError)) {
+    log.error('turn failed', { error })
+    return { type: 'error', message: ERRORS.internal.title, code: 'AGENT_ERROR', error_code: 'internal' }
+  }
+  const { code: error_code, message, fields } = error
+  if (error_code === 'aborted') return { type: 'aborted', turn_id: typeof fields.turn_id === 'string' ? fields.turn_id : null }
+  return { type: 'error', message, code: chatCodeOf(error_code), error_code }
+}
+
+function chatCodeOf(code: ErrorCode): ChatErrorCode {
+  if (code === 'upstream' || code === 'upstream_timeout') return 'PROVIDER_ERROR'
+  if (code === 'unauthorized' || code === 'forbidden') return 'AUTH_ERROR'
+  return code === 'too_large' ? 'TOO_LARGE' : 'AGENT_ERROR'
 }

@@ -1,0 +1,84 @@
+import { AppError } from '@sluice/sdk'
+import { expect, test } from 'vitest'
+import { type TestGatewayOptions, testGateways } from '../testing.ts'
+
+const gateway = testGateways()
+
+async function served(options: TestGatewayOptions = {}) {
+  const made = gateway(options)
+  const { token, device } = await made.pair('phone', null, 'client')
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const turn = (body: object) => made.request('/api/turns', { method: 'POST', headers, body: JSON.stringify(body) })
+  return { made, device, turn }
+}
+
+const framesOf = async (response: Response) =>
+  (await response.text())
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+test('streams the parts of a turn in a session of the caller, and ends with the answer', async () => {
+  const { made, device, turn } = await served({
+    reply({ listen, text }) {
+      listen?.({ type: 'text', delta: 're: ' })
+      return `re: ${text}`
+    },
+  })
+  const response = await turn({ message: 'hello', session_id: 's' })
+  expect(response.headers.get('content-type')).toBe('application/x-ndjson')
+  expect(await framesOf(response)).toMatchObject([
+    { type: 'chunk', content: 're: ' },
+    { type: 'done', full_response: 're: hello', model: 'echo', input_tokens: 1 },
+  ])
+  expect(made.turns).toMatchObject([{ source: 'api', owner: device, caller: `device:${device}`, session: `${device}/s` }])
+})
+
+test('ends with the error of a failed turn, and says nothing of a bug', async () => {
+  const { made, turn } = await served({
+    reply({ text }) {
+      throw text === 'bug' ? new Error('secret detail') : new AppError('upstream', 'The provider answered 500')
+    },
+  })
+  const failed = { type: 'error', code: 'PROVIDER_ERROR', error_code: 'upstream', message: 'The provider answered 500' }
+  expect(await framesOf(await turn({ message: 'hello' }))).toEqual([failed])
+  expect(await framesOf(await turn({ message: 'bug' }))).toMatchObject([{ type: 'error', error_code: 'internal' }])
+  expect(made.logs).toContainEqual(expect.objectContaining({ level: 'error', message: 'turn failed' }))
+})
+
+test('a caller that goes away aborts the turn', async () => {
+  const aborted = Promise.withResolvers<boolean>()
+  const { turn } = await served({
+    reply: ({ signal, listen }) => {
+      signal?.addEventListener('abort', () => aborted.resolve(true))
+      listen?.({ type: 'text', delta: 'one' })
+      return aborted.promise.then(() => 'too late')
+    },
+  })
+  const response = await turn({ message: 'hello' })
+  const reader = response.body?.getReader()
+  expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toContain('one')
+  await reader?.cancel()
+  expect(await aborted.promise).toBe(true)
+})
+
+test('asks the caller to approve a tool call, and takes the answer at /api/approvals', async () => {
+  const { made, turn } = await served({
+    async reply({ approve, signal = new AbortController().signal }) {
+      const request = { tool: 'shell', summary: 'rm', turn: 'turn-1', callId: 'c1', callHash: 'h', source: 'api' }
+      return (await approve?.(request as never, signal)) ? 'allowed' : 'refused'
+    },
+  })
+  await made.runtime.approvals.start()
+  const response = await turn({ message: 'hello', ask: true })
+  const reader = response.body?.getReader()
+  const [asked] = Buffer.from((await reader?.read())?.value ?? [])
+    .toString()
+    .split('\n')
+  const { run_id, step_id } = JSON.parse(asked ?? '')
+  expect(await made.runtime.approvals.decide({ runId: run_id, stepId: step_id }, { state: 'approved', by: 'cli:alice' })).toMatchObject({
+    won: true,
+  })
+  const last = Buffer.from((await reader?.read())?.value ?? []).toString()
+  expect(JSON.parse(last)).toMatchObject({ type: 'done', full_response: 'allowed' })
+})

@@ -1,0 +1,96 @@
+/** `POST /api/turns`: runs one turn and streams its parts. A caller that goes away aborts the turn. */
+
+import type { Runtime, Snapshot } from '@sluice/runtime'
+import { defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
+import * as v from 'valibot'
+import { chosenAgent } from '../chosen-agent.ts'
+import { checkSessionName, ownerOf, personOf, storedSession } from '../identity.ts'
+import { frameOf, frameOfEnd, frameOfFailure } from '../streams/chat.ts'
+import { ChatApprovals } from '../streams/chat-approvals.ts'
+import { type ChatFrame, chatFrameSchema } from '../streams/chat-frames.ts'
+
+/** The longest message, and the JSON around it. */
+const BODY_BYTES_MAX = 1_048_576 + 4096
+/** A caller that leaves more unread lines than this is disconnected: a turn does not wait for its reader. */
+const LINES_UNREAD_MAX = 4096
+
+const bodySchema = v.object({
+  message: v.pipe(v.string(), v.trim(), v.minLength(1)),
+  session_id: v.exactOptional(v.pipe(v.string(), v.description('A name as in `X-Session-Id`; without it, the turn has no history'))),
+  agent: v.exactOptional(v.pipe(v.string(), v.description('The agent that answers; default: `main`. Only an operator may name one'))),
+  ask: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description('True: the caller is asked to approve tool calls, by `approval_request` lines, and answers at `/api/approvals`'),
+    ),
+    false,
+  ),
+})
+
+type Body = v.InferOutput<typeof bodySchema>
+
+export const streamedTurnRoute = (runtime: Runtime, snapshot: Snapshot): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/turns',
+    summary: 'Run one turn and stream its parts, one JSON object per line; the last one is `done`, `aborted` or `error`',
+    auth: 'client',
+    bodyBytesMax: BODY_BYTES_MAX,
+    body: bodySchema,
+    mediaType: 'application/x-ndjson',
+    answers: { 200: { description: 'The frames of `/ws/chat`, except for `session_start`', schema: chatFrameSchema } },
+    handle(request) {
+      const { device, body } = request
+      const agent = chosenAgent(body.agent ?? null, 'agent', request, snapshot)
+      const session = body.session_id === undefined ? null : storedSession(device, checkSessionName(body.session_id, 'session_id'), agent)
+      return new Response(streamTurn(runtime, request, body, { agent, session }), { headers: { 'content-type': 'application/x-ndjson' } })
+    },
+  })
+
+function streamTurn(
+  runtime: Runtime,
+  { client, device, by, onControlSocket, signal, trace }: Omit<RouteRequest, 'body' | 'query'>,
+  { message, ask }: Body,
+  conversation: { readonly agent: string; readonly session: string | null },
+): ReadableStream<Uint8Array> {
+  const aborted = new AbortController()
+  const abort = (): void => aborted.abort()
+  signal.addEventListener('abort', abort, { once: true })
+  const run = async (send: (frame: ChatFrame) => void): Promise<void> => {
+    try {
+      const turn = await runtime.agent.run({
+        source: onControlSocket ? 'cli' : 'api',
+        ...conversation,
+        owner: ownerOf(device),
+        caller: onControlSocket ? 'cli' : personOf(device),
+        text: message,
+        client,
+        trace,
+        signal: aborted.signal,
+        listen: (part) => send(frameOf(part)),
+        ...(ask && { approve: new ChatApprovals(runtime.approvals, runtime.log, by, send).ask }),
+      })
+      send(frameOfEnd(turn))
+    } catch (error) {
+      send(frameOfFailure(error, runtime.log))
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const send = (frame: ChatFrame): void => {
+          if (aborted.signal.aborted) return
+          controller.enqueue(Buffer.from(`${JSON.stringify(frame)}\n`))
+          if ((controller.desiredSize ?? 0) > 0) return
+          abort()
+          controller.error(new Error('the caller reads too slowly'))
+        }
+        void run(send).then(() => aborted.signal.aborted || controller.close())
+      },
+      cancel: abort,
+    },
+    { highWaterMark: LINES_UNREAD_MAX },
+  )
+}
