@@ -1,10 +1,11 @@
 /** Every command that prints a list, on more entries than one page of the API has. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startDaemon } from '@sluice/daemon'
 import { systemClock } from '@sluice/kit'
 import { scratch } from '@sluice/qa/daemons/bundle'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
-import type { Store } from '@sluice/sdk'
+import { defineFeature, type Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { startRuns } from '@sluice/testkit/store-rules/sop-samples'
@@ -22,8 +23,15 @@ interface List {
   readonly key: string
   /** The number of entries without `--limit`; default: all. */
   readonly byDefault?: number
+  /** True: a daemon would work on the entries, and so change them. */
+  readonly isWorkedOn?: boolean
   readonly fill: (store: Store, dataDir: string) => Promise<void>
 }
+
+const OFFLINE = defineFeature({
+  id: 'provider-offline',
+  build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }),
+})
 
 const reply = (number: number) => ({
   channel: 'testchat',
@@ -100,6 +108,7 @@ const LISTS: Readonly<Record<string, List>> = {
     fill: async (store) => void (await Promise.all(numbers.map((number) => openApproval(store, number)))),
   },
   'sop runs': {
+    isWorkedOn: true,
     key: 'run_id',
     byDefault: 50,
     fill: async (store) =>
@@ -109,6 +118,7 @@ const LISTS: Readonly<Record<string, List>> = {
       )),
   },
   'sop audit': {
+    isWorkedOn: true,
     member: 'rows',
     key: 'number',
     byDefault: 50,
@@ -155,8 +165,8 @@ test('the table has every command that lists', () => {
   expect(lists.map(({ name }) => name).toSorted()).toEqual([...Object.keys(LISTS), ...WHOLE, ...messages].toSorted())
 })
 
-describe.each(Object.entries(LISTS))('sluice %s', (command, { member, key, byDefault, fill }) => {
-  const { dir, dispose } = scratch()
+describe.each(Object.entries(LISTS))('sluice %s', (command, { member, key, byDefault, isWorkedOn = false, fill }) => {
+  const { dir, dispose } = scratch('[log]\nlevel = "error"\n')
   const sluice = sluiceWith([])
   const run = async (...argv: string[]) => {
     const ran = await sluice(...command.split(' '), ...argv, '--json', '--data-dir', dir)
@@ -181,6 +191,19 @@ describe.each(Object.entries(LISTS))('sluice %s', (command, { member, key, byDef
     const { code, keys, entries, err } = await run(...(byDefault === undefined ? [] : ['--limit', String(COUNT)]))
     expect([code, entries.length, keys.size, err]).toEqual([0, COUNT, COUNT, ''])
   })
+
+  if (!isWorkedOn) {
+    test('prints every entry once over the control socket', async () => {
+      const configFile = join(dir, 'config.toml')
+      const daemon = await startDaemon({ features: [OFFLINE], dataDir: dir, configFile, env: {}, profile: 'test', version: '0', port: 0 })
+      try {
+        const { code, keys, entries, err } = await run('--limit', String(COUNT))
+        expect([code, entries.length, keys.size, err]).toEqual([0, COUNT, COUNT, ''])
+      } finally {
+        await daemon.stop()
+      }
+    })
+  }
 
   test('prints at most --limit entries, and says that there are more', async () => {
     const { entries, keys, err } = await run('--limit', '700')
