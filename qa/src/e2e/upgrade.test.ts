@@ -109,6 +109,16 @@ test('paired devices authenticate, and a revoked one does not', async () => {
   expect((await call('GET', '/api/sessions', undefined, { token: tokens.revoked })).status).toBe(401)
 })
 
+test('every session and turn belongs to the main agent, under the id that it had', async () => {
+  const { sessions } = (await call('GET', '/api/sessions?all=true')).body as { sessions: { session_id: string; agent: string }[] }
+  expect(sessions.length).toBeGreaterThan(1)
+  expect(new Set(sessions.map(({ agent }) => agent))).toEqual(new Set(['main']))
+  expect(sessions.map(({ session_id }) => session_id)).toContain('diary')
+  expect(sessions.filter(({ session_id }) => session_id.startsWith('agent:'))).toEqual([])
+  const { body: turn } = await call('POST', '/webhook', { message: 'hello again' }, { 'x-session-id': 'diary' })
+  expect((await call('GET', `/api/turns/${turn.turn_id}`)).body).toMatchObject({ agent: 'main', session_id: 'diary' })
+})
+
 test('a conversation continues with its history', async () => {
   const { body } = await call('GET', '/api/sessions/diary/messages')
   expect(JSON.stringify(body)).toContain('My name is Ada.')
