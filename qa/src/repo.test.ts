@@ -225,11 +225,11 @@ describe('the documentation', () => {
   const pages = globSync(['docs/**/*.md', 'packages/*/README.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'], { cwd: ROOT })
   const roots = ['bench', 'docs', 'examples', 'firmware', 'packages', 'profiles', 'qa', 'scripts']
 
-  /** Paths that start at the root or, like `agent/src/loop.ts`, in a package. Names with `x-` are examples for readers' own features. */
+  /** Paths that start at the root or, like `agent/src/loop.ts`, in a package. Names with `x-` and `channel-zulip` are examples for readers' own features. */
   const pathsIn = (text: string): string[] =>
     [...text.matchAll(/(?<![\w./<~-])[\w-]+(?:\/[\w.*-]+)+(?![\w/<*])/g)]
       .map(([path]) => path.replace(/\.$/, ''))
-      .filter((path) => !path.startsWith('packages/x-'))
+      .filter((path) => !/^packages\/(?:x-|channel-zulip)/.test(path))
       .filter(
         (path) =>
           roots.includes(path.split('/')[0] ?? '') || (/\.(?:ts|mjs|json|md)$/.test(path) && folders.includes(path.split('/')[0] ?? '')),

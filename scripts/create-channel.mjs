@@ -1,0 +1,146 @@
+// Writes a new channel package that works against a fake of its platform: `pnpm create:channel <name>` for a channel with a webhook,
+// with `--connection` for a channel that opens a connection. `--no-install` leaves the lockfile and node_modules as they are.
+import { spawnSync } from 'node:child_process'
+import { createHash, createHmac } from 'node:crypto'
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ROWS } from '../packages/sdk/src/catalogue.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const TEMPLATES = join(import.meta.dirname, 'create-channel')
+const USAGE = 'usage: pnpm create:channel <name> [--connection] [--no-install]'
+/** A name is a configuration key, a URL path and a part of identifiers. */
+const NAME = /^[a-z][a-z0-9]{1,30}$/
+
+function fail(message) {
+  process.stderr.write(`${message}\n${USAGE}\n`)
+  process.exit(2)
+}
+
+function readArguments() {
+  const options = { connection: { type: 'boolean' }, 'no-install': { type: 'boolean' } }
+  try {
+    const { values, positionals } = parseArgs({ allowPositionals: true, options })
+    if (positionals.length !== 1) fail(`Give one name; got ${positionals.length}.`)
+    return { name: positionals[0], isConnection: values.connection === true, isInstalled: values['no-install'] !== true }
+  } catch (error) {
+    return fail(error.message)
+  }
+}
+
+/** Ends the process if no channel can have this name. */
+function checkName(name) {
+  if (!NAME.test(name))
+    fail(`'${name}' cannot be the name of a channel: it must be 2 to 31 lower-case letters and digits, and begin with a letter.`)
+  const row = ROWS.find(([id]) => id === `channel-${name}`)?.[1]
+  if (existsSync(join(ROOT, 'packages', `channel-${name}`)) || (row && !row.planned))
+    fail(`There is a channel '${name}' already: packages/channel-${name}.`)
+}
+
+/** Returns the values of the placeholders in the templates. */
+function valuesOf(name, isConnection) {
+  const Name = name.charAt(0).toUpperCase() + name.slice(1)
+  const body = '{"type":"message","id":"m-1","conversation":"room-1","author":{"id":"ada","bot":false},"text":"hello","at":1767225600}'
+  const webhook = {
+    webhookExport: ',\n    "./webhook": "./src/webhook.ts"',
+    webhookPublished: ',\n      "./webhook": {\n        "types": "./dist/webhook.d.ts",\n        "import": "./dist/webhook.js"\n      }',
+    arrival: 'Messages arrive as signed webhooks.',
+    setup: [
+      `2. Choose a long random text as the **webhook secret**, and give it to ${Name}.`,
+      '3. Fill in the section below and start Sluice where the platform reaches it over HTTPS.',
+      `4. In ${Name}, add a webhook with the URL \`<public url>/${name}\`.`,
+    ].join('\n'),
+    secretLine: 'webhook_secret = "a-long-random-text"\n',
+    verification: `## How requests are verified\n\nThe header \`X-${Name}-Signature\` has the HMAC-SHA256 of the body in hex. Sluice answers a request without a valid one with 401.\n\n`,
+  }
+  const connection = {
+    webhookExport: '',
+    webhookPublished: '',
+    arrival: 'Sluice polls for events, so it needs no public address.',
+    setup: '2. Fill in the section below and start Sluice.',
+    secretLine: '',
+    verification: '',
+  }
+  return {
+    name,
+    Name,
+    NAME: name.toUpperCase(),
+    id: name,
+    body,
+    bytes: String(body.length),
+    sha256: createHash('sha256').update(body).digest('hex').slice(0, 16),
+    signature: createHmac('sha256', `${name}-webhook-secret-01`).update(body).digest('hex'),
+    ...(isConnection ? connection : webhook),
+  }
+}
+
+/** Writes the files of both template folders. Returns their paths relative to the package. */
+function writePackage(folder, values, variant) {
+  const fill = (text) => text.replaceAll(/\{\{(\w+)\}\}/g, (_, key) => values[key])
+  return ['shared', variant].flatMap((part) =>
+    globSync('**/*.tmpl', { cwd: join(TEMPLATES, part) }).map((template) => {
+      const file = template.slice(0, -'.tmpl'.length)
+      mkdirSync(dirname(join(folder, file)), { recursive: true })
+      writeFileSync(join(folder, file), fill(readFileSync(join(TEMPLATES, part, template), 'utf8')))
+      return file
+    }),
+  )
+}
+
+/** Adds the package to the root, so that suites, builds and profiles find it. */
+function addToRoot(packageName) {
+  const file = join(ROOT, 'package.json')
+  const manifest = JSON.parse(readFileSync(file, 'utf8'))
+  const entries = Object.entries({ ...manifest.devDependencies, [packageName]: 'workspace:*' })
+  manifest.devDependencies = Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
+  writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`)
+}
+
+/** Runs a program in the root. Prints its output and the remaining command if it fails. */
+function run(command, ...args) {
+  const { status, error, stdout, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', shell: process.platform === 'win32' })
+  if (status === 0) return
+  process.stderr.write(`${stdout ?? ''}${stderr ?? ''}${error ? `${error.message}\n` : ''}Run '${command} ${args.join(' ')}' yourself.\n`)
+  process.exitCode = 1
+}
+
+/** The two steps that are left, as text to paste. */
+function nextSteps(name, isConnection) {
+  const isPlanned = ROWS.some(([id]) => id === `channel-${name}`)
+  const routes = isConnection ? [] : [`    routes: ['POST /${name}'],`]
+  return [
+    `1. ${isPlanned ? 'Replace the planned row in' : 'Add this row to'} packages/sdk/src/catalogue.ts, next to the other channels:`,
+    '',
+    `  'channel-${name}': {`,
+    '    ...always,',
+    "    kind: 'channel',",
+    `    summary: '${name}',`,
+    `    section: 'channels_config.${name}',`,
+    ...routes,
+    '  },',
+    '',
+    `2. In profiles/always.ts, import the channel, sorted by name, and add it to the list ${isConnection ? '`chats`' : '`webhooks`'}:`,
+    '',
+    `import ${name} from '@sluice/channel-${name}'`,
+    '',
+    'Then run:',
+    '',
+    '  pnpm docs:generate',
+    `  pnpm unit packages/channel-${name} qa/src/channels.test.ts qa/src/repo.test.ts`,
+    ...(isConnection ? [] : [`  pnpm fuzz --scheme ${name} --count 10000`]),
+    '',
+    "CONTRIBUTING.md describes how to replace the template's platform with the real one.",
+  ].join('\n')
+}
+
+const { name, isConnection, isInstalled } = readArguments()
+checkName(name)
+const folder = join(ROOT, 'packages', `channel-${name}`)
+const files = writePackage(folder, valuesOf(name, isConnection), isConnection ? 'connection' : 'webhook')
+addToRoot(`@sluice/channel-${name}`)
+run(join(ROOT, 'node_modules', '.bin', 'biome'), 'check', '--write', 'package.json', join('packages', `channel-${name}`))
+if (isInstalled) run('pnpm', 'install', '--prefer-offline', '--no-frozen-lockfile')
+console.log(
+  `Wrote packages/channel-${name} with ${files.length} files, and added it to package.json. Two steps are left:\n\n${nextSteps(name, isConnection)}`,
+)
