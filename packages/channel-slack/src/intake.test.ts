@@ -17,6 +17,7 @@ describe('Intake', () => {
     const host = testHost({ fetch: () => Promise.reject(new TypeError('fetch failed')) })
     const context: ListenContext = {
       signal: new AbortController().signal,
+      lease: null,
       report: { connected() {}, event() {}, gap() {}, problem() {}, replace: async () => undefined },
       catchUp: () => new Promise(() => undefined),
       retrySoon() {},

@@ -3,6 +3,7 @@ import { testHost } from '@sluice/testkit/host'
 import { expect, test } from 'vitest'
 import { healthOf, observeSent } from './channel-health.ts'
 import { Listeners } from './listeners.ts'
+import { heldOnce } from './testing/held-once.ts'
 
 const channel = (members: Partial<Channel>): Channel => ({
   name: 'x',
@@ -33,7 +34,7 @@ test('a channel that listens has the health of its listener, and its gaps are ev
       await host.clock.sleep(1_000_000_000, signal)
     },
   })
-  const listeners = new Listeners({ ...host, events: host.events, deliver: () => async () => undefined })
+  const listeners = new Listeners({ ...host, ownership: heldOnce().ownership, deliver: () => async () => undefined })
   listeners.set([listening])
   await host.advance(0)
   expect(healthOf(listening)).toEqual({ state: 'ok', lastEventAtMs: host.clock.nowMs() })

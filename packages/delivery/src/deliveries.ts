@@ -56,7 +56,7 @@ class RunningDeliveries implements Deliveries {
   readonly #changes: ChangeFollower
 
   constructor(options: DeliveryOptions) {
-    const { store, features, approvals, clock, log, events } = options
+    const { store, features, approvals, clock, log, events, ownership } = options
     this.#options = options
     this.#inbox = new InboxWorker({
       ...options,
@@ -70,7 +70,7 @@ class RunningDeliveries implements Deliveries {
       readyMs: (account: Account) => this.#inbox.readyMs(account),
     }
     this.#intake = new Intake({ inbox: store.inbox, worker, approvals, clock, log, config, procedures, agentOf })
-    this.#listeners = new Listeners({ clock, log, events, deliver: (channel) => this.#deliver(channel) })
+    this.#listeners = new Listeners({ clock, log, events, ownership, deliver: (channel) => this.#deliver(channel) })
     this.#health = new HealthWatch(options)
     this.#changes = new ChangeFollower(log, (change) => this.#followChange(change))
   }

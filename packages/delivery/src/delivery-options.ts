@@ -24,7 +24,7 @@ import type { Clients } from './clients.ts'
 
 export interface DeliveryOptions {
   readonly store: Pick<Store, 'inbox' | 'outbox' | 'onChange'>
-  readonly ownership: Pick<Ownership, 'onShards' | 'ownsAll'>
+  readonly ownership: Pick<Ownership, 'onShards' | 'ownsAll' | 'whileHolding'>
   readonly features: DeliveryFeatures
   readonly turns: DeliveryTurns
   readonly approvals: DeliveryApprovals

@@ -1,12 +1,13 @@
-/** Runs a listener for each channel that listens, and stops it when the channel is removed. */
-import { Listener } from '@sluice/kit'
-import type { Channel, Clock, Deliver, Events, Logger } from '@sluice/sdk'
+/** Runs a listener for each channel that listens, under the lease of its account, and stops it when the channel is removed. */
+import { Listener, type Ownership } from '@sluice/kit'
+import { type Channel, type Clock, channelLease, type Deliver, type Events, type Lease, type Logger, type OwnedStore } from '@sluice/sdk'
 import { observeHealth } from './channel-health.ts'
 
 export interface ListenersOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly events: Events
+  readonly ownership: Pick<Ownership, 'whileHolding'>
   /** The function that takes the messages of a channel. */
   deliver(channel: Channel): Deliver
 }
@@ -42,12 +43,24 @@ export class Listeners {
   }
 
   #start(channel: Channel): Running {
-    const { clock, log, events } = this.#options
+    const { ownership } = this.#options
     const deliver = this.#options.deliver(channel)
     const stopped = new AbortController()
-    const listener = new Listener({
+    const work = ({ lease }: OwnedStore, signal: AbortSignal): Promise<void> => {
+      const listener = this.#listenerOf(channel, deliver, lease)
+      observeHealth(channel, () => listener.health)
+      return listener.run(signal)
+    }
+    const account = channel.notifications?.account || 'main'
+    return { stopped, ended: ownership.whileHolding(channelLease(channel.name, account), work, stopped.signal) }
+  }
+
+  #listenerOf(channel: Channel, deliver: Deliver, lease: Lease): Listener {
+    const { clock, log, events } = this.#options
+    return new Listener({
       clock,
       log,
+      lease,
       fields: { channel: channel.name },
       connect: async (context) => channel.listen?.(deliver, context),
       cursors: channel.cursors,
@@ -59,7 +72,5 @@ export class Listeners {
           why,
         }),
     })
-    observeHealth(channel, () => listener.health)
-    return { stopped, ended: listener.run(stopped.signal) }
   }
 }

@@ -7,6 +7,7 @@ import {
   type Clock,
   errorText,
   type Gap,
+  type Lease,
   type ListenContext,
   type ListenCursors,
   type LogFields,
@@ -28,6 +29,8 @@ export interface ListenerOptions {
    */
   connect(context: ListenContext): Promise<void>
   readonly cursors?: ListenCursors | undefined
+  /** Positions are stored only while it is held. */
+  readonly lease?: Lease
   onGap?(gap: Gap): void
   /** See `RetryPaceOptions`. */
   readonly random?: () => number
@@ -111,6 +114,7 @@ export class Listener {
     const lastedMs = () => (connectedAtMs === undefined ? undefined : clock.monotonicMs() - connectedAtMs)
     const context: ListenContext = {
       signal,
+      lease: this.#options.lease ?? null,
       report: {
         connected: () => {
           if (connectedAtMs !== undefined) return
@@ -229,8 +233,8 @@ export class Listener {
   }
 
   async #flush(): Promise<void> {
-    const { cursors, log, fields } = this.#options
-    if (!this.#hasLoaded) return
+    const { cursors, lease, log, fields } = this.#options
+    if (!this.#hasLoaded || lease?.mayAct() === false) return
     await cursors?.flush().catch((error: unknown) => log.warn('positions not stored', { ...fields, error }))
   }
 }

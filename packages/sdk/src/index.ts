@@ -90,6 +90,8 @@ export type {
   Transcribe,
 } from './host.ts'
 export type { Claim, IdempotencyKey, IdempotencyStore } from './idempotency.ts'
+export type { Lease, LeaseName, LeaseStore, ShardRange } from './lease.ts'
+export { ALL_SHARDS, channelLease, isLeaseLost, leaseLost, SHARDS, shardsLease, shardsOf } from './lease.ts'
 export type { Gap, ListenContext, ListenCursors, ListenReport } from './listen.ts'
 export type { LogFields, Logger } from './logger.ts'
 export type {
@@ -108,20 +110,7 @@ export type {
   ProviderSettings,
 } from './model.ts'
 export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
-export type { Lease, LeaseName, LeaseStore, ShardRange } from './ownership.ts'
-export {
-  ALL_SHARDS,
-  channelLease,
-  isLeaseLost,
-  leaseLost,
-  SHARDS,
-  shardOf,
-  shardOfConversation,
-  shardOfSession,
-  shardOfTurn,
-  shardsLease,
-  shardsOf,
-} from './ownership.ts'
+export { shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './ownership.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
 export { oneLine, printable, printableLine } from './printable.ts'
 export type { NewReply, ReplyExtras, ReplyFile } from './reply.ts'

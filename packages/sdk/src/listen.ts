@@ -1,5 +1,7 @@
 /** What a channel that listens is given for each connection (docs/contract.md#channels). The daemon owns retries and health. */
 
+import type { Lease } from './lease.ts'
+
 /** Messages that may be missing for good. */
 export interface Gap {
   /** The time in milliseconds since 1970 after which messages may be missing; undefined when it is unknown. */
@@ -26,6 +28,11 @@ export interface ListenReport {
 }
 
 export interface ListenContext {
+  /**
+   * The lease under which the channel listens, so that one process of a cluster does. Null for a connection that has none, such
+   * as the one of a trigger. `signal` aborts when it is lost.
+   */
+  readonly lease: Lease | null
   /** Aborts when the channel stops listening for good, and is the same for all its connections until then. */
   readonly signal: AbortSignal
   readonly report: ListenReport

@@ -1,17 +1,6 @@
 import { expect, test } from 'vitest'
-import {
-  channelLease,
-  isLeaseLost,
-  type LeaseName,
-  leaseLost,
-  SHARDS,
-  shardOf,
-  shardOfConversation,
-  shardOfSession,
-  shardOfTurn,
-  shardsLease,
-  shardsOf,
-} from './ownership.ts'
+import { channelLease, isLeaseLost, type LeaseName, leaseLost, SHARDS, shardsLease, shardsOf } from './lease.ts'
+import { shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './ownership.ts'
 
 // Stored work is found by these numbers, so they must stay the same in every release.
 test.each([
