@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LoadedConfig, parseConfig } from '@sluice/config'
+import type { SopSummary } from '@sluice/sdk'
 import { startRuns } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, describe, expect, test } from 'vitest'
 import { testGateways } from '../testing.ts'
@@ -16,6 +17,17 @@ afterEach(() => {
 const TOML = '[sop]\nname = "deploy"\ndescription = "Deploys a release"\n[[triggers]]\ntype = "webhook"\npath = "/deploy"\n'
 const STEPS = '## Steps\n\n1. **Build** - Build it.\n   - requires_confirmation: true\n'
 
+const DEPLOY: SopSummary = {
+  name: 'deploy',
+  description: 'Deploys a release',
+  version: '1',
+  priority: 'normal',
+  mode: 'auto',
+  steps: 1,
+  triggers: [],
+  activeRuns: 0,
+}
+
 async function arrange() {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-sops-'))
   folders.push(dataDir)
@@ -27,6 +39,7 @@ async function arrange() {
   }
   const config: LoadedConfig = await parseConfig({ configFile: join(dataDir, 'config.toml'), dataDir, env: {}, features: [] }, '')
   const payloads: (string | null)[] = []
+  let isLoaded = false
   const made = gateway({
     snapshot: { config },
     sopSettings: {
@@ -37,6 +50,10 @@ async function arrange() {
       defaultMode: 'auto',
     },
     sops: {
+      loaded: async () => {
+        isLoaded = true
+      },
+      list: () => (isLoaded ? [DEPLOY] : []),
       run: async (_name, { payload }) => `run-${payloads.push(payload)}`,
     },
   })
@@ -110,6 +127,12 @@ describe('the files of procedures', () => {
     expect(await call('POST', '/simulate', { event: {} })).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
     expect(payloads).toEqual([])
   })
+})
+
+test('the list waits for noticed changes, and counts the runs in the store', async () => {
+  const { call, store } = await arrange()
+  await startRuns(store, ['a', 'b'], { sop: 'deploy' })
+  expect((await call('GET', '')).body).toMatchObject({ sops: [{ name: 'deploy', active_runs: 2 }] })
 })
 
 describe('runs', () => {

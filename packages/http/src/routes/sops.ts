@@ -39,12 +39,11 @@ const procedureRoutes = ({ clock, procedures, store: { sops } }: Runtime, engine
     auth: 'operator',
     answers: { 200: { description: 'By name', schema: v.object({ sops: v.array(sopSchema) }) } },
     async handle() {
+      const running = engine()
+      // A procedure that was just written is in the list once its change is noticed.
+      await running.loaded()
       const active = await sops.activeCounts()
-      return {
-        sops: engine()
-          .list()
-          .map((sop) => shownSop({ ...sop, activeRuns: active.get(sop.name) ?? 0 })),
-      }
+      return { sops: running.list().map((sop) => shownSop({ ...sop, activeRuns: active.get(sop.name) ?? 0 })) }
     },
   }),
   defineRoute({
