@@ -586,7 +586,7 @@ const access = [
     'lockout: a valid token is locked out together with its address',
     `${HTTP}/auth.ts`,
     'const token = bearerToken(headers)\n      if',
-    'const token = bearerToken(headers)\n      if (!spared) lockout.check(address)\n      if',
+    'const token = bearerToken(headers)\n      if (!spared) await checkLockout(lockout, address)\n      if',
     AUTHORIZATION,
   ),
   bug(

@@ -2,8 +2,8 @@
 
 import { BoundedMap } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
-import { AppError, type DeviceRow, type Role, sha256Hex } from '@sluice/sdk'
-import { createLockout, type Lockout } from './lockout.ts'
+import { AppError, type DeviceRow, type Lockout, type Role, sha256Hex } from '@sluice/sdk'
+import { ADDRESSES_MAX, checkLockout } from './lockout.ts'
 import type { HeaderReader } from './middleware/client-address.ts'
 import { createRevocations } from './revocations.ts'
 
@@ -64,8 +64,9 @@ const unauthorized = (): AppError =>
 
 export function createAuth(runtime: Runtime): Auth {
   const { clock, log } = runtime
-  const { devices } = runtime.store
-  const lockout = createLockout({ clock, failuresMax: FAILURES_MAX, windowMs: FAILURE_WINDOW_MS, lockMs: LOCK_MS })
+  const { devices, counters } = runtime.store
+  const numbers = { failuresMax: FAILURES_MAX, windowMs: FAILURE_WINDOW_MS, lockMs: LOCK_MS, keysMax: ADDRESSES_MAX }
+  const lockout = counters.lockout('credentials', numbers)
   const revocations = createRevocations(devices, clock, log)
   const touchedMs = new BoundedMap<string, number>(DEVICES_TOUCHED_MAX)
 
@@ -77,9 +78,9 @@ export function createAuth(runtime: Runtime): Auth {
     devices.touch([{ id, atMs: nowMs, address }]).catch((error) => log.warn('last-seen time of a device not kept', { error }))
   }
 
-  const refuse = (address: string, spared: boolean, isGuess: boolean): never => {
-    if (!spared) lockout.check(address)
-    if (!spared && isGuess) lockout.fail(address)
+  const refuse = async (address: string, spared: boolean, isGuess: boolean): Promise<never> => {
+    if (!spared) await checkLockout(lockout, address)
+    if (!spared && isGuess) await lockout.fail(address)
     throw unauthorized()
   }
 

@@ -13,7 +13,7 @@ export function serveInProcess(runtime: Runtime, clients: Clients, operator: str
     runtime,
     auth: createAuth(runtime),
     clients,
-    limits: createLimits(runtime.clock),
+    limits: createLimits(runtime.store.counters),
     budget: new BodyBudget(),
     forwarding: new ForwardingWatch(runtime.log),
   })

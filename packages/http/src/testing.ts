@@ -153,7 +153,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     runtime,
     auth,
     clients: createClients(),
-    limits: createLimits(clock),
+    limits: createLimits(store.counters),
     budget: new BodyBudget(options.bodyBytesMax),
     forwarding: new ForwardingWatch(log),
     ...(streams && { streams }),

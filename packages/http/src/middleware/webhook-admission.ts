@@ -1,11 +1,11 @@
 /** The checks before the body of `POST /webhook` and of every path that a trigger names. */
 
 import { WEBHOOK_PATH } from '@sluice/runtime'
-import { AppError, equalDigests, sha256Hex } from '@sluice/sdk'
+import { AppError, equalDigests, type Lockout, sha256Hex } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
 import { BODY_BYTES_MAX } from '../body.ts'
 import { headersOf, type Step } from '../context.ts'
-import type { Lockout } from '../lockout.ts'
+import { checkLockout } from '../lockout.ts'
 import { authenticate } from './authenticate.ts'
 import { limitDeclaredSize } from './body.ts'
 import { sameOrigin } from './origin.ts'
@@ -31,13 +31,13 @@ export function webhookAdmission(parts: AppParts): Step[] {
  */
 function requireSecret(secret: string, lockout: Lockout): Step {
   const digest = Buffer.from(sha256Hex(secret.trim()), 'hex')
-  return (c, next) => {
+  return async (c, next) => {
     const { address, spared, operator } = c.get('peer')
     if (operator !== undefined) return next()
     const given = headersOf(c).get('x-webhook-secret')
     if (given !== null && equalDigests(Buffer.from(sha256Hex(given.trim()), 'hex'), digest)) return next()
-    if (!spared) lockout.check(address)
-    if (given !== null && !spared) lockout.fail(address)
+    if (!spared) await checkLockout(lockout, address)
+    if (given !== null && !spared) await lockout.fail(address)
     throw new AppError('unauthorized', 'Unauthorized: the X-Webhook-Secret header is missing or wrong')
   }
 }

@@ -6,6 +6,7 @@ import * as v from 'valibot'
 import type { AppParts } from '../app-parts.ts'
 import { parseJsonObject, readBody } from '../body.ts'
 import { type Endpoint, type EndpointDoc, type HttpContext, headersOf, type Step } from '../context.ts'
+import { checkLockout } from '../lockout.ts'
 import { checkDeclaredSize, checkJsonType } from '../middleware/body.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { type Limits, rateLimit } from '../middleware/rate-limit.ts'
@@ -40,23 +41,23 @@ export const pairEndpoint = ({ runtime, snapshot, limits }: AppParts): Endpoint 
   steps: [
     sameOrigin(snapshot.gateway),
     rateLimit(limits.pair(snapshot.gateway), doc.path, snapshot),
-    checkLockout(limits),
+    refuseLocked(limits),
     pair(runtime, limits),
   ],
 })
 
-const checkLockout =
+const refuseLocked =
   ({ pairing }: Limits): Step =>
-  (c, next) => {
+  async (c, next) => {
     const { address, operator } = c.get('peer')
-    if (operator === undefined) pairing.check(address)
+    if (operator === undefined) await checkLockout(pairing, address)
     return next()
   }
 
 function pair({ store, clock, bus, log }: Runtime, limits: Limits): Step {
-  const refuseWrongCode = (address: string): never => {
-    limits.pairing.fail(address)
-    if (limits.countWrongCode()) {
+  const refuseWrongCode = async (address: string): Promise<never> => {
+    await limits.pairing.fail(address)
+    if (await limits.countWrongCode()) {
       log.error('too many wrong pairing codes: all pending codes are dropped; make a new one with `sluice pair new`')
       store.devices.dropCodes().catch((error) => log.error('dropping pending pairing codes failed', { error: errorText(error) }))
     }
@@ -68,7 +69,7 @@ function pair({ store, clock, bus, log }: Runtime, limits: Limits): Step {
     const paired = await redeemCode(store, await readCode(c), clock)
     if (!paired) return refuseWrongCode(address)
     const { device, name, role, token } = paired
-    limits.pairing.clear(address)
+    await limits.pairing.clear(address)
     bus.emit({ type: 'device_paired', device_id: device, name })
     log.info('device paired', { device, name, role })
     return jsonResponse({

@@ -64,7 +64,8 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   const kept = openTestApprovals({ bus, clock, log: host.log })
   const { approvals } = kept
   await kept.start()
-  const store = { devices, sessions: { get: async (id: string) => sessions.find((row) => row.id === id) }, outbox: kept.store.outbox }
+  const { outbox, counters } = kept.store
+  const store = { devices, sessions: { get: async (id: string) => sessions.find((row) => row.id === id) }, outbox, counters }
   const delivery = { queued: () => {} }
   const runtime = {
     clock,
@@ -84,7 +85,15 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
 
   const app = new Hono<HttpEnv>()
   const forwarding = new ForwardingWatch(host.log)
-  const parts = { runtime, snapshot, auth, clients: createClients(), limits: createLimits(clock), budget: new BodyBudget(), forwarding }
+  const parts = {
+    runtime,
+    snapshot,
+    auth,
+    clients: createClients(),
+    limits: createLimits(runtime.store.counters),
+    budget: new BodyBudget(),
+    forwarding,
+  }
   app.onError(createProblemHandler(runtime))
   app.use(clientPeer(snapshot.gateway, forwarding))
   for (const { doc, steps } of streams.endpoints(parts)) app.on(doc.method, [doc.path], ...steps)
