@@ -1,5 +1,6 @@
 import type { LanguageModel, ModelStreamPart } from '@sluice/sdk'
 import { expect, test } from 'vitest'
+import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, networkError, type Reply, type Step, scriptedModel, streamingModel } from './testing/scripted-model.ts'
 import { request, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
 import type { TurnPart } from './turn.ts'
@@ -177,4 +178,22 @@ test('settings of the operator reach the model', async () => {
   const plain = model({ text: 'a' })
   await runTurn([plain])
   expect(Object.keys(plain.asked[0] ?? {}).toSorted()).toEqual(['abortSignal', 'prompt'])
+})
+
+test('settings of an endpoint override those of the agent', async () => {
+  const asked = model({ text: 'a' })
+  const settings = [
+    { kind: 'scripted', tools: false, reasoning_effort: 'low', max_output_tokens: 9, temperature: 0, max_history_tokens: 100 },
+  ] as const
+  const before = { role: 'user' as const, content: [{ type: 'text' as const, text: 'x'.repeat(1000) }] }
+  const books = memoryBooks()
+  books.histories.set('room', [before])
+  const setup = testAgent({ models: [asked], settings, books, tools: [testTool('look', () => 'seen')], agent: { max_output_tokens: 77 } })
+  await setup.agent.run(request('a', { session: 'room' }))
+  expect(asked.asked[0]).toMatchObject({ maxOutputTokens: 9, temperature: 0, reasoning: 'low' })
+  expect(asked.asked[0]).not.toHaveProperty('tools')
+  expect(JSON.stringify(asked.asked[0]?.prompt)).not.toContain('xxx')
+  const failing = model(httpError(503))
+  const once = await runTurn([failing], { settings: [{ kind: 'scripted', max_retries: 0 }] })
+  expect([once.error?.code, failing.asked.length]).toEqual(['upstream', 1])
 })

@@ -7,6 +7,7 @@
 import { backoffMs } from '@sluice/kit'
 import type { Logger } from '@sluice/sdk'
 import { type Attempt, type CallModelDeps, callModel, type ModelAsk } from './call-model.ts'
+import { endpointLimits } from './endpoint-limits.ts'
 import { type ModelFailure, noModelAnswered } from './model-failure.ts'
 import type { ModelReply } from './model-reply.ts'
 import type { TurnScope } from './turn-scope.ts'
@@ -44,7 +45,7 @@ export function createAskModel(deps: CallModelDeps): AskModel {
       const outcome = await callModel(deps, scope, ask)
       if ('reply' in outcome || outcome.isFinal) return outcome
       const { repeat, retryAfterMs } = outcome.failure
-      const retriesMax = { often: scope.agent.max_retries, once: 1, never: 0 }[repeat]
+      const retriesMax = { often: endpointLimits(scope).max_retries, once: 1, never: 0 }[repeat]
       const waitMs = (retryAfterMs ?? 0) + backoffMs(attempt, RETRY_BACKOFF)
       if (attempt >= retriesMax || waitMs > RETRY_WAIT_MAX_MS) return outcome
       log.debug('model call retried', { turn: scope.turn.id, model: labelOf(scope), reason: outcome.failure.reason, waitMs })

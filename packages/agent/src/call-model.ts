@@ -15,6 +15,7 @@ import { allowedTools } from './call-scope.ts'
 import { Cancellation } from './cancellation.ts'
 import { callCostUsd } from './cost.ts'
 import type { Deadlines } from './deadlines.ts'
+import { type EndpointLimits, endpointLimits } from './endpoint-limits.ts'
 import { estimateTokens, messageChars } from './history.ts'
 import { newTrace } from './ids.ts'
 import { judge, type ModelFailure, modelFailure } from './model-failure.ts'
@@ -24,7 +25,8 @@ import type { ToolSpecs } from './tool-specs.ts'
 import type { TurnScope } from './turn-scope.ts'
 
 export interface ModelAsk {
-  readonly prompt: ModelMessage[]
+  /** Returns the conversation, shortened to this number of tokens. */
+  prompt(tokensMax: number): ModelMessage[]
   /** False when the model must answer with text. */
   readonly mayCallTools: boolean
 }
@@ -51,17 +53,19 @@ const OFFLINE = 'offline'
  */
 export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: ModelAsk): Promise<Attempt> {
   const { clock, deadlines } = deps
-  const { turn, registry, agent, progress } = scope
+  const { turn, registry, progress } = scope
+  const limits = endpointLimits(scope)
+  const prompt = ask.prompt(limits.max_history_tokens)
   const provider = registry.models.labels[progress.entry]?.provider ?? ''
   const trace = newTrace(scope.trace)
   const startMs = clock.nowMs()
   const startedAtMs = clock.monotonicMs()
   const call = new Cancellation()
   const stopListening = turn.cancellation.onCancel((reason) => call.cancel(reason))
-  const timeoutMs = agent.model_timeout_secs * 1000
+  const timeoutMs = limits.model_timeout_secs * 1000
   let timedOut: AppError | undefined
   const deadline = deadlines.watch(timeoutMs, () => {
-    timedOut = new AppError('upstream_timeout', `did not answer within ${agent.model_timeout_secs} s`)
+    timedOut = new AppError('upstream_timeout', `did not answer within ${limits.model_timeout_secs} s`)
     call.cancel(timedOut)
   })
   let model = registry.models.labels[progress.entry]?.model ?? ''
@@ -75,7 +79,8 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   try {
     const loaded = await call.race(registry.models.load(progress.entry))
     model = loaded.modelId
-    const options = callOptions(scope, ask, await call.race(toolsFor(deps, scope, provider)), call.signal)
+    const tools = await call.race(toolsFor(deps, scope, { provider, takesTools: limits.tools }))
+    const options = callOptions(limits, { prompt, tools, mayCallTools: ask.mayCallTools, abortSignal: call.signal })
     const { tell } = turn
     const reply = await deps.within(trace, () =>
       tell
@@ -88,7 +93,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
           })
         : generateReply(loaded, options, call),
     )
-    const usage = usageOf(scope, ask, reply, { provider, model })
+    const usage = usageOf(scope, prompt, reply, { provider, model })
     deps.budget.add(usage.costUsd)
     progress.usage = sum(progress.usage, usage)
     const failure = judge(reply)
@@ -108,24 +113,32 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   }
 }
 
-async function toolsFor(deps: CallModelDeps, { registry, limits, turn }: TurnScope, provider: string): Promise<ModelTool[]> {
+async function toolsFor(
+  deps: CallModelDeps,
+  { registry, limits, turn }: TurnScope,
+  { provider, takesTools }: { readonly provider: string; readonly takesTools: boolean },
+): Promise<ModelTool[]> {
   const tools = allowedTools({ limits, tools: turn.tools })
-  if (provider === OFFLINE || registry.offered.length === 0 || tools?.length === 0) return []
+  if (provider === OFFLINE || !takesTools || registry.offered.length === 0 || tools?.length === 0) return []
   const specs = await deps.toolSpecs(registry)
   return tools ? specs.filter(({ name }) => tools.includes(name)) : specs
 }
 
-function callOptions(
-  { agent }: TurnScope,
-  { prompt, mayCallTools }: ModelAsk,
-  tools: ModelTool[],
-  abortSignal: AbortSignal,
-): ModelCallOptions {
+interface CallParts {
+  readonly prompt: ModelMessage[]
+  readonly tools: ModelTool[]
+  readonly mayCallTools: boolean
+  readonly abortSignal: AbortSignal
+}
+
+function callOptions(limits: EndpointLimits, { prompt, tools, mayCallTools, abortSignal }: CallParts): ModelCallOptions {
+  const { max_output_tokens, temperature, reasoning } = limits
   return {
     prompt,
     abortSignal,
-    ...(agent.max_output_tokens !== undefined && { maxOutputTokens: agent.max_output_tokens }),
-    ...(agent.temperature !== undefined && { temperature: agent.temperature }),
+    ...(max_output_tokens !== undefined && { maxOutputTokens: max_output_tokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(reasoning !== undefined && { reasoning }),
     // The tools are described even when they may not be called, because providers refuse a history with calls otherwise.
     ...(tools.length > 0 && { tools, toolChoice: { type: mayCallTools ? 'auto' : 'none' } }),
   }
@@ -140,9 +153,15 @@ const sum = (a: Usage, b: Usage): Usage => ({
 })
 
 /** Returns the tokens that the provider counted, or an estimate. */
-function usageOf({ cost }: TurnScope, { prompt }: ModelAsk, reply: ModelReply, names: { provider: string; model: string }): Usage {
+function usageOf(
+  { cost }: TurnScope,
+  prompt: readonly ModelMessage[],
+  reply: ModelReply,
+  names: { provider: string; model: string },
+): Usage {
+  const { cacheRead, cacheWrite } = reply.usage.inputTokens
   const inputTokens = reply.usage.inputTokens.total ?? estimateTokens(prompt.reduce((chars, message) => chars + messageChars(message), 0))
   const replyChars = messageChars({ role: 'assistant', content: reply.content })
   const outputTokens = reply.usage.outputTokens.total ?? estimateTokens(replyChars)
-  return { inputTokens, outputTokens, costUsd: callCostUsd(cost.prices, { ...names, inputTokens, outputTokens }) }
+  return { inputTokens, outputTokens, costUsd: callCostUsd(cost.prices, { ...names, inputTokens, outputTokens, cacheRead, cacheWrite }) }
 }

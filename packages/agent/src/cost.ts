@@ -14,11 +14,21 @@ export function priceOf(prices: CostConfig['prices'], { provider, model }: Calle
   return key === undefined ? undefined : prices[key]
 }
 
+export interface CallTokens {
+  /** All input tokens, with those of the prompt cache. */
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** The input tokens that came from the prompt cache, and those that were stored in it. */
+  readonly cacheRead?: number | undefined
+  readonly cacheWrite?: number | undefined
+}
+
 /** Returns the cost in US dollars; 0 for a model without a price. */
-export function callCostUsd(
-  prices: CostConfig['prices'],
-  call: CalledModel & { readonly inputTokens: number; readonly outputTokens: number },
-): number {
+export function callCostUsd(prices: CostConfig['prices'], call: CalledModel & CallTokens): number {
   const price = priceOf(prices, call)
-  return price ? (call.inputTokens * price.input + call.outputTokens * price.output) / TOKENS_PER_PRICE : 0
+  if (!price) return 0
+  const { inputTokens, outputTokens, cacheRead = 0, cacheWrite = 0 } = call
+  const { input, output, cache_read = input, cache_write = input } = price
+  const plain = Math.max(0, inputTokens - cacheRead - cacheWrite)
+  return (plain * input + cacheRead * cache_read + cacheWrite * cache_write + outputTokens * output) / TOKENS_PER_PRICE
 }

@@ -31,7 +31,7 @@ export interface LoopResult {
  */
 export async function runLoop(deps: LoopDeps, scope: TurnScope, history: readonly ModelMessage[]): Promise<LoopResult> {
   const { turn, agent, progress } = scope
-  const { messagesMax, tokensMax } = { messagesMax: agent.max_history_messages, tokensMax: agent.max_history_tokens }
+  const messagesMax = agent.max_history_messages
   const system: ModelMessage = {
     role: 'system',
     content: systemPrompt(scope.registry, agent, allowedTools({ limits: scope.limits, tools: turn.tools })),
@@ -39,7 +39,9 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, history: readonl
   const asked: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
   const { messages: before, open } = restoreTurn(turn.checkpoint)
   const produced: ModelMessage[] = before.length > 0 ? before : [asked]
-  const promptWith = (...last: ModelMessage[]) => [system, ...fitConversation(history, [...produced, ...last], { messagesMax, tokensMax })]
+  const promptWith =
+    (...last: ModelMessage[]) =>
+    (tokensMax: number): ModelMessage[] => [system, ...fitConversation(history, [...produced, ...last], { messagesMax, tokensMax })]
 
   const repeats = new Repeats()
   recall(open ? before.slice(0, -1) : before, repeats)

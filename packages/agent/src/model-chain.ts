@@ -6,6 +6,8 @@ export interface ModelChain {
   readonly labels: readonly { readonly provider: string; readonly model: string }[]
   /** Loads an entry on first use. A failed load is retried at the next use. */
   load(index: number): Promise<LanguageModel>
+  /** Returns the settings of an entry. */
+  settings(index: number): ProviderSettings | undefined
   /** The limits that the model of an entry has shown since it was loaded, such as `does not support tools`. */
   limits(index: number): readonly string[]
   /** Resolves to the model names of an entry's endpoint, as `Provider.models` does; undefined when the endpoint has no list. */
@@ -45,6 +47,7 @@ export function createModelChain({ settings, providers, fetch, log }: ModelChain
 
   return {
     labels: settings.map(({ kind, model }) => ({ provider: kind, model: model ?? 'default' })),
+    settings: (index) => settings[index],
     limits: (index) => limits[index] ?? [],
     load(index) {
       const known = loaded[index]

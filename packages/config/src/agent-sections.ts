@@ -14,12 +14,41 @@ const BASE_URL = "Address of the endpoint; the provider's own by default"
 const MODEL = 'Name of the model'
 const headers = v.pipe(v.record(v.string(), headerSecret()), v.description('Further request headers'))
 
+/** What one endpoint does differently: its requests, and the limits of `[agent]` that it overrides. */
+const endpointKeys = {
+  options: v.optional(
+    v.pipe(
+      v.record(v.string(), v.unknown()),
+      v.description('Members added to the body of each request, as the API of the provider names them; tables are merged'),
+    ),
+  ),
+  tools: v.optional(v.pipe(v.boolean(), v.description('Whether the model is offered tools (default: true)'))),
+  reasoning_effort: v.optional(
+    v.pipe(
+      v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']),
+      v.description("How much the model reasons (default: the provider's own)"),
+    ),
+  ),
+  prompt_cache: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description('Whether Anthropic keeps the conversation for five minutes, so that it costs less again (default: true)'),
+    ),
+  ),
+  max_output_tokens: v.optional(v.pipe(whole(1, 1_000_000), v.description('Overrides [agent] max_output_tokens'))),
+  max_history_tokens: v.optional(v.pipe(whole(100, 10_000_000), v.description('Overrides [agent] max_history_tokens'))),
+  model_timeout_secs: v.optional(v.pipe(whole(1, 3600), v.description('Overrides [agent] model_timeout_secs'))),
+  max_retries: v.optional(v.pipe(whole(0, 10), v.description('Overrides [agent] max_retries'))),
+  temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2), v.description('Overrides [agent] temperature'))),
+}
+
 const fallbackEntry = v.object({
   kind: v.pipe(text, v.description(KIND)),
   base_url: v.optional(v.pipe(httpUrl(), v.description(BASE_URL))),
   api_key: v.optional(v.pipe(headerSecret(), v.description('Key of the endpoint'))),
   model: v.optional(v.pipe(text, v.description(MODEL))),
   headers: v.optional(headers),
+  ...endpointKeys,
 })
 
 const withoutKind = (key: string): string =>
@@ -39,6 +68,7 @@ export const providerSection = {
       api_key: v.optional(v.pipe(headerSecret({ env: ['SVC_PROVIDER_API_KEY'], envWins: true }), v.description('Key of the endpoint'))),
       model: v.optional(v.pipe(text, fromEnv('SVC_PROVIDER_MODEL'), v.description(MODEL))),
       headers: v.optional(headers),
+      ...endpointKeys,
       fallback: v.optional(
         v.pipe(v.array(fallbackEntry), v.maxLength(8), v.description('Further models, used in this order when the one before fails')),
         [],
@@ -104,7 +134,15 @@ export const costSection = {
     monthly_limit_usd: v.optional(dollars('Spending limit of a month (UTC)')),
     prices: v.optional(
       v.pipe(
-        v.record(v.string(), v.object({ input: dollars('A million input tokens'), output: dollars('A million output tokens') })),
+        v.record(
+          v.string(),
+          v.object({
+            input: dollars('A million input tokens'),
+            output: dollars('A million output tokens'),
+            cache_read: v.optional(dollars('A million input tokens that come from the prompt cache (default: input)')),
+            cache_write: v.optional(dollars('A million input tokens that are stored in the prompt cache (default: input)')),
+          }),
+        ),
         v.description(
           'Prices by `provider/model`, by model, or by the part of the model after its last slash; a model without a price costs nothing',
         ),
@@ -161,6 +199,7 @@ const agentEntry = v.object({
         api_key: v.optional(v.pipe(headerSecret(), v.description('Key of the endpoint'))),
         model: v.optional(v.pipe(text, v.description(MODEL))),
         headers: v.optional(headers),
+        ...endpointKeys,
         fallback: v.optional(v.pipe(v.array(fallbackEntry), v.maxLength(8), v.description('Further models, as in [provider]'))),
       }),
       v.check(({ kind, api_key }) => kind !== undefined || api_key === undefined, withoutAgentKind('api_key')),

@@ -49,7 +49,9 @@ describe('starter file', () => {
     expect(text).toContain('# Its own messages are ignored.\n#bot_name = ""  # a text, at most 20 characters\n')
     expect(text).toContain('# app_token = "…"  # a text that is not empty; a secret; required\n')
     expect(text).toContain('#label_filter = ["INBOX"]  # a list of texts; MAILPUSH_LABELS fills it in\n')
-    expect(text).toContain('#fallback = []  # a list of tables, at most 8 entries, each with kind, base_url, api_key, model, headers\n')
+    expect(text).toContain(
+      '#fallback = []  # a list of tables, at most 8 entries, each with kind, base_url, api_key, model, headers, options, ',
+    )
   })
 })
 

@@ -81,3 +81,16 @@ it('a JSON body in place of a stream is an error with its body', async () => {
   const whole = await endpoint.fetch('https://models.example', { method: 'POST', body: JSON.stringify({ model: 'm' }) })
   expect(whole.status).toBe(200)
 })
+
+it('adds the options of the operator to each body, tables merged', async () => {
+  const bodies: unknown[] = []
+  const record: typeof fetch = async (_input, init) => {
+    bodies.push(JSON.parse(String(init?.body)))
+    return Response.json({})
+  }
+  const options = { service_tier: 'flex', reasoning: { summary: 'auto' }, stop: ['a'] }
+  const endpoint = modelEndpoint({ ...settings, options }, { baseUrl: 'https://models.example', fetch: record })
+  const body = { model: 'm', reasoning: { effort: 'low' }, stop: ['b', 'c'] }
+  await endpoint.fetch('https://models.example', { method: 'POST', body: JSON.stringify(body) })
+  expect(bodies).toEqual([{ model: 'm', reasoning: { effort: 'low', summary: 'auto' }, stop: ['a'], service_tier: 'flex' }])
+})

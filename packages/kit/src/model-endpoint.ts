@@ -48,7 +48,7 @@ export function modelEndpoint(
   const model = settings.model?.trim() ?? ''
   if (model === '') throw invalid('model', `is missing: name the model that "${settings.kind}" shall use`)
   const baseUrl = plainUrl(settings.base_url ?? options.baseUrl)
-  return { baseUrl, apiKey, model, headers, fetch: guard(options.fetch, [apiKey, ...Object.values(headers)]) }
+  return { baseUrl, apiKey, model, headers, fetch: guard(adding(options.fetch, settings.options), [apiKey, ...Object.values(headers)]) }
 }
 
 /**
@@ -82,6 +82,22 @@ function plainUrl(text: string): string {
   if (url.search || url.hash) throw invalid('base_url', 'may not hold a query or a fragment')
   return withoutTrailing(url.href, '/')
 }
+
+/** Adds the operator's members to the JSON body of each request. */
+function adding(plainFetch: typeof fetch, options: ProviderSettings['options']): typeof fetch {
+  if (options === undefined || Object.keys(options).length === 0) return plainFetch
+  return (input, init) =>
+    plainFetch(input, typeof init?.body === 'string' ? { ...init, body: JSON.stringify(merged(JSON.parse(init.body), options)) } : init)
+}
+
+/** Merges tables. Any other value of `changes` replaces the one in `base`. */
+function merged(base: unknown, changes: unknown): unknown {
+  if (!isTable(base) || !isTable(changes)) return changes
+  return { ...base, ...Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, merged(base[name], value)])) }
+}
+
+const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const guard =
   (plainFetch: typeof fetch, secrets: readonly string[]): typeof fetch =>

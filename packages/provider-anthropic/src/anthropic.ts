@@ -1,6 +1,7 @@
 /** The provider `[provider] kind = "anthropic"`: the Messages API of Anthropic, or of a compatible server at `base_url`. */
 import { listModels, modelEndpoint, withoutTrailing } from '@sluice/kit'
 import { type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
+import { cachingPrompts } from './prompt-cache.ts'
 import { skippingUnknown } from './skip-unknown.ts'
 
 const BASE_URL = 'https://api.anthropic.com/v1'
@@ -31,7 +32,10 @@ export const anthropic: Provider = {
   async load(settings, options) {
     const { baseUrl, apiKey, model, headers, fetch } = endpointOf(settings, options.fetch)
     const { createAnthropic } = await import('@ai-sdk/anthropic')
-    return createAnthropic({ baseURL: baseUrl, apiKey, headers: { ...headers }, fetch: skippingUnknown(fetch) }).languageModel(model)
+    const loaded = createAnthropic({ baseURL: baseUrl, apiKey, headers: { ...headers }, fetch: skippingUnknown(fetch) }).languageModel(
+      model,
+    )
+    return settings.prompt_cache === false ? loaded : cachingPrompts(loaded)
   },
 }
 

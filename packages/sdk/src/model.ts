@@ -1,5 +1,5 @@
 /** The port of language models: the interface of the AI SDK, so that its provider packages fit unchanged. */
-import type { LanguageModelV4 } from '@ai-sdk/provider'
+import type { LanguageModelV4, LanguageModelV4CallOptions as ModelCallOptions } from '@ai-sdk/provider'
 import type { Secret } from './secret.ts'
 
 export type LanguageModel = LanguageModelV4
@@ -23,6 +23,19 @@ export interface ProviderSettings {
   readonly model?: string | undefined
   /** Further request headers. Their values are secrets, because they may hold keys of self-hosted endpoints. */
   readonly headers?: Readonly<Record<string, Secret | string>> | undefined
+  /** Members to add to the body of each request. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined
+  /** False when the model is offered no tools. */
+  readonly tools?: boolean | undefined
+  readonly reasoning_effort?: ModelCallOptions['reasoning'] | undefined
+  /** False when the provider shall not mark the conversation for its prompt cache. */
+  readonly prompt_cache?: boolean | undefined
+  // The limits of `[agent]` for this model.
+  readonly max_output_tokens?: number | undefined
+  readonly max_history_tokens?: number | undefined
+  readonly model_timeout_secs?: number | undefined
+  readonly max_retries?: number | undefined
+  readonly temperature?: number | undefined
 }
 
 export interface LoadOptions {

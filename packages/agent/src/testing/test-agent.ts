@@ -9,6 +9,7 @@ import {
   MAIN_AGENT,
   type Observation,
   type Policy,
+  type ProviderSettings,
   type SluiceEvent,
   type Tool,
   type Trace,
@@ -39,6 +40,7 @@ export interface TestAgent {
 
 export interface TestAgentOptions extends Partial<Omit<AgentDeps, 'config' | 'store' | 'clock' | 'lanes'>> {
   readonly models?: readonly LanguageModel[]
+  readonly settings?: readonly ProviderSettings[]
   readonly labels?: Registry['models']['labels']
   readonly tools?: readonly Tool[]
   readonly stubs?: readonly Tool[]
@@ -71,6 +73,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
     models: {
       labels: options.labels ?? models.map(({ modelId }) => ({ provider: 'scripted', model: modelId })),
       load: async (index) => models[index] ?? Promise.reject(new Error('no such model')),
+      settings: (index) => options.settings?.[index],
       limits: () => [],
       offered: () => undefined,
     },

@@ -16,6 +16,7 @@ export function testSnapshot(members: Partial<Snapshot> = {}): Snapshot {
       models: {
         labels: [],
         load: () => Promise.reject(new Error('a test snapshot has no models')),
+        settings: () => undefined,
         limits: () => [],
         offered: () => undefined,
       },

@@ -1,0 +1,28 @@
+/** The limits of the current model: those of `[agent]`, unless its endpoint overrides them. */
+import type { AgentConfig } from '@sluice/config'
+import type { ProviderSettings } from '@sluice/sdk'
+import type { TurnScope } from './turn-scope.ts'
+
+export interface EndpointLimits {
+  readonly max_output_tokens: number | undefined
+  readonly max_history_tokens: number
+  readonly model_timeout_secs: number
+  readonly max_retries: number
+  readonly temperature: number | undefined
+  readonly reasoning: ProviderSettings['reasoning_effort']
+  /** Whether the model is offered tools. */
+  readonly tools: boolean
+}
+
+export const endpointLimits = ({ agent, registry, progress }: TurnScope): EndpointLimits =>
+  overridden(agent, registry.models.settings(progress.entry) ?? {})
+
+const overridden = (agent: AgentConfig, own: Partial<ProviderSettings>): EndpointLimits => ({
+  max_output_tokens: own.max_output_tokens ?? agent.max_output_tokens,
+  max_history_tokens: own.max_history_tokens ?? agent.max_history_tokens,
+  model_timeout_secs: own.model_timeout_secs ?? agent.model_timeout_secs,
+  max_retries: own.max_retries ?? agent.max_retries,
+  temperature: own.temperature ?? agent.temperature,
+  reasoning: own.reasoning_effort,
+  tools: own.tools ?? true,
+})
