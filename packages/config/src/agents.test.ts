@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AppError, defineFeature } from '@sluice/sdk'
@@ -8,6 +8,7 @@ import { agentOfChat, configuredAgents, workspaceRoots } from './agents.ts'
 import { configSchema } from './json-schema.ts'
 import { parseConfig, sectionsOf } from './read-config.ts'
 import { configReference } from './reference.ts'
+import { setConfig } from './set-config.ts'
 import type { TomlProblem } from './toml/problem.ts'
 
 const chat = defineFeature({
@@ -193,4 +194,17 @@ test('the reference and the JSON Schema list the keys of an agent', async () => 
       },
     },
   })
+})
+
+test('a change that names an unknown agent is not saved', async () => {
+  const configFile = join(dataDir, 'set.toml')
+  const source = { configFile, dataDir, features, env: {} }
+  writeFileSync(configFile, '[agents.support]\n')
+  await setConfig(source, [{ path: 'channels_config.roomchat.agent', value: 'support' }])
+  const saved = readFileSync(configFile, 'utf8')
+  await expect(setConfig(source, [{ path: 'channels_config.roomchat.agent', value: 'suport' }])).rejects.toMatchObject({
+    code: 'config_invalid',
+    message: expect.stringContaining('did you mean "support"?'),
+  })
+  expect(readFileSync(configFile, 'utf8')).toBe(saved)
 })

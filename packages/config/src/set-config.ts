@@ -5,7 +5,7 @@ import { AppError, type ConfigAddition } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { type Change, findPlainSecret, type SetOptions, type SetResult, setValues } from './edit-config.ts'
 import { loadConfig } from './load-config.ts'
-import { type ConfigSource, sectionsOf } from './read-config.ts'
+import { type ConfigSource, parseConfig, sectionsOf } from './read-config.ts'
 import { saveConfig } from './save-config.ts'
 import { parseToml, withoutMark } from './toml/parse-toml.ts'
 import { formatLiteral } from './toml-literal.ts'
@@ -72,7 +72,8 @@ async function undisturbed<Result>(work: () => Promise<Result>): Promise<Result>
   }
 }
 
-async function openFile({ configFile: file, dataDir, features, env }: ConfigSource) {
+async function openFile(source: ConfigSource) {
+  const { configFile: file, dataDir, features, env } = source
   const expected = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
@@ -86,5 +87,10 @@ async function openFile({ configFile: file, dataDir, features, env }: ConfigSour
     encrypt: (plain, aad) => box.encrypt(plain, aad),
     decrypt: (encrypted, aad) => box.decrypt(encrypted, aad),
   }
-  return { options, save: (text: string) => saveConfig({ file, text, expected }) }
+  const save = async (text: string): Promise<void> => {
+    // Values were checked one by one; this finds keys that do not fit each other, such as a channel that names an unknown agent.
+    await parseConfig(source, text)
+    await saveConfig({ file, text, expected })
+  }
+  return { options, save }
 }

@@ -395,6 +395,32 @@ describe('Lifecycle on a changed configuration', () => {
     expect(builds(log)).toEqual(['x-a', 'x-b'])
   })
 
+  test('a changed agent is in force at once and builds no feature again, except when its workspace moves', async () => {
+    const { log, features, lifecycle } = trio()
+    await lifecycle.apply(configOf({ agents: { support: { tools: ['x'] } } }, features))
+    const turn = lifecycle.pin('support')
+    log.length = 0
+    await lifecycle.apply(configOf({ agents: { support: { policy: { level: 'readonly' } } } }, features))
+    expect(builds(log)).toEqual([])
+    expect(lifecycle.agents().get('support')).toMatchObject({ tools: undefined, policy: { level: 'readonly' } })
+    await lifecycle.apply(configOf({ agents: { support: { workspace: '/elsewhere' } } }, features))
+    expect(builds(log)).toEqual(['x-a', 'x-b'])
+    await lifecycle.apply(configOf({}, features))
+    expect([...lifecycle.agents().keys()]).toEqual(['main'])
+    turn.release()
+  })
+
+  test('each agent has the models of its own provider, and an error names the agent', async () => {
+    const { features, lifecycle } = trio()
+    await lifecycle.apply(configOf({ agents: { support: { provider: { kind: 'offline', model: 'echo-2' } }, plain: {} } }, features))
+    const models = ['main', 'support', 'plain', 'gone'].map((agent) => lifecycle.pin(agent).registry.models.labels[0]?.model)
+    expect(models).toEqual(['default', 'echo-2', 'default', 'default'])
+    await expect(lifecycle.apply(configOf({ agents: { support: { provider: { kind: 'none' } } } }, features))).rejects.toThrow(
+      /^agents\.support\.provider: .*"none"/,
+    )
+    expect(lifecycle.pin('support').registry.models.labels[0]?.model).toBe('echo-2')
+  })
+
   test('applies the sandbox and the rules for addresses in force to turns under way', async () => {
     const seen: unknown[] = []
     const feature = defineFeature({
