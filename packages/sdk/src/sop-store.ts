@@ -81,8 +81,6 @@ export interface SopStore {
     readonly status?: SopRunStatus
     readonly before?: string
   }): Promise<SopRun[]>
-  /** Lists unfinished runs, oldest first, after the id of a run. */
-  unfinished(options: { readonly after: string | null; readonly limit: number }): Promise<SopRun[]>
   activeCounts(): Promise<ReadonlyMap<string, number>>
   /** Lists records in order, of one run or all. */
   audit(filter: { readonly limit: number; readonly after?: number; readonly run?: string; readonly sop?: string }): Promise<AuditRow[]>

@@ -34,7 +34,7 @@ export const createFindApproval = (db: Database) => ({
 })
 
 /** The approval store of the port. */
-export function createApprovals(db: Database, writer: Writer): Omit<ApprovalStore, 'unfinished'> {
+export function createApprovals(db: Database, writer: Writer): ApprovalStore {
   const { numberOf, withPrompts } = createFindApproval(db)
   const find = ({ runId, stepId }: ApprovalKey): Approval | undefined => {
     const row = db.get<ApprovalColumns>(GET, runId, stepId)

@@ -41,7 +41,7 @@ interface Requeued {
 }
 
 /** `recent` holds the ids of recent messages; the caller clears it after pruning. */
-export function createInbox(db: Database, writer: Writer, clock: Clock, recent: BoundedMap<string, true>): Omit<InboxStore, 'waiting'> {
+export function createInbox(db: Database, writer: Writer, clock: Clock, recent: BoundedMap<string, true>): InboxStore {
   const table = createDeliveryTable<InboxColumns>(db, INBOX_TABLE)
   /** Part of a write: the turn of a message that waits again waits with it. */
   const requeueTurn = (requeued: Requeued | undefined): void => {

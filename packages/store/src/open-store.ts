@@ -1,16 +1,15 @@
 /** The embedded store: one SQLite file behind the `Store` port. */
 import { memoryCounters } from '@sluice/kit'
 import {
-  ALL_SHARDS,
   AppError,
   type Clock,
   errorText,
   type Lease,
   type Logger,
   type OwnedStore,
-  type ShardRange,
   type Store,
   type StoreProblem,
+  type WorkStore,
 } from '@sluice/sdk'
 import { accessProblem } from './access-problem.ts'
 import { createApprovals } from './approvals.ts'
@@ -59,17 +58,18 @@ export function openStore(options: StoreOptions): Store {
   const leases = new Leases(db, writer, () => clock.nowMs())
   const changes = new ChangeWatch(db, { clock, log, onForeignCommit: () => leases.loseTaken() })
   const createWork = workOf(db, options)
-  const owned = new WeakMap<Lease, OwnedStore>()
+  const known = new WeakMap<Lease, OwnedStore>()
   return {
-    ...createWork(writer, ALL_SHARDS),
+    ...createWork(writer),
     devices: createDevices(db, writer, clock),
     memory: createMemory(db, writer),
     counters: memoryCounters(clock),
     leases,
     under(lease) {
-      const store = owned.get(lease) ?? { ...createWork(writer.under(leases.fenceOf(lease)), lease.shards), lease }
-      owned.set(lease, store)
-      return store
+      const fenced = writer.under(leases.fenceOf(lease))
+      const owned = known.get(lease) ?? ownedWork(db, fenced, createWork(fenced), lease)
+      known.set(lease, owned)
+      return owned
     },
     onChange: (listener) => changes.onChange(listener),
     prunable: async (retention) => prunable(db, retention),
@@ -92,14 +92,14 @@ function workOf(db: Database, { file, clock }: StoreOptions) {
   const idempotency = createIdempotency(db, clock)
   const histories = new HistoryCache()
   const recentIds = createRecentIds()
-  return (writer: Writer, shards: ShardRange | null): Omit<OwnedStore, 'lease'> => ({
+  return (writer: Writer): WorkStore => ({
     sessions: createSessions(db, writer, histories, file),
-    turns: { ...createTurns(db, writer, idempotency.keys, histories), ...recoverTurns(db, shards) },
+    turns: createTurns(db, writer, idempotency.keys, histories),
     idempotency: idempotency.port,
-    inbox: { ...createInbox(db, writer, clock, recentIds), ...recoverInbox(db, shards) },
-    outbox: { ...createOutbox(db, writer, clock), ...recoverOutbox(db, writer, shards) },
-    approvals: { ...createApprovals(db, writer), ...recoverApprovals(db, shards) },
-    sops: { ...createSops(db, writer, idempotency.keys), ...recoverSops(db, shards) },
+    inbox: createInbox(db, writer, clock, recentIds),
+    outbox: createOutbox(db, writer, clock),
+    approvals: createApprovals(db, writer),
+    sops: createSops(db, writer, idempotency.keys),
     async prune(retention) {
       const pruned = await prune(db, writer, file, retention)
       if (pruned.messages > 0) recentIds.clear()
@@ -109,6 +109,17 @@ function workOf(db: Database, { file, clock }: StoreOptions) {
     keyValue: (owner) => createKeyValue(db, writer, owner),
   })
 }
+
+/** Adds what only the holder of the lease may do. */
+const ownedWork = (db: Database, writer: Writer, work: WorkStore, lease: Lease): OwnedStore => ({
+  ...work,
+  lease,
+  turns: { ...work.turns, ...recoverTurns(db, lease.shards) },
+  inbox: { ...work.inbox, ...recoverInbox(db, lease.shards) },
+  outbox: { ...work.outbox, ...recoverOutbox(db, writer, lease.shards) },
+  approvals: { ...work.approvals, ...recoverApprovals(db, lease.shards) },
+  sops: { ...work.sops, ...recoverSops(db, lease.shards) },
+})
 
 function openDatabase({ file, log, clock, lockForUpgrade: lock }: StoreOptions): Database {
   let db: Database | undefined

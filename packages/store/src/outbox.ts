@@ -40,7 +40,7 @@ const REPLIES = `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE inbox = ? ORDER BY n
 
 type Part = Pick<OutboxColumns, 'number' | 'part' | 'parts'>
 
-export function createOutbox(db: Database, writer: Writer, clock: Clock): Omit<OutboxStore, 'recover' | 'waiting'> {
+export function createOutbox(db: Database, writer: Writer, clock: Clock): OutboxStore {
   const table = createDeliveryTable<OutboxColumns>(db, OUTBOX_TABLE)
   return {
     add: async (replies) => writer.write(prepareReplies(db, replies, null)),

@@ -30,7 +30,7 @@ interface Row {
 const toRun = ({ json }: Row): SopRun => JSON.parse(json)
 
 /** The procedure store of the port. `keys` are the idempotency keys that a start uses up. */
-export function createSops(db: Database, writer: Writer, keys: KeyTable): Omit<SopStore, 'unfinished'> {
+export function createSops(db: Database, writer: Writer, keys: KeyTable): SopStore {
   const numberOf = (id: string): number | undefined => db.get<{ number: number }>(NUMBER, id)?.number
   return {
     start: createStartRuns(db, writer, keys),

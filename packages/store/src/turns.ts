@@ -50,7 +50,7 @@ const SPENT = `
     + (SELECT total(usd) FROM costs WHERE quarter >= ?2) AS usd`
 
 /** The turn store of the port. It keeps the idempotency keys and cached histories in step with the file. */
-export function createTurns(db: Database, writer: Writer, keys: KeyTable, histories: HistoryCache): Omit<TurnStore, 'unfinished'> {
+export function createTurns(db: Database, writer: Writer, keys: KeyTable, histories: HistoryCache): TurnStore {
   return {
     async enqueue({ id, agent, sessionId, owner = null, source, input, createdAtMs, context, idempotency }) {
       const key = idempotency ? hashKey(idempotency) : null

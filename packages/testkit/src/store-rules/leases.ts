@@ -55,6 +55,20 @@ export const leaseRules: StoreRules = {
     expect(leases.map((lease) => lease.mayAct())).toEqual([false, false, true])
   },
 
+  'offers recovery only under a lease': async ({ store }) => {
+    const { inbox, outbox, turns, approvals, sops } = store
+    const recovery = { inbox: ['waiting'], outbox: ['waiting', 'recover'], turns: ['unfinished', 'abortsRequested'] }
+    const groups = Object.entries({ ...recovery, approvals: ['unfinished'], sops: ['unfinished'] })
+    const unowned: Readonly<Record<string, object>> = { inbox, outbox, turns, approvals, sops }
+    const owned: Readonly<Record<string, object>> = { ...(await own(store)) }
+    for (const [group, methods] of groups) {
+      for (const method of methods) {
+        expect(unowned[group]).not.toHaveProperty(method)
+        expect(owned[group]).toHaveProperty(method)
+      }
+    }
+  },
+
   'an earlier holder knows of its loss before its next effect': async ({ store, otherProcess }) => {
     const lease = await store.leases.acquire('channel/discord/main')
     const later = await (await otherProcess()).leases.acquire('channel/discord/main')
