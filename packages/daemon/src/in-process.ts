@@ -1,11 +1,12 @@
 /** The application of a data directory where no daemon runs: the same routes on the same store, and nothing else of a daemon. */
-import { serveInProcess } from '@sluice/http/in-process'
+import { type InProcessRequest, serveInProcess } from '@sluice/http/in-process'
 import { operator } from '@sluice/http/operator'
 import { openRuntime, type RuntimeOptions } from '@sluice/runtime'
 import { shareDataDir } from '@sluice/store'
 
 export interface InProcess {
-  readonly fetch: (request: Request) => Promise<Response>
+  /** See `serveInProcess`. */
+  readonly serve: (request: InProcessRequest) => Promise<unknown>
   close(): Promise<void>
 }
 
@@ -26,7 +27,7 @@ export async function openInProcess(options: RuntimeOptions): Promise<InProcess 
   }
   undo.move()
   return {
-    fetch: serveInProcess(runtime, runtime.clients, operator()),
+    serve: serveInProcess(runtime, runtime.clients, operator()),
     async close() {
       await runtime.close(0)
       lock.release()

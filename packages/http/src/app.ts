@@ -11,19 +11,11 @@ import { EVERY_PATH, observe } from './middleware/observe.ts'
 import { catchThrownValues, createProblemHandler } from './middleware/problems.ts'
 import { openApiDocument } from './openapi.ts'
 import { refusal } from './problem.ts'
-import { approvalRoutes } from './routes/approvals.ts'
-import { deliveryRoutes } from './routes/deliveries.ts'
-import { deviceRoutes } from './routes/devices.ts'
 import { healthEndpoint, metricsEndpoint, readyEndpoint } from './routes/health.ts'
-import { memoryRoutes } from './routes/memories.ts'
+import { ownRoutes } from './routes/own-routes.ts'
 import { pairEndpoint } from './routes/pair.ts'
 import { routeEndpoint } from './routes/route.ts'
-import { sessionRoutes } from './routes/sessions.ts'
-import { sopRoutes } from './routes/sops.ts'
-import { statusRoutes } from './routes/status.ts'
-import { streamedTurnRoute } from './routes/streamed-turn.ts'
 import { triggerSteps } from './routes/triggers.ts'
-import { turnRoutes } from './routes/turns.ts'
 import { webhookEndpoint } from './routes/webhook.ts'
 import { channelEndpoints } from './routes/webhooks.ts'
 
@@ -91,21 +83,6 @@ class RouteTable {
     this.#app.on(method, [path], ...steps)
     return true
   }
-}
-
-const ownRoutes = (parts: AppParts): Route[] => {
-  const { runtime, snapshot, auth } = parts
-  return [
-    ...statusRoutes(parts),
-    ...sessionRoutes(runtime),
-    ...memoryRoutes(runtime),
-    ...turnRoutes(runtime),
-    streamedTurnRoute(runtime, snapshot),
-    ...deliveryRoutes(runtime),
-    ...approvalRoutes(runtime),
-    ...sopRoutes(runtime),
-    ...deviceRoutes(runtime, snapshot, auth),
-  ]
 }
 
 /** Reads `docs` at the first request for the document, when all routes are in it. */

@@ -1,21 +1,71 @@
-/** The application without a server, for the command line where no daemon runs. Its one caller is the operator. */
+/**
+ * Serves the routes of the API without HTTP, for the command line where no daemon runs. Its one caller is the operator. Node's
+ * `Request` and `Response` take longer to load than a command takes, so they are used only by the routes that stream.
+ */
+
+import { newTrace } from '@sluice/agent'
 import type { Clients } from '@sluice/delivery'
 import type { Runtime } from '@sluice/runtime'
+import { AppError, type Route, type RouteRequest } from '@sluice/sdk'
 import { createAuth } from './auth.ts'
-import { BodyBudget } from './body-budget.ts'
-import { ForwardingWatch } from './middleware/client-peer.ts'
-import { createLimits } from './middleware/rate-limit.ts'
-import { createFetch } from './server.ts'
+import { ownRoutes } from './routes/own-routes.ts'
+import { validate } from './routes/validate.ts'
 
-/** Serves requests as the control socket does, except for streams. `operator` is `cli:<user>`. */
-export function serveInProcess(runtime: Runtime, clients: Clients, operator: string): (request: Request) => Promise<Response> {
-  const fetch = createFetch({
-    runtime,
-    auth: createAuth(runtime),
-    clients,
-    limits: createLimits(runtime.store.counters),
-    budget: new BodyBudget(),
-    forwarding: new ForwardingWatch(runtime.log),
-  })
-  return async (request) => fetch(request, { operator })
+export interface InProcessRequest {
+  readonly method: string
+  /** The path with its query. */
+  readonly path: string
+  /** Any JSON value; members that are undefined are left out. */
+  readonly body?: unknown
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Returns a function that serves a request: it resolves to the JSON value of the answer, or to a `Response` of a route that
+ * streams, and rejects with the error of the route. `operator` is `cli:<user>`.
+ */
+export function serveInProcess(runtime: Runtime, clients: Clients, operator: string): (request: InProcessRequest) => Promise<unknown> {
+  const routes = ownRoutes({ runtime, snapshot: runtime.snapshot(), auth: createAuth(runtime) })
+  const connection = {}
+  return async ({ method, path, body, signal = new AbortController().signal }) => {
+    const url = new URL(path, 'http://localhost')
+    const { route, params } = findRoute(routes, method, url.pathname)
+    const text = body === undefined ? '' : JSON.stringify(body)
+    const request: RouteRequest = {
+      client: clients.of(connection, null),
+      device: null,
+      by: operator,
+      onControlSocket: true,
+      role: 'operator',
+      params,
+      url,
+      query: route.query ? validate(route.query, Object.fromEntries(url.searchParams), 'query') : {},
+      body: route.body && validate(route.body, text === '' ? undefined : JSON.parse(text), 'body'),
+      raw: Buffer.from(text),
+      signal,
+      trace: newTrace(undefined),
+      get headers() {
+        return new Headers()
+      },
+    }
+    const answer = await route.handle(request)
+    return isResponse(answer) ? answer : runtime.hideSecrets(answer ?? null)
+  }
+}
+
+/** True for a `Response`; does not load its class. */
+export const isResponse = (answer: unknown): answer is Response =>
+  typeof answer === 'object' && answer !== null && 'arrayBuffer' in answer && 'status' in answer
+
+/** Returns the first route of the method whose path matches, as the server does. Throws `not_found` if there is none. */
+function findRoute(routes: readonly Route[], method: string, pathname: string) {
+  const segments = pathname.split('/').map(decodeURIComponent)
+  for (const route of routes) {
+    const names = route.path.split('/')
+    const isMatch = names.length === segments.length && names.every((name, index) => name.startsWith(':') || name === segments[index])
+    if (!isMatch || route.method !== method) continue
+    const params = names.flatMap((name, index) => (name.startsWith(':') ? [[name.slice(1), segments[index] ?? '']] : []))
+    return { route, params: Object.fromEntries(params) as Readonly<Record<string, string>> }
+  }
+  throw new AppError('not_found', 'There is nothing here')
 }

@@ -7,11 +7,11 @@ import { createAdaptorServer, getRequestListener, RequestError } from '@hono/nod
 import type { Clients } from '@sluice/delivery'
 import type { Runtime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
-import { type App, createApp } from './app.ts'
-import type { DaemonParts, Intake } from './app-parts.ts'
+import type { Intake } from './app-parts.ts'
 import type { Auth } from './auth.ts'
 import { BodyBudget } from './body-budget.ts'
 import type { Connection } from './context.ts'
+import { createFetch } from './create-fetch.ts'
 import { ForwardingWatch } from './middleware/client-peer.ts'
 import { createLimits } from './middleware/rate-limit.ts'
 import { problem } from './problem.ts'
@@ -85,22 +85,6 @@ export function createApplication({ runtime, auth, clients, intake, subscribers,
       return getRequestListener(handle, { errorHandler }) as RequestListener
     },
     endStreams: (reason) => streams?.closeAll(reason),
-  }
-}
-
-export type Fetch = (request: Request, connection: Connection) => Response | Promise<Response>
-
-/** Serves each request with the application of the snapshot in force. The first request after a reload makes a new application. */
-export function createFetch(parts: DaemonParts): Fetch {
-  const { runtime } = parts
-  const makeApp = (): App => createApp({ ...parts, snapshot: runtime.snapshot() })
-  let app: App | undefined = makeApp()
-  runtime.onSnapshot(() => {
-    app = undefined
-  })
-  return (request, connection) => {
-    app ??= makeApp()
-    return app.fetch(request, connection)
   }
 }
 

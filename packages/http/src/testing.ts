@@ -34,10 +34,10 @@ import { createApp } from './app.ts'
 import type { DaemonParts, Intake } from './app-parts.ts'
 import { type Auth, createAuth } from './auth.ts'
 import { BodyBudget } from './body-budget.ts'
+import { createFetch, type Fetch } from './create-fetch.ts'
 import { ForwardingWatch } from './middleware/client-peer.ts'
 import { EVERY_PATH } from './middleware/observe.ts'
 import { createLimits } from './middleware/rate-limit.ts'
-import { createFetch, type Fetch } from './server.ts'
 import { createStreams } from './streams/streams.ts'
 
 type TestTurn = Omit<TurnRequest, 'signal' | 'listen' | 'approve'>

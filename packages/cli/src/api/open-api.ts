@@ -114,7 +114,7 @@ function openAddress(dataDir: string): ReturnType<typeof controlAddress> | undef
 export async function openHere(context: CliContext, { config = false, features = false }: ApiNeeds = {}): Promise<OpenedApi | undefined> {
   const { openInProcess } = await import('@sluice/daemon/in-process')
   const application = await openInProcess({ ...context, only: features ? undefined : config ? 'config' : 'store' })
-  return application && { api: new Api('in process', connectInProcess(application.fetch, application.close)), close: application.close }
+  return application && { api: new Api('in process', connectInProcess(application)), close: application.close }
 }
 
 const notAnswering = (dataDir: string): AppError =>

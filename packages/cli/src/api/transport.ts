@@ -1,5 +1,6 @@
 /** Carries requests of the API over HTTP: to the control socket of a data directory, or to the address of a daemon. */
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
+import type { InProcess } from '@sluice/daemon/in-process'
 import { AppError, errorText } from '@sluice/sdk'
 
 export interface ApiRequest {
@@ -76,23 +77,24 @@ function headerText(headers: IncomingHttpHeaders, name: string): string | null {
   return Array.isArray(value) ? value.join(', ') : (value ?? null)
 }
 
-/** Returns a transport to the application in this process. */
-export const connectInProcess = (fetch: (request: Request) => Promise<Response>, close: () => Promise<void>): Transport => ({
-  async send({ method, path, headers, body, signal }) {
-    const response = await fetch(
-      new Request(`http://${SOCKET_HOST}${path}`, {
-        method,
-        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        ...(signal && { signal }),
-      }),
-    )
-    return { status: response.status, headers: response.headers, body: response.body ?? noBytes() }
+/** Returns a transport to the application in this process. The error of a route is the error of `send`. */
+export const connectInProcess = ({ serve, close }: InProcess): Transport => ({
+  async send(request) {
+    const answer = await serve(request)
+    const headers = new Map([['content-type', 'application/json']])
+    if (!isStream(answer))
+      return { status: 200, headers: { get: (name) => headers.get(name) ?? null }, body: bytesOf(JSON.stringify(answer)) }
+    return { status: answer.status, headers: answer.headers, body: answer.body }
   },
   close,
 })
 
-async function* noBytes(): AsyncGenerator<Uint8Array> {}
+const isStream = (answer: unknown): answer is Response & { readonly body: NonNullable<Response['body']> } =>
+  typeof answer === 'object' && answer !== null && 'body' in answer && 'arrayBuffer' in answer && answer.body !== null
+
+async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text)
+}
 
 /** Explains an error of the connection. */
 export const noAnswer = (where: string, cause: unknown): AppError =>

@@ -1,8 +1,6 @@
 /** Serves a `Route`, as features and the resources of the API declare it: caller, query, body, handler, answer. */
 
-import { expectation } from '@sluice/config'
-import { AppError, type Route, type RouteRequest, type Trace } from '@sluice/sdk'
-import * as v from 'valibot'
+import type { Route, RouteRequest, Trace } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
 import { CONTROL_SOCKET } from '../auth.ts'
 import { BODY_BYTES_MAX, parseJson } from '../body.ts'
@@ -12,6 +10,7 @@ import { bufferBody, limitDeclaredSize, requireJson } from '../middleware/body.t
 import { sameOrigin } from '../middleware/origin.ts'
 import { rateLimit } from '../middleware/rate-limit.ts'
 import { jsonResponse, withSecurityHeaders } from '../respond.ts'
+import { validate } from './validate.ts'
 
 const NO_BODY = new Uint8Array(0)
 
@@ -80,11 +79,4 @@ class ServedRequest implements RouteRequest {
   get trace(): Trace {
     return traceOf(this.#context)
   }
-}
-
-/** Throws `invalid_request` that names the member and what it must be, never the value that was sent. */
-function validate(schema: v.GenericSchema, value: unknown, what: string): unknown {
-  const result = v.safeParse(schema, value, { abortEarly: true })
-  if (result.success) return result.output
-  throw new AppError('invalid_request', `The ${what} is not valid: ${expectation(result.issues[0], schema)}`)
 }

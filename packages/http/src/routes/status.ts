@@ -156,7 +156,7 @@ async function countQueues({ inbox, outbox, approvals }: Store, nowMs: number): 
   }
 }
 
-export const statusRoutes = ({ runtime, snapshot, url }: AppParts): Route[] => [
+export const statusRoutes = ({ runtime, snapshot, url }: Pick<AppParts, 'runtime' | 'snapshot' | 'url'>): Route[] => [
   statusRoute(runtime, snapshot, url),
   healthRoute(runtime, snapshot),
   toolsRoute(snapshot),

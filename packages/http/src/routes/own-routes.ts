@@ -1,0 +1,31 @@
+/** The resources of the API, in the order in which they match. */
+
+import type { Route } from '@sluice/sdk'
+import type { AppParts } from '../app-parts.ts'
+import { approvalRoutes } from './approvals.ts'
+import { deliveryRoutes } from './deliveries.ts'
+import { deviceRoutes } from './devices.ts'
+import { memoryRoutes } from './memories.ts'
+import { sessionRoutes } from './sessions.ts'
+import { sopRoutes } from './sops.ts'
+import { statusRoutes } from './status.ts'
+import { streamedTurnRoute } from './streamed-turn.ts'
+import { turnRoutes } from './turns.ts'
+
+/** The parts that these routes need. */
+export type ApiParts = Pick<AppParts, 'runtime' | 'snapshot' | 'auth' | 'url'>
+
+export function ownRoutes(parts: ApiParts): Route[] {
+  const { runtime, snapshot, auth } = parts
+  return [
+    ...statusRoutes(parts),
+    ...sessionRoutes(runtime),
+    ...memoryRoutes(runtime),
+    ...turnRoutes(runtime),
+    streamedTurnRoute(runtime, snapshot),
+    ...deliveryRoutes(runtime),
+    ...approvalRoutes(runtime),
+    ...sopRoutes(runtime),
+    ...deviceRoutes(runtime, snapshot, auth),
+  ]
+}
