@@ -45,6 +45,12 @@ describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
     expect(testing.crashKind, 'testing.crashKind, for the crash suite').toBeDefined()
   })
 
+  test('states in its crash kind whether the platform drops repeats', async () => {
+    const kind = await testing.crashKind?.()
+    await kind?.fake.close()
+    if (kind) expect(kind.dropsRepeats ?? false).toBe((await build()).limits.dedupesClientIds ?? false)
+  })
+
   test('has a chat if it is a notification target', async () => {
     const { notifications } = await build()
     expect(notifications?.target).toBe(row.target)
