@@ -4,7 +4,7 @@
  * https://docs.anthropic.com/en/api/versioning and https://docs.anthropic.com/en/docs/build-with-claude/streaming.
  */
 
-import { readUpTo } from '@sluice/kit'
+import { mapStream, readUpTo, type StreamMapping } from '@sluice/kit'
 
 /** A longer reply is an error: no person reads a text of this length. */
 const REPLY_BYTES_MAX = 32 * 1024 * 1024
@@ -52,8 +52,7 @@ export function skippingUnknown(plainFetch: typeof fetch): typeof fetch {
     const type = response.headers.get('content-type') ?? ''
     if (!response.ok || !response.body) return response
     const { status, statusText, headers } = response
-    if (type.startsWith('text/event-stream'))
-      return new Response(response.body.pipeThrough(filterEvents()), { status, statusText, headers })
+    if (type.startsWith('text/event-stream')) return new Response(mapStream(response.body, filterEvents()), { status, statusText, headers })
     const body = await readUpTo(response, REPLY_BYTES_MAX)
     if (body === undefined) throw new Error(`the reply is longer than ${REPLY_BYTES_MAX} bytes`)
     return new Response(filterMessage(`${body}`), { status, statusText, headers })
@@ -70,23 +69,23 @@ function filterMessage(body: string): string {
 
 const EVENT_END = /\r?\n\r?\n/
 
-function filterEvents(): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+function filterEvents(): StreamMapping<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
   const decoder = new TextDecoder()
   const encoder = new TextEncoder()
   const isWanted = eventFilter()
   let rest = ''
-  return new TransformStream({
-    transform(chunk, controller) {
+  return {
+    push(chunk, emit) {
       const events = (rest + decoder.decode(chunk, { stream: true })).split(EVENT_END)
       rest = events.pop() ?? ''
       const wanted = events.filter(isWanted)
-      if (wanted.length > 0) controller.enqueue(encoder.encode(wanted.map((event) => `${event}\n\n`).join('')))
+      if (wanted.length > 0) emit(encoder.encode(wanted.map((event) => `${event}\n\n`).join('')))
     },
-    flush(controller) {
+    end(emit) {
       // An event without its end is left to the SDK, which ignores it.
-      if (rest !== '') controller.enqueue(encoder.encode(rest))
+      if (rest !== '') emit(encoder.encode(rest))
     },
-  })
+  }
 }
 
 /** Returns the filter of one stream. A block of an unknown type is left out from its start to its stop. */

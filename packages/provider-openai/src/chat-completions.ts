@@ -49,8 +49,9 @@ export async function loadChatModel(
     fetch: withFinishReason(fetch),
     includeUsage: true,
     transformRequestBody({ max_tokens, ...body }) {
-      const sent = { ...body, ...(max_tokens !== undefined && { [limit ?? 'max_tokens']: max_tokens }) }
-      return limits.apply(Object.fromEntries(Object.entries(sent).filter(([name]) => !refuses.includes(name))))
+      const sent: Record<string, unknown> = max_tokens === undefined ? body : { ...body, [limit ?? 'max_tokens']: max_tokens }
+      for (const name of refuses) delete sent[name]
+      return limits.apply(sent)
     },
     metadataExtractor: {
       async extractMetadata({ parsedBody }) {

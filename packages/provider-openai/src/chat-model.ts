@@ -1,8 +1,9 @@
 /** A chat completions model: the model of the AI SDK, with the reasoning and the limits of its service. */
+import { mapStream, type StreamMapping } from '@sluice/kit'
 import type { LanguageModel, ModelGenerateResult, ModelStreamPart } from '@sluice/sdk'
 import { ORIGIN, type ReasoningOrigin, withReasoning } from './reasoning-member.ts'
 import type { LearntLimits } from './request-limits.ts'
-import { ThinkTags } from './think-tags.ts'
+import { OPENING_TAG, ThinkTags } from './think-tags.ts'
 
 export interface ChatModelOptions {
   readonly kind: string
@@ -32,7 +33,7 @@ export function chatModel(model: LanguageModel, { kind, limits }: ChatModelOptio
     async doStream(options) {
       const prompt = withReasoning(options.prompt, kind)
       const result = await attempt(() => model.doStream({ ...options, prompt }))
-      return { ...result, stream: result.stream.pipeThrough(splitting(kind)) }
+      return { ...result, stream: mapStream(result.stream, splitting(kind)) }
     },
   }
 }
@@ -41,6 +42,8 @@ const tagged = (kind: string) => ({ [ORIGIN]: { kind, member: 'tags', details: [
 
 function withSplitText(result: ModelGenerateResult, kind: string): ModelGenerateResult {
   const origin = result.providerMetadata?.[ORIGIN]
+  const hasTag = result.content.some((part) => part.type === 'text' && part.text.trimStart().startsWith(OPENING_TAG))
+  if (!origin && !hasTag) return result
   const content: ModelGenerateResult['content'] = []
   let isFirst = true
   for (const part of result.content) {
@@ -67,30 +70,30 @@ function withSplitText(result: ModelGenerateResult, kind: string): ModelGenerate
 const REASONING_ID = 'reasoning-0'
 
 /** Splits the first text of a stream, and gives the reasoning its origin when the stream ends. */
-function splitting(kind: string): TransformStream<ModelStreamPart, ModelStreamPart> {
+function splitting(kind: string): StreamMapping<ModelStreamPart, ModelStreamPart> {
   let tags: ThinkTags | undefined = new ThinkTags()
   /** The start of the first text, held back because its reasoning comes first. */
   let start: ModelStreamPart | undefined
-  return new TransformStream<ModelStreamPart, ModelStreamPart>({
-    transform(part, out) {
+  return {
+    push(part, emit) {
       const pass = ({ reasoning, text }: { reasoning: string; text: string }, id: string) => {
-        if (reasoning !== '') out.enqueue({ type: 'reasoning-delta', id: REASONING_ID, delta: reasoning, providerMetadata: tagged(kind) })
+        if (reasoning !== '') emit({ type: 'reasoning-delta', id: REASONING_ID, delta: reasoning, providerMetadata: tagged(kind) })
         if (text === '') return
-        if (start) out.enqueue(start)
+        if (start) emit(start)
         start = undefined
-        out.enqueue({ type: 'text-delta', id, delta: text })
+        emit({ type: 'text-delta', id, delta: text })
       }
       const origin = part.type === 'finish' ? part.providerMetadata?.[ORIGIN] : undefined
-      if (origin) out.enqueue({ type: 'reasoning-end', id: REASONING_ID, providerMetadata: { [ORIGIN]: origin } })
-      if (!tags || (part.type !== 'text-start' && part.type !== 'text-delta' && part.type !== 'text-end')) out.enqueue(part)
+      if (origin) emit({ type: 'reasoning-end', id: REASONING_ID, providerMetadata: { [ORIGIN]: origin } })
+      if (!tags || (part.type !== 'text-start' && part.type !== 'text-delta' && part.type !== 'text-end')) emit(part)
       else if (part.type === 'text-start') start = part
       else if (part.type === 'text-delta') pass(tags.push(part.delta), part.id)
       else {
         pass(tags.end(), part.id)
         tags = undefined
         if (start) start = undefined
-        else out.enqueue(part)
+        else emit(part)
       }
     },
-  })
+  }
 }

@@ -1,5 +1,7 @@
 /** Completes streams that end with `[DONE]` and gave no `finish_reason`, which the AI SDK would read as broken off. */
 
+import { mapStream, type StreamMapping } from '@sluice/kit'
+
 const FINISHED = Buffer.from('\n\ndata: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n')
 const REASON = /"finish_reason"\s*:\s*"/
 const DONE = /data:\s*\[DONE\]\s*$/
@@ -13,22 +15,23 @@ export function withFinishReason(plainFetch: typeof fetch): typeof fetch {
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
     if (!response.ok || !isStream || !response.body) return response
     const { status, statusText, headers } = response
-    return new Response(response.body.pipeThrough(finishing()), { status, statusText, headers })
+    return new Response(mapStream(response.body, finishing()), { status, statusText, headers })
   }
 }
 
-function finishing(): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+function finishing(): StreamMapping<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
   let tail = ''
   let hasReason = false
-  return new TransformStream({
-    transform(chunk, controller) {
-      controller.enqueue(chunk)
+  return {
+    push(chunk, emit) {
+      emit(chunk)
+      if (hasReason) return
       const text = tail + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
-      hasReason ||= REASON.test(text)
+      hasReason = REASON.test(text)
       tail = text.slice(-TAIL_CHARS)
     },
-    flush(controller) {
-      if (!hasReason && DONE.test(tail)) controller.enqueue(FINISHED)
+    end(emit) {
+      if (!hasReason && DONE.test(tail)) emit(FINISHED)
     },
-  })
+  }
 }

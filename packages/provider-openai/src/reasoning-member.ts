@@ -73,7 +73,9 @@ type Assistant = Extract<ModelMessage, { role: 'assistant' }>
 
 /** Puts the reasoning of each message where it came from. Reasoning of other providers is left out. */
 export const withReasoning = (prompt: ModelPrompt, kind: string): ModelPrompt =>
-  prompt.map((message) => (message.role === 'assistant' ? restored(message, kind) : message))
+  prompt.some(({ role }) => role === 'assistant')
+    ? prompt.map((message) => (message.role === 'assistant' ? restored(message, kind) : message))
+    : prompt
 
 function restored(message: Assistant, kind: string): Assistant {
   const parts = message.content.filter((part) => part.type === 'reasoning')
