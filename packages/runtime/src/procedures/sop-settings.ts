@@ -31,6 +31,7 @@ export const WEBHOOK_PATH = '/webhook'
 export const OWN_POST_ROUTES = [
   '/pair',
   '/api/channel-events',
+  '/api/turns',
   '/api/turns/:id/abort',
   '/api/deliveries/inbox/:number/replay',
   '/api/deliveries/outbox/:number/replay',
@@ -44,6 +45,7 @@ export const OWN_POST_ROUTES = [
   '/api/sops/simulate',
   '/api/sops/runs/:id/cancel',
   '/api/pairing/initiate',
+  '/api/devices',
   '/api/devices/:id/token/rotate',
 ]
 
