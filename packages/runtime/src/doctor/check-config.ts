@@ -16,7 +16,7 @@ import { type Check, fail, ok, warn } from './check.ts'
 import { contains } from './check-workspace.ts'
 
 /** Folders that every sandbox shows to commands, except for a data directory inside them. */
-const PROGRAM_FOLDERS = ['/usr', '/opt', '/nix']
+export const PROGRAM_FOLDERS = ['/usr', '/opt', '/nix']
 
 /** The problems of a configuration with which the runtime did not open. */
 export function configProblems(error: unknown): Check[] {
@@ -61,6 +61,6 @@ export function checkPolicy({ level, allowed_commands }: Policy, snapshot: Snaps
     level === 'full'
       ? warn('policy', 'the agent acts without asking for approval', 'set [security.policy] level = "supervised"')
       : ok('policy', `${level}; ${commands} allowed`),
-    ...unknownToolNames(snapshot).map((problem) => warn('policy', problem, 'correct the name in [security.policy]')),
+    ...unknownToolNames(snapshot).map((problem) => warn('policy', problem, 'correct the name')),
   ]
 }

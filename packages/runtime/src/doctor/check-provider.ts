@@ -6,13 +6,16 @@ import { type Check, fail, ok, warn } from './check.ts'
 
 const ANSWER_MS_MAX = 10_000
 
-/** Asks all endpoints at the same time. An endpoint that has not answered within ten seconds has failed. */
-export async function checkProvider(models: Pick<ModelChain, 'labels' | 'limits' | 'offered'>): Promise<Check[]> {
+/**
+ * Asks all endpoints at the same time. An endpoint that has not answered within ten seconds has failed. `table` is the table that
+ * configures the models.
+ */
+export async function checkProvider(models: Pick<ModelChain, 'labels' | 'limits' | 'offered'>, table = 'provider'): Promise<Check[]> {
   using limit = signalScope([], ANSWER_MS_MAX)
   return await Promise.all(
     models.labels.map(async ({ provider, model }, index) => {
       const check = index === 0 ? 'provider' : `provider fallback ${index}`
-      const section = index === 0 ? 'provider' : `provider.fallback[${index - 1}]`
+      const section = index === 0 ? table : `${table}.fallback[${index - 1}]`
       if (provider === 'offline')
         return warn(check, 'the offline provider answers; it is not a language model', `set ${section} kind, model and api_key`)
       try {

@@ -32,10 +32,10 @@ export function checkSandbox({ sandbox, probes, warning }: SandboxChoice, { enab
 }
 
 /** Empty if a command runs in the workspace: the backend may not support its name or its place. */
-export async function checkInWorkspace(spawn: Spawn, root: string): Promise<Check[]> {
+export async function checkInWorkspace(spawn: Spawn, root: string, section = 'agent'): Promise<Check[]> {
   if (!existsSync(root)) return []
   const failed = (why: string) => [
-    fail('sandbox', `no command runs in ${root}: ${why}`, 'set [agent] workspace to another folder, or another backend'),
+    fail('sandbox', `no command runs in ${root}: ${why}`, `set [${section}] workspace to another folder, or another backend`),
   ]
   using limit = signalScope([], TRIAL_MS_MAX)
   try {

@@ -4,13 +4,13 @@ import { sep } from 'node:path'
 import { errorText } from '@sluice/sdk'
 import { type Check, fail, ok } from './check.ts'
 
-/** `configFile` need not exist. */
-export async function checkWorkspace(root: string, dataDir: string, configFile: string): Promise<Check> {
+/** `configFile` need not exist. `section` is the section of the agent. */
+export async function checkWorkspace(root: string, dataDir: string, configFile: string, section = 'agent'): Promise<Check> {
   try {
     await access(root, constants.R_OK | constants.W_OK | constants.X_OK)
     if (await contains(root, dataDir)) {
       const detail = `the data directory is inside ${root}, so commands reach its keys, whatever the sandbox`
-      return fail('workspace', detail, 'set [agent] workspace to a folder without it')
+      return fail('workspace', detail, `set [${section}] workspace to a folder without it`)
     }
     if (await contains(root, configFile)) {
       const detail = `it contains ${configFile}, so commands can change their own permissions`
@@ -19,7 +19,7 @@ export async function checkWorkspace(root: string, dataDir: string, configFile: 
     return ok('workspace', root)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ok('workspace', `${root}, made at the first write`)
-    return fail('workspace', `${root}: ${errorText(error)}`, 'make it writable for this user, or set [agent] workspace')
+    return fail('workspace', `${root}: ${errorText(error)}`, `make it writable for this user, or set [${section}] workspace`)
   }
 }
 

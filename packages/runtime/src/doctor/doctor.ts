@@ -2,6 +2,7 @@
 import { gatewaySection, policySection, sandboxSection, workspaceRoot } from '@sluice/config'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from '../open-runtime.ts'
 import type { Check } from './check.ts'
+import { checkAgents } from './check-agents.ts'
 import { checkChannels, checkDeliveries, checkWebhooks } from './check-channels.ts'
 import { checkConfig, checkConfigPlace, checkExposure, checkPolicy, configProblems } from './check-config.ts'
 import { checkDaemon, type DaemonState } from './check-daemon.ts'
@@ -49,6 +50,7 @@ async function checkRuntime(runtime: OpenRuntime, options: DoctorOptions): Promi
     ...(await checkProvider(snapshot.registry.models)),
     checkExposure(config.core(gatewaySection)),
     ...checkPolicy(config.core(policySection), snapshot),
+    ...(await checkAgents(runtime, options)),
     checkSandbox(choice, config.core(sandboxSection)),
     ...(choice.warning === undefined ? await checkInWorkspace(guards.spawn, root) : []),
     ...(await checkOtherSandboxes(guards.sandbox)),

@@ -1,6 +1,7 @@
 /** Warnings that an operator should read before the first message arrives: at the start, and after a reload where they are new. */
 
 import {
+  agentsSection,
   gatewaySection,
   isLoopbackHost,
   isOpenToAll,
@@ -55,18 +56,23 @@ export function logWarnings(log: Logger, warnings: readonly OperatorWarning[], k
 const TOOL_LISTS = ['auto_approve', 'always_ask'] as const
 
 /**
- * The names in the policy that no tool has, as one sentence each: a mistyped name asks for no approval, or approves no
+ * The names in the policies and tool lists of the agents that no tool has, as one sentence each: a mistyped name asks for no approval, or approves no
  * tool. Tools that this build leaves out are known.
  */
 export function unknownToolNames({ config, registry }: Snapshot): string[] {
-  const policy = config.core(policySection)
   const known = [...registry.tools.keys()]
-  return TOOL_LISTS.flatMap((key) => {
-    const unknown = policy[key].filter((name) => name !== '*' && !known.includes(name))
+  const unknownIn = (path: string, names: readonly string[] = []) => {
+    const unknown = names.filter((name) => name !== '*' && !known.includes(name))
     return unknown.map((name) => {
       const near = nearestName(name, known)
       const hint = near === undefined ? '' : `; did you mean "${near}"?`
-      return `\`security.policy.${key}\` names the tool "${name}", which does not exist${hint}`
+      return `\`${path}\` names the tool "${name}", which does not exist${hint}`
     })
-  })
+  }
+  const policy = config.core(policySection)
+  const ofAgents = Object.entries(config.core(agentsSection)).flatMap(([name, { tools, policy: own }]) => [
+    ...unknownIn(`agents.${name}.tools`, tools),
+    ...TOOL_LISTS.flatMap((key) => unknownIn(`agents.${name}.policy.${key}`, own?.[key])),
+  ])
+  return [...TOOL_LISTS.flatMap((key) => unknownIn(`security.policy.${key}`, policy[key])), ...ofAgents]
 }

@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { defineFeature } from '@sluice/sdk'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openRuntime, unknownToolNames } from '../open-runtime.ts'
+import { checkAgents } from './check-agents.ts'
+
+const offline = defineFeature({
+  id: 'provider-offline',
+  build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({ provider: 'offline' }) as never }] }),
+})
+
+let dataDir = ''
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'doctor-agents-'))
+})
+afterEach(() => rmSync(dataDir, { recursive: true }))
+
+async function open(toml: string) {
+  const configFile = join(dataDir, 'config.toml')
+  await writeFile(configFile, `[security.sandbox]\nenabled = false\n${toml}`)
+  const options = { configFile, dataDir, features: [offline], env: {}, profile: 'test', version: '0.0.0', quiet: true }
+  return { runtime: await openRuntime(options), options }
+}
+
+test('checks what each further agent has of its own, and names the agent and its section', async () => {
+  const { runtime, options } = await open(
+    '[agents.a]\n[agents.b]\npolicy = { level = "full" }\nprovider = { kind = "offline", model = "x" }\n',
+  )
+  try {
+    const checks = await checkAgents(runtime, options)
+    expect(checks.map(({ check, status }) => [check, status])).toEqual([
+      ['a: workspace', 'ok'],
+      ['a: policy', 'ok'],
+      ['b: workspace', 'ok'],
+      ['b: policy', 'warn'],
+      ['b: provider', 'warn'],
+    ])
+    expect(checks[3]?.fix).toBe('set [agents.b.policy] level = "supervised"')
+    expect(checks[4]?.fix).toContain('agents.b.provider')
+  } finally {
+    await runtime.close(0)
+  }
+})
+
+test('names the tools in the lists of an agent that do not exist', async () => {
+  const { runtime } = await open('[agents.a]\ntools = ["none"]\npolicy = { auto_approve = ["*"], always_ask = ["nothing"] }\n')
+  try {
+    expect(unknownToolNames(runtime.snapshot())).toEqual([
+      '`agents.a.tools` names the tool "none", which does not exist',
+      '`agents.a.policy.always_ask` names the tool "nothing", which does not exist',
+    ])
+    expect(await checkAgents(runtime, { dataDir, configFile: '' })).not.toEqual([])
+  } finally {
+    await runtime.close(0)
+  }
+})
+
+test('has nothing to check without further agents', async () => {
+  const { runtime, options } = await open('')
+  expect(await checkAgents(runtime, options)).toEqual([])
+  await runtime.close(0)
+})
