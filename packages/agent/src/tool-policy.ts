@@ -1,5 +1,5 @@
 /** Applies the policy to a tool call: run it, refuse it, or ask a person first (docs/contract.md#policy). */
-import { MAIN_AGENT, type Policy, type Risk, type Tool } from '@sluice/sdk'
+import { type Policy, policyHeader, type Risk, type Tool } from '@sluice/sdk'
 
 export type Verdict = 'run' | 'ask' | 'refuse'
 
@@ -15,10 +15,7 @@ export function verdict(policy: Policy, { name, alwaysAsks }: Pick<Tool, 'name'>
 }
 
 export const refusedText = (agent: string, tool: string): string =>
-  `Not run: ${tool} has effects, and the operator's policy allows only tools without effects (${sectionOf(agent)} level = "readonly").`
-
-/** The section with the policy of an agent. */
-const sectionOf = (agent: string): string => (agent === MAIN_AGENT ? '[security.policy]' : `[agents.${agent}.policy]`)
+  `Not run: ${tool} has effects, and the operator's policy allows only tools without effects (${policyHeader(agent)} level = "readonly").`
 
 /** Returns the refusal, with the setting that allows the call. `asked` is true when a person was asked and did not approve. */
 export function deniedText(agent: string, policy: Policy, { name, alwaysAsks }: Pick<Tool, 'name' | 'alwaysAsks'>, asked: boolean): string {
@@ -27,7 +24,7 @@ export function deniedText(agent: string, policy: Policy, { name, alwaysAsks }: 
   const isListed = lists(policy.auto_approve, name) && !lists(policy.always_ask, name)
   if (alwaysAsks && isListed) return `${denied} With this input it never runs without an approval.`
   const cure = lists(policy.always_ask, name)
-    ? `takes it out of always_ask under ${sectionOf(agent)}`
-    : `adds "${name}" to auto_approve under ${sectionOf(agent)}`
+    ? `takes it out of always_ask under ${policyHeader(agent)}`
+    : `adds "${name}" to auto_approve under ${policyHeader(agent)}`
   return `${denied} To let it run without an approval, an operator ${cure}.`
 }

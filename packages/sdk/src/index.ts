@@ -144,6 +144,7 @@ export {
   MAIN_AGENT,
   parseAgentKey,
   parseChatSession,
+  policyHeader,
 } from './session-key.ts'
 
 export type {

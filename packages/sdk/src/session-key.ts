@@ -12,6 +12,9 @@ export const AGENT_NAME = /^[a-z0-9-]{1,32}$/
 const AGENT_PREFIX = 'agent:'
 const CHANNEL_PREFIX = 'channel:'
 
+/** Returns the header of the section with the policy of an agent, for messages to operators. */
+export const policyHeader = (agent: string): string => (agent === MAIN_AGENT ? '[security.policy]' : `[agents.${agent}.policy]`)
+
 /** Returns the key under which an agent keeps what has this key for the main agent. */
 export const agentKey = (agent: string, key: string): string => (agent === MAIN_AGENT ? key : `${AGENT_PREFIX}${agent}/${key}`)
 

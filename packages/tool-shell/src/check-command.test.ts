@@ -28,7 +28,8 @@ const policy: Policy = {
   ],
   forbidden_paths: ['~/.ssh', '/etc/shadow', '/proc', '/dev', '/home/ann', 'private'],
 }
-const check = (command: string, changes: Partial<Policy> = {}) => checkCommand(command, { ...policy, ...changes }, ROOT)
+const check = (command: string, changes: Partial<Policy> = {}) =>
+  checkCommand(command, { agent: 'main', policy: { ...policy, ...changes }, workspace: { root: ROOT } })
 const forbidden = expect.objectContaining({ code: 'forbidden' })
 
 describe('checkCommand: programs', () => {
@@ -233,4 +234,9 @@ describe('checkCommand: forbidden paths', () => {
   test('refuses more changes of folder than it can follow', () => {
     expect(() => check(Array.from({ length: 40 }, (_, at) => `cd d${at}`).join(';'), any)).toThrow(forbidden)
   })
+})
+
+test('a refusal names the section of the agent', () => {
+  const by = { agent: 'support', policy: { ...policy, allowed_commands: ['ls'] }, workspace: { root: ROOT } }
+  expect(() => checkCommand('cat x', by)).toThrow("'cat' is not in allowed_commands under [agents.support.policy]")
 })

@@ -1,6 +1,6 @@
-/** Checks a command against `[security.policy]` before anything runs (docs/contract.md#policy). */
+/** Checks a command against the policy of the agent before anything runs (docs/contract.md#policy). */
 import { basename, dirname, resolve } from 'node:path'
-import { AppError, type Policy } from '@sluice/sdk'
+import { AppError, type CallingAgent, type Policy, policyHeader } from '@sluice/sdk'
 import { expandHome, forbiddenMention } from './forbidden-path.ts'
 import { areKnownArguments } from './known-arguments.ts'
 import { isAssignment, type Segment, splitCommand, type Word } from './split-command.ts'
@@ -9,6 +9,8 @@ import { unsafeArgument } from './unsafe-arguments.ts'
 /** Folders in which a listed program may be called by its full path. */
 const SYSTEM_FOLDERS = ['/bin', '/usr/bin', '/usr/local/bin', '/sbin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin']
 const FOLDERS_MAX = 32
+
+type CheckingAgent = Pick<CallingAgent, 'agent' | 'policy'> & { readonly workspace: Pick<CallingAgent['workspace'], 'root'> }
 
 /**
  * Throws `forbidden` with the reason, or `invalid_request` for an empty command. Three checks run in this order:
@@ -21,15 +23,16 @@ const FOLDERS_MAX = 32
  * These checks do not confine a hostile program: an interpreter, a build tool or `git` runs code that it finds in the
  * workspace, links are not followed here, and a path that the command computes is not seen. The sandbox is the boundary.
  */
-export function checkCommand(command: string, policy: Policy, root: string): void {
+export function checkCommand(command: string, { agent, policy, workspace: { root } }: CheckingAgent): void {
+  const section = policyHeader(agent)
   const segments = splitCommand(command)
   if (segments.length === 0) throw new AppError('invalid_request', 'The command is empty')
   const allowsAny = allowsAnyProgram(policy)
   let folders: readonly string[] = [root]
   for (const segment of segments) {
-    if (!allowsAny) checkProgram(segment, policy.allowed_commands)
+    if (!allowsAny) checkProgram(segment, policy.allowed_commands, section)
     const path = forbiddenMention(segment, folders, { root, forbidden: policy.forbidden_paths })
-    if (path !== undefined) throw new AppError('forbidden', `'${path}' touches a path in forbidden_paths under [security.policy]`)
+    if (path !== undefined) throw new AppError('forbidden', `'${path}' touches a path in forbidden_paths under ${section}`)
     folders = foldersAfter(segment, folders, root)
   }
 }
@@ -59,12 +62,12 @@ export function asksForArguments(command: string, policy: Policy): boolean {
 
 const allowsAnyProgram = ({ level, allowed_commands }: Policy): boolean => level === 'full' || allowed_commands.includes('*')
 
-function checkProgram(segment: Segment, allowed: readonly string[]): void {
+function checkProgram(segment: Segment, allowed: readonly string[], section: string): void {
   const [program, ...args] = segment
   if (!program) return
   if (isAssignment(program)) throw new AppError('forbidden', `'${program.text}' sets a variable, which the shell tool does not allow`)
   if (!isListed(program, allowed)) {
-    throw new AppError('forbidden', `'${program.text}' is not in allowed_commands under [security.policy]`)
+    throw new AppError('forbidden', `'${program.text}' is not in allowed_commands under ${section}`)
   }
   const unsafe = unsafeArgument(
     basename(program.text),

@@ -24,11 +24,13 @@ export const shell = (host: Pick<Host, 'spawn'>, config: ShellConfig): Tool =>
       ),
     }),
     // Runs before the approval, so that the operator is not asked about a command that the policy refuses anyway.
-    precheck: ({ command }, { policy, workspace }) => checkCommand(command, policy, workspace.root),
+    precheck: ({ command }, by) => checkCommand(command, by),
     alwaysAsks: ({ command }, { policy }) => asksForArguments(command, policy),
     risk: ({ command }, { workspace }) => commandRisk(command, workspace.root),
-    async run({ command, timeout_secs }, { policy, workspace: { root }, signal, report }) {
-      checkCommand(command, policy, root)
+    async run({ command, timeout_secs }, context) {
+      const { workspace, signal, report } = context
+      const { root } = workspace
+      checkCommand(command, context)
       const result = await host.spawn({
         file: 'sh',
         args: ['-c', command],
