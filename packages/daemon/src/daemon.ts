@@ -1,6 +1,6 @@
 /** The daemon: one runtime with its HTTP server, procedures and deliveries. */
 import { gatewaySection, isLoopbackHost, requireSignatures } from '@sluice/config'
-import { type Deliveries, startDeliveries } from '@sluice/delivery'
+import type { Deliveries } from '@sluice/delivery'
 import { createAuth } from '@sluice/http'
 import { type Listening, listen } from '@sluice/http/listen'
 import { operator } from '@sluice/http/operator'
@@ -15,9 +15,9 @@ import {
 } from '@sluice/runtime'
 import { lockDataDirAfterCommands } from '@sluice/store'
 import { ConfigReload } from './config-reload.ts'
-import { deliveryOptions } from './delivery-options.ts'
 import { logTurn } from './log-activity.ts'
-import { type Procedures, startProcedures } from './procedures.ts'
+import type { Procedures } from './procedures.ts'
+import { startWork } from './start-work.ts'
 
 export interface DaemonOptions extends RuntimeOptions {
   /** Replaces `[gateway] host`. */
@@ -65,17 +65,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     config: options.configFile,
   })
 
-  // Everything that resumes work does it for the shards that this process owns.
-  await runtime.ownership.start()
-  // Approvals start before turns and deliveries: a resumed turn may ask for one, and a waiting reply may answer one.
-  await runtime.approvals.start()
-  await resumeTurns(runtime)
-  // Procedures start before deliveries: a message may trigger one.
-  const procedures = await startProcedures(runtime)
-  undo.defer(() => procedures.stop(0))
-  const deliveries = await startDeliveries(deliveryOptions(runtime, procedures))
-  undo.defer(() => deliveries.stop(0))
-  runtime.delivery.start(deliveries)
+  const { procedures, deliveries } = await startWork(runtime, undo)
   deliveriesStarted.resolve(deliveries)
   runtime.health.started()
 
@@ -102,14 +92,6 @@ async function bindServer(runtime: OpenRuntime, options: DaemonOptions, deliveri
     port: options.port ?? gateway.port,
     control: { dataDir: options.dataDir, operator: operator() },
     ready: deliveries,
-  })
-}
-
-/** Resumes the turns that the earlier owner of these shards left unfinished, before new ones are accepted. */
-async function resumeTurns({ agent, ownership, log }: OpenRuntime): Promise<void> {
-  await ownership.onShards(async (owned) => {
-    const unfinished = await agent.resume(owned)
-    if (unfinished > 0) log.info('resuming unfinished turns', { turns: unfinished })
   })
 }
 

@@ -200,6 +200,26 @@ describe('a message', () => {
     expect(made.turns[1]?.delivery?.turnId).not.toBe(made.turns[0]?.delivery?.turnId)
   })
 
+  test('whose commit becomes visible after one with a higher number still runs', async () => {
+    const store = open()
+    const messages = ['m1', 'm2'].map((id) => ({ message: message(id), session: `session ${id}` }))
+    await store.inbox.keep({ channel: 'x', verdict: 'test', raw: Buffer.from('{}'), receivedAtMs: clock.nowMs(), messages })
+    let isHidden = true
+    const late = storeWith(store, ({ inbox }) => ({
+      inbox: {
+        ...inbox,
+        waiting: async (options) => (await inbox.waiting(options)).filter(({ number }) => !isHidden || number !== 1),
+      },
+    }))
+    const made = await bench({ store: late })
+    await settle()
+    expect(made.turns.map(({ text }) => text)).toEqual(['text of m2'])
+    isHidden = false
+    made.deliveries.wake()
+    await settle()
+    expect(made.turns.map(({ text }) => text)).toEqual(['text of m2', 'text of m1'])
+  })
+
   test('that another process replayed runs although the store fails at first', async () => {
     const store = open()
     let failures = 0

@@ -17,7 +17,7 @@ import {
 } from '@sluice/config'
 import { type Clients, createClients } from '@sluice/delivery'
 import { LaneQueue, ShardOwnership, systemClock } from '@sluice/kit'
-import type { Clock, Observation, Secret, Services, Sops, Store, Vitals } from '@sluice/sdk'
+import type { Clock, Observation, Secret, Services, ShardRange, Sops, Store, Vitals } from '@sluice/sdk'
 import { ProcedureFiles } from '@sluice/sop/procedure-files'
 import { type DataDirLock, openDataDir, openStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
@@ -51,6 +51,8 @@ export interface RuntimeOptions extends ConfigSource {
   readonly clock?: Clock
   /** True: a data directory whose database is gone may start with an empty one. */
   readonly newDatabase?: boolean
+  /** The shards that this process owns once it starts work; all unless given. */
+  readonly shards?: readonly ShardRange[]
   /** The lock of the data directory, if the caller holds it. */
   readonly lock?: DataDirLock
   /**
@@ -133,7 +135,12 @@ export class OpenRuntime implements Runtime {
     this.log = this.#createLogger(config)
     this.traces = createTraceScope(() => this.#snapshot?.wantsTraces ?? false)
     this.store = this.#openStore()
-    this.ownership = new ShardOwnership({ store: this.store, clock: this.clock, log: this.log.child('store') })
+    this.ownership = new ShardOwnership({
+      store: this.store,
+      clock: this.clock,
+      log: this.log.child('store'),
+      ...(options.shards && { ranges: options.shards }),
+    })
     this.scrub = createScrub(() => this.#secrets)
     this.hideSecrets = createHideSecrets(() => this.#secrets)
     this.bus = this.#createBus()

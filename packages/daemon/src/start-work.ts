@@ -1,0 +1,33 @@
+/** Starts everything that works on the stored work of the shards that this process owns. */
+import { type Deliveries, startDeliveries } from '@sluice/delivery'
+import type { OpenRuntime } from '@sluice/runtime'
+import { deliveryOptions } from './delivery-options.ts'
+import { type Procedures, startProcedures } from './procedures.ts'
+
+export interface Work {
+  readonly procedures: Procedures
+  readonly deliveries: Deliveries
+}
+
+/** `undo` gets what a failed start has to stop. */
+export async function startWork(runtime: OpenRuntime, undo: AsyncDisposableStack): Promise<Work> {
+  await runtime.ownership.start()
+  // Approvals start before turns and deliveries: a resumed turn may ask for one, and a waiting reply may answer one.
+  await runtime.approvals.start()
+  await resumeTurns(runtime)
+  // Procedures start before deliveries: a message may trigger one.
+  const procedures = await startProcedures(runtime)
+  undo.defer(() => procedures.stop(0))
+  const deliveries = await startDeliveries(deliveryOptions(runtime, procedures))
+  undo.defer(() => deliveries.stop(0))
+  runtime.delivery.start(deliveries)
+  return { procedures, deliveries }
+}
+
+/** Resumes the turns that the earlier owner of these shards left unfinished, before new ones are accepted. */
+async function resumeTurns({ agent, ownership, log }: OpenRuntime): Promise<void> {
+  await ownership.onShards(async (owned) => {
+    const unfinished = await agent.resume(owned)
+    if (unfinished > 0) log.info('resuming unfinished turns', { turns: unfinished })
+  })
+}
