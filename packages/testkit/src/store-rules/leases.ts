@@ -3,9 +3,13 @@ import { isLeaseLost, type LeaseName, type Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { asked, decision } from './approval-samples.ts'
 import { arrival, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
-import { queuedTurn, turnEnd } from './samples.ts'
+import { queuedTurn, turnEnd, user } from './samples.ts'
 import { ended, sopRun, startOf } from './sop-samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
+
+/** Returns the numbers of the messages that were stored. */
+const numbersOf = (kept: 'replayed' | readonly (number | null)[]): number[] =>
+  kept === 'replayed' ? [] : kept.filter((number) => number !== null)
 
 /** Expects that this write is refused because the lease is lost. */
 async function expectLost(written: Promise<unknown>): Promise<void> {
@@ -162,6 +166,21 @@ export const leaseRules: StoreRules = {
     expect((await later.inbox.waiting({ after: 0, limit: 10 })).map((row) => row.number)).toEqual([number])
     await expectLost(owned.inbox.start(number, 't1', STARTS_MAX))
     expect(await later.inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ turnId: 't1' })
+  },
+
+  'a holder that gets its lease back reads what others wrote meanwhile': async ({ store, otherProcess }) => {
+    const first = await own(store)
+    await first.turns.finish(turnEnd('t1', { messages: [user('one')] }))
+    expect(await first.sessions.history('room', 10)).toEqual([user('one')])
+    const meanwhile = await own(await otherProcess())
+    await meanwhile.turns.finish(turnEnd('t2', { messages: [user('two')] }))
+    const [number = 0] = numbersOf(await meanwhile.inbox.keep(arrival('m1')))
+    await meanwhile.inbox.done(number, 1)
+    const again = await own(store)
+    expect(await again.sessions.history('room', 10)).toEqual([user('one'), user('two')])
+    await again.turns.finish(turnEnd('t3', { messages: [user('three')] }))
+    expect(await again.sessions.history('room', 10)).toEqual([user('one'), user('two'), user('three')])
+    expect(await again.inbox.keep(arrival('m1'))).toEqual([null])
   },
 
   'release ends a lease after the writes requested before it': async ({ store }) => {
