@@ -6,8 +6,9 @@ import { type MailpushConfig, mailpushSection } from './config.ts'
 import { Connection } from './connection.ts'
 import { MailApi } from './mail-api.ts'
 import { fetchMedia } from './media.ts'
+import { pushOptions } from './push-options.ts'
 import { composeMail } from './send.ts'
-import { createVerification, parsePush, samplePush } from './webhook.ts'
+import { createVerification, parse, samplePush } from './webhook.ts'
 
 const BODY_BYTES_MAX = 1_048_576
 /** A mail of this length stays below the limit of the API even if each character needs several bytes in UTF-8. */
@@ -23,6 +24,8 @@ function mailpush(host: Host, config: MailpushConfig): Channel {
   const api = new MailApi(new ApiClient(host, config))
   const connection = new Connection(host, config, api)
 
+  const pushes = pushOptions(host, config)
+
   return {
     name: 'mailpush',
     ...(!config.oauth_token && !config.refresh_token && { missingConfig: 'oauth_token or refresh_token' }),
@@ -32,16 +35,16 @@ function mailpush(host: Host, config: MailpushConfig): Channel {
     webhook: {
       path: '/webhook/mailpush',
       bodyBytesMax: BODY_BYTES_MAX,
-      ...createVerification(host, config),
+      ...createVerification(pushes),
       ...(config.webhook_url && { registered: config.webhook_url }),
       /** Returns no message: a push only says that the mailbox changed, and `listen` fetches the mails. */
-      async parse({ body, receivedAtMs }) {
-        const { id, notice } = parsePush(body)
-        if (notice) await connection.notify(notice, receivedAtMs)
+      async parse(raw) {
+        const { id, notice } = parse(raw)
+        if (notice) await connection.notify(notice, raw.receivedAtMs)
         else host.log.warn('push dropped: its data is missing or not from the mail API', { push: id })
         return []
       },
-      sample: (sample) => samplePush(sample, config),
+      sample: (sample) => samplePush(sample, pushes),
     },
     listen: (deliver, context) => connection.listen(deliver, context),
     async send(to, message, signal) {

@@ -1,6 +1,6 @@
 /** Checks the signed tokens (OpenID Connect, RS256) of the push service with its public keys. */
 import { callProvider } from '@sluice/kit'
-import { AppError, type Host } from '@sluice/sdk'
+import { AppError } from '@sluice/sdk'
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
 
 /** Google signs with either form, and its own libraries accept both. */
@@ -21,14 +21,18 @@ export interface PushTokenOptions {
   readonly email: string
   /** The URL of the public keys. */
   readonly jwksUrl: string
+  readonly fetch: typeof globalThis.fetch
+  /** The current time in milliseconds since 1970. */
+  nowMs(): number
 }
 
 /** Resolves to the problem of a token, without quoting the token; undefined for a valid one. */
 export type CheckPushToken = (token: string) => Promise<string | undefined>
 
 /** Returns a check that fetches the keys with the first token. */
-export function createPushTokenCheck(host: Host, { audience, email, jwksUrl }: PushTokenOptions): CheckPushToken {
-  const keys = new SigningKeys(host, jwksUrl)
+export function createPushTokenCheck(options: PushTokenOptions): CheckPushToken {
+  const { audience, email } = options
+  const keys = new SigningKeys(options)
   return async (token) => {
     const { errors, jwtVerify } = await import('jose')
     try {
@@ -38,7 +42,7 @@ export function createPushTokenCheck(host: Host, { audience, email, jwksUrl }: P
         audience,
         requiredClaims: ['exp'],
         clockTolerance: CLOCK_SKEW_SECS,
-        currentDate: new Date(host.clock.nowMs()),
+        currentDate: new Date(options.nowMs()),
       })
       if (payload.email !== email || payload.email_verified !== true) return 'the token belongs to another account than service_account'
       return undefined
@@ -51,15 +55,13 @@ export function createPushTokenCheck(host: Host, { audience, email, jwksUrl }: P
 
 /** The public keys at a URL. They are fetched when needed, for all callers at once, and kept while the key server fails. */
 class SigningKeys {
-  readonly #host: Host
-  readonly #url: string
+  readonly #options: PushTokenOptions
   #known: { readonly find: JWTVerifyGetKey; readonly atMs: number } | undefined
   #failed: { readonly error: unknown; readonly atMs: number } | undefined
   #fetching: Promise<void> | undefined
 
-  constructor(host: Host, url: string) {
-    this.#host = host
-    this.#url = url
+  constructor(options: PushTokenOptions) {
+    this.#options = options
   }
 
   /** Finds the key of a token. Throws an error of `jose` when no key matches, and `AppError` when the keys cannot be fetched. */
@@ -86,20 +88,20 @@ class SigningKeys {
 
   /** Never rejects; `#failed` has the error. */
   async #fetch(): Promise<void> {
-    const { fetch, clock } = this.#host
+    const { fetch, jwksUrl, nowMs } = this.#options
     try {
       const { createLocalJWKSet } = await import('jose')
       const signal = new AbortController().signal
-      const call = { fetch, provider: 'the key server', url: this.#url, method: 'GET', signal, timeoutMs: FETCH_TIMEOUT_MS }
+      const call = { fetch, provider: 'the key server', url: jwksUrl, method: 'GET', signal, timeoutMs: FETCH_TIMEOUT_MS }
       const { json } = await callProvider(call)
-      this.#known = { find: createLocalJWKSet(json as JSONWebKeySet), atMs: clock.nowMs() }
+      this.#known = { find: createLocalJWKSet(json as JSONWebKeySet), atMs: nowMs() }
       this.#failed = undefined
     } catch (error) {
-      this.#failed = { error, atMs: clock.nowMs() }
+      this.#failed = { error, atMs: nowMs() }
     }
   }
 
   #ageMs(event: { readonly atMs: number } | undefined): number {
-    return event ? this.#host.clock.nowMs() - event.atMs : Number.POSITIVE_INFINITY
+    return event ? this.#options.nowMs() - event.atMs : Number.POSITIVE_INFINITY
   }
 }

@@ -4,6 +4,7 @@ import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { mailpushSection } from './config.ts'
+import { pushOptions } from './push-options.ts'
 import { createPushKeys, encodeJson, type PushClaims } from './testing/fake-push.ts'
 import { createVerification } from './webhook.ts'
 
@@ -34,7 +35,7 @@ const arrange = (config: object, answer: () => Response = () => Response.json(ke
     },
   })
   const section = v.parse(mailpushSection.schema, { enabled: true, topic: 'projects/p/topics/t', ...config })
-  const { verify, unsigned } = createVerification(host, section)
+  const { verify, unsigned } = createVerification(pushOptions(host, section))
   /** Returns what verified a push, or the cause of its rejection. */
   const outcome = async (authorization?: string, query?: string): Promise<string> => {
     try {

@@ -4,11 +4,10 @@
  */
 import { withoutTrailing } from '@sluice/kit'
 import { parsedOrUndefined } from '@sluice/kit/foreign-json'
-import { AppError, equalTexts, type Host, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk'
+import { AppError, equalTexts, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { MailpushConfig } from './config.ts'
 import { historyIdSchema } from './mail.ts'
-import { createPushTokenCheck } from './push-token.ts'
+import { createPushTokenCheck, type PushTokenOptions } from './push-token.ts'
 
 export interface PushNotice {
   readonly mailbox: string
@@ -23,7 +22,15 @@ export interface Push {
   readonly notice?: PushNotice
 }
 
-interface Verification {
+/** What verifies a push. No Sluice runtime is needed. */
+export interface PushOptions {
+  /** The secret that each push brings. Empty: only signed tokens are accepted. */
+  readonly secret: string
+  /** The signed tokens that are accepted; undefined accepts none. Without a secret and tokens, every push is accepted. */
+  readonly tokens?: PushTokenOptions | undefined
+}
+
+export interface Verification {
   readonly verify: Webhook['verify']
   /** The key to set when pushes are not verified. */
   readonly unsigned?: string
@@ -44,14 +51,12 @@ const envelopeSchema = v.object({
 const noticeSchema = v.object({ emailAddress: v.pipe(v.string(), v.minLength(1)), historyId: historyIdSchema })
 
 /** Returns the check of a push: the secret as a bearer token or as the only `?token=`, or a token that the push service signed. */
-export function createVerification(host: Host, config: MailpushConfig): Verification {
-  const { webhook_url: audience, service_account: email, jwks_url: jwksUrl } = config
-  const checkToken = audience && email ? createPushTokenCheck(host, { audience, email, jwksUrl }) : undefined
-  const secret = () => config.webhook_secret?.reveal().trim() ?? ''
-  if (secret() === '' && !checkToken) {
+export function createVerification({ secret, tokens }: PushOptions): Verification {
+  const checkToken = tokens && createPushTokenCheck(tokens)
+  if (secret === '' && !checkToken) {
     return { unsigned: 'webhook_secret', verify: () => ({ by: 'nothing: webhook_secret is not set' }) }
   }
-  const matchesSecret = (given: string) => secret() !== '' && equalTexts(given, secret())
+  const matchesSecret = (given: string) => secret !== '' && equalTexts(given, secret)
 
   return {
     async verify({ headers, url }) {
@@ -68,8 +73,8 @@ export function createVerification(host: Host, config: MailpushConfig): Verifica
 
 const bearerIn = (authorization: string): string | undefined => /^bearer +(\S+)$/i.exec(authorization.trim())?.[1]
 
-/** Throws `invalid_request` for a body that is not a push. */
-export function parsePush(body: Uint8Array): Push {
+/** Returns the notice of a push. The mails themselves are fetched. Throws `invalid_request` for a body that is not a push. */
+export function parse({ body }: Pick<Raw, 'body'>): Push {
   const envelope = v.safeParse(envelopeSchema, parsedOrUndefined(body))
   if (!envelope.success) throw new AppError('invalid_request', 'Invalid Pub/Sub envelope')
   const { data, messageId, message_id } = envelope.output.message
@@ -83,11 +88,10 @@ export function parsePush(body: Uint8Array): Push {
  * Builds a push with the secret, if there is one. It makes the channel check the mailbox; an ignored sample has data that is
  * not a notice. Without a secret the sample cannot be verified, because only the push service can sign a token.
  */
-export function samplePush({ sender, id, atMs, ignored }: Sample, config: MailpushConfig): SampleRequest {
+export function samplePush({ sender, id, atMs, ignored }: Sample, { secret, tokens }: PushOptions): SampleRequest {
   const data = ignored ? { sample: true } : { emailAddress: sender, historyId: atMs }
-  const token = config.webhook_secret?.reveal().trim()
   return {
-    headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) },
+    headers: { 'content-type': 'application/json', ...(secret !== '' && { authorization: `Bearer ${secret}` }) },
     body: JSON.stringify({
       message: {
         data: Buffer.from(JSON.stringify(data)).toString('base64'),
@@ -96,6 +100,6 @@ export function samplePush({ sender, id, atMs, ignored }: Sample, config: Mailpu
       },
       subscription: 'projects/sample/subscriptions/sample',
     }),
-    ...(!token && config.service_account !== undefined && { unverifiable: true }),
+    ...(secret === '' && tokens && { unverifiable: true }),
   }
 }
