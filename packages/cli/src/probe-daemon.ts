@@ -15,6 +15,8 @@ export interface RunningDaemon {
   readonly started_at: string
   /** The answer of `GET /health`. */
   readonly health: unknown
+  /** The agents, `main` first. */
+  readonly agents: Status['agents']
   readonly queues: Status['queues']
 }
 
@@ -43,8 +45,8 @@ export async function probeDaemon(context: CliContext): Promise<DaemonProbe> {
 
 async function probe(api: Api): Promise<RunningDaemon> {
   const [status, health] = await Promise.all([api.get<Status>('/api/status'), api.get('/health')])
-  const { pid, url, version, profile, started_at, queues } = status
-  return { running: true, pid, url, version, profile, started_at, health, queues }
+  const { pid, url, version, profile, started_at, agents, queues } = status
+  return { running: true, pid, url, version, profile, started_at, health, agents, queues }
 }
 
 /**

@@ -55,7 +55,7 @@ auto_approve = ["shell"]
 allowed_commands = ["echo"]
 [agents.support]
 system_prompt = "You are the support agent."
-tools = ["shell", "file_read", "file_write"]
+tools = ["shell", "file_read", "file_write", "memory_store", "memory_recall"]
 policy = { allowed_commands = ["touch", "sleep", "date"] }
 [channels_config.chatapp]
 access_token = "${chatapp.accessToken}"
@@ -151,6 +151,12 @@ test('files of one agent are out of reach of the other', async () => {
   }
 })
 
+test('memories of one agent are not recalled by the other', async () => {
+  await asOperator('memory_store {"key":"code","content":"4711"}', { 'x-agent': 'support' })
+  expect((await asOperator('memory_recall {"query":"4711"}')).body.response).toContain('No memory matches')
+  expect((await asOperator('memory_recall {"query":"4711"}', { 'x-agent': 'support' })).body.response).toContain('4711')
+})
+
 test('a turn that kill -9 interrupts is resumed by its own agent, under its own limits', async () => {
   const steps = 'shell {"command":"touch before"}; shell {"command":"sleep 5"}; shell {"command":"echo x"}; shell {"command":"touch after"}'
   const headers = { 'x-agent': 'support', 'x-session-id': 'home', 'x-idempotency-key': 'once', prefer: 'respond-async' }
@@ -183,6 +189,7 @@ test('a turn that kill -9 interrupts is resumed by its own agent, under its own 
 })
 
 test('the command line talks to an agent and names the known ones', async () => {
+  expect((await run('full', ['status', '--data-dir', folder.dir])).stdout).toContain('agents:      main, support')
   daemon.kill('SIGTERM')
   await daemon.exited
   const agent = (...args: string[]) => run('full', ['agent', '--data-dir', folder.dir, '-m', 'shell {"command":"date -u"}', ...args])

@@ -16,7 +16,7 @@ export async function run(context: CliContext): Promise<number> {
   const daemon = await probeDaemon(context)
   const queues = daemon.running ? daemon.queues : await readQueues(context)
   if (json) out.json({ ...daemon, queues })
-  else for (const line of [stateLine(daemon, out), ...healthLines(daemon), ...queueLines(queues)]) out.print(line)
+  else for (const line of [stateLine(daemon, out), ...agentLines(daemon), ...healthLines(daemon), ...queueLines(queues)]) out.print(line)
   return daemon.running ? 0 : 1
 }
 
@@ -24,6 +24,10 @@ const stateLine = (daemon: DaemonProbe, { style }: Output): string =>
   daemon.running
     ? `${style('green', 'running')} on ${daemon.url} (version ${daemon.version}, pid ${daemon.pid}, profile ${daemon.profile}, since ${daemon.started_at})`
     : `${style('red', 'not running')}: ${daemon.reason}`
+
+/** Returns no lines if there is only the main agent. */
+const agentLines = (daemon: DaemonProbe): string[] =>
+  daemon.running && daemon.agents.length > 1 ? [`agents:      ${daemon.agents.join(', ')}`] : []
 
 /** Returns no lines if the daemon is not running, or answers in the form of another version. */
 function healthLines(daemon: DaemonProbe): string[] {

@@ -1,5 +1,8 @@
 /** Requests that name an agent: only an operator may, and the agent is kept apart from the others in sessions, turns and lists. */
+
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
+import { agentOfSession } from '@sluice/sdk'
+import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { expect, test } from 'vitest'
 import { testGateways } from '../testing.ts'
 
@@ -78,4 +81,32 @@ test('an unknown agent is refused with the known ones, before the idempotency ke
     json: { error: 'X-Agent: there is no agent "suport"; did you mean "support"? The agents are main, support. [agents.<name>] adds one' },
   })
   expect((await asOperator('POST', '/webhook', { body, ...key, 'x-agent': 'support' })).json).toMatchObject({ response: 're: hello' })
+})
+
+test('erasing a person covers the conversations and memories with every agent', async () => {
+  const { asOperator, store } = await arrange()
+  const owners = ['channel:x/a/u', 'agent:support/channel:x/a/u', 'agent:support/channel:x/a/other']
+  for (const owner of owners) {
+    const session = owner.replace('/a/', '/a/room/')
+    await store.turns.finish(turnEnd(session, { sessionId: session, agent: agentOfSession(session), owner: 'channel:x', source: 'x' }))
+    await store.memory.put({ owner, key: 'k', content: 'c', category: 'core', atMs: 0 })
+  }
+  const listed = async () => (await asOperator('GET', '/api/sessions?channel=x&sender=u')).json.sessions
+  expect(await listed()).toHaveLength(2)
+  expect((await asOperator('DELETE', '/api/sessions?channel=x&sender=u')).json).toMatchObject({ erased: { said: 2, memories: 2 } })
+  expect(await listed()).toEqual([])
+  expect((await store.sessions.list({ limit: 10 })).map(({ id }) => id)).toEqual(['agent:support/channel:x/a/room/other'])
+  expect((await store.memory.owners()).map(({ owner }) => owner)).toEqual(['agent:support/channel:x/a/other'])
+})
+
+test('the owner of a memory with another agent can be named', async () => {
+  const { asOperator, store } = await arrange()
+  await store.memory.put({ owner: 'agent:support/device:phone', key: 'k', content: 'c', category: 'core', atMs: 0 })
+  const listed = await asOperator('GET', `/api/memories?owner=${encodeURIComponent('agent:support/device:phone')}`)
+  expect(listed).toMatchObject({ status: 200, json: { memories: [{ owner: 'agent:support/device:phone', key: 'k' }] } })
+})
+
+test('the status lists the agents', async () => {
+  const { asOperator } = await arrange()
+  expect((await asOperator('GET', '/api/status')).json).toMatchObject({ agents: ['main', 'support'] })
 })
