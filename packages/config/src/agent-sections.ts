@@ -9,7 +9,7 @@ const count = (fallback: number, min: number, max: number, meaning: string) =>
 const dollars = (meaning: string) => v.pipe(v.number(), v.minValue(0), v.description(meaning))
 
 const KIND =
-  'Provider of the model: openai, anthropic, ollama, groq, cerebras, deepseek, mistral, xai, together, openrouter, lmstudio, vllm, llamacpp or offline; openai with a base_url is any OpenAI-compatible server'
+  'Provider of the model: openai, anthropic, ollama, groq, cerebras, deepseek, mistral, xai, together, openrouter, google, azure, bedrock, lmstudio, vllm, llamacpp or offline; openai with a base_url is any OpenAI-compatible server'
 const BASE_URL = "Address of the endpoint; the provider's own by default"
 const MODEL = 'Name of the model'
 const headers = v.pipe(v.record(v.string(), headerSecret()), v.description('Further request headers'))

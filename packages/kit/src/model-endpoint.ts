@@ -32,6 +32,7 @@ const invalid = (key: string, what: string): AppError => new AppError('config_in
 /** Checks and completes settings. Throws `config_invalid` with the TOML key and without its value. */
 export function modelEndpoint(
   settings: ProviderSettings,
+  /** `baseUrl` is empty for a service that has no address of its own. */
   options: { readonly baseUrl: string; readonly fetch: typeof fetch; readonly keyRequired?: boolean },
 ): ModelEndpoint {
   const apiKey = settings.api_key?.reveal().trim() ?? ''
@@ -47,7 +48,9 @@ export function modelEndpoint(
   }
   const model = settings.model?.trim() ?? ''
   if (model === '') throw invalid('model', `is missing: name the model that "${settings.kind}" shall use`)
-  const baseUrl = plainUrl(settings.base_url ?? options.baseUrl)
+  const url = settings.base_url ?? options.baseUrl
+  if (url === '') throw invalid('base_url', `is missing: "${settings.kind}" has another address for each account or region`)
+  const baseUrl = plainUrl(url)
   return { baseUrl, apiKey, model, headers, fetch: guard(adding(options.fetch, settings.options), [apiKey, ...Object.values(headers)]) }
 }
 

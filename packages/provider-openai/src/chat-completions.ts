@@ -10,10 +10,10 @@ import { LearntLimits } from './request-limits.ts'
 /** Checks and completes settings. A server at the operator's own `base_url` may need no key. */
 export function endpointOf(settings: ProviderSettings, { baseUrl, keyVariable }: Preset, plainFetch: typeof fetch): ModelEndpoint {
   const keyRequired = keyVariable !== undefined && settings.base_url === undefined
-  return modelEndpoint(settings, { baseUrl, fetch: plainFetch, keyRequired })
+  return modelEndpoint(settings, { baseUrl: baseUrl ?? '', fetch: plainFetch, keyRequired })
 }
 
-/** Creates the provider of one service. Its models never retry a request that failed; the agent does. */
+/** Creates the provider of a service with chat completions, and with the Responses API where the service has it. Its models never retry a request that failed; the agent does. */
 export function chatCompletions(kind: string, preset: Preset, detect?: Provider['detect']): Provider {
   return {
     kinds: [kind],
@@ -24,7 +24,12 @@ export function chatCompletions(kind: string, preset: Preset, detect?: Provider[
       const headers = endpoint.apiKey === '' ? {} : { authorization: `Bearer ${endpoint.apiKey}` }
       return listModels(endpoint, { headers, signal })
     },
-    load: async (settings, options) => loadChatModel(kind, preset, endpointOf(settings, preset, options.fetch), options),
+    async load(settings, options) {
+      const endpoint = endpointOf(settings, preset, options.fetch)
+      if (!preset.hasResponses || !endpoint.baseUrl.endsWith('/openai/v1')) return loadChatModel(kind, preset, endpoint, options)
+      const { responsesModel } = await import('./responses-model.ts')
+      return responsesModel(endpoint)
+    },
   }
 }
 

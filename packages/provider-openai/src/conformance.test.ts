@@ -22,6 +22,7 @@ providerConformance({
     { settings: { kind: 'ollama' }, names: 'model' },
     { settings: { kind: 'groq', model: 'small' }, names: 'api_key' },
     { settings: { kind: 'vllm' }, names: 'model' },
+    { settings: { kind: 'azure', model: 'small', api_key: new Secret('key') }, names: 'base_url' },
     { settings: { kind: 'openai', model: 'small', base_url: 'localhost:1234' }, names: 'base_url' },
     { settings: { kind: 'openai', model: 'small', api_key: new Secret('two\nlines') }, names: 'api_key' },
   ],

@@ -1,12 +1,14 @@
 /** The services with the chat completions API, as data: where they are, where their key is, and how their requests differ. */
 
 export interface Preset {
-  /** The base URL when the settings name none. */
-  readonly baseUrl: string
+  /** The base URL when the settings name none. Absent for services whose address contains a region or an account. */
+  readonly baseUrl?: string
   /** The environment variable of the key. Absent for servers that usually need no key. */
   readonly keyVariable?: string
   /** The member that limits the tokens of a reply; default `max_tokens`. */
   readonly limit?: 'max_completion_tokens'
+  /** True when the service has the Responses API at base URLs that end in `/openai/v1`. */
+  readonly hasResponses?: boolean
   /** Members of a request that the service refuses. */
   readonly refuses?: readonly string[]
 }
@@ -23,6 +25,12 @@ export const PRESETS = {
   xai: { baseUrl: 'https://api.x.ai/v1', keyVariable: 'XAI_API_KEY', limit: 'max_completion_tokens' },
   together: { baseUrl: 'https://api.together.xyz/v1', keyVariable: 'TOGETHER_API_KEY' },
   openrouter: { baseUrl: 'https://openrouter.ai/api/v1', keyVariable: 'OPENROUTER_API_KEY' },
+  // https://ai.google.dev/gemini-api/docs/openai
+  google: { baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai', keyVariable: 'GEMINI_API_KEY' },
+  // https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
+  azure: { keyVariable: 'AZURE_OPENAI_API_KEY', hasResponses: true },
+  // https://docs.aws.amazon.com/bedrock/latest/userguide/models-api-compatibility.html
+  bedrock: { keyVariable: 'AWS_BEARER_TOKEN_BEDROCK', hasResponses: true },
   lmstudio: { baseUrl: 'http://127.0.0.1:1234/v1' },
   vllm: { baseUrl: 'http://127.0.0.1:8000/v1' },
   llamacpp: { baseUrl: 'http://127.0.0.1:8080/v1' },

@@ -108,6 +108,28 @@ describe('reasoning goes back under the name that it came with', () => {
     ])
   })
 
+  // https://ai.google.dev/gemini-api/docs/thought-signatures
+  it('Gemini gets the signature of a tool call back', async () => {
+    const model = await load('google')
+    const extra_content = { google: { thought_signature: 'c2ln' } }
+    server.script({ frames: [chunk({ tool_calls: [{ ...call, extra_content }] }, 'tool_calls'), DONE] })
+    const [called] = (await collect(model)).filter((part) => part.type === 'tool-call')
+    const kept: ModelPrompt[number] = {
+      role: 'assistant',
+      content: [
+        {
+          type: 'tool-call',
+          toolCallId: 'c1',
+          toolName: 'look',
+          input: {},
+          ...(called?.providerMetadata && { providerOptions: called.providerMetadata }),
+        },
+      ],
+    }
+    await model.doGenerate({ prompt: [...hello, kept, result] })
+    expect(sentMessage()).toMatchObject({ tool_calls: [{ id: 'c1', extra_content }] })
+  })
+
   it('reasoning of another provider is not sent', async () => {
     const foreign: ModelPrompt[number] = {
       role: 'assistant',

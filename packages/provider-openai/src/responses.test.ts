@@ -2,7 +2,9 @@ import type { LanguageModel, ModelPrompt } from '@sluice/sdk'
 import { Secret } from '@sluice/sdk'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { chatCompletions } from './chat-completions.ts'
 import { openai } from './openai.ts'
+import { PRESETS } from './presets.ts'
 import { collect, deltas, hello } from './testing.ts'
 
 let server: ModelServer
@@ -74,6 +76,18 @@ it('ignores events of unknown types and reports a failed response', async () => 
   const parts = await collect(model).catch((error: unknown) => [error])
   expect(JSON.stringify(parts)).toContain('server_error')
   expect(JSON.stringify(parts)).not.toContain('dreaming')
+})
+
+it.each([
+  ['azure', 'https://mine.openai.azure.com/openai/v1', 'responses'],
+  ['bedrock', 'https://bedrock-mantle.us-east-2.api.aws/openai/v1/', 'responses'],
+  ['bedrock', 'https://bedrock-mantle.us-east-2.api.aws/v1', 'openai'],
+])('%s at %s speaks %s', async (kind, base_url, wire) => {
+  const toServer: typeof fetch = (input, init) => fetch(server.url + new URL(String(input)).pathname.replace('/openai', ''), init)
+  const provider = chatCompletions(kind, PRESETS[kind as keyof typeof PRESETS])
+  const other = await provider.load({ kind, base_url, api_key: new Secret(server.apiKey), model: 'm' }, { fetch: toServer })
+  await other.doGenerate({ prompt: hello })
+  expect(last()?.wire).toBe(wire)
 })
 
 it.each([

@@ -35,5 +35,5 @@ export async function checkProvider(models: Pick<ModelChain, 'labels' | 'limits'
   )
 }
 
-/** Ollama lists `llama3.2:latest` for a model that requests may call `llama3.2`. */
-const isSameModel = (listed: string, model: string): boolean => listed === model || listed === `${model}:latest`
+/** Ollama lists `llama3.2:latest` for a model that requests may call `llama3.2`, and Google `models/<name>`. */
+const isSameModel = (listed: string, model: string): boolean => [model, `${model}:latest`, `models/${model}`].includes(listed)
