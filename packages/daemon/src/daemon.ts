@@ -50,7 +50,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const runtime = await openRuntime({ ...options, lock })
   undo.defer(() => runtime.close(0))
   const { log, bus } = runtime
-  bus.subscribe(({ envelope }) => logTurn(log, envelope))
+  bus.subscribe(({ envelope, isForeign }) => {
+    if (!isForeign) logTurn(log, envelope)
+  })
 
   // The port is bound before any work starts: a start that cannot have its port has done nothing.
   const deliveriesStarted = Promise.withResolvers<Deliveries>()

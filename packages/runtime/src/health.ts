@@ -78,7 +78,8 @@ export class HealthWatch {
 
   constructor(sources: HealthSources) {
     this.#sources = sources
-    sources.bus.subscribe(({ envelope }) => {
+    sources.bus.subscribe(({ envelope, isForeign }) => {
+      if (isForeign) return
       if (envelope.type === 'turn_completed') this.#provider = 'ok'
       else if (envelope.type === 'turn_failed' && PROVIDER_FAULTS.has(envelope.code)) this.#provider = 'failing'
     })

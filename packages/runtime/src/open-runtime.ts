@@ -258,8 +258,8 @@ export class OpenRuntime implements Runtime {
   #createBus(): EventBus {
     const run = randomBytes(6).toString('base64url')
     const bus = createEventBus({ clock: this.clock, hide: this.hideSecrets, run })
-    bus.subscribe(({ envelope }) => {
-      const observation = observationOf(envelope)
+    bus.subscribe(({ envelope, isForeign }) => {
+      const observation = isForeign ? undefined : observationOf(envelope)
       if (observation) this.#observe(observation)
     })
     return bus

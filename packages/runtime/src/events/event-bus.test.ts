@@ -3,6 +3,7 @@ import { testClock } from '@sluice/testkit/clock'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type BusEvent, createEventBus } from './event-bus.ts'
+import type { EventRelay, RelayedEvent } from './event-relay.ts'
 
 const tick = (n: number, text = ''): SluiceEvent => ({ type: 'x_tick', n, text })
 const numbers = (events: readonly BusEvent[]) => events.map(({ seq }) => seq)
@@ -83,4 +84,31 @@ test('missed and kept events after an id add up to all events after it', () => {
       },
     ),
   )
+})
+
+test('an event of another process gets an id of this one, and is relayed once', () => {
+  const subscribers: ((event: RelayedEvent) => void)[][] = [[], []]
+  const relayOf = (own: number): EventRelay => ({
+    publish(event) {
+      for (const receive of subscribers[1 - own] ?? []) receive(event)
+    },
+    subscribe(receive) {
+      subscribers[own]?.push(receive)
+      return () => {}
+    },
+  })
+  const [first, second] = [0, 1].map((own) => createEventBus({ clock: testClock(), run: `r${own}`, relay: relayOf(own) }))
+  if (!first || !second) throw new Error('there are two buses')
+  const seen: BusEvent[] = []
+  second.subscribe((event) => seen.push(event))
+  second.emit(tick(1))
+  first.emit(tick(2), 'd1', tick(3))
+  expect(seen).toMatchObject([
+    { envelope: { id: 'r1-1', n: 1 }, owner: null, isForeign: false },
+    { envelope: { id: 'r1-2', n: 2 }, owner: 'd1', isForeign: true, outline: { envelope: { id: 'r1-2', n: 3 } } },
+  ])
+  expect(first.recent(9)).toMatchObject([
+    { envelope: { n: 1 }, isForeign: true },
+    { envelope: { n: 2 }, isForeign: false },
+  ])
 })

@@ -1,6 +1,7 @@
 /** The event bus: numbers every event, keeps the newest ones for clients that resume, and passes each to all subscribers. */
 import type { Clock, EventEnvelope, Events, Role, SluiceEvent } from '@sluice/sdk'
 import { type HideSecrets, noSecrets } from '../hide-secrets.ts'
+import type { EventRelay, RelayedEvent } from './event-relay.ts'
 
 /** An event with its JSON, which is made once for all subscribers. */
 export interface BusEvent {
@@ -10,6 +11,8 @@ export interface BusEvent {
   readonly json: string
   /** The device that owns the event, as in `Events.emit`. */
   readonly owner: string | null
+  /** True for an event of another process, which reports it to its own observers and log. */
+  readonly isForeign: boolean
   /** The same event as operators see it who do not own it; absent: they see the event itself. */
   readonly outline?: BusEvent
 }
@@ -49,6 +52,8 @@ export interface EventBusOptions {
   /** Masks secrets in every event. */
   readonly hide?: HideSecrets
   readonly run: string
+  /** Exchanges events with the other processes of the store, where there are any. */
+  readonly relay?: EventRelay
   /** The largest number of events that are kept for clients that resume. */
   readonly keptMax?: number
   /** The largest total size of their JSON, in UTF-16 units; the newest event is kept whatever its size. */
@@ -62,6 +67,7 @@ class RingBus implements EventBus {
   readonly run: string
   readonly #clock: Clock
   readonly #hide: HideSecrets
+  readonly #relay: EventRelay | undefined
   readonly #keptMax: number
   readonly #keptCharsMax: number
   readonly #subscribers = new Set<(event: BusEvent) => void>()
@@ -71,12 +77,14 @@ class RingBus implements EventBus {
   #seq = 0
   #keptChars = 0
 
-  constructor({ clock, run, hide = noSecrets, keptMax = 1024, keptCharsMax = 8 * 1024 * 1024 }: EventBusOptions) {
+  constructor({ clock, run, relay, hide = noSecrets, keptMax = 1024, keptCharsMax = 8 * 1024 * 1024 }: EventBusOptions) {
     this.run = run
     this.#clock = clock
     this.#hide = hide
     this.#keptMax = keptMax
     this.#keptCharsMax = keptCharsMax
+    this.#relay = relay
+    relay?.subscribe((relayed) => this.#add(relayed, true))
   }
 
   get seq(): number {
@@ -84,14 +92,14 @@ class RingBus implements EventBus {
   }
 
   emit(event: SluiceEvent, owner?: string, outline?: SluiceEvent): void {
-    const timestamp = new Date(this.#clock.nowMs()).toISOString()
-    const busEvent: BusEvent = {
-      ...this.#busEvent(event, timestamp, owner),
-      ...(outline && { outline: this.#busEvent(outline, timestamp, owner) }),
+    const added: RelayedEvent = {
+      event: this.#hide(event),
+      timestamp: new Date(this.#clock.nowMs()).toISOString(),
+      ...(owner !== undefined && { owner }),
+      ...(outline && { outline: this.#hide(outline) }),
     }
-    this.#seq += 1
-    this.#keep(busEvent)
-    for (const receive of this.#subscribers) receive(busEvent)
+    this.#add(added, false)
+    this.#relay?.publish(added)
   }
 
   subscribe(receive: (event: BusEvent) => void): () => void {
@@ -113,10 +121,16 @@ class RingBus implements EventBus {
       .slice(-limit)
   }
 
-  #busEvent(event: SluiceEvent, timestamp: string, owner: string | undefined): BusEvent {
+  #add({ event, timestamp, owner, outline }: RelayedEvent, isForeign: boolean): void {
     const seq = this.#seq + 1
-    const envelope = { id: `${this.run}-${seq}`, timestamp, ...this.#hide(event) } as EventEnvelope
-    return { seq, envelope, json: JSON.stringify(envelope), owner: owner ?? null }
+    const busEvent = (shown: SluiceEvent): BusEvent => {
+      const envelope = { id: `${this.run}-${seq}`, timestamp, ...shown } as EventEnvelope
+      return { seq, envelope, json: JSON.stringify(envelope), owner: owner ?? null, isForeign }
+    }
+    const added: BusEvent = { ...busEvent(event), ...(outline && { outline: busEvent(outline) }) }
+    this.#seq = seq
+    this.#keep(added)
+    for (const receive of this.#subscribers) receive(added)
   }
 
   #keep(event: BusEvent): void {
