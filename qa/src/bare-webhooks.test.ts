@@ -14,9 +14,8 @@ const BODY_BYTES_MAX = 65_536
 /** Modules that a pure entry may import: they do no I/O. */
 const PURE = ['@sluice/sdk', 'node:crypto']
 
-/** The pushes of mailpush announce mails that its connection fetches, so its webhook is no pure function. */
-const LISTENING = ['mailpush']
-const bare = WEBHOOKS.filter(({ name }) => !LISTENING.includes(name))
+/** The entries whose parser is a pure function: a channel that also listens may fetch its messages over its connection. */
+const bare = WEBHOOKS.filter(({ webhook }) => webhook.bare)
 
 describe.each(bare)('@sluice/$id/webhook', ({ id, webhook }) => {
   test('imports only pure modules', () => {

@@ -35,13 +35,14 @@ describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
   })
 
   test('has reference requests, signing schemes and a crash kind for its webhook', async () => {
-    const { webhook } = await build()
+    const { webhook, listen } = await build()
     if (!webhook) return expect(testing.webhook).toBeUndefined()
     expect(webhook.unsigned).toBeUndefined()
     const { schemes = {}, vectors = [] } = testing.webhook ?? {}
     expect(Object.keys(schemes).length, 'testing.webhook.schemes, for the fuzzer').toBeGreaterThan(0)
     const statuses = vectors.flatMap(({ answers }) => answers.map((answer) => (typeof answer === 'number' ? answer : answer[0])))
     expect(statuses, 'testing.webhook.vectors, with accepted and refused requests').toEqual(expect.arrayContaining([200, 401]))
+    if (!listen) expect(testing.webhook?.bare, 'testing.webhook.bare, for the test of the entry ./webhook').toBeDefined()
     expect(testing.crashKind, 'testing.crashKind, for the crash suite').toBeDefined()
   })
 

@@ -143,7 +143,7 @@ describe('finds an acknowledged message that is not done', () => {
     expect(broken({ seen: seen.map((each) => (each === event ? inspected(['a'], ['a']) : each)) })).toEqual(['durable'])
   })
   test('but not a mail that may still be in the mailbox after a kill', () => {
-    const mails = { messages: [message('a'), message('b', { kind: 'mailpush', sender: 'ada' })] }
+    const mails = { messages: [message('a'), message('b', { kind: 'mailpush', isPulled: true, sender: 'ada' })] }
     expect(broken({ ...mails, seen: seen.map((each) => (each.type === 'inspected' ? inspected(['a'], ['a']) : each)) })).not.toContain(
       'durable',
     )

@@ -116,4 +116,4 @@ function checkMessage({ mark, kind, id, gate }: Message, index: Index, isRightly
 }
 
 /** A message that the daemon fetches itself is stored only after the fetch. */
-const isPushed = (message: Message | undefined): boolean => message !== undefined && message.kind !== 'mailpush'
+const isPushed = (message: Message | undefined): boolean => message !== undefined && message.isPulled !== true

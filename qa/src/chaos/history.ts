@@ -12,6 +12,8 @@ export interface Message {
   readonly sender: string
   /** The platform's id of the message; for `webhook`, the idempotency key. */
   readonly id: string
+  /** True when the platform keeps it and the daemon fetches it. */
+  readonly isPulled?: true
   /** Parts of its reply; 0 if no reply is sent. */
   readonly parts: number
   /** Its turn calls a tool before it answers. */

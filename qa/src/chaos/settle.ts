@@ -13,7 +13,7 @@ export async function settle(url: string, { recorder }: World, traffic: Traffic,
   const isQuiet = async (): Promise<boolean> => {
     if (traffic.waiting > 0) return false
     // The daemon does not count a mail before it has fetched it.
-    for (const { mark, kind } of recorder.messages.values()) if (kind === 'mailpush' && !recorder.isAsked(mark)) return false
+    for (const { mark, isPulled } of recorder.messages.values()) if (isPulled && !recorder.isAsked(mark)) return false
     return (await load(url)) === 0
   }
   for (let quiet = 0; performance.now() < endMs; ) {

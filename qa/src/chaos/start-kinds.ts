@@ -20,7 +20,7 @@ function kindOf(name: string, { fake, section, batchMax = 1, isPulled = false, w
     config: sectionToml(name, section),
     batchMax,
     isPulled,
-    write: (draft) => ({ ...draft, kind: name, id: write({ ...draft, text: textOf(draft) }) }),
+    write: (draft) => ({ ...draft, kind: name, id: write({ ...draft, text: textOf(draft) }), ...(isPulled && { isPulled }) }),
     request(messages) {
       const [first, ...rest] = messages.map(written)
       if (!first) throw new Error('A request carries at least one message; got none.')
