@@ -187,3 +187,15 @@ test('a turn whose agent is removed meanwhile calls no more tools', async () => 
   expect(calls).toEqual([])
   expect(results[0]).toContain('There is no agent "support"')
 })
+
+test('a turn without a session is resumed by its agent', async () => {
+  const books = memoryBooks()
+  const others = { support: settings({ policy: CLOSED }) }
+  const first = arrange({ books, policy: openPolicy, models: [scriptedModel([() => new Promise(() => undefined)])] }, others)
+  await first.agent.accept(request('go', { agent: 'support' }))
+  const next = arrange({ books, policy: openPolicy }, others)
+  expect(await next.resume()).toBe(1)
+  await until(() => books.ends.length > 0)
+  expect(books.ends).toMatchObject([{ agent: 'support', sessionId: null, status: 'done' }])
+  expect(next.results[0]).toContain('[agents.support.policy]')
+})
