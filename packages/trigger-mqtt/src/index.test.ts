@@ -57,6 +57,23 @@ describe('the feature', () => {
     expect(tried().map(({ level }) => level)).toEqual(['warn', ...Array(tried().length - 1).fill('debug')])
     await parts.close?.()
   })
+
+  it('tries an unreachable broker at most 300 times a day, and within 5 s of the end of a short outage', async () => {
+    const host = testHost({ services: { sops: { topics: () => [], onReload: () => () => undefined } as never } })
+    const parts = build(host)
+    await parts.register?.(new AbortController().signal)
+    const delays = () => host.logs.flatMap(({ message, fields }) => (/^connection failed/.test(message) ? [Number(fields.retry_secs)] : []))
+    let tries = 0
+    while (host.clock.monotonicMs() < 86_400_000) {
+      tries += 1
+      await soon(() => expect([delays().length, host.clock.sleeping]).toEqual([tries, 1]))
+      const delaySecs = delays().at(-1) ?? 0
+      if (host.clock.monotonicMs() < 30_000) expect(delaySecs).toBeLessThanOrEqual(5)
+      await host.advance(delaySecs * 1000)
+    }
+    expect(tries).toBeLessThanOrEqual(300)
+    await parts.close?.()
+  })
 })
 
 describe('[channels_config.mqtt]', () => {
