@@ -174,6 +174,10 @@ describe('Listener', () => {
     old.end()
     await host.advance(0)
     expect([connections.length, listener.health.state]).toEqual([2, 'ok'])
+    void last().context.report.replace()
+    last().end()
+    await host.advance(0)
+    expect(listener.health.state).toBe('connecting')
     await stop()
   })
 

@@ -144,7 +144,7 @@ export class Listener {
         (error: unknown) => ({ error, lastedMs: lastedMs() }),
       )
       .then((ending) => {
-        if (connectedAtMs !== undefined) this.#connected -= 1
+        if (connectedAtMs !== undefined) this.#ended()
         return ending
       })
     const running = ended.then(() => void this.#running.delete(running))
@@ -165,6 +165,12 @@ export class Listener {
     this.#problem = undefined
     for (const resolve of this.#replaced) resolve()
     this.#replaced.clear()
+  }
+
+  /** An accepted connection ended. Its failure, if it is one, decides later whether this is an outage. */
+  #ended(): void {
+    this.#connected -= 1
+    if (this.#connected === 0) this.#state = 'connecting'
   }
 
   async #waitAfter({ error, lastedMs }: Ending, signal: AbortSignal): Promise<void> {
