@@ -70,6 +70,20 @@ describe('the ownership of shards', () => {
     expect([failures, released, epochOf(ownership.of(7))]).toEqual([1, [`${shardsLease(ALL_SHARDS)} 2`], 3])
   })
 
+  test('stops although the store cannot release a lease', async () => {
+    const { ownership, granted, host } = arrange()
+    await ownership.start()
+    const [lease] = granted
+    if (lease) {
+      lease.release = async () => {
+        lease.lose()
+        throw new Error('the disk is full')
+      }
+    }
+    await ownership.stop()
+    expect(host.logs).toMatchObject([{ level: 'warn', message: 'lease not released' }])
+  })
+
   test('rejects when the work cannot be taken up at the start', async () => {
     const { ownership } = arrange()
     await ownership.start()

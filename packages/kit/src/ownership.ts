@@ -87,10 +87,13 @@ export class ShardOwnership implements Ownership {
     this.#isStarted = true
   }
 
-  /** Releases the leases. Call it after the work under them has ended. */
+  /** Releases the leases. Call it after the work under them has ended. Never rejects: a lease that cannot be released is taken over. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    await Promise.all([...this.#held.keys()].map((lease) => lease.release()))
+    const releases = [...this.#held.keys()].map((lease) =>
+      lease.release().catch((error: unknown) => this.#options.log.warn('lease not released', { lease: lease.name, error })),
+    )
+    await Promise.all(releases)
     await Promise.all(this.#serving)
     this.#serving = []
   }
