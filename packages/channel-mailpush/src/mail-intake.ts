@@ -1,7 +1,7 @@
 /** Takes one mail from the mailbox to the inbox: fetches it, reads it and delivers it. */
 import { AppError, type Deliver, type Host } from '@sluice/sdk'
 import type { Mail } from './mail.ts'
-import { type Reading, readMail } from './read-mail.ts'
+import { type Reading, readMail } from './parse.ts'
 import type { MailPolicy } from './why-ignored.ts'
 
 /** Fetches a mail; see `MailApi.mail`. */

@@ -1,7 +1,7 @@
 /** Polls for updates. A poll confirms all earlier updates to Telegram, so the next one starts only when these are durable. */
 import { members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Deliver, type Host, type ListenContext } from '@sluice/sdk'
-import { type BotApi, isBadToken } from './bot-api.ts'
+import { type BotApi, isBadToken } from './api.ts'
 import { Intake } from './intake.ts'
 import type { KnownNames } from './known-names.ts'
 import type { Bot } from './mention.ts'

@@ -3,7 +3,7 @@
  * `README.md`.
  */
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
-import { BotApi, botIdOf } from './bot-api.ts'
+import { BotApi, botIdOf } from './api.ts'
 import { type TelegramConfig, telegramSection } from './config.ts'
 import { Connection } from './connection.ts'
 import { KnownNames, normaliseUser } from './known-names.ts'

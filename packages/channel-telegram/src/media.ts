@@ -6,7 +6,7 @@ import type { InlineKeyboardMarkup } from '@grammyjs/types'
 import { asUnavailable, downloadFile } from '@sluice/kit'
 import { members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Media } from '@sluice/sdk'
-import { type BotApi, refusalOf } from './bot-api.ts'
+import { type BotApi, refusalOf } from './api.ts'
 
 /** The API serves no larger file. */
 const DOWNLOAD_BYTES_MAX = 20 * 1024 * 1024

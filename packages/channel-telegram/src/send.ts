@@ -2,7 +2,7 @@
 import type { InlineKeyboardMarkup } from '@grammyjs/types'
 import { members } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Button, type Host, type Outbound, type Sent } from '@sluice/sdk'
-import { type BotApi, refusalOf } from './bot-api.ts'
+import { type BotApi, refusalOf } from './api.ts'
 import { type ChatParams, upload } from './media.ts'
 import { chatOf, messageId, messageNumber } from './parse.ts'
 

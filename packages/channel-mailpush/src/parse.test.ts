@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { type MailPart, mailSchema } from './mail.ts'
-import { readMail } from './read-mail.ts'
+import { readMail } from './parse.ts'
 
 type Headers = Readonly<Record<string, string | readonly string[]>>
 
