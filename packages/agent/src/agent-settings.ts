@@ -1,4 +1,4 @@
-/** The settings of an agent, and those that are in force while its turn runs. */
+/** The settings of an agent: when its turn begins, and at each tool call. */
 import type { AgentConfig, CostConfig } from '@sluice/config'
 import { AppError, MAIN_AGENT, type Policy, type Workspace } from '@sluice/sdk'
 
@@ -37,4 +37,5 @@ export function mainSettings({ config }: SettingsSource): AgentSettings {
 }
 
 /** Returns why a turn or a call of the agent fails. */
-export const notConfigured = (agent: string): string => `There is no agent "${agent}": [agents.${agent}] is not in the configuration.`
+export const notConfigured = (agent: string): string =>
+  `Agent "${agent}" was removed from the configuration. Add [agents.${agent}] to continue.`

@@ -103,7 +103,7 @@ describe('a tool that one agent may call', () => {
       })
     expect(await call()).toMatchObject({ outcome: 'ok' })
     expect(await call('support')).toMatchObject({ outcome: 'error', output: expect.stringContaining('[agents.support.policy]') })
-    expect(await call('gone')).toMatchObject({ outcome: 'error', output: expect.stringContaining('There is no agent "gone"') })
+    expect(await call('gone')).toMatchObject({ outcome: 'error', output: expect.stringContaining('Agent "gone" was removed') })
     expect(calls.map(({ agent: by }) => by)).toEqual(['main'])
   })
 
@@ -170,7 +170,7 @@ test('a turn of an agent that is not configured fails before it asks a model', a
   const { agent, model, books } = arrange({}, {})
   await expect(agent.run(request('go', { session: SUPPORT }))).rejects.toMatchObject({
     code: 'unavailable',
-    message: 'There is no agent "support": [agents.support] is not in the configuration.',
+    message: 'Agent "support" was removed from the configuration. Add [agents.support] to continue.',
   })
   expect(model.asked).toEqual([])
   expect(books.ends).toMatchObject([{ agent: 'support', status: 'failed' }])
@@ -185,7 +185,7 @@ test('a turn whose agent is removed meanwhile calls no more tools', async () => 
   const { agent, calls, results } = arrange({ approve }, others)
   await agent.run(request('go', { session: SUPPORT }))
   expect(calls).toEqual([])
-  expect(results[0]).toContain('There is no agent "support"')
+  expect(results[0]).toContain('Agent "support" was removed')
 })
 
 test('a turn without a session is resumed by its agent', async () => {

@@ -69,7 +69,7 @@ export const identityOf = (
   caller: caller === undefined ? undefined : agentKey(agent, caller),
 })
 
-/** Returns the tools that may be called now: those of the turn that are also those of its agent; undefined for all. */
+/** Returns the tools that the turn and its agent both allow now; undefined when neither has a limit. */
 export function allowedTools({
   limits,
   tools,

@@ -2,7 +2,7 @@
 
 export type { AgentDeps } from './agent.ts'
 export { createAgent } from './agent.ts'
-export type { AgentLimits, AgentSettings } from './agent-settings.ts'
+export { type AgentLimits, type AgentSettings, notConfigured } from './agent-settings.ts'
 export { chooseProviders } from './choose-providers.ts'
 
 export { priceOf } from './cost.ts'

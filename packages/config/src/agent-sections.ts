@@ -216,7 +216,7 @@ const agentEntry = v.object({
         auto_approve: v.optional(autoApprove),
         always_ask: v.optional(alwaysAsk),
       }),
-      v.description('What it may do. Absent keys are taken from [security.policy]'),
+      v.description('Its policy. Absent keys are taken from [security.policy]'),
     ),
   ),
 })
@@ -234,7 +234,7 @@ export const agentsSection = {
   ),
 } as const
 
-/** The keys that a channel's section has in addition to those of the channel: the agents that answer its messages. */
+/** The keys of the core in the section of a channel. They name the agents that answer its messages. */
 export const routingSchema = v.object({
   agent: v.optional(v.pipe(text, v.description('The agent that answers; one of [agents.<name>], or main')), MAIN_AGENT),
   account_agents: v.optional(

@@ -67,7 +67,7 @@ it('waits with a message of an agent that is not configured, and runs it once th
   await receive(message('1', { to: { to: 'help' } }))
   await settle()
   expect(turns).toEqual([])
-  expect(await store.inbox.get(1)).toMatchObject({ state: 'pending', error: expect.stringContaining('There is no agent "support"') })
+  expect(await store.inbox.get(1)).toMatchObject({ state: 'pending', error: expect.stringContaining('Agent "support" was removed') })
   configured.support = workspaces.support
   await clock.advance(3_600_000)
   await settle()

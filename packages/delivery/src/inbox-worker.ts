@@ -2,7 +2,7 @@
  * Processes the messages of the inbox by their kind: a reply to an approval decides it, a procedure event starts procedures, and
  * any other message is a turn whose reply is queued in the commit that ends the turn.
  */
-import { newTurnId } from '@sluice/agent'
+import { newTurnId, notConfigured } from '@sluice/agent'
 import { type Attempt, type JobOutcome, LaneQueue } from '@sluice/kit'
 import {
   AppError,
@@ -171,7 +171,7 @@ export class InboxWorker {
     const caller = senderOf(channel.name, message)
     const agent = agentOfSession(started.session)
     const workspace = features.workspace(agent)
-    if (!workspace) throw new AppError('unavailable', `There is no agent "${agent}": [agents.${agent}] is not in the configuration`)
+    if (!workspace) throw new AppError('unavailable', notConfigured(agent))
     const media = { channel, workspace, transcribe: features.transcribe(), log, clock, signal: stopping }
     const text = await telemetry.within(trace, () => textWithMedia(message, media))
     const { replies } = await turns.agent.run({
