@@ -4,7 +4,7 @@ import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { chooseProviders } from './choose-providers.ts'
-import { createModelChain } from './model-chain.ts'
+import { createModelChain, shownLimits } from './model-chain.ts'
 import { scriptedModel } from './testing/scripted-model.ts'
 
 const provider = (kinds: string[], detect?: Provider['detect'], load: Provider['load'] = async () => scriptedModel([])): Provider => ({
@@ -107,4 +107,20 @@ test('loads an entry once on first use and retries a failed load', async () => {
   expect(await Promise.all([chain.load(0), chain.load(0)])).toEqual([model, model])
   expect(loads.length).toBe(2)
   await expect(chain.load(7)).rejects.toMatchObject({ code: 'config_invalid' })
+})
+
+test('logs and remembers what a model has refused', async () => {
+  const { log, logs } = testHost()
+  const refusing: Provider = {
+    kinds: ['ollama'],
+    async load(_settings, { onLimit }) {
+      onLimit?.('does not support tools')
+      return scriptedModel([])
+    },
+  }
+  const chain = createModelChain({ settings: [{ kind: 'ollama', model: 'm' }], providers: [refusing], fetch, log })
+  expect(shownLimits(chain)).toEqual([])
+  await chain.load(0)
+  expect(shownLimits(chain)).toEqual(['ollama:m does not support tools'])
+  expect(logs).toMatchObject([{ level: 'warn', message: 'model does not support tools', fields: { model: 'ollama:m' } }])
 })

@@ -14,6 +14,10 @@ export interface ModelChain {
   offered(index: number, signal: AbortSignal): Promise<readonly string[]> | undefined
 }
 
+/** Returns the limits of all entries as operators read them, such as `ollama:gemma3 does not support tools`. */
+export const shownLimits = ({ labels, limits }: Pick<ModelChain, 'labels' | 'limits'>): string[] =>
+  labels.flatMap(({ provider, model }, index) => limits(index).map((limit) => `${provider}:${model} ${limit}`))
+
 export interface ModelChainOptions {
   /** The entries, as `chooseProviders` returns them. */
   readonly settings: readonly ProviderSettings[]

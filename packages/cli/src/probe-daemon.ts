@@ -17,6 +17,7 @@ export interface RunningDaemon {
   readonly health: unknown
   /** The agents, `main` first. */
   readonly agents: Status['agents']
+  readonly model_limits: Status['model_limits']
   readonly queues: Status['queues']
 }
 
@@ -45,8 +46,8 @@ export async function probeDaemon(context: CliContext): Promise<DaemonProbe> {
 
 async function probe(api: Api): Promise<RunningDaemon> {
   const [status, health] = await Promise.all([api.get<Status>('/api/status'), api.get('/health')])
-  const { pid, url, version, profile, started_at, agents, queues } = status
-  return { running: true, pid, url, version, profile, started_at, health, agents, queues }
+  const { pid, url, version, profile, started_at, agents, model_limits, queues } = status
+  return { running: true, pid, url, version, profile, started_at, health, agents, model_limits, queues }
 }
 
 /**

@@ -1,5 +1,6 @@
 /** `/api/status`, `/api/health`, `/api/tools`, `/api/features` and the history of events: the state of the daemon. */
 
+import { shownLimits } from '@sluice/agent'
 import { healthOf } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
@@ -126,6 +127,7 @@ const statusSchema = v.object({
   uptime_seconds: v.number(),
   models: v.array(v.string()),
   agents: v.pipe(v.array(v.string()), v.description('The agents, `main` first')),
+  model_limits: v.pipe(v.array(v.string()), v.description('What models have refused, such as `ollama:gemma3 does not support tools`')),
   require_pairing: v.boolean(),
   paired_devices: v.number(),
   ...vitalsSchema.entries,
@@ -183,6 +185,7 @@ const statusRoute = (runtime: Runtime, { gateway, models, registries, version: g
       uptime_seconds: uptimeSecs(runtime),
       models,
       agents: [...registries.keys()],
+      model_limits: [...new Set([...registries.values()].flatMap(({ models }) => shownLimits(models)))],
       require_pairing: gateway.require_pairing,
       paired_devices: (await runtime.store.devices.list()).length,
       ...shownVitals(runtime),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createHealthWatch } from '../health.ts'
 import { noSandbox } from '../sandbox/no-sandbox.ts'
-import { checkWarnings } from './check-daemon.ts'
+import { checkDaemon, checkWarnings } from './check-daemon.ts'
 
 test('checkWarnings files an ignored forwarding header under proxy', () => {
   const health = createHealthWatch({
@@ -17,4 +17,11 @@ test('checkWarnings files an ignored forwarding header under proxy', () => {
   health.ignoredForwarding.add('trusted_proxies')
   expect(checkWarnings(health.look())[0]).toMatchObject({ check: 'proxy', detail: expect.stringContaining('share one rate limit') })
   expect(checkWarnings(undefined)).toEqual([])
+})
+
+test('checkDaemon warns of what a model has refused', () => {
+  expect(checkDaemon({ running: true, model_limits: ['ollama:gemma3 does not support tools'] })).toMatchObject([
+    { check: 'model', status: 'warn', detail: expect.stringContaining('ollama:gemma3 does not support tools') },
+    { check: 'daemon', status: 'ok' },
+  ])
 })

@@ -10,11 +10,14 @@ export interface DaemonState {
   readonly reason?: string
   /** Its answer to `GET /health`. */
   readonly health?: unknown
+  /** What its models have refused, as in `GET /api/status`. */
+  readonly model_limits?: readonly string[]
 }
 
-export function checkDaemon({ running, reason, health }: DaemonState): Check[] {
+export function checkDaemon({ running, reason, health, model_limits = [] }: DaemonState): Check[] {
   return [
     ...checkWarnings(health),
+    ...model_limits.map((limit) => warn('model', `${limit}; its requests leave that out`, 'set it so in [provider], or use another model')),
     running ? ok('daemon', 'it runs and answers') : warn('daemon', reason ?? 'it does not run', "start it with 'sluice daemon'"),
   ]
 }

@@ -4,7 +4,6 @@ import { checkProvider } from './check-provider.ts'
 
 const chain = (offered: (index: number) => Promise<readonly string[]> | undefined, ...labels: [provider: string, model: string][]) => ({
   labels: labels.map(([provider, model]) => ({ provider, model })),
-  limits: (): readonly string[] => [],
   offered,
 })
 
@@ -14,11 +13,6 @@ describe('checkProvider', () => {
       { check: 'provider', status: 'ok' },
     ])
     expect(await checkProvider(chain(async () => ['small:latest'], ['ollama', 'small']))).toMatchObject([{ status: 'ok' }])
-  })
-
-  test('shows the limits that a model has shown', async () => {
-    const limited = { ...chain(async () => ['small'], ['ollama', 'small']), limits: () => ['does not support tools'] }
-    expect(await checkProvider(limited)).toMatchObject([{ status: 'ok', detail: 'ollama:small answers; it does not support tools' }])
   })
 
   test('warns of a model that the endpoint does not list, with the nearest one', async () => {

@@ -10,7 +10,7 @@ const ANSWER_MS_MAX = 10_000
  * Asks all endpoints at the same time. An endpoint that has not answered within ten seconds has failed. `table` is the table that
  * configures the models.
  */
-export async function checkProvider(models: Pick<ModelChain, 'labels' | 'limits' | 'offered'>, table = 'provider'): Promise<Check[]> {
+export async function checkProvider(models: Pick<ModelChain, 'labels' | 'offered'>, table = 'provider'): Promise<Check[]> {
   using limit = signalScope([], ANSWER_MS_MAX)
   return await Promise.all(
     models.labels.map(async ({ provider, model }, index) => {
@@ -20,11 +20,8 @@ export async function checkProvider(models: Pick<ModelChain, 'labels' | 'limits'
         return warn(check, 'the offline provider answers; it is not a language model', `set ${section} kind, model and api_key`)
       try {
         const offered = await models.offered(index, limit.signal)
-        const limits = models.limits(index)
-        const shown = limits.length > 0 ? `; it ${limits.join(', and ')}` : ''
-        if (!offered) return ok(check, `${provider}:${model}; its endpoint has no list of models${shown}`)
-        if (offered.length === 0 || offered.some((name) => isSameModel(name, model)))
-          return ok(check, `${provider}:${model} answers${shown}`)
+        if (!offered) return ok(check, `${provider}:${model}; its endpoint has no list of models`)
+        if (offered.length === 0 || offered.some((name) => isSameModel(name, model))) return ok(check, `${provider}:${model} answers`)
         const near = nearestName(model, offered)
         const detail = `${provider} answers, but does not list the model ${model}${near === undefined ? '' : `; did you mean ${near}?`}`
         return warn(check, detail, `set ${section}.model to one of ${offered.length} models, such as ${offered.slice(0, 5).join(', ')}`)
