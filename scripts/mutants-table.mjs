@@ -725,6 +725,20 @@ const confinement = [
     ['packages/agent/src/agents.test.ts'],
   ),
   bug(
+    'ownership: a process runs the turns of every shard',
+    'packages/agent/src/turn-home.ts',
+    'return ownership.of(ownership.ownsAll ? 0 : shardOfTurn(session, id))',
+    'return store',
+    ['packages/daemon/src/ownership/turns.test.ts'],
+  ),
+  bug(
+    'ownership: an answer to the approval of another process is a message',
+    'packages/approvals/src/registry.ts',
+    'return this.#readOthers().then(() => this.#matcher.match(channel, inbound))',
+    'return this.#matcher.match(channel, inbound)',
+    ['packages/daemon/src/ownership/messages.test.ts'],
+  ),
+  bug(
     'agents: a resumed turn belongs to the main agent',
     'packages/agent/src/queued-turn.ts',
     '  session === null ? agent : agentOfSession(session)',

@@ -1,6 +1,6 @@
 import { channelLease } from '@sluice/sdk'
-import { describe, expect, test } from 'vitest'
-import { clock, conversationIn, eventually, HIGH, LOW, setUpProcesses, startProcess } from '../testing/two-processes.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { clock, conversationIn, eventually, HIGH, idIn, LOW, setUpProcesses, startProcess } from '../testing/two-processes.ts'
 
 setUpProcesses()
 
@@ -70,15 +70,16 @@ describe('two processes on one store', () => {
   test('an approval is decided by an answer that reaches another process', async () => {
     const [first, second] = [await startProcess({ shards: LOW }), await startProcess({ shards: HIGH })]
     const to = conversationIn(HIGH)
-    const key = { runId: 'r', stepId: 's' }
+    const key = { runId: idIn(HIGH, 'run'), stepId: 's' }
     const origin = { channel: 'x', account: 'bot', to, sender: to.to }
     const about = { gate: 'event', workflow: 'w', title: 'Deploy?', message: 'm', timeoutSecs: 0, origin } as const
-    await first.runtime.approvals.open({ ...key, ...about })
-    await eventually(() => expect([...first.sent, ...second.sent]).toHaveLength(1))
-    const waiting = first.runtime.approvals.decision(key, new AbortController().signal)
+    await second.runtime.approvals.open({ ...key, ...about })
+    // The clock stands still, so that the first process has not noticed the approval when the answer arrives.
+    await vi.waitFor(() => expect(second.sent).toHaveLength(1))
+    const waiting = second.runtime.approvals.decision(key, new AbortController().signal)
     await first.receive({ to, sender: to.to, text: 'approve' })
     await eventually(async () => expect(await second.runtime.approvals.get(key)).toMatchObject({ state: 'approved' }))
-    await eventually(async () => expect((await first.runtime.approvals.get(key))?.acknowledgedAtMs).not.toBeNull())
+    await eventually(async () => expect((await second.runtime.approvals.get(key))?.acknowledgedAtMs).not.toBeNull())
     expect(await waiting).toMatchObject({ state: 'approved', by: `x:${to.to}` })
     expect([...first.asked, ...second.asked]).toEqual([])
   })
