@@ -72,6 +72,7 @@ describe.each(Object.entries(protocols))('%s', (name, { path, headers, body, cal
     ['a call without result', 400, () => talk(called)],
     ['a call answered too late', 400, () => talk(called, { role: 'user', content: 'and?' }, result('c1'))],
     ['a result without call', 400, () => talk(result('c1'))],
+    ['an unknown member', 400, () => post({ invented_later: true })],
     ['a result of another call', 400, () => talk(called, result('c2'))],
   ])('refuses %s with %i', async (_why, status, send) => {
     const response = await send()
@@ -128,4 +129,35 @@ it('a server without a key accepts requests without one', async () => {
   })
   await open.close()
   expect(response.status).toBe(200)
+})
+
+it('openai: each service refuses the members that it does not know, in its own words', async () => {
+  const { headers, body } = protocols.openai
+  const send = async (service: string, changed: object) => {
+    const sent = JSON.stringify({ ...body, ...changed })
+    const url = `${server.url}${service}/v1/chat/completions`
+    const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: sent })
+    return [response.status, await response.text()]
+  }
+  const reasoned = { messages: [...body.messages, { role: 'assistant', content: 'x', reasoning_content: 'y' }] }
+  expect(await send('', reasoned)).toMatchObject([200, expect.any(String)])
+  expect(await send('/groq', reasoned)).toMatchObject([400, expect.stringContaining("'reasoning_content' is unsupported")])
+  expect(await send('/cerebras', { max_tokens: 5 })).toMatchObject([422, expect.stringContaining('max_tokens')])
+  expect(await send('/mistral', { stream: true, stream_options: { include_usage: true } })).toMatchObject([
+    422,
+    expect.stringContaining('extra_forbidden'),
+  ])
+})
+
+it('sends frames as they are written, in pieces of any size', async () => {
+  const { path, headers, body } = protocols.openai
+  const frames = [{ choices: [] }, { type: 'error', error: { message: 'x' } }, 'data: [DONE]\n\n']
+  server.script({ frames }, { frames, pieceBytes: 3 })
+  const read = async () => {
+    const sent = JSON.stringify({ ...body, stream: true })
+    const post = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: sent }
+    return (await fetch(server.url + path, post)).text()
+  }
+  const whole = 'data: {"choices":[]}\n\nevent: error\ndata: {"type":"error","error":{"message":"x"}}\n\ndata: [DONE]\n\n'
+  expect([await read(), await read()]).toEqual([whole, whole])
 })

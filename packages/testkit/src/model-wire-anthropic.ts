@@ -3,37 +3,65 @@ import * as v from 'valibot'
 import { type FullReply, type ModelWire, pieces, words } from './model-script.ts'
 
 const nonEmpty = v.pipe(v.string(), v.minLength(1))
-const text = v.looseObject({ type: v.literal('text'), text: nonEmpty })
-const toolUse = v.looseObject({
+/** https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching */
+const cached = { cache_control: v.nullish(v.strictObject({ type: v.literal('ephemeral'), ttl: v.optional(v.picklist(['5m', '1h'])) })) }
+const text = v.strictObject({ type: v.literal('text'), text: nonEmpty, citations: v.nullish(v.array(v.unknown())), ...cached })
+const thinking = v.strictObject({ type: v.literal('thinking'), thinking: v.string(), signature: nonEmpty })
+const redacted = v.strictObject({ type: v.literal('redacted_thinking'), data: nonEmpty })
+const toolUse = v.strictObject({
   type: v.literal('tool_use'),
   id: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]+$/)),
   name: nonEmpty,
   input: v.record(v.string(), v.unknown()),
+  ...cached,
 })
-const toolResult = v.looseObject({
+const source = v.looseObject({ type: v.string() })
+const image = v.strictObject({ type: v.literal('image'), source, ...cached })
+const document = v.strictObject({
+  type: v.literal('document'),
+  source,
+  title: v.nullish(v.string()),
+  context: v.nullish(v.string()),
+  citations: v.optional(v.unknown()),
+  ...cached,
+})
+const toolResult = v.strictObject({
   type: v.literal('tool_result'),
   tool_use_id: nonEmpty,
-  content: v.optional(v.union([v.string(), v.array(text)])),
+  content: v.optional(v.union([v.string(), v.array(v.variant('type', [text, image, document]))])),
   is_error: v.optional(v.boolean()),
+  ...cached,
 })
-const image = v.looseObject({ type: v.picklist(['image', 'document']), source: v.looseObject({ type: v.string() }) })
-const blocks = v.pipe(v.array(v.variant('type', [text, toolUse, toolResult, image])), v.minLength(1))
-const message = v.looseObject({ role: v.picklist(['user', 'assistant']), content: v.union([nonEmpty, blocks]) })
-const request = v.looseObject({
+const blocks = v.pipe(v.array(v.variant('type', [text, thinking, redacted, toolUse, toolResult, image, document])), v.minLength(1))
+const message = v.strictObject({ role: v.picklist(['user', 'assistant']), content: v.union([nonEmpty, blocks]) })
+const tool = v.strictObject({
+  type: v.optional(v.literal('custom')),
+  name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,128}$/)),
+  description: v.optional(v.string()),
+  input_schema: v.looseObject({ type: v.literal('object') }),
+  strict: v.optional(v.boolean()),
+  eager_input_streaming: v.optional(v.boolean()),
+  ...cached,
+})
+/** Source: https://docs.anthropic.com/en/api/messages. */
+const request = v.strictObject({
   model: nonEmpty,
   max_tokens: v.pipe(v.number(), v.integer(), v.minValue(1)),
   system: v.optional(v.union([v.string(), v.array(text)])),
   messages: v.pipe(v.array(message), v.minLength(1)),
-  tools: v.optional(
-    v.array(
-      v.looseObject({
-        name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,128}$/)),
-        input_schema: v.looseObject({ type: v.literal('object') }),
-      }),
-    ),
-  ),
+  tools: v.optional(v.array(tool)),
+  tool_choice: v.optional(v.looseObject({ type: v.picklist(['auto', 'any', 'tool', 'none']) })),
   stream: v.optional(v.boolean(), false),
+  stop_sequences: v.optional(v.array(v.string())),
   temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
+  top_k: v.optional(v.number()),
+  top_p: v.optional(v.number()),
+  metadata: v.optional(v.looseObject({})),
+  thinking: v.optional(v.looseObject({ type: v.picklist(['enabled', 'disabled', 'adaptive']) })),
+  output_config: v.optional(v.looseObject({})),
+  service_tier: v.optional(v.string()),
+  context_management: v.nullish(v.looseObject({})),
+  container: v.nullish(v.unknown()),
 })
 type Message = v.InferOutput<typeof message>
 
@@ -121,7 +149,10 @@ export const anthropicWire: ModelWire = {
   problem(headers, body) {
     if (!headers.get('anthropic-version')) return 'anthropic-version: header is required'
     const parsed = v.safeParse(request, body)
-    if (!parsed.success) return `${v.getDotPath(parsed.issues[0]) ?? 'body'}: ${parsed.issues[0].message}`
+    if (!parsed.success) {
+      const [{ type, message: reason }] = parsed.issues
+      return `${v.getDotPath(parsed.issues[0]) ?? 'body'}: ${type === 'strict_object' ? 'Extra inputs are not permitted' : reason}`
+    }
     return pairing(parsed.output.messages)
   },
   error: (status, message) => ({
