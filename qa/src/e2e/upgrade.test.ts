@@ -83,7 +83,7 @@ async function call(
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...headers },
     ...(body && { body: JSON.stringify(body) }),
   })
-  return { status: response.status, body: JSON.parse(await response.text()) }
+  return { status: response.status, turnId: response.headers.get('x-turn-id'), body: JSON.parse(await response.text()) }
 }
 
 /** The number of requests to the model whose user message ends with this text. */
@@ -148,6 +148,7 @@ test('used idempotency keys stay used, also after an interrupted turn', async ()
   for (const key of ['order-1', 'order-2']) {
     const repeat = await call('POST', '/webhook', { message: 'only once' }, { 'x-idempotency-key': key })
     expect(repeat, key).toMatchObject({ status: 200, body: { status: 'duplicate' } })
+    expect((await call('GET', `/api/turns/${repeat.turnId}`)).body, key).toMatchObject({ status: 'done', finish_reason: 'stop' })
   }
   expect(askedFor('slow with a key')).toBe(1)
   expect(askedFor('only once')).toBe(0)
