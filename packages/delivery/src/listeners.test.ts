@@ -66,3 +66,47 @@ test('a removed channel stops listening, and the others go on', async () => {
   await listeners.stop()
   expect(contexts.map(({ signal }) => signal.aborted)).toEqual([true, true])
 })
+
+test('stopping waits for the work of a channel that was removed before', async () => {
+  const { host, listeners, channel } = listening(heldOnce())
+  const stored = Promise.withResolvers<void>()
+  const slow: Channel = { ...channel, listen: () => stored.promise }
+  listeners.set([slow])
+  await host.advance(0)
+  listeners.set([])
+  let isStopped = false
+  const stopping = listeners.stop().then(() => {
+    isStopped = true
+  })
+  await host.advance(0)
+  expect(isStopped).toBe(false)
+  stored.resolve()
+  await stopping
+})
+
+test('a rebuilt channel begins after its predecessor has stored its positions', async () => {
+  const { host, listeners, contexts, channel, flushes } = listening(heldOnce())
+  const stored = Promise.withResolvers<void>()
+  await host.advance(0)
+  const slow: Channel = { ...channel, listen: () => stored.promise }
+  listeners.set([slow])
+  await host.advance(0)
+  const flushed = flushes()
+  listeners.set([{ ...channel }])
+  await host.advance(1000)
+  expect(contexts).toHaveLength(1)
+  stored.resolve()
+  await host.advance(0)
+  expect([contexts.length, flushes()]).toEqual([2, flushed + 1])
+  await listeners.stop()
+})
+
+test('a rebuilt channel begins although its predecessor never ends', async () => {
+  const { host, listeners, contexts, channel } = listening(heldOnce())
+  await host.advance(0)
+  listeners.set([{ ...channel, listen: () => new Promise(() => undefined) }])
+  await host.advance(0)
+  listeners.set([{ ...channel }])
+  await host.advance(5000)
+  expect(contexts).toHaveLength(2)
+})

@@ -1,6 +1,16 @@
 /** Runs a listener for each channel that listens, under the lease of its account, and stops it when the channel is removed. */
-import { Listener, type Ownership } from '@sluice/kit'
-import { type Channel, type Clock, channelLease, type Deliver, type Events, type Lease, type Logger, type OwnedStore } from '@sluice/sdk'
+import { Listener, type Ownership, signalScope } from '@sluice/kit'
+import {
+  type Channel,
+  type Clock,
+  channelLease,
+  type Deliver,
+  type Events,
+  type Lease,
+  type LeaseName,
+  type Logger,
+  type OwnedStore,
+} from '@sluice/sdk'
 import { observeHealth } from './channel-health.ts'
 
 export interface ListenersOptions {
@@ -13,13 +23,19 @@ export interface ListenersOptions {
 }
 
 interface Running {
+  readonly name: LeaseName
   readonly stopped: AbortController
   readonly ended: Promise<void>
 }
 
+/** How long a rebuilt channel waits for its predecessor, which may still deliver messages and store its positions. */
+const PREDECESSOR_MS_MAX = 5000
+
 export class Listeners {
   readonly #options: ListenersOptions
   readonly #running = new Map<Channel, Running>()
+  /** The listeners of removed channels that have not ended. */
+  readonly #leaving = new Set<Running>()
 
   constructor(options: ListenersOptions) {
     this.#options = options
@@ -28,10 +44,12 @@ export class Listeners {
   /** Listens on exactly these channels from now on. */
   set(channels: readonly Channel[]): void {
     const wanted = new Set(channels.filter((channel) => channel.listen))
-    for (const [channel, { stopped }] of this.#running) {
+    for (const [channel, running] of this.#running) {
       if (wanted.has(channel)) continue
-      stopped.abort()
       this.#running.delete(channel)
+      this.#leaving.add(running)
+      void running.ended.then(() => this.#leaving.delete(running))
+      running.stopped.abort()
     }
     for (const channel of wanted) if (!this.#running.has(channel)) this.#running.set(channel, this.#start(channel))
   }
@@ -39,7 +57,7 @@ export class Listeners {
   /** Resolves once all connections have ended. */
   async stop(): Promise<void> {
     for (const { stopped } of this.#running.values()) stopped.abort()
-    await Promise.all([...this.#running.values()].map(({ ended }) => ended))
+    await Promise.all([...this.#running.values(), ...this.#leaving].map(({ ended }) => ended))
   }
 
   #start(channel: Channel): Running {
@@ -51,8 +69,20 @@ export class Listeners {
       observeHealth(channel, () => listener.health)
       return listener.run(signal)
     }
-    const account = channel.notifications?.account || 'main'
-    return { stopped, ended: ownership.whileHolding(channelLease(channel.name, account), work, stopped.signal) }
+    const name = channelLease(channel.name, channel.notifications?.account || 'main')
+    const ended = this.#predecessorsOf(name, stopped.signal).then(() => ownership.whileHolding(name, work, stopped.signal))
+    return { name, stopped, ended }
+  }
+
+  /** Resolves once the removed channels with this lease have ended, after 5 s at the latest: taking the lease cuts off their work. */
+  async #predecessorsOf(name: LeaseName, signal: AbortSignal): Promise<void> {
+    const before = [...this.#leaving].filter((leaving) => leaving.name === name)
+    if (before.length === 0) return
+    const over = new AbortController()
+    using scope = signalScope([signal, over.signal])
+    const ended = Promise.all(before.map((leaving) => leaving.ended))
+    await Promise.race([ended, this.#options.clock.sleep(PREDECESSOR_MS_MAX, scope.signal)])
+    over.abort()
   }
 
   #listenerOf(channel: Channel, deliver: Deliver, lease: Lease): Listener {
