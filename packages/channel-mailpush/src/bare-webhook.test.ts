@@ -45,8 +45,7 @@ test('accepts pushes with the shared secret', async () => {
 test('accepts pushes with a token of the push service', async () => {
   const keys = createPushKeys()
   const nowMs = Date.UTC(2026, 0, 1)
-  const fetchKeys = async () => Response.json(keys.jwks())
-  const tokens = { audience: AUDIENCE, email: EMAIL, jwksUrl: 'https://keys.example.com', fetch: fetchKeys, nowMs: () => nowMs }
+  const tokens = { audience: AUDIENCE, email: EMAIL, fetchKeys: async () => keys.jwks(), nowMs: () => nowMs }
   const token = keys.mint({ aud: AUDIENCE, email: EMAIL }, nowMs)
   expect((await post({ secret: '', tokens }, [token, `${token}x`])).statuses).toEqual([200, 401])
 })

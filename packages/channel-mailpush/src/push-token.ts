@@ -1,5 +1,4 @@
-/** Checks the signed tokens (OpenID Connect, RS256) of the push service with its public keys. */
-import { callProvider } from '@sluice/kit'
+/** Checks the signed tokens (OpenID Connect, RS256) of the push service with its public keys. Makes no request by itself. */
 import { AppError } from '@sluice/sdk'
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
 
@@ -12,16 +11,14 @@ const KEYS_MAX_AGE_MS = 3_600_000
 const UNKNOWN_KEY_MS = 300_000
 /** How long to wait after a failed fetch. */
 const RETRY_MS = 10_000
-const FETCH_TIMEOUT_MS = 10_000
 
 export interface PushTokenOptions {
   /** The URL of the push subscription. */
   readonly audience: string
   /** The address of the service account that the subscription uses. */
   readonly email: string
-  /** The URL of the public keys. */
-  readonly jwksUrl: string
-  readonly fetch: typeof globalThis.fetch
+  /** Fetches the public keys of the push service, a JSON Web Key Set as parsed JSON. The result is kept for an hour. */
+  fetchKeys(): Promise<unknown>
   /** The current time in milliseconds since 1970. */
   nowMs(): number
 }
@@ -88,13 +85,10 @@ class SigningKeys {
 
   /** Never rejects; `#failed` has the error. */
   async #fetch(): Promise<void> {
-    const { fetch, jwksUrl, nowMs } = this.#options
+    const { fetchKeys, nowMs } = this.#options
     try {
       const { createLocalJWKSet } = await import('jose')
-      const signal = new AbortController().signal
-      const call = { fetch, provider: 'the key server', url: jwksUrl, method: 'GET', signal, timeoutMs: FETCH_TIMEOUT_MS }
-      const { json } = await callProvider(call)
-      this.#known = { find: createLocalJWKSet(json as JSONWebKeySet), atMs: nowMs() }
+      this.#known = { find: createLocalJWKSet((await fetchKeys()) as JSONWebKeySet), atMs: nowMs() }
       this.#failed = undefined
     } catch (error) {
       this.#failed = { error, atMs: nowMs() }

@@ -2,8 +2,8 @@
  * Push requests of Google Cloud Pub/Sub: verifies them by a shared secret or a signed token, parses the notice in them and
  * builds samples; see `docs/contract.md#signatures`.
  */
-import { withoutTrailing } from '@sluice/kit'
 import { parsedOrUndefined } from '@sluice/kit/foreign-json'
+import { withoutTrailing } from '@sluice/kit/without-trailing'
 import { AppError, equalTexts, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk'
 import * as v from 'valibot'
 import { historyIdSchema } from './mail.ts'
