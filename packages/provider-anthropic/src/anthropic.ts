@@ -1,8 +1,6 @@
 /** The provider `[provider] kind = "anthropic"`: the Messages API of Anthropic, or of a compatible server at `base_url`. */
 import { listModels, modelEndpoint, withoutTrailing } from '@sluice/kit'
 import { type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
-import { cachingPrompts } from './prompt-cache.ts'
-import { skippingUnknown } from './skip-unknown.ts'
 
 const BASE_URL = 'https://api.anthropic.com/v1'
 /** The model used when the environment has a key and names no model. */
@@ -30,12 +28,9 @@ export const anthropic: Provider = {
     return listModels(endpoint, { headers, query: '?limit=1000', signal })
   },
   async load(settings, options) {
-    const { baseUrl, apiKey, model, headers, fetch } = endpointOf(settings, options.fetch)
-    const { createAnthropic } = await import('@ai-sdk/anthropic')
-    const loaded = createAnthropic({ baseURL: baseUrl, apiKey, headers: { ...headers }, fetch: skippingUnknown(fetch) }).languageModel(
-      model,
-    )
-    return settings.prompt_cache === false ? loaded : cachingPrompts(loaded)
+    const endpoint = endpointOf(settings, options.fetch)
+    const { createModel } = await import('./create-model.ts')
+    return createModel(endpoint, { promptCache: settings.prompt_cache !== false })
   },
 }
 

@@ -1,11 +1,7 @@
 /** Builds providers for services with the OpenAI chat completions API. */
 import { listModels, type ModelEndpoint, modelEndpoint } from '@sluice/kit'
 import { type LanguageModel, type LoadOptions, type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
-import { chatModel } from './chat-model.ts'
-import { withFinishReason } from './finish-reason.ts'
 import type { Preset } from './presets.ts'
-import { ORIGIN, ReasoningWatch } from './reasoning-member.ts'
-import { LearntLimits } from './request-limits.ts'
 
 /** Checks and completes settings. A server at the operator's own `base_url` may need no key. */
 export function endpointOf(settings: ProviderSettings, { baseUrl, keyVariable }: Preset, plainFetch: typeof fetch): ModelEndpoint {
@@ -13,7 +9,10 @@ export function endpointOf(settings: ProviderSettings, { baseUrl, keyVariable }:
   return modelEndpoint(settings, { baseUrl: baseUrl ?? '', fetch: plainFetch, keyRequired })
 }
 
-/** Creates the provider of a service with chat completions, and with the Responses API where the service has it. Its models never retry a request that failed; the agent does. */
+/**
+ * Creates the provider of a service with chat completions, and with the Responses API where the service has it. Its models never retry a
+ * request that failed; the agent does.
+ */
 export function chatCompletions(kind: string, preset: Preset, detect?: Provider['detect']): Provider {
   return {
     kinds: [kind],
@@ -38,42 +37,8 @@ const keyOf = (kind: string, { keyVariable = '' }: Preset, env: Readonly<Record<
   return key ? { kind, api_key: new Secret(key) } : undefined
 }
 
-export async function loadChatModel(
-  kind: string,
-  { limit, refuses = [] }: Preset,
-  { baseUrl, apiKey, model, headers, fetch }: ModelEndpoint,
-  { onLimit }: LoadOptions,
-): Promise<LanguageModel> {
-  const limits = new LearntLimits((label) => onLimit?.(label))
-  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-  const provider = createOpenAICompatible({
-    name: kind,
-    baseURL: baseUrl,
-    apiKey,
-    headers,
-    fetch: withFinishReason(fetch),
-    includeUsage: true,
-    transformRequestBody({ max_tokens, ...body }) {
-      const sent: Record<string, unknown> = max_tokens === undefined ? body : { ...body, [limit ?? 'max_tokens']: max_tokens }
-      for (const name of refuses) delete sent[name]
-      return limits.apply(sent)
-    },
-    metadataExtractor: {
-      async extractMetadata({ parsedBody }) {
-        const watch = new ReasoningWatch()
-        watch.see(parsedBody)
-        return metadataOf(watch, kind)
-      },
-      createStreamExtractor() {
-        const watch = new ReasoningWatch()
-        return { processChunk: (chunk) => watch.see(chunk), buildMetadata: () => metadataOf(watch, kind) }
-      },
-    },
-  })
-  return chatModel(provider.languageModel(model), { kind, limits })
-}
-
-const metadataOf = (watch: ReasoningWatch, kind: string) => {
-  const origin = watch.origin(kind)
-  return origin && { [ORIGIN]: origin }
+/** Loads the modules of chat completions with the first model. */
+export async function loadChatModel(kind: string, preset: Preset, endpoint: ModelEndpoint, options: LoadOptions): Promise<LanguageModel> {
+  const { createChatModel } = await import('./create-chat-model.ts')
+  return createChatModel(kind, preset, endpoint, options)
 }
