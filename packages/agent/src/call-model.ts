@@ -10,6 +10,7 @@ import {
   type Usage,
   type WithinTrace,
 } from '@sluice/sdk'
+import { attachedFiles, withFiles } from './attached-files.ts'
 import type { Budget } from './budget.ts'
 import { allowedTools } from './call-scope.ts'
 import { Cancellation } from './cancellation.ts'
@@ -55,7 +56,8 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   const { clock, deadlines } = deps
   const { turn, registry, progress } = scope
   const limits = endpointLimits(scope)
-  const prompt = ask.prompt(limits.max_history_tokens)
+  let prompt = ask.prompt(limits.max_history_tokens)
+  let files = 0
   const provider = registry.models.labels[progress.entry]?.provider ?? ''
   const trace = newTrace(scope.trace)
   const startMs = clock.nowMs()
@@ -79,6 +81,9 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   try {
     const loaded = await call.race(registry.models.load(progress.entry))
     model = loaded.modelId
+    const attached = await call.race(filesFor(deps, scope, limits))
+    files = attached.length
+    prompt = withFiles(prompt, turn.text, attached)
     const tools = await call.race(toolsFor(deps, scope, { provider, takesTools: limits.tools }))
     const options = callOptions(limits, { prompt, tools, mayCallTools: ask.mayCallTools, abortSignal: call.signal })
     const { tell } = turn
@@ -106,12 +111,25 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     observe(turn.cancellation.reason ? 'aborted' : 'error', NOTHING)
     turn.cancellation.throwIfCancelled()
     if (timedOut && error === timedOut) return { failure: { reason: timedOut.message, repeat: 'never', kind: 'timeout' }, isFinal: isHeard }
-    return { failure: modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub }), isFinal: isHeard }
+    const failure = modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub })
+    if (files === 0 || !isRefusal(failure)) return { failure, isFinal: isHeard }
+    progress.withoutFiles = progress.entry
+    return { failure: { ...failure, repeat: 'once' }, isFinal: isHeard }
   } finally {
     stopListening()
     deadlines.forget(deadline)
   }
 }
+
+/** Returns the files of the message, unless this model has refused a request with them. */
+async function filesFor({ log }: CallModelDeps, { turn, limits, progress }: TurnScope, { media: kinds }: EndpointLimits) {
+  const workspace = limits()?.workspace
+  if (!workspace || progress.withoutFiles === progress.entry) return []
+  return attachedFiles({ text: turn.text, kinds, workspace, log })
+}
+
+/** Tells whether a provider refuses the request itself, which may be because of its files. */
+const isRefusal = ({ kind, repeat }: ModelFailure): boolean => kind === 'provider' && repeat === 'never'
 
 async function toolsFor(
   deps: CallModelDeps,

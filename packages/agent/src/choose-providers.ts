@@ -47,7 +47,7 @@ function complete(entry: Entry, kind: string, providers: readonly Provider[], en
 
 function checked(settings: ProviderSettings, provider: Provider): ProviderSettings {
   provider.check?.(settings)
-  return settings
+  return settings.media || !provider.media ? settings : { ...settings, media: provider.media(settings) }
 }
 
 const definedOf = (entry: Entry): Partial<ProviderSettings> =>

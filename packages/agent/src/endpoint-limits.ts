@@ -1,6 +1,6 @@
 /** The limits of the current model: those of `[agent]`, unless its endpoint overrides them. */
 import type { AgentConfig } from '@sluice/config'
-import type { ProviderSettings } from '@sluice/sdk'
+import type { MediaKind, ProviderSettings } from '@sluice/sdk'
 import type { TurnScope } from './turn-scope.ts'
 
 export interface EndpointLimits {
@@ -10,6 +10,8 @@ export interface EndpointLimits {
   readonly max_retries: number
   readonly temperature: number | undefined
   readonly reasoning: ProviderSettings['reasoning_effort']
+  /** The kinds of files that the model gets. */
+  readonly media: readonly MediaKind[]
   /** Whether the model is offered tools. */
   readonly tools: boolean
 }
@@ -24,5 +26,6 @@ const overridden = (agent: AgentConfig, own: Partial<ProviderSettings>): Endpoin
   max_retries: own.max_retries ?? agent.max_retries,
   temperature: own.temperature ?? agent.temperature,
   reasoning: own.reasoning_effort,
+  media: own.media ?? [],
   tools: own.tools ?? true,
 })

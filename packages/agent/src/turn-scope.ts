@@ -55,6 +55,8 @@ export interface Progress {
   attempts: number
   /** The current entry of the model chain. A turn that fell back stays with the fallback. */
   entry: number
+  /** The entry that refused the files of the message. Its requests in this turn leave them out. */
+  withoutFiles?: number
   /** The model that answered last. */
   model: string | null
   /** The number of answered model calls. */

@@ -1,5 +1,5 @@
 /** The configuration sections of the agent. */
-import { AGENT_NAME, fromEnv, headerSecret, httpUrl, MAIN_AGENT, whole } from '@sluice/sdk'
+import { AGENT_NAME, fromEnv, headerSecret, httpUrl, MAIN_AGENT, MEDIA_KINDS, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const text = v.pipe(v.string(), v.minLength(1))
@@ -33,6 +33,14 @@ const endpointKeys = {
     v.pipe(
       v.boolean(),
       v.description('Whether Anthropic keeps the conversation for five minutes, so that it costs less again (default: true)'),
+    ),
+  ),
+  media: v.optional(
+    v.pipe(
+      v.array(v.picklist(MEDIA_KINDS)),
+      v.description(
+        'Files of messages that the model gets itself, not only their paths (default: image and pdf at OpenAI and Anthropic, and audio too at Google)',
+      ),
     ),
   ),
   max_output_tokens: v.optional(v.pipe(whole(1, 1_000_000), v.description('Overrides [agent] max_output_tokens'))),

@@ -20,6 +20,7 @@ export const anthropic: Provider = {
       model: ANTHROPIC_MODEL || DETECTED_MODEL,
     }
   },
+  media: () => ['image', 'pdf'],
   check: (settings) => void endpointOf(settings, fetch),
   models(settings, { fetch, signal }) {
     const endpoint = endpointOf(settings, fetch)

@@ -17,6 +17,7 @@ export function chatCompletions(kind: string, preset: Preset, detect?: Provider[
   return {
     kinds: [kind],
     detect: detect ?? ((env, wanted) => (wanted === kind ? keyOf(kind, preset, env) : undefined)),
+    media: () => preset.media ?? [],
     check: (settings) => void endpointOf(settings, preset, fetch),
     models(settings, { fetch, signal }) {
       const endpoint = endpointOf(settings, preset, fetch)

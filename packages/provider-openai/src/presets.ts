@@ -1,5 +1,7 @@
 /** The services with the chat completions API, as data: where they are, where their key is, and how their requests differ. */
 
+import { MEDIA_KINDS, type MediaKind } from '@sluice/sdk'
+
 export interface Preset {
   /** The base URL when the settings name none. Absent for services whose address contains a region or an account. */
   readonly baseUrl?: string
@@ -9,6 +11,8 @@ export interface Preset {
   readonly limit?: 'max_completion_tokens'
   /** True when the service has the Responses API at base URLs that end in `/openai/v1`. */
   readonly hasResponses?: boolean
+  /** The kinds of files that all current models of the service read. */
+  readonly media?: readonly MediaKind[]
   /** Members of a request that the service refuses. */
   readonly refuses?: readonly string[]
 }
@@ -26,7 +30,7 @@ export const PRESETS = {
   together: { baseUrl: 'https://api.together.xyz/v1', keyVariable: 'TOGETHER_API_KEY' },
   openrouter: { baseUrl: 'https://openrouter.ai/api/v1', keyVariable: 'OPENROUTER_API_KEY' },
   // https://ai.google.dev/gemini-api/docs/openai
-  google: { baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai', keyVariable: 'GEMINI_API_KEY' },
+  google: { baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai', keyVariable: 'GEMINI_API_KEY', media: MEDIA_KINDS },
   // https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
   azure: { keyVariable: 'AZURE_OPENAI_API_KEY', hasResponses: true },
   // https://docs.aws.amazon.com/bedrock/latest/userguide/models-api-compatibility.html

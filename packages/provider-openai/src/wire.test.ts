@@ -69,3 +69,21 @@ it('reports `length` as the finish reason of a truncated answer', async () => {
   server.script({ text: 'and then', cutShort: true })
   expect((await collect(await load())).at(-1)).toMatchObject({ finishReason: { unified: 'length' } })
 })
+
+it('knows which files the models of a service read', () => {
+  const own = { kind: 'openai', model: 'm' }
+  expect(openai.media?.(own)).toEqual(['image', 'pdf'])
+  expect(openai.media?.({ ...own, base_url: 'http://127.0.0.1:8000/v1' })).toEqual([])
+})
+
+it('sends an image with its text', async () => {
+  const data = { type: 'data' as const, data: new Uint8Array([1, 2, 3]) }
+  const content = [
+    { type: 'text' as const, text: 'look' },
+    { type: 'file' as const, mediaType: 'image/png', data },
+  ]
+  await (await load()).doGenerate({ prompt: [{ role: 'user', content }] })
+  expect(server.requests[0]?.body).toMatchObject({
+    messages: [{ content: [{ type: 'text' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AQID' } }] }],
+  })
+})

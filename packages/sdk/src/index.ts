@@ -97,6 +97,7 @@ export type { LogFields, Logger } from './logger.ts'
 export type {
   LanguageModel,
   LoadOptions,
+  MediaKind,
   ModelCallOptions,
   ModelFinishReason,
   ModelGenerateResult,
@@ -109,6 +110,7 @@ export type {
   Provider,
   ProviderSettings,
 } from './model.ts'
+export { MEDIA_KINDS } from './model.ts'
 export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
 export { shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './ownership.ts'
 export type { Policy, PolicyLevel } from './policy.ts'

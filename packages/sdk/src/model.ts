@@ -15,6 +15,10 @@ export type {
   LanguageModelV4Usage as ModelUsage,
 } from '@ai-sdk/provider'
 
+/** The kinds of files that a model can read. */
+export const MEDIA_KINDS = ['image', 'pdf', 'audio'] as const
+export type MediaKind = (typeof MEDIA_KINDS)[number]
+
 /** One entry of `[provider]` or `[[provider.fallback]]`. */
 export interface ProviderSettings {
   readonly kind: string
@@ -30,6 +34,8 @@ export interface ProviderSettings {
   readonly reasoning_effort?: ModelCallOptions['reasoning'] | undefined
   /** False when the provider shall not mark the conversation for its prompt cache. */
   readonly prompt_cache?: boolean | undefined
+  /** The kinds of files that the model reads. */
+  readonly media?: readonly MediaKind[] | undefined
   // The limits of `[agent]` for this model.
   readonly max_output_tokens?: number | undefined
   readonly max_history_tokens?: number | undefined
@@ -52,6 +58,8 @@ export interface Provider {
    * `kind` they complete a configured entry of that kind. Makes no request.
    */
   detect?(env: Readonly<Record<string, string | undefined>>, kind?: string): ProviderSettings | undefined
+  /** Returns the kinds of files that the models of an endpoint read when the settings do not say. None when absent. */
+  media?(settings: ProviderSettings): readonly MediaKind[]
   /** Throws `config_invalid` with the TOML key when these settings cannot work. Imports and sends nothing. */
   check?(settings: ProviderSettings): void
   /**

@@ -13,6 +13,7 @@ import {
   type SluiceEvent,
   type Tool,
   type Trace,
+  type Workspace,
 } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type LogLine, testHost } from '@sluice/testkit/host'
@@ -41,6 +42,7 @@ export interface TestAgent {
 export interface TestAgentOptions extends Partial<Omit<AgentDeps, 'config' | 'store' | 'clock' | 'lanes'>> {
   readonly models?: readonly LanguageModel[]
   readonly settings?: readonly ProviderSettings[]
+  readonly workspace?: Partial<Workspace>
   readonly labels?: Registry['models']['labels']
   readonly tools?: readonly Tool[]
   readonly stubs?: readonly Tool[]
@@ -60,7 +62,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
   const { models = [], tools = [], stubs = [], books = memoryBooks(), clock = testClock() } = options
   const observations: Observation[] = []
   const { log, logs, events, emitted, by } = testHost()
-  const { workspace } = by
+  const workspace = { ...by.workspace, ...options.workspace }
   const settings = {
     agent: { ...v.parse(agentSection.schema, {}), ...options.agent },
     cost: { ...v.parse(costSection.schema, {}), ...options.cost },

@@ -1,0 +1,59 @@
+/**
+ * Adds the files of a message to the request of a model that can read them. A message names its attachments by their paths in the
+ * workspace, and only these paths are stored with the conversation.
+ */
+import type { Logger, MediaKind, ModelMessage, Workspace } from '@sluice/sdk'
+
+/** The paths under which the files of messages are saved: named by their content, so a path never means another file. */
+const PATH = /\battachments\/[0-9a-f]{16}\.([a-z0-9]{1,5})\b/g
+
+const TYPES: Readonly<Record<string, { readonly kind: MediaKind; readonly mediaType: string }>> = {
+  png: { kind: 'image', mediaType: 'image/png' },
+  jpg: { kind: 'image', mediaType: 'image/jpeg' },
+  jpeg: { kind: 'image', mediaType: 'image/jpeg' },
+  gif: { kind: 'image', mediaType: 'image/gif' },
+  webp: { kind: 'image', mediaType: 'image/webp' },
+  pdf: { kind: 'pdf', mediaType: 'application/pdf' },
+  mp3: { kind: 'audio', mediaType: 'audio/mpeg' },
+  wav: { kind: 'audio', mediaType: 'audio/wav' },
+}
+
+const FILES_MAX = 8
+/** The limit of one file. Providers refuse larger images. */
+const FILE_BYTES_MAX = 5 * 1024 * 1024
+
+type UserMessage = Extract<ModelMessage, { role: 'user' }>
+type FilePart = Extract<UserMessage['content'][number], { type: 'file' }>
+
+export interface AttachedFilesOptions {
+  readonly text: string
+  readonly kinds: readonly MediaKind[]
+  readonly workspace: Pick<Workspace, 'read'>
+  readonly log: Logger
+}
+
+/** Reads the files that a text names and whose kind the model takes. A file that cannot be read is left out; its path stays in the text. */
+export async function attachedFiles({ text, kinds, workspace, log }: AttachedFilesOptions): Promise<FilePart[]> {
+  if (kinds.length === 0 || !text.includes('attachments/')) return []
+  const found = new Map([...text.matchAll(PATH)].map(([path, ending = '']) => [path, TYPES[ending]]))
+  const wanted = [...found].flatMap(([path, type]) => (type && kinds.includes(type.kind) ? [{ path, mediaType: type.mediaType }] : []))
+  const parts = wanted.slice(0, FILES_MAX).map(async ({ path, mediaType }): Promise<FilePart[]> => {
+    try {
+      const data = await workspace.read(path, { bytesMax: FILE_BYTES_MAX })
+      return [{ type: 'file', mediaType, filename: path.slice(path.indexOf('/') + 1), data: { type: 'data', data } }]
+    } catch (error) {
+      log.warn('attachment not sent to the model', { path, error })
+      return []
+    }
+  })
+  return (await Promise.all(parts)).flat()
+}
+
+/** Returns the prompt with the files after the text of the message that names them. */
+export function withFiles(prompt: ModelMessage[], text: string, files: readonly FilePart[]): ModelMessage[] {
+  if (files.length === 0) return prompt
+  const at = prompt.findLastIndex(({ role, content }) => role === 'user' && content[0]?.type === 'text' && content[0].text === text)
+  return prompt.map((message, index) =>
+    index === at && message.role === 'user' ? { ...message, content: [...message.content, ...files] } : message,
+  )
+}
