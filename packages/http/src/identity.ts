@@ -12,8 +12,11 @@ export function checkSessionName(name: string, field: string): string {
 /** The owner of a device's turns and sessions; `local` while no pairing is required. */
 export const ownerOf = (device: string | null): string => device ?? 'local'
 
-/** The name of a device for people and tools: `ToolContext.caller`, `Approval.by` and the actor in the audit log. */
+/** The name of a device for people and tools: `ToolContext.caller` and the actor in the audit log. */
 export const personOf = (device: string | null): string => (device === null ? ownerOf(device) : `device:${device}`)
+
+/** The person of a decision in `Approval.by`, which always names a device, a channel or a command: `device:local` while no pairing is required. */
+export const deciderOf = (by: string): string => (by === personOf(null) ? `device:${by}` : by)
 
 /** The beginning of the key of every stored session of a device, after its agent. */
 export const sessionNamespace = (device: string | null): string => `${ownerOf(device)}/`

@@ -160,6 +160,13 @@ test('a feature without configuration is reported as such', async () => {
   expect(body.channels).toMatchObject([{ detail: 'channel-telegram is unconfigured: bot_token is not set' }])
 })
 
+test('a caller of a gateway without pairing decides as device:local', async () => {
+  const { post, json } = await served({ config: { require_pairing: false } })
+  await post(REQUEST)
+  expect(await json(AT, { approved: true })).toMatchObject({ status: 200 })
+  expect((await json(AT)).body).toMatchObject({ state: 'approved', by: 'device:local' })
+})
+
 test('the first device decides, and the next one gets 409 with the state', async () => {
   const { made, device, post, json } = await served()
   await post(REQUEST)

@@ -14,7 +14,7 @@ import {
 import type { Runtime } from '@sluice/runtime'
 import { AppError, type Approval, type ApprovalKey, defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
-import { ownerOf } from '../identity.ts'
+import { deciderOf, ownerOf } from '../identity.ts'
 import { cursorOf, filterText, pageOf, readCursor, wholeText } from './query.ts'
 
 const PAGE_MAX = 500
@@ -133,7 +133,7 @@ const decideRoute = ({ approvals }: Runtime): Route =>
       if (access === 'outline') throw notYours()
       const { won, approval } = await approvals.decide(key, {
         state: approved ? 'approved' : 'rejected',
-        by,
+        by: deciderOf(by),
         ...(feedback !== undefined && { feedback }),
       })
       if (!won) throw decidedBefore(approval)
