@@ -4,7 +4,7 @@ import { agentNames, unknownAgent } from '@sluice/config'
 import type { ChatFrame } from '@sluice/http/answers'
 import { operator } from '@sluice/http/operator'
 import type { OpenRuntime } from '@sluice/runtime'
-import { AppError, agentKey, ERRORS, type ErrorCode, MAIN_AGENT } from '@sluice/sdk'
+import { AppError, agentKey, ERRORS, type ErrorCode, type FinishReason, MAIN_AGENT } from '@sluice/sdk'
 import { apiPath } from './api/api.ts'
 import { type OpenedApi, openRunning } from './api/open-api.ts'
 import type { CliContext, Output } from './context.ts'
@@ -28,6 +28,7 @@ export interface AgentReply {
   readonly response: string
   readonly model: string
   readonly turn_id: string
+  readonly finish_reason: FinishReason
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost_usd: number }
 }
 
@@ -70,6 +71,7 @@ const replyOf = (frame: Extract<ChatFrame, { type: 'done' }>): AgentReply => ({
   response: frame.full_response,
   model: frame.model,
   turn_id: frame.turn_id,
+  finish_reason: frame.finish_reason,
   usage: { input_tokens: frame.input_tokens, output_tokens: frame.output_tokens, cost_usd: frame.cost_usd },
 })
 
@@ -84,7 +86,7 @@ export async function runHere(context: CliContext, turn: AgentTurn): Promise<Age
     const runtime = await openRuntime({ ...context, quiet: true, lock, ...(turn.canAsk && { approve }) })
     try {
       const agent = agentNamed(runtime, turn.agent)
-      const { id, text, model, usage } = await runtime.agent.run({
+      const { id, text, model, finishReason, usage } = await runtime.agent.run({
         source: 'cli',
         agent,
         session: turn.session === undefined ? null : agentKey(agent, `local/${turn.session}`),
@@ -95,7 +97,7 @@ export async function runHere(context: CliContext, turn: AgentTurn): Promise<Age
         listen: (part) => part.type === 'text' && turn.onText(part.delta),
       })
       const { inputTokens: input_tokens, outputTokens: output_tokens, costUsd: cost_usd } = usage
-      return { response: text, model, turn_id: id, usage: { input_tokens, output_tokens, cost_usd } }
+      return { response: text, model, turn_id: id, finish_reason: finishReason, usage: { input_tokens, output_tokens, cost_usd } }
     } finally {
       await runtime.close()
     }

@@ -69,6 +69,9 @@ test('an answer that is cut says so, in its text and in the stored turn', async 
   const { body, end } = await turn('tell me all', { text: 'First,', cutShort: true })
   expect(body.response).toBe('First,\n\n[The answer is cut off: the model has used up its output tokens.]')
   expect(end).toMatchObject({ status: 'done', finish_reason: 'length' })
+  model.script({ text: 'First,', cutShort: true })
+  const command = await run('full', ['agent', '--json', '-m', 'tell me all', '--data-dir', folder.dir])
+  expect(JSON.parse(command.stdout)).toMatchObject({ response: body.response, finish_reason: 'length' })
 })
 
 test('reasoning in tags is no part of the answer', async () => {

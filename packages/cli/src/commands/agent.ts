@@ -26,8 +26,8 @@ export async function run(context: CliContext): Promise<number> {
     onText: (text) => json || out.write(text),
   }
   const reply = await whileStarting(context.dataDir, async () => (await runInDaemon(context, turn)) ?? (await runHere(context, turn)))
-  const { response, model, turn_id, usage } = reply
-  if (json) out.json({ response, model, session_id: session ?? null, turn_id, usage })
+  const { response, model, turn_id, finish_reason, usage } = reply
+  if (json) out.json({ response, model, session_id: session ?? null, turn_id, finish_reason, usage })
   else out.print('')
   return 0
 }
