@@ -731,6 +731,23 @@ const confinement = [
     'return store',
     ['packages/daemon/src/ownership/turns.test.ts'],
   ),
+  bug('ownership: a lease is taken up twice', 'packages/kit/src/ownership.ts', 'if (taken.has(owned)) return\n', '\n', [
+    'packages/kit/src/ownership.test.ts',
+  ]),
+  bug(
+    'ownership: a draft is edited under a lost lease',
+    'packages/delivery/src/draft.ts',
+    'if (!owned.lease.mayAct()) return this.#stopped.abort()\n',
+    '\n',
+    ['packages/delivery/src/draft.test.ts'],
+  ),
+  bug(
+    'ownership: a tool of a procedure runs although the lease is lost',
+    'packages/sop/src/tool-step.ts',
+    'if (lease && !lease.mayAct()) throw leaseLost(lease.name)\n',
+    '\n',
+    ['packages/sop/src/tool-step.test.ts'],
+  ),
   bug(
     'ownership: an answer to the approval of another process is a message',
     'packages/approvals/src/registry.ts',

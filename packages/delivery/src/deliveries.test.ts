@@ -1,8 +1,8 @@
 import { queryObjects } from 'node:v8'
-import { callProvider } from '@sluice/kit'
+import { callProvider, ShardOwnership } from '@sluice/kit'
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { bench, clock, message, settle, setUpDeliveries } from './testing/delivery-bench.ts'
+import { bench, clock, host, message, open, settle, setUpDeliveries } from './testing/delivery-bench.ts'
 
 setUpDeliveries()
 
@@ -40,6 +40,24 @@ test('answering leaves no abort signal and no timer behind', async () => {
   const after = await answered(40)
   expect(after.signals - before.signals).toBeLessThan(10)
   expect(after.timers).toBe(before.timers)
+})
+
+test('a message that another process stores during the start is not missed', async () => {
+  const [store, other] = [open(), open()]
+  const ownership = new ShardOwnership({ store, clock, log: host.log })
+  await ownership.start()
+  const onShards = ownership.onShards.bind(ownership)
+  ownership.onShards = async (listener) => {
+    const leave = await onShards(listener)
+    const arrived = { message: message('m'), session: 'x:our-number:+15550002222' }
+    const arrival = { channel: 'x', verdict: 'test', raw: Buffer.from('{}'), receivedAtMs: clock.nowMs(), messages: [arrived] }
+    await other.inbox.keep(arrival)
+    return leave
+  }
+  const made = await bench({ store, ownership })
+  await clock.advance(1000)
+  await settle()
+  expect(made.turns.map(({ text }) => text)).toEqual(['text of m'])
 })
 
 describe('a connection that a channel holds', () => {

@@ -77,16 +77,16 @@ class RunningDeliveries implements Deliveries {
 
   async start(): Promise<void> {
     const { clock, features, ownership, store, turns } = this.#options
-    this.#unsubscribe = [
-      await ownership.onShards((owned) => this.#take(owned)),
-      store.onChange(({ shards }) => this.#changes.notice({ shards, isForeign: true })),
-      features.onChange(() => {
-        this.#listeners.set(features.channels())
-        // `max_concurrent_turns` may have grown.
-        turns.lanes.wake()
-        this.#changes.notice(ANY_ROW)
-      }),
-    ]
+    // Changes are followed before the first read, so that no row falls between the two.
+    this.#unsubscribe = [store.onChange(({ shards }) => this.#changes.notice({ shards, isForeign: true }))]
+    const leaveShards = await ownership.onShards((owned) => this.#take(owned))
+    const leaveFeatures = features.onChange(() => {
+      this.#listeners.set(features.channels())
+      // `max_concurrent_turns` may have grown.
+      turns.lanes.wake()
+      this.#changes.notice(ANY_ROW)
+    })
+    this.#unsubscribe = [...this.#unsubscribe, leaveShards, leaveFeatures]
     this.#listeners.set(features.channels())
     void every(clock, LOOK_MS, this.#stopping.signal, () => {
       this.#health.look(features.channels())

@@ -23,6 +23,7 @@ function bench(changes: Partial<Channel> = {}, started = STARTED) {
   const sent: Outbound[] = []
   const shown: { id: string; text: string }[] = []
   const kept: unknown[] = []
+  const held = { may: true }
   const channel: Channel = {
     name: 'x',
     allow: ['*'],
@@ -39,14 +40,14 @@ function bench(changes: Partial<Channel> = {}, started = STARTED) {
   }
   const open = () =>
     openDraft({
-      inbox: { draft: async (...args) => void kept.push(args) },
+      owned: { inbox: { draft: async (...args) => void kept.push(args) }, lease: { mayAct: () => held.may } },
       clock,
       log: testHost({ clock }).log,
       channel,
       started,
       signal: new AbortController().signal,
     })
-  return { clock, sent, shown, kept, open }
+  return { clock, sent, shown, kept, held, open }
 }
 
 const settle = async (): Promise<void> => {
@@ -99,6 +100,20 @@ describe('a draft', () => {
     await clock.advance(1000)
     await settle()
     expect(shown.at(-1)?.text).toBe('It is 7.…')
+  })
+
+  test('is neither sent nor edited once the lease is lost', async () => {
+    const { open, held, sent, shown, clock } = bench()
+    const draft = await open()
+    draft?.onPart({ type: 'text', delta: 'One' })
+    await settle()
+    held.may = false
+    draft?.onPart({ type: 'text', delta: ' two' })
+    await clock.advance(10_000)
+    await settle()
+    expect(shown).toEqual([{ id: 'p1', text: 'One…' }])
+    expect(await open()).toBeUndefined()
+    expect(sent).toHaveLength(1)
   })
 
   test('shows no reasoning of the model', async () => {

@@ -2,10 +2,10 @@
 
 import type { TurnPart } from '@sluice/agent'
 import { signalScope, splitText } from '@sluice/kit'
-import { AppError, type Channel, type Clock, type Logger, type StartedMessage, type Store } from '@sluice/sdk'
+import { AppError, type Channel, type Clock, type Lease, type Logger, type OwnedStore, type StartedMessage } from '@sluice/sdk'
 
 export interface DraftOptions {
-  readonly inbox: Pick<Store['inbox'], 'draft'>
+  readonly owned: { readonly inbox: Pick<OwnedStore['inbox'], 'draft'>; readonly lease: Pick<Lease, 'mayAct'> }
   readonly clock: Clock
   readonly log: Logger
   readonly channel: Channel
@@ -20,14 +20,15 @@ const SEND_MS_MAX = 5000
 
 /** Resolves to undefined if the channel shows no drafts or the draft could not be sent; the reply is then an ordinary message. */
 export async function openDraft(options: DraftOptions): Promise<Draft | undefined> {
-  const { channel, started, inbox, log } = options
+  const { channel, started, owned, log } = options
   if (channel.draftEveryMs === undefined || !channel.update) return undefined
   if (started.draft !== null) return new Draft(options, started.draft)
   try {
     const message = { text: PLACEHOLDER, clientId: `draft-${started.turnId}` }
     using limit = signalScope([options.signal], SEND_MS_MAX)
+    if (!owned.lease.mayAct()) return undefined
     const { id } = await channel.send(started.message.to, message, limit.signal)
-    await inbox.draft(started.number, id)
+    await owned.inbox.draft(started.number, id)
     return new Draft(options, id)
   } catch (error) {
     log.debug('draft not sent', { channel: channel.name, inbox: started.number, error })
@@ -67,11 +68,12 @@ export class Draft {
 
   /** Edits as long as there is new text, with the channel's delay after each edit. */
   async #show(): Promise<void> {
-    const { channel, clock, log, started } = this.#options
+    const { channel, clock, log, owned, started } = this.#options
     const limits = { ...channel.limits, text: channel.limits.text - PLACEHOLDER.length }
     try {
       for (let next = this.#text; next !== this.#shown && !this.#stopped.signal.aborted; next = this.#text) {
         this.#shown = next
+        if (!owned.lease.mayAct()) return this.#stopped.abort()
         const delayMs = await this.#edit((splitText(next, limits)[0] ?? '') + PLACEHOLDER)
         await clock.sleep(delayMs, this.#stopped.signal)
       }

@@ -146,7 +146,7 @@ export class InboxWorker {
     const started = await this.#start(owned, number)
     if (!started) return 'done'
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
-    const drafting = { ...this.#options, inbox: owned.inbox, channel, started, signal: stopping }
+    const drafting = { ...this.#options, owned, channel, started, signal: stopping }
     const draft = await telemetry.within(trace, () => openDraft(drafting))
     const typing = startTyping({ channel, to: started.message.to, clock })
     try {

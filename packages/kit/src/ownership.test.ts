@@ -70,6 +70,22 @@ describe('the ownership of shards', () => {
     expect([failures, released, epochOf(ownership.of(7))]).toEqual([1, [`${shardsLease(ALL_SHARDS)} 2`], 3])
   })
 
+  test('gives a lease once to a listener that registers while the lease is taken up', async () => {
+    const { ownership, granted, host } = arrange()
+    const taken: string[] = []
+    const gate = Promise.withResolvers<void>()
+    await ownership.start()
+    await ownership.onShards(async (owned) => {
+      if (epochOf(owned) === 2) await gate.promise
+    })
+    granted[0]?.lose()
+    await host.advance(60_000)
+    await ownership.onShards(async (owned) => void taken.push(`late ${epochOf(owned)}`))
+    gate.resolve()
+    await host.advance(0)
+    expect(taken).toEqual(['late 2'])
+  })
+
   test('stops although the store cannot release a lease', async () => {
     const { ownership, granted, host } = arrange()
     await ownership.start()

@@ -108,8 +108,13 @@ export class ShardOwnership implements Ownership {
   }
 
   async onShards(listener: ShardListener): Promise<() => void> {
-    // A new function for each call, so that a listener that registers twice is called twice.
-    const own: ShardListener = (owned) => listener(owned)
+    const taken = new WeakSet<OwnedStore>()
+    // A lease that is acquired again while this listener registers would else reach it twice.
+    const own: ShardListener = async (owned) => {
+      if (taken.has(owned)) return
+      taken.add(owned)
+      await listener(owned)
+    }
     this.#listeners.add(own)
     for (const owned of this.held()) await own(owned)
     return () => void this.#listeners.delete(own)

@@ -1,4 +1,4 @@
-import { AppError } from '@sluice/sdk'
+import { ALL_SHARDS, AppError } from '@sluice/sdk'
 import { describe, expect, test, vi } from 'vitest'
 import { sopBench } from './testing/bench.ts'
 import { event, sop } from './testing/samples.ts'
@@ -183,6 +183,37 @@ describe('a call with side effects', () => {
     expect(isAborted).toBe(true)
     expect(await bench.run(runId)).toMatchObject({ status: 'cancelled' })
     expect(bench.engine.list()[0]?.activeRuns).toBe(0)
+  })
+
+  test('does not run when the lease is lost while its start is stored', async () => {
+    const { bench, effects } = await acting()
+    let isHeld = true
+    const lost = new AbortController().signal
+    const lease = {
+      name: 'shards/0-255',
+      epoch: 1,
+      shards: ALL_SHARDS,
+      lost,
+      mayAct: () => isHeld,
+      release: async () => undefined,
+    } as const
+    const { advance } = bench.store
+    const engine = bench.newProcess()
+    await engine.resume({
+      lease,
+      sops: {
+        ...bench.store,
+        advance: (before, after, audit) => {
+          isHeld = false
+          return advance(before, after, audit)
+        },
+      },
+    })
+    await engine.fire(event('/a'))
+    await bench.settle()
+    expect(effects).toEqual([])
+    const [run] = await bench.store.runs({ limit: 1 })
+    expect(run).toMatchObject({ status: 'running', attempt: { turnId: null } })
   })
 
   test('runs only when its start is stored, and its result survives an outage', async () => {

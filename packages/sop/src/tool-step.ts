@@ -57,10 +57,11 @@ async function callTool({ ports, runs, lease, run, step, execution }: StepContex
       signal: execution.signal,
       async onBegin(risk) {
         if (execution.signal.aborted) throw new AppError('aborted', 'The step was aborted before its tool ran')
-        if (lease && !lease.mayAct()) throw leaseLost(lease.name)
         // Set here and not earlier, so that a call that waits for an approval does not delay a stop. A restart asks again.
         execution.isToolRunning = true
         if (risk !== 'read') await runs.apply(run.id, { type: 'attemptStarted', step: step.number, turnId: null })
+        // Asked last, because the lease may be lost during that write. The next owner leaves the begun call to a person.
+        if (lease && !lease.mayAct()) throw leaseLost(lease.name)
       },
     })
     if (report.outcome === 'error' || report.failed) return failed(report.output)

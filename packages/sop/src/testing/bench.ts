@@ -81,6 +81,11 @@ export class SopBench {
     return this.engine.resume({ sops: this.#overrides.store ?? this.#untilCrash(this.store) })
   }
 
+  /** Returns the engine of one more process, which carries out no runs yet. */
+  newProcess(): SopEngine {
+    return this.#newEngine()
+  }
+
   /** Simulates a crash and a restart. */
   async restart(): Promise<void> {
     this.#crashes++
