@@ -17,7 +17,7 @@ export interface Connected<Fake = FakeProvider> {
 export interface ChannelTesting<Fake extends FakeProvider = FakeProvider> {
   /** `nowMs` is the clock of the daemon under test. */
   connect(nowMs: () => number): Promise<Connected<Fake>>
-  /** For the crash suite: writes messages as people do, and delivers them as the platform does. */
+  /** For the crash suite: writes messages as people do, and delivers them as the platform does. Required of the channels of a release. */
   crashKind?(): Promise<CrashKind>
   /** For a channel with a webhook. */
   readonly webhook?: WebhookTesting<Fake>

@@ -24,7 +24,7 @@ export interface CrashKind {
   readonly senders: readonly [string, ...string[]]
   /** The most messages of one request. Default: 1. */
   readonly batchMax?: number
-  /** The daemon fetches its messages: a request only announces them, and the platform keeps them. Default: false. */
+  /** The platform keeps its messages until the daemon has them; a request, if there is one, only announces them. Default: false. */
   readonly isPulled?: boolean
   /** Each sender has a conversation of their own, in which a keyword alone answers the only open question. Default: false. */
   readonly isPrivate?: boolean
@@ -34,8 +34,8 @@ export interface CrashKind {
   isReady?(): boolean
   /** Writes a message as its sender. Returns the platform's id of it. */
   write(message: Omit<WrittenMessage, 'id'>): string
-  /** Returns one attempt to deliver messages, with a signature of its own. */
-  request(messages: readonly [WrittenMessage, ...WrittenMessage[]]): PostedRequest
+  /** Returns one attempt to deliver messages, with a signature of its own. Absent when messages arrive over a connection of the daemon. */
+  request?(messages: readonly [WrittenMessage, ...WrittenMessage[]]): PostedRequest
   readonly fake: FakeProvider
   /** Returns the text in a request to the platform. Default: its body. */
   textIn?(request: ProviderRequest): string

@@ -19,8 +19,8 @@ export interface Kind {
   isReady?(): boolean
   /** Makes a message, as its sender writes it. */
   write(draft: Draft): Message
-  /** One attempt to deliver messages. Throws for an empty list. */
-  request(messages: readonly Message[]): PostedRequest
+  /** One attempt to deliver messages. Throws for an empty list. Absent when messages arrive over a connection of the daemon. */
+  request?(messages: readonly Message[]): PostedRequest
   /** Absent for a kind without replies. */
   readonly provider?: FakeProvider
   textIn?(request: ProviderRequest): string

@@ -3,8 +3,8 @@ import { type Message, type Part, PROMPT_PART } from './history.ts'
 
 const MARK = /chaos-\d{6}/
 const PART = /to (chaos-\d{6}) part (\d+)/g
-/** More than half of the shortest limit of a platform, so that each paragraph of a long reply is a message of its own. */
-const PARAGRAPH_CHARS = 2600
+/** Below the shortest limit of a platform, so that each paragraph of a long reply is in one message. Most platforms need several messages. */
+const PARAGRAPH_CHARS = 1900
 
 export const markOf = (number: number): string => `chaos-${String(number).padStart(6, '0')}`
 

@@ -21,11 +21,13 @@ function kindOf(name: string, { fake, section, batchMax = 1, isPulled = false, w
     batchMax,
     isPulled,
     write: (draft) => ({ ...draft, kind: name, id: write({ ...draft, text: textOf(draft) }), ...(isPulled && { isPulled }) }),
-    request(messages) {
-      const [first, ...rest] = messages.map(written)
-      if (!first) throw new Error('A request carries at least one message; got none.')
-      return request([first, ...rest])
-    },
+    ...(request && {
+      request(messages) {
+        const [first, ...rest] = messages.map(written)
+        if (!first) throw new Error('A request carries at least one message; got none.')
+        return request([first, ...rest])
+      },
+    }),
     provider: fake,
   }
 }

@@ -136,6 +136,7 @@ export class Traffic {
 
   /** Makes one request with the messages. Resolves to true once no further attempt is needed. */
   async #deliver({ kind, unacked }: Lane, messages: readonly Message[], url: string, signal: AbortSignal): Promise<boolean> {
+    if (!kind.request) return true
     const { recorder } = this.#world
     const marks = messages.map(({ mark }) => mark)
     unacked.add(messages)

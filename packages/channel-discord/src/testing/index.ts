@@ -1,6 +1,7 @@
 /** The fake of Discord on loopback, and what the suites of the whole product need to know about the channel. */
 import type { ChannelTesting } from '@sluice/testkit/channel-testing'
 import { chat } from './chat.ts'
+import { crashKind } from './crash-kind.ts'
 import { DISCORD_TOKEN, type DiscordFake, startDiscordFake } from './fake.ts'
 
 export {
@@ -24,5 +25,6 @@ export const testing: ChannelTesting<DiscordFake> = {
     const fake = await startDiscordFake({ nowMs })
     return { fake, section: { bot_token: DISCORD_TOKEN, allowed_users: ['*'], api_url: fake.apiUrl } }
   },
+  crashKind,
   chat,
 }

@@ -38,10 +38,14 @@ const MESSAGES_MAX = 100_000
 /** The conversations and their messages. */
 export class SlackConversations {
   readonly #messages = new Map<string, SlackMessage[]>()
+  readonly #nowMs: (() => number) | undefined
   #lastSecs = FIRST_SECS
+  #lastMs = 0
 
-  constructor(channels: readonly string[]) {
+  /** Without `nowMs`, each message is one second after the last. */
+  constructor(channels: readonly string[], nowMs?: () => number) {
     for (const channel of channels) this.#messages.set(channel, [])
+    this.#nowMs = nowMs
   }
 
   has(channel: string): boolean {
@@ -60,12 +64,18 @@ export class SlackConversations {
   add(channel: string, { atSecs, ...content }: NewSlackMessage): SlackMessage {
     const messages = this.#messages.get(channel)
     if (!messages || messages.length >= MESSAGES_MAX) throw new Error(`conversation ${channel} is unknown or full`)
-    const ts = `${atSecs ?? ++this.#lastSecs}.000100`
+    const ts = atSecs === undefined ? this.#nextId() : `${atSecs}.000100`
     const parent = content.thread_ts === undefined ? undefined : this.find(channel, content.thread_ts)
     const message: SlackMessage = { type: 'message', ts, ...content, ...(parent && { parent_user_id: parent.user }) }
     messages.push(message)
     messages.sort((a, b) => (a.ts < b.ts ? -1 : 1))
     return message
+  }
+
+  #nextId(): string {
+    if (!this.#nowMs) return `${++this.#lastSecs}.000100`
+    this.#lastMs = Math.max(this.#lastMs + 1, Math.floor(this.#nowMs()))
+    return `${Math.floor(this.#lastMs / 1000)}.${String(this.#lastMs % 1000).padStart(3, '0')}100`
   }
 
   replace(channel: string, changed: SlackMessage): void {

@@ -22,6 +22,8 @@ export interface SlackFakeOptions extends Partial<SlackTokens> {
   readonly archived?: readonly string[]
   /** Milliseconds to wait for an acknowledgement; Slack waits 3,000. */
   readonly ackMs?: number
+  /** The platform's clock in milliseconds since 1970; default: each message is one second after the last. */
+  nowMs?(): number
 }
 
 /** A message that a user writes. */
@@ -78,11 +80,11 @@ const PRESS_SECS = 1_767_300_000
 
 /** Starts the fake; call `close` to end it. */
 export async function startSlackFake(options: SlackFakeOptions = {}): Promise<SlackFake> {
-  const { port = 0, channels = ['C1', 'C2', 'D1'], foreign = [], archived = [], ackMs = ACK_MS } = options
+  const { port = 0, channels = ['C1', 'C2', 'D1'], foreign = [], archived = [], ackMs = ACK_MS, nowMs } = options
   let tokens: SlackTokens = { bot_token: options.bot_token ?? SLACK_BOT_TOKEN, app_token: options.app_token ?? SLACK_APP_TOKEN }
   let url = ''
   let presses = 0
-  const conversations = new SlackConversations([...channels, ...foreign, ...archived])
+  const conversations = new SlackConversations([...channels, ...foreign, ...archived], nowMs)
   const files = createSlackFiles(() => url)
   const socket = createSlackSocket({ ackMs })
 

@@ -1,6 +1,7 @@
 /** The fake of Telegram on loopback, and what the suites of the whole product need to know about the channel. */
 import type { ChannelTesting } from '@sluice/testkit/channel-testing'
 import { chat } from './chat.ts'
+import { crashKind } from './crash-kind.ts'
 import { startTelegramFake, TELEGRAM_TOKEN, type TelegramFake } from './fake.ts'
 
 export {
@@ -20,5 +21,6 @@ export const testing: ChannelTesting<TelegramFake> = {
     const fake = await startTelegramFake()
     return { fake, section: { bot_token: TELEGRAM_TOKEN, allowed_users: ['*'], api_url: fake.url } }
   },
+  crashKind,
   chat,
 }

@@ -5,9 +5,12 @@ import { markOf } from '../marks.ts'
 import { post } from '../request.ts'
 import type { Stage } from '../stage.ts'
 
-export function kindOf({ kinds }: Stage['world'], name: KindName): Kind {
-  const found = kinds.find((kind) => kind.name === name)
-  if (!found) throw new Error(`The world has no kind "${name}".`)
+/** A kind whose messages arrive as requests. */
+export type PostedKind = Kind & Required<Pick<Kind, 'request'>>
+
+export function kindOf({ kinds }: Stage['world'], name: KindName): PostedKind {
+  const found = kinds.find((kind): kind is PostedKind => kind.name === name && kind.request !== undefined)
+  if (!found) throw new Error(`The world has no kind "${name}" whose messages arrive as requests.`)
   return found
 }
 
@@ -18,7 +21,12 @@ export function writeMessage({ recorder }: Stage['world'], kind: Kind, sender: s
 }
 
 /** Delivers one message of each sender in one request, and records it as posted and, with status 200, as acknowledged. */
-export async function deliverMessages({ world, signal }: Stage, url: string, kind: Kind, senders: readonly string[]): Promise<Message[]> {
+export async function deliverMessages(
+  { world, signal }: Stage,
+  url: string,
+  kind: PostedKind,
+  senders: readonly string[],
+): Promise<Message[]> {
   const messages = senders.map((sender) => writeMessage(world, kind, sender))
   const marks = messages.map(({ mark }) => mark)
   world.recorder.see({ type: 'posted', marks })
