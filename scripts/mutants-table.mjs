@@ -749,6 +749,13 @@ const confinement = [
     ['packages/sop/src/tool-step.test.ts'],
   ),
   bug(
+    'idempotency: a key that two processes claimed runs twice',
+    `${STORE}/turns.ts`,
+    'WHERE NOT EXISTS (SELECT 1 FROM turns WHERE idempotency = ?9 AND idempotency IS NOT NULL AND ended_at IS NULL)',
+    'WHERE TRUE',
+    [STORE_RULES],
+  ),
+  bug(
     'ownership: an answer to the approval of another process is a message',
     'packages/approvals/src/registry.ts',
     'return this.#readOthers().then(() => this.#matcher.match(channel, inbound))',

@@ -11,7 +11,8 @@ export type Claim = 'claimed' | 'in_flight' | 'done'
 
 export interface IdempotencyStore {
   /**
-   * Claims a key atomically. A claim is in memory until its turn is stored or ends, and a crash before that releases it. At most
+   * Claims a key atomically. A claim is in memory until its turn is stored or ends, and a crash before that releases it. Of two
+   * processes that claim one key at once, the second one to store its turn is refused with `conflict`. At most
    * `keysMax` keys are remembered; the oldest are dropped first, those in flight last. A key in flight does not expire; a done key
    * expires `ttlMs` after its turn ended.
    */

@@ -455,4 +455,8 @@ export const MIGRATIONS: readonly string[] = [
     GENERATED ALWAYS AS (CASE WHEN id GLOB 'agent:[a-z0-9-]*/*' THEN substr(id, instr(id, '/') + 1) ELSE id END) VIRTUAL;
   CREATE INDEX sessions_by_key ON sessions (key);
   `,
+  `
+  -- The keys that unfinished turns hold.
+  CREATE INDEX turns_holding_key ON turns (idempotency) WHERE idempotency IS NOT NULL AND ended_at IS NULL;
+  `,
 ]

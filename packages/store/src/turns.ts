@@ -10,9 +10,13 @@ import { prepareReplies } from './outbox.ts'
 import { QUARTER_MS } from './prune.ts'
 import { COLUMNS, inputIn, responseIn, type TurnColumns, toTurn, waitsForPerson } from './turn-row.ts'
 
+// Two processes may claim one key before either has stored its turn, so the key is checked again in the commit that stores it.
 const ENQUEUE = `
   INSERT INTO turns (id, agent, session_id, owner, source, status, input, created_at, context_json, idempotency)
-  VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+  SELECT ?1, ?2, ?3, ?4, ?5, 'queued', ?6, ?7, ?8, ?9
+  WHERE NOT EXISTS (SELECT 1 FROM turns WHERE idempotency = ?9 AND idempotency IS NOT NULL AND ended_at IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM turns WHERE idempotency = ?9 AND idempotency IS NOT NULL AND status = 'done' AND ended_at > ?7)
+  ON CONFLICT DO NOTHING`
 const START = `
   UPDATE turns SET status = 'running', starts = starts + 1, attempts = attempts + NOT ${waitsForPerson('turns.id')} WHERE id = ? AND ended_at IS NULL
   RETURNING attempts`
@@ -57,7 +61,7 @@ export function createTurns(db: Database, writer: Writer, keys: KeyTable, histor
       const contextJson = JSON.stringify(context) ?? null
       if (key !== null) keys.queueing(key, id)
       const added = await writer.write(() => db.run(ENQUEUE, id, agent, sessionId, owner, source, input, createdAtMs, contextJson, key))
-      if (added === 0) throw new AppError('conflict', 'A turn with this id already exists.')
+      if (added === 0) throw new AppError('conflict', 'A turn with this id or idempotency key already exists.')
       if (key !== null) keys.queued(key, id)
     },
     async start(id) {

@@ -49,6 +49,25 @@ export const idempotencyRules: StoreRules = {
     }
   },
 
+  'a key that two processes claim at once is held by the turn that is stored first': async ({ store, otherProcess, clock }) => {
+    const other = await otherProcess()
+    const request = { idempotency: key('a'), createdAtMs: clock.nowMs() }
+    expect([await store.idempotency.claim(key('a'), LIMITS), await other.idempotency.claim(key('a'), LIMITS)]).toEqual([
+      'claimed',
+      'claimed',
+    ])
+    await store.turns.enqueue(queuedTurn('t1', request))
+    await expect(other.turns.enqueue(queuedTurn('t2', request))).rejects.toMatchObject({ code: 'conflict' })
+    await clock.advance(1)
+    await store.turns.finish(turnEnd('t1', { endedAtMs: clock.nowMs(), idempotency: key('a') }))
+    await expect(other.turns.enqueue(queuedTurn('t2', request))).rejects.toMatchObject({ code: 'conflict' })
+    await other.idempotency.release(key('a'))
+    expect([await other.idempotency.claim(key('a'), LIMITS), await other.idempotency.turnOf(key('a'))]).toEqual(['done', 't1'])
+    await clock.advance(LIMITS.ttlMs)
+    expect(await other.idempotency.claim(key('a'), LIMITS)).toBe('claimed')
+    await other.turns.enqueue(queuedTurn('t3', { idempotency: key('a'), createdAtMs: clock.nowMs() }))
+  },
+
   'a failed turn releases its key': async ({ store: { idempotency, turns } }) => {
     for (const status of ['failed', 'aborted'] as const) {
       await idempotency.claim(key(status), LIMITS)
