@@ -3,7 +3,7 @@ import { AppError, isAllowed } from '@sluice/sdk'
 import type { ProviderFault } from '@sluice/testkit/fake-provider'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { TELEGRAM_ADA, TELEGRAM_FORUM, TELEGRAM_GROUP } from './testing/fake.ts'
-import { type Harness, type Run, startHarness } from './testing/harness.ts'
+import { type Harness, type Run, STORING, startHarness } from './testing/harness.ts'
 
 let harness: Harness
 beforeEach(async () => {
@@ -22,7 +22,7 @@ const full = () => Promise.reject(new AppError('unavailable', 'Too many messages
 const expectNoRequest = async ({ host }: Run, ms: number) => {
   const before = harness.fake.requests.length
   await host.advance(ms)
-  expect([host.clock.sleeping, harness.fake.requests.length]).toEqual([1, before])
+  expect([host.clock.sleeping, harness.fake.requests.length]).toEqual([STORING + 1, before])
 }
 const MALLORY = { id: 666, username: 'mallory' }
 
@@ -299,7 +299,42 @@ describe('a failed poll', () => {
     const { fake, run } = harness
     fake.fail({ fault: 'status', status: 200, body: { ok: true, result: [] } }, { ...polls, times: 1000 })
     const one = run()
-    await one.until(() => one.host.clock.sleeping > 0)
+    await one.until(() => one.host.clock.sleeping > STORING)
     await expectNoRequest(one, 999)
+  })
+})
+
+describe('updates that the platform no longer keeps', () => {
+  const DAY_MS = 86_400_000
+  const why = 'the platform keeps updates for one day'
+
+  test('are reported after more than a day without a poll', async () => {
+    const { fake, run } = harness
+    const one = run()
+    await one.idle()
+    const sinceMs = one.host.clock.nowMs()
+    fake.cut({ isDown: true })
+    await one.until(() => one.host.clock.nowMs() > sinceMs + DAY_MS, 60_000)
+    fake.cut()
+    await one.idle(60_000)
+    expect(one.gaps).toEqual([{ sinceMs, why }])
+  })
+
+  test('are reported after a restart, but not after a short one', async () => {
+    const { keyValue, run } = harness
+    const first = run()
+    await first.idle()
+    await first.stop()
+    expect(first.gaps).toEqual([])
+    const second = run()
+    await second.idle()
+    await second.stop()
+    expect(second.gaps).toEqual([])
+    const polledAtMs = Number(await keyValue.get('polled_at'))
+    expect(polledAtMs).toBe(first.host.clock.nowMs())
+    await keyValue.set('polled_at', polledAtMs - DAY_MS - 1)
+    const third = run()
+    await third.idle()
+    expect(third.gaps).toEqual([{ sinceMs: polledAtMs - DAY_MS - 1, why }])
   })
 })

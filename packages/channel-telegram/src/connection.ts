@@ -2,6 +2,7 @@
 import { members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Deliver, type Host, type ListenContext } from '@sluice/sdk'
 import { type BotApi, isBadToken } from './api.ts'
+import type { PollCursor } from './cursor.ts'
 import { Intake } from './intake.ts'
 import type { KnownNames } from './known-names.ts'
 import type { Bot } from './mention.ts'
@@ -25,6 +26,7 @@ export class Connection {
   readonly #host: Host
   readonly #api: BotApi
   readonly #names: KnownNames
+  readonly #cursor: PollCursor
   readonly #mentionOnly: boolean
   /** Kept across connections, because it counts the refusals of an update. */
   #intake: Intake | undefined
@@ -36,10 +38,11 @@ export class Connection {
   /** Settles when the queries of the previous batch are answered. */
   #answering: Promise<void> = Promise.resolve()
 
-  constructor(host: Host, api: BotApi, names: KnownNames, mentionOnly: boolean) {
+  constructor(host: Host, api: BotApi, names: KnownNames, cursor: PollCursor, mentionOnly: boolean) {
     this.#host = host
     this.#api = api
     this.#names = names
+    this.#cursor = cursor
     this.#mentionOnly = mentionOnly
   }
 
@@ -47,7 +50,7 @@ export class Connection {
   async listen(deliver: Deliver, { signal, report }: ListenContext): Promise<void> {
     try {
       this.#intake ??= await this.#createIntake(signal)
-      const take = { intake: this.#intake, deliver, event: report.event, signal }
+      const take = { intake: this.#intake, deliver, event: report.event, gap: report.gap, signal }
       // The first poll returns at once, so that the health recovers without delay.
       await this.#poll(take, { limit: FIRST_BATCH_MAX, timeout: 0 })
       report.connected()
@@ -79,6 +82,8 @@ export class Connection {
       { signal, timeoutMs: POLL_MS_MAX, answerBytesMax: BATCH_BYTES_MAX },
     )
     if (!Array.isArray(batch)) throw new AppError('upstream', 'telegram answered getUpdates without a list')
+    const gap = this.#cursor.polled(clock.nowMs())
+    if (gap) take.gap(gap)
     this.#offset = undefined
     await this.#takeBatch(batch, take)
     const isEmpty = batch.length === 0
@@ -125,6 +130,8 @@ interface Taking {
   readonly deliver: Deliver
   /** Reports that a message arrived. */
   readonly event: () => void
+  /** Reports that messages may be missing. */
+  readonly gap: ListenContext['report']['gap']
   readonly signal: AbortSignal
 }
 

@@ -6,6 +6,7 @@ import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { BotApi, botIdOf } from './api.ts'
 import { type TelegramConfig, telegramSection } from './config.ts'
 import { Connection } from './connection.ts'
+import { PollCursor } from './cursor.ts'
 import { KnownNames, normaliseUser } from './known-names.ts'
 import { fetchMedia, UPLOAD_BYTES_MAX } from './media.ts'
 import { editMessage, MessageSender, showTyping } from './send.ts'
@@ -23,7 +24,8 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
   const api = new BotApi(host.fetch, config.api_url, config.bot_token)
   const account = botIdOf(config.bot_token)
   const names = new KnownNames(host, config.allowed_users)
-  const connection = new Connection(host, api, names, config.mention_only)
+  const cursors = new PollCursor(host.keyValue)
+  const connection = new Connection(host, api, names, cursors, config.mention_only)
   const sender = new MessageSender(host, api)
 
   return {
@@ -33,6 +35,7 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
     normalise: normaliseUser,
     matches: (entry, sender) => names.matches(entry, sender),
     listen: (deliver, context) => connection.listen(deliver, context),
+    cursors,
     send: (to, message, signal) => sender.send(to, message, signal),
     update: (to, sent, message, signal) => editMessage(api, to, sent, message, signal),
     limits: { text: TEXT_MAX, unit: 'utf16', attachments: { count: FILES_MAX, bytesMax: UPLOAD_BYTES_MAX } },

@@ -76,6 +76,24 @@ describe('a repeated packet id', () => {
     await soon(() => expect(sops.stored).toHaveLength(2))
   })
 
+  it('may have been lost with a session that the broker forgot, which the log says', async () => {
+    let sessionPresent = false
+    const { broker, ready, logged, keyValue } = await open({ sessionPresent: () => sessionPresent })
+    await ready()
+    await soon(async () => expect(await keyValue.get('subscribed')).toEqual(['a']))
+    expect(logged('messages may be missing')).toEqual([])
+    sessionPresent = true
+    broker.cut()
+    await ready(2)
+    expect(logged('messages may be missing')).toEqual([])
+    sessionPresent = false
+    broker.cut()
+    await ready(3)
+    expect(logged('messages may be missing')).toMatchObject([
+      { level: 'warn', fields: { reason: expect.stringContaining('lost the session') } },
+    ])
+  })
+
   it('is not taken before the records of a forgotten session are deleted', async () => {
     const keyValue = memoryKeyValue()
     let isPresent = true

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { KeyValue } from '@sluice/sdk'
 import { EventKeys } from './event-keys.ts'
-import { forgetSubscriptions } from './subscriptions.ts'
+import { forgetSubscriptions, hasSubscriptions } from './subscriptions.ts'
 
 const CLIENT_ID = 'client_id'
 const SESSION = 'session'
@@ -24,6 +24,11 @@ export class BrokerSession {
     await this.forget()
     await this.#keyValue.set(SESSION, session)
     return clientId
+  }
+
+  /** Whether the broker had subscriptions for the session when it was last connected, so that it keeps messages for it. */
+  hasSubscriptions(): Promise<boolean> {
+    return hasSubscriptions(this.#keyValue)
   }
 
   /** Deletes all records, because the broker has a new session without them. */

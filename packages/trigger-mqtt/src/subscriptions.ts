@@ -12,6 +12,8 @@ const UPDATES_MAX = 1000
 
 export const forgetSubscriptions = (keyValue: KeyValue): Promise<void> => keyValue.delete(KEY)
 
+export const hasSubscriptions = async (keyValue: KeyValue): Promise<boolean> => filtersIn(await keyValue.get(KEY)).length > 0
+
 /** The subscriptions of one connection. */
 export class Subscriptions {
   readonly #client: MqttClient

@@ -44,11 +44,14 @@ export class MqttTrigger {
   async #connect({ signal, report }: ListenContext): Promise<void> {
     const sops = await this.#findEngine(signal)
     if (!sops) return
+    const clientId = await this.#session.open(this.#broker, this.#config.client_id)
+    // Without subscriptions, the broker has kept no message.
+    const keepsMessages = await this.#session.hasSubscriptions()
     const onConnected = (isResumed: boolean): void => {
       report.connected()
+      if (keepsMessages && !isResumed) report.gap({ why: 'the broker has lost the session and the messages that waited in it' })
       this.#host.log.info('connected to the MQTT broker', { broker: this.#broker, session: isResumed ? 'resumed' : 'new' })
     }
-    const clientId = await this.#session.open(this.#broker, this.#config.client_id)
     const connection = await BrokerConnection.open(this.#host, this.#config, clientId, sops, this.#session, onConnected)
     await connection.hold(signal)
   }

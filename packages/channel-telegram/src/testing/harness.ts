@@ -41,6 +41,8 @@ export interface Harness {
 
 /** A limit in real time, which is reached only by a condition that never becomes true. */
 const WAIT_MS = 10_000
+/** The sleeps that are always pending: the listener stores positions every few seconds. */
+export const STORING = 1
 
 export async function startHarness(options: TelegramFakeOptions = {}): Promise<Harness> {
   const fake = await startTelegramFake(options)
@@ -68,8 +70,8 @@ export async function startHarness(options: TelegramFakeOptions = {}): Promise<H
       while (!condition()) {
         if (performance.now() - startedMs > WAIT_MS) throw new Error(`the condition never became true: ${condition}`)
         await sleep(1)
-        // Advances the clock only while a sleep is pending, so that no timeout expires during a request.
-        if (stepMs > 0 && clock.sleeping > 0) await made.host.advance(stepMs)
+        // Advances the clock only while a delay is pending, so that no timeout expires during a request.
+        if (stepMs > 0 && clock.sleeping > STORING) await made.host.advance(stepMs)
       }
     }
     const stop = async () => {
