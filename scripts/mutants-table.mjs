@@ -744,7 +744,7 @@ const confinement = [
   bug(
     'ownership: a tool of a procedure runs although the lease is lost',
     'packages/sop/src/tool-step.ts',
-    'if (lease && !lease.mayAct()) throw leaseLost(lease.name)\n',
+    'if (lease) checkHeld(lease)\n',
     '\n',
     ['packages/sop/src/tool-step.test.ts'],
   ),
@@ -755,6 +755,13 @@ const confinement = [
     'WHERE TRUE',
     [STORE_RULES],
   ),
+  bug('ownership: a reply stays begun when its lease is in doubt', 'packages/sdk/src/lease.ts', 'if (lease.lost.aborted) throw', 'throw', [
+    'packages/delivery/src/outbox-worker.test.ts',
+  ]),
+  bug('ownership: a reply is sent under a lost lease', 'packages/sdk/src/lease.ts', 'if (lease.mayAct()) return\n', 'return\n', [
+    'packages/daemon/src/ownership/messages.test.ts',
+    'packages/sop/src/tool-step.test.ts',
+  ]),
   bug(
     'ownership: an answer to the approval of another process is a message',
     'packages/approvals/src/registry.ts',

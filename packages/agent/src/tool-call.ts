@@ -9,6 +9,7 @@ import {
   AppError,
   type CallingAgent,
   type Clock,
+  checkHeld,
   type Events,
   type ModelMessage,
   type Outcome,
@@ -29,7 +30,6 @@ import { shorten } from './shorten.ts'
 import { parseToolInput } from './tool-input.ts'
 import { refusedText, type Verdict, verdict } from './tool-policy.ts'
 import type { CallResult } from './turn.ts'
-import { checkHeld } from './turn-home.ts'
 
 export interface ToolExecutorDeps extends ApprovalDeps {
   readonly events: Events
@@ -177,7 +177,7 @@ export class ToolExecutor {
       await onBegin(risk)
       cancellation.throwIfCancelled()
     }
-    checkHeld(scope.lease)
+    if (scope.lease) checkHeld(scope.lease)
     const by = callingAgent(scope)
     if (!by) return this.refused(scope, notConfigured(scope.agent))
     try {

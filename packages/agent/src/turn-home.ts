@@ -1,6 +1,6 @@
 /** Where a turn runs: under the lease of its shard, or in another process. */
 import type { Ownership } from '@sluice/kit'
-import { type Lease, leaseLost, type OwnedTurnStore, type Store, shardOfTurn } from '@sluice/sdk'
+import { type Lease, type OwnedTurnStore, type Store, shardOfTurn } from '@sluice/sdk'
 
 export type TurnStorage = Pick<Store, 'sessions' | 'turns' | 'idempotency'>
 
@@ -26,9 +26,4 @@ export function homeOf(
 ): TurnHome | undefined {
   if (!ownership?.isStarted || (session === null && !isStored)) return store
   return ownership.of(ownership.ownsAll ? 0 : shardOfTurn(session, id))
-}
-
-/** Throws when the lease of the turn is lost or in doubt, so that it must have no further effect. */
-export function checkHeld(lease: Lease | undefined): void {
-  if (lease && !lease.mayAct()) throw leaseLost(lease.name)
 }

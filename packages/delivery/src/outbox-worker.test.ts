@@ -19,6 +19,19 @@ import {
 
 setUpDeliveries()
 
+test('a reply is sent later if the store could not tell whether its lease is held', async () => {
+  const doubts = [true, true]
+  const inDoubt = storeWith(open(), ({ lease }) => {
+    const { name, epoch, shards, lost } = lease
+    return { lease: { name, epoch, shards, lost, mayAct: () => !doubts.pop() && lease.mayAct(), release: () => lease.release() } }
+  })
+  const made = await bench({ store: inDoubt })
+  await made.receive(message('m1'))
+  await advanceUntil(() => made.sent.length > 0)
+  expect(made.sent).toMatchObject([{ text: 're: text of m1' }])
+  expect(await states(made)).toEqual({ inbox: ['done'], outbox: ['sent'] })
+})
+
 describe('a reply', () => {
   const answered = async (options: DeliveryBenchOptions) => {
     const made = await bench(options)

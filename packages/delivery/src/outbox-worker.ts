@@ -6,8 +6,8 @@ import { type Attempt, type JobOutcome, LaneQueue, signalScope } from '@sluice/k
 import {
   AppError,
   type Channel,
+  checkHeld,
   isLeaseLost,
-  leaseLost,
   MAIN_AGENT,
   type Outbound,
   type Outcome,
@@ -131,7 +131,7 @@ export class OutboxWorker {
       if (!channel.update) throw new AppError('invalid_request', `${channel.name} cannot edit messages`)
       const outbound = await this.#outbound(channel, started)
       using limit = signalScope([this.#options.cutOff], SEND_MS_MAX)
-      checkHeld(owned)
+      checkHeld(owned.lease)
       await channel.update(to, sent, outbound, limit.signal)
       return sent
     } catch (error) {
@@ -145,7 +145,7 @@ export class OutboxWorker {
     const outbound = await this.#outbound(channel, started)
     using limit = signalScope([this.#options.cutOff], SEND_MS_MAX)
     const { to } = asAccepted(started, channel, this.#options.clock.nowMs())
-    checkHeld(owned)
+    checkHeld(owned.lease)
     const sent = await channel.send(to, outbound, limit.signal)
     observeSent(channel, this.#options.clock.nowMs())
     return sent
@@ -229,11 +229,6 @@ export class OutboxWorker {
     events.emit({ type: 'delivery', direction: 'outbound', channel: channel.name, number, state, error })
     return 'done'
   }
-}
-
-/** Throws when the reply may no longer be sent here. Its next owner finds it marked as started. */
-function checkHeld({ lease }: OwnedStore): void {
-  if (!lease.mayAct()) throw leaseLost(lease.name)
 }
 
 const stateAfter = (code: string): 'ambiguous' | 'dead' => (UNKNOWN.has(code) ? 'ambiguous' : 'dead')

@@ -91,7 +91,7 @@ export type {
 } from './host.ts'
 export type { Claim, IdempotencyKey, IdempotencyStore } from './idempotency.ts'
 export type { Lease, LeaseName, LeaseStore, ShardRange } from './lease.ts'
-export { ALL_SHARDS, channelLease, isLeaseLost, leaseLost, SHARDS, shardsLease, shardsOf } from './lease.ts'
+export { ALL_SHARDS, channelLease, checkHeld, isLeaseLost, leaseLost, SHARDS, shardsLease, shardsOf } from './lease.ts'
 export type { Gap, ListenContext, ListenCursors, ListenReport } from './listen.ts'
 export type { LogFields, Logger } from './logger.ts'
 export type {

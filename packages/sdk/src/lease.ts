@@ -40,7 +40,7 @@ export interface Lease {
   readonly shards: ShardRange | null
   /** Aborts when this process learns that it no longer holds the lease, and on `release`. */
   readonly lost: AbortSignal
-  /** Returns false when the lease is lost or in doubt. Ask before each effect outside the store, such as sending or running a tool call. */
+  /** Returns false when the lease is lost or in doubt. Ask, or call `checkHeld`, before each effect outside the store, such as a send. */
   mayAct(): boolean
   /** Gives the lease up after all writes that were requested under it. Idempotent. */
   release(): Promise<void>
@@ -61,5 +61,15 @@ class LeaseLost extends AppError {}
 /** Creates the rejection of a write under this lease. For implementations of `Store`. */
 export const leaseLost = (name: LeaseName): AppError =>
   new LeaseLost('unavailable', `This process no longer holds the lease ${name}. Nothing was written.`)
+
+/**
+ * Throws unless this process may act under the lease: an error of `isLeaseLost` once it is lost, so that the next owner continues, and
+ * another `unavailable` while that cannot be read from the store, so that this process tries again.
+ */
+export function checkHeld(lease: Pick<Lease, 'name' | 'lost' | 'mayAct'>): void {
+  if (lease.mayAct()) return
+  if (lease.lost.aborted) throw leaseLost(lease.name)
+  throw new AppError('unavailable', `The store cannot tell now whether this process still holds the lease ${lease.name}. Nothing was done.`)
+}
 
 export const isLeaseLost = (error: unknown): boolean => error instanceof LeaseLost

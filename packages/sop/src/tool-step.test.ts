@@ -187,16 +187,9 @@ describe('a call with side effects', () => {
 
   test('does not run when the lease is lost while its start is stored', async () => {
     const { bench, effects } = await acting()
-    let isHeld = true
-    const lost = new AbortController().signal
-    const lease = {
-      name: 'shards/0-255',
-      epoch: 1,
-      shards: ALL_SHARDS,
-      lost,
-      mayAct: () => isHeld,
-      release: async () => undefined,
-    } as const
+    const lost = new AbortController()
+    const mayAct = () => !lost.signal.aborted
+    const lease = { name: 'shards/0-255', epoch: 1, shards: ALL_SHARDS, lost: lost.signal, mayAct, release: async () => undefined } as const
     const { advance } = bench.store
     const engine = bench.newProcess()
     await engine.resume({
@@ -204,7 +197,7 @@ describe('a call with side effects', () => {
       sops: {
         ...bench.store,
         advance: (before, after, audit) => {
-          isHeld = false
+          lost.abort()
           return advance(before, after, audit)
         },
       },

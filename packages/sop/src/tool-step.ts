@@ -3,7 +3,7 @@
  * so that an interrupted one is repeated only after a person agrees. A read-only call is stored when it ends, and simply runs
  * again after a restart.
  */
-import { AppError, isLeaseLost, leaseLost, type SopRun, type SopStep } from '@sluice/sdk'
+import { AppError, checkHeld, isLeaseLost, type SopRun, type SopStep } from '@sluice/sdk'
 import { jsonOrText } from './json-text.ts'
 import type { AttemptEnd } from './machine.ts'
 import { outputProblem } from './output-schema.ts'
@@ -61,7 +61,7 @@ async function callTool({ ports, runs, lease, run, step, execution }: StepContex
         execution.isToolRunning = true
         if (risk !== 'read') await runs.apply(run.id, { type: 'attemptStarted', step: step.number, turnId: null })
         // Asked last, because the lease may be lost during that write. The next owner leaves the begun call to a person.
-        if (lease && !lease.mayAct()) throw leaseLost(lease.name)
+        if (lease) checkHeld(lease)
       },
     })
     if (report.outcome === 'error' || report.failed) return failed(report.output)
