@@ -99,8 +99,8 @@ describe('questions', () => {
 describe('additions to the configuration', () => {
   const add = (entry: Record<string, string | number>) =>
     sluiceWith([
-      withCommand(async (host) => {
-        await host.service('addToConfig')?.({ list: 'x_boards.boards', entry, set: { 'x_boards.enabled': true } })
+      withCommand(async (_host, { addToConfig }) => {
+        await addToConfig({ list: 'x_boards.boards', entry, set: { 'x_boards.enabled': true } })
         return 0
       }),
     ])

@@ -1,8 +1,6 @@
 /** The commands of features. The catalogue names them, so that help and completions know a command even where its feature is left out. */
-import { AppError, buildHint, type CatalogueId, type Command, type CommandHelp, type Feature, ROWS } from '@sluice/sdk'
+import { AppError, buildHint, type CatalogueId, type CommandHelp, type Feature, ROWS } from '@sluice/sdk'
 import type { CliCommand, CommandOption, RunCommand } from './command.ts'
-import type { CliContext } from './context.ts'
-import { createPrompter } from './read-input.ts'
 
 /** Returns every command in the catalogue. A command whose feature this build leaves out throws `not_compiled` with the build instruction. */
 export function featureCommands(features: readonly Feature[]): CliCommand[] {
@@ -52,32 +50,10 @@ const refuseLeftOut =
     )
   }
 
-/** Runs the command of a ready feature that the words and arguments begin with, in a runtime without the HTTP server. */
+/** Runs the command in the daemon or, if none runs, in this process. */
 const runFeatureCommand =
   (words: readonly string[]): RunCommand =>
   async (context) => {
-    const [{ openRuntime }, { addToConfig }] = await Promise.all([import('@sluice/runtime'), import('@sluice/config/edit')])
-    const runtime = await openRuntime({ ...context, quiet: true })
-    runtime.offer({ addToConfig: (addition) => addToConfig(context, addition) })
-    try {
-      const line = [...words, ...context.args]
-      const commands = runtime.snapshot().instances.flatMap(({ parts }) => parts.commands ?? [])
-      const command = commands.find(({ name }) => name.split(' ').every((word, index) => line[index] === word))
-      if (!command) throw new AppError('unavailable', `no feature that is ready has the command '${line.join(' ')}'; see 'sluice features'`)
-      return await runWithPrompter(command, line.slice(command.name.split(' ').length), context)
-    } finally {
-      await runtime.close()
-    }
+    const [{ withApi }, { followCommand }] = await Promise.all([import('./api/open-api.ts'), import('./follow-command.ts')])
+    return withApi(context, (api) => followCommand(api, context, [...words, ...context.args]), { features: true })
   }
-
-/** Runs a command of a feature. It can ask questions only at a terminal and without `--json`. */
-async function runWithPrompter(command: Command, args: readonly string[], { json, out, stdin, interrupted }: CliContext): Promise<number> {
-  const signal = interrupted()
-  const prompter = createPrompter(stdin, out.warn, signal)
-  const canAsk = stdin.isTTY === true && !json
-  try {
-    return await command.run({ args, json, print: out.print, warn: out.warn, signal, ...(canAsk ? { ask: prompter.ask } : {}) })
-  } finally {
-    prompter.close()
-  }
-}

@@ -20,7 +20,15 @@ function partsWith(spawn: Spawn, config: object = {}, host: TestHost = testHost(
     read: async (input: object, context = toolContext()) => tool?.run(v.parse(tool.input, input), context),
     info: async (board: string) => parts.services?.chipProbe?.info(board, signal),
     command: (args: string[], json = false) =>
-      command?.run({ args, json, print: (line) => void lines.push(line), warn: (line) => void lines.push(line), signal }),
+      command?.run({
+        args,
+        cwd: '/',
+        json,
+        print: (line) => void lines.push(line),
+        warn: (line) => void lines.push(line),
+        signal,
+        addToConfig: async () => {},
+      }),
     check: async () => parts.check?.(signal),
   }
 }

@@ -1,4 +1,5 @@
 /** The types of the answers of the API, for clients written in TypeScript. */
+export type { CommandFrame, CommandInput } from '@sluice/runtime/command-frames'
 export type { DevicesPage, NewDeviceAnswer, PairingCode } from './routes/devices.ts'
 export type { MemoriesMoved, MemoriesPage, Memory } from './routes/memories.ts'
 export type { Erasure, Session, SessionLine, SessionsPage } from './routes/sessions.ts'

@@ -36,6 +36,8 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /api/turns/{id}': 'client',
   'POST /api/turns': 'client',
   'POST /api/turns/{id}/abort': 'client',
+  'POST /api/commands': 'operator',
+  'POST /api/commands/{id}/input': 'operator',
   'GET /api/deliveries': 'operator',
   'GET /api/deliveries/inbox': 'operator',
   'GET /api/deliveries/inbox/{number}': 'operator',

@@ -9,6 +9,7 @@ import { gatewaySection } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
 import { ShardOwnership } from '@sluice/kit'
 import { createEventBus, type HideSecrets, newToken, noSecrets, type Runtime, type Snapshot } from '@sluice/runtime'
+import { CommandRuns } from '@sluice/runtime/command-runs'
 import { createHealthWatch } from '@sluice/runtime/health'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
 import {
@@ -270,6 +271,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots }: TestPar
       wake: options.wake ?? (() => {}),
       queued,
     },
+    commands: new CommandRuns({ snapshot: snapshots.current, pin: () => () => {}, addToConfig: async () => {}, log }),
     vitals: () => idle(clock.nowMs()),
   }
 }

@@ -34,7 +34,9 @@ const arrange = (config: object = { enabled: true }) => {
     const warned: string[] = []
     const context: CommandContext = {
       args,
+      cwd: root,
       json,
+      addToConfig: async () => {},
       print: (text) => void printed.push(text),
       warn: (text) => void warned.push(text),
       signal: new AbortController().signal,

@@ -36,7 +36,7 @@ const arrange = (security: object = {}, answer?: Uint8Array | Response) => {
   }
   const folder = PluginFolder.of(root, config)
   const installer = new PluginInstaller(publicFetch, config, folder)
-  const from = (source: string) => installer.install(source, new AbortController().signal)
+  const from = (source: string) => installer.install(source, root, new AbortController().signal)
   return { from, folder, fetched }
 }
 

@@ -27,9 +27,9 @@ export class PluginInstaller {
     this.#folder = folder
   }
 
-  /** Throws an `AppError` for a plugin that cannot be installed, and then leaves no files behind. */
-  async install(from: string, signal: AbortSignal): Promise<CheckedPlugin> {
-    const { name, isPacked, read } = await this.#open(from, signal)
+  /** `cwd` is the folder that a relative path refers to. Throws an `AppError` for a plugin that cannot be installed, and then leaves no files behind. */
+  async install(from: string, cwd: string, signal: AbortSignal): Promise<CheckedPlugin> {
+    const { name, isPacked, read } = await this.#open(from, cwd, signal)
     let manifestBytes = new Uint8Array()
     const readAndKeepManifest: ReadFile = async (file, bytesMax) => {
       const bytes = await read(file, bytesMax)
@@ -46,12 +46,12 @@ export class PluginInstaller {
     return plugin
   }
 
-  async #open(from: string, signal: AbortSignal): Promise<Source> {
+  async #open(from: string, cwd: string, signal: AbortSignal): Promise<Source> {
     if (/^[a-z][a-z0-9+.-]*:\/\//i.test(from)) {
       const name = withoutQuery(from)
       return { name, isPacked: true, read: fromArchive(await fetchArchive(this.#publicFetch, from, signal)) }
     }
-    const path = resolve(from)
+    const path = resolve(cwd, from)
     const isPacked = /\.(?:tar\.gz|tgz)$/i.test(from)
     return { name: path, isPacked, read: isPacked ? fromArchive(await openArchive(path)) : await fromDirectory(path) }
   }

@@ -31,7 +31,7 @@ export class PluginCommands {
   async install(context: CommandContext): Promise<void> {
     const source = onlyArgument(context, 1, 'plugin install <directory-or-archive-or-url>')
     const installer = new PluginInstaller(this.#host.publicFetch, this.#config, this.#folder)
-    const { manifest, trust } = await installer.install(source, context.signal)
+    const { manifest, trust } = await installer.install(source, context.cwd, context.signal)
     const { name, version, permissions } = manifest
     context.print(context.json ? JSON.stringify(await this.#summary(name)) : `Installed ${name} ${version}.`)
     if (trust !== 'trusted' && this.#config.security.signature_mode !== 'off')

@@ -48,7 +48,7 @@ test('the template can be built, signed, installed and called', async () => {
     const host = testHost()
     const folder = PluginFolder.of(host.dataDir, config)
     const installer = new PluginInstaller(host.publicFetch, config, folder)
-    expect(await installer.install(join(project, 'dist'), new AbortController().signal)).toMatchObject({ trust: 'trusted' })
+    expect(await installer.install(join(project, 'dist'), project, new AbortController().signal)).toMatchObject({ trust: 'trusted' })
     const threads = new PluginThreads(host.clock, config.limits)
     const tool = pluginTool({ manifest, hosts: [], load: async () => (await folder.read(name)).module }, threads, host.publicFetch)
     expect(await tool.run({ input: 'Hello, Wörld! 🙂 zZ' }, toolContext())).toBe('Uryyb, Jöeyq! 🙂 mM')

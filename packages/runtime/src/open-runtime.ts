@@ -17,13 +17,24 @@ import {
 } from '@sluice/config'
 import { type Clients, createClients } from '@sluice/delivery'
 import { LaneQueue, ShardOwnership, systemClock } from '@sluice/kit'
-import type { Clock, Observation, Secret, Services, ShardRange, Sops, Store, Vitals } from '@sluice/sdk'
+import {
+  type Clock,
+  MAIN_AGENT,
+  type Observation,
+  type Secret,
+  type Services,
+  type ShardRange,
+  type Sops,
+  type Store,
+  type Vitals,
+} from '@sluice/sdk'
 import { ProcedureFiles } from '@sluice/sop/procedure-files'
 import { type DataDirLock, openDataDir, openStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { createCoreServices } from './core-services.ts'
 import { createEventBus, type EventBus } from './events/event-bus.ts'
 import { createAgents } from './features/agents.ts'
+import { CommandRuns } from './features/command-runs.ts'
 import { createGuards, type Guards } from './features/guards.ts'
 import type { Instance } from './features/instance.ts'
 import { Lifecycle, type Reload } from './features/lifecycle.ts'
@@ -107,6 +118,7 @@ export class OpenRuntime implements Runtime {
   readonly approvals: ApprovalRegistry
   readonly procedures: ProcedureFiles
   readonly agent: Agent
+  readonly commands: CommandRuns
   /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
   readonly subscribers = { sse: 0, ws: 0, dropped: 0 }
   /** Masks the configured secrets, and text that looks like a credential. */
@@ -157,6 +169,7 @@ export class OpenRuntime implements Runtime {
     const permits = () => this.config().core(agentSection).max_concurrent_turns
     this.lanes = new LaneQueue({ clock: this.clock, permits })
     this.agent = this.#createAgent()
+    this.commands = this.#createCommands()
   }
 
   readonly snapshot = (): Snapshot => this.lifecycle.snapshot()
@@ -345,6 +358,15 @@ export class OpenRuntime implements Runtime {
       mintClient: this.clients.ofCaller,
       approve: this.#options.approve ?? askInChats,
       within: this.traces.within,
+    })
+  }
+
+  #createCommands(): CommandRuns {
+    return new CommandRuns({
+      snapshot: this.snapshot,
+      pin: () => this.lifecycle.pin(MAIN_AGENT).release,
+      addToConfig: async (addition) => (await import('@sluice/config/edit')).addToConfig(this.#options, addition),
+      log: this.log.child('features'),
     })
   }
 

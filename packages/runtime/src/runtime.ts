@@ -5,6 +5,7 @@ import type { DeliveryQueues } from '@sluice/delivery'
 import type { Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
 import type { ProcedureFiles } from '@sluice/sop/procedure-files'
 import type { EventBus } from './events/event-bus.ts'
+import type { CommandRuns } from './features/command-runs.ts'
 import type { Snapshot } from './features/snapshot.ts'
 import type { HealthWatch } from './health.ts'
 import type { HideSecrets } from './hide-secrets.ts'
@@ -29,6 +30,8 @@ export interface Runtime {
    */
   onSnapshot(listener: (snapshot: Snapshot) => void): () => void
   vitals(): Vitals
+  /** The running commands of features. */
+  readonly commands: CommandRuns
   readonly health: HealthWatch
   /** The procedures on disk, for operators. */
   readonly procedures: ProcedureFiles

@@ -61,8 +61,6 @@ export interface Services {
   readonly nativeGpio: SharedGpio
   /** Live readings of a chip over its debug port. */
   readonly chipProbe: ChipProbe
-  /** Adds to the configuration file. Present only in commands. Throws as `sluice config set` does. */
-  readonly addToConfig: (addition: ConfigAddition) => Promise<void>
   /** Reads a TOML file of a feature, such as `robot.toml`; undefined when it does not exist. Throws `config_invalid` with line and column. */
   readonly readToml: <Schema extends v.GenericSchema>(file: string, schema: Schema) => Promise<v.InferOutput<Schema> | undefined>
   /** Present when `[transcription]` is enabled. */

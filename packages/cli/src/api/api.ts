@@ -1,7 +1,7 @@
 /** The API as commands call it: JSON in, JSON out, and the errors of the daemon as errors of the command. */
 import { ByteBuffer } from '@sluice/kit'
 import { AppError, ERRORS, type ErrorCode } from '@sluice/sdk'
-import type { ApiResponse, Transport } from './transport.ts'
+import { type ApiResponse, noAnswer, type Transport } from './transport.ts'
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
@@ -46,7 +46,7 @@ export class Api {
     if (response.status !== 200) throw refusal(response.status, parsed(await textOf(response)))
     let rest = ''
     const decoder = new TextDecoder()
-    for await (const bytes of response.body) {
+    for await (const bytes of piecesOf(response)) {
       const pieces = (rest + decoder.decode(bytes, { stream: true })).split('\n')
       rest = pieces.pop() ?? ''
       for (const line of pieces) yield JSON.parse(line) as Line
@@ -57,6 +57,15 @@ export class Api {
   /** Returns the answer whatever its status is. */
   send(method: string, path: string, { query = {}, body, headers, signal }: CallOptions = {}): Promise<ApiResponse> {
     return this.#transport.send({ method, path: path + queryText(query), body, signal, ...(headers && { headers }) })
+  }
+}
+
+/** Yields the body. Throws `unavailable` if the connection ends before it. */
+async function* piecesOf({ body }: ApiResponse): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body
+  } catch (error) {
+    throw error instanceof AppError ? error : noAnswer('The daemon', error)
   }
 }
 

@@ -30,7 +30,7 @@ export const add: RunCommand = async (hardware, context) => {
   return 0
 }
 
-async function addChoice({ host, config, machine }: Hardware, context: CommandContext, choice: Choice): Promise<void> {
+async function addChoice({ config, machine }: Hardware, context: CommandContext, choice: Choice): Promise<void> {
   const { board, transport, path } = choice
   const same = config.boards.find(
     (entry) => entry.transport === transport && entry.path === path && (path !== undefined || entry.board === board),
@@ -47,9 +47,7 @@ async function addChoice({ host, config, machine }: Hardware, context: CommandCo
       context.warn(`There is no ${path} now; the board is added anyway.`)
     })
   }
-  const addToConfig = host.service('addToConfig')
-  if (!addToConfig) throw new AppError('unavailable', 'This build cannot change the configuration file; edit it by hand')
-  await addToConfig({
+  await context.addToConfig({
     list: 'peripherals.boards',
     entry: { board, transport, ...(path === undefined ? {} : { path }) },
     set: { 'peripherals.enabled': true },

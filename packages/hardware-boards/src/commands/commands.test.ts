@@ -38,7 +38,6 @@ const arrange = ({ plugged = [PICO, UNO], config = {}, repl, answers, spawned = 
   const host = testHost({
     dataDir,
     services: {
-      addToConfig: async (addition) => void added.push(addition),
       audit: async (record) => void records.push(record),
     },
     spawn: async (request) => {
@@ -67,6 +66,8 @@ const arrange = ({ plugged = [PICO, UNO], config = {}, repl, answers, spawned = 
     const work = command.run({
       args: [...words.slice(2).filter((word) => word !== '--json'), ...args],
       json,
+      cwd: dataDir,
+      addToConfig: async (addition) => void added.push(addition),
       print: (text) => void out.push(text),
       warn: (text) => void err.push(text),
       signal: new AbortController().signal,
@@ -191,6 +192,8 @@ describe('peripheral add', () => {
     const command = parts.commands?.find(({ name }) => name === 'peripheral add')
     const context = {
       args: ['board_a', '/dev/ttyACM0'],
+      cwd: dataDir,
+      addToConfig: async () => {},
       json: false,
       print: () => {},
       warn: () => {},

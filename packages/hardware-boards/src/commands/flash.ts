@@ -42,7 +42,7 @@ export const flash: RunCommand = async (hardware, context) => {
   const { words, options } = readArguments(context, 'peripheral flash', [1], ['port', 'image'])
   const target = await targetOf(hardware, words[0] ?? '', options.port, context.signal)
   const { family } = target.board
-  const file = resolve(options.image ?? imagePath(hardware.host.dataDir, family, ENDINGS[family] ?? 'bin'))
+  const file = resolve(context.cwd, options.image ?? imagePath(hardware.host.dataDir, family, ENDINGS[family] ?? 'bin'))
   const isProgram = file.endsWith('.py')
   const bytesMax = isProgram ? MAIN_BYTES_MAX : family === 'board_a' ? IMAGE_BYTES_MAX : BINARY_BYTES_MAX
   const image = await readImage(file, bytesMax).catch((error: unknown) => {

@@ -3,6 +3,7 @@
 import type { Route } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
 import { approvalRoutes } from './approvals.ts'
+import { commandRoutes } from './commands.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deviceRoutes } from './devices.ts'
 import { memoryRoutes } from './memories.ts'
@@ -23,6 +24,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...memoryRoutes(runtime),
     ...turnRoutes(runtime),
     streamedTurnRoute(runtime, snapshot),
+    ...commandRoutes(runtime),
     ...deliveryRoutes(runtime),
     ...approvalRoutes(runtime),
     ...sopRoutes(runtime),

@@ -8,11 +8,10 @@ import { checkSessionName, ownerOf, personOf, storedSession } from '../identity.
 import { frameOf, frameOfEnd, frameOfFailure } from '../streams/chat.ts'
 import { ChatApprovals } from '../streams/chat-approvals.ts'
 import { type ChatFrame, chatFrameSchema } from '../streams/chat-frames.ts'
+import { jsonLines } from '../streams/json-lines.ts'
 
 /** The longest message, and the JSON around it. */
 const BODY_BYTES_MAX = 1_048_576 + 4096
-/** A caller that leaves more unread lines than this is disconnected: a turn does not wait for its reader. */
-const LINES_UNREAD_MAX = 4096
 
 const bodySchema = v.object({
   message: v.pipe(v.string(), v.trim(), v.minLength(1)),
@@ -43,20 +42,17 @@ export const streamedTurnRoute = (runtime: Runtime, snapshot: Snapshot): Route =
       const { device, body } = request
       const agent = chosenAgent(body.agent ?? null, 'agent', request, snapshot)
       const session = body.session_id === undefined ? null : storedSession(device, checkSessionName(body.session_id, 'session_id'), agent)
-      return new Response(streamTurn(runtime, request, body, { agent, session }), { headers: { 'content-type': 'application/x-ndjson' } })
+      return streamTurn(runtime, request, body, { agent, session })
     },
   })
 
 function streamTurn(
   runtime: Runtime,
-  { client, device, by, onControlSocket, signal, trace }: Omit<RouteRequest, 'body' | 'query'>,
+  { client, device, by, onControlSocket, signal: caller, trace }: Omit<RouteRequest, 'body' | 'query'>,
   { message, ask }: Body,
   conversation: { readonly agent: string; readonly session: string | null },
-): ReadableStream<Uint8Array> {
-  const aborted = new AbortController()
-  const abort = (): void => aborted.abort()
-  signal.addEventListener('abort', abort, { once: true })
-  const run = async (send: (frame: ChatFrame) => void): Promise<void> => {
+): Response {
+  return jsonLines<ChatFrame>(caller, async (send, signal) => {
     try {
       const turn = await runtime.agent.run({
         source: onControlSocket ? 'cli' : 'api',
@@ -66,31 +62,13 @@ function streamTurn(
         text: message,
         client,
         trace,
-        signal: aborted.signal,
+        signal,
         listen: (part) => send(frameOf(part)),
         ...(ask && { approve: new ChatApprovals(runtime.approvals, runtime.log, by, send).ask }),
       })
       send(frameOfEnd(turn))
     } catch (error) {
       send(frameOfFailure(error, runtime.log))
-    } finally {
-      signal.removeEventListener('abort', abort)
     }
-  }
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        const send = (frame: ChatFrame): void => {
-          if (aborted.signal.aborted) return
-          controller.enqueue(Buffer.from(`${JSON.stringify(frame)}\n`))
-          if ((controller.desiredSize ?? 0) > 0) return
-          abort()
-          controller.error(new Error('the caller reads too slowly'))
-        }
-        void run(send).then(() => aborted.signal.aborted || controller.close())
-      },
-      cancel: abort,
-    },
-    { highWaterMark: LINES_UNREAD_MAX },
-  )
+  })
 }

@@ -33,6 +33,8 @@ export const OWN_POST_ROUTES = [
   '/api/channel-events',
   '/api/turns',
   '/api/turns/:id/abort',
+  '/api/commands',
+  '/api/commands/:id/input',
   '/api/deliveries/inbox/:number/replay',
   '/api/deliveries/outbox/:number/replay',
   '/api/approvals/:run/:step',

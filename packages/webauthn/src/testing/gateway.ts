@@ -109,7 +109,8 @@ function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: obje
     async command(name, ...args) {
       const lines: string[] = []
       const print = (line: string): void => void lines.push(line)
-      await commands.find((command) => command.name === name)?.run({ args, json: false, print, warn: print, signal: AbortSignal.abort() })
+      const context = { args, cwd: '/', json: false, print, warn: print, signal: AbortSignal.abort(), addToConfig: async () => {} }
+      await commands.find((command) => command.name === name)?.run(context)
       return lines
     },
     restarted: () => passkeysOn(host, issued, config),
