@@ -199,3 +199,17 @@ test('a turn without a session is resumed by its agent', async () => {
   expect(books.ends).toMatchObject([{ agent: 'support', sessionId: null, status: 'done' }])
   expect(next.results[0]).toContain('[agents.support.policy]')
 })
+
+test.each([
+  ['main', MAIN, undefined],
+  ['support', SUPPORT, 'support'],
+])('the events of a turn and its calls name the agent unless it is main: %s', async (_, session, agent) => {
+  const { agent: bench, events } = arrange()
+  await bench.run(request('hello', { session }))
+  expect(events.map(({ type }) => type)).toEqual([
+    'turn_started',
+    ...Array(2).fill(['tool_started', 'tool_completed']).flat(),
+    'turn_completed',
+  ])
+  for (const event of events) expect('agent' in event ? event.agent : undefined).toBe(agent)
+})

@@ -38,6 +38,7 @@ export async function askPerson(
       tool: tool.name,
       summary,
       callHash: hash,
+      agent,
       turn,
       session,
       inbox,

@@ -232,6 +232,7 @@ describe('the policy', () => {
     expect(yes.text).toMatch(/^ran/)
     expect(asked).toEqual([
       {
+        agent: 'main',
         callId: expect.stringMatching(/^1\.1-[0-9a-f]{16}$/),
         tool: 'reach',
         turn: 'turn-1',

@@ -30,6 +30,7 @@ import { shorten } from './shorten.ts'
 import { parseToolInput } from './tool-input.ts'
 import { refusedText, type Verdict, verdict } from './tool-policy.ts'
 import type { CallResult } from './turn.ts'
+import { aboutTurn } from './turn-report.ts'
 
 export interface ToolExecutorDeps extends ApprovalDeps {
   readonly events: Events
@@ -124,7 +125,7 @@ export class ToolExecutor {
   async run(scope: CallScope, prepared: PreparedCall, options: RunOptions = {}): Promise<CallResult> {
     const { events, clock } = this.#deps
     const { call, tool } = prepared
-    const about = { turn_id: scope.turn, session_id: scope.session, tool: tool?.name ?? 'unknown' } as const
+    const about = { ...aboutTurn(scope.turn, scope), tool: tool?.name ?? 'unknown' }
     const trace = newTrace(scope.trace)
     const startMs = clock.nowMs()
     const startedAtMs = clock.monotonicMs()

@@ -1,5 +1,5 @@
 /** Reports the start and end of a turn to the store, subscribers and observers. Only the store gets message text. */
-import type { AppError, Clock, Events, FinishReason, Outcome, TurnEnd } from '@sluice/sdk'
+import { type AppError, type Clock, type Events, type FinishReason, MAIN_AGENT, type Outcome, type TurnEnd } from '@sluice/sdk'
 import type { LoopResult } from './loop.ts'
 import type { TurnScope } from './turn-scope.ts'
 
@@ -47,8 +47,15 @@ export function failedEnd(deps: ReportDeps, scope: TurnScope, { code, message }:
   return turnEnd(deps, scope, { status, response: null, error: { code, message }, messages: [] })
 }
 
+/** Returns the members of every event of a turn. An event names its agent unless it is the main agent. */
+export const aboutTurn = (turnId: string, { session, agent }: { readonly session: string | null; readonly agent: string }) => ({
+  turn_id: turnId,
+  session_id: session,
+  ...(agent !== MAIN_AGENT && { agent }),
+})
+
 export function emitStarted({ events }: ReportDeps, { turn }: TurnScope): void {
-  events.emit({ type: 'turn_started', turn_id: turn.id, session_id: turn.session, source: turn.source }, turn.owner)
+  events.emit({ type: 'turn_started', ...aboutTurn(turn.id, turn), source: turn.source }, turn.owner)
 }
 
 export function emitCompleted(deps: ReportDeps, scope: TurnScope, finishReason: FinishReason): void {
@@ -57,8 +64,7 @@ export function emitCompleted(deps: ReportDeps, scope: TurnScope, finishReason: 
   deps.events.emit(
     {
       type: 'turn_completed',
-      turn_id: turn.id,
-      session_id: turn.session,
+      ...aboutTurn(turn.id, turn),
       source: turn.source,
       model: progress.model ?? '',
       took_ms: Math.round(observe(deps, scope, 'ok')),
@@ -73,10 +79,7 @@ export function emitCompleted(deps: ReportDeps, scope: TurnScope, finishReason: 
 
 export function emitFailed(deps: ReportDeps, scope: TurnScope, { code, message }: AppError): void {
   const { turn } = scope
-  deps.events.emit(
-    { type: 'turn_failed', turn_id: turn.id, session_id: turn.session, source: turn.source, code, error: message },
-    turn.owner,
-  )
+  deps.events.emit({ type: 'turn_failed', ...aboutTurn(turn.id, turn), source: turn.source, code, error: message }, turn.owner)
   observe(deps, scope, code === 'aborted' ? 'aborted' : 'error')
 }
 

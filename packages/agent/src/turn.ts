@@ -31,6 +31,8 @@ export interface ToolApprovalRequest {
   readonly summary: string
   /** The SHA-256 of the exact call. A decision applies to this call only. */
   readonly callHash: string
+  /** The agent whose call it is. */
+  readonly agent: string
   readonly turn: string
   readonly session: string | null
   /** The inbox message that the turn answers; null for other turns. */

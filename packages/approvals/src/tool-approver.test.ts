@@ -3,7 +3,7 @@ import { AppError, type SopRun, type Store } from '@sluice/sdk'
 import { sessionOf } from '@sluice/sop/session'
 import { expect, test } from 'vitest'
 import { approvalBenches, richChannel } from './testing/approval-bench.ts'
-import { createToolApprover } from './tool-approver.ts'
+import { createToolApprover, toolApprovalRequest } from './tool-approver.ts'
 
 const bench = approvalBenches()
 
@@ -12,6 +12,7 @@ const REQUEST: ToolApprovalRequest = {
   tool: 'shell',
   summary: 'command: ls',
   callHash: 'hash of ls',
+  agent: 'main',
   turn: 't1',
   session: null,
   inbox: null,
@@ -94,6 +95,17 @@ test('asks in the conversation that the turn answers', async () => {
   expect(sent.at(-1)).toMatchObject({ to: { to: 'room' }, text: expect.stringMatching(/^shell wants to run\n\ncommand: ls\n\nReply with/) })
   await say('plain', { to: { to: 'room' }, text: 'yes' })
   expect(await answer).toEqual({ by: 'plain:ann' })
+})
+
+test('names an agent that is not the main agent', async () => {
+  const { ask, sent, settle } = await arrange({ channels: [{ name: 'plain' }] })
+  const ended = new AbortController()
+  const answer = ask({ ...REQUEST, agent: 'support', turn: 'run-7' }, ended.signal)
+  await settle()
+  expect(sent.at(-1)?.text).toMatch(/^deploy: step 2 of 2: shell of agent support wants to run\n\n/)
+  expect(toolApprovalRequest({ ...REQUEST, agent: 'support' }, 1).title).toBe('shell of agent support wants to run')
+  ended.abort()
+  await answer
 })
 
 test.each<[what: string, from: Partial<ToolApprovalRequest>]>([

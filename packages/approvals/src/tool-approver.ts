@@ -1,6 +1,6 @@
 /** Asks people in chats about tool calls, for turns without a client that could be asked. */
 import type { Approver, ToolApprovalRequest } from '@sluice/agent'
-import type { Approval, ApprovalRequest, InboxStore, SopRun } from '@sluice/sdk'
+import { type Approval, type ApprovalRequest, type InboxStore, MAIN_AGENT, type SopRun } from '@sluice/sdk'
 import { runOfSession } from '@sluice/sop/session'
 import type { ApprovalRegistry } from './registry.ts'
 
@@ -44,30 +44,34 @@ export function createToolApprover({ approvals, inbox, run, timeoutSecs }: ToolA
   }
 }
 
-const titleOf = ({ tool }: ToolApprovalRequest, { sop, step, steps }: SopRun): Pick<ApprovalRequest, 'title'> => ({
-  title: `${sop}: step ${step} of ${steps.length}: ${tool} wants to run`,
+const titleOf = (request: ToolApprovalRequest, { sop, step, steps }: SopRun): Pick<ApprovalRequest, 'title'> => ({
+  title: `${sop}: step ${step} of ${steps.length}: ${callTitle(request)}`,
 })
+
+/** Names the agent unless it is the main agent. */
+const callTitle = ({ tool, agent }: Pick<ToolApprovalRequest, 'tool' | 'agent'>): string =>
+  `${tool}${agent === MAIN_AGENT ? '' : ` of agent ${agent}`} wants to run`
 
 /** The calls of a procedure that a device has started belong to this device. */
 const DEVICE = 'device:'
 const ownerOfRun = ({ event: { by } }: SopRun): Pick<ApprovalRequest, 'owner'> =>
   by.startsWith(DEVICE) ? { owner: by.slice(DEVICE.length) } : {}
 
-export const toolApprovalRequest = (
-  { turn, callId, tool, summary, callHash, session, owner }: ToolApprovalRequest,
-  timeoutSecs: number,
-): ApprovalRequest => ({
-  runId: turn,
-  stepId: callId,
-  gate: 'tool',
-  workflow: tool,
-  title: `${tool} wants to run`,
-  message: summary,
-  callHash,
-  session,
-  ...(owner !== undefined && { owner }),
-  timeoutSecs,
-})
+export const toolApprovalRequest = (request: ToolApprovalRequest, timeoutSecs: number): ApprovalRequest => {
+  const { turn, callId, tool, summary, callHash, session, owner } = request
+  return {
+    runId: turn,
+    stepId: callId,
+    gate: 'tool',
+    workflow: tool,
+    title: callTitle(request),
+    message: summary,
+    callHash,
+    session,
+    ...(owner !== undefined && { owner }),
+    timeoutSecs,
+  }
+}
 
 /**
  * Opens the question, or finds it, and waits for its answer. The question is withdrawn when the turn ends first, but not when the

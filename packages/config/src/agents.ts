@@ -1,15 +1,10 @@
 /** The agents of a configuration, each with everything that it does not set itself taken from the main agent's sections. */
 import { join, resolve } from 'node:path'
 import { type ChatSession, type Feature, MAIN_AGENT, type Policy, rowOf, type Section } from '@sluice/sdk'
-import {
-  type AgentConfig,
-  agentSection,
-  agentsSection,
-  type ProviderConfig,
-  policySection,
-  providerSection,
-  routingSchema,
-} from './agent-sections.ts'
+import { type AgentConfig, agentSection } from './agent-sections.ts'
+import { agentsSection, routingSchema } from './agents-section.ts'
+import { policySection } from './policy-section.ts'
+import { type ProviderConfig, providerSection } from './provider-section.ts'
 import type { LoadedConfig } from './types.ts'
 import { expandHome, workspaceRoot } from './workspace-root.ts'
 

@@ -2,9 +2,12 @@
 import { isIP } from 'node:net'
 import { fromEnv, httpUrl, type Section, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
-import { agentSection, agentsSection, costSection, policySection, providerSection } from './agent-sections.ts'
+import { agentSection, costSection } from './agent-sections.ts'
+import { agentsSection } from './agents-section.ts'
 import { parseNetwork } from './network.ts'
 import { TARGETS } from './notification-targets.ts'
+import { policySection } from './policy-section.ts'
+import { providerSection } from './provider-section.ts'
 import { sopSection } from './sop-section.ts'
 
 /** The last label of a host name must not be a number: `300.1.2.3` is a mistyped address. */

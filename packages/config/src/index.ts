@@ -1,16 +1,8 @@
 /** The configuration of Sluice: TOML with positions, sections, validation, editing and its documentation. */
 
-export {
-  type AgentConfig,
-  agentSection,
-  agentsSection,
-  type CostConfig,
-  costSection,
-  type ProviderConfig,
-  policySection,
-  providerSection,
-} from './agent-sections.ts'
+export { type AgentConfig, agentSection, type CostConfig, costSection } from './agent-sections.ts'
 export { agentNames, agentOfChat, type ConfiguredAgent, configuredAgents, routingSections, workspaceRoots } from './agents.ts'
+export { agentsSection } from './agents-section.ts'
 export { unknownAgent } from './check-agents.ts'
 export { configuredSecrets } from './configured-secrets.ts'
 export {
@@ -33,6 +25,8 @@ export { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP, requireSignatures
 export { leftOutFiles } from './left-out-files.ts'
 export { parseNetwork } from './network.ts'
 export { TARGETS } from './notification-targets.ts'
+export { policySection } from './policy-section.ts'
+export { type ProviderConfig, providerSection } from './provider-section.ts'
 export { type ConfigSource, parseConfig, readConfig, readConfigText, sectionsOf } from './read-config.ts'
 export { readTomlFile } from './read-toml-file.ts'
 export { EXECUTION_MODES, PRIORITIES, sopSection, sopsFolders } from './sop-section.ts'

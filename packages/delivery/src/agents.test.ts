@@ -37,6 +37,8 @@ it('attaches files of the workspace of the agent that replies, also after a rest
   await settle()
   expect(first.sent).toEqual([])
   await first.deliveries.stop(0)
+  // A process that still owned the shards would take them back, and each owner recovers what the other one is sending.
+  await first.ownership.stop()
   isAway = false
   const { store } = first
   const next = await bench({ store, agentOf: () => 'main', workspaces, channel: files, send })

@@ -15,6 +15,7 @@ test('has the event types of the ports', () => {
     readonly type: 'turn_started'
     readonly turn_id: string
     readonly session_id: string | null
+    readonly agent?: string | undefined
     readonly source: string
   }>()
 })

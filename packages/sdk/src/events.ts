@@ -26,7 +26,11 @@ const event = <const Type extends string, const Entries extends v.ObjectEntries>
   v.pipe(v.object({ type: v.literal(type), ...entries }), v.readonly(), v.description(description))
 
 /** The members of every event of a turn. */
-const turn = { turn_id: text, session_id: nullableText } as const
+const turn = {
+  turn_id: text,
+  session_id: nullableText,
+  agent: v.optional(v.pipe(text, v.description('the agent of the turn; absent for `main`'))),
+} as const
 /** The members of every event of an approval. */
 const approval = { run_id: text, step_id: text } as const
 

@@ -1,17 +1,26 @@
 /** Turns everything that a step throws into an answer. */
 
 import type { Runtime } from '@sluice/runtime'
+import { AppError } from '@sluice/sdk'
 import type { HttpContext, Step } from '../context.ts'
 import { problem } from '../problem.ts'
 import { routeName } from './observe.ts'
+
+/** Carries the message of a refused WebSocket, because the adaptor sends no body with such an answer. */
+const ERROR_HEADER = 'X-Error'
+const NOT_PRINTABLE_ASCII = /[^ -~]/g
 
 /** Makes the answer to a thrown value; for `onError`. */
 export type ProblemHandler = (thrown: unknown, c: HttpContext) => Response
 
 export const createProblemHandler =
   ({ log, hideSecrets }: Runtime): ProblemHandler =>
-  (thrown, c) =>
-    problem(thrown, { log, hide: hideSecrets }, () => routeName(c))
+  (thrown, c) => {
+    const answer = problem(thrown, { log, hide: hideSecrets }, () => routeName(c))
+    if (c.req.header('upgrade') === undefined || !(thrown instanceof AppError)) return answer
+    answer.headers.set(ERROR_HEADER, String(hideSecrets({ error: thrown.message }).error).replace(NOT_PRINTABLE_ASCII, '?'))
+    return answer
+  }
 
 /** Handles thrown values that are not an `Error`, which Hono does not pass to `onError`. */
 export const catchThrownValues =

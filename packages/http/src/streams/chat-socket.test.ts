@@ -33,6 +33,42 @@ test.each(['', 'a/b', '..%2Fx', 'ü', 'x'.repeat(129)])('the invalid session nam
   await expect.poll(() => server.counts.ws).toBe(0)
 })
 
+test('an operator talks to the agent that it names, in a session of this agent', async () => {
+  const agent = new ScriptedAgent()
+  const sessions = [session('agent:support/d1/home')]
+  await using server = await startStreamServer({ agent, agents: ['support'], sessions })
+  const client = await connectSocket(server.url, '/ws/chat?session_id=home&agent=support')
+  const other = await connectSocket(server.url, '/ws/chat?session_id=home&agent=main')
+  expect(await client.messages.first(1)).toMatchObject([{ session_id: 'home', resumed: true }])
+  expect(await other.messages.first(1)).toMatchObject([{ session_id: 'home', resumed: false }])
+  client.send({ type: 'message', content: 'hello' })
+  const turn = await agent.turn(1)
+  expect(turn.request.session).toBe('agent:support/d1/home')
+  turn.done('Hi')
+  expect((await client.messages.first(2)).map(({ type }) => type)).toEqual(['session_start', 'done'])
+})
+
+test.each([
+  ['a client', TOKENS.c1, 'support', 403, 'Only an operator chooses an agent. Omit agent.'],
+  ['a client, whether or not the agent exists', TOKENS.c1, 'other', 403, 'Only an operator chooses an agent. Omit agent.'],
+  ['an operator with a mistyped name', TOKENS.d1, 'suport', 400, 'did you mean "support"? The agents are main, support.'],
+  ['an operator with a name of Object.prototype', TOKENS.d1, 'constructor', 400, 'there is no agent "constructor"'],
+  ['an operator with an empty name', TOKENS.d1, '', 400, 'there is no agent'],
+])('refuses %s that names an agent', async (_who, token, name, status, message) => {
+  await using server = await startStreamServer({ agents: ['support'] })
+  const raw = openRaw(server.port, upgradeRequest(`/ws/chat?agent=${name}`, [`Authorization: Bearer ${token}`, 'Connection: close']))
+  await raw.closed
+  expect(raw.received().split(' ')[1]).toBe(String(status))
+  expect(raw.received()).toContain(message)
+  await expect.poll(() => server.counts.ws).toBe(0)
+})
+
+test('a client that names main talks to it, as without a name', async () => {
+  await using server = await startStreamServer({ agents: ['support'] })
+  const client = await connectSocket(server.url, '/ws/chat?agent=main', { headers: { authorization: `Bearer ${TOKENS.c1}` } })
+  expect(await client.messages.first(1)).toMatchObject([{ type: 'session_start' }])
+})
+
 test('a turn streams only to its own connection', async () => {
   const agent = new ScriptedAgent()
   await using server = await startStreamServer({ agent })
@@ -59,7 +95,7 @@ test('abort and approvals arrive while a turn runs', async () => {
   client.send({ type: 'message', content: 'hello' })
   const { request } = await agent.turn(1)
   const answer = request.approve?.(
-    { tool: 'shell', summary: '', callHash: 'h1', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
+    { tool: 'shell', agent: 'main', summary: '', callHash: 'h1', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
     new AbortController().signal,
   )
   const [, asked] = await client.messages.first(2)
@@ -78,7 +114,7 @@ test('another connection cannot answer an approval of this one', async () => {
   const { request } = await agent.turn(1)
   const cancel = new AbortController()
   const answer = request.approve?.(
-    { tool: 'shell', summary: '', callHash: 'h1', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
+    { tool: 'shell', agent: 'main', summary: '', callHash: 'h1', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
     cancel.signal,
   )
   const [, asked] = await client.messages.first(2)

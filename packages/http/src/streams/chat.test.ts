@@ -65,7 +65,16 @@ test('a turn learns of the next message as soon as it waits', async () => {
   expect((await agent.turn(3)).request.superseded?.aborted).toBe(false)
 })
 
-const ASKED = { tool: 'shell', summary: 'command: ls', callHash: 'h1', turn: 'turn-1', session: 'd1/s', callId: 'call-1', inbox: null }
+const ASKED = {
+  tool: 'shell',
+  summary: 'command: ls',
+  agent: 'main',
+  callHash: 'h1',
+  turn: 'turn-1',
+  session: 'd1/s',
+  callId: 'call-1',
+  inbox: null,
+}
 const KEY = { runId: 'turn-1', stepId: 'call-1' }
 
 describe('after the token was revoked', () => {
@@ -269,7 +278,7 @@ describe('approvals', () => {
     expect(await answer).toEqual({ by: 'device:d1' })
     const { request } = await agent.turn(1)
     const cancel = new AbortController()
-    const other = request.approve?.({ ...ASKED, summary: 'command: rm -rf .', callHash: 'h2' }, cancel.signal)
+    const other = request.approve?.({ ...ASKED, summary: 'command: rm -rf .', agent: 'main', callHash: 'h2' }, cancel.signal)
     expect((await frames.first(2)).at(-1)).toMatchObject({ type: 'approval_request', arguments_summary: 'command: rm -rf .' })
     cancel.abort()
     expect(await other).toBe(false)

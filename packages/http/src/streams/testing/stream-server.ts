@@ -9,7 +9,7 @@ import { createClients } from '@sluice/delivery'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { createEventBus, type EventBus, noSecrets } from '@sluice/runtime'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
-import { type DeviceRow, type Role, type SessionRow, sha256Hex } from '@sluice/sdk'
+import { type DeviceRow, MAIN_AGENT, type Role, type SessionRow, sha256Hex } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { Hono } from 'hono'
@@ -47,19 +47,23 @@ export interface StreamServerOptions {
   readonly agent?: Pick<Agent, 'run'>
   readonly config?: Partial<GatewayConfig>
   readonly sessions?: readonly SessionRow[]
+  /** The names of the configured agents besides main. */
+  readonly agents?: readonly string[]
   readonly keptMax?: number
   /** Delays the lookup of a device. */
   readonly lookUp?: () => Promise<void>
 }
 
 export async function startStreamServer(options: StreamServerOptions = {}): Promise<StreamServer> {
-  const { agent, config, sessions = [], keptMax, lookUp } = options
+  const { agent, agents = [], config, sessions = [], keptMax, lookUp } = options
   const clock = testClock()
   const host = testHost({ clock })
   const bus = createEventBus({ clock, run: 'r1', ...(keptMax ? { keptMax } : {}) })
   const devices = createDevices(lookUp)
   const gateway = { require_pairing: true, max_subscribers: 100, allowed_hosts: [], trust_forwarded_headers: false, ...config }
-  const snapshot = testSnapshot({ gateway: gateway as unknown as GatewayConfig })
+  const { registry } = testSnapshot()
+  const registries = new Map([MAIN_AGENT, ...agents].map((name) => [name, registry]))
+  const snapshot = testSnapshot({ gateway: gateway as unknown as GatewayConfig, registry, registries })
   const listeners = new Set<(snapshot: Snapshot) => void>()
   const kept = openTestApprovals({ bus, clock, log: host.log })
   const { approvals } = kept

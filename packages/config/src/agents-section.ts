@@ -1,0 +1,79 @@
+/** The sections of further agents, and the keys with which a channel names the agents that answer. */
+import { AGENT_NAME, headerSecret, httpUrl, MAIN_AGENT } from '@sluice/sdk'
+import * as v from 'valibot'
+import { allowedCommands, alwaysAsk, autoApprove, forbiddenPaths, listOf, policyLevel } from './policy-section.ts'
+import { BASE_URL, endpointKeys, fallbackEntry, headers, KIND, MODEL } from './provider-section.ts'
+
+const text = v.pipe(v.string(), v.minLength(1))
+
+const withoutKind = (key: string): string => `${key} is set without kind: set kind in the same table, to openai, anthropic or another kind`
+
+const agentEntry = v.object({
+  system_prompt: v.optional(v.pipe(v.string(), v.description('Text at the start of the system prompt (default: that of [agent])'))),
+  workspace: v.optional(
+    v.pipe(
+      text,
+      v.description(
+        'The folder that its tools work in, apart from those of other agents (default: workspaces/<name> in the data directory)',
+      ),
+    ),
+  ),
+  tools: v.optional(listOf('The only tools that it may call (default: all)')),
+  provider: v.optional(
+    v.pipe(
+      v.object({
+        kind: v.optional(v.pipe(text, v.description(`${KIND}. With it, nothing is taken from [provider]`))),
+        base_url: v.optional(v.pipe(httpUrl(), v.description(BASE_URL))),
+        api_key: v.optional(v.pipe(headerSecret(), v.description('Key of the endpoint'))),
+        model: v.optional(v.pipe(text, v.description(MODEL))),
+        headers: v.optional(headers),
+        ...endpointKeys,
+        fallback: v.optional(v.pipe(v.array(fallbackEntry), v.maxLength(8), v.description('Further models, as in [provider]'))),
+      }),
+      v.check(({ kind, api_key }) => kind !== undefined || api_key === undefined, withoutKind('api_key')),
+      v.check(({ kind, base_url }) => kind !== undefined || base_url === undefined, withoutKind('base_url')),
+      v.description('Its model. Absent keys are taken from [provider]'),
+    ),
+  ),
+  policy: v.optional(
+    v.pipe(
+      v.object({
+        level: v.optional(policyLevel),
+        allowed_commands: v.optional(allowedCommands),
+        forbidden_paths: v.optional(forbiddenPaths),
+        auto_approve: v.optional(autoApprove),
+        always_ask: v.optional(alwaysAsk),
+      }),
+      v.description('Its policy. Absent keys are taken from [security.policy]'),
+    ),
+  ),
+})
+
+/** `[agents.<name>]`: further agents. The main agent is `[agent]`. */
+export const agentsSection = {
+  path: 'agents',
+  schema: v.record(
+    v.pipe(
+      v.string(),
+      v.check((name) => name !== MAIN_AGENT, 'main is the default agent, which [agent], [provider] and [security.policy] configure'),
+      v.regex(AGENT_NAME, 'the name of an agent has 1 to 32 characters of a-z 0-9 -'),
+    ),
+    agentEntry,
+  ),
+} as const
+
+/** The keys of the core in the section of a channel. They name the agents that answer its messages. */
+export const routingSchema = v.object({
+  agent: v.optional(v.pipe(text, v.description('The agent that answers; one of [agents.<name>], or main')), MAIN_AGENT),
+  account_agents: v.optional(
+    v.pipe(v.record(text, text), v.description('The agent of single accounts, by the id of the account; overrides agent')),
+    {},
+  ),
+  room_agents: v.optional(
+    v.pipe(
+      v.record(text, text),
+      v.description('The agent of single conversations, by the id of the conversation; overrides account_agents'),
+    ),
+    {},
+  ),
+})

@@ -1,0 +1,32 @@
+/** The keys of a policy: `[security.policy]`, and the policy of one agent. */
+import * as v from 'valibot'
+
+export const listOf = (meaning: string) => v.pipe(v.array(v.string()), v.description(meaning))
+
+const COMMANDS = 'git npm cargo ls cat grep find echo pwd wc head tail date python3 node'.split(' ')
+const PATHS = ['~/.ssh', '~/.gnupg', '~/.aws', '~/.config', '/etc/shadow', '/proc', '/sys', '/dev']
+
+export const policyLevel = v.pipe(
+  v.picklist(['readonly', 'supervised', 'full']),
+  v.description(
+    'readonly: tools change nothing. supervised: a person approves calls that have effects outside of the workspace. full: no approval, except for tools that always ask',
+  ),
+)
+export const allowedCommands = listOf(
+  'Programs that the shell tool may start; * allows every program. Only a sandbox confines them. Arguments that are not known to be harmless need an approval, also with auto_approve',
+)
+export const forbiddenPaths = listOf('Paths that no tool may touch')
+export const autoApprove = listOf('Tools whose calls need no approval; * for all')
+export const alwaysAsk = listOf('Tools whose calls always need an approval below level full; overrides auto_approve')
+
+/** `[security.policy]`: the tool calls that the agent may make. One policy applies to all clients of an agent. */
+export const policySection = {
+  path: 'security.policy',
+  schema: v.object({
+    level: v.optional(policyLevel, 'supervised'),
+    allowed_commands: v.optional(allowedCommands, COMMANDS),
+    forbidden_paths: v.optional(forbiddenPaths, PATHS),
+    auto_approve: v.optional(autoApprove, []),
+    always_ask: v.optional(alwaysAsk, []),
+  }),
+} as const
