@@ -19,6 +19,7 @@ import {
   type Trace,
   type WithinTrace,
 } from '@sluice/sdk'
+import { aboutTurn } from './about-turn.ts'
 import { notConfigured } from './agent-settings.ts'
 import { type ApprovalDeps, askPerson } from './approval.ts'
 import { allowedTools, type CallScope, offeredTools } from './call-scope.ts'
@@ -30,7 +31,6 @@ import { shorten } from './shorten.ts'
 import { parseToolInput } from './tool-input.ts'
 import { refusedText, type Verdict, verdict } from './tool-policy.ts'
 import type { CallResult } from './turn.ts'
-import { aboutTurn } from './turn-report.ts'
 
 export interface ToolExecutorDeps extends ApprovalDeps {
   readonly events: Events

@@ -1,5 +1,6 @@
 /** Reports the start and end of a turn to the store, subscribers and observers. Only the store gets message text. */
-import { type AppError, type Clock, type Events, type FinishReason, MAIN_AGENT, type Outcome, type TurnEnd } from '@sluice/sdk'
+import type { AppError, Clock, Events, FinishReason, Outcome, TurnEnd } from '@sluice/sdk'
+import { aboutTurn } from './about-turn.ts'
 import type { LoopResult } from './loop.ts'
 import type { TurnScope } from './turn-scope.ts'
 
@@ -46,13 +47,6 @@ export function failedEnd(deps: ReportDeps, scope: TurnScope, { code, message }:
   const status = code === 'aborted' ? 'aborted' : 'failed'
   return turnEnd(deps, scope, { status, response: null, error: { code, message }, messages: [] })
 }
-
-/** Returns the members of every event of a turn. An event names its agent unless it is the main agent. */
-export const aboutTurn = (turnId: string, { session, agent }: { readonly session: string | null; readonly agent: string }) => ({
-  turn_id: turnId,
-  session_id: session,
-  ...(agent !== MAIN_AGENT && { agent }),
-})
 
 export function emitStarted({ events }: ReportDeps, { turn }: TurnScope): void {
   events.emit({ type: 'turn_started', ...aboutTurn(turn.id, turn), source: turn.source }, turn.owner)
