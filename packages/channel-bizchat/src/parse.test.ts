@@ -22,7 +22,8 @@ test('drops our own messages in every form of the payload', () => {
 })
 
 test('keeps a message whose owner flag is not true', () => {
-  for (const theirs of [{ owner: 'false' }, { owner: null }, { owner: '' }, { fromMe: 0 }]) expect(parse(event(theirs))).toHaveLength(1)
+  for (const theirs of [{ owner: 'false' }, { owner: null }, { owner: '' }, { fromMe: 0 }, { owner: { toString: 1 } }])
+    expect(parse(event(theirs))).toHaveLength(1)
 })
 
 test.each([

@@ -63,7 +63,7 @@ export const recipientOf = (sender: string): string => sender.replace(/^\+/, '')
 
 /** The platform sends a boolean; form builders between the platform and Sluice send a text. */
 const isOwn = (event: unknown): boolean =>
-  ['owner', 'fromMe', 'from_me'].some((key) => /^true$/i.test(String(valueAt(event, key) ?? '').trim()))
+  ['owner', 'fromMe', 'from_me'].some((key) => valueAt(event, key) === true || /^true$/i.test(textAt(event, key).trim()))
 
 /** Returns the text and attachment of a message; undefined when it has neither. */
 function contentOf(event: unknown, type: string): { text: string; attachments?: Attachment[] } | undefined {

@@ -95,7 +95,7 @@ function flatPost({ object, message }: Members): Post | undefined {
   const { id, token, actorType, actorId, actorDisplayName, messageType, systemMessage, timestamp, messageParameters, ...rest } =
     members(message)
   if ((text(messageType) || 'comment') !== 'comment' || text(systemMessage) !== '') return undefined
-  const sentAtMs = parseTimeMs(Number(timestamp))
+  const sentAtMs = parseTimeMs(typeof timestamp === 'number' ? timestamp : Number(text(timestamp)))
   return {
     room: text(members(object).token) || text(token),
     id: idText(id),

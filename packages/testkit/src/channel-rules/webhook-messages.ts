@@ -9,6 +9,8 @@ import type { Bench } from './bench.ts'
 import { ACCEPTED, attempt, verified, type WebhookBench } from './webhook-bench.ts'
 
 const RUNS = 200
+/** Values of all types. The last one throws when it is converted to a text. */
+const OTHERS: readonly unknown[] = [undefined, null, 0, '', [], {}, true, 'x', { toString: 0 }]
 
 export function messageRules(bench: Bench, { fixtures, own }: WebhookSubject, { parse, messages }: WebhookBench): Rules {
   return {
@@ -122,7 +124,7 @@ function damaged(json: string): string[] {
     const parent = value as Record<string, unknown>
     for (const key of Object.keys(parent)) {
       const kept = parent[key]
-      for (const other of [undefined, null, 0, '', [], {}, true, 'x']) {
+      for (const other of OTHERS) {
         parent[key] = other
         results.push(JSON.stringify(root))
       }
