@@ -157,6 +157,20 @@ describe('the cursor moves only past durable mails', () => {
 })
 
 describe('an expired history', () => {
+  test('reports mails that are too old to be listed', async () => {
+    const { fake, run } = await start()
+    const first = run()
+    await first.until(() => first.health().state === 'ok')
+    await first.stop()
+    fake.receive(ada('too old'))
+    fake.mailbox.forget()
+    const late = run({ laterMs: 31 * DAY_MS })
+    await late.until(() => late.health().state === 'ok')
+    expect(late.delivered).toEqual([])
+    expect(late.gaps).toEqual([{ sinceMs: START_MS, why: expect.stringContaining('30 days') }])
+    expect(first.gaps).toEqual([])
+  })
+
   test('is replaced by a listing of all mails since the cursor', async () => {
     const { fake, run } = await start({ pageSize: 2 })
     const one = run()

@@ -66,12 +66,13 @@ const isWanted = (mailLabels: readonly string[] | undefined, { labels }: Subscri
 
 /** Lists the mails since the cursor when the API no longer knows its history id, and delivers the missing ones. */
 async function listMissedMails(mailbox: OpenMailbox, signal: AbortSignal): Promise<void> {
-  const { host, intake, progress, watch } = mailbox
+  const { host, intake, progress, watch, onGap } = mailbox
   const lost = progress.cursor
   const nowMs = host.clock.nowMs()
   // The new cursor is taken before the listing, so that it precedes mails that arrive meanwhile.
   const historyId = await watch.newestHistoryId(signal)
   const sinceMs = Math.max(lost.setUpAtMs, nowMs - LIST_MS_MAX, Math.min(nowMs - LIST_MS_MIN, lost.atMs - MARGIN_MS))
+  if (lost.atMs < sinceMs) onGap({ sinceMs: lost.atMs, why: 'the mailbox was not read for 30 days; older mails are skipped' })
   const listed = await listSince(sinceMs, mailbox, signal)
   const ids = listed.filter((id) => !progress.isDelivered(id))
   host.log.warn('mailbox history expired; listing recent mails instead', { mails: ids.length })
