@@ -107,6 +107,8 @@ export const SOP_ENDED: readonly SopRunStatus[] = ['completed', 'failed', 'cance
 /** A procedure as lists show it. */
 export interface SopSummary {
   readonly name: string
+  /** The agent that carries it out; `main` if absent. */
+  readonly agent?: string
   readonly description: string
   readonly version: string
   readonly priority: SopPriority

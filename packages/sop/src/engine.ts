@@ -238,8 +238,8 @@ async function* unfinishedRuns({ sops }: RunHome): AsyncGenerator<SopRun> {
 }
 
 const summaryOf = (definition: SopDefinition, activeRuns: number): SopSummary => {
-  const { name, description, version, priority, mode, steps, triggers } = definition
-  return { name, description, version, priority, mode, steps: steps.length, triggers: triggers.map(triggerText), activeRuns }
+  const { name, agent, description, version, priority, mode, steps, triggers } = definition
+  return { name, agent, description, version, priority, mode, steps: steps.length, triggers: triggers.map(triggerText), activeRuns }
 }
 
 function unknownSop(loaded: readonly SopDefinition[], name: string): AppError {

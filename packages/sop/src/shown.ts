@@ -11,6 +11,7 @@ export const RUN_STATUSES = ['running', 'waiting_approval', 'paused_checkpoint',
 
 export const sopSchema = v.object({
   name: v.string(),
+  agent: v.pipe(v.string(), v.description('The agent that carries it out')),
   description: v.string(),
   version: v.string(),
   priority: v.picklist(PRIORITIES),
@@ -24,6 +25,7 @@ export type ShownSop = v.InferOutput<typeof sopSchema>
 
 export const shownSop = ({ activeRuns, triggers, ...sop }: SopSummary): ShownSop => ({
   ...sop,
+  agent: agentOfRun(sop),
   triggers: [...triggers],
   active_runs: activeRuns,
 })

@@ -29,10 +29,24 @@ const RUN: SopRun = {
   reason: null,
 }
 
+const OF_SUPPORT: SopRun = { ...RUN, id: 'run-2', sop: 'help', agent: 'support' }
+
 function engine() {
   const calls: unknown[][] = []
-  const sops: Pick<Sops, 'list' | 'run' | 'get' | 'runs' | 'report' | 'approve'> = {
+  const sops: Pick<Sops, 'loaded' | 'list' | 'run' | 'get' | 'runs' | 'report' | 'approve'> = {
+    loaded: async () => {},
     list: () => [
+      {
+        name: 'help',
+        agent: 'support',
+        description: 'Answers',
+        version: '1',
+        priority: 'low',
+        mode: 'auto',
+        steps: 1,
+        triggers: [],
+        activeRuns: 0,
+      },
       {
         name: 'deploy',
         description: 'Ships it',
@@ -49,8 +63,8 @@ function engine() {
       calls.push(given)
       return RUN.id
     },
-    get: async (id) => (id === RUN.id ? RUN : undefined),
-    runs: async () => [RUN],
+    get: async (id) => [RUN, OF_SUPPORT].find((run) => run.id === id),
+    runs: async () => [OF_SUPPORT, RUN],
     async report(...given) {
       calls.push(given)
       if (given[0] !== RUN.id) throw new AppError('not_found', 'There is no such run')
@@ -78,6 +92,25 @@ toolConformance({
 
 const toolNamed = (host: ReturnType<typeof testHost>, name: string) =>
   feature.build(host, {}).tools?.find((tool) => tool.name === name) ?? expect.fail(`no ${name}`)
+
+test.each([
+  ['main', 'run-1', 'deploy', 'run-2', 'help'],
+  ['support', 'run-2', 'help', 'run-1', 'deploy'],
+])('the agent %s reaches only its own procedures and runs', async (agent, own, sop, other, otherSop) => {
+  const { host, calls } = engine()
+  const context = { ...toolContext(), agent, approvedBy: 'telegram:7' }
+  const call = (name: string, input: object) => toolNamed(host, name).run(input, context)
+  expect(await call('sop_list', { filter: '' })).toContain(`\n${sop} (`)
+  expect(await call('sop_list', { filter: '' })).not.toContain(`\n${otherSop} (`)
+  expect(await call('sop_status', {})).toMatch(/^run-\d: [^\n]*$/)
+  expect(await call('sop_status', { run_id: own })).toContain('built')
+  await expect(call('sop_status', { run_id: other })).rejects.toMatchObject({ code: 'not_found' })
+  await expect(call('sop_approve', { run_id: other })).rejects.toMatchObject({ code: 'not_found' })
+  await expect(call('sop_execute', { name: otherSop })).rejects.toMatchObject({ code: 'forbidden' })
+  expect(calls).toEqual([])
+  await call('sop_execute', { name: sop })
+  expect(calls).toHaveLength(1)
+})
 
 describe('tool-sop', () => {
   test('sop_approve rejects a call that no person has approved', async () => {

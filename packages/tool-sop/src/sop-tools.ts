@@ -1,10 +1,22 @@
 /** The tools `sop_list`, `sop_execute`, `sop_status`, `sop_approve` and `sop_advance`; see `docs/contract.md#procedures`. */
-import { AppError, defineTool, formatTraceContext, type Host, type Sops, type Tool } from '@sluice/sdk'
+import {
+  AppError,
+  type CallingAgent,
+  defineTool,
+  formatTraceContext,
+  type Host,
+  MAIN_AGENT,
+  type SopRun,
+  type Sops,
+  type Tool,
+} from '@sluice/sdk'
 import * as v from 'valibot'
 import { runLine, runText } from './run-text.ts'
 
 const LISTED_MAX = 100
 const RUNS_LISTED = 20
+/** The newest runs of all agents, among which those of the calling one are found. */
+const RUNS_READ = 500
 const NAME_CHARS_MAX = 200
 const PAYLOAD_CHARS_MAX = 65_536
 const OUTPUT_CHARS_MAX = 16_384
@@ -24,8 +36,10 @@ export const sopList = (host: Host): Tool =>
         '',
       ),
     }),
-    async run({ filter }) {
-      const all = sopsOf(host).list()
+    async run({ filter }, by) {
+      const all = sopsOf(host)
+        .list()
+        .filter((sop) => isOf(by, sop))
       if (all.length === 0) return 'No procedures are loaded.'
       const wanted = filter.trim().toLowerCase()
       const matching = all.filter(({ name, priority }) => name.toLowerCase().includes(wanted) || priority === wanted)
@@ -50,8 +64,12 @@ export const sopExecute = (host: Host): Tool =>
       name: nameInput('A name that sop_list shows'),
       payload: v.optional(v.pipe(v.string(), v.maxLength(PAYLOAD_CHARS_MAX), v.description('Input of the first step: JSON or any text'))),
     }),
-    async run({ name, payload = null }, { turn, trace }) {
+    async run({ name, payload = null }, by) {
+      const { turn, trace } = by
       const sops = sopsOf(host)
+      await sops.loaded()
+      const sop = sops.list().find((one) => one.name === name)
+      if (sop && !isOf(by, sop)) throw new AppError('forbidden', `Agent "${sop.agent}" carries out ${name}. You cannot start it.`)
       const runId = await sops.run(name, { payload, atMs: host.clock.nowMs(), by: `turn:${turn}`, trace: formatTraceContext(trace) })
       const run = await sops.get(runId)
       return `Started.\n${run ? runText(run) : runId}`
@@ -68,14 +86,11 @@ export const sopStatus = (host: Host): Tool =>
       run_id: v.optional(nameInput('A run id that sop_execute or sop_status returned')),
       sop_name: v.optional(nameInput('Only runs of this procedure')),
     }),
-    async run({ run_id, sop_name }) {
+    async run({ run_id, sop_name }, by) {
       const sops = sopsOf(host)
-      if (run_id !== undefined) {
-        const run = await sops.get(run_id)
-        if (!run) throw new AppError('not_found', `There is no run "${run_id}".`)
-        return runText(run)
-      }
-      const runs = await sops.runs({ limit: RUNS_LISTED, ...(sop_name !== undefined && { sop: sop_name }) })
+      if (run_id !== undefined) return runText(await ownRun(sops, by, run_id))
+      const newest = await sops.runs({ limit: RUNS_READ, ...(sop_name !== undefined && { sop: sop_name }) })
+      const runs = newest.filter((run) => isOf(by, run)).slice(0, RUNS_LISTED)
       return runs.length === 0 ? 'There are no runs.' : runs.map(runLine).join('\n')
     },
   })
@@ -88,11 +103,14 @@ export const sopApprove = (host: Host): Tool =>
     risk: 'execute',
     alwaysAsks: true,
     input: v.object({ run_id: nameInput('The run that waits') }),
-    async run({ run_id }, { approvedBy }) {
+    async run({ run_id }, by) {
+      const { approvedBy } = by
       if (approvedBy === undefined) {
         throw new AppError('forbidden', 'Only a person can approve a step, and no person has approved this call.')
       }
-      return `Approved by ${approvedBy}.\n${runText(await sopsOf(host).approve(run_id, approvedBy))}`
+      const sops = sopsOf(host)
+      await ownRun(sops, by, run_id)
+      return `Approved by ${approvedBy}.\n${runText(await sops.approve(run_id, approvedBy))}`
     },
   })
 
@@ -120,6 +138,18 @@ export const sopAdvance = (host: Host): Tool =>
       return `Step ${step} is reported as ${status}; this takes effect when the turn ends.`
     },
   })
+
+type Agent = Pick<CallingAgent, 'agent'>
+
+/** Returns whether the agent carries out the procedure or run. An agent reaches no other one, because it could act through it. */
+const isOf = (by: Agent, { agent = MAIN_AGENT }: Pick<SopRun, 'agent'>): boolean => agent === by.agent
+
+/** Returns a run of the agent. Throws `not_found` also for a run of another agent. */
+async function ownRun(sops: Sops, by: Agent, id: string): Promise<SopRun> {
+  const run = await sops.get(id)
+  if (!run || !isOf(by, run)) throw new AppError('not_found', `There is no run "${id}".`)
+  return run
+}
 
 /**
  * Returns the procedure engine. Each call looks it up, because the engine starts after the tools are built. Throws
