@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,6 +42,25 @@ test('checks what each further agent has of its own, and names the agent and its
     expect(checks[4]?.fix).toContain('agents.b.provider')
   } finally {
     await runtime.close(0)
+  }
+})
+
+test('warns of each workspace that every sandbox shows to the commands of other agents', async () => {
+  const shown = mkdtempSync(join(tmpdir(), 'doctor-shown-'))
+  for (const name of ['main', 'b']) mkdirSync(join(shown, name))
+  const { runtime, options } = await open(
+    `[agent]\nworkspace = "${shown}/main"\n[agents.a]\nworkspace = "a"\n[agents.b]\nworkspace = "${shown}/b"\n`,
+  )
+  mkdirSync(join(dataDir, 'a'))
+  try {
+    const checks = await checkAgents(runtime, options, [shown, dataDir])
+    expect(checks.filter(({ status }) => status === 'warn').map(({ check, fix }) => [check, fix])).toEqual([
+      ['main: workspace', 'set [agent] workspace to a folder elsewhere'],
+      ['b: workspace', 'set [agents.b] workspace to a folder elsewhere'],
+    ])
+  } finally {
+    await runtime.close(0)
+    rmSync(shown, { recursive: true })
   }
 })
 

@@ -14,10 +14,18 @@ interface Places {
 }
 
 /** Empty without `[agents]`. The name of each check begins with the agent. */
-export async function checkAgents(runtime: OpenRuntime, places: Places): Promise<Check[]> {
-  const agents = [...runtime.lifecycle.agents().values()].filter(({ name }) => name !== MAIN_AGENT)
-  const checks = await Promise.all(agents.map((agent) => checkAgent(runtime, agent, places)))
-  return checks.flat()
+export async function checkAgents(
+  runtime: OpenRuntime,
+  places: Places,
+  programFolders: readonly string[] = PROGRAM_FOLDERS,
+): Promise<Check[]> {
+  const all = [...runtime.lifecycle.agents().values()]
+  const others = all.filter(({ name }) => name !== MAIN_AGENT)
+  if (others.length === 0) return []
+  const own = await Promise.all(others.map((agent) => checkAgent(runtime, agent, places)))
+  // With more than one agent, the workspace of the main agent has readers too.
+  const readable = await Promise.all(all.map((agent) => checkReadable(agent, places.dataDir, programFolders)))
+  return [...own.flat(), ...readable.flat()]
 }
 
 async function checkAgent(runtime: OpenRuntime, agent: AgentInForce, { dataDir, configFile }: Places): Promise<Check[]> {
@@ -29,7 +37,6 @@ async function checkAgent(runtime: OpenRuntime, agent: AgentInForce, { dataDir, 
   const hasOwnModels = provider !== runtime.lifecycle.agents().get(MAIN_AGENT)?.provider
   const checks = [
     await checkWorkspace(workspace.root, dataDir, configFile, section),
-    ...(await checkReadable(workspace.root, section)),
     ...(warning === undefined ? await checkInWorkspace(guards.spawn, workspace.root, section) : []),
     policy.level === 'full'
       ? warn('policy', 'the agent acts without asking for approval', `set [${section}.policy] level = "supervised"`)
@@ -39,15 +46,12 @@ async function checkAgent(runtime: OpenRuntime, agent: AgentInForce, { dataDir, 
   return checks.map((check) => ({ ...check, check: `${name}: ${check.check}` }))
 }
 
-/** Empty where a sandbox hides the workspace from the commands of other agents. */
-async function checkReadable(root: string, section: string): Promise<Check[]> {
-  const isShown = await Promise.all(PROGRAM_FOLDERS.map((folder) => contains(folder, root)))
+/** Empty where a sandbox hides the workspace from the commands of other agents. Every sandbox hides the data directory. */
+async function checkReadable({ name, workspace: { root } }: AgentInForce, dataDir: string, shown: readonly string[]): Promise<Check[]> {
+  if (await contains(dataDir, root)) return []
+  const isShown = await Promise.all(shown.map((folder) => contains(folder, root)))
   if (!isShown.includes(true)) return []
-  return [
-    warn(
-      'workspace',
-      `commands of other agents can read ${root}, whatever the sandbox`,
-      `set [${section}] workspace to a folder elsewhere`,
-    ),
-  ]
+  const section = name === MAIN_AGENT ? 'agent' : `agents.${name}`
+  const detail = `commands of other agents can read ${root}, whatever the sandbox`
+  return [warn(`${name}: workspace`, detail, `set [${section}] workspace to a folder elsewhere`)]
 }
