@@ -28,19 +28,27 @@ export interface MissingDaemon {
 
 export type DaemonProbe = RunningDaemon | MissingDaemon
 
-/** Asks the daemon of the data directory, or of `--url`, for its status and its health. A daemon that does not answer is not running. */
+/** Asks the daemon of the data directory, or of `--url`, for its status and its health. A daemon that does not answer is not running. Throws the refusal of a daemon, or of the system, that does not let the caller see it. */
 export async function probeDaemon(context: CliContext): Promise<DaemonProbe> {
   try {
-    const running = await openRunning(context)
-    if (!running) return { running: false, reason: `no daemon runs on ${context.dataDir}` }
-    try {
-      return await probe(running.api)
-    } finally {
-      await running.close()
-    }
+    return (await askRunning(context, probe)) ?? { running: false, reason: `no daemon runs on ${context.dataDir}` }
   } catch (error) {
-    if (error instanceof AppError) return { running: false, reason: error.message }
+    // A caller whom the daemon refuses cannot see whether it runs well.
+    if (error instanceof AppError && !REFUSALS.includes(error.code)) return { running: false, reason: error.message }
     throw error
+  }
+}
+
+const REFUSALS: readonly string[] = ['forbidden', 'unauthorized']
+
+/** Returns what the daemon of the data directory, or of `--url`, answers; undefined if none runs. */
+export async function askRunning<Answer>(context: CliContext, ask: (api: Api) => Promise<Answer>): Promise<Answer | undefined> {
+  const running = await openRunning(context)
+  if (!running) return undefined
+  try {
+    return await ask(running.api)
+  } finally {
+    await running.close()
   }
 }
 

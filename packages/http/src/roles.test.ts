@@ -17,6 +17,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'POST /api/channel-events': 'local',
   'GET /api/status': 'operator',
   'GET /api/health': 'operator',
+  'GET /api/doctor': 'operator',
   'GET /api/tools': 'client',
   'GET /api/features': 'operator',
   'GET /api/events/history': 'client',

@@ -272,6 +272,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots }: TestPar
       queued,
     },
     commands: new CommandRuns({ snapshot: snapshots.current, pin: () => () => {}, addToConfig: async () => {}, log }),
+    checks: async () => [],
     vitals: () => idle(clock.nowMs()),
   }
 }

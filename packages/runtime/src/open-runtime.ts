@@ -32,6 +32,7 @@ import { ProcedureFiles } from '@sluice/sop/procedure-files'
 import { type DataDirLock, openDataDir, openStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { createCoreServices } from './core-services.ts'
+import type { Check } from './doctor/check.ts'
 import { createEventBus, type EventBus } from './events/event-bus.ts'
 import { createAgents } from './features/agents.ts'
 import { CommandRuns } from './features/command-runs.ts'
@@ -220,6 +221,8 @@ export class OpenRuntime implements Runtime {
       sandbox: measuredSandbox(this.#sandboxChoice()),
     }
   }
+
+  readonly checks = async (): Promise<Check[]> => (await import('./doctor/doctor.ts')).checkKept(this)
 
   /** Drains and closes features, agent and store. Turns have `drainMs` to end. Idempotent. */
   readonly close = (drainMs = DRAIN_MS): Promise<void> => {

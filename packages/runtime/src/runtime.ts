@@ -4,6 +4,7 @@ import type { ApprovalRegistry } from '@sluice/approvals'
 import type { DeliveryQueues } from '@sluice/delivery'
 import type { Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
 import type { ProcedureFiles } from '@sluice/sop/procedure-files'
+import type { Check } from './doctor/check.ts'
 import type { EventBus } from './events/event-bus.ts'
 import type { CommandRuns } from './features/command-runs.ts'
 import type { Snapshot } from './features/snapshot.ts'
@@ -30,6 +31,8 @@ export interface Runtime {
    */
   onSnapshot(listener: (snapshot: Snapshot) => void): () => void
   vitals(): Vitals
+  /** Checks the store and the features, for `sluice doctor`. */
+  checks(): Promise<Check[]>
   /** The running commands of features. */
   readonly commands: CommandRuns
   readonly health: HealthWatch

@@ -1,19 +1,10 @@
 /** The embedded store: one SQLite file behind the `Store` port. */
 import { memoryCounters } from '@sluice/kit'
-import {
-  AppError,
-  type Clock,
-  errorText,
-  type Lease,
-  type Logger,
-  type OwnedStore,
-  type Store,
-  type StoreProblem,
-  type WorkStore,
-} from '@sluice/sdk'
+import { AppError, type Clock, errorText, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
 import { accessProblem } from './access-problem.ts'
 import { createApprovals } from './approvals.ts'
 import { ChangeWatch } from './change-watch.ts'
+import { checkFile } from './check-file.ts'
 import { Database } from './database.ts'
 import { createDevices } from './devices.ts'
 import { GroupCommit, type Writer } from './group-commit.ts'
@@ -32,9 +23,6 @@ import { createSessions } from './sessions.ts'
 import { createSops } from './sops.ts'
 import { usageOf } from './space.ts'
 import { createTurns } from './turns.ts'
-
-/** The number of problems that `doctor` shows for a broken file. */
-const PROBLEMS_MAX = 100
 
 export interface StoreOptions {
   /** Created with its folder if it does not exist; readable only by this user. */
@@ -76,7 +64,10 @@ export function openStore(options: StoreOptions): Store {
     usage: async () => usageOf(db, file),
     pending: () => writer.pending,
     health: () => writer.health,
-    check: async () => problemsOf(db),
+    async check() {
+      if (!db.isOpen) throw new AppError('unavailable', 'The store is closed.')
+      return checkFile(file)
+    },
     async close() {
       if (!db.isOpen) return
       changes.close()
@@ -132,21 +123,6 @@ function openDatabase({ file, log, clock, lockForUpgrade: lock }: StoreOptions):
     db?.close()
     if (error instanceof AppError) throw error
     throw new AppError('unavailable', `The store ${file} cannot be opened: ${accessProblem(file) ?? errorText(error)}`, { cause: error })
-  }
-}
-
-/** Checks the whole file. A file that cannot even be read is a problem, too. */
-function problemsOf(db: Database): readonly StoreProblem[] {
-  if (!db.isOpen) throw new AppError('unavailable', 'The store is closed.')
-  try {
-    const faults = db.all<{ integrity_check: string }>(`PRAGMA integrity_check(${PROBLEMS_MAX})`).map((row) => row.integrity_check)
-    const danglingReferences = db
-      .all<{ table: string; rowid: number; parent: string }>('PRAGMA foreign_key_check')
-      .slice(0, PROBLEMS_MAX)
-      .map(({ table, rowid, parent }) => `row ${rowid} of ${table} refers to a missing row of ${parent}`)
-    return [...faults.filter((fault) => fault !== 'ok'), ...danglingReferences].map((detail) => ({ detail }))
-  } catch (error) {
-    return [{ detail: errorText(error) }]
   }
 }
 

@@ -64,16 +64,12 @@ beforeAll(async () => {
 
 afterEach(() => rmSync(join(dir, 'sluice.db'), { force: true }))
 
-test.each(COMMANDS.filter(({ name }) => name !== 'doctor').map((command) => [command.name, command] as const))(
-  '%s',
-  async (name, { argsMin = 0 }) => {
-    asked.length = 0
-    const args = ARGUMENTS[name] ?? Array.from({ length: argsMin }, () => '1')
-    const { code, out, err } = await sluiceWith(features, piped('{}'))(...name.split(' '), ...args, '--data-dir', dir)
-    expect(existsSync(join(dir, 'sluice.db'))).toBe(false)
-    if (LOCAL.test(name)) return
-    const said = out + err
-    expect({ asked, code, said }).toMatchObject({ code: 1, said: expect.stringContaining('The daemon is busy') })
-    expect(asked).not.toEqual([])
-  },
-)
+test.each(COMMANDS.map((command) => [command.name, command] as const))('%s', async (name, { argsMin = 0 }) => {
+  asked.length = 0
+  const args = ARGUMENTS[name] ?? Array.from({ length: argsMin }, () => '1')
+  const { out, err } = await sluiceWith(features, piped('{}'))(...name.split(' '), ...args, '--data-dir', dir)
+  expect(existsSync(join(dir, 'sluice.db'))).toBe(false)
+  if (LOCAL.test(name)) return
+  expect(out + err).toContain('The daemon is busy')
+  expect(asked).not.toEqual([])
+})

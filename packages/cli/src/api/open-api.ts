@@ -124,7 +124,10 @@ const notAnswering = (dataDir: string): AppError =>
   )
 
 const otherUser = (dataDir: string): AppError =>
-  new AppError('forbidden', `${dataDir} belongs to another user: run this command as the user of the daemon`)
+  new AppError(
+    'forbidden',
+    `${dataDir} belongs to another user, so whether a daemon runs there cannot be seen: run this command as that user`,
+  )
 
 function fail(error: Error): never {
   throw error

@@ -1,13 +1,15 @@
 /** `sluice doctor`: checks this installation; each problem has a cure. Exits with 1 if a check fails. */
-import { runChecks } from '@sluice/runtime/doctor'
+import type { ChecksPage } from '@sluice/http/answers'
+import { type DaemonState, runChecks } from '@sluice/runtime/doctor'
+import { AppError } from '@sluice/sdk'
 import type { CliContext, Style } from '../context.ts'
-import { probeDaemon } from '../probe-daemon.ts'
+import { askRunning, probeDaemon } from '../probe-daemon.ts'
 
 const STYLES: Record<string, Style> = { ok: 'green', warn: 'yellow', fail: 'red' }
 
 export async function run(context: CliContext): Promise<number> {
   const { out, json } = context
-  const checks = await runChecks({ ...context, daemon: await probeDaemon(context) })
+  const checks = await runChecks({ ...context, daemon: await findDaemon(context) })
   if (json) out.json(checks)
   else {
     const width = Math.max(...checks.map(({ check }) => check.length))
@@ -19,4 +21,17 @@ export async function run(context: CliContext): Promise<number> {
     }
   }
   return checks.some(({ status }) => status === 'fail') ? 1 : 0
+}
+
+/** Finds the daemon and what it has checked itself. The answer may take long, because it reads the whole database. */
+async function findDaemon(context: CliContext): Promise<DaemonState> {
+  try {
+    const daemon = await probeDaemon(context)
+    if (!daemon.running) return daemon
+    const page = await askRunning(context, (api) => api.get<ChecksPage>('/api/doctor'))
+    return { ...daemon, ...page }
+  } catch (error) {
+    if (error instanceof AppError) return { running: false, reason: error.message }
+    throw error
+  }
 }

@@ -37,3 +37,8 @@ describe('sluice sop status', () => {
     expect(JSON.parse(ran.err)).toMatchObject({ code: error, error: expect.stringContaining(says) })
   })
 })
+
+test('sluice sop run --wait fails without a daemon before it starts a run', async () => {
+  const ran = await sluiceWith([])('sop', 'run', 'deploy', '--wait', '5', '--data-dir', dir)
+  expect(ran).toMatchObject({ code: 1, out: '', err: expect.stringContaining('--wait needs a daemon, and none is running') })
+})

@@ -14,6 +14,8 @@ import { readInput } from '../read-input.ts'
 const PAYLOAD_BYTES_MAX = 64 * 1024
 const WAIT_SECS_MAX = 86_400
 const POLL_MS = 200
+const NOBODY_WORKS =
+  "--wait needs a daemon, and none is running: start one with 'sluice daemon', or leave --wait out to store the run for the next daemon"
 
 /** `sluice sop run`: starts a procedure by hand. Exits with 1 if the followed run fails or is cancelled. */
 export async function start(context: CliContext): Promise<number> {
@@ -23,8 +25,9 @@ export async function start(context: CliContext): Promise<number> {
   return withApi(
     context,
     async (api) => {
-      const { run_id } = await api.post<{ run_id: string }>(apiPath('/api/sops', args[0] ?? '', 'runs'), { payload_text: payload })
       const isWorkedOn = api.answerer !== 'in process'
+      if (waitMs > 0 && !isWorkedOn) throw new AppError('unavailable', NOBODY_WORKS)
+      const { run_id } = await api.post<{ run_id: string }>(apiPath('/api/sops', args[0] ?? '', 'runs'), { payload_text: payload })
       if (!isWorkedOn) out.warn('no daemon is running: the run is stored and starts with the next daemon')
       if (!json) out.print(`run ${run_id}`)
       const followed = await follow(api, run_id, isWorkedOn ? waitMs : 0, context)

@@ -164,7 +164,32 @@ export const statusRoutes = ({ runtime, snapshot, url }: Pick<AppParts, 'runtime
   toolsRoute(snapshot),
   featuresRoute(snapshot),
   historyRoute(runtime),
+  doctorRoute(runtime),
 ]
+
+const checksSchema = v.object({
+  checks: v.array(
+    v.object({
+      check: v.pipe(v.string(), v.description('The subject, such as `store`')),
+      status: v.picklist(['ok', 'warn', 'fail']),
+      detail: v.string(),
+      fix: v.pipe(v.nullable(v.string()), v.description('How to repair it; null when nothing is wrong')),
+    }),
+  ),
+})
+
+/** The answer of `GET /api/doctor`. */
+export type ChecksPage = v.InferOutput<typeof checksSchema>
+
+const doctorRoute = ({ checks }: Runtime): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/doctor',
+    summary: 'Check the store and the features, as `sluice doctor` shows them',
+    auth: 'operator',
+    answers: { 200: { description: 'The checks', schema: checksSchema } },
+    handle: async () => ({ checks: await checks() }),
+  })
 
 const uptimeSecs = ({ clock, startedAtMs }: Runtime): number => Math.floor((clock.nowMs() - startedAtMs) / 1000)
 

@@ -5,6 +5,8 @@ import { type Check, ok, warn } from './check.ts'
 
 /** The daemon of the data directory, as the command line found it. */
 export interface DaemonState {
+  /** What it found in its store and its features, as in `GET /api/doctor`; absent if it did not answer. */
+  readonly checks?: readonly Check[]
   readonly running: boolean
   /** Why it does not run or answer. */
   readonly reason?: string
@@ -14,8 +16,9 @@ export interface DaemonState {
   readonly model_limits?: readonly string[]
 }
 
-export function checkDaemon({ running, reason, health, model_limits = [] }: DaemonState): Check[] {
+export function checkDaemon({ running, reason, health, model_limits = [], checks = [] }: DaemonState): Check[] {
   return [
+    ...checks,
     ...checkWarnings(health),
     ...model_limits.map((limit) => warn('model', `${limit}; its requests leave that out`, 'set it so in [provider], or use another model')),
     running ? ok('daemon', 'it runs and answers') : warn('daemon', reason ?? 'it does not run', "start it with 'sluice daemon'"),

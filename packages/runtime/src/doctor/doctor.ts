@@ -1,5 +1,6 @@
 /** The checks of `sluice doctor`: each finds a problem of this installation, and says how to repair it. */
 import { gatewaySection, policySection, sandboxSection, workspaceRoot } from '@sluice/config'
+import { type DataDirLock, shareDataDir } from '@sluice/store'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from '../open-runtime.ts'
 import type { Check } from './check.ts'
 import { checkAgents } from './check-agents.ts'
@@ -14,36 +15,56 @@ import { checkProvider } from './check-provider.ts'
 import { checkInWorkspace, checkOtherSandboxes, checkSandbox } from './check-sandbox.ts'
 import { checkWorkspace } from './check-workspace.ts'
 
+export type { DaemonState }
+
 export interface DoctorOptions extends RuntimeOptions {
+  /** The daemon of the data directory. Its checks take the place of those that need the store. */
   readonly daemon: DaemonState
 }
 
-/** Runs every check. None of them changes data; a missing data directory and store are made. */
+/**
+ * Runs every check. None of them changes data; without a daemon, a missing data directory and store are made. While a daemon
+ * holds the data directory, its database is not opened, and the features are built on an empty store.
+ */
 export async function runChecks(options: DoctorOptions): Promise<Check[]> {
   const machine = [checkNode(), ...(await checkDataDir(options.dataDir))]
-  let runtime: OpenRuntime
+  let lock: DataDirLock | undefined
+  let runtime: OpenRuntime | undefined
   try {
-    runtime = await openRuntime({ ...options, quiet: true })
+    lock = options.daemon.running ? undefined : shareDataDir(options.dataDir)
+    runtime = await openRuntime({ ...options, quiet: true, ...(lock ? { lock } : { only: 'features' }) })
+    const kept = lock ? await checkKept(runtime) : []
+    return runtime.hideSecrets([...machine, ...kept, ...(await checkRuntime(runtime, options)), ...checkDaemon(options.daemon)])
   } catch (error) {
-    return [...machine, ...configProblems(error)]
-  }
-  try {
-    return runtime.hideSecrets([...machine, ...(await checkRuntime(runtime, options))])
+    if (runtime) throw error
+    return [...machine, ...configProblems(error), ...checkDaemon(options.daemon)]
   } finally {
-    await runtime.close(0)
+    await runtime?.close(0)
+    lock?.release()
   }
 }
 
-async function checkRuntime(runtime: OpenRuntime, options: DoctorOptions): Promise<Check[]> {
+/** The checks that need the store or the state of the features, which a daemon makes itself. */
+export async function checkKept(runtime: OpenRuntime): Promise<Check[]> {
   const { store } = runtime
+  const snapshot = runtime.snapshot()
+  return [
+    await checkStore(store),
+    await checkStorage(store, snapshot.config, runtime.clock.nowMs()),
+    await checkMemory(store.memory),
+    ...(await runFeatureChecks(snapshot)),
+    ...(await checkDeliveries(store)),
+    ...(await checkProcedures(runtime)),
+  ]
+}
+
+async function checkRuntime(runtime: OpenRuntime, options: DoctorOptions): Promise<Check[]> {
   const snapshot = runtime.snapshot()
   const { config } = snapshot
   const root = workspaceRoot(config, options.dataDir)
   const guards = runtime.guards()
   const choice = await guards.sandbox.choice()
   return [
-    await checkStore(store),
-    await checkStorage(store, config, runtime.clock.nowMs()),
     ...checkConfig(config, options.configFile),
     ...(await checkConfigPlace(options.dataDir, options.configFile)),
     await checkWorkspace(root, options.dataDir, options.configFile),
@@ -56,12 +77,7 @@ async function checkRuntime(runtime: OpenRuntime, options: DoctorOptions): Promi
     ...(await checkOtherSandboxes(guards.sandbox)),
     ...checkFeatures(snapshot.features),
     ...checkLeftOutFiles(options.dataDir, snapshot.features),
-    ...(await runFeatureChecks(snapshot)),
     ...checkChannels(snapshot),
     ...checkWebhooks(snapshot),
-    ...(await checkDeliveries(store)),
-    ...(await checkProcedures(runtime)),
-    await checkMemory(store.memory),
-    ...checkDaemon(options.daemon),
   ]
 }
