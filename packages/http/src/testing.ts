@@ -14,6 +14,7 @@ import { createHealthWatch } from '@sluice/runtime/health'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
 import {
   agentOfSession,
+  type Counters,
   type LogFields,
   MAIN_AGENT,
   type Observation,
@@ -71,6 +72,8 @@ export interface TestGatewayOptions {
   readonly sopSettings?: LibrarySettings
   /** The engine of procedures. */
   readonly sops?: Partial<Sops>
+  /** The counters of a store that several processes share. Default: those of the store. */
+  readonly counters?: Counters
   readonly streams?: DaemonParts['streams']
   /** True: the streams of the daemon. */
   readonly withStreams?: boolean
@@ -138,7 +141,8 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const file = join(folder, 'sluice.db')
   const clock = testClock()
   const { log, logs } = recordLog()
-  const store = openStore({ file, clock, log })
+  const opened = openStore({ file, clock, log })
+  const store = options.counters ? { ...opened, counters: options.counters } : opened
   const observations: Observation[] = []
   const snapshots = testSnapshots(options, observations)
   const turns: TestTurn[] = []

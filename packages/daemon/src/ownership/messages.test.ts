@@ -1,4 +1,4 @@
-import { channelLease } from '@sluice/sdk'
+import { channelLease, type Lease, type ListenContext } from '@sluice/sdk'
 import { describe, expect, test, vi } from 'vitest'
 import { clock, conversationIn, eventually, HIGH, idIn, LOW, setUpProcesses, startProcess } from '../testing/two-processes.ts'
 
@@ -41,30 +41,50 @@ describe('two processes on one store', () => {
     expect(await store.inbox.list({ limit: 10 })).toMatchObject([{ state: 'done' }])
   })
 
-  test('one process at a time listens on a channel', async () => {
-    const listening = new Set<string>()
-    const listenAs =
-      (name: string) =>
-      async (_: unknown, { signal }: { readonly signal: AbortSignal }): Promise<void> => {
-        listening.add(name)
-        await clock.sleep(1e12, signal)
-        listening.delete(name)
-      }
-    const first = await startProcess({ shards: LOW, listen: listenAs('first') })
-    await eventually(() => expect([...listening]).toEqual(['first']))
-    await startProcess({ shards: HIGH, listen: listenAs('second') })
+  test('one process at a time may act on a connection, and a process that loses its lease closes it', async () => {
+    const listening = new Set<Lease>()
+    let actingMax = 0
+    const listen = async (_: unknown, { lease, signal }: ListenContext): Promise<void> => {
+      if (!lease) throw new Error('it listens without a lease')
+      listening.add(lease)
+      actingMax = Math.max(actingMax, [...listening].filter((other) => other.mayAct()).length)
+      await clock.sleep(1e12, signal)
+      listening.delete(lease)
+    }
+    const first = await startProcess({ shards: LOW, listen })
     await eventually(() => expect(listening.size).toBe(1))
-    const lease = await first.runtime.store.leases.acquire(channelLease('x', 'main'))
-    await eventually(() => expect(listening.size).toBeLessThanOrEqual(1))
-    await lease.release()
+    await startProcess({ shards: HIGH, listen })
+    await eventually(() => expect(Math.max(0, ...[...listening].map(({ epoch }) => epoch))).toBeGreaterThan(2))
+    await eventually(() => expect([...listening].map((lease) => lease.mayAct())).toEqual([true]))
+    expect(actingMax).toBe(1)
+    const [before] = listening
+    await first.runtime.store.leases.acquire(channelLease('x', 'main'))
+    expect(before?.mayAct()).toBe(false)
+    await eventually(() => expect(listening).not.toContain(before))
+    expect(actingMax).toBe(1)
   })
 
-  test('a change of another shard reads no waiting rows', async () => {
-    const first = await startProcess({ shards: LOW })
+  test('a change of shards that another process owns reads nothing, and many commits are read once', async () => {
+    const [first, second] = [await startProcess({ shards: LOW }), await startProcess({ shards: HIGH })]
     const [owned = expect.fail('it owns shards')] = first.runtime.ownership.held()
-    expect(first.runtime.ownership.held({ shards: HIGH })).toEqual([])
-    expect(first.runtime.ownership.held({ shards: LOW })).toEqual([owned])
-    expect(first.runtime.ownership.held({ shards: null })).toEqual([owned])
+    const reads = [
+      vi.spyOn(owned.inbox, 'waiting'),
+      vi.spyOn(owned.outbox, 'waiting'),
+      vi.spyOn(owned.turns, 'unfinished'),
+      vi.spyOn(owned.turns, 'abortsRequested'),
+      vi.spyOn(owned.approvals, 'unfinished'),
+      vi.spyOn(owned.sops, 'unfinished'),
+    ]
+    const counts = () => reads.map(({ mock }) => mock.calls.length)
+    first.changed({ shards: HIGH })
+    await new Promise((resolve) => setTimeout(resolve, 0))
+    await clock.advance(0)
+    expect(counts()).toEqual([0, 0, 0, 0, 0, 0])
+    first.changed({ shards: LOW })
+    await vi.waitFor(() => expect(counts()).toEqual([1, 1, 1, 1, 1, 1]))
+    for (let commit = 0; commit < 50; commit++) await second.runtime.store.keyValue('test').set('commit', commit)
+    await clock.advance(1000)
+    await vi.waitFor(() => expect(counts()).toEqual([2, 2, 2, 2, 2, 2]))
   })
 
   test('an approval is decided by an answer that reaches another process', async () => {

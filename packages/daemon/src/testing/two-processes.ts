@@ -4,7 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { scriptedModel } from '@sluice/agent/testing/scripted-model'
 import { type OpenRuntime, openRuntime } from '@sluice/runtime'
-import { type Channel, defineFeature, defineTool, type Inbound, type ShardRange, shardOf, shardOfConversation } from '@sluice/sdk'
+import {
+  type Channel,
+  defineFeature,
+  defineTool,
+  type Inbound,
+  type ShardRange,
+  type Store,
+  type StoreChange,
+  shardOf,
+  shardOfConversation,
+} from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import * as v from 'valibot'
 import { afterEach, beforeEach, vi } from 'vitest'
@@ -21,6 +31,8 @@ export interface Process extends Work {
   readonly asked: readonly string[]
   readonly acted: readonly string[]
   receive(message: Partial<Inbound>): Promise<void>
+  /** Reports a change of the store, as a store does that knows which shards a commit changed. */
+  changed(change: StoreChange): void
   /** Stops without an orderly end: from now on this process has no lease. */
   stop(): Promise<void>
 }
@@ -101,6 +113,15 @@ export async function startProcess({ shards, send, answer, act, listen }: Proces
   writeFileSync(configFile, '[security.policy]\nauto_approve = ["act"]\n[sop]\nmax_concurrent_total = 100\n')
   const options = { features, dataDir: folder, configFile, env: {}, profile: 'test', version: '0', quiet: true, clock, shards: [shards] }
   const runtime = await openRuntime(options)
+  const followers: ((change: StoreChange) => void)[] = []
+  const { onChange } = runtime.store
+  const watched: Pick<Store, 'onChange'> = {
+    onChange(listener) {
+      followers.push(listener)
+      return onChange(listener)
+    },
+  }
+  Object.assign(runtime.store, watched)
   const work = await startWork(runtime, new AsyncDisposableStack())
   let stopped: Promise<void> | undefined
   const stop = async () => {
@@ -120,6 +141,9 @@ export async function startProcess({ shards, send, answer, act, listen }: Proces
       const inbound: Inbound = { id: `${shards.from}-${++received}`, account: 'bot', sender: 'ann', to, text: 'hello', ...message }
       const request = { raw: Buffer.from('{}'), verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages: [inbound] }
       await work.deliveries.receive(channel, request)
+    },
+    changed: (change) => {
+      for (const follow of followers) follow(change)
     },
     stop: () => (stopped ??= stop()),
   }
