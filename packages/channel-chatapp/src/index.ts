@@ -1,8 +1,8 @@
 /** chatapp in cloud mode: the WhatsApp Business Cloud API; signed webhooks in, graph API out. See `README.md`. */
 import { allowlistForm } from '@sluice/kit/phone-numbers'
 import { AppError, type Channel, defineFeature, type Host, type ReplyWindow } from '@sluice/sdk'
+import { createGraph } from './api.ts'
 import { type ChatappConfig, chatappSection } from './config.ts'
-import { createGraph } from './graph.ts'
 import { fetchMedia } from './media.ts'
 import { sendMessage } from './send.ts'
 import { createWebhook } from './webhook.ts'

@@ -2,7 +2,7 @@
 import { asUnavailable, downloadFile } from '@sluice/kit'
 import { members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Media, sameOrigin, sha256Hex } from '@sluice/sdk'
-import type { Graph } from './graph.ts'
+import type { Graph } from './api.ts'
 
 const MEDIA_ID = /^[\w-]+$/
 const MEDIA_HOSTS = ['graph.facebook.com']

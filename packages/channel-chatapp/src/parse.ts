@@ -1,8 +1,8 @@
 /** Parses the messages in a webhook request. Ignores delivery reports, echoes and other events. */
 import { list, type Members, members, parseJson, text } from '@sluice/kit/foreign-json'
 import { type Inbound, normaliseE164, type Raw } from '@sluice/sdk'
+import { addressOf, senderOf } from './address.ts'
 import { contentOf } from './content.ts'
-import { addressOf, senderOf } from './sender.ts'
 
 /** The largest time value of a JavaScript `Date`. */
 const MS_MAX = 8_640_000_000_000_000

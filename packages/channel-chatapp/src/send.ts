@@ -1,8 +1,8 @@
 /** Sends one text to a person or a group. The platform accepts no client message id, so a repeated send arrives twice. */
 import { list, members, text as textOf } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Outbound, type Sent } from '@sluice/sdk'
-import type { Graph } from './graph.ts'
-import { recipientOf } from './sender.ts'
+import { recipientOf } from './address.ts'
+import type { Graph } from './api.ts'
 
 /** Implements `Channel.send`. `account` is the platform's id of our number. */
 export async function sendMessage(graph: Graph, account: string, to: Address, { text }: Outbound, signal: AbortSignal): Promise<Sent> {

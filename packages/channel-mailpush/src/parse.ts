@@ -1,16 +1,17 @@
 /** Turns a mail into a message for the agent, or into the reason why it is ignored. */
 import type { Address, Inbound } from '@sluice/sdk'
 import { onlyAddress } from './address.ts'
-import { decodeWords } from './encoded-words.ts'
-import { decodeEntities } from './html-to-text.ts'
+import { decodeText, decodeWords } from './encoded-words.ts'
+import { decodeEntities, htmlToText } from './html-to-text.ts'
 import { headersOf, type Mail, type MailPart, messageIds } from './mail.ts'
-import { textOf } from './mail-text.ts'
 import { attachmentsOf } from './media.ts'
 import { type MailPolicy, whyIgnored } from './why-ignored.ts'
 
 export type Reading = { readonly inbound: Inbound } | { readonly ignored: string }
 
 const TEXT_CHARS_MAX = 200_000
+/** The most characters that are decoded of all parts of one mail, which bounds the time it takes. */
+const DECODED_CHARS_MAX = 2_000_000
 const SUBJECT_CHARS_MAX = 500
 /** The first message of a thread and the latest ones, which mail programs need to keep the thread together. */
 const REFERENCES_MAX = 20
@@ -64,4 +65,31 @@ function subjectOf(payload: MailPart): string {
 function shorten(text: string): string {
   if (text.length <= TEXT_CHARS_MAX) return text
   return `${text.slice(0, TEXT_CHARS_MAX).replace(/[\ud800-\udbff]$/, '')}\n\n[The rest of this mail is left out.]`
+}
+
+/**
+ * Returns the text of a part and its inner parts: the plain text if there is one, else that of the HTML. `left` counts the characters
+ * that may still be decoded.
+ */
+function textOf(part: MailPart, left = { chars: DECODED_CHARS_MAX }): string {
+  const { mimeType, parts, body } = part
+  const type = mimeType.toLowerCase()
+  if (parts.length > 0) {
+    // A forwarded mail is not the sender's own text.
+    if (type === 'message/rfc822') return ''
+    const texts = parts.map((inner) => ({ type: inner.mimeType.toLowerCase(), text: textOf(inner, left) })).filter(({ text }) => text)
+    if (type !== 'multipart/alternative') return texts.map(({ text }) => text).join('\n\n')
+    return (texts.find((inner) => inner.type === 'text/plain') ?? texts.at(-1))?.text ?? ''
+  }
+  if (body.attachmentId !== undefined || !body.data) return ''
+  if (type === 'text/plain') return decodeBody(part, left).replace(/\r\n?/g, '\n').trim()
+  return type === 'text/html' ? htmlToText(decodeBody(part, left)) : ''
+}
+
+function decodeBody(part: MailPart, left: { chars: number }): string {
+  const [type = ''] = headersOf(part, 'content-type')
+  const charset = /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(type)?.[1] ?? 'utf-8'
+  const text = decodeText(Buffer.from(part.body.data ?? '', 'base64'), charset).slice(0, left.chars)
+  left.chars -= text.length
+  return text
 }
