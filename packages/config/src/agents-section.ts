@@ -1,12 +1,15 @@
 /** The sections of further agents, and the keys with which a channel names the agents that answer. */
 import { AGENT_NAME, headerSecret, httpUrl, MAIN_AGENT } from '@sluice/sdk'
 import * as v from 'valibot'
+import { agentSection } from './agent-sections.ts'
 import { allowedCommands, alwaysAsk, autoApprove, forbiddenPaths, listOf, policyLevel } from './policy-section.ts'
 import { BASE_URL, endpointKeys, fallbackEntry, headers, KIND, MODEL } from './provider-section.ts'
 
 const text = v.pipe(v.string(), v.minLength(1))
 
 const withoutKind = (key: string): string => `${key} is set without kind: set kind in the same table, to openai, anthropic or another kind`
+
+const limits = agentSection.schema.entries
 
 const agentEntry = v.object({
   system_prompt: v.optional(v.pipe(v.string(), v.description('Text at the start of the system prompt (default: that of [agent])'))),
@@ -18,6 +21,11 @@ const agentEntry = v.object({
       ),
     ),
   ),
+  max_iterations: v.optional(limits.max_iterations.wrapped),
+  turn_timeout_secs: v.optional(limits.turn_timeout_secs.wrapped),
+  max_turn_tokens: v.optional(limits.max_turn_tokens.wrapped),
+  max_history_messages: v.optional(limits.max_history_messages.wrapped),
+  max_tool_result_chars: v.optional(limits.max_tool_result_chars.wrapped),
   tools: v.optional(listOf('The only tools that it may call (default: all)')),
   provider: v.optional(
     v.pipe(

@@ -60,6 +60,15 @@ describe('an agent', () => {
     expect(workspaceRoots(config, dataDir)).toEqual([join(dataDir, 'workspace'), join(dataDir, 'workspaces/support')])
   })
 
+  test('overrides single limits of a turn', async () => {
+    const limits = { max_iterations: 3, turn_timeout_secs: 60, max_turn_tokens: 1000, max_history_messages: 4, max_tool_result_chars: 500 }
+    const lines = Object.entries(limits).map(([key, value]) => `${key} = ${value}\n`)
+    const config = await load(`[agent]\nmax_iterations = 7\nmax_retries = 1\n[agents.support]\n${lines.join('')}`)
+    const { main, support } = Object.fromEntries(configuredAgents(config, dataDir))
+    expect(main?.agent).toMatchObject({ max_iterations: 7, turn_timeout_secs: 300 })
+    expect(support?.agent).toEqual({ ...main?.agent, ...limits })
+  })
+
   test('overrides single keys of its prompt, tools, model and policy', async () => {
     const config = await load(`
       [provider]
@@ -102,6 +111,7 @@ describe('the configuration refuses', () => {
   test.each([
     ['[agents.main]\n', '1:2 `agents.main`: main is the default agent, which [agent], [provider] and [security.policy] configure'],
     ['[agents.Support]\n', '1:2 `agents.Support`: the name of an agent has 1 to 32 characters of a-z 0-9 -'],
+    ['[agents.a]\nmax_iterations = 0\n', expect.stringContaining('agents.a.max_iterations')],
     ['[agents.a]\npromt = "x"\n', '2:1 `agents.a.promt` is not a known key'],
     ['[agents.a.policy]\nlevle = "full"\n', '2:1 `agents.a.policy.levle` is not a known key; did you mean `level`?'],
     [

@@ -11,7 +11,7 @@ import { expandHome, workspaceRoot } from './workspace-root.ts'
 /** An agent: `main`, or one of `[agents.<name>]`. */
 export interface ConfiguredAgent {
   readonly name: string
-  /** `[agent]` with the agent's own system prompt. */
+  /** `[agent]` with the agent's own system prompt and limits. */
   readonly agent: AgentConfig
   readonly provider: ProviderConfig
   readonly policy: Policy
@@ -32,10 +32,10 @@ export function configuredAgents(config: LoadedConfig, dataDir: string): Readonl
     workspace: workspaceRoot(config, dataDir),
   }
   const others = Object.entries(config.core(agentsSection)).map(([name, own]): ConfiguredAgent => {
-    const { system_prompt, workspace = join('workspaces', name), tools, provider = {}, policy = {} } = own
+    const { workspace = join('workspaces', name), tools, provider = {}, policy = {}, ...limits } = own
     return {
       name,
-      agent: system_prompt === undefined ? main.agent : { ...main.agent, system_prompt },
+      agent: { ...main.agent, ...definedIn(limits) },
       provider: isEmpty(provider) ? main.provider : providerOf(main.provider, provider),
       policy: { ...main.policy, ...definedIn(policy) },
       tools,
