@@ -1,5 +1,5 @@
 /** Every channel of the catalogue takes part in every suite. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
@@ -59,6 +59,11 @@ describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
     const { notifications } = await build()
     expect(notifications?.target).toBe(row.target)
     expect(CHATS.includes(name), 'testing.chat, for the tests of approvals and notifications').toBe(row.target !== undefined)
+  })
+
+  test('encodes ids in paths by pathSegment of kit, which refuses `..`', () => {
+    const sources = globSync('src/**/*.ts', { cwd: join(PACKAGES, id), exclude: ['src/testing/**', '**/*.test.ts'] })
+    expect(sources.filter((file) => readFileSync(join(PACKAGES, id, file), 'utf8').includes('encodeURIComponent'))).toEqual([])
   })
 
   test('has a page for operators', () => {

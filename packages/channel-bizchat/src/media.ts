@@ -1,7 +1,7 @@
 /** Fetches the bytes of attachments. The request carries the API token, so it goes only to the host of `api_url`, on any port. */
-import { downloadFile, followRedirects } from '@sluice/kit'
+import { bearer, downloadFile, followRedirects } from '@sluice/kit'
 import { AppError, type Attachment, type Host, type Media, sameOrigin } from '@sluice/sdk'
-import { type Api, authorization } from './send.ts'
+import type { Api } from './send.ts'
 
 const BYTES_MAX = 26_214_400
 
@@ -21,7 +21,7 @@ export const fetchMedia = (host: Host, api: Api, { source }: Attachment, bytesMa
  */
 async function request(host: Host, api: Api, url: string, signal: AbortSignal): Promise<Response> {
   checkHost(url, api.url)
-  const headers = authorization(api)
+  const headers = bearer(api.token)
   if (sameOrigin(url, api.url) || (await isPrivate(host, api.url, signal))) return api.fetch(url, { headers, redirect: 'manual', signal })
   return host.publicFetch(url, { headers, signal, responseBytesMax: BYTES_MAX + 1, admit: (hop) => checkHost(hop.href, api.url) })
 }

@@ -1,5 +1,5 @@
 /** Sends replies into the open conversation with a recipient. */
-import { callProvider, withoutTrailing } from '@sluice/kit'
+import { bearer, callProvider, urlUnder } from '@sluice/kit'
 import { textAt } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Outbound, type Secret, type Sent } from '@sluice/sdk'
 
@@ -12,7 +12,6 @@ export interface Api {
 }
 
 /** Returns the headers that authorize a request with the API token. */
-export const authorization = ({ token }: Api) => ({ authorization: `Bearer ${token.reveal().trim()}` })
 
 /** Implements `Channel.send`. A success means that the platform accepted the message, not that it was delivered. */
 export async function sendMessage(api: Api, { to }: Address, { text }: Outbound, signal: AbortSignal): Promise<Sent> {
@@ -20,9 +19,9 @@ export async function sendMessage(api: Api, { to }: Address, { text }: Outbound,
   const { json } = await callProvider({
     fetch: api.fetch,
     provider: 'bizchat',
-    url: `${withoutTrailing(api.url, '/')}/api/ext/v3/conversations/messages/text`,
+    url: urlUnder(api.url, '/api/ext/v3/conversations/messages/text'),
     method: 'POST',
-    headers: authorization(api),
+    headers: bearer(api.token),
     body: { target, text },
     signal,
     explain: (refusal) => textAt(refusal, 'message', 'error.message', 'error', 'info') || undefined,

@@ -1,5 +1,5 @@
 /** Parses messages and button presses of the Discord API, and decides which of them are for the bot. */
-import { attachmentKind } from '@sluice/kit'
+import { attachmentKind, isPathSegment, pathSegment } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Attachment, Inbound } from '@sluice/sdk'
 import { forwardedIn, type Names, textOf } from './message-text.ts'
@@ -82,7 +82,8 @@ export function parsePress(settings: ListenSettings, interaction: Members): Pres
   const sender = members(members(interaction.member).user).id ?? members(interaction.user).id
   const conversation = conversationOf(settings, interaction)
   if (type !== COMPONENT_INTERACTION || component_type !== BUTTON || !conversation) return undefined
-  if (!isSnowflake(id) || !isSnowflake(message) || !isSnowflake(sender) || text(custom_id) === '' || text(token) === '') return undefined
+  if (!isSnowflake(id) || !isSnowflake(message) || !isSnowflake(sender) || text(custom_id) === '' || !isPathSegment(text(token)))
+    return undefined
   return {
     inbound: {
       id: `ix:${id}`,
@@ -93,7 +94,7 @@ export function parsePress(settings: ListenSettings, interaction: Members): Pres
       sentAtMs: snowflakeMs(id),
       pressed: { message, value: text(custom_id) },
     },
-    callbackPath: `/interactions/${id}/${encodeURIComponent(text(token))}/callback`,
+    callbackPath: `/interactions/${id}/${pathSegment(text(token))}/callback`,
   }
 }
 

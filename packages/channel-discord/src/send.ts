@@ -2,6 +2,7 @@
  * Posts and edits messages, opens threads, and shows the typing indicator. `allowed_mentions` keeps the text of a model from
  * notifying people or roles.
  */
+import { pathSegment } from '@sluice/kit'
 import { members } from '@sluice/kit/foreign-json'
 import {
   type Address,
@@ -31,7 +32,7 @@ const THREAD_ARCHIVE_MINUTES = 1440
 const NOT_FOUND = 404
 const UPLOAD_MS_MAX = 55_000
 
-const messagesPath = (channel: string): string => `/channels/${encodeURIComponent(channel)}/messages`
+const messagesPath = (channel: string): string => `/channels/${pathSegment(channel)}/messages`
 
 /** See `Channel.send`. A message with a topic opens a thread; if that fails, the failure is logged and the message stays. */
 export async function postMessage(api: DiscordApi, to: Address, message: Outbound, log: Logger, signal: AbortSignal): Promise<Posted> {
@@ -49,13 +50,13 @@ export async function postMessage(api: DiscordApi, to: Address, message: Outboun
 
 /** See `Channel.update`. */
 export async function editMessage(api: DiscordApi, { to }: Address, sent: Sent, message: Outbound, signal: AbortSignal): Promise<void> {
-  const path = `${messagesPath(to)}/${encodeURIComponent(sent.id)}`
+  const path = `${messagesPath(to)}/${pathSegment(sent.id)}`
   await callDiscord(api, { method: 'PATCH', path, body: changedMessage(message), signal })
 }
 
 /** Shows the typing indicator for ten seconds or until the next message. */
 export async function showTyping(api: DiscordApi, { to }: Address, signal: AbortSignal): Promise<void> {
-  await callDiscord(api, { method: 'POST', path: `/channels/${encodeURIComponent(to)}/typing`, signal })
+  await callDiscord(api, { method: 'POST', path: `/channels/${pathSegment(to)}/typing`, signal })
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Requests to the mail API with the access token, which is renewed once when the API rejects it. */
-import { callProvider, type ProviderAnswer, retryAfterSecs, withoutTrailing } from '@sluice/kit'
+import { callProvider, type ProviderAnswer, pathSegment, retryAfterSecs, withoutTrailing } from '@sluice/kit'
 import { AppError, type Host, type Secret } from '@sluice/sdk'
 import * as v from 'valibot'
 import { AccessToken, tokenRefused } from './access-token.ts'
@@ -57,7 +57,7 @@ export class ApiClient {
       ...rest,
       fetch: this.#host.fetch,
       provider: 'mailpush',
-      url: this.#baseUrl + path.map(encodeURIComponent).join('/') + search,
+      url: this.#baseUrl + path.map(pathSegment).join('/') + search,
       headers: { authorization: `Bearer ${token.reveal()}` },
       accept: [...(request.accept ?? []), ...accept],
       explain: (json) => refusalOf(json)?.message,

@@ -1,6 +1,6 @@
 /** Calls of Telegram's Bot API. The token is part of every URL, so no URL may appear in an error or a log line. */
 import type { ApiMethods as MethodsOf } from '@grammyjs/types'
-import { callProvider, withoutTrailing } from '@sluice/kit'
+import { callProvider, pathSegment, withoutTrailing } from '@sluice/kit'
 import { members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Secret } from '@sluice/sdk'
 
@@ -86,9 +86,10 @@ export class BotApi {
     }
   }
 
-  /** Returns the address of a file. It contains the token and must not be shown. */
+  /** Returns the address of a file. It contains the token and must not be shown. Throws `invalid_request` for a path with `..`. */
   fileUrl(path: string): string {
-    return `${this.#root}/file/bot${this.#checkedToken()}/${path.split('/').map(encodeURIComponent).join('/')}`
+    const segments = path.split('/').map((part) => (part === '' ? '' : pathSegment(part)))
+    return `${this.#root}/file/bot${this.#checkedToken()}/${segments.join('/')}`
   }
 
   #checkedToken(): string {

@@ -1,5 +1,5 @@
 /** Sends replies into the chat of the message, or into a new chat when the platform no longer has the old one. */
-import { callProvider, type ProviderCall, withoutTrailing } from '@sluice/kit'
+import { bearer, callProvider, type ProviderCall, pathSegment, urlUnder } from '@sluice/kit'
 import { textAt, valueAt } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Outbound, type Secret, type Sent } from '@sluice/sdk'
 import { isHandle } from './handle.ts'
@@ -32,12 +32,12 @@ export async function sendMessage(api: Api, to: Address, { text, clientId }: Out
   throw new AppError('invalid_request', `textrelay answered 404: ${explain(json) ?? 'unknown chat'}`)
 }
 
-const post = (api: Api, path: string, body: object, signal: AbortSignal): ProviderCall => ({
+const post = (api: Api, path: `/${string}`, body: object, signal: AbortSignal): ProviderCall => ({
   fetch: api.fetch,
   provider: 'textrelay',
-  url: `${withoutTrailing(api.url, '/')}${path}`,
+  url: urlUnder(api.url, path),
   method: 'POST',
-  headers: { authorization: `Bearer ${api.token.reveal().trim()}` },
+  headers: bearer(api.token),
   body,
   signal,
   explain,
@@ -46,12 +46,6 @@ const post = (api: Api, path: string, body: object, signal: AbortSignal): Provid
 function sentAs(id: string): Sent {
   if (id === '') throw new AppError('upstream', 'textrelay accepted the message but returned no id for it')
   return { id }
-}
-
-/** Encodes the id of a chat as one path segment. The id may come from an unsigned request, so it can be any text. */
-function pathSegment(chat: string): string {
-  if (/^\.+$/.test(chat)) throw new AppError('invalid_request', `'${chat}' is not the id of a chat`)
-  return encodeURIComponent(chat.toWellFormed())
 }
 
 function explain(json: unknown): string | undefined {

@@ -21,6 +21,7 @@ export { findProgram, hasProgram, installPackage, missingPackages, programFolder
 export { concerns, type Ownership, type ShardListener, ShardOwnership, type ShardOwnershipOptions } from './ownership.ts'
 export { pinnedLookup } from './pinned-lookup.ts'
 export { readAll, readHead, readUpTo } from './read-up-to.ts'
+export { bearer, isPathSegment, pathSegment, urlUnder } from './rest-request.ts'
 export { isRefusal, REFUSED_MS, RetryPace, type RetryPaceOptions, retry } from './retry-pace.ts'
 export { type Permit, RELEASED_PERMITS_MAX, Semaphore } from './semaphore.ts'
 export { SerialQueue, type SerialQueueOptions } from './serial-queue.ts'

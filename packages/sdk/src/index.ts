@@ -70,6 +70,7 @@ export type { Feature, Finding, LinkHealth, Parts } from './feature.ts'
 export { defineFeature } from './feature.ts'
 
 export { isFresh } from './fresh.ts'
+export type { Bytes } from './hmac.ts'
 export { equalDigests, equalTexts, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
 export type {
   ChipInfo,

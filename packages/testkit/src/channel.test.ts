@@ -104,13 +104,14 @@ const feature = (
       }
       const whole = { ...channel, listen }
       return parts({
-        channels: [{ ...whole, ...change(whole, { log: (message) => host.log.info(message), secret }) }],
+        channels: [{ ...whole, ...change(whole, { log: (message) => host.log.info(message), fetch: host.fetch, secret }) }],
       })
     },
   })
 
 interface Tools {
   log(message: string): void
+  readonly fetch: typeof fetch
   readonly secret: Secret | undefined
 }
 
@@ -292,6 +293,15 @@ describe('a broken channel breaks its rule', () => {
     [
       'a platform that drops duplicates receives the client id',
       feature(({ send }) => ({ send: (to, message, signal) => send(to, { ...message, clientId: '' }, signal) })),
+    ],
+    [
+      'no id in an address changes the path of the request',
+      feature((_channel, { fetch }) => ({
+        async send({ to }, _message, signal) {
+          await fetch(`http://127.0.0.1:9/rooms/${encodeURIComponent(to)}/messages`, { signal })
+          return { id: 's1' }
+        },
+      })),
     ],
     ['429 is rate_limited with the requested wait', recoded((code) => (code === 'rate_limited' ? 'upstream' : code))],
     ['a refused message is never retried', recoded((code) => (code === 'invalid_request' ? 'unavailable' : code))],

@@ -1,5 +1,5 @@
 /** The API as commands call it: JSON in, JSON out, and the errors of the daemon as errors of the command. */
-import { ByteBuffer } from '@sluice/kit'
+import { ByteBuffer, isPathSegment } from '@sluice/kit'
 import { AppError, ERRORS, type ErrorCode } from '@sluice/sdk'
 import { type ApiResponse, noAnswer, type Transport } from './transport.ts'
 
@@ -75,7 +75,7 @@ export const apiPath = (first: `/${string}`, ...segments: readonly (string | num
 
 /** A URL has no form for a segment that is empty or consists of dots, so nothing that the API serves has such a name. */
 function escapedSegment(segment: string | number): string {
-  if (/^\.{0,2}$/.test(String(segment))) throw new AppError('not_found', `'${segment}' is not the name of anything`)
+  if (!isPathSegment(String(segment))) throw new AppError('not_found', `'${segment}' is not the name of anything`)
   return encodeURIComponent(segment)
 }
 

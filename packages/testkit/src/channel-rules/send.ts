@@ -1,5 +1,5 @@
 /** Rules for sending messages. */
-import { AppError, type Outbound } from '@sluice/sdk'
+import { type Address, AppError, type Outbound } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { SendSubject } from '../channel-subject.ts'
 import { type TestHost, testHost } from '../host.ts'
@@ -17,7 +17,7 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
   /** Sends a message to a platform that answers with `provider`. Returns the outcome, which may be an error, and the requests. */
   const send = async (
     provider: (request: Request) => Response | Promise<Response>,
-    changes: { text?: string; signal?: AbortSignal } = {},
+    changes: { text?: string; address?: Address; signal?: AbortSignal } = {},
   ) => {
     const requests: { url: string; body: string }[] = []
     const host: TestHost = testHost({
@@ -27,9 +27,9 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
         return provider(request)
       },
     })
-    const { signal = new AbortController().signal, text = message.text } = changes
+    const { signal = new AbortController().signal, text = message.text, address = to } = changes
     const outcome = await channel(host)
-      .send(to, { ...message, text }, signal)
+      .send(address, { ...message, text }, signal)
       .catch((error: unknown) => error)
     expectNoSecret(host, outcome)
     return { outcome, requests }
@@ -51,6 +51,20 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
       const { outcome, requests } = await send(answer, { text: 'Z'.repeat(text) })
       expect(outcome).toMatchObject({ id })
       expect(requests.map(({ body }) => body.split('Z').length - 1).reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(text)
+    },
+
+    'no id in an address changes the path of the request': async () => {
+      const addresses = UNSAFE_IDS.flatMap((unsafe) => [
+        { ...to, to: unsafe },
+        { ...to, replyTo: unsafe },
+        { ...to, thread: unsafe },
+      ])
+      const expected = segmentsOf((await send(answer)).requests)
+      for (const address of addresses) {
+        const { outcome, requests } = await send(answer, { address })
+        if (requests.length === 0) expect(outcome, JSON.stringify(address)).toMatchObject({ code: 'invalid_request' })
+        else expect(segmentsOf(requests), JSON.stringify(address)).toEqual(expected)
+      }
     },
 
     'a platform that drops duplicates receives the client id': async () => {
@@ -100,6 +114,16 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
     },
   }
 }
+
+/** Ids that are no ordinary segment of a path. */
+const UNSAFE_IDS = ['.', '..', '../..', 'a/../..', 'a/b', '?a', '#a', '%2e%2e']
+
+/** How many segments the path of each request has, and whether it has a query or a fragment. */
+const segmentsOf = (requests: readonly { readonly url: string }[]) =>
+  requests.map(({ url }) => {
+    const { pathname, search, hash } = new URL(url)
+    return [pathname.split('/').length, search !== '', hash !== '']
+  })
 
 const codeOf = (outcome: unknown): string => (outcome instanceof AppError ? outcome.code : `not an AppError: ${outcome}`)
 
