@@ -132,6 +132,23 @@ describe('work under a lease', () => {
     expect(released).toEqual(['leader/cron 2'])
   })
 
+  test('has ended and released its lease when a stop resolves', async () => {
+    const { ownership, released, host } = arrange()
+    await ownership.start()
+    const gate = Promise.withResolvers<void>()
+    void ownership.whileHolding('leader/cron', () => gate.promise, new AbortController().signal)
+    await host.advance(0)
+    let isStopped = false
+    const stopped = ownership.stop().then(() => {
+      isStopped = true
+    })
+    await host.advance(0)
+    expect([isStopped, released]).toEqual([false, []])
+    gate.resolve()
+    await stopped
+    expect(released).toEqual(['leader/cron 2', `${shardsLease(ALL_SHARDS)} 1`])
+  })
+
   test('begins again after it failed, and only an error of its own is logged', async () => {
     const { ownership, host } = arrange()
     const stop = new AbortController()

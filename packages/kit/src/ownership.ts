@@ -64,6 +64,8 @@ export class ShardOwnership implements Ownership {
   readonly #held = new Map<Lease, OwnedStore>()
   readonly #listeners = new Set<ShardListener>()
   #serving: Promise<void>[] = []
+  /** The work of `whileHolding` that has not ended. */
+  readonly #holding = new Set<Promise<void>>()
   #isStarted = false
 
   constructor(options: ShardOwnershipOptions) {
@@ -87,9 +89,10 @@ export class ShardOwnership implements Ownership {
     this.#isStarted = true
   }
 
-  /** Releases the leases. Call it after the work under them has ended. Never rejects: a lease that cannot be released is taken over. */
+  /** Ends the work of `whileHolding` and releases all leases. Call it after the work of the shards has ended. Never rejects: a lease that cannot be released is taken over. */
   async stop(): Promise<void> {
     this.#stopping.abort()
+    await Promise.all(this.#holding)
     const releases = [...this.#held.keys()].map((lease) =>
       lease.release().catch((error: unknown) => this.#options.log.warn('lease not released', { lease: lease.name, error })),
     )
@@ -120,7 +123,13 @@ export class ShardOwnership implements Ownership {
     return () => void this.#listeners.delete(own)
   }
 
-  async whileHolding(name: LeaseName, work: (owned: OwnedStore, signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+  whileHolding(name: LeaseName, work: (owned: OwnedStore, signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+    const holding = this.#keepHolding(name, work, signal).finally(() => this.#holding.delete(holding))
+    this.#holding.add(holding)
+    return holding
+  }
+
+  async #keepHolding(name: LeaseName, work: (owned: OwnedStore, signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
     const { store, clock, log } = this.#options
     using scope = signalScope([signal, this.#stopping.signal])
     for (let losses = 0; !scope.signal.aborted; losses++) {
