@@ -39,7 +39,7 @@ forbidden_paths = []
       const [ofMain, ofSupport] = ['workspace', 'workspaces/support'].map((name) => join(folder.dir, name)) as [string, string]
       for (const root of [ofMain, ofSupport]) {
         mkdirSync(root, { recursive: true })
-        writeFileSync(join(root, 'secret'), `secret of ${root}`)
+        writeFileSync(join(root, 'secret'), `secret of ${root};`)
       }
       symlinkSync(ofMain, join(ofSupport, 'link'))
       symlinkSync(ofSupport, join(ofMain, 'link'))
@@ -51,7 +51,7 @@ forbidden_paths = []
         ['main', ofMain, ofSupport],
         ['support', ofSupport, ofMain],
       ] as const) {
-        expect(await command(agent, 'cat secret')).toContain(`secret of ${own}`)
+        expect(await command(agent, 'cat secret')).toContain(`secret of ${own};`)
         for (const path of [
           other,
           'link',
@@ -64,13 +64,13 @@ forbidden_paths = []
           const encoded = Buffer.from(path).toString('base64')
           const said = await command(
             agent,
-            `sh -c 'P=$(echo ${encoded} | base64 -d); cat "$P/secret"; echo x > "$P/planted"; ln -s "$P" later; cat later/secret; rm later; echo end'`,
+            `sh -c 'P=$(echo ${encoded} | base64 -d); cat "$P/secret"; echo x > "$P/by-${agent}"; ln -s "$P" later; cat later/secret; rm later; echo; echo end'`,
           )
           expect(said).toMatch(/^end$/m)
-          expect(said).not.toContain(`secret of ${other}`)
+          expect(said).not.toContain(`secret of ${other};`)
         }
-        expect(existsSync(join(other, 'planted'))).toBe(false)
-        expect(readFileSync(join(other, 'secret'), 'utf8')).toBe(`secret of ${other}`)
+        expect(existsSync(join(other, `by-${agent}`))).toBe(false)
+        expect(readFileSync(join(other, 'secret'), 'utf8')).toBe(`secret of ${other};`)
       }
     } finally {
       daemon.kill('SIGTERM')
