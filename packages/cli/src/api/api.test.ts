@@ -1,12 +1,17 @@
 /** Commands on a data directory with a daemon, without one, and after a crash of one. */
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { startDaemon } from '@sluice/daemon'
 import { scratch } from '@sluice/qa/daemons/bundle'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { defineFeature } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
+import { Api } from './api.ts'
+import { parseUrl } from './open-api.ts'
 import { readPages } from './pages.ts'
+import { connectHttp, noAnswer } from './transport.ts'
 
 const cleanups: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -72,4 +77,21 @@ test('a list is read page by page up to its limit', async () => {
   expect(await readPages(5, 3, read)).toEqual({ items: [0, 1, 2, 3, 4], next: 5 })
   expect(asked).toEqual([3, 2])
   expect(await readPages(Number.POSITIVE_INFINITY, 3, read)).toEqual({ items: all, next: null })
+})
+
+test('an action whose answer is lost is reported as one that may have been carried out', async () => {
+  const server = createServer((request) => request.socket.destroy())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanups.push(() => void server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const explained = async (method: string, address: string): Promise<string> => {
+    const { send, close } = await connectHttp({ url: parseUrl(address), token: undefined })
+    cleanups.push(close)
+    const api = new Api('url', { close, send: (request) => send(request).catch((cause) => Promise.reject(noAnswer('It', cause, method))) })
+    return api.call(method, '/').then(String, ({ message }: Error) => message)
+  }
+  expect(await explained('POST', url)).toMatch(/may have been carried out/)
+  expect(await explained('GET', url)).toMatch(/^It cannot be reached/)
+  server.close()
+  expect(await explained('POST', 'http://127.0.0.1:1')).toMatch(/^It cannot be reached/)
 })

@@ -34,7 +34,7 @@ export class Api {
 
   async call<Answer>(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
     const response = await this.send(method, path, options)
-    const text = await textOf(response)
+    const text = await textOf(response, method)
     const value = parsed(text)
     if (response.status >= 200 && response.status < 300 && value !== undefined) return value as Answer
     throw refusal(response.status, value)
@@ -43,10 +43,10 @@ export class Api {
   /** Yields the lines of an answer of type `application/x-ndjson`, parsed. The method is GET unless given. */
   async *lines<Line>(path: string, { method = 'GET', ...options }: CallOptions & { readonly method?: string } = {}): AsyncGenerator<Line> {
     const response = await this.send(method, path, options)
-    if (response.status !== 200) throw refusal(response.status, parsed(await textOf(response)))
+    if (response.status !== 200) throw refusal(response.status, parsed(await textOf(response, method)))
     let rest = ''
     const decoder = new TextDecoder()
-    for await (const bytes of piecesOf(response)) {
+    for await (const bytes of piecesOf(response, method)) {
       const pieces = (rest + decoder.decode(bytes, { stream: true })).split('\n')
       rest = pieces.pop() ?? ''
       for (const line of pieces) yield JSON.parse(line) as Line
@@ -60,12 +60,12 @@ export class Api {
   }
 }
 
-/** Yields the body. Throws `unavailable` if the connection ends before it. */
-async function* piecesOf({ body }: ApiResponse): AsyncGenerator<Uint8Array> {
+/** Yields the body of the answer to a request. Throws `unavailable` if the connection ends before it. */
+async function* piecesOf({ body }: ApiResponse, method: string): AsyncGenerator<Uint8Array> {
   try {
     yield* body
   } catch (error) {
-    throw error instanceof AppError ? error : noAnswer('The daemon', error)
+    throw error instanceof AppError ? error : noAnswer('The daemon', error, method)
   }
 }
 
@@ -84,9 +84,9 @@ function queryText(query: Query): string {
   return values.length === 0 ? '' : `?${new URLSearchParams(values)}`
 }
 
-export async function textOf({ body }: ApiResponse): Promise<string> {
+export async function textOf(response: ApiResponse, method: string): Promise<string> {
   const read = new ByteBuffer()
-  for await (const piece of body) read.append(Buffer.from(piece))
+  for await (const piece of piecesOf(response, method)) read.append(Buffer.from(piece))
   return read.bytes().toString('utf8')
 }
 

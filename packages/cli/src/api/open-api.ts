@@ -65,7 +65,7 @@ export async function openRunning(context: CliContext): Promise<OpenedApi | unde
 
 async function connectUrl(context: CliContext, url: string): Promise<Transport> {
   const transport = await connectHttp({ url: parseUrl(url), token: await readToken(context) })
-  return { ...transport, send: (request) => transport.send(request).catch((cause) => fail(noAnswer(url, cause))) }
+  return { ...transport, send: (request) => transport.send(request).catch((cause) => fail(noAnswer(url, cause, request.method))) }
 }
 
 /**
@@ -85,14 +85,14 @@ async function connectDaemon(dataDir: string): Promise<Transport | undefined> {
     // The daemon answers this request also while it starts. Later requests may take any time.
     const { body } = await transport.send({ method: 'GET', path: '/health', signal: limit.signal })
     for await (const _ of body);
-    return { send: (request) => transport.send(request).catch((cause) => fail(noAnswer('The daemon', cause))), close }
+    return { send: (request) => transport.send(request).catch((cause) => fail(noAnswer('The daemon', cause, request.method))), close }
   } catch (error) {
     await close()
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'ECONNRESET') return undefined
     if (limit.timedOut) throw notAnswering(dataDir)
     if (code === 'EACCES' || code === 'EPERM') throw otherUser(dataDir)
-    throw noAnswer(address.path, error)
+    throw noAnswer(address.path, error, 'GET')
   }
 }
 

@@ -96,6 +96,13 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text)
 }
 
-/** Explains an error of the connection. */
-export const noAnswer = (where: string, cause: unknown): AppError =>
-  new AppError('unavailable', `${where} cannot be reached: ${errorText(cause)}`, { cause })
+/** Explains an error of the connection to `where`. If the request of an action was sent, the action may have been carried out. */
+export function noAnswer(where: string, cause: unknown, method: string): AppError {
+  const { syscall, name } = cause as NodeJS.ErrnoException
+  const wasSent = syscall !== 'connect' && syscall !== 'getaddrinfo'
+  const text =
+    method !== 'GET' && wasSent && name !== 'AbortError'
+      ? `${where} ended the connection before it answered (${errorText(cause)}). The action may have been carried out: look before you repeat it.`
+      : `${where} cannot be reached: ${errorText(cause)}`
+  return new AppError('unavailable', text, { cause })
+}

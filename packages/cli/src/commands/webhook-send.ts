@@ -32,7 +32,7 @@ async function post(context: CliContext, api: Api): Promise<number> {
   using limit = signalScope([], REPLY_MS_MAX)
   const headers = await messageHeaders(context, api)
   const answer = await api.send('POST', '/webhook', { headers, body: { message: args[0] }, signal: limit.signal })
-  const body = membersOf(await textOf(answer))
+  const body = membersOf(await textOf(answer, 'POST'))
   const { status } = answer
   const isOk = status >= 200 && status < 300
   if (json) out.json({ status, body })

@@ -36,6 +36,8 @@ const SHARE = { left: 0.08, approve: 0.85, approveAgain: 0.25, stranger: 0.1, tw
 const MEANS: readonly [Means, ...Means[]] = ['http', 'http', 'http', 'press', 'press', 'press', 'reply', 'reply', 'command']
 /** A command is a process of its own, which takes much time. */
 const COMMANDS_AT_ONCE = 1
+/** The error of a command whose daemon ended before it answered. */
+const UNANSWERED = /The action may have been carried out/
 const DECIDED = /\bwas (?<state>approved|rejected|expired|cancelled)\b/
 
 export class Deciders {
@@ -118,7 +120,9 @@ export class Deciders {
     const { state } = DECIDED.exec(stderr)?.groups ?? {}
     if (code === 0) world.recorder.see({ type: 'won', tag })
     else if (state !== undefined) world.recorder.see({ type: 'lost', tag, state })
-    else world.recorder.see({ type: 'unexpected', detail: `the command of the decision ${tag} ended with ${code}: ${stderr}` })
+    // The daemon was killed before it answered, as with a request over HTTP: whether the decision counts is unknown.
+    else if (!UNANSWERED.test(stderr))
+      world.recorder.see({ type: 'unexpected', detail: `the command of the decision ${tag} ended with ${code}: ${stderr}` })
   }
 
   /** Presses a button of the prompt or replies to it, as a random person. */
