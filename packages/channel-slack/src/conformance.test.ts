@@ -42,12 +42,14 @@ channelConformance({
       return { fetch }
     },
     expect: golden,
+    canFallSilent: true,
     async platform() {
       const platform = await startSlackFake()
       return {
         fake: platform,
         config: { ...TOKENS, api_url: platform.apiUrl, channel_ids: ['C1'] },
         say: (text) => void platform.say({ text }),
+        fallSilent: () => platform.socket.cut('mute'),
         refuse: () => platform.change({ bot_token: 'xoxb-another', app_token: 'xapp-another' }),
       }
     },

@@ -47,6 +47,8 @@ export interface ListenSubject {
   /** Host members that the connection needs. They bring the messages of `expect` and then no others. */
   host(): TestHostOverrides
   readonly expect: readonly Inbound[]
+  /** The platform has `fallSilent`: the channel notices silent connections by the clock of its host. */
+  readonly canFallSilent?: boolean
   /** Starts a platform whose connections the suite breaks. `nowMs` is its clock. Only a feature outside the catalogue may leave it out. */
   platform?(nowMs: () => number): Promise<ListenPlatform>
 }
@@ -60,6 +62,8 @@ export interface ListenPlatform {
   say(text: string): void
   /** Makes the channel look for messages at once, for a channel that polls rarely. */
   poke?(channel: Channel): Promise<void>
+  /** Keeps the connections open and sends nothing over them, not even answers to pings. Later connections work. */
+  fallSilent?(): void
   /** Makes the credentials of the channel invalid. */
   refuse(): void
 }

@@ -206,6 +206,15 @@ describe('a broken channel breaks its rule', () => {
       'every message has all its parts and an id unique in its payload',
       webhook(({ parse }) => ({ parse: async (raw) => [...(await parse(raw)), ...(await parse(raw))] })),
     ],
+    [
+      'a message has the time from which its reply window counts',
+      feature(({ limits }) => ({ limits: { ...limits, replyWindow: { seconds: 60, after: 'closed' } } })),
+    ],
+    [
+      'a message that is listened for has the time from which its reply window counts',
+      feature(({ limits }) => ({ limits: { ...limits, replyWindow: { seconds: 60, after: 'closed' } } })),
+    ],
+    ['limits are positive integers', feature(({ limits }) => ({ limits: { ...limits, replyWindow: { seconds: 0, after: 'closed' } } }))],
     ["the bot's own messages are ignored", webhook(() => ({ parse: ({ body }) => parseSample(body, 'somebody-else') }))],
     [
       'a replayed request yields the same message ids',

@@ -26,8 +26,8 @@ export function buildRules({ subject: { feature, config, allowKey }, build, chan
     },
 
     'limits are positive integers': () => {
-      const { text } = channel().limits
-      expect(Number.isSafeInteger(text) && text > 0).toBe(true)
+      const { text, replyWindow: { seconds, count = 1 } = { seconds: 1 } } = channel().limits
+      for (const limit of [text, seconds, count]) expect(Number.isSafeInteger(limit) && limit > 0).toBe(true)
     },
 
     'the allowlist equals the configured one, even when empty': () => {

@@ -11,7 +11,7 @@ import type { Bench } from './bench.ts'
 /** Real milliseconds within which a channel must deliver and stop; a passing channel needs far less. */
 const PROMPT_MS = 2000
 
-export function listenRules({ build, expectNoSecret }: Bench, { host: hostOf, expect: golden }: ListenSubject): Rules {
+export function listenRules({ build, channel, expectNoSecret }: Bench, { host: hostOf, expect: golden }: ListenSubject): Rules {
   /** Listens until `enough` messages arrive, then aborts. */
   const listen = async (deliver: (inbound: Inbound) => Promise<void>, enough: number) => {
     const host = testHost(hostOf())
@@ -52,6 +52,11 @@ export function listenRules({ build, expectNoSecret }: Bench, { host: hostOf, ex
   return {
     'listen delivers the expected messages': async () => {
       expect((await listen(nothing, golden.length)).delivered).toEqual(golden)
+    },
+
+    'a message that is listened for has the time from which its reply window counts': async () => {
+      if (!channel().limits.replyWindow) return
+      for (const { id, sentAtMs } of (await listen(nothing, golden.length)).delivered) expect(sentAtMs, `sentAtMs of ${id}`).toBeDefined()
     },
 
     'listen resolves promptly after an abort, with or without messages': async () => {

@@ -14,7 +14,7 @@ export type Outage = 'unreachable' | { readonly lastsMs: number }
 /** The real time without progress after which the clock moves: an attempt then waits for time and not for the platform. */
 const IDLE_MS = 40
 const STEP_MS = 250
-/** The real time after which an expected state counts as missing. */
+/** The real time after which an expected state counts as missing, unless a test of the rules sets a shorter one. */
 const LIMIT_MS = 10_000
 
 /** A platform and one run of the channel on it. */
@@ -26,20 +26,22 @@ export class OutageBench {
   /** How often the channel was asked to connect. */
   connects = 0
   readonly #subject: ChannelSubject
+  readonly #limitMs: number
   #listening: Listening | undefined
   #channel: Channel | undefined
 
-  private constructor(subject: ChannelSubject, platform: ListenPlatform, host: TestHost) {
+  private constructor(subject: ChannelSubject, platform: ListenPlatform, host: TestHost, limitMs: number) {
     this.#subject = subject
+    this.#limitMs = limitMs
     this.platform = platform
     this.host = host
   }
 
-  static async open(subject: ChannelSubject, listen: ListenSubject): Promise<OutageBench> {
+  static async open(subject: ChannelSubject, listen: ListenSubject, limitMs = LIMIT_MS): Promise<OutageBench> {
     const clock = testClock()
     const host = testHost({ fetch, keyValue: memoryKeyValue(), clock })
     if (!listen.platform) throw new Error(`${subject.feature.id} names no platform whose connections can be broken`)
-    return new OutageBench(subject, await listen.platform(clock.nowMs), host)
+    return new OutageBench(subject, await listen.platform(clock.nowMs), host, limitMs)
   }
 
   get health(): ChannelHealth {
@@ -86,7 +88,7 @@ export class OutageBench {
       else if (idleMs >= IDLE_MS) await clock.advance(Math.min(STEP_MS, endMs - nowMs))
       if (retryAtMs !== undefined || idleMs >= IDLE_MS) idleMs = 0
       else idleMs += await realTick()
-      if (endMs === Number.POSITIVE_INFINITY && performance.now() - startedMs > LIMIT_MS) throw new Error(`never true: ${holds}`)
+      if (endMs === Number.POSITIVE_INFINITY && performance.now() - startedMs > this.#limitMs) throw new Error(`never true: ${holds}`)
     }
     return clock.monotonicMs()
   }

@@ -1,4 +1,5 @@
 /** Rules for a channel that listens while its platform fails. */
+import { AppError, type Deliver } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { ChannelSubject, ListenSubject } from '../channel-subject.ts'
 import type { Rules } from '../rules.ts'
@@ -10,10 +11,17 @@ const CONNECTS_MAX = 300
 const REFUSED_CONNECTS_MAX = 130
 const BREAK_MS = 25_000
 const BACK_MS_MAX = 5000
+/** A silent connection is replaced within this time, which passes in steps that leave time for answers to pings. */
+const SILENT_MS_MAX = 120_000
+const SILENT_STEP_MS = 4000
+const SILENT_WAIT_MS = 1000
+/** Longer than the pause between two writes of the positions. */
+const POSITIONS_STORED_MS = 6000
 
-export function outageRules(subject: ChannelSubject, listen: ListenSubject): Rules {
+/** `limitMs` is the real time after which an expected state counts as missing. */
+export function outageRules(subject: ChannelSubject, listen: ListenSubject, limitMs?: number): Rules {
   const withBench = async (check: (bench: OutageBench) => Promise<void>): Promise<void> => {
-    const bench = await OutageBench.open(subject, listen)
+    const bench = await OutageBench.open(subject, listen, limitMs)
     try {
       await check(bench)
     } finally {
@@ -56,6 +64,51 @@ export function outageRules(subject: ChannelSubject, listen: ListenSubject): Rul
         expect(bench.connects).toBeLessThanOrEqual(REFUSED_CONNECTS_MAX)
       }),
 
+    'a delivery that failed is delivered again': () =>
+      withBench(async (bench) => {
+        const { stored, deliver } = failingOnce()
+        bench.listen(deliver)
+        await bench.connected()
+        bench.platform.say('one')
+        await bench.poke()
+        await bench.until(() => stored.has('one'))
+        bench.platform.say('two')
+        await bench.poke()
+        await bench.until(() => stored.has('two'))
+      }),
+
+    'a delivery that failed after an outage is delivered again': () =>
+      withBench(async (bench) => {
+        const { stored, deliver } = failingOnce()
+        bench.listen(deliver)
+        await bench.connected()
+        bench.platform.say('before')
+        await bench.poke()
+        await bench.until(() => stored.has('before'))
+        await backAfter(bench, BREAK_MS)
+        await bench.poke()
+        await bench.until(() => stored.has('meanwhile'))
+      }),
+
+    ...(listen.canFallSilent && {
+      'a connection that falls silent is replaced': () =>
+        withBench(async (bench) => {
+          bench.listen()
+          await bench.connected()
+          bench.platform.say('before')
+          await bench.poke()
+          await bench.until(() => bench.texts.length === 1)
+          bench.platform.fallSilent?.()
+          bench.platform.say('meanwhile')
+          const { clock } = bench.host
+          for (const endMs = clock.monotonicMs() + SILENT_MS_MAX; bench.texts.length < 2 && clock.monotonicMs() < endMs; ) {
+            await clock.advance(SILENT_STEP_MS)
+            await bench.until(() => bench.texts.length === 2, clock.monotonicMs() + SILENT_WAIT_MS)
+          }
+          expect(bench.texts).toEqual(['before', 'meanwhile'])
+        }),
+    }),
+
     'a message that was not durable when the process was killed is delivered again': () =>
       withBench(async (bench) => {
         const stored = Promise.withResolvers<void>()
@@ -64,6 +117,8 @@ export function outageRules(subject: ChannelSubject, listen: ListenSubject): Rul
         bench.platform.say('one')
         await bench.poke()
         await bench.until(() => bench.delivered.length > 0)
+        // A position beyond the message would be stored by now.
+        await bench.until(() => false, bench.host.clock.monotonicMs() + POSITIONS_STORED_MS)
         const killed = kill()
         let isDelivered = false
         bench.listen(async () => {
@@ -75,6 +130,18 @@ export function outageRules(subject: ChannelSubject, listen: ListenSubject): Rul
         await killed
       }),
   }
+}
+
+/** A delivery that fails for each message the first time. `stored` has the last lines of the messages that were delivered then. */
+function failingOnce(): { readonly stored: ReadonlySet<string>; readonly deliver: Deliver } {
+  const failed = new Set<string>()
+  const stored = new Set<string>()
+  const deliver: Deliver = async ({ id, text }) => {
+    if (failed.has(id)) return void stored.add(text.split('\n').at(-1) ?? '')
+    failed.add(id)
+    throw new AppError('unavailable', 'the disk is full')
+  }
+  return { stored, deliver }
 }
 
 /** Breaks the platform for `breakMs`, with a message meanwhile. Returns the milliseconds from its return to the connection. */

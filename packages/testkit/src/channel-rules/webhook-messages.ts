@@ -28,6 +28,11 @@ export function messageRules(bench: Bench, { fixtures, own }: WebhookSubject, { 
       }
     },
 
+    'a message has the time from which its reply window counts': async () => {
+      if (!bench.channel().limits.replyWindow) return
+      for (const { id, sentAtMs } of await messages()) expect(sentAtMs, `sentAtMs of ${id}`).toBeDefined()
+    },
+
     "the bot's own messages are ignored": async () => {
       const fixture = fixtures.find(({ name }) => name === own)
       expect(fixture, `the fixture named by 'own': '${own}'`).toBeDefined()
