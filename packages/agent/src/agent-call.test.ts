@@ -101,6 +101,7 @@ test('a person is asked with the turn and id of the call', async () => {
     tool: 'reach',
     summary: 'key: a',
     callHash: callHash('reach', { key: 'a' }),
+    agent: 'main',
     turn: 'run-1',
     session: null,
     inbox: null,
