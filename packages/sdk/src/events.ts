@@ -70,7 +70,7 @@ const knownEventSchema = v.variant('type', [
     state: v.picklist(['ok', 'connecting', 'down']),
     detail: nullableText,
   }),
-  event('channel_gap', 'Messages of a channel may be missing for good', {
+  event('channel_gap', 'Messages of a channel may be missing permanently', {
     channel: text,
     since: v.pipe(nullableText, v.description('RFC 3339: messages after this time may be missing; null: unknown')),
     why: text,

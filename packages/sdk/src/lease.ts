@@ -13,7 +13,7 @@ export interface ShardRange {
   readonly to: number
 }
 
-/** All shards: what a process owns that has the store to itself. */
+/** All shards, which a process owns that shares its store with no other. */
 export const ALL_SHARDS: ShardRange = { from: 0, to: SHARDS - 1 }
 
 /** `channel/<channel>/<account>` is the lease of a long connection. `session/<id>` is the lease of a turn that a client waits for. */

@@ -1,8 +1,8 @@
-/** What a channel that listens is given for each connection (docs/contract.md#channels). The daemon owns retries and health. */
+/** The port of a channel that listens, for each connection (docs/contract.md#channels). The daemon owns retries and health. */
 
 import type { Lease } from './lease.ts'
 
-/** Messages that may be missing for good. */
+/** Messages that the platform may never deliver again. */
 export interface Gap {
   /** The time in milliseconds since 1970 after which messages may be missing; undefined when it is unknown. */
   readonly sinceMs?: number
@@ -16,12 +16,12 @@ export interface ListenReport {
   connected(): void
   /** Something arrived from the platform. */
   event(): void
-  /** Messages may be missing for good. Logged and emitted as an event. */
+  /** Messages may be missing permanently. Logged and emitted as an event. */
   gap(gap: Gap): void
   /** The connection works, but not fully; undefined when it does again. The health is `down` with this detail meanwhile. */
   problem(detail: string | undefined): void
   /**
-   * The platform asks for another connection, and this one still works. Opens the other one beside it, and resolves once that
+   * The platform asks for another connection, and this one still works. Opens the other one in parallel, and resolves once that
    * is connected or the channel stops listening. Then this connection should end.
    */
   replace(): Promise<void>
@@ -33,7 +33,7 @@ export interface ListenContext {
    * as the one of a trigger. `signal` aborts when it is lost.
    */
   readonly lease: Lease | null
-  /** Aborts when the channel stops listening for good, and is the same for all its connections until then. */
+  /** Aborts when the channel stops listening permanently, and is the same for all its connections until then. */
   readonly signal: AbortSignal
   readonly report: ListenReport
   /**
