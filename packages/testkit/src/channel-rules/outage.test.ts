@@ -123,7 +123,7 @@ const RULES = [
 ]
 
 describe('a channel that', () => {
-  test.each<[fault: Fault, broken: readonly string[]]>([
+  test.concurrent.each<[fault: Fault, broken: readonly string[]]>([
     ['none', []],
     ['moves before a message is durable', RULES.slice(0, 3)],
     ['drops failed deliveries', RULES.slice(1, 3)],
