@@ -180,6 +180,8 @@ function installWorkspace(pnpm, env, stamp) {
     // The output is captured because pnpm's silent reporter would hide errors too.
     const lines = `${result.stdout ?? ''}${result.stderr ?? ''}`.trimEnd().split('\n')
     process.stderr.write(`${lines.slice(-OUTPUT_LINES_SHOWN).join('\n')}\n`)
+    if (lines.some((line) => line.includes('ERR_PNPM_OUTDATED_LOCKFILE')))
+      say("a package.json changed after pnpm-lock.yaml: run 'pnpm install --no-frozen-lockfile', and commit both")
     fail(`pnpm install failed (${result.error?.message ?? `exit ${result.status}`})`, result.status || 1)
   }
   writeFileSync(stampFile, stamp)

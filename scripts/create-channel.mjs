@@ -127,8 +127,10 @@ function nextSteps(name, isConnection) {
     'Then run:',
     '',
     '  pnpm docs:generate',
-    `  pnpm unit packages/channel-${name} qa/src/channels.test.ts qa/src/repo.test.ts`,
+    `  pnpm unit packages/channel-${name} qa/src/channels.test.ts qa/src/bare-webhooks.test.ts qa/src/vectors`,
+    '  pnpm types && pnpm lint',
     ...(isConnection ? [] : [`  pnpm fuzz --scheme ${name} --count 10000`]),
+    '  pnpm chaos --suite messages --loops 5',
     '',
     "CONTRIBUTING.md describes how to replace the template's platform with the real one.",
   ].join('\n')

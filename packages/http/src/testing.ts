@@ -107,9 +107,9 @@ export interface TestGateway {
   pair(name?: string, expiresAtMs?: number | null, role?: Role): Promise<{ readonly token: string; readonly device: string }>
   /** The ids of the turns that the agent was asked to resume. */
   readonly resumed: readonly string[]
-  /** Puts another configuration in force, as a reload does. */
   /** Starts the approvals of a process that owns everything. */
   startApprovals(): Promise<void>
+  /** Puts another configuration in force, as a reload does. */
   reload(config: NonNullable<TestGatewayOptions['config']>): void
   close(): Promise<void>
 }

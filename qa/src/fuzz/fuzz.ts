@@ -36,6 +36,7 @@ export interface FuzzResult {
 }
 
 const FINDINGS_MAX = 20
+const SHOWN_CHARS_MAX = 600
 const PROGRESS_EVERY = 10_000
 /** More of them in a row mean that the mutations have no effect. */
 const SAME_IN_A_ROW_MAX = 10_000
@@ -44,7 +45,7 @@ const SAME_IN_A_ROW_MAX = 10_000
 export async function fuzz(scheme: Scheme, { random, count, onProgress }: FuzzOptions): Promise<FuzzResult> {
   for (const request of scheme.valid) {
     const { outcome, error } = await outcomeOf(scheme, request)
-    if (outcome !== 'accepted') throw new Error('The webhook does not accept a valid request.', { cause: error })
+    if (outcome !== 'accepted') throw new Error(`The webhook does not accept a valid request: ${shownRequest(request)}`, { cause: error })
   }
   const known = new Set(scheme.valid.flatMap(scheme.proofs))
   const mutations = mutationsOf(scheme)
@@ -70,6 +71,11 @@ export async function fuzz(scheme: Scheme, { random, count, onProgress }: FuzzOp
     if (tried % PROGRESS_EVERY === 0) onProgress?.(tried)
   }
   return { counts, same, tookMs: performance.now() - startedAtMs, findings }
+}
+
+/** A request as text, for reports; the secrets in it belong to the fuzzer alone. */
+export function shownRequest({ headers, query, body, atMs }: WebhookRequest): string {
+  return JSON.stringify({ headers, query, atMs, body: Buffer.from(body).toString('latin1') }).slice(0, SHOWN_CHARS_MAX)
 }
 
 type Result = Pick<Finding, 'outcome' | 'error'>

@@ -4,11 +4,10 @@
  */
 import { parseArgs } from 'node:util'
 import { createRandom } from '@sluice/testkit/webhook-fuzz/random'
-import { type Finding, type FuzzResult, fuzz } from './fuzz.ts'
+import { type Finding, type FuzzResult, fuzz, shownRequest } from './fuzz.ts'
 import { SCHEMES, schemeOf } from './schemes.ts'
 
 const USAGE = `usage: pnpm fuzz [--scheme ${[...SCHEMES.keys()].join(',')}] [--count <number>] [--seed <number>]`
-const SHOWN_CHARS_MAX = 600
 
 function readOptions(): { readonly schemes: readonly string[]; readonly count?: number; readonly seed: number } {
   const { values } = parseArgs({ options: { scheme: { type: 'string' }, count: { type: 'string' }, seed: { type: 'string' } } })
@@ -24,14 +23,20 @@ function readOptions(): { readonly schemes: readonly string[]; readonly count?: 
   return { schemes: names, seed: number('seed') ?? 1, ...(count !== undefined && { count }) }
 }
 
-/** Prints a finding with its whole request; the secrets in it belong to the fuzzer alone. */
+/** Prints a finding with its request. */
 function show({ outcome, steps, request, error }: Finding): void {
-  const { headers, query, body, atMs } = request
-  const text = JSON.stringify({ headers, query, atMs, body: Buffer.from(body).toString('latin1') })
-  console.log(
-    `  ${outcome}: ${steps.join('; ')}\n    ${text.slice(0, SHOWN_CHARS_MAX)}${error === undefined ? '' : `\n    ${String(error)}`}`,
-  )
+  console.log(`  ${outcome}: ${steps.join('; ')}
+    ${shownRequest(request)}${
+      error === undefined
+        ? ''
+        : `
+    ${String(error)}`
+    }`)
 }
+
+/** The messages of an error and of its causes. */
+const reasons = (error: unknown): string[] =>
+  error instanceof Error ? [error.message, ...(error.cause === undefined ? [] : reasons(error.cause))] : [String(error)]
 
 const thousands = (count: number): string => count.toLocaleString('en')
 
@@ -67,11 +72,13 @@ try {
     const random = createRandom(seed)
     const scheme = await schemeOf(name, random)
     const { count } = { ...scheme, ...options }
-    const result = await fuzz(scheme, { random, count, onProgress: progressOf(name, count) })
+    const result = await fuzz(scheme, { random, count, onProgress: progressOf(name, count) }).catch((cause: unknown) => {
+      throw new Error(`scheme ${name}`, { cause })
+    })
     report(name, result)
     if (result.counts.accepted + result.counts.broken > 0) process.exitCode = 1
   }
 } catch (error) {
-  console.error(`${error instanceof Error ? error.message : error}\n${USAGE}`)
+  console.error(`${reasons(error).join(': ')}\n${USAGE}`)
   process.exitCode = 2
 }
