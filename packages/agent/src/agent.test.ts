@@ -245,7 +245,7 @@ test('a turn whose end cannot be stored is unavailable and keeps its key', async
 
 test('an internal error is logged with its cause and reported as a fixed text', async () => {
   const { agent, books, logs } = testAgent({ models: [echo()] })
-  books.sessions.history = async () => {
+  books.sessions.conversation = async () => {
     throw new TypeError('inner detail')
   }
   await expect(agent.run(request('a', { session: 's' }))).rejects.toMatchObject({

@@ -1,6 +1,6 @@
 /** The agent: accepts turns, runs each in its session's lane, and resumes the turns that a crash interrupted. */
 
-import { concerns, type LaneQueue, type Permit, signalScope } from '@sluice/kit'
+import { BoundedMap, concerns, type LaneQueue, type Permit, signalScope } from '@sluice/kit'
 import {
   AppError,
   type ClientId,
@@ -62,6 +62,8 @@ const UNFINISHED_MAX = 101_024
 /** The time in which aborted turns may record their end while the daemon stops. */
 const RECORD_MS = 1000
 const RETRY_AFTER_SECS = 5
+/** The number of sessions whose failed summaries are remembered. */
+const SUMMARY_RETRIES_MAX = 1000
 /** The lane queue's group for all turns except the turns of messages. */
 const TURNS_GROUP = 'turns'
 
@@ -100,6 +102,7 @@ class TurnAgent implements Agent {
     this.#conduct = {
       ...deps,
       deadlines,
+      summaryRetries: new BoundedMap(SUMMARY_RETRIES_MAX),
       askModel: createAskModel({
         budget: new Budget(store.turns, clock),
         clock,

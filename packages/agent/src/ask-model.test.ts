@@ -188,7 +188,8 @@ test('settings of an endpoint override those of the agent', async () => {
   const before = { role: 'user' as const, content: [{ type: 'text' as const, text: 'x'.repeat(1000) }] }
   const books = memoryBooks()
   books.histories.set('room', [before])
-  const setup = testAgent({ models: [asked], settings, books, tools: [testTool('look', () => 'seen')], agent: { max_output_tokens: 77 } })
+  const agent = { max_output_tokens: 77, summarize_history: false }
+  const setup = testAgent({ models: [asked], settings, books, tools: [testTool('look', () => 'seen')], agent })
   await setup.agent.run(request('a', { session: 'room' }))
   expect(asked.asked[0]).toMatchObject({ maxOutputTokens: 9, temperature: 0, reasoning: 'low' })
   expect(asked.asked[0]).not.toHaveProperty('tools')

@@ -52,7 +52,9 @@ export async function attachedFiles({ text, kinds, workspace, log }: AttachedFil
 /** Returns the prompt with the files after the text of the message that names them. */
 export function withFiles(prompt: ModelMessage[], text: string, files: readonly FilePart[]): ModelMessage[] {
   if (files.length === 0) return prompt
-  const at = prompt.findLastIndex(({ role, content }) => role === 'user' && content[0]?.type === 'text' && content[0].text === text)
+  const at = prompt.findLastIndex(
+    ({ role, content }) => role === 'user' && content.some((part) => part.type === 'text' && part.text === text),
+  )
   return prompt.map((message, index) =>
     index === at && message.role === 'user' ? { ...message, content: [...message.content, ...files] } : message,
   )

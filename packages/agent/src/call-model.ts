@@ -30,6 +30,8 @@ export interface ModelAsk {
   prompt(tokensMax: number): ModelMessage[]
   /** False when the model must answer with text. */
   readonly mayCallTools: boolean
+  /** Limits the reply further than `max_output_tokens`. */
+  readonly outputTokensMax?: number
 }
 
 export interface CallModelDeps {
@@ -85,7 +87,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     files = attached.length
     prompt = withFiles(prompt, turn.text, attached)
     const tools = await call.race(toolsFor(deps, scope, { provider, takesTools: limits.tools }))
-    const options = callOptions(limits, { prompt, tools, mayCallTools: ask.mayCallTools, abortSignal: call.signal })
+    const options = callOptions(limits, { ...ask, prompt, tools, abortSignal: call.signal })
     const { tell } = turn
     const reply = await deps.within(trace, () =>
       tell
@@ -100,7 +102,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     )
     const usage = usageOf(scope, prompt, reply, { provider, model })
     deps.budget.add(usage.costUsd)
-    progress.usage = sum(progress.usage, usage)
+    progress.usage = addUsage(progress.usage, usage)
     const failure = judge(reply)
     observe(failure ? 'error' : 'ok', usage)
     if (failure) return { failure, isFinal: isHeard }
@@ -108,7 +110,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     progress.iterations++
     return { reply }
   } catch (error) {
-    observe(turn.cancellation.reason ? 'aborted' : 'error', NOTHING)
+    observe(turn.cancellation.reason ? 'aborted' : 'error', NO_USAGE)
     turn.cancellation.throwIfCancelled()
     if (timedOut && error === timedOut) return { failure: { reason: timedOut.message, repeat: 'never', kind: 'timeout' }, isFinal: isHeard }
     const failure = modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub })
@@ -142,19 +144,18 @@ async function toolsFor(
   return tools ? specs.filter(({ name }) => tools.includes(name)) : specs
 }
 
-interface CallParts {
+interface CallParts extends Omit<ModelAsk, 'prompt'> {
   readonly prompt: ModelMessage[]
   readonly tools: ModelTool[]
-  readonly mayCallTools: boolean
   readonly abortSignal: AbortSignal
 }
 
-function callOptions(limits: EndpointLimits, { prompt, tools, mayCallTools, abortSignal }: CallParts): ModelCallOptions {
-  const { max_output_tokens, temperature, reasoning } = limits
+function callOptions(limits: EndpointLimits, { prompt, tools, mayCallTools, outputTokensMax, abortSignal }: CallParts): ModelCallOptions {
+  const { max_output_tokens = outputTokensMax, temperature, reasoning } = limits
   return {
     prompt,
     abortSignal,
-    ...(max_output_tokens !== undefined && { maxOutputTokens: max_output_tokens }),
+    ...(max_output_tokens !== undefined && { maxOutputTokens: Math.min(max_output_tokens, outputTokensMax ?? max_output_tokens) }),
     ...(temperature !== undefined && { temperature }),
     ...(reasoning !== undefined && { reasoning }),
     // The tools are described even when they may not be called, because providers refuse a history with calls otherwise.
@@ -162,9 +163,9 @@ function callOptions(limits: EndpointLimits, { prompt, tools, mayCallTools, abor
   }
 }
 
-const NOTHING: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
+export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
 
-const sum = (a: Usage, b: Usage): Usage => ({
+export const addUsage = (a: Usage, b: Usage): Usage => ({
   inputTokens: a.inputTokens + b.inputTokens,
   outputTokens: a.outputTokens + b.outputTokens,
   costUsd: a.costUsd + b.costUsd,

@@ -1,25 +1,22 @@
 /** Conducts one turn from its start to its durable end, which is recorded and reported once. */
 
 import type { Permit } from '@sluice/kit'
-import { AppError, type Clock, type Events, type IdempotencyKey, isLeaseLost, type Logger } from '@sluice/sdk'
+import { AppError, type IdempotencyKey, isLeaseLost, type Logger } from '@sluice/sdk'
 import { limitsInForce, mainSettings, notConfigured, type SettingsSource } from './agent-settings.ts'
-import type { Deadlines } from './deadlines.ts'
+import { readConversation } from './conversation.ts'
 import { newTrace } from './ids.ts'
 import { type LoopDeps, runLoop } from './loop.ts'
 import type { RegistryPin } from './registry.ts'
+import type { SummarizeDeps } from './summarize.ts'
 import type { TurnResult } from './turn.ts'
 import type { TurnStorage } from './turn-home.ts'
 import { doneEnd, emitCompleted, emitFailed, emitStarted, failedEnd } from './turn-report.ts'
 import type { LiveTurn, TurnScope } from './turn-scope.ts'
 import { createWhileAsking } from './while-asking.ts'
 
-export interface ConductDeps extends Omit<LoopDeps, 'turns'>, SettingsSource {
+export interface ConductDeps extends Omit<LoopDeps, 'turns'>, SummarizeDeps, SettingsSource {
   /** Pins the registry in force of an agent. */
   readonly pinRegistry: (agent: string) => RegistryPin
-  readonly events: Events
-  readonly clock: Clock
-  readonly log: Logger
-  readonly deadlines: Deadlines
   /** Returns the reason for the daemon's stop; undefined while it runs. */
   readonly stopReason: () => AppError | undefined
 }
@@ -72,8 +69,8 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
 }
 
 async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promise<TurnResult> {
-  const { turn, agent, progress } = scope
-  const { turns, sessions } = turn.home
+  const { turn, progress } = scope
+  const { turns } = turn.home
   turn.cancellation.throwIfCancelled()
   if (!deps.config(turn.agent)) throw new AppError('unavailable', notConfigured(turn.agent))
   turn.phase = 'running'
@@ -83,8 +80,8 @@ async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promis
     progress.attempts = await turns.start(turn.id)
     if (progress.attempts > STARTS_MAX) throw new AppError('internal', `The turn was started ${STARTS_MAX} times and never reached its end`)
   }
-  const history = turn.session === null ? [] : await sessions.history(turn.session, agent.max_history_messages)
-  const { text, finishReason, messages } = await runLoop({ ...deps, turns }, scope, history)
+  const conversation = await readConversation(deps, scope)
+  const { text, finishReason, messages } = await runLoop({ ...deps, turns }, scope, conversation)
   turn.cancellation.throwIfCancelled()
   turn.phase = 'ending'
   permit.release() // The next turn starts during this commit and can share it.

@@ -1,6 +1,7 @@
 /** The limits of the current model: those of `[agent]`, unless its endpoint overrides them. */
 import type { AgentConfig } from '@sluice/config'
 import type { MediaKind, ProviderSettings } from '@sluice/sdk'
+import type { HistoryLimits } from './history.ts'
 import type { TurnScope } from './turn-scope.ts'
 
 export interface EndpointLimits {
@@ -18,6 +19,12 @@ export interface EndpointLimits {
 
 export const endpointLimits = ({ agent, registry, progress }: TurnScope): EndpointLimits =>
   overridden(agent, registry.models.settings(progress.entry) ?? {})
+
+/** Returns the window of the current model: what it gets of a conversation. */
+export const windowOf = (scope: TurnScope): HistoryLimits => ({
+  messagesMax: scope.agent.max_history_messages,
+  tokensMax: endpointLimits(scope).max_history_tokens,
+})
 
 const overridden = (agent: AgentConfig, own: Partial<ProviderSettings>): EndpointLimits => ({
   max_output_tokens: own.max_output_tokens ?? agent.max_output_tokens,

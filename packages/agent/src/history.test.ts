@@ -1,7 +1,7 @@
-import type { ModelMessage } from '@sluice/sdk'
+import type { ModelMessage, SessionSummary } from '@sluice/sdk'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { estimateTokens, fitConversation, messageChars } from './history.ts'
+import { estimateTokens, fitConversation, fitsWindow, type HistoryLimits, messageChars, summarizedCount } from './history.ts'
 
 const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
 const said = (text: string): ModelMessage => ({ role: 'assistant', content: [{ type: 'text', text }] })
@@ -14,31 +14,37 @@ const result = (text: string, ...ids: string[]): ModelMessage => ({
   content: ids.map((toolCallId) => ({ type: 'tool-result', toolCallId, toolName: 'look', output: { type: 'text', value: text } })),
 })
 
+const fit = (messages: readonly ModelMessage[], current: readonly ModelMessage[], limits: HistoryLimits, summary?: SessionSummary) =>
+  fitConversation({ messages, summary }, current, limits)
+const summary = (text: string): SessionSummary => ({ text, upTo: 1, model: 'm', atMs: 0, untrusted: false })
+const textOf = (message: ModelMessage | undefined): string =>
+  message?.role === 'system' ? '' : (message?.content.map((part) => (part.type === 'text' ? part.text : '')).join('|') ?? '')
+
 const wide = { messagesMax: 100, tokensMax: 100_000 }
 const tokens = (messages: readonly ModelMessage[]) => messages.reduce((sum, message) => sum + estimateTokens(messageChars(message)) + 4, 0)
 
 test('keeps a conversation within the limits unchanged', () => {
   const history = [user('a'), called('1', '2'), result('found', '1', '2'), said('b')]
-  expect(fitConversation(history, [user('c')], wide)).toEqual([...history, user('c')])
+  expect(fit(history, [user('c')], wide)).toEqual([...history, user('c')])
 })
 
 test('drops the oldest messages and marks the beginning with a person’s message', () => {
   const history = [user('first'), said('one'), user('second'), said('two')]
-  expect(fitConversation(history, [user('now')], { ...wide, messagesMax: 2 })).toEqual([user('second'), said('two'), user('now')])
-  const [opening, ...rest] = fitConversation(history, [user('now')], { ...wide, messagesMax: 1 })
+  expect(fit(history, [user('now')], { ...wide, messagesMax: 2 })).toEqual([user('second'), said('two'), user('now')])
+  const [opening, ...rest] = fit(history, [user('now')], { ...wide, messagesMax: 1 })
   expect(opening).toMatchObject({ role: 'user' })
   expect(rest).toEqual([said('two'), user('now')])
 })
 
 test('leaves out calls without results and results without calls', () => {
   const history = [result('orphan', '0'), user('a'), called('1', '2'), result('half', '1'), said('b'), called('3')]
-  expect(fitConversation(history, [], wide)).toEqual([user('a'), said('b')])
+  expect(fit(history, [], wide)).toEqual([user('a'), said('b')])
 })
 
 test('shortens old tool results, except of the newest four messages, before it drops messages', () => {
   const long = 'x'.repeat(10_000)
   const history = [user('a'), called('1'), result(long, '1'), said('b'), user('c'), called('2'), result(long, '2'), said('d')]
-  const fitted = fitConversation(history, [user('now')], { ...wide, tokensMax: 4000 })
+  const fitted = fit(history, [user('now')], { ...wide, tokensMax: 4000 })
   expect(fitted.map(({ role }) => role)).toEqual([...history.map(({ role }) => role), 'user'])
   expect(messageChars(fitted[2] ?? user(''))).toBeLessThan(2100)
   expect(messageChars(fitted[6] ?? user(''))).toBe(10_000)
@@ -47,7 +53,7 @@ test('shortens old tool results, except of the newest four messages, before it d
 test('never drops the current turn, only shortens its old results', () => {
   const long = 'x'.repeat(10_000)
   const current = [user('do it'), called('1'), result(long, '1'), called('2'), result(long, '2'), called('3'), result(long, '3')]
-  const fitted = fitConversation([user('before'), said('yes')], current, { ...wide, tokensMax: 100 })
+  const fitted = fit([user('before'), said('yes')], current, { ...wide, tokensMax: 100 })
   expect(fitted.map(({ role }) => role)).toEqual(current.map(({ role }) => role))
   expect(messageChars(fitted[2] ?? user(''))).toBeLessThan(2100)
   expect(fitted.at(-1)).toEqual(current.at(-1))
@@ -68,7 +74,7 @@ test('selects the newest messages without gaps for any history', () => {
   fc.assert(
     fc.property(conversation, fc.integer({ min: 1, max: 30 }), fc.integer({ min: 20, max: 5000 }), (history, messagesMax, tokensMax) => {
       const now = user('now')
-      const fitted = fitConversation(history, [now], { messagesMax, tokensMax })
+      const fitted = fit(history, [now], { messagesMax, tokensMax })
       const kept = fitted.slice(0, -1)
       expect(fitted.at(-1)).toBe(now)
       expect(kept.length).toBeLessThanOrEqual(messagesMax + 1)
@@ -91,11 +97,59 @@ test('selects the newest messages without gaps for any history', () => {
       expect(open).toEqual([])
 
       // The selected messages are an unbroken tail of the messages that fit without limits.
-      const roles = fitConversation(history, [now], wide).map(({ role }) => role)
+      const roles = fit(history, [now], wide).map(({ role }) => role)
       const tail = fitted.map(({ role }) => role)
       const opened = tail.length > roles.length || roles.slice(roles.length - tail.length).join() !== tail.join()
       expect(roles.slice(-(tail.length - (opened ? 1 : 0))).join()).toBe(tail.slice(opened ? 1 : 0).join())
     }),
     { numRuns: 300 },
   )
+})
+
+test('puts the summary before the first message, within the same message of a person', () => {
+  const [first, ...rest] = fit([user('a'), said('b')], [user('c')], wide, summary('They met.'))
+  expect(first).toMatchObject({ role: 'user', content: [{ type: 'text' }, { type: 'text', text: 'a' }] })
+  expect(textOf(first)).toContain('\nThey met.\n')
+  expect(rest).toEqual([said('b'), user('c')])
+  const [alone, ...others] = fit([said('b')], [user('c')], wide, summary('They met.'))
+  expect(alone?.content).toHaveLength(1)
+  expect(others).toEqual([said('b'), user('c')])
+  expect(fit([], [user('c')], wide, summary('They met.'))).toHaveLength(1)
+})
+
+test('marks messages that are left out between the summary and the rest', () => {
+  const [first, ...rest] = fit([user('a'), said('b'), user('c'), said('d')], [user('e')], { ...wide, messagesMax: 2 }, summary('They met.'))
+  expect(textOf(first)).toMatch(/They met\.[^|]*\|\(Earlier messages were left out\.\)/)
+  expect(rest).toEqual([user('c'), said('d'), user('e')])
+})
+
+test('cuts a summary to a quarter of the window', () => {
+  const [first] = fit([user('a')], [user('b')], { ...wide, tokensMax: 400 }, summary('s'.repeat(10_000)))
+  expect(messageChars(first ?? user(''))).toBeLessThan(700)
+})
+
+test('fits the window by messages and by tokens', () => {
+  const conversation = { upTo: 2, summary: undefined, messages: [user('a'.repeat(400)), said('b')] }
+  expect(fitsWindow(conversation, '', { messagesMax: 2, tokensMax: 110 })).toBe(true)
+  expect(fitsWindow(conversation, '', { messagesMax: 1, tokensMax: 110 })).toBe(false)
+  expect(fitsWindow(conversation, 'c'.repeat(40), { messagesMax: 2, tokensMax: 110 })).toBe(false)
+  expect(fitsWindow({ ...conversation, summary: summary('s'.repeat(40)) }, '', { messagesMax: 2, tokensMax: 110 })).toBe(false)
+})
+
+test('leaves at most half of the window, from a message of a person on', () => {
+  const turns = Array.from({ length: 10 }, (_, at) => [user(`q${at}`), called(`${at}`), result('r', `${at}`), said(`a${at}`)]).flat()
+  expect(summarizedCount(turns, '', { ...wide, messagesMax: 20 })).toBe(32)
+  expect(turns[32]).toEqual(user('q8'))
+  expect(summarizedCount(turns, '', { ...wide, messagesMax: 7 })).toBe(37)
+  expect(summarizedCount(turns, '', { ...wide, messagesMax: 4 })).toBe(39)
+})
+
+test('never leaves a tool result without its call', () => {
+  const turn = [user('q'), called('1'), result('r', '1'), called('2'), result('r', '2'), called('3'), result('r', '3')]
+  for (let messagesMax = 2; messagesMax <= 14; messagesMax++)
+    expect(turn[summarizedCount(turn, '', { ...wide, messagesMax })]?.role).not.toBe('tool')
+})
+
+test('leaves nothing of messages that are larger than the window', () => {
+  expect(summarizedCount([user('a'), said('b'.repeat(10_000))], '', { ...wide, tokensMax: 1000 })).toBe(2)
 })

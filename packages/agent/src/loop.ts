@@ -1,5 +1,5 @@
 /** The loop of a turn: calls the model, runs the tools that it calls, and repeats with their results until the model answers with text. */
-import type { FinishReason, ModelMessage, TurnStore } from '@sluice/sdk'
+import type { Conversation, FinishReason, ModelMessage, TurnStore } from '@sluice/sdk'
 import type { AskModel } from './ask-model.ts'
 import { allowedTools, callScopeOf } from './call-scope.ts'
 import { fitConversation } from './history.ts'
@@ -29,7 +29,7 @@ export interface LoopResult {
  * Runs the turn to its answer. A stored turn writes a checkpoint before each call with effects and after each round of results, and
  * resumes at its last checkpoint, also in the middle of a round.
  */
-export async function runLoop(deps: LoopDeps, scope: TurnScope, history: readonly ModelMessage[]): Promise<LoopResult> {
+export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Conversation): Promise<LoopResult> {
   const { turn, agent, progress } = scope
   const messagesMax = agent.max_history_messages
   const system: ModelMessage = {
@@ -41,7 +41,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, history: readonl
   const produced: ModelMessage[] = before.length > 0 ? before : [asked]
   const promptWith =
     (...last: ModelMessage[]) =>
-    (tokensMax: number): ModelMessage[] => [system, ...fitConversation(history, [...produced, ...last], { messagesMax, tokensMax })]
+    (tokensMax: number): ModelMessage[] => [system, ...fitConversation(conversation, [...produced, ...last], { messagesMax, tokensMax })]
 
   const repeats = new Repeats()
   recall(open ? before.slice(0, -1) : before, repeats)

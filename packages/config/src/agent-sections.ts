@@ -42,6 +42,13 @@ export const agentSection = {
       10_000_000,
       'The largest number of tokens of the conversation that the model gets, at four characters a token',
     ),
+    summarize_history: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description('Whether messages beyond these two limits are summarised by the model; without, the model does not get them'),
+      ),
+      true,
+    ),
     max_tool_result_chars: count(
       50_000,
       100,

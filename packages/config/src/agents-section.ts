@@ -25,6 +25,7 @@ const agentEntry = v.object({
   turn_timeout_secs: v.optional(limits.turn_timeout_secs.wrapped),
   max_turn_tokens: v.optional(limits.max_turn_tokens.wrapped),
   max_history_messages: v.optional(limits.max_history_messages.wrapped),
+  summarize_history: v.optional(limits.summarize_history.wrapped),
   max_tool_result_chars: v.optional(limits.max_tool_result_chars.wrapped),
   tools: v.optional(listOf('The only tools that it may call (default: all)')),
   provider: v.optional(

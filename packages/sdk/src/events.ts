@@ -49,6 +49,15 @@ const knownEventSchema = v.variant('type', [
   event('turn_failed', 'A turn has ended without an answer', { ...turn, source: text, code: text, error: text }),
   event('tool_started', 'A tool call of a turn begins', { ...turn, tool: text }),
   event('tool_completed', 'A tool call has ended', { ...turn, tool: text, outcome: v.picklist(['ok', 'error']), took_ms: number }),
+  event('session_summarized', 'The oldest messages of a session were summarised; they stay stored', {
+    ...turn,
+    session_id: text,
+    messages: v.pipe(number, v.description('how many messages the summary covers, from the first of the session')),
+    model: text,
+    input_tokens: number,
+    output_tokens: number,
+    cost_usd: number,
+  }),
   event('channel_event', '`POST /api/channel-events`; `payload` is the body as it was posted', {
     payload: v.pipe(v.record(v.string(), v.unknown()), v.readonly()),
   }),

@@ -167,6 +167,7 @@ export type {
 export { SOP_ENDED } from './sop.ts'
 export type { AuditKind, AuditRow, NewAudit, OwnedSopStore, SopStart, SopStore } from './sop-store.ts'
 export type {
+  Conversation,
   DeviceRow,
   DeviceStore,
   Erased,
@@ -180,6 +181,7 @@ export type {
   QueuedTurn,
   SessionRow,
   SessionStore,
+  SessionSummary,
   Store,
   StoreChange,
   StoreHealth,

@@ -38,9 +38,38 @@ export interface SessionRow {
   readonly messageCount: number
 }
 
+/** What a model gets instead of the oldest messages of a session. The messages themselves stay stored. */
+export interface SessionSummary {
+  readonly text: string
+  /** The number of messages that it covers, counted from the first message of the session. */
+  readonly upTo: number
+  /** The model that wrote it. */
+  readonly model: string
+  readonly atMs: number
+  /** Whether a covered message has text from outside, which is never an instruction. */
+  readonly untrusted: boolean
+}
+
+/** A session as the next turn continues it. */
+export interface Conversation {
+  /** The number of messages that the session has had. */
+  readonly upTo: number
+  readonly summary: SessionSummary | undefined
+  /** The newest messages that the summary does not cover, oldest first. */
+  readonly messages: readonly ModelMessage[]
+}
+
 export interface SessionStore {
   /** Resolves to the newest `limit` messages, oldest first; empty for an unknown session. */
   history(id: string, limit: number): Promise<ModelMessage[]>
+  /** Resolves to the summary and at most `limit` messages; to an empty conversation for an unknown session. */
+  conversation(id: string, limit: number): Promise<Conversation>
+  summary(id: string): Promise<SessionSummary | undefined>
+  /**
+   * Replaces the summary of a session. `seen` is the conversation that it was made of. Resolves to false and changes nothing when the
+   * session has other messages or another summary meanwhile, such as after it was erased.
+   */
+  summarize(id: string, seen: Pick<Conversation, 'upTo' | 'summary'>, summary: SessionSummary): Promise<boolean>
   get(id: string): Promise<SessionRow | undefined>
   /**
    * Lists sessions whose key, the id without its agent, starts with `prefix` and ends with `suffix`, most recently active first.

@@ -1,6 +1,6 @@
-/** Caches the newest messages of recently active sessions, so that a turn need not read and parse them again. */
+/** Caches the summary and the newest messages of recently active sessions, so that a turn need not read and parse them again. */
 import { BoundedMap } from '@sluice/kit'
-import type { ModelMessage } from '@sluice/sdk'
+import type { ModelMessage, SessionSummary } from '@sluice/sdk'
 import type { Database } from './database.ts'
 
 const SESSIONS_MAX = 1000
@@ -16,13 +16,19 @@ export interface Chunk {
   readonly json: string
 }
 
-interface Entry {
-  /** Oldest first. */
-  messages: ModelMessage[]
-  /** The length of the messages as JSON. */
-  chars: number
+/** The newest messages of a session, oldest first, and its summary. */
+export interface Recent {
+  readonly messages: readonly ModelMessage[]
   /** The session's message count, these messages included. */
+  readonly upTo: number
+  readonly summary: SessionSummary | undefined
+}
+
+interface Entry extends Recent {
+  messages: ModelMessage[]
   upTo: number
+  /** The length of the messages as JSON, and of the summary. */
+  chars: number
   /** True when the session has no older messages. */
   isWhole: boolean
 }
@@ -34,26 +40,26 @@ export class HistoryCache {
   #foreignVersion = -1
   #isChecked = false
 
-  /** Returns the newest `limit` messages, or undefined when the cache holds fewer. */
-  get(id: string, limit: number): ModelMessage[] | undefined {
+  /** Returns at least the newest `limit` messages, or undefined when the cache holds fewer. Valid until the next call. */
+  get(id: string, limit: number): Recent | undefined {
     const entry = this.#sessions.get(id)
     if (!entry || !(entry.isWhole || entry.messages.length >= limit)) return undefined
     this.#sessions.delete(id) // moves the session to the end, as the most recently used
     this.#sessions.set(id, entry)
-    return entry.messages.slice(-limit)
+    return entry
   }
 
   /**
-   * Stores the newest chunks of a session, oldest first, as they were read from the file to cover `limit` messages. Returns their
-   * messages.
+   * Stores the newest chunks of a session, oldest first, as they were read from the file to cover `limit` messages, and its summary.
+   * Returns all their messages.
    */
-  fill(id: string, chunks: readonly Chunk[], limit: number): ModelMessage[] {
+  fill(id: string, { chunks, summary }: { chunks: readonly Chunk[]; summary: SessionSummary | undefined }, limit: number): Recent {
     this.delete(id)
     const messages = chunks.flatMap(({ json }) => JSON.parse(json) as ModelMessage[])
-    const chars = chunks.reduce((sum, { json }) => sum + json.length, 0)
+    const chars = chunks.reduce((sum, { json }) => sum + json.length, summary?.text.length ?? 0)
     const upTo = chunks.at(-1)?.upTo ?? 0
-    this.#keep(id, { messages: [...messages], chars, upTo, isWhole: messages.length < limit || messages.length === upTo })
-    return messages
+    this.#keep(id, { messages: [...messages], chars, upTo, summary, isWhole: messages.length < limit || messages.length === upTo })
+    return { messages, upTo, summary }
   }
 
   /** Adds the messages of a committed turn. If they do not follow the cached ones, another process has written, and the entry is dropped. */

@@ -92,9 +92,9 @@ function workOf(db: Database, { file, clock }: StoreOptions) {
     approvals: createApprovals(db, writer),
     sops: createSops(db, writer, idempotency.keys),
     async prune(retention) {
-      const pruned = await prune(db, writer, file, retention)
+      const { summaries, ...pruned } = await prune(db, writer, file, retention)
       if (pruned.messages > 0) recentIds.clear()
-      if (pruned.historyTurns + pruned.conversations > 0) histories.clear()
+      if (pruned.historyTurns + pruned.conversations + summaries > 0) histories.clear()
       return pruned
     },
     keyValue: (owner) => createKeyValue(db, writer, owner),

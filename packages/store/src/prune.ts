@@ -25,6 +25,9 @@ const OLD_RUNS = 'FROM sop_runs WHERE ended_at < ?1'
 const DROP_RUNS = `DELETE FROM sop_runs WHERE number IN (SELECT number ${OLD_RUNS} ORDER BY ended_at LIMIT ?2)`
 const OLD_SAID = 'FROM messages WHERE at < ?1'
 const DROP_SAID = `DELETE FROM messages WHERE rowid IN (SELECT rowid ${OLD_SAID} ORDER BY at LIMIT ?2)`
+// Every covered message is older than the summary.
+const DROP_SUMMARIES = `
+  DELETE FROM session_summaries WHERE session IN (SELECT session FROM session_summaries WHERE at < ? ORDER BY at LIMIT ?)`
 const OLD_SESSIONS = 'FROM sessions WHERE last_active_at < ?1'
 const DROP_SESSIONS = `DELETE FROM sessions WHERE number IN (SELECT number ${OLD_SESSIONS} ORDER BY last_active_at LIMIT ?2)`
 const OLD_TURNS = 'FROM turns WHERE ended_at < ?1'
@@ -46,8 +49,13 @@ export const QUARTER_MS = 15 * 60_000
 /** Longer than the period of any budget. */
 const COSTS_KEPT_MS = 100 * 86_400_000
 
+export interface Pruned extends DeletedRows {
+  /** The number of summaries of sessions. */
+  readonly summaries: number
+}
+
 /** Blocks the event loop for at most a few milliseconds at a time, however much there is to delete. */
-export async function prune(db: Database, writer: Writer, file: string, retention: Retention): Promise<DeletedRows> {
+export async function prune(db: Database, writer: Writer, file: string, retention: Retention): Promise<Pruned> {
   const { endedBeforeMs, historyBeforeMs, nowMs, limit } = retention
   const drop = (text: string, beforeMs: number): Promise<number> => writer.dropInSlices(limit, (rows) => db.run(text, beforeMs, rows))
   // Nonces have an expiry of their own instead of a retention, so all expired ones are dropped.
@@ -62,6 +70,7 @@ export async function prune(db: Database, writer: Writer, file: string, retentio
   const turns = await writer.dropInSlices(limit, (rows) => dropTurns(db, turnsBefore(retention), rows))
   const runs = await drop(DROP_RUNS, endedBeforeMs)
   const historyTurns = await drop(DROP_SAID, historyBeforeMs)
+  const summaries = await drop(DROP_SUMMARIES, historyBeforeMs)
   const conversations = await drop(DROP_SESSIONS, historyBeforeMs)
   const cut = await cutToSize(db, writer, retention)
   await shrink(db, writer)
@@ -75,6 +84,7 @@ export async function prune(db: Database, writer: Writer, file: string, retentio
     runs,
     historyTurns: historyTurns + cut.historyTurns,
     conversations,
+    summaries,
   }
 }
 

@@ -111,6 +111,9 @@ async function useAll(): Promise<void> {
   await turns.requestAbort('t2')
   const sessions = createSessions(db, writer, new HistoryCache(), file)
   await sessions.messagesByTurn('room', { after: 0, limit: 10 })
+  const seen = await sessions.conversation('room', 10)
+  await sessions.summarize('room', seen, { text: 's', upTo: 1, model: 'm', atMs: 1, untrusted: false })
+  await sessions.conversation('room', 10)
   await sessions.erase('elsewhere', { atMs: 1, by: 'test' })
   prunable(db, { ...RETENTION, endedBeforeMs: 9e12 })
   usageOf(db, file)
@@ -161,7 +164,7 @@ const PROCEDURE_TABLES = /\b(?:approvals|approval_prompts|sop_[a-z]+)\b/
 const PAGE = /WHERE (?:ended_at IS NOT NULL AND )?number [<>] \? ORDER BY number(?: DESC)? LIMIT \?$/
 /** This table has one row for each table with AUTOINCREMENT. */
 const COUNTERS = 'SCAN sqlite_sequence'
-const TABLES = /\b(?:inbox|outbox|nonces|turns)\b/
+const TABLES = /\b(?:inbox|outbox|nonces|turns|session_summaries)\b/
 /** Matches a plan that scans a whole table, which it may name by its alias, or all of its rows from a number on. */
 const WALK = /^SCAN (?!json_each|\(subquery|.*USING)|\(rowid[<>]\?\)$/
 /** A subquery that runs for each row must not scan anything, not even the waiting rows. */

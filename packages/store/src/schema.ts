@@ -459,4 +459,18 @@ export const MIGRATIONS: readonly string[] = [
   -- The keys that unfinished turns hold.
   CREATE INDEX turns_holding_key ON turns (idempotency) WHERE idempotency IS NOT NULL AND ended_at IS NULL;
   `,
+  `
+  -- The summary in force of the oldest messages of a session.
+  CREATE TABLE session_summaries (
+    session INTEGER PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+    -- The message count of the session up to which it covers the messages.
+    up_to INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    model TEXT NOT NULL,
+    at REAL NOT NULL,
+    -- 1 when a covered message has text from outside.
+    untrusted INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX session_summaries_by_time ON session_summaries (at);
+  `,
 ]

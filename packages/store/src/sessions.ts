@@ -3,7 +3,8 @@ import type { SessionRow, SessionStore, TurnMessages } from '@sluice/sdk'
 import { ConversationEraser } from './conversation-eraser.ts'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
-import type { Chunk, HistoryCache } from './history-cache.ts'
+import type { Chunk, HistoryCache, Recent } from './history-cache.ts'
+import { getSummary, putSummary } from './summaries.ts'
 
 interface SessionColumns {
   readonly id: string
@@ -15,9 +16,13 @@ interface SessionColumns {
 
 const COLUMNS = 'id, name, created_at, last_active_at, message_count'
 
+/** One row for each turn; without any, one row without messages for a session that still has a summary. */
 const HISTORY = `
-  SELECT up_to AS upTo, messages_json AS json FROM sessions JOIN messages ON session = number AND up_to > message_count - ?
-  WHERE id = ? ORDER BY up_to`
+  SELECT message.up_to AS upTo, messages_json AS json, summary.session IS NOT NULL AS isSummarized
+  FROM sessions
+  LEFT JOIN messages AS message ON message.session = number AND message.up_to > message_count - ?
+  LEFT JOIN session_summaries AS summary ON summary.session = number
+  WHERE id = ? ORDER BY message.up_to`
 const GET = `SELECT ${COLUMNS} FROM sessions WHERE id = ?`
 /** The condition that an id ends with parameter 1. */
 const ENDS = "(?1 = '' OR substr(id, -length(?1)) = ?1)"
@@ -32,16 +37,28 @@ const SAID = `
   WHERE id = ? ORDER BY up_to LIMIT ?`
 const RENAME = 'UPDATE sessions SET name = ? WHERE id = ?'
 
+interface HistoryColumns {
+  readonly upTo: number | null
+  readonly json: string | null
+  readonly isSummarized: number
+}
+
 export const createSessions = (db: Database, writer: Writer, cache: HistoryCache, file: string): SessionStore => ({
   async history(id, limit) {
-    if (limit < 1) return []
-    return db.read(() => {
-      cache.expireIfForeign(db)
-      const known = cache.get(id, limit)
-      if (known) return known
-      const chunks = db.all<Chunk>(HISTORY, limit, id)
-      return cache.fill(id, chunks, limit).slice(-limit)
-    })
+    return limit < 1 ? [] : recent(db, cache, id, limit).messages.slice(-limit)
+  },
+  async conversation(id, limit) {
+    const { messages, upTo, summary } = recent(db, cache, id, limit)
+    const count = Math.min(limit, upTo - (summary?.upTo ?? 0))
+    return { upTo, summary, messages: count > 0 ? messages.slice(-count) : [] }
+  },
+  async summary(id) {
+    return db.read(() => getSummary(db, id))
+  },
+  async summarize(id, seen, summary) {
+    const isStored = await writer.write(() => putSummary(db, id, seen, summary))
+    if (isStored) cache.delete(id)
+    return isStored
   },
   async get(id) {
     const row = db.read(() => db.get<SessionColumns>(GET, id))
@@ -61,6 +78,18 @@ export const createSessions = (db: Database, writer: Writer, cache: HistoryCache
   rename: (id, name) => writer.write(() => db.run(RENAME, name, id) > 0),
   erase: (id, options) => new ConversationEraser(db, writer, cache, file).erase(id, options),
 })
+
+/** Returns at least the newest `limit` messages, from the cache or else from the file. */
+function recent(db: Database, cache: HistoryCache, id: string, limit: number): Recent {
+  return db.read(() => {
+    cache.expireIfForeign(db)
+    const known = cache.get(id, limit)
+    if (known) return known
+    const rows = db.all<HistoryColumns>(HISTORY, limit, id)
+    const chunks = rows.flatMap(({ upTo, json }): Chunk[] => (upTo === null || json === null ? [] : [{ upTo, json }]))
+    return cache.fill(id, { chunks, summary: rows[0]?.isSummarized ? getSummary(db, id) : undefined }, limit)
+  })
+}
 
 const toSession = (row: SessionColumns): SessionRow => ({
   id: row.id,

@@ -24,6 +24,7 @@ import { sessionRules } from './store-rules/sessions.ts'
 import { sopRunRules } from './store-rules/sop-runs.ts'
 import { sopStartRules } from './store-rules/sop-starts.ts'
 import type { StoreRules } from './store-rules/store-bench.ts'
+import { summaryRules } from './store-rules/summaries.ts'
 import { traceRules } from './store-rules/traces.ts'
 import { turnRules } from './store-rules/turns.ts'
 
@@ -42,6 +43,7 @@ export interface StoreSubject {
 
 const GROUPS: Readonly<Record<string, StoreRules>> = {
   sessions: sessionRules,
+  'session summaries': summaryRules,
   turns: turnRules,
   idempotency: idempotencyRules,
   devices: deviceRules,

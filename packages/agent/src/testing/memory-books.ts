@@ -1,8 +1,8 @@
 /** The parts of a store the agent uses, in memory, with the store's own promises kept and nothing more. */
-import { AppError, type ModelMessage, type QueuedTurn, type TurnEnd, type TurnRow } from '@sluice/sdk'
+import { AppError, type ModelMessage, type QueuedTurn, type SessionSummary, type TurnEnd, type TurnRow } from '@sluice/sdk'
 import type { ResumableHome } from '../turn-home.ts'
 
-type Method = 'history' | 'enqueue' | 'start' | 'waits' | 'checkpoint' | 'finish' | 'spentUsd' | 'release'
+type Method = 'history' | 'summarize' | 'enqueue' | 'start' | 'waits' | 'checkpoint' | 'finish' | 'spentUsd' | 'release'
 
 export interface MemoryBooks extends ResumableHome {
   /** Every call that writes, in order. */
@@ -10,6 +10,7 @@ export interface MemoryBooks extends ResumableHome {
   readonly ends: readonly TurnEnd[]
   readonly released: readonly string[]
   readonly histories: Map<string, ModelMessage[]>
+  readonly summaries: Map<string, SessionSummary>
   /** The turns kept for later, and their checkpoints. */
   readonly queued: Map<string, QueuedTurn>
   readonly checkpoints: Map<string, ModelMessage[]>
@@ -29,6 +30,7 @@ export function memoryBooks(): MemoryBooks {
   const ends: TurnEnd[] = []
   const released: string[] = []
   const histories = new Map<string, ModelMessage[]>()
+  const summaries = new Map<string, SessionSummary>()
   const queued = new Map<string, QueuedTurn>()
   const checkpoints = new Map<string, ModelMessage[]>()
   const starts = new Map<string, number>()
@@ -43,6 +45,7 @@ export function memoryBooks(): MemoryBooks {
     ends,
     released,
     histories,
+    summaries,
     queued,
     checkpoints,
     starts,
@@ -51,13 +54,26 @@ export function memoryBooks(): MemoryBooks {
       for (const method of methods) failing.add(method)
     },
     sessions: {
-      async history(id, limit) {
+      async conversation(id, limit) {
         if (failing.has('history')) throw full()
-        return structuredClone((histories.get(id) ?? []).slice(-limit))
+        const said = histories.get(id) ?? []
+        const summary = summaries.get(id)
+        return structuredClone({ upTo: said.length, summary, messages: said.slice(summary?.upTo ?? 0).slice(-limit) })
       },
+      async messagesByTurn(id, { after, limit }) {
+        const said = (histories.get(id) ?? []).map((message, at) => ({ upTo: at + 1, atMs: at, messages: [message] }))
+        return structuredClone(said.slice(after, after + limit))
+      },
+      async summarize(id, seen, summary) {
+        write('summarize', id)
+        if (histories.get(id)?.length !== seen.upTo || summaries.get(id)?.upTo !== seen.summary?.upTo) return false
+        summaries.set(id, structuredClone(summary))
+        return true
+      },
+      history: notUsed,
+      summary: notUsed,
       get: notUsed,
       list: notUsed,
-      messagesByTurn: notUsed,
       rename: notUsed,
       erase: notUsed,
     },

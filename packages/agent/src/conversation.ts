@@ -1,0 +1,23 @@
+/** Reads the conversation that a turn continues. One that does not fit into the window is summarised first. */
+import type { Conversation } from '@sluice/sdk'
+import { windowOf } from './endpoint-limits.ts'
+import { fitsWindow } from './history.ts'
+import type { SummarizeDeps } from './summarize.ts'
+import type { TurnScope } from './turn-scope.ts'
+
+const NOTHING: Conversation = { upTo: 0, summary: undefined, messages: [] }
+
+/** Rejects as the store does, or with the reason of the turn's cancellation. A failed summary is no error. */
+export async function readConversation(deps: SummarizeDeps, scope: TurnScope): Promise<Conversation> {
+  const { turn, agent } = scope
+  if (turn.session === null) return NOTHING
+  const { sessions } = turn.home
+  const { max_history_messages: messagesMax, summarize_history } = agent
+  if (!summarize_history) return sessions.conversation(turn.session, messagesMax)
+  // One message more than the window shows that the window is too small.
+  const conversation = await sessions.conversation(turn.session, messagesMax + 1)
+  if (fitsWindow(conversation, turn.text, windowOf(scope))) return conversation
+  const { summarizeSession } = await import('./summarize.ts')
+  await summarizeSession(deps, scope, { ...conversation, id: turn.session })
+  return sessions.conversation(turn.session, messagesMax + 1)
+}

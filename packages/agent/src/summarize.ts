@@ -1,0 +1,193 @@
+/**
+ * Summarises the oldest messages of a session, so that the rest fits into the window of the model. Each summary includes the one
+ * before it, and is stored before the turn goes on.
+ */
+import type { BoundedMap } from '@sluice/kit'
+import {
+  AppError,
+  type Clock,
+  type Conversation,
+  type Events,
+  isLeaseLost,
+  type Logger,
+  type SessionSummary,
+  type SluiceEvent,
+  type Usage,
+} from '@sluice/sdk'
+import { aboutTurn } from './about-turn.ts'
+import type { AskModel } from './ask-model.ts'
+import { addUsage, type ModelAsk, NO_USAGE } from './call-model.ts'
+import { Cancellation } from './cancellation.ts'
+import type { Deadlines } from './deadlines.ts'
+import { windowOf } from './endpoint-limits.ts'
+import { summarizedCount, summaryCharsMax } from './history.ts'
+import type { ReplyEnd } from './model-reply.ts'
+import { shorten } from './shorten.ts'
+import { type Block, readBlocks, summaryInstruction, summaryRequest } from './summary-text.ts'
+import type { TurnScope } from './turn-scope.ts'
+
+export interface SummarizeDeps {
+  readonly askModel: AskModel
+  readonly clock: Clock
+  readonly deadlines: Deadlines
+  readonly events: Events
+  readonly log: Logger
+  /** When the summary of a session that failed may be tried again, by the monotonic clock. */
+  readonly summaryRetries: BoundedMap<string, number>
+}
+
+interface Session extends Conversation {
+  readonly id: string
+}
+
+/** A session with more messages is summarised further by its next turns. */
+const PASSES_MAX = 4
+/** Reasoning counts too. */
+const OUTPUT_TOKENS_MAX = 4000
+const SUMMARY_CHARS_MAX = 8000
+const CHARS_PER_WORD = 8
+const RETRY_MS = 5 * 60_000
+/** The part of the turn's limits, of time and of tokens, that its summaries may use. */
+const TURN_SHARE = 1 / 2
+/** The texts of one call have this size even in the smallest window. */
+const SOURCE_CHARS_MIN = 1000
+/** The room for the instruction. */
+const INSTRUCTION_CHARS = 2000
+/** The ends of a reply that is a summary. One that is cut at its end still has the oldest facts. */
+const COMPLETE: ReadonlySet<ReplyEnd> = new Set(['stop', 'length', 'other'])
+/** The built-in model, which is not a language model. */
+const OFFLINE = 'offline'
+
+/**
+ * Summarises as much as one turn may. A failure is logged, and the session is tried again after a pause. Rejects only when the turn
+ * is cancelled or its lease is lost.
+ */
+export async function summarizeSession(deps: SummarizeDeps, scope: TurnScope, session: Session): Promise<void> {
+  const { clock, deadlines, log, summaryRetries } = deps
+  const { turn, agent } = scope
+  const retryAtMs = summaryRetries.get(session.id)
+  if (retryAtMs !== undefined && clock.monotonicMs() < retryAtMs) return
+  const own = new Cancellation()
+  const asking = askingScope(scope, own)
+  if (asking.registry.models.labels.length === 0) return
+  const stopListening = turn.cancellation.onCancel((reason) => own.cancel(reason))
+  const deadline = deadlines.watch(agent.turn_timeout_secs * 1000 * TURN_SHARE, () =>
+    own.cancel(new AppError('upstream_timeout', 'the model took too long')),
+  )
+  try {
+    await runPasses(deps, asking, session)
+    summaryRetries.delete(session.id)
+  } catch (error) {
+    turn.cancellation.throwIfCancelled()
+    if (isLeaseLost(error)) throw error
+    const level = retryAtMs === undefined ? 'warn' : 'debug'
+    log[level]('conversation not summarised; its oldest messages are left out', { turn: turn.id, error })
+    summaryRetries.set(session.id, clock.monotonicMs() + RETRY_MS)
+  } finally {
+    stopListening()
+    deadlines.forget(deadline)
+    scope.progress.usage = addUsage(scope.progress.usage, asking.progress.usage)
+  }
+}
+
+/** Returns the scope of the summarising calls: the models of the turn, without tools, files and listeners. */
+function askingScope(scope: TurnScope, cancellation: Cancellation): TurnScope {
+  const { turn, registry, progress } = scope
+  const offline = registry.models.labels.findIndex(({ provider }) => provider === OFFLINE)
+  const labels = offline < 0 ? registry.models.labels : registry.models.labels.slice(0, offline)
+  return {
+    ...scope,
+    turn: { ...turn, text: '', tools: [], tell: undefined, cancellation },
+    registry: { ...registry, models: { ...registry.models, labels } },
+    progress: { ...progress, usage: NO_USAGE },
+  }
+}
+
+async function runPasses(deps: SummarizeDeps, scope: TurnScope, session: Session): Promise<void> {
+  const { turn, agent, progress } = scope
+  const { sessions } = turn.home
+  const { messages, upTo } = session
+  const to = upTo - messages.length + summarizedCount(messages, turn.text, windowOf(scope))
+  let { summary } = session
+  for (let pass = 0; pass < PASSES_MAX && (summary?.upTo ?? 0) < to; pass++) {
+    const blocks = await readBlocks(sessions, session.id, {
+      after: summary?.upTo ?? 0,
+      to,
+      charsMax: sourceCharsMax(windowOf(scope).tokensMax),
+    })
+    if (blocks.length === 0) return
+    const { usage: before } = progress
+    const next = await writeSummary(deps, scope, { previous: summary, blocks })
+    if (!(await sessions.summarize(session.id, { upTo, summary }, next))) return
+    summary = next
+    deps.events.emit(summarizedEvent(scope, session.id, { summary, before }), turn.owner)
+    const { inputTokens, outputTokens } = progress.usage
+    if (inputTokens + outputTokens >= agent.max_turn_tokens * TURN_SHARE) return
+  }
+}
+
+/** Asks the model for a summary of the previous one and of as many blocks as its window takes. */
+async function writeSummary(
+  { askModel, clock }: SummarizeDeps,
+  scope: TurnScope,
+  { previous, blocks }: { readonly previous: SessionSummary | undefined; readonly blocks: readonly Block[] },
+): Promise<SessionSummary> {
+  let upTo = 0
+  let charsMax = 0
+  const prompt: ModelAsk['prompt'] = (tokensMax) => {
+    charsMax = Math.min(SUMMARY_CHARS_MAX, summaryCharsMax(tokensMax))
+    const before = previous ? shorten(previous.text, charsMax) : ''
+    const source = takeBlocks(blocks, sourceCharsMax(tokensMax) - before.length)
+    upTo = source.upTo
+    return [
+      { role: 'system', content: summaryInstruction(Math.ceil(charsMax / CHARS_PER_WORD)) },
+      { role: 'user', content: [{ type: 'text', text: summaryRequest(before, source.text) }] },
+    ]
+  }
+  const reply = await askModel(scope, { prompt, mayCallTools: false, outputTokensMax: OUTPUT_TOKENS_MAX })
+  const text = reply.text.trim()
+  if (text === '' || !COMPLETE.has(reply.finish)) throw new AppError('upstream', `the model wrote no summary (${reply.finish})`)
+  return {
+    text: shorten(text, charsMax).toWellFormed(),
+    upTo,
+    model: scope.progress.model ?? '',
+    atMs: clock.nowMs(),
+    untrusted: previous?.untrusted ?? false,
+  }
+}
+
+/** Returns the size of the texts to summarise in one call. */
+const sourceCharsMax = (tokensMax: number): number => Math.max(SOURCE_CHARS_MIN, tokensMax * 4 - INSTRUCTION_CHARS)
+
+/** Takes the oldest blocks that fit, and at least one, if necessary shortened. */
+function takeBlocks(blocks: readonly Block[], charsMax: number): Block {
+  const texts: string[] = []
+  let chars = 0
+  let upTo = 0
+  for (const block of blocks) {
+    const text = shorten(block.text, charsMax)
+    if (texts.length > 0 && chars + text.length > charsMax) break
+    texts.push(text)
+    chars += text.length + 1
+    upTo = block.upTo
+  }
+  return { upTo, text: texts.join('\n') }
+}
+
+function summarizedEvent(
+  { turn, progress }: TurnScope,
+  session: string,
+  { summary, before }: { readonly summary: SessionSummary; readonly before: Usage },
+): SluiceEvent {
+  const { usage } = progress
+  return {
+    type: 'session_summarized',
+    ...aboutTurn(turn.id, turn),
+    session_id: session,
+    messages: summary.upTo,
+    model: summary.model,
+    input_tokens: usage.inputTokens - before.inputTokens,
+    output_tokens: usage.outputTokens - before.outputTokens,
+    cost_usd: usage.costUsd - before.costUsd,
+  }
+}
