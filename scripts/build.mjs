@@ -128,6 +128,8 @@ const profilePlugin = ({ file, source, cli }) => ({
       const entry = join(ROOT, 'packages', path.slice('@sluice/'.length), 'src', 'index.ts')
       return existsSync(entry) ? { path: entry } : undefined
     })
+    // A copy of Node's streams for browsers, which the MQTT client takes.
+    esbuild.onResolve({ filter: /^readable-stream$/ }, () => ({ path: 'node:stream', external: true }))
     esbuild.onResolve({ filter: /^node:http2$/ }, () => ({ path: 'http2', namespace: 'no-http2' }))
     esbuild.onLoad({ filter: /.*/, namespace: 'no-http2' }, () => ({ contents: NO_HTTP2 }))
     esbuild.onResolve({ filter: /\/locales\/index\.js$/ }, ({ importer }) =>
