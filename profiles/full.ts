@@ -1,9 +1,10 @@
 import { main } from '@sluice/cli'
 import adapter from '@sluice/hardware-adapter'
 import boards from '@sluice/hardware-boards'
+import mcp from '@sluice/mcp'
 import otel from '@sluice/observability-otel'
 import browser from '@sluice/tool-browser'
 import pdf from '@sluice/tool-pdf'
 import { always } from './always.ts'
 
-await main({ profile: 'full', features: [...always, boards, adapter, browser, pdf, otel] })
+await main({ profile: 'full', features: [...always, boards, adapter, browser, pdf, otel, mcp] })

@@ -1,4 +1,5 @@
 import { main } from '@sluice/cli'
+import mcp from '@sluice/mcp'
 import { always } from './always.ts'
 
-await main({ profile: 'standard', features: [...always] })
+await main({ profile: 'standard', features: [...always, mcp] })

@@ -115,6 +115,9 @@ const NO_HTTP2 = 'export class Http2ServerRequest {}\nexport const constants = {
 /** Replaces the translations of zod, which the AI SDK loads with it: its errors are read by the agent, in English. */
 const NO_LOCALES = 'export {}'
 
+/** Replaces the validator that the MCP client loads by default: its own one is always given to it. */
+const NO_VALIDATOR = 'export const CORS_IS_POSSIBLE = false, DefaultJsonSchemaValidator = undefined'
+
 /** Resolves the profile that the entry imports, which is a file or generated from flags, and `x-…` packages by their folders. */
 const profilePlugin = ({ file, source, cli }) => ({
   name: 'sluice-profile',
@@ -135,6 +138,8 @@ const profilePlugin = ({ file, source, cli }) => ({
     esbuild.onResolve({ filter: /\/locales\/index\.js$/ }, ({ importer }) =>
       importer.includes(`${sep}zod${sep}`) ? { path: 'locales', namespace: 'no-locales' } : undefined,
     )
+    esbuild.onResolve({ filter: /^@modelcontextprotocol\/client\/_shims$/ }, () => ({ path: 'shims', namespace: 'no-validator' }))
+    esbuild.onLoad({ filter: /.*/, namespace: 'no-validator' }, () => ({ contents: NO_VALIDATOR }))
     esbuild.onLoad({ filter: /.*/, namespace: 'no-locales' }, () => ({ contents: NO_LOCALES }))
     esbuild.onLoad({ filter: /.*/, namespace: 'sluice' }, ({ path }) => ({
       contents: generated[path],

@@ -36,6 +36,7 @@ describe('the catalogue', () => {
       'peripheral-sbc',
       'probe',
       'safety',
+      'mcp',
       'rag-pdf',
       'browser-native',
       'observability-metrics',

@@ -18,7 +18,8 @@ export function createToolSpecs(): ToolSpecs {
 
 async function describe(tools: readonly Tool[]): Promise<ModelTool[]> {
   const { toJsonSchema } = await import('@valibot/to-json-schema')
-  return tools.map(({ name, description, input }) => {
+  return tools.map(({ name, description, input, inputSchema: given }) => {
+    if (given) return { type: 'function', name, description, inputSchema: given as ModelTool['inputSchema'] }
     // Checks that JSON Schema cannot express are left out here; they still apply to the call.
     const { $schema: _, ...inputSchema } = toJsonSchema(input, { typeMode: 'input', errorMode: 'ignore' })
     return { type: 'function', name, description, inputSchema: inputSchema as ModelTool['inputSchema'] }

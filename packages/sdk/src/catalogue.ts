@@ -114,6 +114,14 @@ export const CATALOGUE = {
     summary: 'Procedures triggered by an MQTT broker',
     section: 'channels_config.mqtt',
   },
+  mcp: {
+    flag: 'mcp',
+    kind: 'tool',
+    profile: 'standard',
+    summary: 'Tools, resources and prompts of MCP servers',
+    section: 'mcp',
+    namesItsTools: true,
+  },
   'tool-pdf': { flag: 'rag-pdf', kind: 'tool', profile: 'full', summary: 'Text of PDF files', tools: ['pdf_read'] },
   'tool-browser': {
     flag: 'browser-native',

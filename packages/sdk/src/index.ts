@@ -122,6 +122,7 @@ export type { DeletedRows, Retention, StoreUsage } from './retention.ts'
 export { defineRoute, ROLES, type Role, type Route, type RouteAuth, type RouteRequest } from './route.ts'
 export type {
   ProcessCommand,
+  ProcessPipes,
   RunBare,
   Sandbox,
   SandboxPolicy,

@@ -66,6 +66,19 @@ export interface SpawnRequest extends ProcessCommand {
   readonly signal: AbortSignal
   /** Called with each piece of output. */
   onOutput?(stream: 'stdout' | 'stderr', text: string): void
+  /**
+   * Given for a program that is talked to while it runs. Called once it has started. Its standard output then goes to the pipes
+   * only, `input` is not used, and a `timeoutMs` of `Number.POSITIVE_INFINITY` lets it run until `signal` aborts.
+   */
+  onStart?(pipes: ProcessPipes): void
+}
+
+/** The standard input and output of a running program. */
+export interface ProcessPipes {
+  /** The bytes of standard output. The program waits while they are not read. Ends or rejects with the program. */
+  readonly output: AsyncIterable<Uint8Array>
+  /** Writes to standard input. Resolves when the program takes more, or has ended; never rejects. */
+  write(text: string): Promise<void>
 }
 
 export interface SpawnResult {

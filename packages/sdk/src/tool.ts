@@ -53,6 +53,8 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
   readonly description: string
   /** A `v.object`. The model sees its JSON Schema, and no call runs with input that does not match. */
   readonly input: Schema
+  /** The JSON Schema that the model sees in place of the one of `input`, for tools that another program describes. */
+  readonly inputSchema?: Readonly<Record<string, unknown>>
   readonly risk: Risk | ((input: v.InferOutput<Schema>, by: CallingAgent) => Risk)
   /**
    * True when a person must approve each call, whatever the policy says. The policy level `readonly` still refuses it. A

@@ -1,6 +1,7 @@
 /** Runs one process from start to end, together with every process that it starts in its process group. */
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
+import type { Writable } from 'node:stream'
 import { AppError, type Clock, type ProcessCommand, type RunBare, type SpawnRequest, type SpawnResult } from '@sluice/sdk'
 import { OutputHead } from './output-head.ts'
 import { stopGroup } from './process-group.ts'
@@ -34,17 +35,19 @@ export const createRunBare =
  * the group may run on, but the caller does not wait for it.
  */
 export async function runProcess(command: ProcessCommand, request: SpawnRequest, clock: Clock): Promise<Omit<SpawnResult, 'sandbox'>> {
-  const child = await start(command, request.input !== undefined)
-  const { pid, stdout, stderr } = child
+  const { onStart } = request
+  const child = await start(command, onStart !== undefined || request.input !== undefined)
+  const { pid, stdin, stdout, stderr } = child
   if (pid === undefined || !stdout || !stderr) throw new AppError('internal', `'${command.file}' was started without an id`)
 
   const out = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stdout', text))
   const err = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stderr', text))
-  stdout.on('data', (chunk) => out.push(chunk))
+  if (!onStart) stdout.on('data', (chunk) => out.push(chunk))
   stderr.on('data', (chunk) => err.push(chunk))
   // A program that does not read its input makes writing it fail, which is not an error of the command.
-  child.stdin?.on('error', () => undefined)
-  child.stdin?.end(request.input)
+  stdin?.on('error', () => undefined)
+  if (onStart && stdin) onStart({ output: stdout, write: (text) => written(stdin, text) })
+  else stdin?.end(request.input)
 
   const exited = Promise.withResolvers<{ exitCode: number | null; signal: string | null }>()
   const closed = Promise.withResolvers<void>()
@@ -62,11 +65,12 @@ export async function runProcess(command: ProcessCommand, request: SpawnRequest,
     return stopping
   }
   let timedOut = false
-  void clock.sleep(request.timeoutMs, ended.signal).then(() => {
-    if (ended.signal.aborted) return
-    timedOut = true
-    void stop()
-  })
+  if (request.timeoutMs !== Number.POSITIVE_INFINITY)
+    void clock.sleep(request.timeoutMs, ended.signal).then(() => {
+      if (ended.signal.aborted) return
+      timedOut = true
+      void stop()
+    })
   request.signal.addEventListener('abort', stop, { once: true, signal: ended.signal })
   if (request.signal.aborted) void stop()
 
@@ -120,6 +124,18 @@ function startError({ file }: ProcessCommand, cause: unknown): AppError {
     default:
       return new AppError('unavailable', `'${file}' could not be started`, { cause })
   }
+}
+
+/** Writes to a program. Resolves when it takes more, or no longer reads. */
+function written(stdin: Writable, text: string): Promise<void> {
+  if (stdin.destroyed || stdin.write(text)) return Promise.resolve()
+  return new Promise((resolve) => {
+    const done = () => {
+      stdin.off('drain', done).off('close', done)
+      resolve()
+    }
+    stdin.on('drain', done).on('close', done)
+  })
 }
 
 /** Waits until the output streams are closed, but no longer than a process outside the group may delay it. */

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Sandbox, SpawnRequest } from '@sluice/sdk'
+import type { ProcessPipes, Sandbox, SpawnRequest } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -124,6 +124,29 @@ describe('createSpawn', () => {
     const { sh } = setUp()
     expect((await sh('cat', { input: 'hello' })).stdout).toBe('hello')
     expect((await sh('cat')).stdout).toBe('')
+  })
+
+  test('talks to a program until it is aborted, whatever the limits of time and output', async () => {
+    const { host, sh } = setUp()
+    const abort = new AbortController()
+    const started = Promise.withResolvers<ProcessPipes>()
+    const running = sh('while read line; do echo "got $line"; done', {
+      onStart: started.resolve,
+      timeoutMs: Number.POSITIVE_INFINITY,
+      outputBytesMax: 10,
+      signal: abort.signal,
+    })
+    const { output, write } = await started.promise
+    const chunks = output[Symbol.asyncIterator]()
+    const heard: string[] = []
+    for (let count = 1; count <= 3; count++) {
+      await write(`${count}\n`)
+      heard.push(new TextDecoder().decode((await chunks.next()).value))
+    }
+    abort.abort()
+    expect(await finish(host, running)).toMatchObject({ timedOut: false, stdout: '' })
+    expect(heard.join('')).toBe('got 1\ngot 2\ngot 3\n')
+    await write('a program that has ended takes anything')
   })
 
   test('ignores input that the program does not read', async () => {

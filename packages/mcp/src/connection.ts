@@ -1,0 +1,162 @@
+/** One connection to an MCP server, on the client of the SDK. This module loads the SDK. */
+import {
+  Client,
+  type ContentBlock,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  type Transport,
+} from '@modelcontextprotocol/client'
+import { untilAborted } from '@sluice/kit'
+import { AppError, errorText, type Logger } from '@sluice/sdk'
+import { type Definitions, definitionsOf } from './definition.ts'
+import type { Offers } from './known-tools.ts'
+
+export type ServerTransport = Transport & {
+  /** Why the program of the server ended, once it has. */
+  readonly endReason?: string | undefined
+  /** Tells a server elsewhere that the session is over. */
+  terminateSession?(): Promise<void>
+}
+
+export interface ConnectOptions {
+  /** The name of the server in the configuration. */
+  readonly server: string
+  readonly transport: ServerTransport
+  /** The folder that the server is told to work in, as a `file:` URL; absent for a server elsewhere. */
+  readonly root: string | undefined
+  readonly startTimeoutMs: number
+  readonly timeoutMs: number
+  readonly log: Logger
+  /** Called when the server says that its list of tools has changed. */
+  onToolsChanged(): void
+  /** Called once when the connection has ended. */
+  onEnd(): void
+}
+
+/** The result of a tool call as the server returns it. */
+export interface CallResult {
+  readonly content: readonly ContentBlock[]
+  readonly structuredContent?: unknown
+  readonly isError?: boolean | undefined
+}
+
+export interface ListedServer extends Definitions {
+  readonly offers: Offers
+}
+
+const LIST_PAGES_MAX = 32
+/** A program that knows only earlier revisions of the protocol may not answer the question for the newest one at all. */
+const PROBE_MS_MAX = 5000
+const GOODBYE_MS = 1000
+
+/** The client checks answers of tools against their schemas with this. A schema may be hostile, and the model reads any answer. */
+const NO_VALIDATION = {
+  getValidator:
+    <T>() =>
+    (input: T | unknown) => ({ valid: true as const, data: input as NonNullable<T>, errorMessage: undefined }),
+}
+
+/** Connects and agrees on the protocol. Rejects with an `AppError` and leaves nothing running. */
+export async function connect(options: ConnectOptions, signal: AbortSignal): Promise<Connection> {
+  const { server, transport, root, startTimeoutMs } = options
+  const client = new Client(
+    { name: 'sluice', version: '1' },
+    {
+      capabilities: { ...(root !== undefined && { roots: {} }) },
+      jsonSchemaValidator: NO_VALIDATION,
+      versionNegotiation: { mode: 'auto', probe: { timeoutMs: Math.min(startTimeoutMs, PROBE_MS_MAX) } },
+      listMaxPages: LIST_PAGES_MAX,
+    },
+  )
+  if (root !== undefined) client.setRequestHandler('roots/list', () => ({ roots: [{ uri: root, name: 'workspace' }] }))
+  client.setNotificationHandler('notifications/tools/list_changed', () => options.onToolsChanged())
+  client.onclose = () => options.onEnd()
+  client.onerror = (error) => options.log.debug('MCP message not understood', { server, error })
+  try {
+    const connected = client.connect(transport, { timeout: startTimeoutMs, maxTotalTimeout: startTimeoutMs, signal })
+    await untilAborted(connected, signal, 'the connection was given up')
+    return new Connection(client, options)
+  } catch (error) {
+    await transport.close()
+    throw asAppError(error, { ...options, doing: 'answer' })
+  }
+}
+
+export class Connection {
+  readonly #client: Client
+  readonly #options: ConnectOptions
+  #isOpen = true
+  /** The hash of each tool by its name, from the last list. */
+  readonly #hashes = new Map<string, string>()
+
+  constructor(client: Client, options: ConnectOptions) {
+    this.#client = client
+    this.#options = options
+    client.onclose = () => {
+      this.#isOpen = false
+      options.onEnd()
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  /** Asks the server for everything that it offers. */
+  async list(signal: AbortSignal): Promise<ListedServer> {
+    const { tools, resources, prompts } = this.#client.getServerCapabilities() ?? {}
+    const listed = tools
+      ? await this.#request('list its tools', signal, (options) => this.#client.listTools(undefined, options))
+      : { tools: [] }
+    const definitions = definitionsOf(listed.tools)
+    this.#hashes.clear()
+    for (const { name, hash } of definitions.tools) this.#hashes.set(name, hash)
+    return { ...definitions, offers: { resources: resources !== undefined, prompts: prompts !== undefined } }
+  }
+
+  /** The hash of the definition that a tool of the last list has; undefined for a tool that was not in it. */
+  hashOf(tool: string): string | undefined {
+    return this.#hashes.get(tool)
+  }
+
+  call(name: string, input: Record<string, unknown>, signal: AbortSignal): Promise<CallResult> {
+    return this.#request(`run '${name}'`, signal, (options) => this.#client.callTool({ name, arguments: input }, options))
+  }
+
+  /** Ends the connection, and the process of a server on this machine. Idempotent; never rejects. */
+  async close(): Promise<void> {
+    const { transport } = this.#options
+    // The session ends by itself on a server that does not answer.
+    const ended = transport.terminateSession?.().catch(() => undefined)
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, GOODBYE_MS).unref())])
+    await this.#client.close().catch(() => undefined)
+  }
+
+  async #request<Result>(
+    doing: string,
+    signal: AbortSignal,
+    send: (options: { readonly timeout: number; readonly signal: AbortSignal }) => Promise<Result>,
+  ): Promise<Result> {
+    try {
+      return await send({ timeout: this.#options.timeoutMs, signal })
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      // The server has forgotten the session; the next request begins a new one.
+      if (error instanceof SdkHttpError && error.status === 404) void this.close()
+      throw asAppError(error, { ...this.#options, doing })
+    }
+  }
+}
+
+/** Says which server failed, what it was asked to do, and why it ended if it did. */
+function asAppError(error: unknown, { server, doing, transport }: ConnectOptions & { readonly doing: string }): AppError {
+  if (transport.endReason !== undefined)
+    return new AppError('upstream', `The MCP server '${server}' did not ${doing}: ${transport.endReason}`, { cause: error })
+  if (error instanceof AppError) return error
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
+    return new AppError('upstream_timeout', `The MCP server '${server}' did not ${doing} in time`, { cause: error })
+  const why = error instanceof ProtocolError ? error.message : errorText(error)
+  return new AppError('upstream', `The MCP server '${server}' did not ${doing}: ${why}`, { cause: error })
+}

@@ -1,0 +1,100 @@
+/**
+ * The tools of one server as this machine knows them. The list is kept, so that a start of the daemon starts no server, and a server
+ * that is down keeps its tools. The definitions that the operator accepted are kept as hashes: a tool whose definition changes, or that
+ * is added later, asks a person again.
+ */
+import { createHash } from 'node:crypto'
+import type { KeyValue } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { ServerConfig } from './config.ts'
+import type { Definition } from './definition.ts'
+
+/** What a server offers besides tools. */
+export interface Offers {
+  readonly resources: boolean
+  readonly prompts: boolean
+}
+
+const keptList = v.object({
+  /** Identifies the program or address that the list is from. */
+  source: v.string(),
+  tools: v.array(
+    v.object({
+      name: v.string(),
+      description: v.string(),
+      inputSchema: v.record(v.string(), v.unknown()),
+      readOnlyHint: v.boolean(),
+      hash: v.string(),
+    }),
+  ),
+  offers: v.object({ resources: v.boolean(), prompts: v.boolean() }),
+  /** The accepted hash of each tool that was ever accepted. */
+  accepted: v.record(v.string(), v.string()),
+})
+
+type KeptList = v.InferOutput<typeof keptList>
+
+export class KnownTools {
+  readonly #keyValue: KeyValue
+  readonly #key: string
+  readonly #source: string
+  #kept: KeptList | undefined
+
+  constructor(keyValue: KeyValue, name: string, config: ServerConfig) {
+    this.#keyValue = keyValue
+    this.#key = `server:${name}`
+    this.#source = sourceOf(config)
+  }
+
+  /** Reads the kept list. A list of another program or address does not count. */
+  async load(): Promise<void> {
+    const read = v.safeParse(keptList, await this.#keyValue.get(this.#key))
+    this.#kept = read.success && read.output.source === this.#source ? read.output : undefined
+  }
+
+  /** False until the server has listed its tools once. */
+  get isKnown(): boolean {
+    return this.#kept !== undefined
+  }
+
+  get tools(): readonly Definition[] {
+    return this.#kept?.tools ?? []
+  }
+
+  get offers(): Offers {
+    return this.#kept?.offers ?? { resources: false, prompts: false }
+  }
+
+  isAccepted({ name, hash }: Pick<Definition, 'name' | 'hash'>): boolean {
+    const { accepted } = this.#kept ?? {}
+    return accepted !== undefined && Object.hasOwn(accepted, name) && accepted[name] === hash
+  }
+
+  /** Keeps a list. All tools of the first list are accepted, because the operator configured the server. Resolves to false when nothing changed. */
+  async update(tools: readonly Definition[], offers: Offers): Promise<boolean> {
+    const accepted = this.#kept?.accepted ?? hashes(tools)
+    const next: KeptList = { source: this.#source, tools: [...tools], offers, accepted }
+    if (JSON.stringify(next) === JSON.stringify(this.#kept)) return false
+    await this.#keep(next)
+    return true
+  }
+
+  /** Accepts these definitions from now on. */
+  async accept(tools: readonly Pick<Definition, 'name' | 'hash'>[]): Promise<void> {
+    if (this.#kept) await this.#keep({ ...this.#kept, accepted: { ...this.#kept.accepted, ...hashes(tools) } })
+  }
+
+  async #keep(next: KeptList): Promise<void> {
+    await this.#keyValue.set(this.#key, next)
+    this.#kept = next
+  }
+}
+
+const hashes = (tools: readonly Pick<Definition, 'name' | 'hash'>[]): Record<string, string> =>
+  Object.fromEntries(tools.map(({ name, hash }) => [name, hash]))
+
+/** Secrets are not part of it: another password does not make another server. */
+const sourceOf = ({ command, args, url }: ServerConfig): string =>
+  createHash('sha256')
+    .update(JSON.stringify([command ?? null, args, url ?? null]))
+    .digest('hex')

@@ -1,0 +1,163 @@
+/** One configured MCP server: its known tools and its connections. */
+import { isAbsolute, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { AppError, errorText, type Host, type ToolContext } from '@sluice/sdk'
+import type { ServerConfig } from './config.ts'
+import type { Connection, ListedServer } from './connection.ts'
+import { Connections, type OpenConnection } from './connections.ts'
+import type { Definition } from './definition.ts'
+import { KnownTools } from './known-tools.ts'
+
+const SECOND_MS = 1000
+const RELIST_MS_MIN = 100
+const RELIST_MS_MAX = 600_000
+const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
+/** The key of the connection that only lists tools. */
+const LISTING = 'listing'
+
+export class McpServer {
+  readonly name: string
+  readonly config: ServerConfig
+  readonly known: KnownTools
+  /** Why tools of the last list are left out. */
+  problems: readonly string[] = []
+  /** Why the last attempt to connect failed; undefined after one that succeeded. */
+  failure: string | undefined
+  readonly #host: Host
+  readonly #connections: Connections
+  readonly #onChange: () => void
+  #changes = 0
+  #isWaiting = false
+
+  /** `onChange` is called when the list of tools has changed. */
+  constructor(name: string, config: ServerConfig, host: Host, onChange: () => void) {
+    this.name = name
+    this.config = config
+    this.known = new KnownTools(host.keyValue, name, config)
+    this.#host = host
+    this.#onChange = onChange
+    this.#connections = new Connections({
+      clock: host.clock,
+      server: name,
+      connectionsMax: config.max_connections,
+      idleMs: config.idle_secs * SECOND_MS,
+    })
+  }
+
+  /** Runs `work` on the connection of the caller. */
+  use<Result>(context: ToolContext, work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    const { agent, client, workspace, signal } = context
+    const key = JSON.stringify(this.config.scope === 'shared' ? [agent] : [agent, client])
+    return this.#connections.use({ key, open: this.#opener(workspace.root), signal, work })
+  }
+
+  /**
+   * Calls a tool. Throws `conflict` when the server no longer has this definition: the turn was offered another one than what would
+   * run, so a person has not seen it.
+   */
+  async call(definition: Definition, input: Record<string, unknown>, context: ToolContext) {
+    const { name, hash } = definition
+    return this.use(context, async (connection) => {
+      if (connection.hashOf(name) !== hash) {
+        throw new AppError(
+          'conflict',
+          `The MCP server '${this.name}' ${connection.hashOf(name) === undefined ? 'no longer has' : 'has changed'} the tool '${name}'. The next turn gets its present tools.`,
+        )
+      }
+      // The approval of a call also accepts the definition that the call was made for.
+      if (context.approvedBy !== undefined && !this.known.isAccepted(definition)) {
+        await this.known.accept([definition])
+        this.#onChange()
+      }
+      return connection.call(name, input, context.signal)
+    })
+  }
+
+  /** Connects and lists the tools, on a connection that no client uses. Rejects with the reason when this fails. */
+  async list(signal: AbortSignal): Promise<void> {
+    const root = this.#host.workspaces[0] ?? this.#host.dataDir
+    const work = async (connection: Connection) => connection.close()
+    // Opening a connection lists the tools.
+    await this.#connections.use({ key: LISTING, open: this.#opener(root), signal, work })
+  }
+
+  close(): Promise<void> {
+    return this.#connections.close()
+  }
+
+  #opener(root: string): OpenConnection {
+    return async (onEnd, signal) => {
+      try {
+        const { connect } = await import('./connection.ts')
+        const { start_timeout_secs, timeout_secs } = this.config
+        const connection = await connect(
+          {
+            server: this.name,
+            transport: await this.#transport(root),
+            root: this.config.command === undefined ? undefined : pathToFileURL(root).href,
+            startTimeoutMs: start_timeout_secs * SECOND_MS,
+            timeoutMs: timeout_secs * SECOND_MS,
+            log: this.#host.log,
+            onToolsChanged: () => void this.#listAgain(connection, signal),
+            onEnd,
+          },
+          signal,
+        )
+        await this.#take(await connection.list(signal))
+        this.failure = undefined
+        return connection
+      } catch (error) {
+        this.failure = errorText(error)
+        throw error
+      }
+    }
+  }
+
+  /** Lists the tools again soon, and later from change to change, so that a server cannot keep the daemon busy with changes. */
+  async #listAgain(connection: Connection, signal: AbortSignal): Promise<void> {
+    if (this.#isWaiting) return
+    this.#isWaiting = true
+    await this.#host.clock.sleep(Math.min(RELIST_MS_MIN * 2 ** this.#changes++, RELIST_MS_MAX), signal)
+    this.#isWaiting = false
+    if (!connection.isOpen) return
+    await connection.list(signal).then(
+      (listed) => this.#take(listed),
+      (error: unknown) => this.#host.log.warn('MCP tools could not be listed', { server: this.name, reason: errorText(error) }),
+    )
+  }
+
+  async #take({ tools, problems, offers }: ListedServer): Promise<void> {
+    this.problems = problems
+    if (await this.known.update(tools, offers)) this.#onChange()
+  }
+
+  async #transport(root: string) {
+    const { command, url, args, network, writable } = this.config
+    if (url !== undefined) {
+      const { httpTransport } = await import('./http-transport.ts')
+      return httpTransport(url, this.config, this.#host.fetch)
+    }
+    const { StdioTransport } = await import('./stdio-transport.ts')
+    return new StdioTransport(this.#host.spawn, this.#host.clock, {
+      file: command ?? '',
+      args,
+      cwd: root,
+      env: this.#environment(root),
+      policy: { writable: writable.map((folder) => (isAbsolute(folder) ? folder : resolve(root, folder))), network },
+    })
+  }
+
+  /** The variables of the daemon are not passed on, except where programs are found and the language. */
+  #environment(root: string): Record<string, string> {
+    const { PATH, LANG } = process.env
+    const secrets = Object.entries(this.config.secret_env).map(([name, secret]) => [name, secret.reveal()])
+    return {
+      PATH: PATH || PATH_DEFAULT,
+      HOME: root,
+      TERM: 'dumb',
+      LANG: LANG ?? 'C.UTF-8',
+      ...this.config.env,
+      ...Object.fromEntries(secrets),
+    }
+  }
+}
