@@ -10,6 +10,7 @@ import {
   parseChatSession,
   type SessionRow,
   type SessionStore,
+  type SessionSummary,
   type Store,
 } from '@sluice/sdk'
 
@@ -22,13 +23,33 @@ export interface Person {
 const PAGE_ROWS = 500
 
 /** One line of an exported conversation. */
-export interface SaidLine extends PlainMessage {
+export interface SaidLine extends Omit<PlainMessage, 'role'> {
   /** RFC 3339. */
   readonly at: string
+  readonly role: PlainMessage['role'] | 'summary'
+  /** The number of messages that a summary covers, from the first of the session. */
+  readonly messages?: number
 }
 
-/** Every message of a session, oldest first. */
+/** The summary of a session in the form that the API shows. */
+export const shownSummary = ({ text, upTo, model, atMs, untrusted }: SessionSummary) => ({
+  text,
+  messages: upTo,
+  model,
+  at: isoTime(atMs),
+  untrusted,
+})
+
+/** Every message of a session, oldest first, and then its summary if it has one. */
 export async function* exported(sessions: SessionStore, id: string): AsyncGenerator<SaidLine> {
+  yield* exportedMessages(sessions, id)
+  const summary = await sessions.summary(id)
+  if (!summary) return
+  const { text, messages, at } = shownSummary(summary)
+  yield { at, role: 'summary', content: text, messages }
+}
+
+async function* exportedMessages(sessions: SessionStore, id: string): AsyncGenerator<SaidLine> {
   for (let after = 0; ; ) {
     const page = await sessions.messagesByTurn(id, { after, limit: PAGE_ROWS })
     for (const { atMs, messages } of page) for (const message of messages) yield { at: isoTime(atMs), ...plainMessage(message) }

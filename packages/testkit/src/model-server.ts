@@ -33,7 +33,7 @@ export interface ModelServerOptions {
   /** The models that `GET /v1/models` lists. Default: `small`. */
   readonly models?: readonly string[]
   /** Gives the step for a request when the script is empty. Default: a reply that echoes the user's text. */
-  readonly answer?: (request: ModelRequest) => ModelStep
+  readonly answer?: (request: ModelRequest) => ModelStep | Promise<ModelStep>
 }
 
 /** A running server. */
@@ -80,7 +80,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
     requests.push(request)
     if (requests.length > REQUESTS_MAX) requests.shift()
     if (refusal) return sendJson(outgoing, refusal.status, refusal.body ?? wire.error(refusal.status, refusal.message))
-    await play(steps.shift() ?? answer(request), wire, body, ++answered, outgoing)
+    await play(steps.shift() ?? (await answer(request)), wire, body, ++answered, outgoing)
   }
 
   const serveModels = (incoming: IncomingMessage, outgoing: ServerResponse): void => {

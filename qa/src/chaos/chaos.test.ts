@@ -38,11 +38,12 @@ test('under SIGKILL no message is lost or runs twice, and sessions keep their or
   playUntilCovered(
     (options) => runLoops({ ...options, loops: LOOPS }),
     (result) => {
-      const { ended, turnsCut, ambiguous, faults, questions } = summary(result)
+      const { ended, turnsCut, summaries, ambiguous, faults, questions } = summary(result)
       const ambiguousReplies = ambiguous.byKill + ambiguous.byFault
       return {
         killed: ended.SIGKILL ?? 0,
         turnsCut,
+        summaries,
         ambiguousReplies,
         faults: Object.keys(faults).length,
         approved: questions.approved ?? 0,

@@ -87,6 +87,7 @@ const good = (): { history: History; store: StoreView } => ({
     notices: [],
     lines: [],
     sessions: [['a', 'b']],
+    summaries: [{ covered: ['a'], named: ['a'] }],
     unfinished: [],
     failed: [],
   },
@@ -166,6 +167,10 @@ describe('finds an acknowledged message that is not done', () => {
   test('with two rows', () => {
     expect(broken({}, { inbox: [inboxRow('a', 1), inboxRow('b', 2), inboxRow('b', 3)] })).toEqual(['lost', 'unique'])
   })
+  test('missing from the summary that covers it', () =>
+    expect(broken({}, { summaries: [{ covered: ['a', 'b'], named: ['a'] }] })).toEqual(['summary']))
+  test('in a summary that does not cover it', () =>
+    expect(broken({}, { summaries: [{ covered: ['a'], named: ['a', 'b'] }] })).toEqual(['summary']))
   test('twice in its session', () => expect(broken({}, { sessions: [['a', 'b', 'b']] })).toEqual(['once']))
   test('in a damaged file, at the end or after a kill', () => {
     expect(broken({}, { problems: ['page 7 is torn'] })).toEqual(['file'])

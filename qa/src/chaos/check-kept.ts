@@ -64,12 +64,16 @@ function checkEvents(seen: readonly Seen[], byMark: ReadonlyMap<string, Message>
   return { marks, killsSince: (mark) => kills - (killsBefore.get(mark) ?? 0) }
 }
 
-function checkRows({ problems, inbox, sessions, unfinished }: StoreView, report: Report): void {
+function checkRows({ problems, inbox, sessions, summaries, unfinished }: StoreView, report: Report): void {
   for (const problem of problems) report('file', problem)
   // Each channel of a run has one account.
   const rows = Map.groupBy(inbox, ({ channel, id }) => `${channel} ${id}`)
   for (const [name, same] of rows) if (same.length > 1) report('unique', `${name} has ${same.length} rows in the inbox`)
   for (const [mark, times] of countsOf(sessions.flat())) if (times > 1) report('once', `${mark} appears ${times} times in its session`)
+  for (const { covered, named } of summaries) {
+    if (covered.toSorted().join(' ') !== named.toSorted().join(' '))
+      report('summary', `a summary of ${covered.join(' ')} names ${named.join(' ')}`)
+  }
   for (const mark of unfinished) report('lost', `the turn of ${mark} has not ended`)
 }
 

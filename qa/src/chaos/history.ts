@@ -131,6 +131,8 @@ export interface StoreView {
   readonly lines: readonly string[]
   /** For each session, the marks that its history answers, in order: each is a turn whose end was committed. */
   readonly sessions: readonly (readonly string[])[]
+  /** For each session with a summary, the marks of the messages that it covers, and the marks in its text. */
+  readonly summaries: readonly { readonly covered: readonly string[]; readonly named: readonly string[] }[]
   /** Stored turns of `POST /webhook` that have not ended, and failed ones. */
   readonly unfinished: readonly string[]
   readonly failed: readonly { readonly mark: string; readonly attempts: number }[]

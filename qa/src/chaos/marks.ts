@@ -2,6 +2,7 @@
 import { type Message, type Part, PROMPT_PART } from './history.ts'
 
 const MARK = /chaos-\d{6}/
+const MARKS = /chaos-\d{6}/g
 const PART = /to (chaos-\d{6}) part (\d+)/g
 /** Below the shortest limit of a platform, so that each paragraph of a long reply is in one message. Most platforms need several messages. */
 const PARAGRAPH_CHARS = 1900
@@ -30,5 +31,8 @@ export const replyOf = ({ mark, parts }: Pick<Message, 'mark' | 'parts'>): strin
   }).join('\n\n')
 
 export const markIn = (text: string): string | undefined => MARK.exec(text)?.[0]
+
+/** Every mark in the text once, in order. */
+export const marksIn = (text: string): string[] => [...new Set(text.match(MARKS))]
 
 export const partsIn = (text: string): Part[] => [...text.matchAll(PART)].map(([, mark = '', part]) => ({ mark, part: Number(part) }))

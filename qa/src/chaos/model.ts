@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { openaiWire } from '@sluice/testkit/model-wire-openai'
-import { markIn } from './marks.ts'
+import { markIn, marksIn } from './marks.ts'
 
 export interface Asked {
   /** The mark in `text`, if there is one. */
@@ -28,7 +28,13 @@ export interface Model {
   close(): Promise<void>
 }
 
-/** Starts the service. A request whose `answer` never resolves is never answered. */
+/** The request for a summary of a conversation begins with these words. */
+const SUMMARY = 'You write the memory of an assistant'
+
+/**
+ * Starts the service. A request whose `answer` never resolves is never answered. A summary, which `answer` does not get, is the marks
+ * of the messages that it summarises.
+ */
 export async function startModel(answer: (asked: Asked) => Promise<ModelAnswer>): Promise<Model> {
   let atOnce = 0
   let atOnceMax = 0
@@ -42,7 +48,7 @@ export async function startModel(answer: (asked: Asked) => Promise<ModelAnswer>)
     })
     const body = await readJson(incoming)
     const asked = askedIn(body)
-    const reply = await answer(asked)
+    const reply = JSON.stringify(body).includes(SUMMARY) ? { text: marksIn(asked.text).join(' ') } : await answer(asked)
     if (asked.problem !== undefined) return void outgoing.writeHead(400).end(JSON.stringify(openaiWire.error(400, asked.problem)))
     if ('status' in reply) return void outgoing.writeHead(reply.status).end(JSON.stringify(openaiWire.error(reply.status, 'Not now')))
     const json = openaiWire.json({

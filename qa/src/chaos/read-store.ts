@@ -8,7 +8,7 @@ import { ALL_SHARDS, type InboxRow, type OutboxRow, replyLane, type Store, shard
 import { openStore } from '@sluice/store'
 import { testHost } from '@sluice/testkit/host'
 import type { NoticeSeen, StoreView } from './history.ts'
-import { LINES_FILE, markIn, partsIn } from './marks.ts'
+import { LINES_FILE, markIn, marksIn, partsIn } from './marks.ts'
 
 const FILE = 'sluice.db'
 const PAGE = 1000
@@ -60,6 +60,7 @@ export async function readStore(dataDir: string): Promise<StoreView> {
       }),
       lines: linesIn(join(dataDir, 'workspace', LINES_FILE)),
       sessions: await sessionsOf(store),
+      summaries: await summariesOf(store),
       unfinished: unfinished.flatMap(({ input }) => markIn(input) ?? []),
       failed: failedOf(join(dataDir, FILE)),
     }
@@ -111,4 +112,15 @@ async function sessionsOf({ sessions }: Store): Promise<string[][]> {
       return asked.flatMap(({ content }) => markIn(JSON.stringify(content)) ?? [])
     }),
   )
+}
+
+async function summariesOf({ sessions }: Store): Promise<StoreView['summaries']> {
+  const rows = await sessions.list({ limit: EVERYTHING })
+  const summaries = rows.map(async ({ id }) => {
+    const summary = await sessions.summary(id)
+    if (!summary) return []
+    const covered = (await sessions.history(id, EVERYTHING)).slice(0, summary.upTo)
+    return [{ covered: marksIn(JSON.stringify(covered)), named: marksIn(summary.text) }]
+  })
+  return (await Promise.all(summaries)).flat()
 }

@@ -18,6 +18,7 @@ export function summary({ history: { messages, seen, delivered }, store, tookMs 
     turnsBegun: begun.length,
     turnsCut: begun.length - new Set(begun.map(({ mark }) => mark)).size,
     effects: of('effect').length,
+    summaries: store.summaries.length,
     questions: Object.fromEntries(countsOf(store.questions.map(({ state }) => state))),
     waitedLong: of('waiting').filter(({ mark }) => killsWaited({ messages, seen }, mark) >= KILLS_MIN).length,
     sends: sendings.length,

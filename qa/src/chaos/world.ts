@@ -108,7 +108,7 @@ model = "chaos"
 
 [agent]
 model_timeout_secs = 300
-max_history_messages = 10
+max_history_messages = 6
 
 [http]
 allow_private = ["127.0.0.1"]

@@ -1,5 +1,5 @@
 /** `sluice sessions`: lists, shows, exports and erases conversations. */
-import type { Erasure, Session, SessionLine, SessionsPage } from '@sluice/http/answers'
+import type { Erasure, Session, SessionLine, SessionsPage, SessionWithSummary } from '@sluice/http/answers'
 import { AppError, oneLine } from '@sluice/sdk'
 import { type Api, apiPath } from '../api/api.ts'
 import { withApi } from '../api/open-api.ts'
@@ -45,7 +45,8 @@ export const show = (context: CliContext): Promise<number> =>
     const session = await findSession(api, context)
     const limit = limitOption(context)
     const lines: SessionLine[] = []
-    for await (const line of messagesOf(api, session)) {
+    for await (const line of linesOf(api, session)) {
+      if (line.role === 'summary') break
       lines.push(line)
       if (lines.length > limit) lines.shift()
     }
@@ -53,8 +54,12 @@ export const show = (context: CliContext): Promise<number> =>
       out.json({ ...session, messages: lines })
       return 0
     }
-    const { message_count, ...fields } = session
+    const { message_count, summary, ...fields } = session
     printFields(out, { ...fields, messages: String(message_count) })
+    if (summary) {
+      const about = `${summary.at} summary of the first ${summary.messages} messages`
+      out.print(`${out.style('dim', about)}  ${summary.text}`)
+    }
     for (const { at, role, content, tool_calls = [] } of lines) {
       const calls = tool_calls.map(({ name }) => `[${name}]`)
       out.print(`${out.style('dim', `${at} ${role}`)}  ${[content, ...calls].filter((text) => text !== '').join(' ')}`)
@@ -62,15 +67,15 @@ export const show = (context: CliContext): Promise<number> =>
     return 0
   })
 
-/** `sluice sessions export`: prints every message of one conversation. */
+/** `sluice sessions export`: prints every message of one conversation, and its summary. */
 export const exportConversation = (context: CliContext): Promise<number> =>
   withApi(context, async (api) => {
     const { out, json } = context
     const session = await findSession(api, context)
-    const lines = messagesOf(api, session)
+    const lines = linesOf(api, session)
     if (json) {
       const messages: SessionLine[] = []
-      for await (const line of lines) messages.push(line)
+      for await (const line of lines) if (line.role !== 'summary') messages.push(line)
       out.json({ ...session, messages })
     } else for await (const line of lines) out.print(JSON.stringify(line))
     return 0
@@ -112,10 +117,11 @@ function printErased({ out }: CliContext, erased: Erasure): void {
   for (const copy of copies) out.warn(`still in the copy from before an upgrade; delete it when you do not need it: ${copy}`)
 }
 
-const findSession = (api: Api, { args: [id = ''] }: CliContext): Promise<Session> =>
-  named(id, api.get<Session>(apiPath('/api/sessions', id)))
+const findSession = (api: Api, { args: [id = ''] }: CliContext): Promise<SessionWithSummary> =>
+  named(id, api.get<SessionWithSummary>(apiPath('/api/sessions', id)))
 
-const messagesOf = (api: Api, { session_id }: Session) => api.lines<SessionLine>(apiPath('/api/sessions', session_id, 'export'))
+/** The lines of the export: the messages, and then the summary if there is one. */
+const linesOf = (api: Api, { session_id }: Session) => api.lines<SessionLine>(apiPath('/api/sessions', session_id, 'export'))
 
 /** Names the conversation in the error if there is none with the id. */
 const named = <Answer>(id: string, answer: Promise<Answer>): Promise<Answer> =>

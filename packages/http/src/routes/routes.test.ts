@@ -195,6 +195,22 @@ describe('sessions', () => {
     ])
   })
 
+  test('show and export their summary', async () => {
+    const { store, device, say, json, call } = await paired()
+    await say('a', 'one')
+    expect(await json('GET', '/api/sessions/a')).toMatchObject({ session_id: 'a', summary: null })
+    const summary = { text: 'They met.', upTo: 1, model: 'small', atMs: 0, untrusted: true }
+    await store.sessions.summarize(`${device}/a`, { upTo: 2, summary: undefined }, summary)
+    const at = '1970-01-01T00:00:00.000Z'
+    expect(await json('GET', '/api/sessions/a')).toMatchObject({
+      message_count: 2,
+      summary: { text: 'They met.', messages: 1, model: 'small', at, untrusted: true },
+    })
+    const lines = (await (await call('GET', '/api/sessions/a/export')).text()).trim().split('\n')
+    expect(lines).toHaveLength(3)
+    expect(JSON.parse(lines[2] ?? '')).toEqual({ at, role: 'summary', content: 'They met.', messages: 1 })
+  })
+
   test('of channels are listed, exported and erased only for operators', async () => {
     const { store, json, call, pair } = await paired()
     const session = 'channel:chatapp/2000/%2B1555/%2B1555'

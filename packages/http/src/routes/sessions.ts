@@ -1,7 +1,15 @@
 /** `/api/sessions`: the conversations of the calling device; operators also read and erase the conversations of others. */
 
 import type { Runtime } from '@sluice/runtime'
-import { erasePerson, exported, plainMessage, sessionsEnds, shownConversation, shownErased } from '@sluice/runtime/conversations'
+import {
+  erasePerson,
+  exported,
+  plainMessage,
+  sessionsEnds,
+  shownConversation,
+  shownErased,
+  shownSummary,
+} from '@sluice/runtime/conversations'
 import { AppError, type Clock, defineRoute, type Role, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
 import { bareSession, checkSessionName, sessionNamespace, storedSession } from '../identity.ts'
@@ -23,6 +31,18 @@ const sessionSchema = v.object({
 /** One conversation, as the API answers it. */
 export type Session = v.InferOutput<typeof sessionSchema>
 
+const summarySchema = v.object({
+  text: v.string(),
+  messages: v.pipe(v.number(), v.description('How many messages it covers, from the first of the session')),
+  model: v.string(),
+  at: v.string(),
+  untrusted: v.pipe(v.boolean(), v.description('Whether a covered message has text from outside')),
+})
+
+const oneSchema = v.object({ ...sessionSchema.entries, summary: v.nullable(summarySchema) })
+/** The answer of `GET /api/sessions/:id`. */
+export type SessionWithSummary = v.InferOutput<typeof oneSchema>
+
 const pageSchema = v.object({ sessions: v.array(sessionSchema), next: v.nullable(v.string()) })
 /** The answer of `GET /api/sessions`. */
 export type SessionsPage = v.InferOutput<typeof pageSchema>
@@ -34,7 +54,11 @@ const messageSchema = v.object({
   tool_results: v.optional(v.array(v.object({ id: v.string(), name: v.string(), output: v.unknown() }))),
 })
 
-const lineSchema = v.object({ at: v.string(), ...messageSchema.entries })
+const lineSchema = v.object({
+  at: v.string(),
+  ...messageSchema.entries,
+  messages: v.optional(v.pipe(v.number(), v.description('Of a summary: how many messages it covers'))),
+})
 /** One line of the answer of `GET /api/sessions/:id/export`. */
 export type SessionLine = v.InferOutput<typeof lineSchema>
 
@@ -160,11 +184,12 @@ const sessionRoute = ({ sessions }: Store): Route =>
     path: '/api/sessions/:id',
     summary: 'One session',
     auth: 'client',
-    answers: { 200: { description: 'The session', schema: sessionSchema } },
+    answers: { 200: { description: 'The session', schema: oneSchema } },
     async handle({ device, role, onControlSocket, params }) {
-      const row = await sessions.get(storedOf({ device, role }, params))
+      const id = storedOf({ device, role }, params)
+      const [row, summary] = await Promise.all([sessions.get(id), sessions.summary(id)])
       if (!row) throw unknownSession()
-      return shown({ device, onControlSocket }, row)
+      return { ...shown({ device, onControlSocket }, row), summary: summary ? shownSummary(summary) : null }
     },
   })
 
@@ -172,10 +197,10 @@ const exportRoute = ({ sessions }: Store): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/sessions/:id/export',
-    summary: 'The messages of a session, oldest first, one JSON object per line',
+    summary: 'The messages of a session, oldest first, one JSON object per line, and its summary at the end',
     auth: 'client',
     mediaType: 'application/x-ndjson',
-    answers: { 200: { description: 'One message per line', schema: lineSchema } },
+    answers: { 200: { description: 'One message per line; a last line with the role `summary` if there is one', schema: lineSchema } },
     async handle({ device, role, params }) {
       const id = storedOf({ device, role }, params)
       if (!(await sessions.get(id))) throw unknownSession()
