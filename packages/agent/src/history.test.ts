@@ -16,7 +16,7 @@ const result = (text: string, ...ids: string[]): ModelMessage => ({
 
 const fit = (messages: readonly ModelMessage[], current: readonly ModelMessage[], limits: HistoryLimits, summary?: SessionSummary) =>
   fitConversation({ messages, summary }, current, limits)
-const summary = (text: string): SessionSummary => ({ text, upTo: 1, model: 'm', atMs: 0, untrusted: false })
+const summary = (text: string): SessionSummary => ({ text, upTo: 1, upToMs: 0, model: 'm', atMs: 0, untrusted: false })
 const textOf = (message: ModelMessage | undefined): string =>
   message?.role === 'system' ? '' : (message?.content.map((part) => (part.type === 'text' ? part.text : '')).join('|') ?? '')
 

@@ -132,13 +132,12 @@ async function writeSummary(
   scope: TurnScope,
   { previous, blocks }: { readonly previous: SessionSummary | undefined; readonly blocks: readonly Block[] },
 ): Promise<SessionSummary> {
-  let upTo = 0
   let charsMax = 0
+  let source: Block = { upTo: 0, upToMs: 0, text: '' }
   const prompt: ModelAsk['prompt'] = (tokensMax) => {
     charsMax = Math.min(SUMMARY_CHARS_MAX, summaryCharsMax(tokensMax))
     const before = previous ? shorten(previous.text, charsMax) : ''
-    const source = takeBlocks(blocks, sourceCharsMax(tokensMax) - before.length)
-    upTo = source.upTo
+    source = takeBlocks(blocks, sourceCharsMax(tokensMax) - before.length)
     return [
       { role: 'system', content: summaryInstruction(Math.ceil(charsMax / CHARS_PER_WORD)) },
       { role: 'user', content: [{ type: 'text', text: summaryRequest(before, source.text) }] },
@@ -149,7 +148,8 @@ async function writeSummary(
   if (text === '' || !COMPLETE.has(reply.finish)) throw new AppError('upstream', `the model wrote no summary (${reply.finish})`)
   return {
     text: shorten(text, charsMax).toWellFormed(),
-    upTo,
+    upTo: source.upTo,
+    upToMs: source.upToMs,
     model: scope.progress.model ?? '',
     atMs: clock.nowMs(),
     untrusted: previous?.untrusted ?? false,
@@ -163,15 +163,15 @@ const sourceCharsMax = (tokensMax: number): number => Math.max(SOURCE_CHARS_MIN,
 function takeBlocks(blocks: readonly Block[], charsMax: number): Block {
   const texts: string[] = []
   let chars = 0
-  let upTo = 0
+  let last: Omit<Block, 'text'> = { upTo: 0, upToMs: 0 }
   for (const block of blocks) {
     const text = shorten(block.text, charsMax)
     if (texts.length > 0 && chars + text.length > charsMax) break
     texts.push(text)
     chars += text.length + 1
-    upTo = block.upTo
+    last = block
   }
-  return { upTo, text: texts.join('\n') }
+  return { ...last, text: texts.join('\n') }
 }
 
 function summarizedEvent(

@@ -5,8 +5,9 @@ import { shorten } from './shorten.ts'
 
 /** The part of a session that is summarised at once: a message, or tool calls with their results. */
 export interface Block {
-  /** The number of its last message in the session. */
+  /** The number of its last message in the session, and its time. */
   readonly upTo: number
+  readonly upToMs: number
   readonly text: string
 }
 
@@ -38,7 +39,7 @@ export async function readBlocks(
   for (let cursor = after; cursor < to && chars < charsMax; ) {
     const page = await messagesByTurn(session, { after: cursor, limit: PAGE_TURNS })
     for (const { upTo, atMs, messages } of page) {
-      for (const block of blocksOf(messages, { upTo, date: isoTime(atMs).slice(0, 10) })) {
+      for (const block of blocksOf(messages, { upTo, atMs })) {
         if (block.upTo <= after || block.upTo > to) continue
         blocks.push(block)
         chars += block.text.length
@@ -51,13 +52,14 @@ export async function readBlocks(
   return blocks
 }
 
-function blocksOf(messages: readonly ModelMessage[], { upTo, date }: { readonly upTo: number; readonly date: string }): Block[] {
+function blocksOf(messages: readonly ModelMessage[], { upTo, atMs }: { readonly upTo: number; readonly atMs: number }): Block[] {
+  const date = isoTime(atMs).slice(0, 10)
   const blocks: Block[] = []
   for (const [at, message] of messages.entries()) {
     const number = upTo - messages.length + at + 1
     const text = linesOf(message, date).join('\n')
     const before = message.role === 'tool' ? blocks.pop()?.text : undefined
-    blocks.push({ upTo: number, text: before === undefined ? text : `${before}\n${text}` })
+    blocks.push({ upTo: number, upToMs: atMs, text: before === undefined ? text : `${before}\n${text}` })
   }
   return blocks
 }

@@ -43,6 +43,8 @@ export interface SessionSummary {
   readonly text: string
   /** The number of messages that it covers, counted from the first message of the session. */
   readonly upTo: number
+  /** The time of the last message that it covers. */
+  readonly upToMs: number
   /** The model that wrote it. */
   readonly model: string
   readonly atMs: number

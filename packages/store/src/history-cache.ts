@@ -19,7 +19,7 @@ export interface Chunk {
 /** The newest messages of a session, oldest first, and its summary. */
 export interface Recent {
   readonly messages: readonly ModelMessage[]
-  /** The session's message count, these messages included. */
+  /** The number of messages that the session has had. */
   readonly upTo: number
   readonly summary: SessionSummary | undefined
 }
@@ -50,14 +50,13 @@ export class HistoryCache {
   }
 
   /**
-   * Stores the newest chunks of a session, oldest first, as they were read from the file to cover `limit` messages, and its summary.
+   * Stores what was read of a session to cover `limit` messages: the JSON of its newest turns, oldest first, and its summary.
    * Returns all their messages.
    */
-  fill(id: string, { chunks, summary }: { chunks: readonly Chunk[]; summary: SessionSummary | undefined }, limit: number): Recent {
+  fill(id: string, { chunks, upTo, summary }: Omit<Recent, 'messages'> & { readonly chunks: readonly string[] }, limit: number): Recent {
     this.delete(id)
-    const messages = chunks.flatMap(({ json }) => JSON.parse(json) as ModelMessage[])
-    const chars = chunks.reduce((sum, { json }) => sum + json.length, summary?.text.length ?? 0)
-    const upTo = chunks.at(-1)?.upTo ?? 0
+    const messages = chunks.flatMap((json) => JSON.parse(json) as ModelMessage[])
+    const chars = chunks.reduce((sum, json) => sum + json.length, summary?.text.length ?? 0)
     this.#keep(id, { messages: [...messages], chars, upTo, summary, isWhole: messages.length < limit || messages.length === upTo })
     return { messages, upTo, summary }
   }

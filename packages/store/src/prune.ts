@@ -25,9 +25,8 @@ const OLD_RUNS = 'FROM sop_runs WHERE ended_at < ?1'
 const DROP_RUNS = `DELETE FROM sop_runs WHERE number IN (SELECT number ${OLD_RUNS} ORDER BY ended_at LIMIT ?2)`
 const OLD_SAID = 'FROM messages WHERE at < ?1'
 const DROP_SAID = `DELETE FROM messages WHERE rowid IN (SELECT rowid ${OLD_SAID} ORDER BY at LIMIT ?2)`
-// Every covered message is older than the summary.
 const DROP_SUMMARIES = `
-  DELETE FROM session_summaries WHERE session IN (SELECT session FROM session_summaries WHERE at < ? ORDER BY at LIMIT ?)`
+  DELETE FROM session_summaries WHERE session IN (SELECT session FROM session_summaries WHERE up_to_at < ? ORDER BY up_to_at LIMIT ?)`
 const OLD_SESSIONS = 'FROM sessions WHERE last_active_at < ?1'
 const DROP_SESSIONS = `DELETE FROM sessions WHERE number IN (SELECT number ${OLD_SESSIONS} ORDER BY last_active_at LIMIT ?2)`
 const OLD_TURNS = 'FROM turns WHERE ended_at < ?1'

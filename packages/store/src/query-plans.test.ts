@@ -112,7 +112,7 @@ async function useAll(): Promise<void> {
   const sessions = createSessions(db, writer, new HistoryCache(), file)
   await sessions.messagesByTurn('room', { after: 0, limit: 10 })
   const seen = await sessions.conversation('room', 10)
-  await sessions.summarize('room', seen, { text: 's', upTo: 1, model: 'm', atMs: 1, untrusted: false })
+  await sessions.summarize('room', seen, { text: 's', upTo: 1, upToMs: 1, model: 'm', atMs: 1, untrusted: false })
   await sessions.conversation('room', 10)
   await sessions.erase('elsewhere', { atMs: 1, by: 'test' })
   prunable(db, { ...RETENTION, endedBeforeMs: 9e12 })

@@ -465,12 +465,14 @@ export const MIGRATIONS: readonly string[] = [
     session INTEGER PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
     -- The message count of the session up to which it covers the messages.
     up_to INTEGER NOT NULL,
+    -- The time of the last of these messages.
+    up_to_at REAL NOT NULL,
     text TEXT NOT NULL,
     model TEXT NOT NULL,
     at REAL NOT NULL,
     -- 1 when a covered message has text from outside.
     untrusted INTEGER NOT NULL
   ) STRICT;
-  CREATE INDEX session_summaries_by_time ON session_summaries (at);
+  CREATE INDEX session_summaries_by_time ON session_summaries (up_to_at);
   `,
 ]

@@ -3,7 +3,7 @@ import type { SessionRow, SessionStore, TurnMessages } from '@sluice/sdk'
 import { ConversationEraser } from './conversation-eraser.ts'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
-import type { Chunk, HistoryCache, Recent } from './history-cache.ts'
+import type { HistoryCache, Recent } from './history-cache.ts'
 import { getSummary, putSummary } from './summaries.ts'
 
 interface SessionColumns {
@@ -16,9 +16,9 @@ interface SessionColumns {
 
 const COLUMNS = 'id, name, created_at, last_active_at, message_count'
 
-/** One row for each turn; without any, one row without messages for a session that still has a summary. */
+/** One row for each turn, and one without messages for a session without any. */
 const HISTORY = `
-  SELECT message.up_to AS upTo, messages_json AS json, summary.session IS NOT NULL AS isSummarized
+  SELECT message_count AS count, messages_json AS json, summary.session IS NOT NULL AS isSummarized
   FROM sessions
   LEFT JOIN messages AS message ON message.session = number AND message.up_to > message_count - ?
   LEFT JOIN session_summaries AS summary ON summary.session = number
@@ -38,7 +38,7 @@ const SAID = `
 const RENAME = 'UPDATE sessions SET name = ? WHERE id = ?'
 
 interface HistoryColumns {
-  readonly upTo: number | null
+  readonly count: number
   readonly json: string | null
   readonly isSummarized: number
 }
@@ -86,8 +86,9 @@ function recent(db: Database, cache: HistoryCache, id: string, limit: number): R
     const known = cache.get(id, limit)
     if (known) return known
     const rows = db.all<HistoryColumns>(HISTORY, limit, id)
-    const chunks = rows.flatMap(({ upTo, json }): Chunk[] => (upTo === null || json === null ? [] : [{ upTo, json }]))
-    return cache.fill(id, { chunks, summary: rows[0]?.isSummarized ? getSummary(db, id) : undefined }, limit)
+    const chunks = rows.flatMap(({ json }) => json ?? [])
+    const summary = rows[0]?.isSummarized ? getSummary(db, id) : undefined
+    return cache.fill(id, { chunks, upTo: rows[0]?.count ?? 0, summary }, limit)
   })
 }
 

@@ -199,7 +199,7 @@ describe('sessions', () => {
     const { store, device, say, json, call } = await paired()
     await say('a', 'one')
     expect(await json('GET', '/api/sessions/a')).toMatchObject({ session_id: 'a', summary: null })
-    const summary = { text: 'They met.', upTo: 1, model: 'small', atMs: 0, untrusted: true }
+    const summary = { text: 'They met.', upTo: 1, upToMs: 0, model: 'small', atMs: 0, untrusted: true }
     await store.sessions.summarize(`${device}/a`, { upTo: 2, summary: undefined }, summary)
     const at = '1970-01-01T00:00:00.000Z'
     expect(await json('GET', '/api/sessions/a')).toMatchObject({

@@ -7,6 +7,7 @@ import { own, type StoreRules } from './store-bench.ts'
 const summary = (upTo: number, part: Partial<SessionSummary> = {}): SessionSummary => ({
   text: `the first ${upTo}`,
   upTo,
+  upToMs: 4,
   model: 'small',
   atMs: 3_000,
   untrusted: false,
@@ -124,14 +125,26 @@ export const summaryRules: StoreRules = {
     expect(await store.sessions.summary('room')).toBeUndefined()
   },
 
-  'a summary is pruned when all messages that it covers are': async ({ store }) => {
+  'a summary is pruned with the last message that it covers': async ({ store }) => {
     await addTurns(store)
     await store.turns.finish(turnEnd('later', { endedAtMs: 9_000, messages: [user('d1')] }))
-    await store.sessions.summarize('room', { upTo: 7, summary: undefined }, summary(4, { atMs: 8_000 }))
+    await store.sessions.summarize('room', { upTo: 7, summary: undefined }, summary(6, { upToMs: 4, atMs: 8_000 }))
+    const kept = summary(6, { upToMs: 4, atMs: 8_000 })
     const retention = { endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, bytesMax: Number.MAX_SAFE_INTEGER, nowMs: 10_000, limit: 100 }
-    await store.prune({ ...retention, historyBeforeMs: 100 })
-    expect(await store.sessions.conversation('room', 10)).toEqual({ upTo: 7, summary: summary(4, { atMs: 8_000 }), messages: [user('d1')] })
-    await store.prune({ ...retention, historyBeforeMs: 8_500 })
+    await store.prune({ ...retention, historyBeforeMs: 4 })
+    expect(await store.sessions.conversation('room', 10)).toEqual({ upTo: 7, summary: kept, messages: [user('d1')] })
+    await store.prune({ ...retention, historyBeforeMs: 5 })
     expect(await store.sessions.conversation('room', 10)).toEqual({ upTo: 7, summary: undefined, messages: [user('d1')] })
+  },
+
+  'a summary outlives the messages that the size limit deletes': async ({ store }) => {
+    await addTurns(store)
+    await store.sessions.summarize('room', SIX, summary(4))
+    const retention = { endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, historyBeforeMs: 0, bytesMax: 0, nowMs: 10_000, limit: 100 }
+    await store.prune(retention)
+    expect(await store.sessions.history('room', 10)).toEqual([])
+    expect(await store.sessions.conversation('room', 10)).toEqual({ upTo: 6, summary: summary(4), messages: [] })
+    await store.turns.finish(turnEnd('later', { messages: [user('d1')] }))
+    expect(await store.sessions.conversation('room', 10)).toEqual({ upTo: 7, summary: summary(4), messages: [user('d1')] })
   },
 }
