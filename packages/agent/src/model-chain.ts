@@ -1,5 +1,5 @@
 /** The configured model and its fallbacks. */
-import { AppError, type LanguageModel, type Logger, type Provider, type ProviderSettings } from '@sluice/sdk'
+import { AppError, type LanguageModel, type Logger, type OfferedModel, type Provider, type ProviderSettings } from '@sluice/sdk'
 
 export interface ModelChain {
   /** The `provider:model` of each entry, for status. Loads nothing. */
@@ -10,13 +10,18 @@ export interface ModelChain {
   settings(index: number): ProviderSettings | undefined
   /** The limits that the model of an entry has shown since it was loaded, such as `does not support tools`. */
   limits(index: number): readonly string[]
-  /** Resolves to the model names of an entry's endpoint, as `Provider.models` does; undefined when the endpoint has no list. */
-  offered(index: number, signal: AbortSignal): Promise<readonly string[]> | undefined
+  /** Resolves to the models of an entry's endpoint, as `Provider.models` does; undefined when the endpoint has no list. */
+  offered(index: number, signal: AbortSignal): Promise<readonly OfferedModel[]> | undefined
+  /** Loads another model of an entry's endpoint, for one test. Its limits go to `onLimit` and not to those of the entry. */
+  loadOther(index: number, model: string, onLimit: (label: string) => void): Promise<LanguageModel>
 }
 
 /** Returns the limits of all entries as operators read them, such as `ollama:gemma3 does not support tools`. */
 export const shownLimits = ({ labels, limits }: Pick<ModelChain, 'labels' | 'limits'>): string[] =>
   labels.flatMap(({ provider, model }, index) => limits(index).map((limit) => `${provider}:${model} ${limit}`))
+
+/** Tells whether a listed model is the one that requests name: Ollama lists `llama3.2:latest` for `llama3.2`, Google `models/<name>`. */
+export const isSameModel = (listed: string, model: string): boolean => [model, `${model}:latest`, `models/${model}`].includes(listed)
 
 export interface ModelChainOptions {
   /** The entries, as `chooseProviders` returns them. */
@@ -66,6 +71,10 @@ export function createModelChain({ settings, providers, fetch, log }: ModelChain
     offered(index, signal) {
       const { entry, provider } = entryAt(index)
       return provider.models?.(entry, { fetch, signal })
+    },
+    async loadOther(index, model, onLimit) {
+      const { entry, provider } = entryAt(index)
+      return provider.load({ ...entry, model }, { fetch, onLimit })
     },
   }
 }

@@ -39,6 +39,12 @@ const SESSION_SENDER: CommandOption = {
   help: 'with --channel: of this sender, in the notation of the channel',
 }
 
+const PROVIDER_OPTION: CommandOption = {
+  type: 'string',
+  value: '<kind|number>',
+  help: 'only endpoints of this kind, or one entry: 0 is [provider], 1 its first fallback',
+}
+
 const APPROVAL_KEY = { usage: '<run> <step>', argsMin: 2, argsMax: 2 } as const
 
 const MEMORY_OWNER: CommandOption = {
@@ -59,6 +65,15 @@ const DESCRIPTIONS = [
   },
   { name: 'status', remote: true, summary: 'Show whether the daemon is running, its health and its queues' },
   { name: 'doctor', summary: 'Check this installation and say how to fix each problem' },
+  {
+    name: 'models',
+    remote: true,
+    summary: 'List the models that each endpoint of the configuration offers, and mark the ones in use',
+    options: {
+      provider: PROVIDER_OPTION,
+      match: { type: 'string', value: '<text>', help: 'only models with this text in their name' },
+    },
+  },
   { name: 'features', remote: true, summary: 'List every feature: compiled in, configured, running, and how to get it' },
 
   { name: 'config check', summary: 'Validate the configuration file' },

@@ -1,9 +1,8 @@
-/** The HTTP endpoint of a model provider: checks its settings, lists its models and keeps its key out of errors. */
+/** The HTTP endpoint of a model provider: checks its settings and keeps its key out of errors. */
 
 import type { ProviderSettings } from '@sluice/sdk'
-import { AppError, errorText, withoutSecrets } from '@sluice/sdk'
-import { members, parsedOrUndefined, text } from './foreign-json.ts'
-import { readHead, readUpTo } from './read-up-to.ts'
+import { AppError, withoutSecrets } from '@sluice/sdk'
+import { readHead } from './read-up-to.ts'
 import { withoutTrailing } from './without-trailing.ts'
 
 /** Complete and valid settings. */
@@ -20,9 +19,6 @@ export interface ModelEndpoint {
 
 /** The longest body of an error; the rest is dropped. */
 const ERROR_BYTES_MAX = 65_536
-
-/** Some services list thousands of models with their prices. */
-const LIST_BYTES_MAX = 8 * 1024 * 1024
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const HEADER_VALUE = /^[\x20-\x7e]*$/
@@ -52,30 +48,6 @@ export function modelEndpoint(
   if (url === '') throw invalid('base_url', `is missing: "${settings.kind}" has another address for each account or region`)
   const baseUrl = plainUrl(url)
   return { baseUrl, apiKey, model, headers, fetch: guard(adding(options.fetch, settings.options), [apiKey, ...Object.values(headers)]) }
-}
-
-/**
- * Returns the names of the models at `<base URL>/models`, where OpenAI-compatible services and Anthropic list them. Throws
- * `unauthorized` for a rejected key, `upstream` for any other answer and `unavailable` without an answer.
- */
-export async function listModels(
-  { baseUrl, headers: extra, fetch }: ModelEndpoint,
-  {
-    headers,
-    query = '',
-    signal,
-  }: { readonly headers: Readonly<Record<string, string>>; readonly query?: string; readonly signal: AbortSignal },
-): Promise<string[]> {
-  const url = `${baseUrl}/models${query}`
-  const response = await fetch(url, { headers: { accept: 'application/json', ...headers, ...extra }, signal }).catch((error: unknown) => {
-    throw new AppError('unavailable', `${url} cannot be reached: ${errorText(error)}`)
-  })
-  if (response.status === 401 || response.status === 403)
-    throw new AppError('unauthorized', `${url} refuses the key with status ${response.status}`)
-  if (!response.ok) throw new AppError('upstream', `${url} answers with status ${response.status}`)
-  const { data } = members(parsedOrUndefined((await readUpTo(response, LIST_BYTES_MAX)) ?? ''))
-  if (!Array.isArray(data)) throw new AppError('upstream', `${url} does not answer with a list of models`)
-  return data.flatMap((entry: unknown) => text(members(entry).id) || [])
 }
 
 function plainUrl(text: string): string {

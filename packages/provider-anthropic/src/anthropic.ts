@@ -23,7 +23,8 @@ export const anthropic: Provider = {
   media: () => ['image', 'pdf'],
   check: (settings) => void endpointOf(settings, fetch),
   models(settings, { fetch, signal }) {
-    const endpoint = endpointOf(settings, fetch)
+    // The list is asked for before a model is chosen.
+    const endpoint = endpointOf({ ...settings, model: 'none' }, fetch)
     const headers = { 'x-api-key': endpoint.apiKey, 'anthropic-version': '2023-06-01' }
     // A page holds 20 models by default and at most 1000: https://docs.anthropic.com/en/api/models-list
     return listModels(endpoint, { headers, query: '?limit=1000', signal })

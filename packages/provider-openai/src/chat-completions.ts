@@ -3,6 +3,9 @@ import { listModels, type ModelEndpoint, modelEndpoint } from '@sluice/kit'
 import { type LanguageModel, type LoadOptions, type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
 import type { Preset } from './presets.ts'
 
+/** The model in the settings of a list, which is asked for before a model is chosen. */
+const NO_MODEL = 'none'
+
 /** Checks and completes settings. A server at the operator's own `base_url` may need no key. */
 export function endpointOf(settings: ProviderSettings, { baseUrl, keyVariable }: Preset, plainFetch: typeof fetch): ModelEndpoint {
   const keyRequired = keyVariable !== undefined && settings.base_url === undefined
@@ -20,7 +23,7 @@ export function chatCompletions(kind: string, preset: Preset, detect?: Provider[
     media: () => preset.media ?? [],
     check: (settings) => void endpointOf(settings, preset, fetch),
     models(settings, { fetch, signal }) {
-      const endpoint = endpointOf(settings, preset, fetch)
+      const endpoint = endpointOf({ ...settings, model: NO_MODEL }, preset, fetch)
       const headers = endpoint.apiKey === '' ? {} : { authorization: `Bearer ${endpoint.apiKey}` }
       return listModels(endpoint, { headers, signal })
     },

@@ -108,6 +108,7 @@ export type {
   ModelStreamResult,
   ModelTool,
   ModelUsage,
+  OfferedModel,
   Provider,
   ProviderSettings,
 } from './model.ts'

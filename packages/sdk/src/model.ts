@@ -44,6 +44,16 @@ export interface ProviderSettings {
   readonly temperature?: number | undefined
 }
 
+/** A model that an endpoint lists. A member that the endpoint does not tell is absent. */
+export interface OfferedModel {
+  /** The name that requests use. */
+  readonly id: string
+  /** The largest number of tokens of a conversation. */
+  readonly contextTokens?: number
+  /** US dollars for a million tokens. */
+  readonly price?: { readonly input: number; readonly output: number }
+}
+
 export interface LoadOptions {
   readonly fetch: typeof fetch
   /** Reports a limit that the model has shown, such as `does not support tools`. Further requests of the model keep it. */
@@ -63,10 +73,13 @@ export interface Provider {
   /** Throws `config_invalid` with the TOML key when these settings cannot work. Imports and sends nothing. */
   check?(settings: ProviderSettings): void
   /**
-   * Resolves to the names of the models that the endpoint offers. Rejects with `config_invalid` as `check` does, with
-   * `unauthorized` when the key is refused, else with `upstream` or `unavailable`.
+   * Resolves to the models that the endpoint offers; `model` of the settings may be absent. Rejects with `config_invalid` as `check`
+   * does, with `unauthorized` when the key is refused, else with `upstream` or `unavailable`.
    */
-  models?(settings: ProviderSettings, options: { readonly fetch: typeof fetch; readonly signal: AbortSignal }): Promise<readonly string[]>
+  models?(
+    settings: ProviderSettings,
+    options: { readonly fetch: typeof fetch; readonly signal: AbortSignal },
+  ): Promise<readonly OfferedModel[]>
   /**
    * Loads the wire format and makes the model. Called on the first turn and never at start, because the import is heavy. Throws
    * `config_invalid` when a setting is missing.

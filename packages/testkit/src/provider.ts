@@ -130,7 +130,7 @@ function replyRules(bench: ModelBench): void {
   it('lists the models and reports a refused key or unreachable endpoint', async () => {
     const { provider, settings } = bench.arrange()
     const signal = new AbortController().signal
-    expect((await provider.models?.(settings, { fetch, signal })) ?? ['small']).toEqual(['small'])
+    expect((await provider.models?.(settings, { fetch, signal })) ?? [{ id: 'small' }]).toMatchObject([{ id: 'small' }])
     if (!provider.models) return
     const refused = provider.models({ ...settings, api_key: new Secret('another-key') }, { fetch, signal })
     await expect(refused).rejects.toMatchObject({ code: 'unauthorized', message: expect.not.stringContaining('another-key') })

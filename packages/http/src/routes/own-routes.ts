@@ -7,6 +7,7 @@ import { commandRoutes } from './commands.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deviceRoutes } from './devices.ts'
 import { memoryRoutes } from './memories.ts'
+import { modelRoutes } from './models.ts'
 import { sessionRoutes } from './sessions.ts'
 import { sopRoutes } from './sops.ts'
 import { statusRoutes } from './status.ts'
@@ -20,6 +21,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
   const { runtime, snapshot, auth } = parts
   return [
     ...statusRoutes(parts),
+    ...modelRoutes(runtime, snapshot),
     ...sessionRoutes(runtime),
     ...memoryRoutes(runtime),
     ...turnRoutes(runtime),

@@ -1,27 +1,31 @@
-import { AppError } from '@sluice/sdk'
+import { AppError, type OfferedModel } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { checkProvider } from './check-provider.ts'
 
-const chain = (offered: (index: number) => Promise<readonly string[]> | undefined, ...labels: [provider: string, model: string][]) => ({
+const listed = (...ids: string[]): OfferedModel[] => ids.map((id) => ({ id }))
+const chain = (
+  offered: (index: number) => Promise<readonly OfferedModel[]> | undefined,
+  ...labels: [provider: string, model: string][]
+) => ({
   labels: labels.map(([provider, model]) => ({ provider, model })),
   offered,
 })
 
 describe('checkProvider', () => {
   test('passes an endpoint that lists the model, also under its default tag', async () => {
-    expect(await checkProvider(chain(async () => ['other', 'small'], ['openai', 'small']))).toMatchObject([
+    expect(await checkProvider(chain(async () => listed('other', 'small'), ['openai', 'small']))).toMatchObject([
       { check: 'provider', status: 'ok' },
     ])
-    expect(await checkProvider(chain(async () => ['small:latest'], ['ollama', 'small']))).toMatchObject([{ status: 'ok' }])
+    expect(await checkProvider(chain(async () => listed('small:latest'), ['ollama', 'small']))).toMatchObject([{ status: 'ok' }])
   })
 
   test('warns of a model that the endpoint does not list, with the nearest one', async () => {
-    const [check] = await checkProvider(chain(async () => ['gpt-large', 'gpt-small'], ['openai', 'gpt-smal']))
+    const [check] = await checkProvider(chain(async () => listed('gpt-large', 'gpt-small'), ['openai', 'gpt-smal']))
     expect(check).toMatchObject({ status: 'warn', detail: expect.stringContaining('did you mean gpt-small?') })
   })
 
   test('fails an endpoint that is down or refuses the key, with its section', async () => {
-    const offered = async (index: number): Promise<readonly string[]> => {
+    const offered = async (index: number): Promise<readonly OfferedModel[]> => {
       throw index === 0 ? new AppError('unavailable', 'it cannot be reached') : new AppError('unauthorized', 'it refuses the key')
     }
     expect(await checkProvider(chain(offered, ['openai', 'a'], ['anthropic', 'b']))).toMatchObject([

@@ -1,5 +1,5 @@
 /** Checks each configured model: whether its endpoint answers, accepts the key and offers the model. */
-import type { ModelChain } from '@sluice/agent'
+import { isSameModel, type ModelChain } from '@sluice/agent'
 import { nearestName, signalScope } from '@sluice/kit'
 import { errorText } from '@sluice/sdk'
 import { type Check, fail, ok, warn } from './check.ts'
@@ -19,9 +19,9 @@ export async function checkProvider(models: Pick<ModelChain, 'labels' | 'offered
       if (provider === 'offline')
         return warn(check, 'the offline provider answers; it is not a language model', `set ${section} kind, model and api_key`)
       try {
-        const offered = await models.offered(index, limit.signal)
+        const offered = (await models.offered(index, limit.signal))?.map(({ id }) => id)
         if (!offered) return ok(check, `${provider}:${model}; its endpoint has no list of models`)
-        if (offered.length === 0 || offered.some((name) => isSameModel(name, model))) return ok(check, `${provider}:${model} answers`)
+        if (offered.length === 0 || offered.some((id) => isSameModel(id, model))) return ok(check, `${provider}:${model} answers`)
         const near = nearestName(model, offered)
         const detail = `${provider} answers, but does not list the model ${model}${near === undefined ? '' : `; did you mean ${near}?`}`
         return warn(check, detail, `set ${section}.model to one of ${offered.length} models, such as ${offered.slice(0, 5).join(', ')}`)
@@ -31,6 +31,3 @@ export async function checkProvider(models: Pick<ModelChain, 'labels' | 'offered
     }),
   )
 }
-
-/** Ollama lists `llama3.2:latest` for a model that requests may call `llama3.2`, and Google `models/<name>`. */
-const isSameModel = (listed: string, model: string): boolean => [model, `${model}:latest`, `models/${model}`].includes(listed)

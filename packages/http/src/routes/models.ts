@@ -1,0 +1,140 @@
+/** `/api/models`: what the endpoints of the configured models offer. */
+
+import { isSameModel, type ModelChain } from '@sluice/agent'
+import { signalScope } from '@sluice/kit'
+import type { Runtime, Snapshot } from '@sluice/runtime'
+import { AppError, defineRoute, errorText, MAIN_AGENT, type OfferedModel, type ProviderSettings, type Route } from '@sluice/sdk'
+import * as v from 'valibot'
+
+/** An endpoint has failed when it has not answered within this time. */
+const ANSWER_MS_MAX = 10_000
+
+const modelSchema = v.object({
+  id: v.string(),
+  context_tokens: v.pipe(v.nullable(v.number()), v.description('The context window; null when the endpoint does not tell it')),
+  price: v.pipe(
+    v.nullable(v.object({ input: v.number(), output: v.number() })),
+    v.description('US dollars for a million tokens; null when the endpoint does not tell them'),
+  ),
+  in_use: v.pipe(v.array(v.string()), v.description('The entries that use it, such as `provider` or `provider.fallback[0]`')),
+})
+
+const endpointSchema = v.object({
+  provider: v.pipe(v.string(), v.description('The kind of the provider')),
+  base_url: v.pipe(v.nullable(v.string()), v.description("The configured address; null for the provider's own")),
+  entries: v.pipe(
+    v.array(v.object({ entry: v.string(), model: v.string(), limits: v.array(v.string()) })),
+    v.description('The configured models of this endpoint, with the limits that they have shown'),
+  ),
+  models: v.pipe(v.nullable(v.array(modelSchema)), v.description('Null when the endpoint has no list or did not answer')),
+  error: v.pipe(v.nullable(v.string()), v.description('Why there is no list; null when the endpoint has none')),
+})
+
+const pageSchema = v.object({ endpoints: v.array(endpointSchema) })
+
+export type ListedModel = v.InferOutput<typeof modelSchema>
+export type ListedEndpoint = v.InferOutput<typeof endpointSchema>
+/** The answer of `GET /api/models`. */
+export type ModelsPage = v.InferOutput<typeof pageSchema>
+
+export const modelRoutes = (_runtime: Runtime, snapshot: Snapshot): Route[] => [
+  defineRoute({
+    method: 'GET',
+    path: '/api/models',
+    summary: 'Ask the endpoint of each configured model for the models that it offers',
+    auth: 'operator',
+    query: v.object({
+      provider: v.optional(
+        v.pipe(v.string(), v.description('Only endpoints of this kind, or one entry: 0 is `[provider]`, 1 its first fallback')),
+      ),
+    }),
+    answers: { 200: { description: 'One object per endpoint', schema: pageSchema } },
+    async handle({ query: { provider }, signal }) {
+      using limit = signalScope([signal], ANSWER_MS_MAX)
+      const endpoints = chosenEndpoints(modelEntries(snapshot), provider)
+      return { endpoints: await Promise.all(endpoints.map((entries) => listEndpoint(entries, limit))) }
+    },
+  }),
+]
+
+/** One configured model. */
+export interface ModelEntry {
+  /** Its table, such as `provider.fallback[0]` or `agents.support.provider`. */
+  readonly entry: string
+  readonly chain: ModelChain
+  readonly index: number
+  readonly settings: ProviderSettings
+}
+
+/** Returns the configured models, those of the main agent first. An agent without models of its own adds none. */
+export function modelEntries({ registry, registries }: Pick<Snapshot, 'registry' | 'registries'>): ModelEntry[] {
+  const entries = entriesOf('provider', registry.models)
+  for (const [name, { models }] of registries) {
+    if (name === MAIN_AGENT) continue
+    const own = entriesOf(`agents.${name}.provider`, models)
+    const isInherited = own.every(({ settings, index }) => isSameEntry(settings, entries[index]?.settings))
+    if (!isInherited) entries.push(...own)
+  }
+  return entries
+}
+
+const entriesOf = (table: string, chain: ModelChain): ModelEntry[] =>
+  chain.labels.flatMap((_, index) => {
+    const settings = chain.settings(index)
+    return settings ? [{ entry: index === 0 ? table : `${table}.fallback[${index - 1}]`, chain, index, settings }] : []
+  })
+
+const isSameEntry = (a: ProviderSettings, b: ProviderSettings | undefined): boolean =>
+  b !== undefined && a.model === b.model && isSameEndpoint(a, b)
+
+const isSameEndpoint = (a: ProviderSettings, b: ProviderSettings): boolean =>
+  a.kind === b.kind && a.base_url === b.base_url && a.api_key?.reveal() === b.api_key?.reveal()
+
+/** Groups the entries by endpoint. Throws `not_found` when no entry is meant by `provider`. */
+function chosenEndpoints(entries: readonly ModelEntry[], provider: string | undefined): ModelEntry[][] {
+  const endpoints: [ModelEntry, ...ModelEntry[]][] = []
+  for (const one of chosenEntries(entries, provider)) {
+    const known = endpoints.find(([first]) => isSameEndpoint(first.settings, one.settings))
+    if (known) known.push(one)
+    else endpoints.push([one])
+  }
+  return endpoints
+}
+
+/** Returns the entries of a kind, or the one with this number in the chain of the main agent. Throws `not_found` when there is none. */
+export function chosenEntries(entries: readonly ModelEntry[], provider: string | undefined): readonly ModelEntry[] {
+  if (provider === undefined) return entries
+  const chosen = entries.filter(({ settings, entry, index }) =>
+    /^\d+$/.test(provider) ? entry.startsWith('provider') && index === Number(provider) : settings.kind === provider,
+  )
+  if (chosen.length > 0) return chosen
+  const known = entries.map(({ entry, settings }) => `${settings.kind} (${entry})`).join(', ')
+  throw new AppError('not_found', `No configured model has the provider '${provider}'. There are: ${known}`)
+}
+
+async function listEndpoint(used: readonly ModelEntry[], limit: ReturnType<typeof signalScope>): Promise<ListedEndpoint> {
+  const [first] = used
+  const shown = {
+    provider: first?.settings.kind ?? '',
+    base_url: first?.settings.base_url ?? null,
+    entries: used.map(({ entry, chain, index, settings }) => ({
+      entry,
+      model: settings.model ?? 'default',
+      limits: [...chain.limits(index)],
+    })),
+  }
+  try {
+    const offered = await first?.chain.offered(first.index, limit.signal)
+    return { ...shown, models: offered?.map((model) => shownModel(model, shown.entries)) ?? null, error: null }
+  } catch (error) {
+    const reason = limit.timedOut ? `The endpoint did not answer within ${ANSWER_MS_MAX / 1000} s` : errorText(error)
+    return { ...shown, models: null, error: reason }
+  }
+}
+
+const shownModel = ({ id, contextTokens, price }: OfferedModel, entries: ListedEndpoint['entries']): ListedModel => ({
+  id,
+  context_tokens: contextTokens ?? null,
+  price: price ?? null,
+  in_use: entries.filter(({ model }) => isSameModel(id, model)).map(({ entry }) => entry),
+})
