@@ -60,6 +60,14 @@ const step = fc.oneof(
   },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('read' as const), session: fc.nat(2), limit: fc.integer({ min: 1, max: 12 }) }) },
   {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('summarize' as const),
+      by: fc.constantFrom('ours' as const, 'theirs' as const),
+      session: fc.nat(2),
+    }),
+  },
+  {
     weight: 1,
     arbitrary: fc.record({
       do: fc.constant('delete' as const),
@@ -74,12 +82,26 @@ test('histories written by two processes match a plain model', async () => {
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const stores = pair()
       const model = new Map<string, ModelMessage[]>()
+      const summarized = new Map<string, number>()
       for (const [index, act] of steps.entries()) {
         const id = `session-${act.session}`
-        if (act.do === 'read') expect(await stores.ours.sessions.history(id, act.limit)).toEqual((model.get(id) ?? []).slice(-act.limit))
-        else if (act.do === 'delete') {
+        const messages = model.get(id) ?? []
+        if (act.do === 'read') {
+          const upTo = summarized.get(id)
+          expect(await stores.ours.sessions.history(id, act.limit)).toEqual(messages.slice(-act.limit))
+          const conversation = await stores.ours.sessions.conversation(id, act.limit)
+          expect(conversation.messages).toEqual(messages.slice(upTo).slice(-act.limit))
+          expect(conversation.summary?.upTo).toBe(upTo)
+        } else if (act.do === 'summarize') {
+          // Covers half of the messages that are not covered yet.
+          const seen = await stores[act.by].sessions.conversation(id, 1)
+          const upTo = Math.ceil(((seen.summary?.upTo ?? 0) + seen.upTo) / 2)
+          const summary = { text: 's', upTo, upToMs: 1, model: 'm', atMs: 1, untrusted: false }
+          if (await stores[act.by].sessions.summarize(id, seen, summary)) summarized.set(id, upTo)
+        } else if (act.do === 'delete') {
           await stores[act.by].sessions.erase(id, { atMs: 1, by: 'test' })
           model.delete(id)
+          summarized.delete(id)
         } else {
           const texts = Array.from({ length: act.count }, (_, number) => `${index}.${number}`)
           await finish(stores[act.by], id, texts)

@@ -2,7 +2,7 @@
  * Serves a data directory of release 0.1.0, which was killed while it worked: no data is lost, and interrupted work is resumed
  * once. See docs/contract.md#storage.
  */
-import { appendFileSync, existsSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ChatappFake, startChatappFake } from '@sluice/channel-chatapp/testing'
@@ -236,4 +236,21 @@ test('a waiting run continues after approval, and an interrupted run ends', asyn
 test('procedures in the workspace still start', async () => {
   const started = await call('POST', '/report', {})
   expect(started).toMatchObject({ body: { results: [{ sop: 'report', status: 'started' }] } })
+})
+
+test('a conversation of the first release that outgrows the window is summarised', async () => {
+  const { configFile } = release
+  writeFileSync(configFile, readFileSync(configFile, 'utf8').replace('[agent]\n', '[agent]\nmax_history_messages = 2\n'))
+  const count = async () => ((await call('GET', '/api/sessions/diary')).body as { message_count: number }).message_count
+  const before = await count()
+  expect(before).toBeGreaterThan(2)
+  const session = await until(async () => {
+    await call('POST', '/webhook', { message: 'go on' }, { 'x-session-id': 'diary' })
+    const { body } = await call('GET', '/api/sessions/diary')
+    return body.summary !== null && body
+  })
+  expect(session.summary).toMatchObject({ text: expect.stringContaining('Answered: '), model: 'test-model' })
+  expect(JSON.stringify((await call('GET', '/api/sessions/diary/messages?limit=200')).body)).toContain('My name is Ada.')
+  const request = model.requests.find(({ body }) => JSON.stringify(body).includes('You write the memory of an assistant'))
+  expect(JSON.stringify(request?.body)).toContain('My name is Ada.')
 })
