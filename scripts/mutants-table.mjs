@@ -15,6 +15,7 @@ const OUTBOX_TESTS = 'packages/delivery/src/outbox-worker.test.ts'
 const LANE_QUEUE = 'packages/kit/src/lane-queue.ts'
 const LANES = 'packages/kit/src/lane-queue.test.ts'
 const STORE_RULES = `${STORE}/conformance.test.ts`
+const SUMMARIES = 'packages/agent/src/summarize.test.ts'
 const SOP = 'packages/sop/src'
 const APPROVALS = 'packages/approvals/src'
 const TOOL_STEP = `${SOP}/tool-step.test.ts`
@@ -633,6 +634,41 @@ const memory = [
     'return caller\n',
     'return SHARED_MEMORIES\n',
     ['packages/tool-memory/src/memory-tools.test.ts'],
+  ),
+  bug(
+    'summaries: a session that was erased meanwhile gets the summary',
+    `${STORE}/summaries.ts`,
+    'WHERE id = ?1 AND message_count = ?2',
+    'WHERE id = ?1',
+    [STORE_RULES],
+  ),
+  bug(
+    'summaries: an older summary replaces a newer one',
+    `${STORE}/summaries.ts`,
+    'WHERE session = number), 0) = ?3',
+    'WHERE session = number), 0) >= ?3',
+    [STORE_RULES],
+  ),
+  bug(
+    'summaries: messages are covered that the model did not get',
+    'packages/agent/src/summarize.ts',
+    '    upTo: source.upTo,',
+    '    upTo: blocks.at(-1)?.upTo ?? 0,',
+    [SUMMARIES],
+  ),
+  bug(
+    'summaries: the summary before is left out',
+    'packages/agent/src/summarize.ts',
+    'previous ? shorten(previous.text, charsMax) :',
+    "previous ? '' :",
+    [SUMMARIES],
+  ),
+  bug(
+    'summaries: the rest begins with a tool result',
+    'packages/agent/src/history.ts',
+    "if (message?.role !== 'tool') first = at",
+    'first = at',
+    ['packages/agent/src/history.test.ts'],
   ),
   bug(
     'retention: an unfinished turn is deleted',

@@ -63,7 +63,7 @@ const UNFINISHED_MAX = 101_024
 const RECORD_MS = 1000
 const RETRY_AFTER_SECS = 5
 /** The number of sessions whose failed summaries are remembered. */
-const SUMMARY_RETRIES_MAX = 1000
+const FAILED_SUMMARIES_MAX = 1000
 /** The lane queue's group for all turns except the turns of messages. */
 const TURNS_GROUP = 'turns'
 
@@ -102,7 +102,7 @@ class TurnAgent implements Agent {
     this.#conduct = {
       ...deps,
       deadlines,
-      summaryRetries: new BoundedMap(SUMMARY_RETRIES_MAX),
+      failedSummaries: new BoundedMap(FAILED_SUMMARIES_MAX),
       askModel: createAskModel({
         budget: new Budget(store.turns, clock),
         clock,

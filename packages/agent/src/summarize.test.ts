@@ -156,6 +156,18 @@ test('the tokens and the cost of a summary are those of its turn', async () => {
   expect(usage).toEqual({ inputTokens: 120, outputTokens: 15, costUsd: expect.closeTo(0.00015, 9) })
 })
 
+test('a summary leaves half of the tokens of a turn to its answer', async () => {
+  const books = memoryBooks()
+  books.histories.set(
+    'room',
+    Array.from({ length: 20 }, (_, at) => user(`fact-${at} ${'x'.repeat(1500)}`)),
+  )
+  const model = extractor()
+  const { agent } = testAgent({ models: [model], books, agent: { ...SMALL, max_turn_tokens: 4000 } })
+  await agent.run(inRoom('one'))
+  for (const options of summaries(model)) expect(textIn(options).length / 4).toBeLessThan(2200)
+})
+
 test('a listener hears nothing of a summary', async () => {
   const heard: string[] = []
   const { agent } = testAgent({ models: [extractor()], books: booksOf(12), agent: SMALL })
@@ -197,6 +209,9 @@ test.each([
   isBroken = false
   await clock.advance(5 * 60_000)
   await turn('four')
+  expect(books.summaries.size).toBe(0)
+  await clock.advance(5 * 60_000)
+  await turn('five')
   expect(books.summaries.get('room')?.text).toBe('all facts')
 })
 

@@ -2,7 +2,7 @@
  * Summarises the oldest messages of a session, so that the rest fits into the window of the model. Each summary includes the one
  * before it, and is stored before the turn goes on.
  */
-import type { BoundedMap } from '@sluice/kit'
+import { type BoundedMap, backoffMs } from '@sluice/kit'
 import {
   AppError,
   type Clock,
@@ -32,8 +32,15 @@ export interface SummarizeDeps {
   readonly deadlines: Deadlines
   readonly events: Events
   readonly log: Logger
-  /** When the summary of a session that failed may be tried again, by the monotonic clock. */
-  readonly summaryRetries: BoundedMap<string, number>
+  /** The sessions whose last summary failed. */
+  readonly failedSummaries: BoundedMap<string, FailedSummary>
+}
+
+export interface FailedSummary {
+  /** The number of failures in a row. */
+  readonly failures: number
+  /** When it may be tried again, by the monotonic clock. */
+  readonly retryAtMs: number
 }
 
 interface Session extends Conversation {
@@ -46,7 +53,7 @@ const PASSES_MAX = 4
 const OUTPUT_TOKENS_MAX = 4000
 const SUMMARY_CHARS_MAX = 8000
 const CHARS_PER_WORD = 8
-const RETRY_MS = 5 * 60_000
+const RETRY_BACKOFF = { firstMs: 5 * 60_000, longestMs: 6 * 3_600_000, fixedShare: 1 }
 /** The part of the turn's limits, of time and of tokens, that its summaries may use. */
 const TURN_SHARE = 1 / 2
 /** The texts of one call have this size even in the smallest window. */
@@ -63,10 +70,10 @@ const OFFLINE = 'offline'
  * is cancelled or its lease is lost.
  */
 export async function summarizeSession(deps: SummarizeDeps, scope: TurnScope, session: Session): Promise<void> {
-  const { clock, deadlines, log, summaryRetries } = deps
+  const { clock, deadlines, log, failedSummaries } = deps
   const { turn, agent } = scope
-  const retryAtMs = summaryRetries.get(session.id)
-  if (retryAtMs !== undefined && clock.monotonicMs() < retryAtMs) return
+  const failed = failedSummaries.get(session.id)
+  if (failed && clock.monotonicMs() < failed.retryAtMs) return
   const own = new Cancellation()
   const asking = askingScope(scope, own)
   if (asking.registry.models.labels.length === 0) return
@@ -76,13 +83,13 @@ export async function summarizeSession(deps: SummarizeDeps, scope: TurnScope, se
   )
   try {
     await runPasses(deps, asking, session)
-    summaryRetries.delete(session.id)
+    failedSummaries.delete(session.id)
   } catch (error) {
     turn.cancellation.throwIfCancelled()
     if (isLeaseLost(error)) throw error
-    const level = retryAtMs === undefined ? 'warn' : 'debug'
-    log[level]('conversation not summarised; its oldest messages are left out', { turn: turn.id, error })
-    summaryRetries.set(session.id, clock.monotonicMs() + RETRY_MS)
+    const failures = failed?.failures ?? 0
+    log[failures === 0 ? 'warn' : 'debug']('conversation not summarised; its oldest messages are left out', { turn: turn.id, error })
+    failedSummaries.set(session.id, { failures: failures + 1, retryAtMs: clock.monotonicMs() + backoffMs(failures, RETRY_BACKOFF) })
   } finally {
     stopListening()
     deadlines.forget(deadline)
@@ -113,7 +120,7 @@ async function runPasses(deps: SummarizeDeps, scope: TurnScope, session: Session
     const blocks = await readBlocks(sessions, session.id, {
       after: summary?.upTo ?? 0,
       to,
-      charsMax: sourceCharsMax(windowOf(scope).tokensMax),
+      charsMax: sourceCharsMax(scope, windowOf(scope).tokensMax),
     })
     if (blocks.length === 0) return
     const { usage: before } = progress
@@ -137,7 +144,7 @@ async function writeSummary(
   const prompt: ModelAsk['prompt'] = (tokensMax) => {
     charsMax = Math.min(SUMMARY_CHARS_MAX, summaryCharsMax(tokensMax))
     const before = previous ? shorten(previous.text, charsMax) : ''
-    source = takeBlocks(blocks, sourceCharsMax(tokensMax) - before.length)
+    source = takeBlocks(blocks, sourceCharsMax(scope, tokensMax) - before.length)
     return [
       { role: 'system', content: summaryInstruction(Math.ceil(charsMax / CHARS_PER_WORD)) },
       { role: 'user', content: [{ type: 'text', text: summaryRequest(before, source.text) }] },
@@ -156,8 +163,9 @@ async function writeSummary(
   }
 }
 
-/** Returns the size of the texts to summarise in one call. */
-const sourceCharsMax = (tokensMax: number): number => Math.max(SOURCE_CHARS_MIN, tokensMax * 4 - INSTRUCTION_CHARS)
+/** Returns the size of the texts to summarise in one call, which must leave tokens for the turn. */
+const sourceCharsMax = ({ agent }: TurnScope, tokensMax: number): number =>
+  Math.max(SOURCE_CHARS_MIN, Math.min(tokensMax, agent.max_turn_tokens * TURN_SHARE) * 4 - INSTRUCTION_CHARS)
 
 /** Takes the oldest blocks that fit, and at least one, if necessary shortened. */
 function takeBlocks(blocks: readonly Block[], charsMax: number): Block {
