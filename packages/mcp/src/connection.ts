@@ -2,7 +2,11 @@
 import {
   Client,
   type ContentBlock,
+  type Prompt,
+  type PromptMessage,
   ProtocolError,
+  type Resource,
+  type ResourceTemplateType as ResourceTemplate,
   SdkError,
   SdkErrorCode,
   SdkHttpError,
@@ -12,6 +16,7 @@ import { untilAborted } from '@sluice/kit'
 import { AppError, errorText, type Logger } from '@sluice/sdk'
 import { type Definitions, definitionsOf } from './definition.ts'
 import type { Offers } from './known-tools.ts'
+import type { ResourcePart } from './result-text.ts'
 
 export type ServerTransport = Transport & {
   /** Why the program of the server ended, once it has. */
@@ -123,6 +128,32 @@ export class Connection {
 
   call(name: string, input: Record<string, unknown>, signal: AbortSignal): Promise<CallResult> {
     return this.#request(`run '${name}'`, signal, (options) => this.#client.callTool({ name, arguments: input }, options))
+  }
+
+  async listResources(
+    signal: AbortSignal,
+  ): Promise<{ readonly resources: readonly Resource[]; readonly templates: readonly ResourceTemplate[] }> {
+    const [{ resources }, { resourceTemplates }] = await this.#request('list its resources', signal, (options) =>
+      Promise.all([this.#client.listResources(undefined, options), this.#client.listResourceTemplates(undefined, options)]),
+    )
+    return { resources, templates: resourceTemplates }
+  }
+
+  async readResource(uri: string, signal: AbortSignal): Promise<readonly ResourcePart[]> {
+    const { contents } = await this.#request(`read '${uri}'`, signal, (options) => this.#client.readResource({ uri }, options))
+    return contents
+  }
+
+  async listPrompts(signal: AbortSignal): Promise<readonly Prompt[]> {
+    const { prompts } = await this.#request('list its prompts', signal, (options) => this.#client.listPrompts(undefined, options))
+    return prompts
+  }
+
+  async getPrompt(name: string, values: Record<string, string>, signal: AbortSignal): Promise<readonly PromptMessage[]> {
+    const { messages } = await this.#request(`fill in the prompt '${name}'`, signal, (options) =>
+      this.#client.getPrompt({ name, arguments: values }, options),
+    )
+    return messages
   }
 
   /** Ends the connection, and the process of a server on this machine. Idempotent; never rejects. */

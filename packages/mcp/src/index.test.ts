@@ -230,6 +230,49 @@ describe('mcp', () => {
   })
 })
 
+describe('resources and prompts', () => {
+  const offering = () =>
+    Object.assign(new FakeServer(), {
+      capabilities: { resources: {}, prompts: {} },
+      methods: {
+        'resources/list': () => ({ resources: [{ uri: 'note:1', name: 'First', description: 'A note.' }] }),
+        'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: 'note:{id}', name: 'Any' }] }),
+        'resources/read': ({ uri }: { uri?: string }) => ({ contents: [{ uri, text: `text of ${uri}` }] }),
+        'prompts/list': () => ({
+          prompts: [{ name: 'greet', description: 'Greets.', arguments: [{ name: 'who', required: true }, { name: 'how' }] }],
+        }),
+        'prompts/get': ({ name, arguments: values }: { name?: string; arguments?: { who?: string } }) => ({
+          messages: [{ role: 'user', content: { type: 'text', text: `${name} ${values?.who}` } }],
+        }),
+      },
+    })
+
+  test('can be listed and read', async () => {
+    const { listed, call } = await arrange({}, offering())
+    await listed()
+    expect(await call('mcp_resources', { server: 'notes' })).toBe('note:1: First: A note.\nnote:{id}: Any, a template')
+    expect(await call('mcp_resources', { server: 'notes', uri: 'note:1' })).toBe('text of note:1')
+    expect(await call('mcp_prompts', { server: 'notes' })).toBe('greet who [how]: Greets.')
+    expect(await call('mcp_prompts', { server: 'notes', name: 'greet', arguments: { who: 'Ann' } })).toBe('user: greet Ann')
+  })
+
+  test('listing only reads; reading one has the default risk of the server', async () => {
+    const { listed, named, host } = await arrange({ default_risk: 'write' }, offering())
+    await listed()
+    const risk = (input: object) => {
+      const tool = named('mcp_resources')
+      return typeof tool.risk === 'function' ? tool.risk(input as never, host.by) : tool.risk
+    }
+    expect([risk({ server: 'notes' }), risk({ server: 'notes', uri: 'x' })]).toEqual(['read', 'write'])
+  })
+
+  test('have no tools while no server offers them', async () => {
+    const { listed, parts } = await arrange({}, serverWith({ name: 'echo' }))
+    await listed()
+    expect(parts().tools?.map(({ name }) => name)).toEqual(['mcp__notes__echo'])
+  })
+})
+
 describe('a tool that its server changes', () => {
   const changed = {
     name: 'echo',

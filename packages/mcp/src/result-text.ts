@@ -7,7 +7,7 @@ export function resultText({ content, structuredContent }: CallResult): string {
   return text === '' && structuredContent !== undefined ? JSON.stringify(structuredContent) : text
 }
 
-function blockText(block: ContentBlock): string {
+export function blockText(block: ContentBlock): string {
   switch (block.type) {
     case 'text':
       return block.text

@@ -3,6 +3,7 @@ import type { Finding, Host, LinkHealth, Tool } from '@sluice/sdk'
 import type { McpConfig } from './config.ts'
 import { McpServer } from './mcp-server.ts'
 import { toolsOf } from './mcp-tools.ts'
+import { resourceTools } from './resource-tools.ts'
 
 /** The waits between attempts to list the tools of a server whose tools are not known yet. */
 const RETRY_MS_MIN = 5_000
@@ -21,7 +22,7 @@ export class RunningServers {
   }
 
   get tools(): readonly Tool[] {
-    return this.servers.flatMap(toolsOf)
+    return [...this.servers.flatMap(toolsOf), ...resourceTools(this.servers)]
   }
 
   /** Reads the known tools. Servers whose tools are not known are asked in the background. */
