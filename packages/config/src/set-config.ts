@@ -35,6 +35,12 @@ export const addToConfig = (source: ConfigSource, { list, entry, set = {} }: Con
     await save((await setValues({ ...options, changes })).text)
   })
 
+/** Sets keys by their paths; `undefined` removes a key or table. Makes all of the changes or none. */
+export const setInConfig = async (source: ConfigSource, values: Readonly<Record<string, unknown>>): Promise<void> => {
+  const changes = Object.entries(values).map(([path, value]) => ({ path, value: value === undefined ? undefined : formatLiteral(value) }))
+  await setConfig(source, changes)
+}
+
 /** Encrypts a secret that the file holds in plain text. Resolves to whether the key is a secret and whether it was encrypted. */
 export const encryptInConfig = (source: ConfigSource, key: string): Promise<'encrypted' | 'secret' | 'no secret'> =>
   undisturbed(async () => {

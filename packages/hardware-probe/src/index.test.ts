@@ -28,6 +28,7 @@ function partsWith(spawn: Spawn, config: object = {}, host: TestHost = testHost(
         warn: (line) => void lines.push(line),
         signal,
         addToConfig: async () => {},
+        setInConfig: async () => {},
       }),
     check: async () => parts.check?.(signal),
   }

@@ -275,7 +275,13 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots }: TestPar
       wake: options.wake ?? (() => {}),
       queued,
     },
-    commands: new CommandRuns({ snapshot: snapshots.current, pin: () => () => {}, addToConfig: async () => {}, log }),
+    commands: new CommandRuns({
+      snapshot: snapshots.current,
+      pin: () => () => {},
+      addToConfig: async () => {},
+      setInConfig: async () => {},
+      log,
+    }),
     checks: async () => [],
     vitals: () => idle(clock.nowMs()),
   }

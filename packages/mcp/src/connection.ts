@@ -1,7 +1,6 @@
 /** One connection to an MCP server, on the client of the SDK. This module loads the SDK. */
 import {
   Client,
-  type ContentBlock,
   type Prompt,
   type PromptMessage,
   ProtocolError,
@@ -16,7 +15,7 @@ import { untilAborted } from '@sluice/kit'
 import { AppError, errorText, type Logger } from '@sluice/sdk'
 import { type Definitions, definitionsOf } from './definition.ts'
 import type { Offers } from './known-tools.ts'
-import type { ResourcePart } from './result-text.ts'
+import type { CallResult, ResourcePart } from './result-text.ts'
 
 export type ServerTransport = Transport & {
   /** Why the program of the server ended, once it has. */
@@ -38,13 +37,6 @@ export interface ConnectOptions {
   onToolsChanged(): void
   /** Called once when the connection has ended. */
   onEnd(): void
-}
-
-/** The result of a tool call as the server returns it. */
-export interface CallResult {
-  readonly content: readonly ContentBlock[]
-  readonly structuredContent?: unknown
-  readonly isError?: boolean | undefined
 }
 
 export interface ListedServer extends Definitions {

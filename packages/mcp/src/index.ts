@@ -1,5 +1,6 @@
 /** MCP servers as tools of the agent. See `docs/mcp.md`. */
 import { defineFeature, type Host, type Parts } from '@sluice/sdk'
+import { mcpCommands } from './commands.ts'
 import { type McpConfig, mcpSection } from './config.ts'
 import type { RunningServers } from './running-servers.ts'
 
@@ -9,7 +10,7 @@ export default defineFeature({
   build: (host, config) =>
     Object.values(config.servers).some(({ enabled }) => enabled)
       ? enabledParts(host, config)
-      : { disabledReason: 'no server is configured' },
+      : { commands: mcpCommands(host, config, () => undefined), disabledReason: 'no server is configured' },
 })
 
 const PROMPT =
@@ -18,6 +19,7 @@ const PROMPT =
 function enabledParts(host: Host, config: McpConfig): Parts {
   let running: RunningServers | undefined
   return {
+    commands: mcpCommands(host, config, () => running),
     /** Empty before `register`, which reads the known tools. */
     get tools() {
       return running?.tools ?? []

@@ -84,6 +84,11 @@ export class KnownTools {
     if (this.#kept) await this.#keep({ ...this.#kept, accepted: { ...this.#kept.accepted, ...hashes(tools) } })
   }
 
+  async forget(): Promise<void> {
+    await this.#keyValue.delete(this.#key)
+    this.#kept = undefined
+  }
+
   async #keep(next: KeptList): Promise<void> {
     await this.#keyValue.set(this.#key, next)
     this.#kept = next

@@ -81,6 +81,18 @@ export class McpServer {
     await this.#connections.use({ key: LISTING, open: this.#opener(root), signal, work })
   }
 
+  /** Accepts every definition of the last list. */
+  async accept(): Promise<void> {
+    await this.known.accept(this.known.tools)
+    this.#onChange()
+  }
+
+  /** Ends the connections and deletes everything that is kept about the server. */
+  async forget(): Promise<void> {
+    await this.close()
+    await this.known.forget()
+  }
+
   close(): Promise<void> {
     return this.#connections.close()
   }

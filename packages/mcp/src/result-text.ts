@@ -1,6 +1,12 @@
 /** The result of a tool call as text for the model. */
 import type { ContentBlock } from '@modelcontextprotocol/client'
-import type { CallResult } from './connection.ts'
+
+/** The result of a tool call as the server returns it. */
+export interface CallResult {
+  readonly content: readonly ContentBlock[]
+  readonly structuredContent?: unknown
+  readonly isError?: boolean | undefined
+}
 
 export function resultText({ content, structuredContent }: CallResult): string {
   const text = content.map(blockText).join('\n')

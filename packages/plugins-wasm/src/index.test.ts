@@ -37,6 +37,7 @@ const arrange = (config: object = { enabled: true }) => {
       cwd: root,
       json,
       addToConfig: async () => {},
+      setInConfig: async () => {},
       print: (text) => void printed.push(text),
       warn: (text) => void warned.push(text),
       signal: new AbortController().signal,

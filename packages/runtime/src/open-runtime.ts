@@ -369,6 +369,7 @@ export class OpenRuntime implements Runtime {
       snapshot: this.snapshot,
       pin: () => this.lifecycle.pin(MAIN_AGENT).release,
       addToConfig: async (addition) => (await import('@sluice/config/edit')).addToConfig(this.#options, addition),
+      setInConfig: async (values) => (await import('@sluice/config/edit')).setInConfig(this.#options, values),
       log: this.log.child('features'),
     })
   }

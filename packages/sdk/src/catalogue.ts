@@ -121,6 +121,29 @@ export const CATALOGUE = {
     summary: 'Tools, resources and prompts of MCP servers',
     section: 'mcp',
     namesItsTools: true,
+    commands: ['mcp list', 'mcp test', 'mcp add', 'mcp remove'],
+    commandHelp: {
+      'mcp list': { summary: 'List the configured MCP servers and their tools' },
+      'mcp test': {
+        summary: 'Connect to an MCP server and show what it offers and what has changed',
+        usage: '<name>',
+        options: { accept: { help: 'accept changed and new tools, so that their next call does not ask' } },
+      },
+      'mcp add': {
+        summary: 'Add an MCP server to the configuration: a program after --, or an address',
+        usage: '<name> [-- <command> [argument]...]',
+        options: {
+          url: { value: '<url>', help: 'the address of a server that is reached over streamable HTTP' },
+          env: { value: '<name=value>', help: 'an environment variable of the program; may be repeated' },
+          'secret-env': { value: '<name>', help: 'an environment variable whose value is a secret and is asked for; may be repeated' },
+          header: { value: '<name>', help: 'a request header whose value is asked for; may be repeated' },
+          network: { help: 'let the program use the network' },
+          writable: { value: '<folder>', help: 'a folder that the program may write to, such as "." for the workspace; may be repeated' },
+          shared: { help: 'one process or connection for all clients' },
+        },
+      },
+      'mcp remove': { summary: 'Remove an MCP server from the configuration, with what is known of it', usage: '<name>' },
+    },
   },
   'tool-pdf': { flag: 'rag-pdf', kind: 'tool', profile: 'full', summary: 'Text of PDF files', tools: ['pdf_read'] },
   'tool-browser': {

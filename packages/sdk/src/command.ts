@@ -16,6 +16,11 @@ export interface CommandContext {
   readonly signal: AbortSignal
   /** Adds to the configuration file. Throws as `sluice config set` does. */
   addToConfig(addition: ConfigAddition): Promise<void>
+  /**
+   * Sets keys of the configuration file by their dotted paths, all or none; `undefined` removes a key or table. Secrets are
+   * encrypted. Throws as `sluice config set` does.
+   */
+  setInConfig(values: Readonly<Record<string, unknown>>): Promise<void>
   /** Asks the person at the terminal; undefined when the input ended. Absent without a terminal. */
   ask?(question: string): Promise<string | undefined>
 }

@@ -1,6 +1,6 @@
 /** Runs commands of features for callers elsewhere, which get the output line by line, answer questions and may abort. */
 import { randomUUID } from 'node:crypto'
-import { AppError, type Command, type CommandContext, type ConfigAddition, ERRORS, type Logger } from '@sluice/sdk'
+import { AppError, type Command, type CommandContext, ERRORS, type Logger } from '@sluice/sdk'
 import type { CommandFrame, CommandInput } from './command-frames.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -12,7 +12,8 @@ export interface CommandRunsOptions {
   snapshot(): Snapshot
   /** Keeps the features of the snapshot in force open until the result is called. */
   pin(): () => void
-  addToConfig(addition: ConfigAddition): Promise<void>
+  readonly addToConfig: CommandContext['addToConfig']
+  readonly setInConfig: CommandContext['setInConfig']
   readonly log: Logger
 }
 
@@ -74,7 +75,8 @@ export class CommandRuns {
     { cwd, json, asks }: Pick<CommandRequest, 'cwd' | 'json' | 'asks'>,
     { print, warn, ask, signal }: RunningCommand,
   ): Omit<CommandContext, 'args'> {
-    return { cwd, json, print, warn, signal, addToConfig: this.#options.addToConfig, ...(asks && { ask }) }
+    const { addToConfig, setInConfig } = this.#options
+    return { cwd, json, print, warn, signal, addToConfig, setInConfig, ...(asks && { ask }) }
   }
 
   #errorFrame(words: readonly string[], error: unknown): CommandFrame {

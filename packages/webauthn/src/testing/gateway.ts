@@ -109,7 +109,16 @@ function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: obje
     async command(name, ...args) {
       const lines: string[] = []
       const print = (line: string): void => void lines.push(line)
-      const context = { args, cwd: '/', json: false, print, warn: print, signal: AbortSignal.abort(), addToConfig: async () => {} }
+      const context = {
+        args,
+        cwd: '/',
+        json: false,
+        print,
+        warn: print,
+        signal: AbortSignal.abort(),
+        addToConfig: async () => {},
+        setInConfig: async () => {},
+      }
       await commands.find((command) => command.name === name)?.run(context)
       return lines
     },
