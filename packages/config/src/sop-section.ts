@@ -1,6 +1,6 @@
 /** The configuration section `[sop]`. */
 import { isAbsolute, join, resolve } from 'node:path'
-import { whole } from '@sluice/sdk'
+import { secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const count = (fallback: number, min: number, max: number, meaning: string) =>
@@ -33,6 +33,12 @@ export const sopSection = {
     ),
     max_concurrent_total: count(4, 1, 10_000, 'The largest number of unfinished runs of all procedures together'),
     approval_timeout_secs: count(300, 0, 31_536_000, 'Seconds a run waits for a person before it is cancelled; 0: no limit'),
+    secrets: v.optional(
+      v.pipe(
+        v.record(v.string(), secretText()),
+        v.description('The secrets with which senders of webhooks sign, each under the name that a trigger gives as `secret`'),
+      ),
+    ),
     max_finished_runs: count(100, 0, 1_000_000, 'The number of ended runs that are kept; 0: all. The audit log keeps everything'),
   }),
 } as const

@@ -29,7 +29,7 @@ export function createApp(parts: AppParts): App {
 
   const handleProblem = createProblemHandler(runtime)
   app.onError(handleProblem)
-  app.notFound((c) => nothingHere(app, c))
+  app.notFound((c) => nothingHere(app, c, runtime))
 
   if (snapshot.observers.length > 0) app.use(observe(snapshot, runtime.clock))
   app.use(catchThrownValues(handleProblem))
@@ -100,10 +100,11 @@ function documentRoute(docs: readonly EndpointDoc[], { runtime, snapshot }: AppP
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** 405 with `Allow` for a path that has a route under another method, else 404. */
-function nothingHere({ router }: App, { req: { method, path } }: HttpContext): Response {
+/** 405 with `Allow` for a path that has a route or a trigger under another method, else 404. */
+function nothingHere({ router }: App, { req: { method, path } }: HttpContext, runtime: Runtime): Response {
   const hasRoute = (other: string): boolean => router.match(other, path)[0].some(([[, route]]) => route.path !== EVERY_PATH)
-  const allowed = METHODS.filter(hasRoute)
+  const isTrigger = (other: string): boolean => other === 'POST' && method !== other && runtime.sops()?.matches('webhook', path) === true
+  const allowed = METHODS.filter((other) => hasRoute(other) || isTrigger(other))
   if (allowed.length === 0) return refusal(new AppError('not_found', 'There is nothing here'))
   const allow = (allowed.includes('GET') ? [...allowed, 'HEAD'] : allowed).join(', ')
   return refusal(new AppError('method_not_allowed', `${method} is not possible here`), { allow })

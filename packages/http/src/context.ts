@@ -2,7 +2,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import { newTrace } from '@sluice/agent'
-import { type ClientId, type IdempotencyKey, parseTraceparent, type Role, type Route, type Trace } from '@sluice/sdk'
+import {
+  type ClientId,
+  type IdempotencyKey,
+  parseTraceparent,
+  type Role,
+  type Route,
+  type Trace,
+  type TriggerWebhook,
+  type WebhookAuth,
+} from '@sluice/sdk'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { HeaderReader } from './middleware/client-address.ts'
 
@@ -53,11 +62,35 @@ export type HttpEnv = {
     query: unknown
     /** The bytes of the body. */
     rawBody: Uint8Array
+    /** The triggers on the path of the request, and the payload of its event. */
+    trigger: TriggerRequest
+    /** The verified sender of a request to a trigger with its own authentication; undefined for other triggers. */
+    sender?: Sender
+    /** The payload of the event of a trigger. */
+    payload: string | null
     /** The message of `POST /webhook`, its agent, and the name of its session. */
     message: { readonly text: string; readonly agent: string; readonly session: string | null }
     /** The key of a request that was claimed; undefined if the request has none. */
     idempotency?: IdempotencyKey | undefined
   }
+}
+
+/** A request to a path that triggers name. */
+export interface TriggerRequest {
+  /** The ways in which triggers take the request: with the credentials of `POST /webhook`, or with their own. */
+  readonly webhooks: readonly TriggerWebhook[]
+  /** True: the request is verified by the authentication of its triggers, and has no caller. */
+  readonly isSigned: boolean
+}
+
+/** The sender that `verifySender` admitted. */
+export interface Sender {
+  /** Each authentication of the triggers on the path that the request satisfies. */
+  readonly verified: readonly WebhookAuth[]
+  /** As in `SopEvent.by`: `webhook:<auth>`. */
+  readonly by: string
+  /** As in `SopEvent.key`; absent if the sender does not name its deliveries. */
+  readonly key?: string
 }
 
 export type HttpContext = Context<HttpEnv>

@@ -8,6 +8,7 @@ export const ERRORS = {
   method_not_allowed: { status: 405, title: 'Method not allowed', exit: 1 },
   conflict: { status: 409, title: 'Conflict', exit: 1 },
   too_large: { status: 413, title: 'Too large', exit: 2 },
+  unsupported_type: { status: 415, title: 'Unsupported media type', exit: 2 },
   rate_limited: { status: 429, title: 'Too Many Requests', exit: 1 },
   aborted: { status: 499, title: 'Aborted', exit: 1 },
   internal: { status: 500, title: 'Internal error', exit: 1 },

@@ -70,8 +70,8 @@ export type { Feature, Finding, LinkHealth, Parts } from './feature.ts'
 export { defineFeature } from './feature.ts'
 
 export { isFresh } from './fresh.ts'
-export type { Bytes } from './hmac.ts'
-export { equalDigests, equalTexts, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
+export type { Bytes, HmacAlgorithm } from './hmac.ts'
+export { equalDigests, equalTexts, hmac, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
 export type {
   ChipInfo,
   ChipProbe,
@@ -153,6 +153,7 @@ export {
 } from './session-key.ts'
 
 export type {
+  FireOptions,
   SopDispatch,
   SopEvent,
   SopGate,
@@ -165,6 +166,7 @@ export type {
   SopSummary,
   Sops,
   TriggerKind,
+  TriggerWebhook,
 } from './sop.ts'
 export { SOP_ENDED } from './sop.ts'
 export type { AuditKind, AuditRow, NewAudit, OwnedSopStore, SopStart, SopStore } from './sop-store.ts'
@@ -204,4 +206,14 @@ export { formatTraceContext, formatTraceparent, parseTraceContext, parseTracepar
 
 export { sameOrigin } from './url-host.ts'
 
+export { type Proof, type RequestToSign, type SignedRequest, signProof, verifyProof } from './webhook-proof.ts'
+export {
+  authKey,
+  bodyHmac,
+  type HmacScheme,
+  SENDER_SCHEMES,
+  type SenderName,
+  type WebhookAuth,
+  type WebhookScheme,
+} from './webhook-scheme.ts'
 export type { Workspace, WorkspaceEntry } from './workspace.ts'

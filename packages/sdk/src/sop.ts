@@ -1,6 +1,8 @@
 /** The types of procedures: events, steps, runs and the engine. All data is JSON (docs/contract.md#procedures). */
 import type { Address } from './channel.ts'
 import type { IdempotencyKey } from './idempotency.ts'
+import type { Secret } from './secret.ts'
+import type { WebhookAuth } from './webhook-scheme.ts'
 
 export type SopMode = 'auto' | 'supervised' | 'step_by_step' | 'priority_based' | 'deterministic'
 export type SopPriority = 'low' | 'normal' | 'high' | 'critical'
@@ -13,6 +15,8 @@ export interface SopEvent {
   readonly topic: string
   /** The payload as received: JSON or any text. It is never trusted. */
   readonly payload: string | null
+  /** The headers of a request that its triggers read, with names in lower case; never a credential. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly atMs: number
   /** The cause: `device:<id>`, `<channel>:<sender>`, `cli:<user>`, `turn:<id>`, `broker`, `clock`. */
   readonly by: string
@@ -36,6 +40,28 @@ export interface SopEvent {
 export type SopDispatch =
   | { readonly sop: string; readonly status: 'started'; readonly runId: string }
   | { readonly sop: string; readonly status: 'skipped'; readonly reason: string }
+
+export interface FireOptions {
+  readonly idempotency?: IdempotencyKey
+  readonly inbox?: number
+  /**
+   * How the request was verified; undefined stands for the credentials of `POST /webhook`, which are the default. A webhook trigger
+   * with another authentication does not match.
+   */
+  readonly verified?: readonly (WebhookAuth | undefined)[]
+}
+
+/** How the triggers on a path with the same authentication take requests. */
+export interface TriggerWebhook {
+  /** Absent: the credentials of `POST /webhook`. */
+  readonly auth?: WebhookAuth
+  /** Those of the secrets that `auth` names and that are set. */
+  readonly secrets: readonly Secret[]
+  /** The largest body that one of the triggers takes, in bytes; absent: the limit of `POST /webhook`. */
+  readonly bodyBytesMax?: number
+  /** The headers that conditions and steps read, in lower case. */
+  readonly headers: readonly string[]
+}
 
 export interface SopStep {
   /** The number, from 1 without gaps. */
@@ -125,8 +151,10 @@ export interface Sops {
   matches(source: TriggerKind, topic: string): boolean
   /** Resolves when every noticed change of the procedure folder is loaded. */
   loaded(): Promise<void>
+  /** Returns the distinct ways in which triggers on a path take requests; empty when none names it. */
+  webhooks(path: string): readonly TriggerWebhook[]
   /** Starts every matching procedure once; resolves to `[]` when none matches. Marks the idempotency key and the inbox message as done. */
-  fire(event: SopEvent, also?: { readonly idempotency?: IdempotencyKey; readonly inbox?: number }): Promise<readonly SopDispatch[]>
+  fire(event: SopEvent, also?: FireOptions): Promise<readonly SopDispatch[]>
   /** Starts a procedure by name. Throws `not_found`, or `conflict` when a limit prevents the start. */
   run(name: string, event: Omit<SopEvent, 'source' | 'topic'>): Promise<string>
   list(): readonly SopSummary[]

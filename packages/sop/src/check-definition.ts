@@ -6,7 +6,12 @@ import type { ParsedSteps } from './parse-sop-md.ts'
 import type { SopToml } from './parse-sop-toml.ts'
 
 /** Returns warnings about settings of `SOP.toml` that are valid but probably a mistake. */
-export async function tomlWarnings(file: string, text: string, { sop, triggers }: SopToml): Promise<SopProblem[]> {
+export async function tomlWarnings(
+  file: string,
+  text: string,
+  { sop, triggers }: SopToml,
+  secretProblem?: (names: readonly string[]) => string | undefined,
+): Promise<SopProblem[]> {
   const findings: Finding[] = []
   if (sop.description.trim() === '') findings.push({ path: ['sop', 'description'], at: 'value', message: '`sop.description` is empty' })
   if (sop.max_concurrent === 0) {
@@ -18,6 +23,10 @@ export async function tomlWarnings(file: string, text: string, { sop, triggers }
   }
   if (triggers.length === 0)
     findings.push({ path: ['triggers'], at: 'nowhere', message: 'there are no triggers, so it can only be started by hand' })
+  for (const [index, trigger] of triggers.entries()) {
+    const message = trigger.type === 'webhook' && trigger.auth ? secretProblem?.(trigger.auth.secrets) : undefined
+    if (message !== undefined) findings.push({ path: ['triggers', index, 'secret'], at: 'value', message })
+  }
   const located = findings.length > 0 ? await locateFindings(file, text, findings) : []
   return located.map(({ key: _, ...problem }) => ({ ...problem, severity: 'warning' }))
 }

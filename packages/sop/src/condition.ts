@@ -1,10 +1,15 @@
-/** The condition of a trigger: one comparison with an event's payload, parsed once and false whenever the values cannot be compared. */
+/** The condition of a trigger: one comparison with an event's payload or one of its headers, parsed once and false whenever the values cannot be compared. */
 import { parsedOrUndefined } from '@sluice/kit/foreign-json'
 
 export type Operator = '>=' | '<=' | '!=' | '==' | '>' | '<'
 
-/** `$.a.b.0 >= 5` compares the value at a path. `>= 5` compares the payload itself; then both must be numbers. */
+/**
+ * `$.a.b.0 >= 5` compares the value at a path, and `$header.X-Event == push` a header. `>= 5` compares the payload itself; then both
+ * must be numbers.
+ */
 export interface Condition {
+  /** The name of a header in lower case; null: the payload. */
+  readonly header: string | null
   /** Null: the payload as a text. Empty: the payload as JSON. */
   readonly path: readonly string[] | null
   readonly operator: Operator
@@ -13,15 +18,17 @@ export interface Condition {
 }
 
 /** The reason why a condition does not hold. */
-export type Unmet = 'no_payload' | 'not_json' | 'not_there' | 'not_comparable' | 'differs'
+export type Unmet = 'no_payload' | 'no_header' | 'not_json' | 'not_there' | 'not_comparable' | 'differs'
 
-/** The payload of one event. It is parsed as JSON at most once, however many conditions read it. */
+/** The payload and the headers of one event. The payload is parsed as JSON at most once, however many conditions read it. */
 export class EventPayload {
   readonly text: string
+  readonly headers: Readonly<Record<string, string>>
   #json: { readonly value: unknown } | undefined
 
-  constructor(text: string | null) {
+  constructor(text: string | null, headers: Readonly<Record<string, string>> = {}) {
     this.text = text ?? ''
+    this.headers = headers
   }
 
   get isEmpty(): boolean {
@@ -36,22 +43,27 @@ export class EventPayload {
 }
 
 const LENGTH_MAX = 1000
-const FORM = /^(?<path>\$(?:\.[^\s.<>=!"]+)*)?\s*(?<operator>>=|<=|!=|==|>|<)\s*(?<value>.*)$/s
+const FORM = /^(?<path>\$header\.(?<header>[\w-]+)|\$(?:\.[^\s.<>=!"]+)*)?\s*(?<operator>>=|<=|!=|==|>|<)\s*(?<value>.*)$/s
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
 
 /** Throws a `SyntaxError` whose message completes a sentence about the condition. */
 export function parseCondition(text: string): Condition {
   if (text.length > LENGTH_MAX) throw new SyntaxError(`it is longer than ${LENGTH_MAX} characters`)
-  const { path, operator, value: written = '' } = FORM.exec(text.trim())?.groups ?? {}
+  const { path, header, operator, value: written = '' } = FORM.exec(text.trim())?.groups ?? {}
   if (!operator) throw new SyntaxError('a condition looks like `$.path.to.value >= 5` or `>= 5`, with one of >= <= != == > <')
   if (written === '') throw new SyntaxError(`a value is missing after ${operator}`)
   const value = unquoted(written)
   if (path === undefined && !NUMBER.test(value)) throw new SyntaxError('without a path the value must be a number')
-  return { path: path === undefined ? null : path.split('.').slice(1), operator: operator as Operator, value }
+  if (header !== undefined) return { header: checkedHeader(header), path: null, operator: operator as Operator, value }
+  return { header: null, path: path === undefined ? null : path.split('.').slice(1), operator: operator as Operator, value }
 }
 
 /** Returns why the condition does not hold, or undefined when it holds. Never throws. */
-export function unmet({ path, operator, value }: Condition, payload: EventPayload): Unmet | undefined {
+export function unmet({ header, path, operator, value }: Condition, payload: EventPayload): Unmet | undefined {
+  if (header !== null) {
+    const found = Object.hasOwn(payload.headers, header) ? payload.headers[header] : undefined
+    return found === undefined ? 'no_header' : compare(found, operator, value, false)
+  }
   if (payload.isEmpty) return 'no_payload'
   if (path === null) return compare(payload.text.trim(), operator, value, true)
   const { json } = payload
@@ -64,6 +76,15 @@ export function unmet({ path, operator, value }: Condition, payload: EventPayloa
 
 /** Returns whether the condition holds for a payload; null is an event without one. */
 export const holds = (condition: Condition, payload: string | null): boolean => unmet(condition, new EventPayload(payload)) === undefined
+
+/** Headers with credentials are never kept with an event. */
+export const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'proxy-authorization', 'cookie', 'x-webhook-secret']
+
+function checkedHeader(written: string): string {
+  const name = written.toLowerCase()
+  if (CREDENTIAL_HEADERS.includes(name)) throw new SyntaxError(`the header ${written} is a credential, which no event keeps`)
+  return name
+}
 
 /** Operators and quotes of other languages, such as `===` and `<>`. Read as text, they would give a condition that always or never holds. */
 const STRAY = /^[=<>'‘’“”`]/

@@ -1,12 +1,23 @@
 /** The definition of a procedure, as it is loaded from the files `SOP.toml` and `SOP.md` of its folder. */
-import type { SopMode, SopPriority, SopStep } from '@sluice/sdk'
+import type { SopMode, SopPriority, SopStep, WebhookAuth } from '@sluice/sdk'
+
+/** The condition of a trigger; of a list, every condition must hold. */
+export type SopCondition = string | readonly string[] | null
 
 export type SopTrigger =
   | { readonly type: 'manual' }
-  | { readonly type: 'webhook'; readonly path: string; readonly condition: string | null }
+  | {
+      readonly type: 'webhook'
+      readonly path: string
+      readonly condition: SopCondition
+      /** Absent: the request needs the credentials of `POST /webhook`. */
+      readonly auth?: WebhookAuth
+      /** Absent: the limit of `POST /webhook`. */
+      readonly bodyBytesMax?: number
+    }
   | { readonly type: 'cron'; readonly expression: string; readonly timezone: string }
-  | { readonly type: 'mqtt'; readonly topic: string; readonly condition: string | null }
-  | { readonly type: 'peripheral'; readonly board: string; readonly signal: string; readonly condition: string | null }
+  | { readonly type: 'mqtt'; readonly topic: string; readonly condition: SopCondition }
+  | { readonly type: 'peripheral'; readonly board: string; readonly signal: string; readonly condition: SopCondition }
 
 export interface SopDefinition {
   /** Unique among the loaded procedures. */

@@ -4,16 +4,19 @@ import type {
   ClientId,
   Clock,
   Events,
+  FireOptions,
   Lease,
   Logger,
   Observation,
   OwnedSopStore,
   Risk,
+  Secret,
   SopEvent,
   SopStore,
   ToolReport,
   Trace,
   TriggerKind,
+  TriggerWebhook,
   TurnRow,
 } from '@sluice/sdk'
 import type { SopDefinition } from './definition.ts'
@@ -44,10 +47,11 @@ export interface RunHome {
 
 /** The loaded definitions. */
 export interface SopLibrary {
-  /** Returns the procedures with a trigger that matches the event, its condition included. */
-  match(event: SopEvent): readonly SopDefinition[]
+  /** Returns the procedures with a trigger that matches the event, its conditions included; `verified` is described at `Sops.fire`. */
+  match(event: SopEvent, verified?: FireOptions['verified']): readonly SopDefinition[]
   /** Returns whether a trigger names the topic; conditions are ignored. */
   matches(source: TriggerKind, topic: string): boolean
+  webhooks(path: string): readonly Omit<TriggerWebhook, 'secrets'>[]
   topics(kind: TriggerKind): readonly string[]
   list(): readonly SopDefinition[]
   get(name: string): SopDefinition | undefined
@@ -105,6 +109,8 @@ export interface SopSettings {
   readonly approval_timeout_secs: number
   /** 0: every ended run is kept. */
   readonly max_finished_runs: number
+  /** The secrets that webhook triggers name. */
+  readonly secrets?: Readonly<Record<string, Secret>> | undefined
 }
 
 /** The stored state of a turn that carries out a step. */

@@ -7,6 +7,7 @@
 import { concerns, nearestName } from '@sluice/kit'
 import {
   AppError,
+  type FireOptions,
   type SopDispatch,
   type SopEvent,
   type SopRun,
@@ -14,6 +15,7 @@ import {
   type Sops,
   type StoreChange,
   type TriggerKind,
+  type TriggerWebhook,
 } from '@sluice/sdk'
 import { ActiveRuns } from './active-runs.ts'
 import { STEP_OWNER } from './agent-step.ts'
@@ -95,6 +97,14 @@ export class SopEngine implements Sops {
     return this.#ports.library.matches(source, topic)
   }
 
+  webhooks(path: string): readonly TriggerWebhook[] {
+    const { secrets = {} } = this.#ports.config()
+    return this.#ports.library.webhooks(path).map((webhook) => {
+      const names = webhook.auth?.secrets.filter((name) => Object.hasOwn(secrets, name)) ?? []
+      return { ...webhook, secrets: names.map((name) => secrets[name]).filter((secret) => secret !== undefined) }
+    })
+  }
+
   loaded(): Promise<void> {
     return this.#ports.library.loaded()
   }
@@ -112,8 +122,8 @@ export class SopEngine implements Sops {
     return this.#ports.library.list().map((definition) => summaryOf(definition, counts.get(definition.name) ?? 0))
   }
 
-  async fire(event: SopEvent, also?: Parameters<Sops['fire']>[1]): Promise<readonly SopDispatch[]> {
-    const matched = this.#ports.library.match(event)
+  async fire(event: SopEvent, { verified, ...also }: FireOptions = {}): Promise<readonly SopDispatch[]> {
+    const matched = this.#ports.library.match(event, verified)
     return matched.length > 0 ? this.#start(matched, event, also) : []
   }
 
@@ -172,7 +182,7 @@ export class SopEngine implements Sops {
   async #start(
     definitions: readonly SopDefinition[],
     event: SopEvent,
-    also: Parameters<Sops['fire']>[1] = {},
+    also: Omit<FireOptions, 'verified'> = {},
   ): Promise<readonly SopDispatch[]> {
     const { store, events, clock, config, newId } = this.#ports
     const nowMs = clock.nowMs()

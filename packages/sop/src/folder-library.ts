@@ -1,7 +1,7 @@
 /** The library of loaded procedures. It is reloaded by `reload`, and when a watched folder changes. */
 import { access } from 'node:fs/promises'
 import { signalScope } from '@sluice/kit'
-import type { Clock, Events, Logger, SopMode, TriggerKind } from '@sluice/sdk'
+import type { Clock, Events, FireOptions, Logger, SopMode, TriggerKind, TriggerWebhook } from '@sluice/sdk'
 import type { Agreed } from './agreements.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import type { SopLibrary } from './engine-ports.ts'
@@ -16,7 +16,9 @@ export interface LibrarySettings {
   readonly sources: readonly [SopSource, ...SopSource[]]
   readonly defaultMode: SopMode
   /** Returns why no trigger may name a path, or undefined when it may. Absent: every path is allowed. */
-  readonly pathProblem?: (path: string) => string | undefined
+  readonly pathProblem?: (path: string, hasOwnAuth: boolean) => string | undefined
+  /** Returns why the secrets that a trigger names cannot verify its requests, or undefined when they can. */
+  readonly secretProblem?: (names: readonly string[]) => string | undefined
   /** Returns why no procedure may name an agent, or undefined when it may. Absent: every agent is allowed. */
   readonly agentProblem?: (agent: string) => string | undefined
 }
@@ -58,8 +60,12 @@ export class FolderLibrary implements SopLibrary {
     this.#services = services
   }
 
-  match(event: EventContent): readonly SopDefinition[] {
-    return this.#index.match(event)
+  match(event: EventContent, verified?: FireOptions['verified']): readonly SopDefinition[] {
+    return this.#index.match(event, verified)
+  }
+
+  webhooks(path: string): readonly Omit<TriggerWebhook, 'secrets'>[] {
+    return this.#index.webhooks(path)
   }
 
   matches(source: TriggerKind, topic: string): boolean {

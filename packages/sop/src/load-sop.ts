@@ -38,7 +38,9 @@ export interface LoadRules {
   readonly defaultMode: SopMode
   readonly nowMs: number
   /** Returns why no trigger may name a path, or undefined when it may. Absent: every path is allowed. */
-  readonly pathProblem?: (path: string) => string | undefined
+  readonly pathProblem?: (path: string, hasOwnAuth: boolean) => string | undefined
+  /** Returns why the secrets that a trigger names cannot verify its requests, or undefined when they can. */
+  readonly secretProblem?: (names: readonly string[]) => string | undefined
   /** Returns why no procedure may name an agent, or undefined when it may. Absent: every agent is allowed. */
   readonly agentProblem?: (agent: string) => string | undefined
 }
@@ -53,7 +55,7 @@ export const SOP_FILE_BYTES_MAX = 256 * 1024
 export async function loadSop(
   folder: string,
   root: string,
-  { defaultMode, nowMs, pathProblem, agentProblem }: LoadRules,
+  { defaultMode, nowMs, pathProblem, agentProblem, secretProblem }: LoadRules,
   agreed?: string | null,
 ): Promise<LoadedSop | undefined> {
   const tomlFile = join(folder, 'SOP.toml')
@@ -76,7 +78,7 @@ export async function loadSop(
 
   const mode = head.value.sop.deterministic ? 'deterministic' : (head.value.sop.execution_mode ?? defaultMode)
   problems.push(...(await ruleProblems(tomlFile, text, head.value, { pathProblem, agentProblem })))
-  problems.push(...(await tomlWarnings(tomlFile, text, head.value)), ...stepProblems(mdFile, mode, steps.value))
+  problems.push(...(await tomlWarnings(tomlFile, text, head.value, secretProblem)), ...stepProblems(mdFile, mode, steps.value))
   const isBroken = problems.some(({ severity }) => severity === 'error')
   return { folder, toml: text, problems, ...(!isBroken && { definition: define(head.value, steps.value.steps, folder, mode) }) }
 }
@@ -90,7 +92,7 @@ async function ruleProblems(
 ): Promise<SopProblem[]> {
   const ofAgent = agentProblem?.(sop.agent)
   const ofPaths = triggers.flatMap((trigger, index): Finding[] => {
-    const message = trigger.type === 'webhook' ? pathProblem?.(trigger.path) : undefined
+    const message = trigger.type === 'webhook' ? pathProblem?.(trigger.path, trigger.auth !== undefined) : undefined
     return message === undefined ? [] : [{ path: ['triggers', index, 'path'], at: 'value', message }]
   })
   const findings: Finding[] = [

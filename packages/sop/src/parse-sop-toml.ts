@@ -4,8 +4,9 @@ import { MAIN_AGENT } from '@sluice/sdk'
 import * as v from 'valibot'
 import { parseCondition } from './condition.ts'
 import { expressionProblem, isTimezone } from './cron-expression.ts'
-import type { SopTrigger } from './definition.ts'
+import type { SopCondition, SopTrigger } from './definition.ts'
 import { filterProblem } from './topic-filter.ts'
+import { authProblems, type WebhookKeys, webhookKeys, webhookTrigger } from './trigger-auth.ts'
 
 /** A valid `SOP.toml` with its defaults. */
 export interface SopToml {
@@ -25,6 +26,7 @@ export interface SopToml {
 
 const NAME_CHARS_MAX = 100
 const TRIGGERS_MAX = 100
+const CONDITIONS_MAX = 20
 const COUNT_MAX = 1_000_000_000
 
 const text = v.pipe(v.string(), v.minLength(1))
@@ -40,19 +42,23 @@ const checked = (problem: (value: string) => string | undefined) =>
     }),
   )
 
-const condition = v.optional(
-  v.nullable(
-    v.pipe(
-      v.string(),
-      v.transform((value) => value.trim() || null),
-      v.rawCheck(({ dataset, addIssue }) => {
-        const message = dataset.typed && dataset.value !== null ? conditionProblem(dataset.value) : undefined
-        if (message !== undefined) addIssue({ message })
-      }),
-    ),
-  ),
-  null,
+const oneCondition = v.pipe(
+  v.string(),
+  v.transform((value) => value.trim() || null),
+  v.rawCheck(({ dataset, addIssue }) => {
+    const message = dataset.typed && dataset.value !== null ? conditionProblem(dataset.value) : undefined
+    if (message !== undefined) addIssue({ message })
+  }),
 )
+const conditions = v.pipe(
+  v.array(oneCondition),
+  v.maxLength(CONDITIONS_MAX),
+  v.transform((list): SopCondition => {
+    const written = list.filter((one) => one !== null)
+    return written.length > 1 ? written : (written[0] ?? null)
+  }),
+)
+const condition = v.optional(v.nullable(v.union([oneCondition, conditions])), null)
 
 const name = checked((value) => {
   if (value.length > NAME_CHARS_MAX) return `a name has at most ${NAME_CHARS_MAX} characters`
@@ -87,7 +93,7 @@ const sopToml = (nowMs: number) =>
         v.array(
           v.variant('type', [
             v.strictObject({ type: v.literal('manual') }),
-            v.strictObject({ type: v.literal('webhook'), path, condition }),
+            v.strictObject({ type: v.literal('webhook'), path, condition, ...webhookKeys }),
             v.strictObject({
               type: v.literal('cron'),
               expression: checked((value) => expressionProblem(value, nowMs)),
@@ -98,10 +104,31 @@ const sopToml = (nowMs: number) =>
           ]),
         ),
         v.maxLength(TRIGGERS_MAX),
+        v.rawCheck(({ dataset: { typed, value }, addIssue }) => {
+          if (!typed) return
+          for (const [index, trigger] of value.entries()) {
+            if (trigger.type !== 'webhook') continue
+            const at = { type: 'array', origin: 'value', input: value, key: index, value: trigger } as const
+            for (const { key, message } of authProblems(trigger)) {
+              addIssue({ message, path: [at, { type: 'object', origin: 'value', input: trigger, key, value: trigger[key] }] })
+            }
+          }
+        }),
+        v.transform((triggers) => triggers.map(toTrigger)),
       ),
       [],
     ),
   })
+
+type WrittenTrigger =
+  | Exclude<SopTrigger, { readonly type: 'webhook' }>
+  | ({ type: 'webhook'; path: string; condition: SopCondition } & WebhookKeys)
+
+function toTrigger(written: WrittenTrigger): SopTrigger {
+  if (written.type !== 'webhook') return written
+  const { type: _, path, condition, ...keys } = written
+  return webhookTrigger(path, condition, keys)
+}
 
 /** Never throws. A cron expression that is never due after `nowMs` is a problem. */
 export const parseSopToml = (

@@ -2,7 +2,7 @@
 import { AppError, type SopRun } from '@sluice/sdk'
 import { jsonOrText } from './json-text.ts'
 
-const REFERENCE = /^\$(?<root>event)?(?:\.[^.\s]+)*$/
+const REFERENCE = /^\$(?<root>event|header)?(?:\.[^.\s]+)*$/
 
 /** The values that references of a step resolve to. */
 export interface StepValues {
@@ -10,18 +10,20 @@ export interface StepValues {
   readonly before: unknown
   /** `$event`: the event's payload. */
   readonly event: unknown
+  /** `$header`: the headers that the event keeps, with names in lower case. */
+  readonly header?: Readonly<Record<string, string>>
 }
 
 /** Returns the values for the references of the run's present step. */
 export function valuesFor({ results, steps, event }: SopRun): StepValues {
   const last = results.findLast(({ step, status }) => status === 'completed' && steps[step - 1]?.kind === 'execute')
   const payload = jsonOrText(event.payload)
-  return { event: payload, before: last ? (last.value ?? jsonOrText(last.output)) : payload }
+  return { event: payload, header: event.headers ?? {}, before: last ? (last.value ?? jsonOrText(last.output)) : payload }
 }
 
 /**
- * Replaces every string of the template that is a reference as a whole, such as `$`, `$.a.b.0` or `$event.ref`, by the value it
- * names. A null template means `$`. Throws `invalid_request` for a reference to a missing value.
+ * Replaces every string of the template that is a reference as a whole, such as `$`, `$.a.b.0`, `$event.ref` or `$header.X-Event`, by the value it
+ * names; the name of a header may be in any case. A null template means `$`. Throws `invalid_request` for a reference to a missing value.
  */
 export function resolveInput(template: unknown, values: StepValues): unknown {
   return template === null || template === undefined ? values.before : resolve(template, values)
@@ -35,11 +37,13 @@ function resolve(template: unknown, values: StepValues): unknown {
 }
 
 /** Returns the value of a reference; returns any other text unchanged. */
-function lookUp(reference: string, { before, event }: StepValues): unknown {
+function lookUp(reference: string, { before, event, header = {} }: StepValues): unknown {
   const match = REFERENCE.exec(reference)
   if (!match) return reference
-  let found = match.groups?.root === undefined ? before : event
-  for (const key of reference.split('.').slice(1)) {
+  const root = match.groups?.root
+  let found = root === undefined ? before : root === 'event' ? event : header
+  const names = reference.split('.').slice(1)
+  for (const key of root === 'header' ? names.map((name) => name.toLowerCase()) : names) {
     if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) {
       throw new AppError('invalid_request', `The input refers to ${reference}, which the previous output does not contain`)
     }

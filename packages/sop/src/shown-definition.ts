@@ -87,7 +87,12 @@ const range = v.object({ min: v.number(), max: v.number() })
 export const simulatedSchema = v.object({
   sop: v.string(),
   triggers: v.array(
-    v.object({ trigger: v.string(), condition: v.nullable(v.string()), matches: v.boolean(), why: v.nullable(v.string()) }),
+    v.object({
+      trigger: v.string(),
+      condition: v.nullable(v.union([v.string(), v.array(v.string())])),
+      matches: v.boolean(),
+      why: v.nullable(v.string()),
+    }),
   ),
   starts: v.boolean(),
   held: v.pipe(v.nullable(v.string()), v.description('Why no run starts although a trigger matches')),

@@ -2,14 +2,14 @@
 import { AppError, type SopStep } from '@sluice/sdk'
 import * as v from 'valibot'
 import { EventPayload, type Unmet, unmet } from './condition.ts'
-import { type SopDefinition, type SopTrigger, triggerText } from './definition.ts'
+import { type SopCondition, type SopDefinition, type SopTrigger, triggerText } from './definition.ts'
 import { gateBefore } from './gates.ts'
 import { type EventContent, TriggerIndex } from './trigger-index.ts'
 
 export interface SimulatedTrigger {
   /** The trigger as lists show it, such as `webhook:/deploy`. */
   readonly trigger: string
-  readonly condition: string | null
+  readonly condition: SopCondition
   readonly matches: boolean
   /** Why it does not match, as a sentence without its full stop; null when it matches. */
   readonly why: string | null
@@ -56,7 +56,7 @@ export interface CostRange {
 
 /** Pure: simulates the event for each definition. */
 export function simulate(definitions: readonly SopDefinition[], event: EventContent, model: ModelLimits): SimulatedSop[] {
-  const payload = new EventPayload(event.payload)
+  const payload = new EventPayload(event.payload, event.headers)
   return definitions.map((definition) => {
     const triggers = definition.triggers.map((trigger) => simulateTrigger(definition, trigger, event, payload))
     const isMatched = triggers.some(({ matches }) => matches)
@@ -89,12 +89,13 @@ function whyNot(definition: SopDefinition, trigger: SopTrigger, { source, topic 
   // An index of this trigger alone, so that the simulation matches exactly as the engine does.
   const [found] = new TriggerIndex([{ ...definition, triggers: [trigger] }]).triggersFor(source, topic)
   if (!found) return `the topic is ${JSON.stringify(topic)}`
-  const code = found.condition && unmet(found.condition, payload)
+  const code = found.conditions.map((one) => unmet(one, payload)).find((reason) => reason !== undefined)
   return code ? UNMET_TEXT[code] : null
 }
 
 const UNMET_TEXT: Readonly<Record<Unmet, string>> = {
   no_payload: 'its condition does not hold: the event has no payload',
+  no_header: 'its condition does not hold: the event has no such header',
   not_json: 'its condition does not hold: the payload is not JSON',
   not_there: 'its condition does not hold: the payload has no value at that path',
   not_comparable: 'its condition does not hold: the value in the payload cannot be compared',
@@ -127,6 +128,7 @@ const eventSchema = v.strictObject({
   source: v.picklist(['manual', 'webhook', 'cron', 'mqtt', 'peripheral']),
   topic: v.pipe(v.string(), v.minLength(1)),
   payload: v.optional(v.unknown(), null),
+  headers: v.exactOptional(v.record(v.string(), v.string())),
 })
 
 const EVENT_FORM = 'an event looks like {"source": "webhook", "topic": "/deploy", "payload": {"any": "JSON"}}'
@@ -139,6 +141,11 @@ export function readEvent(json: unknown): EventContent {
     const where = v.getDotPath(issue)
     throw new AppError('invalid_request', `${where === null ? 'This is not an event' : `\`${where}\` is invalid`}: ${EVENT_FORM}`)
   }
-  const { source, topic, payload } = output
-  return { source, topic, payload: payload === null || typeof payload === 'string' ? payload : JSON.stringify(payload) }
+  const { source, topic, payload, headers } = output
+  return {
+    source,
+    topic,
+    payload: payload === null || typeof payload === 'string' ? payload : JSON.stringify(payload),
+    ...(headers && { headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])) }),
+  }
 }

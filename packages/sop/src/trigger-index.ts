@@ -1,18 +1,18 @@
 /** Finds the procedures that an event starts, by an index: the other procedures cost nothing. */
-import type { SopEvent, TriggerKind } from '@sluice/sdk'
+import { authKey, type SopEvent, type TriggerKind, type TriggerWebhook, type WebhookAuth } from '@sluice/sdk'
 import { forEachInBatches } from './batches.ts'
-import { type Condition, EventPayload, parseCondition, unmet } from './condition.ts'
+import { type Condition, CREDENTIAL_HEADERS, EventPayload, parseCondition, unmet } from './condition.ts'
 import { type SopDefinition, type SopTrigger, topicOf } from './definition.ts'
 import { TopicFilters } from './topic-filter.ts'
 
 /** The part of an event that triggers look at. */
-export type EventContent = Pick<SopEvent, 'source' | 'topic' | 'payload'>
+export type EventContent = Pick<SopEvent, 'source' | 'topic' | 'payload' | 'headers'>
 
-/** A trigger with its procedure and its parsed condition. */
+/** A trigger with its procedure and its parsed conditions. */
 export interface IndexedTrigger {
   readonly definition: SopDefinition
   readonly trigger: SopTrigger
-  readonly condition: Condition | null
+  readonly conditions: readonly Condition[]
 }
 
 /** The number of definitions added before the event loop goes on. */
@@ -51,10 +51,14 @@ export class TriggerIndex {
     return index
   }
 
-  /** Returns the procedures that an event starts, each once, sorted by name. */
-  match({ source, topic, payload }: EventContent): SopDefinition[] {
-    const read = new EventPayload(payload)
-    const met = this.triggersFor(source, topic).filter(({ condition }) => condition === null || unmet(condition, read) === undefined)
+  /** Returns the procedures that an event starts, each once, sorted by name. `verified` is described at `Sops.fire`. */
+  match({ source, topic, payload, headers }: EventContent, verified: readonly (WebhookAuth | undefined)[] = [undefined]): SopDefinition[] {
+    const read = new EventPayload(payload, headers)
+    const keys = new Set(verified.map(authKey))
+    const met = this.triggersFor(source, topic).filter(
+      ({ trigger, conditions }) =>
+        (trigger.type !== 'webhook' || keys.has(authKey(trigger.auth))) && conditions.every((one) => unmet(one, read) === undefined),
+    )
     const found = met.map(({ definition }) => definition)
     return found.length < 2 ? found : [...new Set(found)].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
@@ -71,6 +75,18 @@ export class TriggerIndex {
     return exact.length === 0 ? filtered : [...exact, ...filtered]
   }
 
+  /** Returns the distinct ways in which the triggers on a path take requests, without their secrets. */
+  webhooks(path: string): readonly Omit<TriggerWebhook, 'secrets'>[] {
+    const byAuth = Map.groupBy(this.triggersFor('webhook', path), ({ trigger }) => authKey(authOf(trigger)))
+    return [...byAuth.values()].map((triggers) => {
+      const auth = triggers[0] && authOf(triggers[0].trigger)
+      const sizes = triggers.map(({ trigger }) => ('bodyBytesMax' in trigger ? trigger.bodyBytesMax : undefined))
+      const named = sizes.filter((bytes) => bytes !== undefined)
+      const headers = new Set(triggers.flatMap(headersRead))
+      return { ...(auth && { auth }), ...(named.length > 0 && { bodyBytesMax: Math.max(...named) }), headers: [...headers] }
+    })
+  }
+
   /** Returns the topics of a kind as the triggers spell them, each once and sorted. */
   topics(kind: TriggerKind): readonly string[] {
     return [...this.#topics[kind]].sort()
@@ -81,13 +97,23 @@ export class TriggerIndex {
   }
 
   #addTrigger(definition: SopDefinition, trigger: SopTrigger, conditions: Conditions): void {
-    const text = 'condition' in trigger ? trigger.condition : null
-    const indexed = { definition, trigger, condition: text === null ? null : conditions.of(text) }
+    const written = 'condition' in trigger ? (trigger.condition ?? []) : []
+    const texts = typeof written === 'string' ? [written] : written
+    const indexed = { definition, trigger, conditions: texts.map((text) => conditions.of(text)) }
     const topic = topicOf(definition, trigger)
     this.#topics[trigger.type].add(topic)
     if (trigger.type === 'mqtt' && /[+#]/.test(topic)) this.#filters.add(topic, indexed)
     else append(this.#exact[trigger.type], topic, indexed)
   }
+}
+
+const authOf = (trigger: SopTrigger): WebhookAuth | undefined => (trigger.type === 'webhook' ? trigger.auth : undefined)
+
+/** Returns the headers that the conditions of a trigger and the inputs of its procedure's steps refer to. */
+function headersRead({ definition, conditions }: IndexedTrigger): string[] {
+  const inputs = definition.steps.map(({ input }) => JSON.stringify(input) ?? '').join()
+  const ofInputs = [...inputs.matchAll(/"\$header\.([\w-]+)"/g)].map(([, name = '']) => name.toLowerCase())
+  return [...conditions.flatMap(({ header }) => header ?? []), ...ofInputs.filter((name) => !CREDENTIAL_HEADERS.includes(name))]
 }
 
 /** Parses each distinct condition once: many procedures share one. */

@@ -12,17 +12,22 @@ import { sameOrigin } from './origin.ts'
 import { rateLimit } from './rate-limit.ts'
 
 /** The order is part of the contract: the first check that fails answers. All these paths share one rate limit. */
-export function webhookAdmission(parts: AppParts): Step[] {
-  const { snapshot, limits, auth } = parts
-  const { gateway } = snapshot
-  const secret = gateway.webhook_secret?.reveal()
-  return [
-    limitDeclaredSize(BODY_BYTES_MAX),
-    sameOrigin(gateway),
-    rateLimit(limits.webhook(gateway), WEBHOOK_PATH, snapshot),
-    authenticate('client', parts),
-    ...(secret ? [requireSecret(secret, auth.lockout)] : []),
-  ]
+export const webhookAdmission = (parts: AppParts): Step[] => [
+  limitDeclaredSize(BODY_BYTES_MAX),
+  ...admitRequest(parts),
+  ...admitCaller(parts),
+]
+
+/** The checks of every request, whatever its credentials. */
+export const admitRequest = ({ snapshot, limits }: AppParts): Step[] => [
+  sameOrigin(snapshot.gateway),
+  rateLimit(limits.webhook(snapshot.gateway), WEBHOOK_PATH, snapshot),
+]
+
+/** The credentials of `POST /webhook`: a bearer token, and the secret of `[gateway] webhook_secret`. */
+export function admitCaller(parts: AppParts): Step[] {
+  const secret = parts.snapshot.gateway.webhook_secret?.reveal()
+  return [authenticate('client', parts), ...(secret ? [requireSecret(secret, parts.auth.lockout)] : [])]
 }
 
 /**

@@ -11,6 +11,7 @@ function engine(paths: Readonly<Record<string, readonly SopDispatch[]>>) {
   const sops: Partial<Sops> = {
     matches: (source, topic) => source === 'webhook' && topic in paths,
     loaded: async () => {},
+    webhooks: () => [{ secrets: [], headers: [] }],
     async fire(event, also) {
       fired.push({ event, also })
       return paths[event.topic] ?? []
@@ -143,10 +144,11 @@ describe('a path that only a trigger names', () => {
     expect(await (await post('/deploy', '{}')).json()).toEqual({ status: 'accepted', source: 'webhook', path: '/deploy', results: [] })
   })
 
-  test('is 404 while no engine runs, and with every other method', async () => {
+  test('is 404 while no engine runs, and 405 with every other method', async () => {
     const { post } = await paired({})
     expect((await post('/deploy', '{}')).status).toBe(404)
     const second = await paired({ sops: engine({ '/deploy': [STARTED] }).sops })
-    expect((await second.request('/deploy')).status).toBe(404)
+    const other = await second.request('/deploy')
+    expect([other.status, other.headers.get('allow')]).toEqual([405, 'POST'])
   })
 })

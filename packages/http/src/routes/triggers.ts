@@ -1,14 +1,17 @@
 /** Requests that trigger procedures: `POST /webhook`, and every path without a route that a trigger names. */
 
-import { formatTraceContext, type SopDispatch } from '@sluice/sdk'
+import { formatTraceContext, type SopDispatch, type SopEvent, type TriggerWebhook } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { AppParts } from '../app-parts.ts'
-import { BODY_BYTES_MAX, parseJson } from '../body.ts'
-import { type HttpContext, type Step, traceOf } from '../context.ts'
-import { bufferBody } from '../middleware/body.ts'
+import { BODY_BYTES_MAX, readBody } from '../body.ts'
+import { type HttpContext, headersOf, type Sender, type Step, type TriggerRequest, traceOf } from '../context.ts'
+import { checkStillGood } from '../middleware/authenticate.ts'
+import { checkDeclaredSize } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'
-import { webhookAdmission } from '../middleware/webhook-admission.ts'
+import { answerHandshake, eventHeaders, verifySender } from '../middleware/verify-sender.ts'
+import { admitCaller, admitRequest } from '../middleware/webhook-admission.ts'
 import { jsonResponse } from '../respond.ts'
+import { payloadOf } from '../trigger-payload.ts'
 
 export const dispatchedSchema = v.object({
   status: v.literal('accepted'),
@@ -23,15 +26,18 @@ export const dispatchedSchema = v.object({
 })
 
 /**
- * The steps of a `POST` to a path without a route. A path that no trigger names is not found. A trigger path takes the
- * credentials, limits and keys of `POST /webhook`; its payload is any JSON, or nothing.
+ * The steps of a `POST` to a path without a route. A path that no trigger names is not found. A trigger without `auth` takes the
+ * credentials, limits and keys of `POST /webhook`; see `verifySender` for the others.
  */
 export const triggerSteps = (parts: AppParts): Step[] => [
   matchTrigger(parts),
-  ...webhookAdmission(parts),
-  bufferBody(BODY_BYTES_MAX, parts.auth),
-  checkPayload,
-  idempotent(parts),
+  limitSize,
+  ...admitRequest(parts),
+  ...admitCaller(parts).map(unlessSigned),
+  bufferTriggerBody(parts),
+  verifySender(parts),
+  readPayload,
+  unlessSigned(idempotent(parts)),
   dispatch(parts),
 ]
 
@@ -47,12 +53,47 @@ const matchTrigger =
       if (!procedures.matches('webhook', path)) return c.notFound()
     }
     c.set('routeName', 'trigger')
+    c.set('trigger', triggerRequest(c, procedures.webhooks(path)))
     return next()
   }
 
-const checkPayload: Step = (c, next) => {
-  const body = c.get('rawBody')
-  if (body.length > 0) parseJson(body)
+/** If triggers of both kinds name the path, a bearer token decides. */
+function triggerRequest(c: HttpContext, webhooks: readonly TriggerWebhook[]): TriggerRequest {
+  const signed = webhooks.filter(({ auth }) => auth)
+  const others = webhooks.filter(({ auth }) => !auth)
+  const isSigned = signed.length > 0 && (others.length === 0 || !/^bearer /i.test(headersOf(c).get('authorization') ?? ''))
+  return { webhooks: isSigned ? signed : others, isSigned }
+}
+
+const unlessSigned =
+  (step: Step): Step =>
+  (c, next) =>
+    c.get('trigger').isSigned ? next() : step(c, next)
+
+const sizeOf = (c: HttpContext): number => Math.max(...c.get('trigger').webhooks.map(({ bodyBytesMax = BODY_BYTES_MAX }) => bodyBytesMax))
+
+const limitSize: Step = (c, next) => {
+  checkDeclaredSize(headersOf(c), sizeOf(c))
+  return next()
+}
+
+/** Sets `rawBody`. The bytes count in the budget of the bodies of platforms until the answer. */
+const bufferTriggerBody =
+  ({ budget, auth }: AppParts): Step =>
+  async (c, next) => {
+    const room = budget.open(`trigger ${c.req.path}`, c.get('peer').address)
+    try {
+      c.set('rawBody', await readBody(c, sizeOf(c), room))
+      room.complete()
+      if (!c.get('trigger').isSigned) await checkStillGood(c.get('caller'), auth)
+      await next()
+    } finally {
+      room.release()
+    }
+  }
+
+const readPayload: Step = (c, next) => {
+  c.set('payload', payloadOf(c.get('rawBody'), headersOf(c).get('content-type') ?? ''))
   return next()
 }
 
@@ -61,31 +102,44 @@ const dispatch =
   (parts: AppParts): Step =>
   async (c) => {
     const { path } = c.req
-    const dispatched = await fireProcedures(c, path, parts)
+    const sender = c.get('sender')
+    const payload = c.get('payload')
+    const handshake = sender && answerHandshake(sender, payload)
+    if (handshake) return handshake
+    const dispatched = await fireProcedures(c, path, { payload, ...sender, headers: eventHeaders(c) }, parts)
     const key = c.get('idempotency')
     if (dispatched.length === 0 && key) await parts.runtime.store.idempotency.release(key)
     return dispatchedResponse(path, dispatched)
   }
 
+/** The part of an event that its request decides. `by` is the caller unless the request is signed. */
+type RequestEvent = Pick<SopEvent, 'payload' | 'headers'> & Partial<Sender>
+
 /**
- * Fires the triggers on a path with the body of the request. Returns nothing if no trigger matches; then nothing has happened.
- * The idempotency key is released if the event could not be kept.
+ * Fires the triggers on a path. Returns nothing if no trigger matches; then nothing has happened. The idempotency key is released
+ * if the event could not be kept.
  */
-export async function fireProcedures(c: HttpContext, path: string, { runtime, snapshot }: AppParts): Promise<readonly SopDispatch[]> {
+export async function fireProcedures(
+  c: HttpContext,
+  path: string,
+  { verified, by = c.get('caller').by, key, payload, headers = {} }: RequestEvent,
+  { runtime, snapshot }: AppParts,
+): Promise<readonly SopDispatch[]> {
   const procedures = runtime.sops()
   if (!procedures?.matches('webhook', path)) return []
-  const body = c.get('rawBody')
   const idempotency = c.get('idempotency')
   const event = {
     source: 'webhook',
     topic: path,
-    payload: body.length === 0 ? null : Buffer.from(body).toString(),
+    payload,
+    ...(Object.keys(headers).length > 0 && { headers }),
     atMs: runtime.clock.nowMs(),
-    by: c.get('caller').by,
+    by,
+    ...(key !== undefined && { key }),
     ...(snapshot.wantsTraces && { trace: formatTraceContext(traceOf(c)) }),
   } as const
   try {
-    return await procedures.fire(event, idempotency ? { idempotency } : {})
+    return await procedures.fire(event, { ...(idempotency && { idempotency }), ...(verified && { verified }) })
   } catch (error) {
     if (idempotency) await runtime.store.idempotency.release(idempotency)
     throw error

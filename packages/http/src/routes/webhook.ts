@@ -78,7 +78,7 @@ const parseMessage =
 const dispatchToProcedures =
   (parts: AppParts): Step =>
   async (c, next) => {
-    const dispatched = await fireProcedures(c, WEBHOOK_PATH, parts)
+    const dispatched = await fireProcedures(c, WEBHOOK_PATH, { payload: Buffer.from(c.get('rawBody')).toString() }, parts)
     return dispatched.length > 0 ? dispatchedResponse(WEBHOOK_PATH, dispatched) : next()
   }
 

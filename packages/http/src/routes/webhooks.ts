@@ -1,7 +1,6 @@
 /** The webhooks of chat platforms: size, verification of the raw bytes, parsing, storing. The first step that refuses answers. */
 
 import { type IngressWatch, watchIngress } from '@sluice/delivery'
-import { BoundedMap } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, type Channel, type Raw, type Verified, type Webhook } from '@sluice/sdk'
 import type { AppParts, Intake } from '../app-parts.ts'
@@ -10,10 +9,8 @@ import type { BodyBudget } from '../body-budget.ts'
 import { type Endpoint, type HttpContext, headersOf, type Step, traceOf } from '../context.ts'
 import { limitDeclaredSize } from '../middleware/body.ts'
 import { checkNames } from '../middleware/origin.ts'
+import { RefusalLog } from '../refusal-log.ts'
 import { JSON_HEADERS, withSecurityHeaders } from '../respond.ts'
-
-const REASON_LOGGED_EVERY_MS = 60_000
-const REASONS_MAX = 100
 
 const RECEIVED = JSON.stringify({ status: 'ok' })
 
@@ -91,8 +88,7 @@ class WebhookReceiver {
   readonly #runtime: Runtime
   readonly #snapshot: Snapshot
   readonly #bodyBytesMax: number
-  /** When each reason for a refusal was logged last: a sender of forged requests is worth one line a minute. */
-  readonly #loggedMs = new BoundedMap<string, number>(REASONS_MAX)
+  readonly #refusals: RefusalLog
 
   constructor(channel: Channel, webhook: Webhook, intake: Intake, { runtime, snapshot }: AppParts) {
     this.channel = channel
@@ -100,6 +96,7 @@ class WebhookReceiver {
     this.#intake = intake
     this.#runtime = runtime
     this.#snapshot = snapshot
+    this.#refusals = new RefusalLog(runtime)
     this.#bodyBytesMax = webhook.bodyBytesMax ?? BODY_BYTES_MAX
   }
 
@@ -135,18 +132,10 @@ class WebhookReceiver {
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthorized') {
         watch.ended('unauthorized')
-        this.#logRefusal(typeof error.cause === 'string' ? error.cause : error.message)
+        this.#refusals.note({ channel: this.channel.name, reason: typeof error.cause === 'string' ? error.cause : error.message })
       }
       throw error
     }
-  }
-
-  #logRefusal(reason: string): void {
-    const { clock, log } = this.#runtime
-    const nowMs = clock.monotonicMs()
-    if (nowMs - (this.#loggedMs.get(reason) ?? Number.NEGATIVE_INFINITY) < REASON_LOGGED_EVERY_MS) return
-    this.#loggedMs.set(reason, nowMs)
-    log.warn('webhook request refused', { channel: this.channel.name, reason })
   }
 }
 

@@ -20,6 +20,10 @@ export function sopSettings(config: LoadedConfig, dataDir: string): LibrarySetti
     sources: configured === inWorkspace ? [first] : [first, second],
     defaultMode: section.default_execution_mode,
     pathProblem: createPathRule(section.take_over),
+    secretProblem: (names) =>
+      names.some((name) => Object.hasOwn(section.secrets ?? {}, name))
+        ? undefined
+        : `requests to this trigger are answered 503, because the secret is not set; run \`sluice config set sop.secrets.${names[0]}\``,
     agentProblem: (agent) => (names.includes(agent) ? undefined : unknownAgent(agent, names)),
   }
 }
@@ -59,12 +63,13 @@ const postRoutes = (kind: 'channels' | 'others'): string[] =>
     .map((route) => route.slice(POST.length))
 
 /** The result returns why no trigger may name a path; undefined: a trigger may name it. */
-export function createPathRule(takeOver: boolean): (path: string) => string | undefined {
+export function createPathRule(takeOver: boolean): (path: string, hasOwnAuth?: boolean) => string | undefined {
   const messages = new Set([WEBHOOK_PATH, ...postRoutes('channels')])
   const served = [...OWN_POST_ROUTES, ...postRoutes('others')].map(patternOf)
-  return (path) => {
+  return (path, hasOwnAuth = false) => {
     if (served.some((pattern) => pattern.test(path))) return `the daemon serves POST ${path} itself, so this trigger would never fire`
-    if (takeOver || !messages.has(path)) return undefined
+    if (!messages.has(path)) return undefined
+    if (takeOver) return hasOwnAuth ? `POST ${path} has its own authentication; remove \`auth\`` : undefined
     return `POST ${path} brings messages to the agent; procedures may take them if [sop] take_over = true`
   }
 }

@@ -54,6 +54,7 @@ export const library = (...definitions: readonly SopDefinition[]): SopLibrary =>
   return {
     match,
     matches: (source, topic) => match({ source, topic }).length > 0,
+    webhooks: () => [],
     topics: () => definitions.map(({ name }) => `/${name}`),
     list: () => definitions,
     get: (name) => definitions.find((definition) => definition.name === name),

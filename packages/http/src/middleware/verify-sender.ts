@@ -1,0 +1,100 @@
+/** Verifies requests to triggers that have their own authentication, such as the signature of GitHub. */
+import { AppError, type SignedRequest, sha256Hex, verifyProof, type WebhookAuth } from '@sluice/sdk'
+import type { AppParts } from '../app-parts.ts'
+import { type HttpContext, headersOf, type Sender, type Step } from '../context.ts'
+import { checkLockout } from '../lockout.ts'
+import { RefusalLog } from '../refusal-log.ts'
+import { SECURITY_HEADERS } from '../respond.ts'
+
+const HEADER_CHARS_MAX = 1024
+
+/**
+ * Sets `sender`; needs `trigger` and `rawBody`, because signatures cover the raw bytes. Refuses a request that satisfies no
+ * authentication of the triggers on its path with `unauthorized`, or `rate_limited` while the address is locked out: wrong proofs
+ * count like wrong tokens. Throws `unavailable` while no secret is set. Passes other requests on.
+ */
+export function verifySender({ runtime, snapshot, auth: { lockout } }: AppParts): Step {
+  const refusals = new RefusalLog(runtime)
+  const { public_url } = snapshot.gateway
+  return async (c, next) => {
+    const { webhooks, isSigned } = c.get('trigger')
+    if (!isSigned) return next()
+    const request = signedRequest(c, public_url, runtime.clock.nowMs())
+    const proofs = webhooks.flatMap(({ auth, secrets }) => {
+      if (!auth) return []
+      const texts = secrets.map((secret) => secret.reveal().trim())
+      return [{ auth, hasSecret: secrets.length > 0, proof: verifyProof(auth.scheme, texts, request, auth.windowSecs) }]
+    })
+    const sender = senderOf(c.req.path, proofs)
+    if (sender) {
+      c.set('sender', sender)
+      return next()
+    }
+    let isGuess = false
+    for (const { auth, proof } of proofs) {
+      if (proof.isValid) continue
+      isGuess ||= proof.isGuess
+      refusals.note({ path: c.req.path, auth: auth.name, reason: proof.reason })
+    }
+    if (!proofs.some(({ hasSecret }) => hasSecret)) throw new AppError('unavailable', 'The secret of this webhook is not set')
+    const { address, spared, operator } = c.get('peer')
+    if (!spared && operator === undefined) {
+      await checkLockout(lockout, address)
+      if (isGuess) await lockout.fail(address)
+    }
+    throw new AppError('unauthorized', 'Unauthorized: the request does not prove that it comes from the configured sender')
+  }
+}
+
+type Proofs = readonly { readonly auth: WebhookAuth; readonly proof: ReturnType<typeof verifyProof> }[]
+
+function senderOf(path: string, proofs: Proofs): Sender | undefined {
+  const valid = proofs.flatMap(({ auth, proof }) => (proof.isValid ? [{ auth, id: proof.deliveryId }] : []))
+  const [first] = valid
+  if (!first) return undefined
+  const named = valid.find(({ id }) => id !== undefined)
+  return {
+    verified: valid.map(({ auth }) => auth),
+    by: `webhook:${first.auth.name}`,
+    ...(named?.id !== undefined && { key: `webhook ${path} ${named.auth.name} ${sha256Hex(named.id)}` }),
+  }
+}
+
+/** Some senders sign the address that they call, which a proxy changes: `[gateway] public_url` is the part before the path. */
+function signedRequest(c: HttpContext, publicUrl: string | undefined, receivedAtMs: number): SignedRequest {
+  const headers = c.env?.incoming?.headers ?? Object.fromEntries(c.req.raw.headers)
+  const url = publicUrl === undefined ? c.req.url : publicUrl.replace(/\/$/, '') + c.req.url.slice(new URL(c.req.url).origin.length)
+  return { headers, url, body: c.get('rawBody'), receivedAtMs }
+}
+
+/** Returns the headers that the event keeps: those of the sender's scheme, and those that conditions and steps read. */
+export function eventHeaders(c: HttpContext): Readonly<Record<string, string>> {
+  const { webhooks } = c.get('trigger')
+  const verified = c.get('sender')?.verified ?? []
+  const credentials = new Set(webhooks.map(({ auth }) => auth && 'header' in auth.scheme && auth.scheme.header))
+  const schemes = verified.flatMap(({ scheme: { idHeaders = [], eventHeaders: own = [] } }) => [...idHeaders, ...own])
+  const names = new Set([...schemes, ...webhooks.flatMap(({ headers }) => headers)].filter((name) => !credentials.has(name)))
+  const headers = headersOf(c)
+  const values = [...names].map((name) => [name, headers.get(name)?.slice(0, HEADER_CHARS_MAX)] as const)
+  return Object.fromEntries(values.filter((entry): entry is readonly [string, string] => entry[1] !== undefined))
+}
+
+/** Answers a request by which a verified sender checks the endpoint; undefined for an event. */
+export function answerHandshake({ verified }: Sender, payload: string | null): Response | undefined {
+  for (const { scheme } of verified) {
+    if (scheme.kind !== 'hmac' || !scheme.handshake || payload === null) continue
+    const { type, [scheme.handshake.answer]: answer } = membersOf(payload)
+    if (type === scheme.handshake.type && typeof answer === 'string') {
+      return new Response(answer, { headers: { ...SECURITY_HEADERS, 'content-type': 'text/plain; charset=utf-8' } })
+    }
+  }
+  return undefined
+}
+
+function membersOf(payload: string): Readonly<Record<string, unknown>> {
+  try {
+    return (JSON.parse(payload) ?? {}) as Readonly<Record<string, unknown>>
+  } catch {
+    return {}
+  }
+}

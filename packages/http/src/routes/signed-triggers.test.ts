@@ -1,0 +1,213 @@
+import {
+  type FireOptions,
+  SENDER_SCHEMES,
+  Secret,
+  type SenderName,
+  type SopDispatch,
+  type SopEvent,
+  type Sops,
+  signProof,
+  type TriggerWebhook,
+  type WebhookAuth,
+} from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { type TestGatewayOptions, type TestRequest, testGateways } from '../testing.ts'
+
+const gateway = testGateways()
+const SECRET = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
+
+const authOf = (name: SenderName): WebhookAuth => ({ name, scheme: SENDER_SCHEMES[name], secrets: [name], windowSecs: 300 })
+const webhookOf = (name: SenderName, more: Partial<TriggerWebhook> = {}): TriggerWebhook => ({
+  auth: authOf(name),
+  secrets: [new Secret(SECRET)],
+  headers: [],
+  ...more,
+})
+
+/** A gateway with triggers on `/in`. Its engine answers a known event key as the store does: with the first result. */
+function open(webhooks: readonly TriggerWebhook[], options: TestGatewayOptions = {}) {
+  const fired: { event: SopEvent; also: FireOptions | undefined }[] = []
+  const results = new Map<string, readonly SopDispatch[]>()
+  const sops: Partial<Sops> = {
+    matches: (_, topic) => topic === '/in',
+    loaded: async () => {},
+    webhooks: () => webhooks,
+    async fire(event, also) {
+      fired.push({ event, also })
+      const result: SopDispatch[] = [{ sop: 'in', status: 'started', runId: `run-${fired.length}` }]
+      const first = event.key === undefined ? result : (results.get(event.key) ?? result)
+      if (event.key !== undefined) results.set(event.key, first)
+      return first
+    },
+  }
+  const made = gateway({ ...options, sops })
+  const send = (body: string | Uint8Array, headers: Readonly<Record<string, string>>, init: TestRequest = {}, query = '') =>
+    made.request(`/in${query}`, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers }, ...init })
+  const sendAs = (name: SenderName, body: string, id = 'd-1', more: Readonly<Record<string, string>> = {}, init: TestRequest = {}) => {
+    const url = 'http://127.0.0.1:42617/in'
+    const { headers } = signProof(SENDER_SCHEMES[name], SECRET, { url, body, id, atMs: made.clock.nowMs() })
+    return send(body, { ...headers, ...more }, init)
+  }
+  return { ...made, fired, send, sendAs }
+}
+
+describe('a trigger with the signature of a sender', () => {
+  test('is fired by a signed request without a bearer token', async () => {
+    const { sendAs, fired, clock } = open([webhookOf('github')])
+    const response = await sendAs('github', '{"ref":"main"}', 'd-1', { 'x-github-event': 'push', cookie: 'a=b' })
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      { status: 'accepted', source: 'webhook', path: '/in', results: [{ sop: 'in', status: 'started', run_id: 'run-1' }] },
+    ])
+    expect(fired).toEqual([
+      {
+        event: {
+          source: 'webhook',
+          topic: '/in',
+          payload: '{"ref":"main"}',
+          headers: { 'x-github-event': 'push', 'x-github-delivery': 'd-1' },
+          atMs: clock.nowMs(),
+          by: 'webhook:github',
+          key: expect.stringMatching(/^webhook \/in github [0-9a-f]{64}$/),
+        },
+        also: { verified: [authOf('github')] },
+      },
+    ])
+  })
+
+  test('answers a repeated delivery with the first answer', async () => {
+    const { sendAs } = open([webhookOf('github')])
+    const first = await (await sendAs('github', '{}', 'd-1')).text()
+    expect(await (await sendAs('github', '{}', 'd-1')).text()).toBe(first)
+    expect(await (await sendAs('github', '{}', 'd-2')).text()).not.toBe(first)
+  })
+
+  test('refuses a request without a valid signature, and says why only in the log', async () => {
+    const { send, sendAs, fired, logs } = open([webhookOf('github')])
+    expect((await sendAs('github', '{}', 'd', { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` })).status).toBe(401)
+    const { status, headers } = await send('{}', {})
+    expect([status, headers.get('content-type')]).toEqual([401, 'application/json'])
+    expect(fired).toEqual([])
+    expect(logs.map(({ fields }) => fields.reason)).toEqual([
+      'x-hub-signature-256 does not match the request',
+      'x-hub-signature-256 is missing',
+    ])
+  })
+
+  test('ignores a bearer token and X-Idempotency-Key', async () => {
+    const { sendAs, send, pair } = open([webhookOf('github')])
+    const { token } = await pair()
+    expect((await send('{}', { authorization: `Bearer ${token}` })).status).toBe(401)
+    const first = await (await sendAs('github', '{}', 'a', { 'x-idempotency-key': 'k' })).text()
+    expect(await (await sendAs('github', '{}', 'b', { 'x-idempotency-key': 'k' })).text()).not.toBe(first)
+  })
+
+  test('locks out an address after ten wrong signatures, but never a right one', async () => {
+    const { sendAs, send } = open([webhookOf('github')])
+    const wrong = { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` }
+    const from = { peer: '203.0.113.9' }
+    for (let count = 0; count < 10; count++) expect((await sendAs('github', '{}', 'd', wrong, from)).status).toBe(401)
+    expect((await send('{}', {}, from)).status).toBe(429)
+    expect((await sendAs('github', '{}', 'd', {}, from)).status).toBe(200)
+  })
+
+  test('answers 503 while its secret is not set', async () => {
+    const { sendAs } = open([webhookOf('github', { secrets: [] })])
+    expect((await sendAs('github', '{}')).status).toBe(503)
+  })
+
+  test('accepts any of its secrets', async () => {
+    const { sendAs } = open([webhookOf('github', { secrets: [new Secret('next'), new Secret(SECRET)] })])
+    expect((await sendAs('github', '{}')).status).toBe(200)
+  })
+
+  test('refuses an old request of a sender that signs the time', async () => {
+    const { sendAs, send, clock } = open([webhookOf('stripe')])
+    const { headers } = signProof(SENDER_SCHEMES.stripe, SECRET, { url: '', body: '{}', id: '', atMs: clock.nowMs() - 301_000 })
+    expect((await send('{}', headers)).status).toBe(401)
+    expect((await sendAs('stripe', '{"id":"evt_1"}')).status).toBe(200)
+  })
+
+  test('takes bodies up to its own limit', async () => {
+    const { sendAs } = open([webhookOf('github', { bodyBytesMax: 100_000 })])
+    expect((await sendAs('github', JSON.stringify('x'.repeat(99_998)))).status).toBe(200)
+    expect((await sendAs('github', JSON.stringify('x'.repeat(99_999)))).status).toBe(413)
+  })
+
+  test('verifies the raw bytes and refuses a body that is not JSON', async () => {
+    const { sendAs, fired } = open([webhookOf('github')])
+    expect((await sendAs('github', '{"a":1,}')).status).toBe(400)
+    await sendAs('github', '{ "a" : "\\u00e9" }')
+    expect(fired[0]?.event.payload).toBe('{ "a" : "\\u00e9" }')
+  })
+
+  test('returns the challenge by which Slack checks the address, to Slack only', async () => {
+    const { sendAs, send, fired } = open([webhookOf('slack')])
+    const body = '{"type":"url_verification","challenge":"c-1"}'
+    const response = await sendAs('slack', body)
+    expect([response.status, await response.text(), response.headers.get('content-type')]).toEqual([
+      200,
+      'c-1',
+      'text/plain; charset=utf-8',
+    ])
+    expect((await send(body, {})).status).toBe(401)
+    expect(fired).toEqual([])
+  })
+
+  test('keeps the headers that conditions read, and never the secret', async () => {
+    const { send, fired } = open([webhookOf('gitlab', { headers: ['x-own', 'x-gitlab-token'] })])
+    await send('{}', { 'x-gitlab-token': SECRET, 'x-own': 'yes', 'x-other': 'no', 'x-gitlab-event': 'Push Hook' })
+    expect(fired[0]?.event.headers).toEqual({ 'x-gitlab-event': 'Push Hook', 'x-own': 'yes' })
+    expect(JSON.stringify(fired)).not.toContain(SECRET)
+  })
+})
+
+describe('two triggers on one path', () => {
+  test('are each fired only by their own authentication', async () => {
+    const { sendAs, send, fired, pair } = open([{ secrets: [], headers: [] }, webhookOf('github'), webhookOf('stripe')])
+    const { token } = await pair()
+    await sendAs('github', '{}')
+    await sendAs('stripe', '{"id":"evt_1"}')
+    await send('{}', { authorization: `Bearer ${token}` })
+    expect(fired.map(({ also }) => also)).toEqual([{ verified: [authOf('github')] }, { verified: [authOf('stripe')] }, {}])
+    expect((await send('{}', {})).status).toBe(401)
+  })
+})
+
+describe('a body', () => {
+  const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+
+  test('that is a form becomes a JSON object', async () => {
+    const { sendAs, fired } = open([webhookOf('twilio')])
+    expect((await sendAs('twilio', 'Body=caf%C3%A9+au+lait&Media=a&Media=b&__proto__=x&Empty=', 'd-1', FORM)).status).toBe(200)
+    expect(fired[0]?.event.payload).toBe('{"Body":"café au lait","Media":["a","b"],"__proto__":"x","Empty":""}')
+  })
+
+  test('that is a form with only a payload is the JSON in it', async () => {
+    const { sendAs, fired } = open([webhookOf('github')])
+    await sendAs('github', `payload=${encodeURIComponent('{"ref":"main"}')}`, 'd-1', FORM)
+    expect(fired[0]?.event.payload).toBe('{"ref":"main"}')
+  })
+
+  test('of JSON is JSON although a client such as curl announces a form', async () => {
+    const { sendAs, fired } = open([webhookOf('github')])
+    await sendAs('github', '{"a":"b=c&d"}', 'd-1', FORM)
+    expect(fired[0]?.event.payload).toBe('{"a":"b=c&d"}')
+  })
+
+  test('of a text is that text in its charset', async () => {
+    const { send, fired } = open([webhookOf('gitlab')])
+    const text = (bytes: Uint8Array, type: string) => send(bytes, { 'x-gitlab-token': SECRET, 'content-type': type })
+    expect((await text(Uint8Array.of(0x63, 0xe9), 'text/plain; charset=ISO-8859-1')).status).toBe(200)
+    expect(fired[0]?.event.payload).toBe('cé')
+    expect((await text(Uint8Array.of(0x63, 0xe9), 'text/plain')).status).toBe(400)
+    expect((await text(Uint8Array.of(0x63), 'text/plain; charset=none')).status).toBe(415)
+    expect((await text(Buffer.from('{}'), 'multipart/form-data; boundary=x')).status).toBe(415)
+  })
+
+  test('of a form has at most 10,000 fields', async () => {
+    const { sendAs } = open([webhookOf('github')])
+    expect((await sendAs('github', Array(10_000).fill('a').join('&'), 'd-1', FORM)).status).toBe(200)
+    expect((await sendAs('github', Array(10_001).fill('a').join('&'), 'd-2', FORM)).status).toBe(400)
+  })
+})
