@@ -16,6 +16,7 @@ import {
   type WithinTrace,
 } from '@sluice/sdk'
 import { aborted } from './aborted.ts'
+import type { Admission } from './admission.ts'
 import { mainSettings, type SettingsSource } from './agent-settings.ts'
 import { createAskModel } from './ask-model.ts'
 import { Budget } from './budget.ts'
@@ -48,6 +49,8 @@ export interface AgentDeps extends SettingsSource {
   readonly log: Logger
   /** Returns the client id of a resumed turn: the same id for the same caller. */
   readonly mintClient: (caller: string) => ClientId
+  /** The limits of clients. Absent: no client has one. */
+  readonly admission?: Admission
   /** Asks a person when the caller of the turn cannot. */
   readonly approve?: Approver
   /** Returns the values that tool results must not show. */
@@ -69,6 +72,9 @@ const TURNS_GROUP = 'turns'
 
 /** The permit of a turn that is cancelled while it waits: recording its end takes no permit. */
 const NO_PERMIT: Permit = { state: 'ended', release: () => undefined, reacquire: async () => undefined }
+
+/** The part of a request that matters when the turn is refused. */
+type Refusable = Pick<TurnRequest, 'limited' | 'delivery' | 'idempotency' | 'session'>
 
 interface Live {
   readonly turn: LiveTurn
@@ -104,6 +110,7 @@ class TurnAgent implements Agent {
       deadlines,
       failedSummaries: new BoundedMap(FAILED_SUMMARIES_MAX),
       askModel: createAskModel({
+        admission: deps.admission,
         budget: new Budget(store.turns, clock),
         clock,
         deadlines,
@@ -120,9 +127,10 @@ class TurnAgent implements Agent {
   async run(request: TurnRequest): Promise<TurnResult> {
     const { signal, idempotency, delivery, permit } = request
     const id = delivery?.turnId ?? this.#newId()
+    if (this.#isLimited(request)) await this.#admit(id, request)
     const kept = idempotency && !delivery ? Promise.withResolvers<void>() : undefined
     const home = delivery?.owned ?? homeOf(this.#deps, { id, session: request.session, isStored: kept !== undefined })
-    if (!home) return this.#elsewhere().run(id, request)
+    if (!home) return this.#elsewhere(id, request, (turns) => turns.run(id, request))
     const given = { id, home, ...(kept ? { kept: kept.promise } : delivery && fromDelivery(delivery)) }
     const turn = createLiveTurn(this.#making, request, given)
     const abort = () => turn.cancellation.cancel(aborted(turn.id))
@@ -131,7 +139,7 @@ class TurnAgent implements Agent {
       if (signal?.aborted) throw aborted(turn.id)
       ended = permit ? this.#runInside(turn, permit) : this.#enqueue(turn)
     } catch (error) {
-      await releaseKey(this.#deps, idempotency)
+      await this.#refuse(id, request)
       throw error
     }
     signal?.addEventListener('abort', abort, { once: true })
@@ -148,9 +156,10 @@ class TurnAgent implements Agent {
 
   async accept(request: Parameters<Agent['accept']>[0]): Promise<string> {
     const { id = this.#newId(), session } = request
+    if (this.#isLimited(request)) await this.#admit(id, request)
     const home = homeOf(this.#deps, { id, session, isStored: true })
     if (!home) {
-      await this.#elsewhere().accept(id, request)
+      await this.#elsewhere(id, request, (turns) => turns.accept(id, request))
       return id
     }
     const kept = Promise.withResolvers<void>()
@@ -160,7 +169,7 @@ class TurnAgent implements Agent {
       // The turn is enqueued before it is stored, so that a turn that a full queue refuses is not stored.
       this.#enqueue(turn).catch(ignore)
     } catch (error) {
-      await releaseKey(this.#deps, turn.idempotency)
+      await this.#refuse(id, request)
       throw error
     }
     await this.#store(turn, kept)
@@ -178,6 +187,7 @@ class TurnAgent implements Agent {
   async resume(home: ResumableHome): Promise<number> {
     if (!this.#resumed.has(home)) {
       this.#resumed.add(home)
+      await home.admissions.recover([...this.#live.keys()])
       home.lease?.lost.addEventListener('abort', () => this.#lose(home), { once: true })
     }
     const rows = await home.turns.unfinished(UNFINISHED_MAX)
@@ -302,9 +312,32 @@ class TurnAgent implements Agent {
     }
   }
 
-  #elsewhere(): RemoteTurns {
-    if (this.#stopReason) throw this.#stopReason
-    return this.#remote
+  /** Leaves a turn to the owner of its shard. */
+  async #elsewhere<T>(id: string, request: Refusable, begin: (turns: RemoteTurns) => Promise<T>): Promise<T> {
+    if (!this.#stopReason) return begin(this.#remote)
+    await this.#refuse(id, request)
+    throw this.#stopReason
+  }
+
+  #isLimited({ limited, delivery }: Refusable): boolean {
+    return limited !== undefined && !delivery && this.#deps.admission?.hasLimits(limited) === true
+  }
+
+  /** Counts the turn for its client. Throws `rate_limited`, and releases the key, when a limit refuses it. */
+  async #admit(id: string, { limited, idempotency, session }: Refusable): Promise<void> {
+    try {
+      if (limited) await this.#deps.admission?.require(limited, { id, shard: shardOfTurn(session, id) })
+    } catch (error) {
+      await releaseKey(this.#deps, idempotency)
+      throw error
+    }
+  }
+
+  /** Takes back what was done for a turn that is not accepted. Never rejects. */
+  async #refuse(id: string, request: Refusable): Promise<void> {
+    await releaseKey(this.#deps, request.idempotency)
+    if (!this.#isLimited(request)) return
+    await this.#deps.admission?.cancel(id).catch((error: unknown) => this.#deps.log.error('admission not taken back', { turn: id, error }))
   }
 
   /** Ends the turns under a lost lease without a record: the next owner resumes those that are stored. */
@@ -315,7 +348,7 @@ class TurnAgent implements Agent {
 
   #resumedTurn(home: TurnHome, row: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
     const { id, agent, sessionId, owner, source, input, createdAtMs, context } = row
-    const { trace, idempotency, caller, tools } = parseTurnContext(context)
+    const { trace, idempotency, caller, limited, tools } = parseTurnContext(context)
     const request = {
       source,
       agent,
@@ -325,6 +358,7 @@ class TurnAgent implements Agent {
       ...(trace && { trace }),
       ...(owner !== null && { owner }),
       ...(caller !== undefined && { caller }),
+      ...(limited && { limited }),
       ...(idempotency && { idempotency }),
       ...(tools && { tools }),
     }

@@ -6,6 +6,7 @@
  */
 import { backoffMs } from '@sluice/kit'
 import type { Logger } from '@sluice/sdk'
+import type { Admission } from './admission.ts'
 import { type Attempt, type CallModelDeps, callModel, type ModelAsk } from './call-model.ts'
 import { endpointLimits } from './endpoint-limits.ts'
 import { type ModelFailure, noModelAnswered } from './model-failure.ts'
@@ -20,8 +21,8 @@ const RETRY_WAIT_MAX_MS = 60_000
 const RETRY_BACKOFF = { firstMs: 500, longestMs: 8000, fixedShare: 0 }
 
 /** The returned function rejects with `upstream`, `upstream_timeout`, `rate_limited`, or the reason of the turn's cancellation. */
-export function createAskModel(deps: CallModelDeps): AskModel {
-  const { budget, clock, log } = deps
+export function createAskModel(deps: CallModelDeps & { readonly admission?: Admission | undefined }): AskModel {
+  const { admission, budget, clock, log } = deps
 
   return async (scope, ask) => {
     const { registry, progress } = scope
@@ -41,8 +42,11 @@ export function createAskModel(deps: CallModelDeps): AskModel {
     const { cancellation } = scope.turn
     for (let attempt = 0; ; attempt++) {
       await budget.check(scope.cost)
+      await admission?.checkSpending(scope.turn.limited)
       cancellation.throwIfCancelled()
+      const beforeUsd = scope.progress.usage.costUsd
       const outcome = await callModel(deps, scope, ask)
+      await admission?.spent(scope.turn.limited, scope.progress.usage.costUsd - beforeUsd)
       if ('reply' in outcome || outcome.isFinal) return outcome
       const { repeat, retryAfterMs } = outcome.failure
       const retriesMax = { often: endpointLimits(scope).max_retries, once: 1, never: 0 }[repeat]

@@ -16,7 +16,23 @@ export function createLiveTurn(
   request: Omit<TurnRequest, 'signal' | 'permit'>,
   given: Pick<LiveTurn, 'id' | 'home'> & Partial<Pick<LiveTurn, 'createdAtMs' | 'kept' | 'checkpoint'>>,
 ): LiveTurn {
-  const { source, session, text, client, owner, caller, trace, idempotency, tools, superseded, listen, approve, delivery, onWait } = request
+  const {
+    source,
+    session,
+    text,
+    client,
+    owner,
+    caller,
+    limited,
+    trace,
+    idempotency,
+    tools,
+    superseded,
+    listen,
+    approve,
+    delivery,
+    onWait,
+  } = request
   const nowMs = clock.nowMs()
   const { id, home } = given
   return {
@@ -32,6 +48,7 @@ export function createLiveTurn(
     client,
     ...(owner !== undefined && { owner }),
     ...(caller !== undefined && { caller }),
+    ...(limited && { limited }),
     ...(trace && { trace }),
     ...(idempotency && { idempotency }),
     ...(approve && { approve }),

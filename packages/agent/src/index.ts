@@ -1,5 +1,6 @@
 /** The agent: turns, sessions, budgets and tool calls. */
 
+export { Admission, type AdmissionDeps, causeOf, describeLimit, type LimitedClient, quietMs } from './admission.ts'
 export type { AgentDeps } from './agent.ts'
 export { createAgent } from './agent.ts'
 export { type AgentLimits, type AgentSettings, notConfigured } from './agent-settings.ts'

@@ -7,15 +7,15 @@ import type { TurnContext } from './turn-context.ts'
 export const agentOfTurn = ({ session, agent = MAIN_AGENT }: Pick<TurnRequest, 'session' | 'agent'>): string =>
   session === null ? agent : agentOfSession(session)
 
-type Waiting = Pick<TurnRequest, 'session' | 'owner' | 'caller' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools'> & {
+type Waiting = Pick<TurnRequest, 'session' | 'owner' | 'caller' | 'limited' | 'source' | 'text' | 'trace' | 'idempotency' | 'tools'> & {
   readonly id: string
   readonly agent: string
   readonly createdAtMs: number
 }
 
 export function queuedTurn(turn: Waiting): QueuedTurn {
-  const { id, agent, session, owner, caller, source, text, createdAtMs, trace, idempotency, tools } = turn
-  const context: TurnContext = { trace, idempotency, caller, tools }
+  const { id, agent, session, owner, caller, limited, source, text, createdAtMs, trace, idempotency, tools } = turn
+  const context: TurnContext = { trace, idempotency, caller, limited, tools }
   return {
     id,
     sessionId: session,

@@ -1,6 +1,7 @@
 /** The data that a stored turn needs to resume after a restart, as JSON in the store. */
 import type { IdempotencyKey, Trace } from '@sluice/sdk'
 import * as v from 'valibot'
+import type { LimitedClient } from './admission.ts'
 
 export interface TurnContext {
   /** The span that requested the turn. */
@@ -8,6 +9,7 @@ export interface TurnContext {
   readonly idempotency?: IdempotencyKey | undefined
   /** The caller, as in `ToolContext.caller`. */
   readonly caller?: string | undefined
+  readonly limited?: LimitedClient | undefined
   /** The only tools that the turn may call. */
   readonly tools?: readonly string[] | undefined
 }
@@ -22,6 +24,12 @@ const contextSchema = v.object({
   trace: v.fallback(v.optional(traceSchema), undefined),
   idempotency: v.fallback(v.optional(v.object({ scope: v.string(), key: v.string() })), undefined),
   caller: v.fallback(v.optional(v.string()), undefined),
+  limited: v.fallback(
+    v.optional(
+      v.object({ client: v.string(), standing: v.picklist(['listed', 'stranger', 'operator']), channel: v.exactOptional(v.string()) }),
+    ),
+    undefined,
+  ),
   tools: v.optional(v.fallback(v.array(v.string()), [])),
 })
 

@@ -1,6 +1,6 @@
 /** Where a turn runs: under the lease of its shard, or in another process. */
 import type { Ownership } from '@sluice/kit'
-import { type Lease, type OwnedTurnStore, type Store, shardOfTurn } from '@sluice/sdk'
+import { type Lease, type OwnedAdmissionStore, type OwnedTurnStore, type Store, shardOfTurn } from '@sluice/sdk'
 
 export type TurnStorage = Pick<Store, 'sessions' | 'turns' | 'idempotency'>
 
@@ -12,6 +12,7 @@ export interface TurnHome extends TurnStorage {
 /** A home whose unfinished turns this process resumes. */
 export interface ResumableHome extends TurnHome {
   readonly turns: OwnedTurnStore
+  readonly admissions: Pick<OwnedAdmissionStore, 'recover'>
 }
 
 export type TurnOwnership = Pick<Ownership, 'isStarted' | 'ownsAll' | 'of'>

@@ -14,6 +14,7 @@ import type {
   Usage,
 } from '@sluice/sdk'
 
+import type { LimitedClient } from './admission.ts'
 import type { ResumableHome } from './turn-home.ts'
 
 /** A part of a running turn, as listeners receive it. */
@@ -75,6 +76,8 @@ export interface TurnRequest {
   readonly owner?: string
   /** The caller, without the agent; the owner when absent. */
   readonly caller?: string
+  /** The client whose limits the turn keeps. Absent: no limit applies, as for procedures and the command line. */
+  readonly limited?: LimitedClient
   /** The span that requests the turn; a new trace begins when absent. */
   readonly trace?: Trace | undefined
   readonly idempotency?: IdempotencyKey
@@ -131,7 +134,7 @@ export interface Agent {
    * Runs one turn in its session's lane and resolves when the end of the turn is durable. Rejects with `upstream`,
    * `upstream_timeout`, `aborted`, `unavailable` or `rate_limited` (spending limit). A turn with an idempotency key is stored before
    * it begins, as by `accept`: after a crash or stop, `resume` continues it with its key; any other failure releases the key before
-   * the rejection. A failed delivery is not recorded, because the inbox worker decides about it.
+   * the rejection. `rate_limited` also means a limit of the client, which refuses the turn before it is stored. A failed delivery is not recorded, because the inbox worker decides about it.
    */
   run(request: TurnRequest): Promise<TurnResult>
   /** Stores the turn and resolves to its id. The turn runs later, also after a crash. Rejects with `conflict` for a known `id`. */

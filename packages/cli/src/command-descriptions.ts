@@ -174,7 +174,7 @@ const DESCRIPTIONS = [
     name: 'inbox list',
     remote: true,
     summary: 'List messages received over channels, newest first',
-    options: { state: deliveryState('pending, running, done, dead'), ...DELIVERY_PAGE },
+    options: { state: deliveryState('pending, running, done, dead, limited'), ...DELIVERY_PAGE },
   },
   {
     name: 'inbox show',
@@ -188,10 +188,10 @@ const DESCRIPTIONS = [
   {
     name: 'inbox replay',
     remote: true,
-    summary: 'Run messages that are done or dead once more, each in a new turn',
+    summary: 'Run messages that have ended once more, each in a new turn and whatever the limits',
     usage: '[number...]',
     argsMax: REPLAY_NUMBERS_MAX,
-    options: replayFilter('dead'),
+    options: replayFilter('dead, limited or both as dead,limited'),
   },
   { name: 'inbox dead', remote: true, summary: 'List messages that ran out of attempts', options: DELIVERY_PAGE },
 

@@ -2,6 +2,7 @@
 import { AGENT_NAME, headerSecret, httpUrl, MAIN_AGENT } from '@sluice/sdk'
 import * as v from 'valibot'
 import { agentSection } from './agent-sections.ts'
+import { channelLimits } from './limits-section.ts'
 import { allowedCommands, alwaysAsk, autoApprove, forbiddenPaths, listOf, policyLevel } from './policy-section.ts'
 import { BASE_URL, endpointKeys, fallbackEntry, headers, KIND, MODEL } from './provider-section.ts'
 
@@ -71,7 +72,7 @@ export const agentsSection = {
   ),
 } as const
 
-/** The keys of the core in the section of a channel. They name the agents that answer its messages. */
+/** The keys of the core in the section of a channel: the agents that answer its messages, and the limits of its senders. */
 export const routingSchema = v.object({
   agent: v.optional(v.pipe(text, v.description('The agent that answers; one of [agents.<name>], or main')), MAIN_AGENT),
   account_agents: v.optional(
@@ -85,4 +86,5 @@ export const routingSchema = v.object({
     ),
     {},
   ),
+  limits: v.optional(v.pipe(channelLimits, v.description('Limits of its senders; absent keys are taken from [limits]'))),
 })

@@ -4,6 +4,7 @@ import { fromEnv, httpUrl, type Section, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { agentSection, costSection } from './agent-sections.ts'
 import { agentsSection } from './agents-section.ts'
+import { limitsSection } from './limits-section.ts'
 import { parseNetwork } from './network.ts'
 import { TARGETS } from './notification-targets.ts'
 import { policySection } from './policy-section.ts'
@@ -241,6 +242,7 @@ export const CORE_SECTIONS: readonly Section[] = [
   gatewaySection,
   deliverySection,
   sessionsSection,
+  limitsSection,
   approvalsSection,
   agentSection,
   agentsSection,

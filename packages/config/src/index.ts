@@ -23,6 +23,8 @@ export {
 export { effectiveConfig } from './effective-config.ts'
 export { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP, requireSignatures, unsignedChannels } from './exposure.ts'
 export { leftOutFiles } from './left-out-files.ts'
+export { type LimitedClient, limitsOf, loopTurnsOf } from './limits.ts'
+export { limitsSection } from './limits-section.ts'
 export { parseNetwork } from './network.ts'
 export { TARGETS } from './notification-targets.ts'
 export { policySection } from './policy-section.ts'

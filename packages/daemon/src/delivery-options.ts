@@ -1,7 +1,7 @@
 /** The collaborators that the runtime gives to durable delivery. */
-import { agentOfChat, deliverySection } from '@sluice/config'
+import { agentOfChat, approvalsSection, deliverySection, loopTurnsOf } from '@sluice/config'
 import type { DeliveryOptions } from '@sluice/delivery'
-import type { OpenRuntime } from '@sluice/runtime'
+import { notify, type OpenRuntime } from '@sluice/runtime'
 import { logDelivery } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
 
@@ -19,6 +19,11 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures): D
   },
   turns: { agent: runtime.agent, lanes: runtime.lanes, clients: runtime.clients },
   approvals: runtime.approvals,
+  limits: {
+    admission: runtime.admission,
+    loopTurns: (channel) => loopTurnsOf(runtime.config(), channel),
+    notify: (message) => void notifyOperators(runtime, message),
+  },
   telemetry: {
     observe(observation) {
       logDelivery(runtime.log, observation)
@@ -37,3 +42,16 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures): D
     await procedures.look(change)
   },
 })
+
+/** Writes to the conversations in which operators are asked. */
+async function notifyOperators(runtime: OpenRuntime, message: string): Promise<void> {
+  const channels = runtime
+    .config()
+    .core(approvalsSection)
+    .channels.filter((name) => name !== 'dashboard')
+  try {
+    if (channels.length > 0) await notify({ channels, title: '', message }, runtime)
+  } catch (error) {
+    runtime.log.error('operators not notified', { error })
+  }
+}

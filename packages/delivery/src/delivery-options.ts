@@ -20,6 +20,7 @@ import type {
   WithinTrace,
   Workspace,
 } from '@sluice/sdk'
+import type { AdmissionOptions } from './admit-message.ts'
 import type { Clients } from './clients.ts'
 
 export interface DeliveryOptions {
@@ -28,6 +29,7 @@ export interface DeliveryOptions {
   readonly features: DeliveryFeatures
   readonly turns: DeliveryTurns
   readonly approvals: DeliveryApprovals
+  readonly limits: AdmissionOptions
   readonly telemetry: DeliveryTelemetry
   readonly events: Events
   readonly clock: Clock

@@ -20,6 +20,7 @@ import {
   type Trace,
   type Waiting,
 } from '@sluice/sdk'
+import { admitMessage, clientOf } from './admit-message.ts'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
 import { type Account, DeliveryQueue, type OwnedRow, type QueuedReply, waitingReplies } from './delivery-queue.ts'
 import { type Draft, openDraft } from './draft.ts'
@@ -102,13 +103,18 @@ export class InboxWorker {
     await Promise.all([this.#messages.stop(), this.#approvalReplies.stop()])
   }
 
-  async #work({ number, channel: name, kind, owned }: OwnedRow, attempt: Attempt): Promise<JobOutcome> {
+  async #work({ number, channel: name, kind, lane, owned }: OwnedRow, attempt: Attempt): Promise<JobOutcome> {
     const { clock, features, stopping } = this.#options
     const later = { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
     if (stopping.aborted) return later
     if (kind === 'approval_reply') return this.#approvalReply(owned, number)
     const channel = channelNamed(features, name)
     if (!channel) return later
+    const held = await admitMessage(
+      { ...this.#options, ...this.#options.limits },
+      { owned, channel, number, session: lane, waiting: this.#messages.size },
+    )
+    if (held) return held
     // A message without a kind is classified now.
     const procedures = kind === 'turn' ? undefined : features.procedures()
     if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number)) return 'done'
@@ -181,6 +187,7 @@ export class InboxWorker {
       client: turns.clients.ofCaller(caller),
       owner: channelOwner(channel.name),
       caller,
+      limited: clientOf(channel, message),
       trace,
       permit: attempt.permit,
       ...(attempt.superseded && { superseded: attempt.superseded }),

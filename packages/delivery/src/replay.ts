@@ -9,6 +9,7 @@ const WHY_NOT_INBOX: Readonly<Record<InboxState, string>> = {
   running: 'is running right now',
   done: CHANGED,
   dead: CHANGED,
+  limited: CHANGED,
 }
 
 /** Completes the sentence "Reply 9 …". */
@@ -29,7 +30,7 @@ export async function replayMessage(inbox: InboxStore, number: number): Promise<
   if (await inbox.replay(number)) return
   const entry = await inbox.get(number)
   if (!entry) throw unknownMessage(number)
-  const hasEnded = entry.state === 'done' || entry.state === 'dead'
+  const hasEnded = entry.endedAtMs !== null
   throw notReplayed(`Message ${number}`, hasEnded && entry.message === null ? undefined : WHY_NOT_INBOX[entry.state])
 }
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import type { Agent, TurnRequest } from '@sluice/agent'
+import { Admission, type Agent, type TurnRequest } from '@sluice/agent'
 import { ApprovalRegistry } from '@sluice/approvals'
 import { gatewaySection } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
@@ -248,6 +248,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots }: TestPar
     startedAtMs: clock.nowMs(),
     store,
     agent,
+    admission: new Admission({ store: store.admissions, clock, events: bus, limitsOf: () => [] }),
     bus,
     approvals: new ApprovalRegistry({
       store: store.approvals,

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Agent, type Approver, createAgent, createScrub } from '@sluice/agent'
+import { Admission, type Agent, type Approver, createAgent, createScrub } from '@sluice/agent'
 import { ApprovalRegistry, createToolApprover } from '@sluice/approvals'
 import {
   agentSection,
@@ -11,6 +11,7 @@ import {
   type ConfigSource,
   configuredSecrets,
   type LoadedConfig,
+  limitsOf,
   logSection,
   parseConfig,
   readConfigText,
@@ -118,6 +119,7 @@ export class OpenRuntime implements Runtime {
   readonly health: HealthWatch
   readonly approvals: ApprovalRegistry
   readonly procedures: ProcedureFiles
+  readonly admission: Admission
   readonly agent: Agent
   readonly commands: CommandRuns
   /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
@@ -169,6 +171,12 @@ export class OpenRuntime implements Runtime {
     })
     const permits = () => this.config().core(agentSection).max_concurrent_turns
     this.lanes = new LaneQueue({ clock: this.clock, permits })
+    this.admission = new Admission({
+      store: this.store.admissions,
+      clock: this.clock,
+      events: this.bus,
+      limitsOf: (client) => limitsOf(this.config(), client),
+    })
     this.agent = this.#createAgent()
     this.commands = this.#createCommands()
   }
@@ -359,6 +367,7 @@ export class OpenRuntime implements Runtime {
       config: (agent) => this.lifecycle.agents().get(agent),
       secrets: () => this.#secrets,
       mintClient: this.clients.ofCaller,
+      admission: this.admission,
       approve: this.#options.approve ?? askInChats,
       within: this.traces.within,
     })

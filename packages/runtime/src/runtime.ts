@@ -1,5 +1,5 @@
 /** The runtime as the HTTP side and the daemon see it. */
-import type { Agent } from '@sluice/agent'
+import type { Admission, Agent } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import type { DeliveryQueues } from '@sluice/delivery'
 import type { Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
@@ -18,6 +18,7 @@ export interface Runtime {
   readonly startedAtMs: number
   readonly store: Store
   readonly agent: Agent
+  readonly admission: Admission
   readonly bus: EventBus
   readonly clock: Clock
   readonly log: Logger

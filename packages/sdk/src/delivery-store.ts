@@ -3,13 +3,17 @@
  * keeps a reply until the platform has it. A method that writes resolves when its change is on stable storage. Each row has a
  * number that grows and is never used again.
  */
+import type { HeldBack } from './admission-store.ts'
 import type { ApprovalKey } from './approval-store.ts'
 import type { Address, Inbound } from './channel.ts'
 import type { ModelMessage } from './model.ts'
 import type { NewReply } from './reply.ts'
 
-/** `pending`: waits for a turn or another attempt. `dead`: a dead letter that an operator can replay. */
-export type InboxState = 'pending' | 'running' | 'done' | 'dead'
+/**
+ * `pending`: waits for a turn or another attempt. `dead`: a dead letter that an operator can replay. `limited`: a limit refused it, and
+ * an operator can replay it.
+ */
+export type InboxState = 'pending' | 'running' | 'done' | 'dead' | 'limited'
 
 /**
  * The class of a message, decided once at intake. `approval_reply`: the message answers an approval. `procedure_event`: a procedure
@@ -135,6 +139,13 @@ export interface RetriedAttempt {
   readonly uncounted?: boolean
 }
 
+/** A message that a limit refuses. */
+export interface RefusedMessage {
+  readonly error: string
+  readonly atMs: number
+  readonly news?: { readonly held: HeldBack; readonly quietMs: number; readonly notice: readonly NewReply[] }
+}
+
 export interface InboxStore {
   /**
    * Stores one request. Resolves to `replayed` when its nonce was used before, and then stores nothing; else to one number for
@@ -160,6 +171,11 @@ export interface InboxStore {
    * The same commit queues the replies, but only in the call that ends the message. Resolves to their numbers.
    */
   done(number: number, atMs: number, replies?: readonly NewReply[]): Promise<readonly number[]>
+  /**
+   * Ends a message that a limit refuses, without a turn. The same commit records who is held back, as `AdmissionStore.hold` does, and
+   * queues the notice if that is news. Resolves to whether it is, and to the outbox numbers of the notice.
+   */
+  limit(number: number, refused: RefusedMessage): Promise<{ readonly isNews: boolean; readonly replies: readonly number[] }>
   /** Stores the platform's id of the draft message, so that a later attempt continues with it. */
   draft(number: number, providerId: string): Promise<void>
   /** Makes the message a dead letter; its turn has failed. */
@@ -167,10 +183,10 @@ export interface InboxStore {
   /** Lists rows, newest first. */
   list(filter: DeliveryFilter): Promise<InboxRow[]>
   get(number: number): Promise<InboxEntry | undefined>
-  /** Makes a done or dead message run again in a new turn. Resolves to false in any other state, or when its content was deleted. */
+  /** Makes an ended message run again in a new turn. Resolves to false in any other state, or when its content was deleted. */
   replay(number: number): Promise<boolean>
-  /** Counts the rows in each state except `done`. */
-  counts(): Promise<Readonly<Record<Exclude<InboxState, 'done'>, number>>>
+  /** Counts the rows in each state except `done` and `limited`. */
+  counts(): Promise<Readonly<Record<Exclude<InboxState, 'done' | 'limited'>, number>>>
   /** Resolves to the time at which the oldest unfinished message was received; null when there is none. */
   oldestWaitingMs(): Promise<number | null>
 }

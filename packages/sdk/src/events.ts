@@ -84,6 +84,22 @@ const knownEventSchema = v.variant('type', [
     since: v.pipe(nullableText, v.description('RFC 3339: messages after this time may be missing; null: unknown')),
     why: text,
   }),
+  event(
+    'limit_reached',
+    'A client or a pool of clients has reached a limit of `[limits]`; at most once an hour, or a day for `usd_per_day`',
+    {
+      client: v.pipe(text, v.description('as in `GET /api/limits`')),
+      limit: v.picklist(['turns_per_hour', 'turns_in_flight', 'usd_per_day']),
+      value: number,
+      until: v.pipe(text, v.description('RFC 3339: the earliest time of another turn')),
+    },
+  ),
+  event('loop_stopped', 'A conversation is paused, because its messages come as quickly as those of a program', {
+    channel: text,
+    session_id: text,
+    sender: text,
+    until: v.pipe(text, v.description('RFC 3339: the end of the pause')),
+  }),
   event('human_approval_request', 'An approval was opened; `title` and `message` are the text of its prompt', {
     ...approval,
     workflow_name: text,

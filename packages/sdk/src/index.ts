@@ -1,4 +1,16 @@
 /** The contract between Sluice and its features: ports, the catalogue, errors and security primitives. Nothing here does I/O. */
+export type {
+  AdmissionRequest,
+  AdmissionStore,
+  CountedLimits,
+  Exceeded,
+  HeldBack,
+  LimitCause,
+  LimitName,
+  Limits,
+  LoopState,
+  OwnedAdmissionStore,
+} from './admission-store.ts'
 export { isAllowed, normaliseE164 } from './allow.ts'
 export { isAllowedDomain } from './allowed-domain.ts'
 export type {
@@ -55,6 +67,7 @@ export type {
   OutboxStore,
   OwnedInboxStore,
   OwnedOutboxStore,
+  RefusedMessage,
   RetriedAttempt,
   SpentMessage,
   StartedMessage,

@@ -4,6 +4,7 @@
  * change, although a crash before the next write may bring it back as a whole. Simultaneous writes may share a commit. Times are
  * milliseconds since 1970; JSON members hold plain data.
  */
+import type { AdmissionStore, OwnedAdmissionStore } from './admission-store.ts'
 import type { ApprovalStore, OwnedApprovalStore } from './approval-store.ts'
 import type { Counters } from './counters.ts'
 import type { InboxStore, OutboxStore, OwnedInboxStore, OwnedOutboxStore } from './delivery-store.ts'
@@ -359,6 +360,7 @@ export interface WorkStore {
   readonly outbox: OutboxStore
   readonly approvals: ApprovalStore
   readonly sops: SopStore
+  readonly admissions: AdmissionStore
   /** Deletes old data in small commits and frees the space. Resolves to the number of rows of each kind. */
   prune(retention: Retention): Promise<DeletedRows>
   /** The durable keys of one owner; owners never see each other's. */
@@ -376,6 +378,7 @@ export interface OwnedStore extends WorkStore {
   readonly outbox: OwnedOutboxStore
   readonly approvals: OwnedApprovalStore
   readonly sops: OwnedSopStore
+  readonly admissions: OwnedAdmissionStore
 }
 
 export interface Store extends WorkStore {

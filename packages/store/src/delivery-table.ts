@@ -8,6 +8,8 @@ export interface TableDescription {
   /** The state of nearly all rows. An index covers the rows in the other states. */
   readonly final: string
   readonly states: readonly string[]
+  /** The states whose rows `counts` counts; few rows are in them. */
+  readonly counted: readonly string[]
   /** The states of rows that wait for work. */
   readonly waiting: readonly [string, string]
 }
@@ -22,13 +24,13 @@ export interface DeliveryTable<Row> {
   newest(filter: DeliveryFilter): Row[]
   /** Lists waiting rows. `condition` is further SQL, empty or beginning with AND; few different ones are used. */
   waiting(options: { readonly after: number; readonly limit: number }, condition: string): Row[]
-  /** Returns the number of rows in each state that is not final. */
+  /** Returns the number of rows in each counted state. */
   counts(): ReadonlyMap<string, number>
 }
 
 export function createDeliveryTable<Row extends { readonly number: number }>(
   db: Database,
-  { name, columns, final, states, waiting }: TableDescription,
+  { name, columns, final, states, counted, waiting }: TableDescription,
 ): DeliveryTable<Row> {
   const GET = `SELECT ${columns} FROM ${name} WHERE number = ?`
   const NEWEST = `SELECT ${columns} FROM ${name} WHERE number < ? ORDER BY number DESC LIMIT ?`
@@ -39,7 +41,7 @@ export function createDeliveryTable<Row extends { readonly number: number }>(
   const NEWEST_OTHER = `SELECT ${columns} ${OTHER} = ? AND number < ? ORDER BY number DESC LIMIT ?`
   const NEXT_FINAL = `SELECT min(channel) AS channel ${FINAL} > ?`
   const NEXT_OTHER = `SELECT min(channel) AS channel ${OTHER} > ?`
-  const COUNTS = `SELECT state, count(*) AS count FROM ${name} WHERE state <> '${final}' GROUP BY state`
+  const COUNTS = `SELECT state, count(*) AS count FROM ${name} WHERE state <> '${final}' AND state IN (${counted.map((state) => `'${state}'`)}) GROUP BY state`
 
   /** Returns the channels that have rows in a state, with one index lookup for each. */
   const channelsIn = (state: string): string[] => {

@@ -26,7 +26,8 @@ export const INBOX_TABLE: TableDescription = {
   name: 'inbox',
   columns: COLUMNS,
   final: 'done',
-  states: ['pending', 'running', 'done', 'dead'],
+  states: ['pending', 'running', 'done', 'dead', 'limited'],
+  counted: ['pending', 'running', 'dead'],
   waiting: ['pending', 'running'],
 }
 

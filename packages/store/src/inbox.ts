@@ -1,6 +1,7 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
 import type { BoundedMap } from '@sluice/kit'
 import type { Clock, InboxEntry, InboxStore } from '@sluice/sdk'
+import { holdBack } from './admissions.ts'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import type { Writer } from './group-commit.ts'
@@ -17,6 +18,7 @@ const RELEASE = `
 const REQUEUE_TURN = `UPDATE turns SET status = 'queued', attempts = ? WHERE id = ? AND ended_at IS NULL`
 const MARK_DEAD = `
   UPDATE inbox SET state = 'dead', next_at = NULL, ended_at = ?, error = ? WHERE number = ? AND ended_at IS NULL RETURNING turn_id`
+const LIMIT = "UPDATE inbox SET state = 'limited', next_at = NULL, ended_at = ?, error = ? WHERE number = ? AND ended_at IS NULL"
 const FAIL_TURN = `
   UPDATE turns SET status = 'failed', error_json = ?, ended_at = ?, checkpoint_json = NULL WHERE id = ? AND ended_at IS NULL`
 const DRAFT = 'UPDATE inbox SET draft = ? WHERE number = ? AND ended_at IS NULL'
@@ -57,6 +59,13 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
     async done(number, atMs, replies = []) {
       const queue = prepareReplies(db, replies, null)
       return writer.write(() => (endMessage(db, number, atMs) ? queue() : []))
+    },
+    async limit(number, { error, atMs, news }) {
+      const queue = prepareReplies(db, news?.notice ?? [], number)
+      return writer.write(() => {
+        const isNews = db.run(LIMIT, atMs, error, number) > 0 && news !== undefined && holdBack(db, news.held, news.quietMs)
+        return { isNews, replies: isNews ? queue() : [] }
+      })
     },
     async draft(number, providerId) {
       await writer.write(() => db.run(DRAFT, providerId, number))

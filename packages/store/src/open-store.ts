@@ -2,6 +2,7 @@
 import { memoryCounters } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
 import { accessProblem } from './access-problem.ts'
+import { createAdmissions } from './admissions.ts'
 import { createApprovals } from './approvals.ts'
 import { ChangeWatch } from './change-watch.ts'
 import { checkFile } from './check-file.ts'
@@ -18,7 +19,7 @@ import { createMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
 import { prunable, prune } from './prune.ts'
-import { recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './recovery.ts'
+import { recoverAdmissions, recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './recovery.ts'
 import { createSessions } from './sessions.ts'
 import { createSops } from './sops.ts'
 import { usageOf } from './space.ts'
@@ -91,6 +92,7 @@ function workOf(db: Database, { file, clock }: StoreOptions) {
     outbox: createOutbox(db, writer, clock),
     approvals: createApprovals(db, writer),
     sops: createSops(db, writer, idempotency.keys),
+    admissions: createAdmissions(db, writer),
     async prune(retention) {
       const { summaries, ...pruned } = await prune(db, writer, file, retention)
       if (pruned.messages > 0) recentIds.clear()
@@ -110,6 +112,7 @@ const ownedWork = (db: Database, writer: Writer, work: WorkStore, lease: Lease):
   outbox: { ...work.outbox, ...recoverOutbox(db, writer, lease.shards) },
   approvals: { ...work.approvals, ...recoverApprovals(db, lease.shards) },
   sops: { ...work.sops, ...recoverSops(db, lease.shards) },
+  admissions: { ...work.admissions, ...recoverAdmissions(db, writer, lease.shards) },
 })
 
 function openDatabase({ file, log, clock, lockForUpgrade: lock }: StoreOptions): Database {

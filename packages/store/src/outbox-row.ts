@@ -33,6 +33,7 @@ export const OUTBOX_TABLE: TableDescription = {
   columns: OUTBOX_COLUMNS,
   final: 'sent',
   states: ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead'],
+  counted: ['queued', 'sending', 'failed', 'ambiguous', 'dead'],
   waiting: ['queued', 'failed'],
 }
 

@@ -7,7 +7,7 @@ import { shrink, usedBytes } from './space.ts'
 
 const DROP_NONCES = 'DELETE FROM nonces WHERE key IN (SELECT key FROM nonces WHERE until <= ? ORDER BY until LIMIT ?)'
 // Messages that still need the body stored with the first one of their batch. The query repeats the condition of the partial index.
-const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done'"
+const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done' AND message_json IS NOT NULL"
 // A reply finds its conversation through the message that it answers.
 const REPLIES = 'SELECT 1 FROM outbox WHERE inbox = first.number'
 const OLD_INBOX = `
@@ -40,6 +40,20 @@ const WITH_CONTENT = `
   WHERE state = 'done' AND message_json IS NOT NULL AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT ?`
 const DROP_CONTENT = `UPDATE inbox SET message_json = NULL, raw = NULL WHERE number IN (${WITH_CONTENT})`
 
+const DROP_LIMITED_CONTENT = `
+  UPDATE inbox SET message_json = NULL, raw = NULL WHERE number IN (
+    SELECT number FROM inbox AS first
+    WHERE state = 'limited' AND message_json IS NOT NULL AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT ?)`
+const LIMITS_KEPT_MS = 86_400_000
+const DROP_ADMISSIONS = `
+  DELETE FROM admissions WHERE (id, client) IN (SELECT id, client FROM admissions WHERE NOT open AND at < ? ORDER BY at LIMIT ?)`
+const DROP_LOOPS = 'DELETE FROM loops WHERE number < (SELECT min(number) FROM inbox)'
+// No limit looks back further than a day.
+const DROP_LIMITS = [
+  'DELETE FROM spending WHERE day < ?1 / 86400000 - 1',
+  'DELETE FROM held_back WHERE until < ?1 - 86400000 AND news < ?1 - 86400000',
+]
+
 /** The number of rows dropped between two measurements of the size, so that little more than necessary is dropped. */
 const CUT_SLICE_ROWS = 50
 
@@ -60,6 +74,11 @@ export async function prune(db: Database, writer: Writer, file: string, retentio
   // Nonces have an expiry of their own instead of a retention, so all expired ones are dropped.
   await writer.dropInSlices(Number.MAX_SAFE_INTEGER, (rows) => db.run(DROP_NONCES, nowMs, rows))
   await writer.write(() => dropOldCosts(db, nowMs))
+  await writer.dropInSlices(Number.MAX_SAFE_INTEGER, (rows) => db.run(DROP_ADMISSIONS, nowMs - LIMITS_KEPT_MS, rows))
+  await writer.write(() => {
+    for (const text of DROP_LIMITS) db.run(text, nowMs)
+    db.run(DROP_LOOPS)
+  })
   const replies = await drop(DROP_OUTBOX, endedBeforeMs)
   // A row ends after its arrival, so the query skips few rows because of their arrival or batch.
   const { idsBeforeMs } = retention
@@ -104,7 +123,7 @@ async function cutToSize(db: Database, writer: Writer, { bytesMax, keysBeforeMs,
     }
   }
   return {
-    contents: await cut((rows) => db.run(DROP_CONTENT, rows)),
+    contents: (await cut((rows) => db.run(DROP_LIMITED_CONTENT, rows))) + (await cut((rows) => db.run(DROP_CONTENT, rows))),
     replies: await cut((rows) => db.run(DROP_SENT, rows)),
     turns: await cut((rows) => dropTurns(db, Math.min(nowMs, keysBeforeMs), rows)),
     historyTurns: await cut((rows) => db.run(DROP_SAID, Number.MAX_SAFE_INTEGER, rows)),

@@ -2,6 +2,7 @@
 import {
   ALL_SHARDS,
   type ModelMessage,
+  type OwnedAdmissionStore,
   type OwnedApprovalStore,
   type OwnedInboxStore,
   type OwnedOutboxStore,
@@ -95,6 +96,18 @@ export function recoverTurns(db: Database, shards: ShardRange | null): Pick<Owne
     },
     async abortsRequested() {
       return db.read(() => db.all<{ id: string }>(TO_ABORT)).map(({ id }) => id)
+    },
+  }
+}
+
+export function recoverAdmissions(db: Database, writer: Writer, shards: ShardRange | null): Pick<OwnedAdmissionStore, 'recover'> {
+  const END = `
+    UPDATE admissions SET open = 0 WHERE open${within(shards, 'shard')} AND id NOT LIKE 'inbox:%'
+      AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = admissions.id AND ended_at IS NULL)
+      AND id NOT IN (SELECT value FROM json_each(?))`
+  return {
+    async recover(running) {
+      await writer.write(() => db.run(END, JSON.stringify(running)))
     },
   }
 }

@@ -475,4 +475,57 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX session_summaries_by_time ON session_summaries (up_to_at);
   `,
+  `
+  -- The admitted turns of clients and pools with a limit. 'id' is the turn, or 'inbox:<number>' for a message.
+  CREATE TABLE admissions (
+    id TEXT NOT NULL,
+    client TEXT NOT NULL,
+    -- The shard of the turn.
+    shard INTEGER NOT NULL,
+    at REAL NOT NULL,
+    -- 1 until the turn or the message ends.
+    open INTEGER NOT NULL,
+    PRIMARY KEY (id, client)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX admissions_by_client ON admissions (client, at);
+  CREATE INDEX admissions_open ON admissions (client) WHERE open;
+  CREATE INDEX admissions_ended ON admissions (at) WHERE NOT open;
+  CREATE TRIGGER admissions_of_ended_messages AFTER UPDATE OF ended_at ON inbox WHEN old.ended_at IS NULL AND new.ended_at IS NOT NULL BEGIN
+    UPDATE admissions SET open = 0 WHERE id = 'inbox:' || new.number;
+  END;
+  CREATE TRIGGER admissions_of_stored_turns AFTER UPDATE OF ended_at ON turns WHEN old.ended_at IS NULL AND new.ended_at IS NOT NULL BEGIN
+    UPDATE admissions SET open = 0 WHERE id = new.id;
+  END;
+  CREATE TRIGGER admissions_of_other_turns AFTER INSERT ON turns WHEN new.ended_at IS NOT NULL BEGIN
+    UPDATE admissions SET open = 0 WHERE id = new.id;
+  END;
+
+  -- The cost of the model calls of clients and pools with a limit, by the day in UTC, counted from 1970.
+  CREATE TABLE spending (
+    client TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    usd REAL NOT NULL,
+    PRIMARY KEY (client, day)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Who a limit or the breaker of loops holds back, and when that was news last.
+  CREATE TABLE held_back (
+    client TEXT NOT NULL,
+    cause TEXT NOT NULL,
+    since REAL NOT NULL,
+    until REAL NOT NULL,
+    news REAL NOT NULL,
+    PRIMARY KEY (client, cause)
+  ) STRICT, WITHOUT ROWID;
+
+  -- The consecutive messages of a session that each came right after an answer, up to the message 'number'.
+  CREATE TABLE loops (
+    session TEXT PRIMARY KEY,
+    number INTEGER NOT NULL,
+    quick INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX loops_by_number ON loops (number);
+  -- Contents of messages that a limit refused are dropped first when room is short.
+  CREATE INDEX inbox_limited ON inbox (number) WHERE state = 'limited' AND message_json IS NOT NULL;
+  `,
 ]

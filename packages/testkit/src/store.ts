@@ -2,6 +2,7 @@
 import type { Clock, Store } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import { testClock } from './clock.ts'
+import { admissionRules } from './store-rules/admissions.ts'
 import { approvalRules } from './store-rules/approvals.ts'
 import { arrivalRules } from './store-rules/arrivals.ts'
 import { auditRules } from './store-rules/audit.ts'
@@ -55,6 +56,7 @@ const GROUPS: Readonly<Record<string, StoreRules>> = {
   'reply extras': replyExtraRules,
   outbox: outboxRules,
   traces: traceRules,
+  admissions: admissionRules,
   approvals: approvalRules,
   'sop starts': sopStartRules,
   'sop runs': sopRunRules,

@@ -77,6 +77,7 @@ export function memoryBooks(): MemoryBooks {
       rename: notUsed,
       erase: notUsed,
     },
+    admissions: { recover: async () => {} },
     turns: {
       async enqueue(turn) {
         write('enqueue', turn.id)

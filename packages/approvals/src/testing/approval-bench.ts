@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
+import { Admission, type Agent, newTrace, type TurnRequest } from '@sluice/agent'
 import { deliverySection } from '@sluice/config'
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import { LaneQueue, ShardOwnership } from '@sluice/kit'
@@ -167,6 +167,11 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       agent: fakeAgent(clock, turns, options.turn ?? (({ text }) => `re: ${text}`)),
       lanes: new LaneQueue({ clock, permits: () => 1 }),
       clients: { ofCaller: (caller) => caller as ClientId },
+    },
+    limits: {
+      admission: new Admission({ store: store.admissions, clock, events: bus, limitsOf: () => [] }),
+      loopTurns: () => 0,
+      notify: () => {},
     },
     events: bus,
     clock,

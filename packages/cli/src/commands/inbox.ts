@@ -28,7 +28,7 @@ const BOX: DeliveryBox<ShownInboxRow> = {
 }
 
 export const list = async (context: CliContext): Promise<number> => listDeliveries(BOX, context)
-export const dead = async (context: CliContext): Promise<number> => listDeliveries(BOX, context, BOX.replayableStates)
+export const dead = async (context: CliContext): Promise<number> => listDeliveries(BOX, context, ['dead'])
 export const replay = async (context: CliContext): Promise<number> => replayDeliveries(BOX, context)
 
 export async function show(context: CliContext): Promise<number> {

@@ -80,7 +80,7 @@ export async function followMessage(
 
 /** Returns true if no further attempt follows, for the message and for each of its replies. */
 export const isOver = ({ state, replies }: ShownInboxEntry): boolean =>
-  state === 'dead' || (state === 'done' && replies.every((reply) => FINAL_REPLIES.has(reply.state)))
+  state === 'dead' || ((state === 'done' || state === 'limited') && replies.every((reply) => FINAL_REPLIES.has(reply.state)))
 
 const progressLines = ({ number, state, attempts, error, replies }: ShownInboxEntry): string[] => [
   `message ${number}: ${state}${attempts > 1 ? `, attempt ${attempts}` : ''}${error ? ` (${error})` : ''}`,

@@ -122,6 +122,7 @@ function printOutcome(out: Output, { status, tookMs }: Answer, { verdict, isExpe
     const end = state === 'sent' ? ` as ${provider_id}` : error ? `: ${error}` : ''
     out.print(`reply ${number} ${state}${end}`)
   }
+  if (entry.state === 'limited') out.print(`refused: ${entry.error ?? 'a limit was reached'}`)
   if (entry.state === 'dead') out.print(`given up: ${entry.error ?? 'no reason given'}`)
   if (!isOver(entry)) out.print(`not over yet; see 'sluice inbox show ${entry.number}'`)
 }

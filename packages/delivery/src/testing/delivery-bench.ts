@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
+import { Admission, type AdmissionDeps, type Agent, newTrace, type TurnRequest } from '@sluice/agent'
 import { deliverySection } from '@sluice/config'
 import { LaneQueue, ShardOwnership } from '@sluice/kit'
 import {
@@ -79,6 +79,8 @@ export interface DeliveryBench {
   readonly deliveries: Deliveries
   readonly turns: TurnRequest[]
   readonly sent: (Outbound & { readonly to: unknown })[]
+  /** The notices for operators. */
+  readonly notices: string[]
   receive(...messages: Inbound[]): ReturnType<Deliveries['receive']>
 }
 
@@ -91,6 +93,8 @@ export interface DeliveryBenchOptions {
   readonly turn?: (request: TurnRequest) => string | Promise<string>
   readonly config?: object
   readonly turnsMax?: number
+  readonly limitsOf?: AdmissionDeps['limitsOf']
+  readonly loopTurns?: number
   readonly clock?: Clock
   readonly workspace?: Workspace
   /** The workspaces by agent, in the place of `workspace`. */
@@ -104,6 +108,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
   const store = options.store ?? open()
   const turns: TurnRequest[] = []
   const sent: DeliveryBench['sent'] = []
+  const notices: string[] = []
   const channel: Channel = {
     name: 'x',
     allow: ['*'],
@@ -145,8 +150,18 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
           },
         },
     },
+    limits: {
+      admission: new Admission({
+        store: store.admissions,
+        clock: options.clock ?? clock,
+        events: host.events,
+        limitsOf: options.limitsOf ?? (() => []),
+      }),
+      loopTurns: () => options.loopTurns ?? 0,
+      notify: (text) => void notices.push(text),
+    },
     turns: {
-      agent: testAgent(turns, options.turn ?? (({ text }) => `re: ${text}`)),
+      agent: testAgent(turns, options.loopTurns !== undefined, options.turn ?? (({ text }) => `re: ${text}`)),
       lanes: new LaneQueue({ clock: options.clock ?? clock, permits: () => options.turnsMax ?? 8 }),
       clients: { ofCaller: (caller) => caller as ClientId },
     },
@@ -161,13 +176,18 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     deliveries,
     turns,
     sent,
+    notices,
     receive: (...messages) =>
       deliveries.receive(channel, { raw: Buffer.from('{}'), verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages }),
   }
 }
 
 /** Ends turns as the real agent does: in one commit with the replies. */
-const testAgent = (turns: TurnRequest[], answer: (request: TurnRequest) => string | Promise<string>): Pick<Agent, 'run'> => ({
+const testAgent = (
+  turns: TurnRequest[],
+  hasHistory: boolean,
+  answer: (request: TurnRequest) => string | Promise<string>,
+): Pick<Agent, 'run'> => ({
   async run(request) {
     turns.push(request)
     const text = await answer(request)
@@ -189,7 +209,7 @@ const testAgent = (turns: TurnRequest[], answer: (request: TurnRequest) => strin
       attempts: delivery.attempts,
       createdAtMs: clock.nowMs(),
       endedAtMs: clock.nowMs(),
-      messages: [],
+      messages: hasHistory ? [{ role: 'assistant', content: [{ type: 'text', text }] }] : [],
       delivery: { inbox: delivery.inbox, replies: delivery.reply(text, newTrace()) },
     })
     return { id: delivery.turnId, text, model: 'm', finishReason: 'stop', usage, replies }

@@ -4,7 +4,7 @@ import type { Runtime, Snapshot } from '@sluice/runtime'
 import { defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
 import { chosenAgent } from '../chosen-agent.ts'
-import { checkSessionName, ownerOf, personOf, storedSession } from '../identity.ts'
+import { checkSessionName, limitedClient, ownerOf, personOf, storedSession } from '../identity.ts'
 import { frameOf, frameOfEnd, frameOfFailure } from '../streams/chat.ts'
 import { ChatApprovals } from '../streams/chat-approvals.ts'
 import { type ChatFrame, chatFrameSchema } from '../streams/chat-frames.ts'
@@ -48,17 +48,19 @@ export const streamedTurnRoute = (runtime: Runtime, snapshot: Snapshot): Route =
 
 function streamTurn(
   runtime: Runtime,
-  { client, device, by, onControlSocket, signal: caller, trace }: Omit<RouteRequest, 'body' | 'query'>,
+  { client, device, by, role, onControlSocket, signal: caller, trace }: Omit<RouteRequest, 'body' | 'query'>,
   { message, ask }: Body,
   conversation: { readonly agent: string; readonly session: string | null },
 ): Response {
+  const person = onControlSocket ? 'cli' : personOf(device)
   return jsonLines<ChatFrame>(caller, async (send, signal) => {
     try {
       const turn = await runtime.agent.run({
         source: onControlSocket ? 'cli' : 'api',
         ...conversation,
         owner: ownerOf(device),
-        caller: onControlSocket ? 'cli' : personOf(device),
+        caller: person,
+        limited: limitedClient(person, role),
         text: message,
         client,
         trace,

@@ -8,7 +8,7 @@ import type { AppParts } from '../app-parts.ts'
 import { BODY_BYTES_MAX, parseJsonObject } from '../body.ts'
 import { chosenAgent } from '../chosen-agent.ts'
 import { type Endpoint, type EndpointDoc, type HttpContext, headersOf, type Step, traceOf } from '../context.ts'
-import { checkSessionName, ownerOf, storedSession } from '../identity.ts'
+import { checkSessionName, limitedClient, ownerOf, storedSession } from '../identity.ts'
 import { bufferBody, requireJson } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'
 import { webhookAdmission } from '../middleware/webhook-admission.ts'
@@ -87,7 +87,7 @@ const runTurn =
   ({ runtime }: AppParts): Step =>
   async (c) => {
     const { agent } = runtime
-    const { client, device, person } = c.get('caller')
+    const { client, device, person, role } = c.get('caller')
     const { text, agent: name, session } = c.get('message')
     const idempotency = c.get('idempotency')
     const turn: TurnRequest = {
@@ -98,6 +98,7 @@ const runTurn =
       client,
       owner: ownerOf(device),
       caller: person,
+      limited: limitedClient(person, role),
       trace: traceOf(c),
       ...(idempotency && { idempotency }),
     }

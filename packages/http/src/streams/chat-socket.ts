@@ -78,7 +78,7 @@ function openChat(
   { runtime, heartbeat }: ChatSockets,
   { auth }: AppParts,
   socket: WebSocket,
-  { client, person, by, tokenHash }: Caller,
+  { client, person, by, role, tokenHash }: Caller,
   session: string,
   start: ChatFrame,
 ): () => void {
@@ -97,6 +97,7 @@ function openChat(
     log,
     client,
     caller: person,
+    role,
     by,
     session,
     send,

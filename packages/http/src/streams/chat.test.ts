@@ -31,6 +31,7 @@ function setUp() {
     log,
     client: 'client-1' as ClientId,
     caller: 'device:d1',
+    role: 'operator',
     by: 'device:d1',
     session: 'd1/s',
     send: (frame) => frames.push(frame),

@@ -1,8 +1,8 @@
 /** One conversation over one connection: messages in, one turn at a time, its parts out. It knows no socket. */
 import type { Agent, TurnPart, TurnResult } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
-import { AppError, type ClientId, ERRORS, type ErrorCode, type Logger } from '@sluice/sdk'
-import { ownerOfSession } from '../identity.ts'
+import { AppError, type ClientId, ERRORS, type ErrorCode, type Logger, type Role } from '@sluice/sdk'
+import { limitedClient, ownerOfSession } from '../identity.ts'
 import { ChatApprovals } from './chat-approvals.ts'
 import { type ChatErrorCode, type ChatFrame, parseClientFrame } from './chat-frames.ts'
 
@@ -16,6 +16,7 @@ export interface ChatOptions {
   readonly client: ClientId
   /** As in `ToolContext.caller`. */
   readonly caller: string
+  readonly role: Role | null
   /** As in `Approval.by`. */
   readonly by: string
   /** The id of the stored session. */
@@ -119,13 +120,14 @@ export class Chat {
   }
 
   async #runTurn(text: string, { aborted, superseded }: RunningTurn): Promise<void> {
-    const { agent, log, session, caller, client, send } = this.#options
+    const { agent, log, session, caller, role, client, send } = this.#options
     try {
       const turn = await agent.run({
         source: 'ws',
         session,
         owner: this.#owner,
         caller,
+        limited: limitedClient(caller, role),
         text,
         client,
         signal: aborted.signal,

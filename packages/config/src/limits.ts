@@ -1,0 +1,62 @@
+/** Finds the limits of a client in a configuration. */
+import type { CountedLimits, Limits } from '@sluice/sdk'
+import { costSection } from './agent-sections.ts'
+import { routingSchema } from './agents-section.ts'
+import { limitsSection } from './limits-section.ts'
+import type { LoadedConfig } from './types.ts'
+
+/** A client that asks for a turn. */
+export interface LimitedClient {
+  /** The client, as in `ToolContext.caller`. */
+  readonly client: string
+  /** `stranger`: a sender whom only `*` admits. `listed`: any other sender, and a device with the role `client`. */
+  readonly standing: 'listed' | 'stranger' | 'operator'
+  /** The channel of a sender. */
+  readonly channel?: string
+}
+
+/** The pool of all strangers. A channel with limits of its own for the pool has a pool of its own. */
+const POOL = 'strangers'
+/** The share of `[cost] daily_limit_usd` that strangers may spend together, and the most unless it is configured. */
+const POOL_SHARE = 0.1
+const POOL_USD_MAX = 1
+
+interface Keys {
+  readonly turns_per_hour?: number | undefined
+  readonly turns_in_flight?: number | undefined
+  readonly usd_per_day?: number | undefined
+}
+
+/** Returns the limits that count a turn of this client: its own, and for a stranger also those of the pool; empty without a limit. */
+export function limitsOf(config: LoadedConfig, { client, standing, channel }: LimitedClient): readonly CountedLimits[] {
+  const { strangers, operators, ...general } = config.core(limitsSection)
+  const own = channelLimitsOf(config, channel)
+  if (standing === 'operator') return counted([{ key: client, ...limitsFrom(operators) }])
+  if (standing === 'listed') return counted([{ key: client, ...limitsFrom(general, own) }])
+  const daily = config.core(costSection).daily_limit_usd
+  const pool = { usd_per_day: daily === undefined ? POOL_USD_MAX : Math.min(POOL_USD_MAX, daily * POOL_SHARE), ...defined(strangers.pool) }
+  const ownPool = own?.strangers?.pool
+  return counted([
+    { key: client, ...limitsFrom(strangers, own?.strangers) },
+    { key: ownPool ? `${POOL}:${channel}` : POOL, ...limitsFrom(pool, ownPool) },
+  ])
+}
+
+/** Returns how many quick messages in a row pause a conversation of the channel; 0: never. */
+export const loopTurnsOf = (config: LoadedConfig, channel: string): number =>
+  channelLimitsOf(config, channel)?.loop_turns ?? config.core(limitsSection).loop_turns
+
+function channelLimitsOf(config: LoadedConfig, channel: string | undefined) {
+  const path = `channels_config.${channel}`
+  return channel !== undefined && config.hasCore(path) ? config.core({ path, schema: routingSchema }).limits : undefined
+}
+
+const defined = (keys: Keys): Keys => Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined))
+
+function limitsFrom(general: Keys, own: Keys = {}): Limits {
+  const { turns_per_hour = 0, turns_in_flight = 0, usd_per_day = 0 } = { ...defined(general), ...defined(own) }
+  return { turnsPerHour: turns_per_hour, turnsInFlight: turns_in_flight, usdPerDay: usd_per_day }
+}
+
+const counted = (all: readonly CountedLimits[]): readonly CountedLimits[] =>
+  all.filter(({ turnsPerHour, turnsInFlight, usdPerDay }) => turnsPerHour + turnsInFlight + usdPerDay > 0)

@@ -1,0 +1,160 @@
+/** Decides whether a message may run now: the limits of its sender, and the breaker of loops between bots. */
+import { randomUUID } from 'node:crypto'
+import { type Admission, causeOf, describeLimit, type LimitedClient, quietMs } from '@sluice/agent'
+import type { JobOutcome } from '@sluice/kit'
+import {
+  type Channel,
+  type Clock,
+  type Events,
+  type Exceeded,
+  type HeldBack,
+  type Inbound,
+  isAllowed,
+  type Logger,
+  type LoopState,
+  type NewReply,
+  type OwnedStore,
+  shardOfSession,
+} from '@sluice/sdk'
+import { type QueuedReply, waitingReplies } from './delivery-queue.ts'
+import { senderOf } from './sessions.ts'
+
+/** The collaborators of admission. */
+export interface AdmissionOptions {
+  readonly admission: Admission
+  /** Returns how many quick messages in a row pause a conversation of the channel; 0: never. */
+  loopTurns(channel: string): number
+  /** Notifies the operators. Must not throw. */
+  notify(text: string): void
+}
+
+export interface AdmitOptions extends AdmissionOptions {
+  readonly clock: Clock
+  readonly events: Events
+  readonly log: Logger
+  onReplies(replies: readonly QueuedReply[]): void
+}
+
+export interface AskingMessage {
+  readonly owned: OwnedStore
+  readonly channel: Channel
+  readonly number: number
+  /** The session of the message. */
+  readonly session: string
+  /** The number of messages that wait, so that many of them do not ask too often. */
+  readonly waiting: number
+}
+
+/** A person reads an answer and types the next message. Ten times in a row within this time is the work of a program. */
+const QUICK_MS = 10_000
+const PAUSE_MS = 3_600_000
+/** A message that waits for another turn of its sender asks again after this time, or later if many messages wait. */
+const ASK_AGAIN_MS = 1000
+const ASK_AGAIN_EACH_MS = 5
+
+/** Returns the client that the limits count a message for. */
+export function clientOf(channel: Channel, message: Pick<Inbound, 'account' | 'sender'>): LimitedClient {
+  const { allow, name } = channel
+  const named = allow.filter((entry) => entry !== '*')
+  const isListed =
+    named.length === allow.length ||
+    isAllowed(
+      named,
+      message.sender,
+      (entry) => channel.normalise?.(entry) ?? entry,
+      (entry, value) => channel.matches?.(entry, value) ?? false,
+    )
+  return { client: senderOf(name, message), standing: isListed ? 'listed' : 'stranger', channel: name }
+}
+
+/** Resolves to undefined when the message may run; otherwise it has ended as `limited`, or asks again later. */
+export async function admitMessage(options: AdmitOptions, asking: AskingMessage): Promise<JobOutcome | undefined> {
+  const { admission, clock } = options
+  const { owned, channel, number, session } = asking
+  const state = await owned.admissions.loopState(number)
+  // A message that began a turn before goes on, and one that an operator replayed has no limit.
+  if (!state || state.isAdmitted) return undefined
+  if (await isPaused(options, asking, state)) return endInLoop(options, asking)
+  const client = clientOf(channel, state)
+  const exceeded = await admission.take(client, { id: `inbox:${number}`, shard: shardOfSession(session) }, owned.admissions)
+  if (!exceeded) return undefined
+  if (exceeded.limit !== 'turns_in_flight') return endOverLimit(options, asking, { client: client.client, exceeded })
+  return { retryAtMs: clock.nowMs() + Math.max(ASK_AGAIN_MS, asking.waiting * ASK_AGAIN_EACH_MS) }
+}
+
+/** Counts a quick message, and pauses the conversation when there were too many in a row. */
+async function isPaused(options: AdmitOptions, { owned, channel, number, session }: AskingMessage, state: LoopState): Promise<boolean> {
+  const { clock, events, log, loopTurns, notify } = options
+  const max = loopTurns(channel.name)
+  if (max === 0) return false
+  const atMs = clock.nowMs()
+  const { afterAnswerMs, pausedUntilMs } = state
+  // A pause that ends later than any pause can was made before the clock was set back.
+  if (pausedUntilMs !== null && pausedUntilMs > atMs && pausedUntilMs <= atMs + PAUSE_MS) return true
+  const quick = quickMessages(afterAnswerMs, state.quick)
+  if (quick < max) {
+    if (quick !== state.quick) await owned.admissions.countQuick(session, number, quick)
+    return false
+  }
+  const held = { client: session, cause: 'loop', sinceMs: atMs, untilMs: atMs + PAUSE_MS } as const
+  await owned.admissions.countQuick(session, number + 1, 0)
+  if (await owned.admissions.hold(held, PAUSE_MS)) {
+    const until = new Date(held.untilMs).toISOString()
+    log.warn('conversation paused: its messages came as quickly as those of a program', { channel: channel.name, session, until })
+    events.emit({ type: 'loop_stopped', channel: channel.name, session_id: session, sender: state.sender, until })
+    notify(
+      `Sluice paused a conversation with ${state.sender} on ${channel.name} until ${until}: ${max} messages in a row came within ${QUICK_MS / 1000} seconds after an answer, as from another bot. \`sluice limits reset '${session}'\` ends the pause.`,
+    )
+  }
+  return true
+}
+
+/** A message that was sent before the last answer came neither continues nor ends a series. */
+function quickMessages(afterAnswerMs: number | null, before: number): number {
+  if (afterAnswerMs === null || afterAnswerMs > QUICK_MS) return 0
+  return afterAnswerMs < 0 ? before : before + 1
+}
+
+/** The sender gets no notice, because a bot would answer it. */
+async function endInLoop({ clock }: AdmitOptions, { owned, number }: AskingMessage): Promise<JobOutcome> {
+  await owned.inbox.limit(number, { error: 'loop: the conversation is paused', atMs: clock.nowMs() })
+  return 'done'
+}
+
+async function endOverLimit(
+  options: AdmitOptions,
+  { owned, channel, number }: AskingMessage,
+  { client, exceeded }: { readonly client: string; readonly exceeded: Exceeded },
+): Promise<JobOutcome> {
+  const { admission, clock, onReplies } = options
+  const atMs = clock.nowMs()
+  const isPool = exceeded.key !== client
+  if (isPool) await admission.report(exceeded)
+  const error = `${exceeded.limit}: ${describeLimit(exceeded)}`
+  const message = (await owned.inbox.get(number))?.message
+  // When a pool is used up, only senders who had an answer today get a notice: new senders are too many to be told.
+  if (!message || (isPool && !(await owned.admissions.wasServed(client, atMs)))) {
+    await owned.inbox.limit(number, { error, atMs })
+    return 'done'
+  }
+  const cause = causeOf(exceeded)
+  const held: HeldBack = { client, cause, sinceMs: atMs, untilMs: exceeded.freeAtMs }
+  const notice = [noticeTo(channel, message, describeLimit(exceeded), atMs)]
+  const { isNews, replies } = await owned.inbox.limit(number, { error, atMs, news: { held, quietMs: quietMs(cause, atMs), notice } })
+  if (isNews && !isPool) admission.emitReached(exceeded)
+  onReplies(waitingReplies(notice, replies))
+  return 'done'
+}
+
+const noticeTo = (channel: Channel, { account, to, sentAtMs }: Inbound, text: string, nowMs: number): NewReply => ({
+  channel: channel.name,
+  account,
+  to,
+  text,
+  part: 1,
+  parts: 1,
+  clientId: randomUUID(),
+  turnId: null,
+  createdAtMs: nowMs,
+  ...(channel.limits.replyWindow && { extras: { answersAtMs: sentAtMs ?? nowMs } }),
+})

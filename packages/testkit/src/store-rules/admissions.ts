@@ -1,0 +1,205 @@
+/** Rules for the limits of clients. */
+import type { CountedLimits, Store } from '@sluice/sdk'
+import { expect } from 'vitest'
+import { inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
+import { queuedTurn, turnEnd } from './samples.ts'
+import { own, type StoreRules } from './store-bench.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** Noon in UTC. */
+const NOON = 20_000 * DAY_MS + DAY_MS / 2
+
+const limits = (key: string, part: Partial<CountedLimits> = {}): CountedLimits => ({
+  key,
+  turnsPerHour: 0,
+  turnsInFlight: 0,
+  usdPerDay: 0,
+  ...part,
+})
+
+const take = (store: Pick<Store, 'admissions'>, id: string, counted: readonly CountedLimits[], atMs = NOON) =>
+  store.admissions.take({ id, counted, shard: 7, atMs })
+
+export const admissionRules: StoreRules = {
+  'a client begins at most this number of turns within any hour, also after a restart': async ({ store, restart }) => {
+    const two = [limits('ann', { turnsPerHour: 2 })]
+    expect(await take(store, 't1', two, NOON)).toBeUndefined()
+    expect(await take(store, 't2', two, NOON + 10)).toBeUndefined()
+    const exceeded = { limit: 'turns_per_hour', key: 'ann', value: 2, freeAtMs: NOON + HOUR_MS }
+    expect(await take(store, 't3', two, NOON + 20)).toEqual(exceeded)
+    const again = await restart()
+    expect(await take(again, 't3', two, NOON + HOUR_MS - 1)).toEqual(exceeded)
+    expect(await take(again, 'other', [limits('bob', { turnsPerHour: 2 })], NOON)).toBeUndefined()
+    expect(await take(again, 't3', two, NOON + HOUR_MS)).toBeUndefined()
+    expect(await take(again, 't4', two, NOON + HOUR_MS)).toMatchObject({ freeAtMs: NOON + 10 + HOUR_MS })
+  },
+
+  'a turn that asks again is counted once': async ({ store }) => {
+    const two = [limits('ann', { turnsPerHour: 2 })]
+    for (let attempt = 0; attempt < 5; attempt++) expect(await take(store, 't1', two, NOON + attempt)).toBeUndefined()
+    expect(await take(store, 't2', two)).toBeUndefined()
+  },
+
+  'two processes count together': async ({ store, otherProcess }) => {
+    const two = [limits('ann', { turnsPerHour: 2 })]
+    const other = await otherProcess()
+    const taken = await Promise.all(['a', 'b', 'c', 'd'].map((id, index) => take(index % 2 ? store : other, id, two)))
+    expect(taken.filter((exceeded) => exceeded === undefined)).toHaveLength(2)
+  },
+
+  'a clock that was set back neither frees nor holds back a client for longer': async ({ store }) => {
+    const one = [limits('ann', { turnsPerHour: 1 })]
+    await take(store, 't1', one, NOON + 30 * DAY_MS)
+    expect(await take(store, 't2', one, NOON)).toMatchObject({ freeAtMs: NOON + HOUR_MS })
+    expect(await take(store, 't2', one, NOON + HOUR_MS)).toBeUndefined()
+  },
+
+  'the end of a message or of a turn ends its admission in the same commit': async ({ store }) => {
+    const one = [limits('ann', { turnsInFlight: 1 })]
+    const busy = { limit: 'turns_in_flight', key: 'ann', value: 1, freeAtMs: NOON }
+    const number = await keepOne(store, 'm1')
+    expect(await take(store, `inbox:${number}`, one)).toBeUndefined()
+    await store.inbox.start(number, 'turn of m1', STARTS_MAX)
+    await store.inbox.retry(number, { error: 'e', atMs: 5 })
+    expect(await take(store, 't1', one)).toEqual(busy)
+    await store.inbox.done(number, 9)
+    expect(await take(store, 't1', one)).toBeUndefined()
+    await store.turns.enqueue(queuedTurn('t1'))
+    expect(await take(store, 't2', one)).toEqual(busy)
+    await store.turns.finish(turnEnd('t1'))
+    expect(await take(store, 't2', one)).toBeUndefined()
+    await store.turns.finish(turnEnd('t2'))
+    expect(await take(store, 't3', one)).toBeUndefined()
+    await store.admissions.cancel('t3')
+    expect(await take(store, 't4', one)).toBeUndefined()
+  },
+
+  'the next owner ends the admissions of turns that were not stored': async ({ store, restart }) => {
+    const three = [limits('ann', { turnsInFlight: 3 })]
+    const number = await keepOne(store, 'm1')
+    await take(store, `inbox:${number}`, three)
+    await take(store, 'stored', three)
+    await store.turns.enqueue(queuedTurn('stored'))
+    await take(store, 'lost', three)
+    const owned = await own(await restart())
+    expect(await take(owned, 'next', three)).toMatchObject({ limit: 'turns_in_flight' })
+    await owned.admissions.recover(['lost'])
+    expect(await take(owned, 'next', three)).toMatchObject({ limit: 'turns_in_flight' })
+    await owned.admissions.recover([])
+    expect(await take(owned, 'next', three)).toBeUndefined()
+    expect(await take(owned, 'more', three)).toMatchObject({ limit: 'turns_in_flight' })
+  },
+
+  'a pool counts the turns of all its clients': async ({ store }) => {
+    const pool = limits('strangers', { turnsPerHour: 3 })
+    const of = (name: string) => [limits(name, { turnsPerHour: 2 }), pool]
+    for (const [id, name] of [
+      ['a1', 'a'],
+      ['a2', 'a'],
+      ['b1', 'b'],
+    ] as const)
+      expect(await take(store, id, of(name))).toBeUndefined()
+    expect(await take(store, 'a3', of('a'))).toMatchObject({ key: 'a' })
+    expect(await take(store, 'c1', of('c'))).toMatchObject({ key: 'strangers', value: 3 })
+  },
+
+  'the spending of a day in UTC is kept': async ({ store, restart }) => {
+    const dollar = [limits('ann', { usdPerDay: 1 })]
+    await store.admissions.spend(['ann', 'strangers'], 0.75, NOON)
+    expect(await store.admissions.overspent(dollar, NOON)).toBeUndefined()
+    const again = await restart()
+    await again.admissions.spend(['ann'], 0.25, NOON + 5)
+    const exceeded = { limit: 'usd_per_day', key: 'ann', value: 1, freeAtMs: 20_001 * DAY_MS }
+    expect(await again.admissions.overspent(dollar, NOON + 5)).toEqual(exceeded)
+    expect(await take(again, 't1', dollar)).toEqual(exceeded)
+    expect(await take(again, 't1', dollar, 20_001 * DAY_MS)).toBeUndefined()
+    expect(await again.admissions.overspent([limits('strangers', { usdPerDay: 1 })], NOON)).toBeUndefined()
+  },
+
+  'a spent day comes before a turn in flight': async ({ store }) => {
+    const both = [limits('ann', { turnsInFlight: 1, usdPerDay: 1 })]
+    await take(store, 't1', both)
+    expect(await take(store, 't2', both)).toMatchObject({ limit: 'turns_in_flight' })
+    await store.admissions.spend(['ann'], 1, NOON)
+    expect(await take(store, 't2', both)).toMatchObject({ limit: 'usd_per_day' })
+  },
+
+  'who is held back is news once within the time, and is listed until it ends': async ({ store: { admissions } }) => {
+    const held = { client: 'ann', cause: 'turns_per_hour', sinceMs: NOON, untilMs: NOON + 100 } as const
+    expect(await admissions.hold(held, HOUR_MS)).toBe(true)
+    expect(await admissions.hold({ ...held, sinceMs: NOON + 50, untilMs: NOON + 150 }, HOUR_MS)).toBe(false)
+    expect(await admissions.hold({ ...held, cause: 'usd_per_day' }, HOUR_MS)).toBe(true)
+    expect(await admissions.list(NOON + 99, 1)).toHaveLength(1)
+    expect(await admissions.list(NOON + 99, 10)).toEqual([held, { ...held, cause: 'usd_per_day' }])
+    expect(await admissions.list(NOON + 100, 10)).toEqual([])
+    expect(await admissions.hold({ ...held, sinceMs: NOON + HOUR_MS, untilMs: NOON + HOUR_MS + 1 }, HOUR_MS)).toBe(true)
+    // The clock was set back.
+    expect(await admissions.hold({ ...held, sinceMs: 5, untilMs: 6 }, HOUR_MS)).toBe(true)
+  },
+
+  'a refused message ends as limited, with its notice once': async ({ store, restart }) => {
+    const [one, two] = [await keepOne(store, 'm1'), await keepOne(store, 'm2')]
+    const held = { client: 'ann', cause: 'turns_per_hour', sinceMs: NOON, untilMs: NOON + 100 } as const
+    const refused = { error: 'turns_per_hour', atMs: NOON, news: { held, quietMs: HOUR_MS, notice: [reply('too many')] } }
+    const first = await store.inbox.limit(one, refused)
+    expect(first).toEqual({ isNews: true, replies: [expect.any(Number)] })
+    expect(await store.inbox.limit(one, refused)).toEqual({ isNews: false, replies: [] })
+    expect(await store.inbox.limit(two, refused)).toEqual({ isNews: false, replies: [] })
+    const again = await restart()
+    expect(await again.inbox.get(one)).toMatchObject({ state: 'limited', error: 'turns_per_hour', endedAtMs: NOON, turnId: null })
+    expect((await again.inbox.get(one))?.replies).toMatchObject([{ text: 'too many', state: 'queued' }])
+    expect(await again.inbox.list({ limit: 9, state: 'limited' })).toHaveLength(2)
+    expect(await again.inbox.counts()).toEqual({ pending: 0, running: 0, dead: 0 })
+    expect(await again.inbox.replay(two)).toBe(true)
+    expect(await again.admissions.loopState(two)).toMatchObject({ isAdmitted: true })
+    expect(await again.inbox.start(two, 'turn', STARTS_MAX)).toMatchObject({ message: inbound('m2') })
+  },
+
+  'quick messages of a session are counted once each': async ({ store }) => {
+    const [one, two, three] = [await keepOne(store, 'm1'), await keepOne(store, 'm2'), await keepOne(store, 'm3')]
+    const { admissions } = store
+    expect(await admissions.loopState(one)).toEqual({
+      afterAnswerMs: null,
+      quick: 0,
+      pausedUntilMs: null,
+      sender: inbound('m1').sender,
+      account: 'bot',
+      isAdmitted: false,
+    })
+    await admissions.countQuick('roomchat:room', two, 4)
+    await admissions.countQuick('roomchat:room', two, 5)
+    expect(await admissions.loopState(two)).toMatchObject({ quick: 0 })
+    expect(await admissions.loopState(three)).toMatchObject({ quick: 4 })
+    await admissions.countQuick('roomchat:room', three, 0)
+    expect(await admissions.loopState(three)).toMatchObject({ quick: 0 })
+    await store.inbox.done(three, 1)
+    expect(await admissions.loopState(three)).toBeUndefined()
+  },
+
+  'a reset forgets the turns, the spending and the records of a client': async ({ store }) => {
+    const { admissions } = store
+    const one = [limits('ann', { turnsPerHour: 1, usdPerDay: 1 })]
+    await take(store, 't1', one)
+    await admissions.spend(['ann'], 1, NOON)
+    await admissions.hold({ client: 'ann', cause: 'loop', sinceMs: NOON, untilMs: NOON + 9 }, 1)
+    expect(await admissions.reset('ann')).toBe(true)
+    expect(await admissions.list(NOON, 9)).toEqual([])
+    expect(await take(store, 't2', one)).toBeUndefined()
+    expect(await admissions.reset('bob')).toBe(false)
+  },
+
+  'old admissions are pruned, open ones stay': async ({ store }) => {
+    const two = [limits('ann', { turnsInFlight: 2 })]
+    const old = 1000
+    await take(store, 't1', two, old)
+    await take(store, 't2', two, old)
+    await store.turns.finish(turnEnd('t1'))
+    await store.admissions.spend(['ann'], 1, old)
+    const retention = { endedBeforeMs: 0, keysBeforeMs: 0, idsBeforeMs: 0, historyBeforeMs: 0, bytesMax: 1e12, limit: 100 }
+    await store.prune({ ...retention, nowMs: NOON })
+    expect(await store.admissions.overspent([limits('ann', { usdPerDay: 1 })], old)).toBeUndefined()
+    expect(await take(store, 't3', two, NOON)).toBeUndefined()
+    expect(await take(store, 't4', two, NOON)).toMatchObject({ limit: 'turns_in_flight' })
+  },
+}
