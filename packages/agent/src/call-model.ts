@@ -48,7 +48,7 @@ export interface CallModelDeps {
 export type Attempt = { readonly reply: ModelReply } | { readonly failure: ModelFailure; readonly isFinal: boolean }
 
 /** The built-in provider runs tools by name, so it needs no descriptions. */
-const OFFLINE = 'offline'
+export const OFFLINE = 'offline'
 
 /**
  * Calls the current entry of the model chain once. `model_timeout_secs` limits the time to the next piece of a streamed reply, or to

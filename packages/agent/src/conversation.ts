@@ -1,5 +1,6 @@
 /** Reads the conversation that a turn continues. One that does not fit into the window is summarised first. */
 import type { Conversation } from '@sluice/sdk'
+import { OFFLINE } from './call-model.ts'
 import { windowOf } from './endpoint-limits.ts'
 import { fitsWindow } from './history.ts'
 import type { SummarizeDeps } from './summarize.ts'
@@ -12,12 +13,17 @@ export async function readConversation(deps: SummarizeDeps, scope: TurnScope): P
   const { turn, agent } = scope
   if (turn.session === null) return NOTHING
   const { sessions } = turn.home
-  const { max_history_messages: messagesMax, summarize_history } = agent
-  if (!summarize_history) return sessions.conversation(turn.session, messagesMax)
-  // One message more than the window shows that the window is too small.
-  const conversation = await sessions.conversation(turn.session, messagesMax + 1)
-  if (fitsWindow(conversation, turn.text, windowOf(scope))) return conversation
-  const { summarizeSession } = await import('./summarize.ts')
-  await summarizeSession(deps, scope, { ...conversation, id: turn.session })
-  return sessions.conversation(turn.session, messagesMax + 1)
+  const { max_history_messages: messagesMax } = agent
+  if (maySummarize(scope)) {
+    // One message more than the window shows that the window is too small.
+    const conversation = await sessions.conversation(turn.session, messagesMax + 1)
+    if (fitsWindow(conversation, turn.text, windowOf(scope))) return conversation
+    const { summarizeSession } = await import('./summarize.ts')
+    await summarizeSession(deps, scope, { ...conversation, id: turn.session })
+  }
+  return sessions.conversation(turn.session, messagesMax)
 }
+
+/** Tells whether a summary may be written. The built-in model is not a language model. */
+const maySummarize = ({ agent, registry, progress }: TurnScope): boolean =>
+  agent.summarize_history && registry.models.labels[progress.entry]?.provider !== OFFLINE

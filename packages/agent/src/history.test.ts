@@ -15,7 +15,7 @@ const result = (text: string, ...ids: string[]): ModelMessage => ({
 })
 
 const fit = (messages: readonly ModelMessage[], current: readonly ModelMessage[], limits: HistoryLimits, summary?: SessionSummary) =>
-  fitConversation({ messages, summary }, current, limits)
+  fitConversation({ upTo: messages.length + (summary?.upTo ?? 0), messages, summary }, current, limits)
 const summary = (text: string): SessionSummary => ({ text, upTo: 1, upToMs: 0, model: 'm', atMs: 0, untrusted: false })
 const textOf = (message: ModelMessage | undefined): string =>
   message?.role === 'system' ? '' : (message?.content.map((part) => (part.type === 'text' ? part.text : '')).join('|') ?? '')
@@ -121,6 +121,13 @@ test('marks messages that are left out between the summary and the rest', () => 
   const [first, ...rest] = fit([user('a'), said('b'), user('c'), said('d')], [user('e')], { ...wide, messagesMax: 2 }, summary('They met.'))
   expect(textOf(first)).toMatch(/They met\.[^|]*\|\(Earlier messages were left out\.\)/)
   expect(rest).toEqual([user('c'), said('d'), user('e')])
+})
+
+test('marks messages that are neither in the summary nor read', () => {
+  const conversation = { upTo: 9, summary: summary('They met.'), messages: [user('a'), said('b')] }
+  const [first, ...rest] = fitConversation(conversation, [user('c')], wide)
+  expect(textOf(first)).toMatch(/They met\.[^|]*\|\(Earlier messages were left out\.\)/)
+  expect(rest).toEqual([user('a'), said('b'), user('c')])
 })
 
 test('cuts a summary to a quarter of the window', () => {

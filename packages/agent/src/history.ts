@@ -81,14 +81,15 @@ export function summarizedCount(messages: readonly ModelMessage[], text: string,
  * current turn are included, if necessary with shortened old tool results, and as many of the newest stored messages as fit.
  */
 export function fitConversation(
-  { summary, messages }: Pick<Conversation, 'summary' | 'messages'>,
+  { upTo, summary, messages }: Conversation,
   current: readonly ModelMessage[],
   { messagesMax, tokensMax }: HistoryLimits,
 ): ModelMessage[] {
-  if (!summary) return fitMessages(messages, current, { messagesMax, tokensMax, isSummarized: false })
+  if (!summary) return fitMessages(messages, current, { messagesMax, tokensMax, before: 'nothing' })
   const text = framedSummary(summary, summaryCharsMax(tokensMax))
   const left = Math.max(0, tokensMax - estimateTokens(text.length))
-  const [first, ...rest] = fitMessages(messages, current, { messagesMax, tokensMax: left, isSummarized: true })
+  const before = upTo - messages.length > summary.upTo ? 'gap' : 'summary'
+  const [first, ...rest] = fitMessages(messages, current, { messagesMax, tokensMax: left, before })
   const opening = { type: 'text' as const, text }
   // Some models refuse two messages of a person in a row.
   if (first?.role === 'user') return [{ ...first, content: [opening, ...first.content] }, ...rest]
@@ -102,16 +103,16 @@ ${shorten(text, charsMax)}
 [The end of the summary.]`
 
 interface FitLimits extends HistoryLimits {
-  /** Whether a summary precedes the messages. */
-  readonly isSummarized: boolean
+  /** What precedes the stored messages: a summary, or a summary and messages that are neither in it nor among the stored ones. */
+  readonly before: 'nothing' | 'summary' | 'gap'
 }
 
 function fitMessages(history: readonly ModelMessage[], current: readonly ModelMessage[], limits: FitLimits): ModelMessage[] {
-  const { messagesMax, tokensMax, isSummarized } = limits
+  const { messagesMax, tokensMax, before } = limits
   const isTooLong = tokensOf(history) + tokensOf(current) > tokensMax
   // The usual case, which must be cheap: everything fits and there are no tool calls.
-  if (!isTooLong && history.length <= messagesMax && (isSummarized || history[0]?.role === 'user') && history.every(standsAlone))
-    return [...history, ...current]
+  const isBegun = before === 'nothing' ? history[0]?.role === 'user' : before === 'summary'
+  if (!isTooLong && history.length <= messagesMax && isBegun && history.every(standsAlone)) return [...history, ...current]
   let blocks = toBlocks(history)
   let rest = current
   if (isTooLong) {
@@ -119,13 +120,13 @@ function fitMessages(history: readonly ModelMessage[], current: readonly ModelMe
     blocks = toBlocks(shortenResults(blocks.flat(), wholeInHistory))
     rest = shortenResults(current, PROTECTED_MESSAGES)
   }
-  return [...newestThatFit(blocks, { messagesMax, tokensMax: tokensMax - tokensOf(rest), isSummarized }), ...rest]
+  return [...newestThatFit(blocks, { messagesMax, tokensMax: tokensMax - tokensOf(rest), before }), ...rest]
 }
 
 const standsAlone = ({ role, content }: ModelMessage): boolean =>
   role === 'user' || (role === 'assistant' && content.every(({ type }) => type !== 'tool-call'))
 
-function newestThatFit(blocks: readonly ModelMessage[][], { messagesMax, tokensMax, isSummarized }: FitLimits): ModelMessage[] {
+function newestThatFit(blocks: readonly ModelMessage[][], { messagesMax, tokensMax, before }: FitLimits): ModelMessage[] {
   let messages = 0
   let tokens = messageTokens(EARLIER)
   let first = blocks.length
@@ -136,7 +137,7 @@ function newestThatFit(blocks: readonly ModelMessage[][], { messagesMax, tokensM
     if (messages > messagesMax || tokens > tokensMax) break
   }
   const kept = blocks.slice(first).flat()
-  const isMarked = isSummarized ? first > 0 : kept.length > 0 && kept[0]?.role !== 'user'
+  const isMarked = before === 'nothing' ? kept.length > 0 && kept[0]?.role !== 'user' : before === 'gap' || first > 0
   return isMarked ? [EARLIER, ...kept] : kept
 }
 

@@ -156,6 +156,16 @@ test('the tokens and the cost of a summary are those of its turn', async () => {
   expect(usage).toEqual({ inputTokens: 120, outputTokens: 15, costUsd: expect.closeTo(0.00015, 9) })
 })
 
+test('a summary that is too long is cut once', async () => {
+  const model = scriptedModel([(options) => ({ text: isSummary(options) ? 'fact '.repeat(500) : 'Yes.' })])
+  const { agent, books } = testAgent({ models: [model], books: booksOf(12), agent: { ...SMALL, max_history_tokens: 1000 } })
+  await agent.run(inRoom('one'))
+  const text = books.summaries.get('room')?.text ?? ''
+  expect(text.length).toBeLessThanOrEqual(1000)
+  expect(text.match(/characters left out/g)).toHaveLength(1)
+  expect(textIn(prompts(model)[0] ?? { prompt: [] })).toContain(JSON.stringify(text).slice(1, -1))
+})
+
 test('a summary leaves half of the tokens of a turn to its answer', async () => {
   const books = memoryBooks()
   books.histories.set(

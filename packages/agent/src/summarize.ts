@@ -16,7 +16,7 @@ import {
 } from '@sluice/sdk'
 import { aboutTurn } from './about-turn.ts'
 import type { AskModel } from './ask-model.ts'
-import { addUsage, type ModelAsk, NO_USAGE } from './call-model.ts'
+import { addUsage, type ModelAsk, NO_USAGE, OFFLINE } from './call-model.ts'
 import { Cancellation } from './cancellation.ts'
 import type { Deadlines } from './deadlines.ts'
 import { windowOf } from './endpoint-limits.ts'
@@ -53,6 +53,8 @@ const PASSES_MAX = 4
 const OUTPUT_TOKENS_MAX = 4000
 const SUMMARY_CHARS_MAX = 8000
 const CHARS_PER_WORD = 8
+/** The room for the line about a cut, so that a cut summary is not cut again when it is used. */
+const CUT_CHARS = 50
 const RETRY_BACKOFF = { firstMs: 5 * 60_000, longestMs: 6 * 3_600_000, fixedShare: 1 }
 /** The part of the turn's limits, of time and of tokens, that its summaries may use. */
 const TURN_SHARE = 1 / 2
@@ -62,8 +64,6 @@ const SOURCE_CHARS_MIN = 1000
 const INSTRUCTION_CHARS = 2000
 /** The ends of a reply that is a summary. One that is cut at its end still has the oldest facts. */
 const COMPLETE: ReadonlySet<ReplyEnd> = new Set(['stop', 'length', 'other'])
-/** The built-in model, which is not a language model. */
-const OFFLINE = 'offline'
 
 /**
  * Summarises as much as one turn may. A failure is logged, and the session is tried again after a pause. Rejects only when the turn
@@ -76,7 +76,6 @@ export async function summarizeSession(deps: SummarizeDeps, scope: TurnScope, se
   if (failed && clock.monotonicMs() < failed.retryAtMs) return
   const own = new Cancellation()
   const asking = askingScope(scope, own)
-  if (asking.registry.models.labels.length === 0) return
   const stopListening = turn.cancellation.onCancel((reason) => own.cancel(reason))
   const deadline = deadlines.watch(agent.turn_timeout_secs * 1000 * TURN_SHARE, () =>
     own.cancel(new AppError('upstream_timeout', 'the model took too long')),
@@ -154,7 +153,7 @@ async function writeSummary(
   const text = reply.text.trim()
   if (text === '' || !COMPLETE.has(reply.finish)) throw new AppError('upstream', `the model wrote no summary (${reply.finish})`)
   return {
-    text: shorten(text, charsMax).toWellFormed(),
+    text: (text.length > charsMax ? shorten(text, charsMax - CUT_CHARS) : text).toWellFormed(),
     upTo: source.upTo,
     upToMs: source.upToMs,
     model: scope.progress.model ?? '',
