@@ -24,11 +24,12 @@ import { type ConductDeps, conductTurn, releaseKey } from './conduct-turn.ts'
 import { createLiveTurn, type LiveTurnDeps } from './create-live-turn.ts'
 import { Deadlines } from './deadlines.ts'
 import { createTurnIds } from './ids.ts'
+import type { ModelTestReport, ModelTestRequest } from './model-test/report.ts'
 import { queuedTurn } from './queued-turn.ts'
 import type { RegistryPin } from './registry.ts'
 import { RemoteTurns } from './remote-turns.ts'
 import { runCall } from './run-call.ts'
-import { createScrub } from './scrub.ts'
+import { createScrub, type Scrub } from './scrub.ts'
 import { ToolExecutor } from './tool-call.ts'
 import { createToolSpecs } from './tool-specs.ts'
 import type { Agent, Approver, CallRequest, CallResult, TurnDelivery, TurnRequest, TurnResult } from './turn.ts'
@@ -95,15 +96,19 @@ class TurnAgent implements Agent {
   /** The shards whose turns this process resumes. */
   readonly #resumed = new Set<ResumableHome>()
   readonly #remote: RemoteTurns
+  readonly #budget: Budget
+  readonly #scrub: Scrub
   #stopReason: AppError | undefined
 
   constructor(deps: AgentDeps) {
     const { store, clock, log, within = (_, work) => work(), secrets = () => [] } = deps
     const deadlines = new Deadlines(clock)
     const scrub = createScrub(secrets)
+    this.#scrub = scrub
     this.#deps = deps
     this.#newId = deps.newId ?? createTurnIds(clock)
     this.#making = { clock, log }
+    this.#budget = new Budget(store.turns, clock)
     this.#remote = new RemoteTurns({ store, clock, log })
     this.#conduct = {
       ...deps,
@@ -111,7 +116,7 @@ class TurnAgent implements Agent {
       failedSummaries: new BoundedMap(FAILED_SUMMARIES_MAX),
       askModel: createAskModel({
         admission: deps.admission,
-        budget: new Budget(store.turns, clock),
+        budget: this.#budget,
         clock,
         deadlines,
         log,
@@ -182,6 +187,11 @@ class TurnAgent implements Agent {
 
   call(request: CallRequest): Promise<CallResult> {
     return runCall(this.#conduct, request)
+  }
+
+  async testModel(request: ModelTestRequest): Promise<ModelTestReport> {
+    const { testConfiguredModel } = await import('./model-test/test-configured-model.ts')
+    return testConfiguredModel({ ...this.#deps, budget: this.#budget, scrub: this.#scrub, newId: this.#newId }, request)
   }
 
   async resume(home: ResumableHome): Promise<number> {

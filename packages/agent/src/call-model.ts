@@ -1,4 +1,6 @@
 /** Makes one call of one model, from loading the model to the cost of the call. */
+
+import type { CostConfig } from '@sluice/config'
 import {
   AppError,
   type Clock,
@@ -100,7 +102,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
           })
         : generateReply(loaded, options, call),
     )
-    const usage = usageOf(scope, prompt, reply, { provider, model })
+    const usage = usageOf(scope.cost.prices, prompt, reply, { provider, model })
     deps.budget.add(usage.costUsd)
     progress.usage = addUsage(progress.usage, usage)
     const failure = judge(reply)
@@ -172,8 +174,8 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
 })
 
 /** Returns the tokens that the provider counted, or an estimate. */
-function usageOf(
-  { cost }: TurnScope,
+export function usageOf(
+  prices: CostConfig['prices'],
   prompt: readonly ModelMessage[],
   reply: ModelReply,
   names: { provider: string; model: string },
@@ -182,5 +184,5 @@ function usageOf(
   const inputTokens = reply.usage.inputTokens.total ?? estimateTokens(prompt.reduce((chars, message) => chars + messageChars(message), 0))
   const replyChars = messageChars({ role: 'assistant', content: reply.content })
   const outputTokens = reply.usage.outputTokens.total ?? estimateTokens(replyChars)
-  return { inputTokens, outputTokens, costUsd: callCostUsd(cost.prices, { ...names, inputTokens, outputTokens, cacheRead, cacheWrite }) }
+  return { inputTokens, outputTokens, costUsd: callCostUsd(prices, { ...names, inputTokens, outputTokens, cacheRead, cacheWrite }) }
 }

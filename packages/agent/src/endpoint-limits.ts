@@ -18,7 +18,7 @@ export interface EndpointLimits {
 }
 
 export const endpointLimits = ({ agent, registry, progress }: TurnScope): EndpointLimits =>
-  overridden(agent, registry.models.settings(progress.entry) ?? {})
+  limitsOf(agent, registry.models.settings(progress.entry) ?? {})
 
 /** Returns the window of the current model: what it gets of a conversation. */
 export const windowOf = (scope: TurnScope): HistoryLimits => ({
@@ -26,7 +26,8 @@ export const windowOf = (scope: TurnScope): HistoryLimits => ({
   tokensMax: endpointLimits(scope).max_history_tokens,
 })
 
-const overridden = (agent: AgentConfig, own: Partial<ProviderSettings>): EndpointLimits => ({
+/** Returns the limits of `[agent]` with those that the settings of an endpoint override. */
+export const limitsOf = (agent: AgentConfig, own: Partial<ProviderSettings>): EndpointLimits => ({
   max_output_tokens: own.max_output_tokens ?? agent.max_output_tokens,
   max_history_tokens: own.max_history_tokens ?? agent.max_history_tokens,
   model_timeout_secs: own.model_timeout_secs ?? agent.model_timeout_secs,

@@ -15,6 +15,7 @@ import type {
 } from '@sluice/sdk'
 
 import type { LimitedClient } from './admission.ts'
+import type { ModelTestReport, ModelTestRequest } from './model-test/report.ts'
 import type { ResumableHome } from './turn-home.ts'
 
 /** A part of a running turn, as listeners receive it. */
@@ -147,6 +148,12 @@ export interface Agent {
    * Runs one tool. Rejects only with `aborted` or as `onBegin` does. `drain` does not wait for it: the caller ends it by its signal.
    */
   call(request: CallRequest): Promise<CallResult>
+  /**
+   * Tests the model of an entry, and reports each result when it is known. Its cost counts for the budget and is recorded, like that of
+   * a turn. Rejects with `rate_limited` when the budget is used up, with `not_found` for an unknown agent or entry, with `config_invalid`
+   * when the provider cannot be used, and with the reason of `signal`. `drain` does not wait for it.
+   */
+  testModel(request: ModelTestRequest): Promise<ModelTestReport>
   /**
    * Resumes the interrupted turns of these shards at the normal concurrency, until the lease is lost. Resolves to their number. A
    * turn under a lost lease ends with `unavailable` and without a record; its next owner resumes it if it is stored.

@@ -1,4 +1,5 @@
 /** The description of every command of the core. Help, completions and docs/commands.md read it without loading a command. */
+import { MODEL_TESTS } from '@sluice/agent/model-tests'
 import { ROLES } from '@sluice/sdk'
 import type { CommandDescription, CommandOption } from './command.ts'
 
@@ -65,6 +66,20 @@ const DESCRIPTIONS = [
   },
   { name: 'status', remote: true, summary: 'Show whether the daemon is running, its health and its queues' },
   { name: 'doctor', summary: 'Check this installation and say how to fix each problem' },
+  {
+    name: 'models test',
+    remote: true,
+    summary: 'Try what a model can do: text, streaming, tool calls, an image',
+    more: 'The requests are real and cost what the provider takes for them. They offer a tool of their own, so no tool of yours runs. Exits with 1 if a test has failed; what a model does not support is no failure.',
+    options: {
+      provider: {
+        ...PROVIDER_OPTION,
+        help: 'the endpoints of this kind, or one entry: 0 is [provider], the default; 1 its first fallback',
+      },
+      model: { type: 'string', value: '<name>', help: 'another model of the same endpoint' },
+      only: { type: 'string', value: '<tests>', help: `only these tests, separated by commas: ${MODEL_TESTS.join(', ')}` },
+    },
+  },
   {
     name: 'models',
     remote: true,

@@ -7,6 +7,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   status: async () => (await import('./commands/status.ts')).run,
   doctor: async () => (await import('./commands/doctor.ts')).run,
   models: async () => (await import('./commands/models.ts')).run,
+  'models test': async () => (await import('./commands/models-test.ts')).run,
   features: async () => (await import('./commands/features.ts')).run,
   'config check': async () => (await import('./commands/config.ts')).check,
   'config get': async () => (await import('./commands/config.ts')).get,

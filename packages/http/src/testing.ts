@@ -13,6 +13,7 @@ import { CommandRuns } from '@sluice/runtime/command-runs'
 import { createHealthWatch } from '@sluice/runtime/health'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
 import {
+  AppError,
   agentOfSession,
   type Counters,
   type LogFields,
@@ -378,6 +379,9 @@ function testAgent(
     },
     ended: async () => {},
     call: async ({ tool }) => ({ outcome: 'error', output: `There is no tool "${tool}".` }),
+    testModel: async () => {
+      throw new AppError('unavailable', 'The test agent has no models')
+    },
     resume: async () => 0,
     ensureResumed: async (id) => void resumed.push(id),
     abort: (id) => id === 'turn-running',

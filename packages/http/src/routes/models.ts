@@ -1,10 +1,12 @@
-/** `/api/models`: what the endpoints of the configured models offer. */
+/** `/api/models`: what the endpoints of the configured models offer, and the tests of a model. */
 
-import { isSameModel, type ModelChain } from '@sluice/agent'
+import { isSameModel } from '@sluice/agent'
 import { signalScope } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
-import { AppError, defineRoute, errorText, MAIN_AGENT, type OfferedModel, type ProviderSettings, type Route } from '@sluice/sdk'
+import { defineRoute, errorText, type OfferedModel, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
+import { chosenEntries, isSameEndpoint, type ModelEntry, modelEntries } from './model-entries.ts'
+import { modelTestRoute } from './model-test.ts'
 
 /** An endpoint has failed when it has not answered within this time. */
 const ANSWER_MS_MAX = 10_000
@@ -37,7 +39,9 @@ export type ListedEndpoint = v.InferOutput<typeof endpointSchema>
 /** The answer of `GET /api/models`. */
 export type ModelsPage = v.InferOutput<typeof pageSchema>
 
-export const modelRoutes = (_runtime: Runtime, snapshot: Snapshot): Route[] => [
+export const modelRoutes = (runtime: Runtime, snapshot: Snapshot): Route[] => [listRoute(snapshot), modelTestRoute(runtime, snapshot)]
+
+const listRoute = (snapshot: Snapshot): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/models',
@@ -54,41 +58,7 @@ export const modelRoutes = (_runtime: Runtime, snapshot: Snapshot): Route[] => [
       const endpoints = chosenEndpoints(modelEntries(snapshot), provider)
       return { endpoints: await Promise.all(endpoints.map((entries) => listEndpoint(entries, limit))) }
     },
-  }),
-]
-
-/** One configured model. */
-export interface ModelEntry {
-  /** Its table, such as `provider.fallback[0]` or `agents.support.provider`. */
-  readonly entry: string
-  readonly chain: ModelChain
-  readonly index: number
-  readonly settings: ProviderSettings
-}
-
-/** Returns the configured models, those of the main agent first. An agent without models of its own adds none. */
-export function modelEntries({ registry, registries }: Pick<Snapshot, 'registry' | 'registries'>): ModelEntry[] {
-  const entries = entriesOf('provider', registry.models)
-  for (const [name, { models }] of registries) {
-    if (name === MAIN_AGENT) continue
-    const own = entriesOf(`agents.${name}.provider`, models)
-    const isInherited = own.every(({ settings, index }) => isSameEntry(settings, entries[index]?.settings))
-    if (!isInherited) entries.push(...own)
-  }
-  return entries
-}
-
-const entriesOf = (table: string, chain: ModelChain): ModelEntry[] =>
-  chain.labels.flatMap((_, index) => {
-    const settings = chain.settings(index)
-    return settings ? [{ entry: index === 0 ? table : `${table}.fallback[${index - 1}]`, chain, index, settings }] : []
   })
-
-const isSameEntry = (a: ProviderSettings, b: ProviderSettings | undefined): boolean =>
-  b !== undefined && a.model === b.model && isSameEndpoint(a, b)
-
-const isSameEndpoint = (a: ProviderSettings, b: ProviderSettings): boolean =>
-  a.kind === b.kind && a.base_url === b.base_url && a.api_key?.reveal() === b.api_key?.reveal()
 
 /** Groups the entries by endpoint. Throws `not_found` when no entry is meant by `provider`. */
 function chosenEndpoints(entries: readonly ModelEntry[], provider: string | undefined): ModelEntry[][] {
@@ -99,17 +69,6 @@ function chosenEndpoints(entries: readonly ModelEntry[], provider: string | unde
     else endpoints.push([one])
   }
   return endpoints
-}
-
-/** Returns the entries of a kind, or the one with this number in the chain of the main agent. Throws `not_found` when there is none. */
-export function chosenEntries(entries: readonly ModelEntry[], provider: string | undefined): readonly ModelEntry[] {
-  if (provider === undefined) return entries
-  const chosen = entries.filter(({ settings, entry, index }) =>
-    /^\d+$/.test(provider) ? entry.startsWith('provider') && index === Number(provider) : settings.kind === provider,
-  )
-  if (chosen.length > 0) return chosen
-  const known = entries.map(({ entry, settings }) => `${settings.kind} (${entry})`).join(', ')
-  throw new AppError('not_found', `No configured model has the provider '${provider}'. There are: ${known}`)
 }
 
 async function listEndpoint(used: readonly ModelEntry[], limit: ReturnType<typeof signalScope>): Promise<ListedEndpoint> {

@@ -1,0 +1,34 @@
+/** What is asked of the tests of a model, and what they report. */
+import type { Usage } from '@sluice/sdk'
+import type { ModelTestName } from './test-names.ts'
+
+export interface ModelTestRequest {
+  /** The agent whose model it is; default: the main agent. */
+  readonly agent?: string | undefined
+  /** The number of the entry in the chain of models. */
+  readonly index: number
+  /** Another model of the same endpoint; default: the configured one. */
+  readonly model?: string | undefined
+  /** Default: all tests. */
+  readonly tests?: readonly ModelTestName[] | undefined
+  readonly signal: AbortSignal
+  onResult(result: ModelTestResult): void
+}
+
+export interface ModelTestReport {
+  /** The id under which the cost is recorded, as that of a turn with the source `models`. */
+  readonly turnId: string
+  readonly usage: Usage
+  /** What the model refused during the tests, such as `does not support tools`. */
+  readonly limits: readonly string[]
+}
+
+export interface ModelTestResult {
+  readonly test: ModelTestName
+  /** `not_supported`: the model answers and cannot do this. */
+  readonly outcome: 'ok' | 'failed' | 'not_supported'
+  /** What the model did, or the reason in the words of the provider. */
+  readonly detail: string
+  readonly tookMs: number
+  readonly usage: Usage
+}

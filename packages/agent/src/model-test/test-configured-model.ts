@@ -1,0 +1,99 @@
+/** Tests a model of the configuration: within the budget, and with its cost in the books. */
+import { AppError, type Clock, type Logger, MAIN_AGENT, type Usage } from '@sluice/sdk'
+import type { SettingsSource } from '../agent-settings.ts'
+import type { Budget } from '../budget.ts'
+import { addUsage, NO_USAGE } from '../call-model.ts'
+import type { RegistryPin } from '../registry.ts'
+import type { Scrub } from '../scrub.ts'
+import type { TurnStorage } from '../turn-home.ts'
+import type { ModelTestReport, ModelTestRequest, ModelTestResult } from './report.ts'
+import { testModel } from './test-model.ts'
+
+export interface ModelTestDeps extends SettingsSource {
+  readonly store: TurnStorage
+  readonly pinRegistry: (agent: string) => RegistryPin
+  readonly budget: Budget
+  readonly clock: Clock
+  readonly log: Logger
+  readonly scrub: Scrub
+  readonly newId: () => string
+}
+
+export async function testConfiguredModel(deps: ModelTestDeps, request: ModelTestRequest): Promise<ModelTestReport> {
+  const { clock, scrub, budget } = deps
+  const { agent = MAIN_AGENT, index, tests, signal } = request
+  const configured = deps.config(agent)
+  const pin = deps.pinRegistry(agent)
+  try {
+    const { models } = pin.registry
+    const settings = models.settings(index)
+    if (!configured || !settings) throw new AppError('not_found', `Agent "${agent}" has no model with the number ${index}`)
+    const model = request.model ?? settings.model ?? 'default'
+    const run: Run = {
+      id: deps.newId(),
+      agent,
+      label: `${settings.kind}:${model}`,
+      startedAtMs: clock.nowMs(),
+      results: [],
+      usage: NO_USAGE,
+    }
+    try {
+      const limits = await testModel({
+        load: (onLimit) => models.loadOther(index, model, onLimit),
+        settings,
+        agent: configured.agent,
+        prices: configured.cost.prices,
+        tests,
+        clock,
+        scrub,
+        signal,
+        beforeRequest: () => budget.check(configured.cost),
+        onResult(result) {
+          run.results.push(result)
+          run.usage = addUsage(run.usage, result.usage)
+          budget.add(result.usage.costUsd)
+          request.onResult(result)
+        },
+      })
+      return { turnId: run.id, usage: run.usage, limits }
+    } finally {
+      await record(deps, run)
+    }
+  } finally {
+    pin.release()
+  }
+}
+
+interface Run {
+  readonly id: string
+  readonly agent: string
+  readonly label: string
+  readonly startedAtMs: number
+  readonly results: ModelTestResult[]
+  usage: Usage
+}
+
+/** Records the tests as a turn without a session, so that spending limits and statistics count them. */
+async function record({ store, clock, log }: ModelTestDeps, { id, agent, label, startedAtMs, results, usage }: Run): Promise<void> {
+  if (results.length === 0) return
+  try {
+    await store.turns.finish({
+      id,
+      agent,
+      sessionId: null,
+      source: 'models',
+      status: 'done',
+      input: `Test of ${label}`,
+      response: results.map(({ test, outcome }) => `${test}: ${outcome}`).join('\n'),
+      model: label,
+      error: null,
+      ...usage,
+      attempts: 1,
+      createdAtMs: startedAtMs,
+      endedAtMs: clock.nowMs(),
+      messages: [],
+    })
+  } catch (error) {
+    log.error('The cost of the tests of a model could not be recorded', { model: label, costUsd: usage.costUsd, error })
+  }
+}

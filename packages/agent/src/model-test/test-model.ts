@@ -1,0 +1,160 @@
+/** Runs the tests of one model. No tool of the agent is offered, and nothing is stored. */
+import type { AgentConfig, CostConfig } from '@sluice/config'
+import { signalScope } from '@sluice/kit'
+import {
+  AppError,
+  type Clock,
+  type LanguageModel,
+  type ModelCallOptions,
+  type ModelMessage,
+  type ProviderSettings,
+  type Usage,
+} from '@sluice/sdk'
+import { addUsage, NO_USAGE, usageOf } from '../call-model.ts'
+import { Cancellation } from '../cancellation.ts'
+import { limitsOf } from '../endpoint-limits.ts'
+import { judge, type ModelFailure, modelFailure } from '../model-failure.ts'
+import { generateReply, type ModelReply, streamReply } from '../model-reply.ts'
+import type { Scrub } from '../scrub.ts'
+import type { ModelTestResult } from './report.ts'
+import { MODEL_TESTS, type ModelTestName } from './test-names.ts'
+import { type AskOnce, modelTests, NotSupported } from './tests.ts'
+
+export interface ModelTestOptions {
+  /** Loads the model; called once. */
+  load(onLimit: (label: string) => void): Promise<LanguageModel>
+  readonly settings: ProviderSettings
+  readonly agent: AgentConfig
+  readonly prices: CostConfig['prices']
+  /** The tests to run; default: all. */
+  readonly tests?: readonly ModelTestName[] | undefined
+  readonly clock: Clock
+  readonly scrub: Scrub
+  readonly signal: AbortSignal
+  /** Called before each request. A rejection ends the tests. */
+  beforeRequest?(): Promise<void>
+  /** Called after each test. */
+  onResult(result: ModelTestResult): void
+}
+
+/** The longest reply: room for the reasoning of a model. */
+const OUTPUT_TOKENS_MAX = 2000
+
+/**
+ * Resolves to the limits that the model has shown. Without an answer to the first test, the others do not run. Rejects with
+ * `config_invalid` when the model cannot be loaded, as `beforeRequest` does, and with `aborted` when the signal aborts.
+ */
+export async function testModel(options: ModelTestOptions): Promise<readonly string[]> {
+  const { clock, tests = MODEL_TESTS, onResult } = options
+  const limits: string[] = []
+  const model = await options.load((label) => void limits.push(label))
+  const known = modelTests()
+  for (const test of MODEL_TESTS.filter((name) => tests.includes(name))) {
+    const asker = new Asker(options, model)
+    const startedAtMs = clock.monotonicMs()
+    const ended = await known[test](asker.ask).then(
+      (detail) => ({ outcome: 'ok' as const, detail: detail + mediaHint(test, options.settings) }),
+      (error: unknown) => outcomeOf(error, { test, limits, options }),
+    )
+    onResult({ test, ...ended, tookMs: Math.round(clock.monotonicMs() - startedAtMs), usage: asker.usage })
+    if (test === 'text' && ended.outcome === 'failed') break
+  }
+  return limits
+}
+
+/** A model of an endpoint that is not known to read images gets them only if the settings say so. */
+const mediaHint = (test: ModelTestName, { media = [] }: ProviderSettings): string =>
+  test !== 'image' || media.includes('image') ? '' : '; to give it the images of messages, add media = ["image"] to its settings'
+
+/** Tells how a test has ended. Throws an error that ends the whole run. */
+function outcomeOf(
+  error: unknown,
+  { test, limits, options }: { readonly test: ModelTestName; readonly limits: readonly string[]; readonly options: ModelTestOptions },
+): Pick<ModelTestResult, 'outcome' | 'detail'> {
+  if (error instanceof RunEnded) throw error.reason
+  const needsTools = test === 'tool_call' || test === 'tool_result' || test === 'parallel_tool_calls'
+  const refusesTools = needsTools && limits.find((label) => label.includes('tools'))
+  if (refusesTools) return { outcome: 'not_supported', detail: `the endpoint says that the model ${refusesTools}` }
+  if (error instanceof NotSupported) return { outcome: 'not_supported', detail: options.scrub(error.message) }
+  if (!(error instanceof RequestFailed)) return { outcome: 'failed', detail: options.scrub((error as Error).message) }
+  const { reason, kind, repeat } = error.failure
+  // The same endpoint has answered a request without tools and images, so it refuses these.
+  const isRefused = (needsTools || test === 'image') && kind === 'provider' && repeat === 'never'
+  return { outcome: isRefused ? 'not_supported' : 'failed', detail: `the endpoint ${reason}` }
+}
+
+class RequestFailed extends Error {
+  readonly failure: ModelFailure
+
+  constructor(failure: ModelFailure) {
+    super(failure.reason)
+    this.failure = failure
+  }
+}
+
+/** Ends the run with an error of its own: the budget or the abort. */
+class RunEnded extends Error {
+  readonly reason: unknown
+
+  constructor(reason: unknown) {
+    super('the tests have ended')
+    this.reason = reason
+  }
+}
+
+/** Sends the requests of one test and adds up their tokens. */
+class Asker {
+  usage: Usage = NO_USAGE
+  readonly #options: ModelTestOptions
+  readonly #model: LanguageModel
+
+  constructor(options: ModelTestOptions, model: LanguageModel) {
+    this.#options = options
+    this.#model = model
+  }
+
+  readonly ask: AskOnce = async ({ prompt, tools, onPiece }) => {
+    const { clock, settings, agent, prices, scrub, signal, beforeRequest } = this.#options
+    const { max_output_tokens, temperature, reasoning, model_timeout_secs } = limitsOf(agent, settings)
+    await beforeRequest?.().catch((error: unknown) => {
+      throw new RunEnded(error)
+    })
+    using limit = signalScope([signal], model_timeout_secs * 1000, clock)
+    const call = new Cancellation()
+    const cancel = () =>
+      call.cancel(limit.timedOut ? new AppError('upstream_timeout', `did not answer within ${model_timeout_secs} s`) : ABORTED)
+    if (limit.signal.aborted) cancel()
+    limit.signal.addEventListener('abort', cancel, { once: true })
+    const options = {
+      prompt,
+      abortSignal: call.signal,
+      maxOutputTokens: Math.min(max_output_tokens ?? OUTPUT_TOKENS_MAX, OUTPUT_TOKENS_MAX),
+      ...(temperature !== undefined && { temperature }),
+      ...(reasoning !== undefined && { reasoning }),
+      ...(tools && { tools: [...tools], toolChoice: { type: 'auto' as const } }),
+    }
+    try {
+      const reply = await (onPiece ? this.#stream(options, call, onPiece) : generateReply(this.#model, options, call))
+      this.#count(prompt, reply, prices)
+      const failure = judge(reply)
+      if (failure) throw new RequestFailed(failure)
+      return reply
+    } catch (error) {
+      if (error instanceof RequestFailed) throw error
+      if (signal.aborted) throw new RunEnded(ABORTED)
+      if (limit.timedOut) throw new RequestFailed({ reason: call.reason?.message ?? '', repeat: 'often', kind: 'timeout' })
+      throw new RequestFailed(modelFailure(error, { nowMs: clock.nowMs(), scrub }))
+    }
+  }
+
+  #stream(options: ModelCallOptions, call: Cancellation, onPiece: () => void): Promise<ModelReply> {
+    return streamReply(this.#model, options, call, { hear: (type) => type === 'text' && onPiece(), alive: () => undefined })
+  }
+
+  #count(prompt: readonly ModelMessage[], reply: ModelReply, prices: CostConfig['prices']): void {
+    const names = { provider: this.#options.settings.kind, model: this.#model.modelId }
+    this.usage = addUsage(this.usage, usageOf(prices, prompt, reply, names))
+  }
+}
+
+const ABORTED = new AppError('aborted', 'The tests were aborted')

@@ -1,0 +1,144 @@
+/** `sluice models test`, against a server that speaks the wire formats of the providers and a model that follows instructions. */
+import { inflateSync } from 'node:zlib'
+import providerAnthropic from '@sluice/provider-anthropic'
+import providerOffline from '@sluice/provider-offline'
+import providerOpenai from '@sluice/provider-openai'
+import { scratch } from '@sluice/qa/daemons/bundle'
+import { sluiceWith } from '@sluice/qa/daemons/run-command'
+import { type ModelRequest, type ModelStep, startModelServer } from '@sluice/testkit/model-server'
+import { expect, onTestFinished, test } from 'vitest'
+
+const sluice = sluiceWith([providerOpenai, providerAnthropic, providerOffline])
+
+/** The colours of the image, as the bytes of the first and the last pixel of its first row. */
+const COLOURS: Readonly<Record<string, string>> = { '220,20,30': 'red', '20,160,40': 'green', '20,40,220': 'blue', '250,220,20': 'yellow' }
+
+function coloursIn(base64: string): string {
+  const png = Buffer.from(base64, 'base64')
+  const start = png.indexOf('IDAT')
+  const row = inflateSync(png.subarray(start + 4, start + 4 + png.readUInt32BE(start - 4))).subarray(1, 1 + 3 * png.readUInt32BE(16))
+  return [row.subarray(0, 3), row.subarray(-3)].map((pixel) => COLOURS[[...pixel].join()]).join(' and ')
+}
+
+/** Answers as a good model does. */
+function follow({ body, lastUserText }: ModelRequest): ModelStep {
+  const json = JSON.stringify(body)
+  const call = (item: string) => ({ name: 'get_stock', input: { item } })
+  const pieces = /\\?"pieces\\*":\s*(\d+)/.exec(json)?.[1]
+  const image = /iVBORw0KGgo[A-Za-z0-9+/=]+/.exec(json)?.[0]
+  if (pieces !== undefined) return { text: `There are ${pieces} pieces.` }
+  if (image !== undefined) return { text: coloursIn(image) }
+  if (lastUserText.includes('ink')) return { toolCalls: [call('paper'), call('ink')] }
+  if (lastUserText.includes('paper')) return { toolCalls: [call('paper')] }
+  return { text: 'Hello there, 1 2 3.' }
+}
+
+async function arrange(kind: string, { answer = follow, more = '' }: { answer?: typeof follow; more?: string } = {}) {
+  const server = await startModelServer({ apiKey: 'sk-0123456789', answer })
+  const { dir, dispose } = scratch(
+    `[provider]\nkind = "${kind}"\nbase_url = "${server.url}/v1"\nmodel = "small"\napi_key = "sk-0123456789"\nmax_retries = 0\n${more}`,
+  )
+  onTestFinished(async () => {
+    await server.close()
+    dispose()
+  })
+  const run = (...argv: string[]) => sluice('models', 'test', ...argv, '--data-dir', dir)
+  return { server, dir, run, json: async (...argv: string[]) => JSON.parse((await run('--json', ...argv)).out).models }
+}
+
+interface Outcome {
+  readonly test: string
+  readonly outcome: string
+  readonly detail: string
+}
+const outcomes = ([{ results }]: [{ results: readonly Outcome[] }]) =>
+  Object.fromEntries(results.map(({ test, outcome }) => [test, outcome]))
+const ALL_OK = { text: 'ok', streaming: 'ok', tool_call: 'ok', tool_result: 'ok', parallel_tool_calls: 'ok', image: 'ok' }
+
+test.each(['openai', 'anthropic', 'groq', 'openrouter', 'ollama'])('passes a model of %s that does everything', async (kind) => {
+  const { run, json } = await arrange(kind)
+  expect(outcomes(await json())).toEqual(ALL_OK)
+  expect((await run('--only', 'text,image')).code).toBe(0)
+})
+
+test('records the tokens and the cost of the tests, and stops at the spending limit', async () => {
+  const { json, run } = await arrange('openai', { more: '[cost]\ndaily_limit_usd = 1\nprices.small = { input = 1000, output = 1000 }\n' })
+  const [model] = await json('--only', 'text')
+  expect(model).toMatchObject({ provider: 'openai', model: 'small', cost_usd: expect.any(Number) })
+  expect(model.cost_usd).toBeCloseTo((model.input_tokens + model.output_tokens) / 1000)
+  await json()
+  const refused = await run()
+  expect(refused.err).toContain('Daily budget of 1 USD is used up')
+  expect(refused.code).not.toBe(0)
+})
+
+test('ends after the first test when the key is refused, with exit code 1', async () => {
+  const { run, server } = await arrange('openai', { answer: () => ({ status: 401 }) })
+  const { code, out } = await run()
+  expect(code).toBe(1)
+  expect(out).toContain('failed')
+  expect(out).toContain('refused our credentials')
+  expect(server.requests).toHaveLength(1)
+})
+
+test('calls a model that cannot use tools or see images not supported, with exit code 0', async () => {
+  const answer = (request: ModelRequest): ModelStep => {
+    if (JSON.stringify(request.body).includes('image_url')) return { status: 400, body: { error: { message: 'no images here' } } }
+    return { text: 'I am only a language model.' }
+  }
+  const { json, run } = await arrange('openai', { answer })
+  expect(outcomes(await json())).toEqual({
+    text: 'ok',
+    streaming: 'ok',
+    tool_call: 'not_supported',
+    tool_result: 'not_supported',
+    parallel_tool_calls: 'not_supported',
+    image: 'not_supported',
+  })
+  const { code, out } = await run('--only', 'image')
+  expect(code).toBe(0)
+  expect(out).toContain('no images here')
+})
+
+test('shows the limits that the model has shown', async () => {
+  const answer = (request: ModelRequest): ModelStep =>
+    JSON.stringify(request.body).includes('get_stock')
+      ? { status: 400, body: { error: { message: 'registry.ollama.ai/library/gemma3 does not support tools' } } }
+      : follow(request)
+  const { json } = await arrange('ollama', { answer })
+  const models = await json()
+  expect(outcomes(models)).toMatchObject({ tool_call: 'not_supported', image: 'ok' })
+  expect(models[0].limits).toEqual(['does not support tools'])
+})
+
+test.each<[string, ModelStep, string]>([
+  ['a used-up quota', { status: 429, body: { error: { code: 'insufficient_quota', message: 'pay first' } } }, 'pay first'],
+  ['an unknown model', { status: 404, body: { error: { message: 'no such model' } } }, 'no such model'],
+  ['a reply that breaks off', { fault: 'reset' }, 'could not be reached'],
+  ['an unreadable reply', { fault: 'garbage' }, 'cannot be read'],
+])('fails with the reason for %s', async (_case, step, reason) => {
+  const { run } = await arrange('openai', { answer: () => step })
+  expect(await run()).toMatchObject({ code: 1, out: expect.stringContaining(reason) })
+})
+
+test('fails when the stream ends early, and goes on with the next test', async () => {
+  const answer = (request: ModelRequest): ModelStep =>
+    (request.body as { stream?: boolean }).stream ? { text: 'one two three', endAfter: 2 } : follow(request)
+  const { json } = await arrange('openai', { answer })
+  expect(outcomes(await json())).toEqual({ ...ALL_OK, streaming: 'failed' })
+})
+
+test('tests another model of the endpoint', async () => {
+  const { json, server } = await arrange('openai')
+  expect(await json('--only', 'text', '--model', 'large')).toMatchObject([{ model: 'large' }])
+  expect(server.requests.map(({ body }) => (body as { model: string }).model)).toEqual(['large'])
+})
+
+test('refuses the offline provider, an unknown entry and an unknown test', async () => {
+  const { dir, dispose } = scratch()
+  onTestFinished(dispose)
+  expect(await sluice('models', 'test', '--data-dir', dir)).toMatchObject({ err: expect.stringContaining('sluice setup') })
+  const { run } = await arrange('openai')
+  expect((await run('--provider', '3')).err).toContain("No configured model has the provider '3'")
+  expect((await run('--only', 'txt')).err).toContain('--only wants text, streaming')
+})
