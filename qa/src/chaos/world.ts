@@ -110,6 +110,14 @@ model = "chaos"
 model_timeout_secs = 300
 max_history_messages = 6
 
+[limits]
+loop_turns = 0
+
+[limits.strangers]
+turns_per_hour = 0
+turns_in_flight = 0
+pool = { turns_per_hour = 0, turns_in_flight = 0 }
+
 [http]
 allow_private = ["127.0.0.1"]
 
