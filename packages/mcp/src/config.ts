@@ -30,6 +30,16 @@ const keys = v.object({
   ),
   url: v.optional(described(httpUrl(), 'The address of a server that is reached over streamable HTTP')),
   headers: v.optional(described(v.record(v.string(), headerSecret()), 'Request headers for that address, such as Authorization'), {}),
+  oauth: v.optional(
+    described(
+      v.object({
+        client_id: v.optional(described(text, 'The client that was registered for Sluice; absent: it registers itself')),
+        client_secret: v.optional(described(secretText(), 'The secret of that client')),
+        scope: v.optional(described(text, 'The permissions to ask for, separated by blanks')),
+      }),
+      "How 'sluice mcp login' asks for access to that address",
+    ),
+  ),
   tools: v.optional(described(v.array(text), 'The tools that the agent may use, by the names of the server; absent: all of them')),
   risk: v.optional(described(v.record(v.string(), RISK), 'The risk of single tools, by the names of the server'), {}),
   default_risk: v.optional(described(RISK, 'The risk of all other tools, and of resources and prompts'), 'execute'),

@@ -1,21 +1,38 @@
 /** The transport to a server at an address that the operator configured: streamable HTTP. */
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { type AuthProvider, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { ServerConfig } from './config.ts'
 import { MESSAGE_BYTES_MAX } from './lines.ts'
 
-/** Only the configured headers are sent: no credential of Sluice or of a client is passed on. A redirect to another origin fails. */
-export const httpTransport = (
-  url: string,
-  { headers }: Pick<ServerConfig, 'headers'>,
-  fetcher: typeof fetch,
-): StreamableHTTPClientTransport =>
-  new StreamableHTTPClientTransport(new URL(url), {
-    fetch: async (input, init) => bounded(await fetcher(input, init)),
-    requestInit: { headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal().trim()])) },
-  })
+export interface HttpOptions {
+  readonly url: string
+  readonly headers: ServerConfig['headers']
+  /** Absent when the operator configured an `Authorization` header. */
+  readonly authorization: AuthProvider | undefined
+  readonly fetch: typeof fetch
+}
 
-/** Limits the bytes of an answer; in a stream of events, the bytes of each event. */
-function bounded(response: Response): Response {
+/**
+ * Only the configured headers and the tokens of the login at this server are sent: no credential of Sluice or of a client is passed on.
+ * A redirect to another origin fails.
+ */
+export class HttpTransport extends StreamableHTTPClientTransport {
+  endReason: string | undefined
+
+  constructor({ url, headers, authorization, fetch: fetcher }: HttpOptions) {
+    const stop = (reason: string) => {
+      this.endReason = reason
+      void this.close()
+    }
+    super(new URL(url), {
+      ...(authorization && { authProvider: authorization }),
+      fetch: async (input, init) => bounded(await fetcher(input, init), stop),
+      requestInit: { headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal().trim()])) },
+    })
+  }
+}
+
+/** Limits the bytes of an answer; in a stream of events, the bytes of each event. Calls `stop` with the reason when there are more. */
+function bounded(response: Response, stop: (reason: string) => void): Response {
   if (!response.body) return response
   const isStream = response.headers.get('content-type')?.includes('text/event-stream') ?? false
   let bytes = 0
@@ -23,8 +40,10 @@ function bounded(response: Response): Response {
     transform(chunk, controller) {
       const end = isStream ? lastEventEnd(chunk) : -1
       bytes = end < 0 ? bytes + chunk.length : chunk.length - end
-      if (bytes > MESSAGE_BYTES_MAX) controller.error(new Error(`a message has more than ${MESSAGE_BYTES_MAX} bytes`))
-      else controller.enqueue(chunk)
+      if (bytes <= MESSAGE_BYTES_MAX) return controller.enqueue(chunk)
+      const reason = `a message has more than ${MESSAGE_BYTES_MAX} bytes`
+      controller.error(new Error(reason))
+      stop(reason)
     },
   })
   const { status, statusText, headers } = response

@@ -1,4 +1,4 @@
-/** The commands `sluice mcp list`, `test`, `add` and `remove`. See `docs/mcp.md`. */
+/** The commands `sluice mcp list`, `test`, `add`, `remove` and `login`. See `docs/mcp.md`. */
 import { parseArgs } from 'node:util'
 import { AppError, CATALOGUE, type CommandContext, type CommandHelp, errorText, type Host, oneLine, printableLine } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -32,6 +32,8 @@ export class McpCommands {
         return this.#add(context)
       case 'mcp remove':
         return this.#remove(context)
+      case 'mcp login':
+        return this.#login(context)
     }
   }
 
@@ -95,6 +97,22 @@ export class McpCommands {
     await context.setInConfig({ [`mcp.servers.${server.name}`]: undefined })
     await server.forget()
     context.print(context.json ? JSON.stringify({ removed: server.name }) : `Removed ${server.name}.`)
+    return 0
+  }
+
+  async #login(context: CommandContext): Promise<number> {
+    const { words } = readArguments('mcp login', context, 1)
+    const server = await this.#server(words[0] ?? '')
+    const { ask, print } = context
+    if (!ask) throw new AppError('invalid_request', 'A login needs a terminal')
+    const login = await (await server.authorization()).begin()
+    print(`Open this address in a browser and log in:\n\n${login.url.href}\n`)
+    print('The browser then ends at an address on localhost that shows no page. Copy that address from its address bar.')
+    const address = await ask('The address:')
+    if (!address?.trim()) throw new AppError('aborted', 'The login was not finished')
+    await login.finish(address)
+    await server.list(context.signal)
+    report(server, context)
     return 0
   }
 

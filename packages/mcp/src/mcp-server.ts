@@ -2,6 +2,7 @@
 import { isAbsolute, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { AppError, errorText, type Host, type ToolContext } from '@sluice/sdk'
+import type { Authorization } from './authorization.ts'
 import type { ServerConfig } from './config.ts'
 import type { Connection, ListedServer } from './connection.ts'
 import { Connections, type OpenConnection } from './connections.ts'
@@ -26,6 +27,7 @@ export class McpServer {
   readonly #host: Host
   readonly #connections: Connections
   readonly #onChange: () => void
+  #authorization: Authorization | undefined
   #changes = 0
   #isWaiting = false
 
@@ -87,10 +89,20 @@ export class McpServer {
     this.#onChange()
   }
 
+  /** The authorization at the server. Throws `invalid_request` for a server on this machine, which needs none. */
+  async authorization(): Promise<Authorization> {
+    const { url, oauth } = this.config
+    if (url === undefined) throw new AppError('invalid_request', `The MCP server '${this.name}' runs on this machine and needs no login`)
+    const { Authorization } = await import('./authorization.ts')
+    this.#authorization ??= new Authorization({ server: this.name, url, oauth, host: this.#host })
+    return this.#authorization
+  }
+
   /** Ends the connections and deletes everything that is kept about the server. */
   async forget(): Promise<void> {
     await this.close()
     await this.known.forget()
+    if (this.config.url !== undefined) await (await this.authorization()).forget()
   }
 
   close(): Promise<void> {
@@ -146,8 +158,10 @@ export class McpServer {
   async #transport(root: string) {
     const { command, url, args, network, writable } = this.config
     if (url !== undefined) {
-      const { httpTransport } = await import('./http-transport.ts')
-      return httpTransport(url, this.config, this.#host.fetch)
+      const { HttpTransport } = await import('./http-transport.ts')
+      const { headers } = this.config
+      const isGiven = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
+      return new HttpTransport({ url, headers, authorization: isGiven ? undefined : await this.authorization(), fetch: this.#host.fetch })
     }
     const { StdioTransport } = await import('./stdio-transport.ts')
     return new StdioTransport(this.#host.spawn, this.#host.clock, {

@@ -121,7 +121,7 @@ export const CATALOGUE = {
     summary: 'Tools, resources and prompts of MCP servers',
     section: 'mcp',
     namesItsTools: true,
-    commands: ['mcp list', 'mcp test', 'mcp add', 'mcp remove'],
+    commands: ['mcp list', 'mcp test', 'mcp add', 'mcp remove', 'mcp login'],
     commandHelp: {
       'mcp list': { summary: 'List the configured MCP servers and their tools' },
       'mcp test': {
@@ -143,6 +143,7 @@ export const CATALOGUE = {
         },
       },
       'mcp remove': { summary: 'Remove an MCP server from the configuration, with what is known of it', usage: '<name>' },
+      'mcp login': { summary: 'Log in at an MCP server that asks for it, with a browser', usage: '<name>' },
     },
   },
   'tool-pdf': { flag: 'rag-pdf', kind: 'tool', profile: 'full', summary: 'Text of PDF files', tools: ['pdf_read'] },

@@ -1,0 +1,154 @@
+/** The authorization at a server that asks for it by OAuth: the login of an operator, and tokens that are renewed by themselves. */
+import { randomBytes } from 'node:crypto'
+import {
+  type AuthProvider,
+  auth,
+  extractWWWAuthenticateParams,
+  type OAuthClientProvider,
+  type OAuthDiscoveryState,
+  type StoredOAuthClientInformation,
+  type StoredOAuthTokens,
+} from '@modelcontextprotocol/client'
+import { AppError, type Host } from '@sluice/sdk'
+import type { ServerConfig } from './config.ts'
+
+/**
+ * Where the browser ends after a login. Nothing listens there: the operator copies the address, so that the login also works when the
+ * daemon runs on another machine than the browser.
+ */
+const REDIRECT_URL = 'http://localhost:33418/callback'
+
+/** What is kept of a login, encrypted. */
+interface Kept {
+  readonly client?: StoredOAuthClientInformation | undefined
+  readonly tokens?: StoredOAuthTokens | undefined
+  readonly verifier?: string | undefined
+  readonly discovery?: OAuthDiscoveryState | undefined
+}
+
+export interface AuthorizationOptions {
+  readonly server: string
+  readonly url: string
+  readonly oauth: ServerConfig['oauth']
+  readonly host: Pick<Host, 'fetch' | 'secrets'>
+}
+
+/** A login that waits for the address at which the browser ended. */
+export interface BegunLogin {
+  /** The address to open in a browser. */
+  readonly url: URL
+  /** Takes the address, and keeps the tokens. Throws `invalid_request` for an address of another login. */
+  finish(address: string): Promise<void>
+}
+
+export class Authorization implements AuthProvider {
+  readonly #options: AuthorizationOptions
+  #renewal: Promise<void> | undefined
+
+  constructor(options: AuthorizationOptions) {
+    this.#options = options
+  }
+
+  async token(): Promise<string | undefined> {
+    return (await this.#read()).tokens?.access_token
+  }
+
+  /** Renews the tokens. Concurrent requests share one renewal, because a token for renewal is often valid only once. */
+  async onUnauthorized({ response }: { readonly response: Response }): Promise<void> {
+    this.#renewal ??= this.#renew(response).finally(() => {
+      this.#renewal = undefined
+    })
+    await this.#renewal
+  }
+
+  /** Begins a login, which replaces an earlier one. */
+  async begin(): Promise<BegunLogin> {
+    const { url: serverUrl, host } = this.#options
+    await this.#change({ tokens: undefined, verifier: undefined, discovery: undefined })
+    const state = randomBytes(16).toString('base64url')
+    const opened = Promise.withResolvers<URL>()
+    const provider = this.#provider(state, opened.resolve)
+    await auth(provider, { serverUrl, fetchFn: host.fetch })
+    return {
+      url: await opened.promise,
+      finish: async (address) => {
+        const query = URL.parse(address.trim())?.searchParams
+        const problem = query?.get('error_description') ?? query?.get('error')
+        if (problem) throw new AppError('forbidden', `The login was refused: ${problem}`)
+        const [code, iss] = [query?.get('code'), query?.get('iss')]
+        if (!code || query?.get('state') !== state)
+          throw new AppError('invalid_request', 'This is not the address at which the browser ended after this login')
+        await auth(provider, { serverUrl, authorizationCode: code, ...(iss && { iss }), fetchFn: host.fetch })
+      },
+    }
+  }
+
+  forget(): Promise<void> {
+    return this.#options.host.secrets.delete(this.#key)
+  }
+
+  async #renew(response: Response): Promise<void> {
+    const { server, url: serverUrl, host } = this.#options
+    const needsLogin = () => {
+      throw new AppError('unauthorized', `The MCP server '${server}' asks for a login: run 'sluice mcp login ${server}'`)
+    }
+    if (!(await this.#read()).tokens?.refresh_token) needsLogin()
+    const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
+    await auth(this.#provider('', needsLogin), {
+      serverUrl,
+      fetchFn: host.fetch,
+      ...(resourceMetadataUrl && { resourceMetadataUrl }),
+      ...(scope !== undefined && { scope }),
+    })
+  }
+
+  #provider(state: string, open: (url: URL) => void): OAuthClientProvider {
+    const { oauth } = this.#options
+    const own = oauth?.client_id === undefined ? undefined : ownClient(oauth.client_id, oauth.client_secret?.reveal())
+    return {
+      redirectUrl: REDIRECT_URL,
+      clientMetadata: {
+        client_name: 'Sluice',
+        redirect_uris: [REDIRECT_URL],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'none',
+        ...(oauth?.scope !== undefined && { scope: oauth.scope }),
+      },
+      state: () => state,
+      clientInformation: async () => own ?? (await this.#read()).client,
+      saveClientInformation: (client) => this.#change({ client }),
+      tokens: async () => (await this.#read()).tokens,
+      saveTokens: (tokens) => this.#change({ tokens }),
+      redirectToAuthorization: open,
+      saveCodeVerifier: (verifier) => this.#change({ verifier }),
+      codeVerifier: async () => (await this.#read()).verifier ?? '',
+      saveDiscoveryState: (discovery) => this.#change({ discovery }),
+      discoveryState: async () => (await this.#read()).discovery,
+      invalidateCredentials: (what) =>
+        this.#change({
+          ...((what === 'all' || what === 'client') && { client: undefined }),
+          ...((what === 'all' || what === 'tokens') && { tokens: undefined }),
+          ...((what === 'all' || what === 'verifier') && { verifier: undefined }),
+          ...((what === 'all' || what === 'discovery') && { discovery: undefined }),
+        }),
+    }
+  }
+
+  get #key(): string {
+    return `oauth.${this.#options.server}`
+  }
+
+  async #read(): Promise<Kept> {
+    return JSON.parse((await this.#options.host.secrets.get(this.#key)) ?? '{}')
+  }
+
+  async #change(change: Kept): Promise<void> {
+    await this.#options.host.secrets.set(this.#key, JSON.stringify({ ...(await this.#read()), ...change }))
+  }
+}
+
+const ownClient = (client_id: string, client_secret: string | undefined): StoredOAuthClientInformation => ({
+  client_id,
+  ...(client_secret !== undefined && { client_secret }),
+})

@@ -1,0 +1,155 @@
+import type { ClientId, CommandContext } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import { toolContext } from '@sluice/testkit/tool'
+import * as v from 'valibot'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import feature from './index.ts'
+import { HttpServer } from './testing/http-server.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+async function arrange(given: object = {}, accepted?: Set<string>) {
+  const server = await new HttpServer().listen()
+  server.accepted = accepted
+  server.mcp.tools = [{ name: 'echo', run: (input) => ({ content: [{ type: 'text', text: JSON.stringify(input) }] }) }]
+  const host = testHost({ fetch })
+  const schema = feature.section?.schema
+  if (!schema) throw new Error('The feature has no section')
+  const parts = feature.build(host, v.parse(schema, { servers: { far: { url: `${server.url}/mcp`, ...given } } }))
+  await parts.register?.(new AbortController().signal)
+  closing.push(
+    async () => parts.close?.(),
+    () => server.close(),
+  )
+  const call = (input: object = {}, client = 'ann') => {
+    const tool = parts.tools?.find(({ name }) => name === 'mcp__far__echo')
+    if (!tool) throw new Error('no tool')
+    return tool.run(input, { ...toolContext(undefined, host.by), client: client as ClientId })
+  }
+  /** Logs in as a person would; `answer` makes the address at which the browser ended from the one that was opened. */
+  const login = async (answer: (opened: URL) => string) => {
+    const printed: string[] = []
+    const context: CommandContext = {
+      args: ['far'],
+      cwd: '/',
+      json: false,
+      print: (text) => void printed.push(text),
+      warn: () => {},
+      signal: new AbortController().signal,
+      addToConfig: async () => {},
+      setInConfig: async () => {},
+      ask: async () => answer(new URL(/http:\S+/.exec(printed[0] ?? '')?.[0] ?? '')),
+    }
+    await parts.commands?.find(({ name }) => name === 'mcp login')?.run(context)
+    return printed
+  }
+  return { server, host, parts, call, login, listed: () => vi.waitFor(() => expect(host.refreshes).not.toEqual([])) }
+}
+
+const ended = (opened: URL, changes: Record<string, string> = {}) => {
+  const query = new URLSearchParams({ code: 'the-code', state: opened.searchParams.get('state') ?? '', ...changes })
+  return `${opened.searchParams.get('redirect_uri')}?${query}`
+}
+
+describe('a server that is reached over HTTP', () => {
+  test('gets the configured headers and nothing else that identifies anyone', async () => {
+    const { server, call, listed } = await arrange({ headers: { 'X-Api-Key': ' secret-key ' } })
+    await listed()
+    expect(await call({ a: 1 })).toBe('{"a":1}')
+    for (const { headers } of server.seen) {
+      expect(headers).toMatchObject({ 'x-api-key': 'secret-key' })
+      expect([headers.authorization, headers.cookie]).toEqual([undefined, undefined])
+    }
+  })
+
+  test('may not redirect to another origin', async () => {
+    const other = await new HttpServer().listen()
+    closing.push(() => other.close())
+    const { server, call, listed } = await arrange({ headers: { 'X-Api-Key': 'secret-key' } })
+    await listed()
+    server.instead = (_, response) => {
+      response.writeHead(307, { location: `${other.url}/mcp` }).end()
+      return true
+    }
+    await expect(call()).rejects.toMatchObject({ code: 'upstream' })
+    expect(other.seen).toEqual([])
+  })
+
+  test('cannot send an endless answer', async () => {
+    const { server, call, listed } = await arrange()
+    await listed()
+    await call()
+    server.instead = ({ body }, response) => {
+      if (!body.includes('tools/call')) return false
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (let count = 0; count < 9; count++) response.write(`data: ${'x'.repeat(1024 * 1024)}\n`)
+      return true
+    }
+    await expect(call()).rejects.toMatchObject({ message: expect.stringContaining('a message has more than 8388608 bytes') })
+  })
+
+  test('that has forgotten a session gets a new one', async () => {
+    const { server, call, listed } = await arrange()
+    await listed()
+    await call()
+    server.instead = ({ body }, response) => {
+      if (!body.includes('tools/call')) return false
+      response.writeHead(404).end()
+      return true
+    }
+    await expect(call()).rejects.toMatchObject({ code: 'upstream' })
+    server.instead = undefined
+    expect(await call()).toBe('{}')
+  })
+})
+
+describe('a server that asks for a login', () => {
+  test('works after a login, and keeps the tokens encrypted', async () => {
+    const { server, call, login, host } = await arrange({}, new Set())
+    const printed = await login((opened) => {
+      expect(Object.fromEntries(opened.searchParams)).toMatchObject({
+        response_type: 'code',
+        client_id: 'registered',
+        code_challenge_method: 'S256',
+        resource: `${server.url}/mcp`,
+      })
+      return ended(opened)
+    })
+    expect(printed.at(-2)).toBe('far answers. It has 1 tools.')
+    expect(await call({ b: 2 })).toBe('{"b":2}')
+    expect(server.seen.at(-1)?.headers.authorization).toBe('Bearer token-1')
+    expect(await host.secrets.get('oauth.far')).toContain('token-1')
+    expect(JSON.stringify(await host.keyValue.list('', 10))).not.toContain('token-1')
+  })
+
+  test('refuses the address of another login', async () => {
+    const { login } = await arrange({}, new Set())
+    await expect(login((opened) => ended(opened, { state: 'other' }))).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(login(() => 'nonsense')).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(login((opened) => ended(opened, { error: 'access_denied' }))).rejects.toMatchObject({
+      message: 'The login was refused: access_denied',
+    })
+  })
+
+  test('renews tokens once for all requests that need it', async () => {
+    const { server, call, login } = await arrange({}, new Set())
+    await login(ended)
+    await Promise.all([call({}, 'ann'), call({}, 'bob')])
+    server.accepted?.clear()
+    expect(await Promise.all([call({ a: 1 }, 'ann'), call({ b: 2 }, 'bob')])).toEqual(['{"a":1}', '{"b":2}'])
+    expect(server.seen.filter(({ body }) => body.includes('grant_type=refresh_token'))).toHaveLength(1)
+  })
+
+  test('says what to do when there is no login, or it has ended', async () => {
+    const { server, call, login, parts } = await arrange({}, new Set())
+    const advice = "asks for a login: run 'sluice mcp login far'"
+    await vi.waitFor(async () => expect(JSON.stringify(await parts.check?.(new AbortController().signal))).toContain(advice))
+    await login(ended)
+    server.accepted?.clear()
+    server.renewals.clear()
+    await expect(call()).rejects.toMatchObject({ message: expect.stringContaining(advice) })
+  })
+})
