@@ -232,6 +232,16 @@ const DESCRIPTIONS = [
     options: DELIVERY_PAGE,
   },
 
+  { name: 'limits list', remote: true, summary: 'List the clients and conversations that a limit of [limits] holds back' },
+  {
+    name: 'limits reset',
+    remote: true,
+    summary: 'Forget what the limits have counted for a client, and end the pause of a conversation',
+    usage: '<client>',
+    argsMin: 1,
+    argsMax: 1,
+  },
+
   {
     name: 'sessions list',
     remote: true,

@@ -30,6 +30,8 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'outbox show': async () => (await import('./commands/outbox.ts')).show,
   'outbox replay': async () => (await import('./commands/outbox.ts')).replay,
   'outbox dead': async () => (await import('./commands/outbox.ts')).dead,
+  'limits list': async () => (await import('./commands/limits.ts')).list,
+  'limits reset': async () => (await import('./commands/limits.ts')).reset,
   'sessions list': async () => (await import('./commands/sessions.ts')).list,
   'sessions show': async () => (await import('./commands/sessions.ts')).show,
   'sessions export': async () => (await import('./commands/sessions.ts')).exportConversation,

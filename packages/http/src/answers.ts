@@ -1,6 +1,7 @@
 /** The types of the answers of the API, for clients written in TypeScript. */
 export type { CommandFrame, CommandInput } from '@sluice/runtime/command-frames'
 export type { DevicesPage, NewDeviceAnswer, PairingCode } from './routes/devices.ts'
+export type { LimitsPage } from './routes/limits.ts'
 export type { MemoriesMoved, MemoriesPage, Memory } from './routes/memories.ts'
 export type { ModelTestFrame } from './routes/model-test.ts'
 export type { ListedEndpoint, ListedModel, ModelsPage } from './routes/models.ts'

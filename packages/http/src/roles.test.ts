@@ -28,6 +28,8 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /api/sessions/{id}/messages': 'client',
   'PUT /api/sessions/{id}': 'client',
   'DELETE /api/sessions/{id}': 'client',
+  'GET /api/limits': 'operator',
+  'POST /api/limits/reset': 'operator',
   'GET /api/memories': 'client',
   'DELETE /api/memories': 'operator',
   'POST /api/memories/assign': 'operator',

@@ -64,6 +64,7 @@ function createSeries(prom: typeof Prom, registry: Prom.Registry) {
     sopRuns: counter('sop_runs_total', 'Runs of procedures ended, and triggers that started none', 'sop', 'outcome'),
     sopSteps: counter('sop_steps_total', 'Steps of procedures ended', 'sop', 'outcome'),
     approvals: counter('approvals_total', 'Approvals decided', 'state'),
+    limits: counter('limits_reached_total', 'Clients that reached a limit, and paused conversations', 'cause'),
     commitSeconds: histogram('store_commit_seconds', 'Time of commits to the store', COMMIT_SECONDS),
     commitUnits: histogram('store_commit_units', 'Writes that shared one commit', COMMIT_UNITS),
     errors: counter('errors_total', 'Errors by component', 'component'),
@@ -110,6 +111,9 @@ function record(series: ReturnType<typeof createSeries>, observation: Observatio
       break
     case 'approval':
       series.approvals(1, observation.state)
+      break
+    case 'limit':
+      series.limits(1, observation.cause)
       break
     case 'commit':
       series.commitSeconds(observation.tookMs / 1000)

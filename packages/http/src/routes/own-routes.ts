@@ -6,6 +6,7 @@ import { approvalRoutes } from './approvals.ts'
 import { commandRoutes } from './commands.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deviceRoutes } from './devices.ts'
+import { limitRoutes } from './limits.ts'
 import { memoryRoutes } from './memories.ts'
 import { modelRoutes } from './models.ts'
 import { sessionRoutes } from './sessions.ts'
@@ -24,6 +25,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...modelRoutes(runtime, snapshot),
     ...sessionRoutes(runtime),
     ...memoryRoutes(runtime),
+    ...limitRoutes(runtime),
     ...turnRoutes(runtime),
     streamedTurnRoute(runtime, snapshot),
     ...commandRoutes(runtime),

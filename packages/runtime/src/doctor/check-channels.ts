@@ -1,4 +1,5 @@
 /** Checks the channels: their settings, the verification of their webhooks, and messages and replies that were given up. */
+import { limitsOf } from '@sluice/config'
 import type { Store } from '@sluice/sdk'
 import { configuredChannels } from '../features/configured-channels.ts'
 import type { Snapshot } from '../features/snapshot.ts'
@@ -23,6 +24,16 @@ export const checkChannels = (snapshot: Snapshot): Check[] =>
   configuredChannels(snapshot).ready.flatMap(({ channel: { name, missingConfig }, section }) =>
     missingConfig === undefined ? [] : [fail('channels', `${name} cannot work without ${missingConfig}`, `set it in [${section}]`)],
   )
+
+/** Warns of channels that every sender may use without a limit for all of them together. */
+export const checkStrangers = (snapshot: Snapshot): Check[] =>
+  configuredChannels(snapshot).ready.flatMap(({ channel: { name, allow }, section }) => {
+    if (!allow.includes('*')) return []
+    const pool = limitsOf(snapshot.config, { client: '', standing: 'stranger', channel: name }).find(({ key }) => key !== '')
+    if (pool && (pool.turnsPerHour > 0 || pool.usdPerDay > 0)) return []
+    const detail = `${name}: every sender may use it, and no limit holds for all of them together`
+    return [warn('limits', detail, `set turns_per_hour or usd_per_day in [limits.strangers.pool] or [${section}.limits.strangers.pool]`)]
+  })
 
 export async function checkDeliveries({ inbox, outbox }: Store): Promise<Check[]> {
   const [messages, replies] = await Promise.all([inbox.counts(), outbox.counts()])

@@ -4,7 +4,7 @@ import { type DataDirLock, shareDataDir } from '@sluice/store'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from '../open-runtime.ts'
 import type { Check } from './check.ts'
 import { checkAgents } from './check-agents.ts'
-import { checkChannels, checkDeliveries, checkWebhooks } from './check-channels.ts'
+import { checkChannels, checkDeliveries, checkStrangers, checkWebhooks } from './check-channels.ts'
 import { checkConfig, checkConfigPlace, checkExposure, checkPolicy, configProblems } from './check-config.ts'
 import { checkDaemon, type DaemonState } from './check-daemon.ts'
 import { checkMemory, checkStorage, checkStore } from './check-data.ts'
@@ -79,5 +79,6 @@ async function checkRuntime(runtime: OpenRuntime, options: DoctorOptions): Promi
     ...checkLeftOutFiles(options.dataDir, snapshot.features),
     ...checkChannels(snapshot),
     ...checkWebhooks(snapshot),
+    ...checkStrangers(snapshot),
   ]
 }

@@ -34,6 +34,10 @@ export function observationOf(event: EventEnvelope): Observation | undefined {
       return { kind: 'sop_run', sop: event.sop, outcome: 'skipped' }
     case 'human_approval_resolved':
       return { kind: 'approval', state: event.state }
+    case 'limit_reached':
+      return { kind: 'limit', cause: event.limit }
+    case 'loop_stopped':
+      return { kind: 'limit', cause: 'loop' }
     default:
       return undefined
   }

@@ -1,0 +1,29 @@
+/** `sluice limits`: the clients that a limit holds back. */
+import type { LimitsPage } from '@sluice/http/answers'
+import { withApi } from '../api/open-api.ts'
+import type { CliContext } from '../context.ts'
+
+const PAGE = 1000
+
+export const list = (context: CliContext): Promise<number> =>
+  withApi(context, async (api) => {
+    const { out, json } = context
+    const { limits } = await api.get<LimitsPage>('/api/limits', { limit: PAGE })
+    if (json) out.json(limits)
+    else if (limits.length === 0) out.print('no client is held back')
+    else
+      out.table(
+        ['until', 'cause', 'client'],
+        limits.map(({ until, cause, client }) => [until, cause, client]),
+      )
+    return 0
+  })
+
+export const reset = (context: CliContext): Promise<number> =>
+  withApi(context, async (api) => {
+    const { args, out, json } = context
+    const answer = await api.post<{ client: string }>('/api/limits/reset', { client: args[0] ?? '' })
+    if (json) out.json(answer)
+    else out.print(`reset ${answer.client}`)
+    return 0
+  })
