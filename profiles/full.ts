@@ -3,8 +3,9 @@ import adapter from '@sluice/hardware-adapter'
 import boards from '@sluice/hardware-boards'
 import mcp from '@sluice/mcp'
 import otel from '@sluice/observability-otel'
+import google from '@sluice/provider-google'
 import browser from '@sluice/tool-browser'
 import pdf from '@sluice/tool-pdf'
 import { always } from './always.ts'
 
-await main({ profile: 'full', features: [...always, boards, adapter, browser, pdf, otel, mcp] })
+await main({ profile: 'full', features: [...always, google, boards, adapter, browser, pdf, otel, mcp] })

@@ -44,6 +44,15 @@ it('follows the pages of a list to their end', async () => {
   expect(asked).toEqual(['https://models.example/v1/models?limit=2', 'https://models.example/v1/models?limit=2&after_id=b'])
 })
 
+it('reads the list of Google', async () => {
+  const { models, asked } = await listing(
+    { models: [{ name: 'models/gemini-a', inputTokenLimit: 8192, supportedGenerationMethods: ['generateContent'] }], nextPageToken: 'p2' },
+    { models: [{ name: 'models/embedding', supportedGenerationMethods: ['embedContent'] }, { name: 'models/gemini-b' }] },
+  )
+  expect(models).toEqual([{ id: 'gemini-a', contextTokens: 8192 }, { id: 'gemini-b' }])
+  expect(asked[1]).toBe('https://models.example/v1/models?limit=2&pageToken=p2')
+})
+
 it('ends a list whose pages repeat themselves', async () => {
   const page = { data: [{ id: 'a' }], has_more: true, last_id: 'a' }
   const { models, asked } = await listing(page, page, page)
@@ -52,5 +61,5 @@ it('ends a list whose pages repeat themselves', async () => {
 })
 
 it('refuses an answer that is no list', async () => {
-  await expect(listing({ models: [] })).rejects.toMatchObject({ code: 'upstream' })
+  await expect(listing({ entries: [] })).rejects.toMatchObject({ code: 'upstream' })
 })

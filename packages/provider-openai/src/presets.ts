@@ -1,6 +1,6 @@
 /** The services with the chat completions API, as data: where they are, where their key is, and how their requests differ. */
 
-import { MEDIA_KINDS, type MediaKind } from '@sluice/sdk'
+import type { MediaKind } from '@sluice/sdk'
 
 export interface Preset {
   /** The base URL when the settings name none. Absent for services whose address contains a region or an account. */
@@ -29,8 +29,6 @@ export const PRESETS = {
   xai: { baseUrl: 'https://api.x.ai/v1', keyVariable: 'XAI_API_KEY', limit: 'max_completion_tokens' },
   together: { baseUrl: 'https://api.together.xyz/v1', keyVariable: 'TOGETHER_API_KEY' },
   openrouter: { baseUrl: 'https://openrouter.ai/api/v1', keyVariable: 'OPENROUTER_API_KEY' },
-  // https://ai.google.dev/gemini-api/docs/openai
-  google: { baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai', keyVariable: 'GEMINI_API_KEY', media: MEDIA_KINDS },
   // https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
   azure: { keyVariable: 'AZURE_OPENAI_API_KEY', hasResponses: true },
   // https://docs.aws.amazon.com/bedrock/latest/userguide/models-api-compatibility.html

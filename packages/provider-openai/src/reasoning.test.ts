@@ -110,7 +110,7 @@ describe('reasoning goes back under the name that it came with', () => {
 
   // https://ai.google.dev/gemini-api/docs/thought-signatures
   it('Gemini gets the signature of a tool call back', async () => {
-    const model = await load('google')
+    const model = await load('openai')
     const extra_content = { google: { thought_signature: 'c2ln' } }
     server.script({ frames: [chunk({ tool_calls: [{ ...call, extra_content }] }, 'tool_calls'), DONE] })
     const [called] = (await collect(model)).filter((part) => part.type === 'tool-call')

@@ -62,10 +62,17 @@ export interface FullReply {
 
 /** A wire format: which requests it refuses and how it writes an answer. */
 export interface ModelWire {
-  readonly name: 'openai' | 'responses' | 'anthropic'
-  readonly path: string
+  readonly name: 'openai' | 'responses' | 'anthropic' | 'google'
+  /** Tells whether a `POST` to this path, with its query, is a call of a model. */
+  serves(url: string): boolean
+  /** Whether a request asks for a stream. Default: as its member `stream` says. */
+  streams?(body: unknown, url: string): boolean
+  /** The model of a valid request. Default: its member `model`. */
+  model?(body: unknown, url: string): string
   /** The API key in a request's headers; empty if there is none. */
   apiKey(headers: Headers): string
+  /** How the service refuses a wrong key. Default: 401. */
+  readonly refusedKey?: { readonly status: number; readonly body: unknown }
   /** The answer to `GET /v1/models`. */
   models(names: readonly string[]): unknown
   /** Why the service would refuse the request, with status 400, or with its own status and body; `undefined` if it would accept it. */

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { headersIn, jsonIn, listenOnLoopback, readWhole } from './loopback-server.ts'
 import { type FullReply, type ModelFrames, type ModelReply, type ModelStep, type ModelWire, tokens } from './model-script.ts'
 import { anthropicWire } from './model-wire-anthropic.ts'
+import { googleWire } from './model-wire-google.ts'
 import { CHAT_WIRES, openaiWire } from './model-wire-openai.ts'
 import { responsesWire } from './model-wire-responses.ts'
 
@@ -15,7 +16,7 @@ export type { ModelFault, ModelFrames, ModelRefusal, ModelReply, ModelStep, Mode
 
 /** A request that arrived at the server. */
 export interface ModelRequest {
-  readonly wire: 'openai' | 'responses' | 'anthropic'
+  readonly wire: ModelWire['name']
   readonly headers: Headers
   /** The body parsed as JSON; `undefined` if it is not JSON. */
   readonly body: unknown
@@ -53,8 +54,10 @@ export interface ModelServer {
 export const TEST_API_KEY = 'test-key-0123456789'
 /** The number of requests that the server remembers. */
 export const REQUESTS_MAX = 10_000
+/** OpenAI and Anthropic list their models at the same path, but Anthropic requires its version header. */
+const MODELS_PATH = /\/v1(?:beta)?\/models(?:\?|$)/
 const BODY_BYTES_MAX = 16 * 1024 * 1024
-const WIRES: readonly ModelWire[] = [...CHAT_WIRES, responsesWire, anthropicWire]
+const WIRES: readonly ModelWire[] = [...CHAT_WIRES, responsesWire, anthropicWire, googleWire]
 
 /** Starts the server on any free port; call `close` to end it. */
 export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
@@ -65,8 +68,9 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
   let answered = 0
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
-    if (incoming.method === 'GET' && incoming.url?.split('?', 1)[0]?.endsWith('/v1/models')) return serveModels(incoming, outgoing)
-    const wire = WIRES.find(({ path }) => path === incoming.url)
+    const { url = '' } = incoming
+    if (incoming.method === 'GET' && MODELS_PATH.test(url)) return serveModels(incoming, outgoing)
+    const wire = WIRES.find(({ serves }) => serves(url))
     if (!wire || incoming.method !== 'POST')
       return sendJson(outgoing, 404, openaiWire.error(404, `Unknown: ${incoming.method} ${incoming.url}`))
     const ended = new Promise<'answered' | 'broken'>((resolve) =>
@@ -80,19 +84,16 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
     requests.push(request)
     if (requests.length > REQUESTS_MAX) requests.shift()
     if (refusal) return sendJson(outgoing, refusal.status, refusal.body ?? wire.error(refusal.status, refusal.message))
-    await play(steps.shift() ?? (await answer(request)), wire, body, ++answered, outgoing)
+    await play(steps.shift() ?? (await answer(request)), { wire, url, body, number: ++answered }, outgoing)
   }
 
   const serveModels = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const headers = headersIn(incoming)
-    // Both services list their models at the same path, but Anthropic requires its version header.
-    const wire = headers.has('anthropic-version') ? anthropicWire : openaiWire
+    const wire = incoming.url?.startsWith('/v1beta') ? googleWire : headers.has('anthropic-version') ? anthropicWire : openaiWire
     const isRefused = apiKey !== '' && wire.apiKey(headers) !== apiKey
-    sendJson(
-      outgoing,
-      isRefused ? 401 : 200,
-      isRefused ? wire.error(401, 'Incorrect API key provided') : wire.models(options.models ?? ['small']),
-    )
+    const refusal = { status: 401, body: wire.error(401, 'Incorrect API key provided'), ...wire.refusedKey }
+    if (isRefused) sendJson(outgoing, refusal.status, refusal.body)
+    else sendJson(outgoing, 200, wire.models(options.models ?? ['small']))
   }
 
   const server = createServer((incoming, outgoing) => {
@@ -115,7 +116,7 @@ interface Refusal {
 
 function refusalOf(wire: ModelWire, headers: Headers, body: unknown, apiKey: string): Refusal | undefined {
   if (apiKey !== '' && wire.apiKey(headers) !== apiKey)
-    return { status: 401, message: `Incorrect API key provided: ${wire.apiKey(headers)}` }
+    return { status: 401, message: `Incorrect API key provided: ${wire.apiKey(headers)}`, ...wire.refusedKey }
   const type = headers.get('content-type') ?? ''
   if (!/^application\/json(;|$)/.test(type)) return { status: 400, message: `Unsupported content type: ${type}` }
   if (body === undefined) return { status: 400, message: 'The body of the request is not JSON' }
@@ -124,12 +125,22 @@ function refusalOf(wire: ModelWire, headers: Headers, body: unknown, apiKey: str
   return problem === undefined ? undefined : { status: 400, message: problem }
 }
 
-async function play(step: ModelStep, wire: ModelWire, body: unknown, number: number, outgoing: ServerResponse): Promise<void> {
-  const streams = isStream(body)
+/** An accepted request. */
+interface Accepted {
+  readonly wire: ModelWire
+  readonly url: string
+  readonly body: unknown
+  /** Counts the answers of this server from 1. */
+  readonly number: number
+}
+
+async function play(step: ModelStep, accepted: Accepted, outgoing: ServerResponse): Promise<void> {
+  const { wire, url, body } = accepted
+  const streams = wire.streams?.(body, url) ?? isStream(body)
   if ('status' in step) return sendJson(outgoing, step.status, step.body ?? wire.error(step.status, 'Scripted refusal'), step.headers)
   if ('frames' in step) return sendPieces(outgoing, step)
   if (!('fault' in step)) {
-    const reply = complete(step, body, number)
+    const reply = complete(step, accepted)
     return streams ? sendEvents(outgoing, wire.events(reply, body), step) : sendJson(outgoing, 200, wire.json(reply))
   }
   if (step.fault === 'hang') return
@@ -140,11 +151,11 @@ async function play(step: ModelStep, wire: ModelWire, body: unknown, number: num
 
 const EVENT_STREAM = 'text/event-stream; charset=utf-8'
 
-function complete(reply: ModelReply, body: unknown, number: number): FullReply {
+function complete(reply: ModelReply, { wire, url, body, number }: Accepted): FullReply {
   const { thinking = '', text = '', toolCalls = [], cutShort = false } = reply
   return {
     number,
-    model: (body as { model: string }).model,
+    model: wire.model?.(body, url) ?? (body as { model: string }).model,
     thinking,
     text,
     toolCalls: toolCalls.map((call, index) => ({ id: `call_${number}_${index}`, ...call })),

@@ -137,7 +137,7 @@ function events(reply: FullReply): readonly string[] {
 /** The wire format of Anthropic's messages API. */
 export const anthropicWire: ModelWire = {
   name: 'anthropic',
-  path: '/v1/messages',
+  serves: (url) => url === '/v1/messages',
   apiKey: (headers) => headers.get('x-api-key') ?? '',
   // Source: https://docs.anthropic.com/en/api/models-list.
   models: (names) => ({

@@ -94,7 +94,7 @@ function events(reply: FullReply, body: unknown, alwaysCounts = false): readonly
 /** The chat-completions API of one service; its base URL on the server is `/<name>/v1`, or `/v1` for OpenAI. */
 const chatWire = (name: string, dialect: ChatDialect): ModelWire => ({
   name: 'openai',
-  path: `${name && `/${name}`}/v1/chat/completions`,
+  serves: (url) => url === `${name && `/${name}`}/v1/chat/completions`,
   apiKey: (headers) => /^Bearer (.+)$/.exec(headers.get('authorization') ?? '')?.[1] ?? '',
   // Source: https://platform.openai.com/docs/api-reference/models/list.
   models: (names) => ({

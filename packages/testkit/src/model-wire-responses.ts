@@ -190,7 +190,7 @@ function events(reply: FullReply): readonly string[] {
 /** The wire format of the Responses API. */
 export const responsesWire: ModelWire = {
   name: 'responses',
-  path: '/v1/responses',
+  serves: (url) => url === '/v1/responses',
   apiKey: (headers) => /^Bearer (.+)$/.exec(headers.get('authorization') ?? '')?.[1] ?? '',
   models: (names) => ({ object: 'list', data: names.map((id) => ({ id, object: 'model', created: 1_767_225_600, owned_by: 'system' })) }),
   problem(_headers, body) {

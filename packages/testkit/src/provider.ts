@@ -35,6 +35,8 @@ const CALLED = { name: 'lookup', input: { city: 'Oslo' } }
 const TOOLS = [
   { type: 'function' as const, name: 'lookup', description: 'Weather of a city', inputSchema: { type: 'object' as const, properties: {} } },
 ]
+/** The further members of an error of Google, which its readers demand. */
+const GOOGLE = { code: 401, status: 'UNAUTHENTICATED' }
 /** Real milliseconds within which an aborted stream must end. */
 const PROMPT_MS = 2000
 
@@ -221,7 +223,10 @@ function requestRules(bench: ModelBench, network: boolean): void {
 
   it.runIf(network)('no error contains the key, even if the service echoes it', async () => {
     const { apiKey } = bench.server
-    bench.server.script({ status: 401, body: { type: 'error', error: { type: 'authentication_error', message: `bad key ${apiKey}` } } })
+    bench.server.script({
+      status: 401,
+      body: { type: 'error', error: { type: 'authentication_error', message: `bad key ${apiKey}`, ...GOOGLE } },
+    })
     const error: unknown = await bench.model.doGenerate({ prompt: [user('hello')] }).then(String, (thrown: unknown) => thrown)
     expect(error).toMatchObject({ statusCode: 401, message: expect.stringContaining('bad key') })
     expect(inspect(error, { depth: 10 }) + JSON.stringify(error)).not.toContain(apiKey)
@@ -247,7 +252,7 @@ function requestRules(bench: ModelBench, network: boolean): void {
     .each<ModelStep>([
       { text: 'one two three', breakAfter: 4 },
       { text: 'one two three', endAfter: 4 },
-      { toolCalls: [CALLED], endAfter: 4 },
+      { toolCalls: [CALLED], endAfter: 2 },
       { fault: 'garbage' },
     ])('an incomplete stream never ends with success: %o', async (step) => {
     bench.server.script(step)
