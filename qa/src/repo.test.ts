@@ -45,6 +45,8 @@ describe('the catalogue', () => {
       'webauthn',
       'sandbox-userns',
       'sandbox-fsrestrict',
+      // Added by decision: each further kind of provider is a feature.
+      'provider-google',
     ]
     expect([...new Set(ROWS.flatMap(([, { flag }]) => flag ?? []))].toSorted()).toEqual(flags.toSorted())
   })
