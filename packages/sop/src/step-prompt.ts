@@ -14,6 +14,7 @@ export function stepPrompt(run: SopRun, step: SopStep): string {
   const parts = [
     `You carry out step ${step.number} of ${run.steps.length} of the procedure "${run.sop}" (run ${run.id}).${run.description ? ` ${run.description}` : ''}`,
     startedBy(run),
+    ...(event.headers ? [framed('Headers of that event', JSON.stringify(event.headers), `headers of ${run.id}`)] : []),
     ...(event.payload ? [framed('The payload of that event', event.payload, `payload of ${run.id}`)] : []),
     ...(previous
       ? [framed(`The step before (${previous.step}) was ${previous.status}, with this result`, previous.output, `result of ${run.id}`)]

@@ -56,7 +56,7 @@ const WORKERS = { agent: 'the agent works on it', tool: 'one tool call, no model
 function printResult(out: Output, { sop, triggers, starts, held, steps, cost }: SimulatedSop): void {
   out.print(out.style('bold', sop))
   for (const { trigger, condition, matches, why } of triggers) {
-    const when = condition === null ? '' : ` when ${condition}`
+    const when = condition === null ? '' : ` when ${[condition].flat().join(' and ')}`
     out.print(`  ${matches ? 'matches' : 'does not match'} ${trigger}${when}${why === null ? '' : `: ${why}`}`)
   }
   if (triggers.length === 0) out.print('  has no triggers: it is started by hand')

@@ -1,4 +1,4 @@
-/** `sluice webhook check`: checks each configured webhook, and the way to it from outside. Exits with 1 if a check fails. */
+/** `sluice webhook check`: checks each configured webhook, and the way to it from outside. With a path: the triggers on it. Exits with 1 if a check fails. */
 import { gatewaySection } from '@sluice/config'
 import { withoutTrailing } from '@sluice/kit'
 import { openRuntime } from '@sluice/runtime'
@@ -11,6 +11,8 @@ import { type Finding, printFindings } from '../webhooks/finding.ts'
 
 export async function run(context: CliContext): Promise<number> {
   const { out, json } = context
+  const [path] = context.args
+  if (path !== undefined) return (await import('../webhooks/check-request.ts')).checkRequest(context, path)
   const runtime = await openRuntime({ ...context, quiet: true, only: 'features' })
   try {
     const publicUrl = parsePublicUrl(context, runtime.config().core(gatewaySection).public_url)

@@ -1,4 +1,4 @@
-/** `sluice webhook send`: posts one message to a running daemon, as an operator, a device or the platform of a channel, and shows the outcome. */
+/** `sluice webhook send`: posts one message to a running daemon, as an operator, a device or the platform of a channel, or one event as a service, and shows the outcome. */
 import { gatewaySection, readConfig } from '@sluice/config'
 import { signalScope } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
@@ -11,10 +11,15 @@ const REPLY_MS_MAX = 600_000
 /** The options of a message that is sent as the platform of a channel. */
 const PLATFORM_OPTIONS = ['sender', 'to', 'id', 'wait', 'bad-signature'] as const
 
+/** The options of an event that is sent as a service. */
+const SENDER_OPTIONS = ['path', 'as', 'event', 'body', 'secret'] as const
+
 export async function run(context: CliContext): Promise<number> {
   if (textOption(context, 'channel') !== undefined) return (await import('../webhooks/send-as-platform.ts')).sendAsPlatform(context)
+  if (SENDER_OPTIONS.some((name) => textOption(context, name) !== undefined))
+    return (await import('../webhooks/send-as-sender.ts')).sendAsSender(context)
   for (const name of PLATFORM_OPTIONS) {
-    if (context.options[name] !== undefined) throw new AppError('invalid_request', `--${name} goes with --channel`)
+    if (context.options[name] !== undefined) throw new AppError('invalid_request', `--${name} goes with --channel or --path`)
   }
   if (context.args.length === 0) throw new AppError('invalid_request', "<message> is missing; see 'sluice webhook send --help'")
   const running = await openRunning(context)

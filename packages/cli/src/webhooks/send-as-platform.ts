@@ -17,7 +17,7 @@ const TEXT = 'hello from sluice webhook send'
 const WAIT_SECS = 30
 const WAIT_SECS_MAX = 3600
 /** The options of a message that is not sent as a platform. */
-const DEVICE_OPTIONS = ['token-file', 'session', 'idempotency-key', 'async'] as const
+const DEVICE_OPTIONS = ['token-file', 'session', 'idempotency-key', 'async', 'path', 'as', 'event', 'body', 'secret'] as const
 
 export async function sendAsPlatform(context: CliContext): Promise<number> {
   const { out, json, options } = context
