@@ -2,13 +2,14 @@
 // features (`--features probe`), or of named features only (`--only provider-openai,channel-telegram`). Prints the size of each
 // package and writes it to bundle-report.json.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join, relative, resolve, sep } from 'node:path'
+import { basename, join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'tsup'
 import { CATALOGUE } from '../packages/sdk/src/catalogue.ts'
 import { bundleReport, printReport } from './bundle-report.mjs'
 import { replaceBuild } from './replace-build.mjs'
 import { takeBuiltins } from './take-builtins.mjs'
+import { trimDependencies } from './trim-dependencies.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
 // Packages that stay outside the bundle: native ones and ones that read files of their own folder, which are installed next to it.
@@ -109,15 +110,6 @@ function readArguments() {
   return { name, file, cli: cliThatAdds(ids, name), recipe: { profile, features: flags, ...named }, summary }
 }
 
-/** Replaces `node:http2`: the HTTP adapter only compares classes with it, and the real module also loads TLS at start. */
-const NO_HTTP2 = 'export class Http2ServerRequest {}\nexport const constants = {}'
-
-/** Replaces the translations of zod, which the AI SDK loads with it: its errors are read by the agent, in English. */
-const NO_LOCALES = 'export {}'
-
-/** Replaces the validator that the MCP client loads by default: its own one is always given to it. */
-const NO_VALIDATOR = 'export const CORS_IS_POSSIBLE = false, DefaultJsonSchemaValidator = undefined'
-
 /** Resolves the profile that the entry imports, which is a file or generated from flags, and `x-…` packages by their folders. */
 const profilePlugin = ({ file, source, cli }) => ({
   name: 'sluice-profile',
@@ -131,16 +123,6 @@ const profilePlugin = ({ file, source, cli }) => ({
       const entry = join(ROOT, 'packages', path.slice('@sluice/'.length), 'src', 'index.ts')
       return existsSync(entry) ? { path: entry } : undefined
     })
-    // A copy of Node's streams for browsers, which the MQTT client takes.
-    esbuild.onResolve({ filter: /^readable-stream$/ }, () => ({ path: 'node:stream', external: true }))
-    esbuild.onResolve({ filter: /^node:http2$/ }, () => ({ path: 'http2', namespace: 'no-http2' }))
-    esbuild.onLoad({ filter: /.*/, namespace: 'no-http2' }, () => ({ contents: NO_HTTP2 }))
-    esbuild.onResolve({ filter: /\/locales\/index\.js$/ }, ({ importer }) =>
-      importer.includes(`${sep}zod${sep}`) ? { path: 'locales', namespace: 'no-locales' } : undefined,
-    )
-    esbuild.onResolve({ filter: /^@modelcontextprotocol\/client\/_shims$/ }, () => ({ path: 'shims', namespace: 'no-validator' }))
-    esbuild.onLoad({ filter: /.*/, namespace: 'no-validator' }, () => ({ contents: NO_VALIDATOR }))
-    esbuild.onLoad({ filter: /.*/, namespace: 'no-locales' }, () => ({ contents: NO_LOCALES }))
     esbuild.onLoad({ filter: /.*/, namespace: 'sluice' }, ({ path }) => ({
       contents: generated[path],
       resolveDir: join(ROOT, 'profiles'),
@@ -173,7 +155,7 @@ await build({
   noExternal: [new RegExp(`^(?!(?:${EXTERNAL.join('|')})(?:/|$))`)],
   external: EXTERNAL,
   banner: { js: BANNER },
-  esbuildPlugins: [profilePlugin(target)],
+  esbuildPlugins: [profilePlugin(target), trimDependencies],
 }).catch(() => process.exit(1)) // tsup has printed the error.
 takeBuiltins(outDir)
 const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf8'))

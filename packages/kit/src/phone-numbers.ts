@@ -8,7 +8,7 @@ import { normaliseE164, type Refined } from '@sluice/sdk'
  */
 export async function parsePhoneNumber(text: string): Promise<string | undefined> {
   const [{ parsePhoneNumberFromString }, { default: metadata }] = await Promise.all([
-    import('libphonenumber-js/core'),
+    import('./phone-library.ts'),
     import('libphonenumber-js/metadata.min.json'),
   ])
   const parse = (number: string) => parsePhoneNumberFromString(number, { extract: false }, metadata)

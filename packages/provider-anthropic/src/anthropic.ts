@@ -1,13 +1,16 @@
 /** The provider `[provider] kind = "anthropic"`: the Messages API of Anthropic, or of a compatible server at `base_url`. */
-import { listModels, modelEndpoint, withoutTrailing } from '@sluice/kit'
+import { listModels, type ModelEndpoint, modelEndpoint, withoutTrailing } from '@sluice/kit'
 import { type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
 
-const BASE_URL = 'https://api.anthropic.com/v1'
+const ROOT_URL = 'https://api.anthropic.com'
+const BASE_URL = `${ROOT_URL}/v1`
 /** The model used when the environment has a key and names no model. */
 const DETECTED_MODEL = 'claude-haiku-5-5'
 
-const endpointOf = (settings: ProviderSettings, plainFetch: typeof fetch) =>
-  modelEndpoint(settings, { baseUrl: BASE_URL, fetch: plainFetch, keyRequired: true })
+function endpointOf(settings: ProviderSettings, plainFetch: typeof fetch): ModelEndpoint {
+  const endpoint = modelEndpoint(settings, { baseUrl: BASE_URL, fetch: plainFetch, keyRequired: true })
+  return endpoint.baseUrl === ROOT_URL ? { ...endpoint, baseUrl: BASE_URL } : endpoint
+}
 
 export const anthropic: Provider = {
   kinds: ['anthropic'],

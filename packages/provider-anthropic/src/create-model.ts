@@ -1,5 +1,5 @@
 /** Creates models of the Messages API. A module of its own, so that it is loaded with the first model. */
-import { createAnthropic } from '@ai-sdk/anthropic'
+import { AnthropicLanguageModel } from '@ai-sdk/anthropic/internal'
 import type { ModelEndpoint } from '@sluice/kit'
 import type { LanguageModel } from '@sluice/sdk'
 import { cachingPrompts } from './prompt-cache.ts'
@@ -9,6 +9,12 @@ export function createModel(
   { baseUrl, apiKey, model, headers, fetch }: ModelEndpoint,
   { promptCache }: { readonly promptCache: boolean },
 ): LanguageModel {
-  const loaded = createAnthropic({ baseURL: baseUrl, apiKey, headers: { ...headers }, fetch: skippingUnknown(fetch) }).languageModel(model)
+  const loaded = new AnthropicLanguageModel(model, {
+    provider: 'anthropic.messages',
+    supportsMessageThreads: true,
+    baseURL: baseUrl,
+    headers: () => ({ 'anthropic-version': '2023-06-01', 'x-api-key': apiKey, ...headers }),
+    fetch: skippingUnknown(fetch),
+  })
   return promptCache ? cachingPrompts(loaded) : loaded
 }

@@ -86,3 +86,15 @@ it('reports `length` as the finish reason of a truncated answer', async () => {
   server.script({ text: 'and then', cutShort: true })
   expect((await collect(await load(), hello)).at(-1)).toMatchObject({ finishReason: { unified: 'length' } })
 })
+
+it('adds the version of the API to the root of Anthropic', async () => {
+  const urls: string[] = []
+  const recording: typeof fetch = async (url) => {
+    urls.push(String(url))
+    return new Response('{}', { status: 400 })
+  }
+  const settings = { kind: 'anthropic', base_url: 'https://api.anthropic.com/', api_key: new Secret('key'), model: 'claude-haiku-5-5' }
+  const model = await anthropic.load(settings, { fetch: recording })
+  await expect(model.doGenerate({ prompt: [hello] })).rejects.toMatchObject({ statusCode: 400 })
+  expect(urls).toEqual(['https://api.anthropic.com/v1/messages'])
+})
