@@ -45,7 +45,9 @@ export const agentSection = {
     summarize_history: v.optional(
       v.pipe(
         v.boolean(),
-        v.description('Whether messages beyond these two limits are summarised by the model; without, the model does not get them'),
+        v.description(
+          'Whether the model summarises messages beyond max_history_messages and max_history_tokens; otherwise it does not get them',
+        ),
       ),
       true,
     ),
