@@ -32,8 +32,8 @@ export interface ModelAsk {
   prompt(tokensMax: number): ModelMessage[]
   /** False when the model must answer with text. */
   readonly mayCallTools: boolean
-  /** Limits the reply further than `max_output_tokens`. */
-  readonly outputTokensMax?: number
+  /** Returns a further limit of the reply for a conversation of this number of tokens. */
+  outputTokensMax?(tokensMax: number): number
 }
 
 export interface CallModelDeps {
@@ -153,11 +153,15 @@ interface CallParts extends Omit<ModelAsk, 'prompt'> {
 }
 
 function callOptions(limits: EndpointLimits, { prompt, tools, mayCallTools, outputTokensMax, abortSignal }: CallParts): ModelCallOptions {
-  const { max_output_tokens = outputTokensMax, temperature, reasoning } = limits
+  const { max_history_tokens, max_output_tokens, temperature, reasoning } = limits
+  const outputMax = Math.min(
+    max_output_tokens ?? Number.POSITIVE_INFINITY,
+    outputTokensMax?.(max_history_tokens) ?? Number.POSITIVE_INFINITY,
+  )
   return {
     prompt,
     abortSignal,
-    ...(max_output_tokens !== undefined && { maxOutputTokens: Math.min(max_output_tokens, outputTokensMax ?? max_output_tokens) }),
+    ...(Number.isFinite(outputMax) && { maxOutputTokens: outputMax }),
     ...(temperature !== undefined && { temperature }),
     ...(reasoning !== undefined && { reasoning }),
     // The tools are described even when they may not be called, because providers refuse a history with calls otherwise.

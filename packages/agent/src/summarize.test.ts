@@ -99,13 +99,13 @@ test('a session that is much larger than the window takes several calls, each st
   const books = memoryBooks()
   books.histories.set(
     'room',
-    Array.from({ length: 40 }, (_, at) => user(`fact-${at} ${'x'.repeat(1500)}`)),
+    Array.from({ length: 25 }, (_, at) => user(`fact-${at} ${'x'.repeat(1500)}`)),
   )
   const { agent, events } = testAgent({ models: [model], books, agent: { ...SMALL, max_history_tokens: 4000 } })
   await agent.run(inRoom('one'))
   const covered = events.flatMap((event) => (event.type === 'session_summarized' ? [event.messages] : []))
-  expect(covered).toEqual([9, 18, 27, 35])
-  expect(books.summaries.get('room')?.text).toContain('fact-34')
+  expect(covered).toEqual([6, 12, 18, 20])
+  expect(books.summaries.get('room')?.text).toContain('fact-19')
 })
 
 test('one turn makes at most four calls, and the next one goes on from there', async () => {
@@ -118,10 +118,10 @@ test('one turn makes at most four calls, and the next one goes on from there', a
   const { agent } = testAgent({ models: [model], books, agent: { ...SMALL, max_history_tokens: 4000 } })
   await agent.run(inRoom('one'))
   expect(summaries(model)).toHaveLength(4)
-  expect(books.summaries.get('room')?.upTo).toBe(36)
+  expect(books.summaries.get('room')?.upTo).toBe(24)
   expect(textIn(prompts(model)[0] ?? { prompt: [] })).toContain('(Earlier messages were left out.)')
   await agent.run(inRoom('two'))
-  expect(books.summaries.get('room')?.upTo).toBe(68)
+  expect(books.summaries.get('room')?.upTo).toBe(48)
 })
 
 test('tool calls are summarised with their results', async () => {
@@ -164,6 +164,25 @@ test('a summary that is too long is cut once', async () => {
   expect(text.length).toBeLessThanOrEqual(1000)
   expect(text.match(/characters left out/g)).toHaveLength(1)
   expect(textIn(prompts(model)[0] ?? { prompt: [] })).toContain(JSON.stringify(text).slice(1, -1))
+})
+
+test('the request and the reply of a summary fit into the window together', async () => {
+  const books = memoryBooks()
+  books.histories.set(
+    'room',
+    Array.from({ length: 80 }, (_, at) => user(`fact-${at} ${'x'.repeat(1500)}`)),
+  )
+  const model = extractor()
+  const { agent } = testAgent({ models: [model], books, agent: { ...SMALL, max_history_tokens: 16_000 } })
+  await agent.run(inRoom('one'))
+  const [asked] = summaries(model)
+  expect(asked?.maxOutputTokens).toBe(4000)
+  expect(asked && textIn(asked).length / 4).toBeLessThan(12_000)
+  expect(asked && textIn(asked).length / 4).toBeGreaterThan(10_000)
+  const limited = extractor()
+  const settings = [{ kind: 'scripted', max_output_tokens: 300 }] as const
+  await testAgent({ models: [limited], settings, books: booksOf(12), agent: SMALL }).agent.run(inRoom('one'))
+  expect(limited.asked.map(({ maxOutputTokens }) => maxOutputTokens)).toEqual([300, 300])
 })
 
 test('a summary leaves half of the tokens of a turn to its answer', async () => {

@@ -49,8 +49,11 @@ interface Session extends Conversation {
 
 /** A session with more messages is summarised further by its next turns. */
 const PASSES_MAX = 4
-/** Reasoning counts too. */
-const OUTPUT_TOKENS_MAX = 4000
+/** The largest part of the window that a reply takes. Reasoning counts too. */
+const OUTPUT_SHARE = 1 / 4
+const OUTPUT_TOKENS_MAX = 16_000
+/** A reply may have this size even in the smallest window. */
+const OUTPUT_TOKENS_MIN = 500
 const SUMMARY_CHARS_MAX = 8000
 const CHARS_PER_WORD = 8
 /** The room for the line about a cut, so that a cut summary is not cut again when it is used. */
@@ -149,7 +152,7 @@ async function writeSummary(
       { role: 'user', content: [{ type: 'text', text: summaryRequest(before, source.text) }] },
     ]
   }
-  const reply = await askModel(scope, { prompt, mayCallTools: false, outputTokensMax: OUTPUT_TOKENS_MAX })
+  const reply = await askModel(scope, { prompt, mayCallTools: false, outputTokensMax })
   const text = reply.text.trim()
   if (text === '' || !COMPLETE.has(reply.finish)) throw new AppError('upstream', `the model wrote no summary (${reply.finish})`)
   return {
@@ -162,9 +165,14 @@ async function writeSummary(
   }
 }
 
-/** Returns the size of the texts to summarise in one call, which must leave tokens for the turn. */
-const sourceCharsMax = ({ agent }: TurnScope, tokensMax: number): number =>
-  Math.max(SOURCE_CHARS_MIN, Math.min(tokensMax, agent.max_turn_tokens * TURN_SHARE) * 4 - INSTRUCTION_CHARS)
+const outputTokensMax = (tokensMax: number): number =>
+  Math.min(OUTPUT_TOKENS_MAX, Math.max(OUTPUT_TOKENS_MIN, Math.floor(tokensMax * OUTPUT_SHARE)))
+
+/** Returns the size of the texts to summarise in one call. The window also holds the reply, and the turn needs tokens for its answer. */
+function sourceCharsMax({ agent }: TurnScope, tokensMax: number): number {
+  const tokens = Math.min(tokensMax - outputTokensMax(tokensMax), agent.max_turn_tokens * TURN_SHARE)
+  return Math.max(SOURCE_CHARS_MIN, tokens * 4 - INSTRUCTION_CHARS)
+}
 
 /** Takes the oldest blocks that fit, and at least one, if necessary shortened. */
 function takeBlocks(blocks: readonly Block[], charsMax: number): Block {
