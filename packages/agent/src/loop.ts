@@ -2,6 +2,7 @@
 import type { Conversation, FinishReason, ModelMessage, TurnStore } from '@sluice/sdk'
 import type { AskModel } from './ask-model.ts'
 import { allowedTools, callScopeOf } from './call-scope.ts'
+import { completeReply } from './complete-reply.ts'
 import { fitConversation } from './history.ts'
 import type { ModelReply, ReplyEnd } from './model-reply.ts'
 import { Repeats } from './repeats.ts'
@@ -71,7 +72,8 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
       produced.push({ role: 'assistant', content: [{ type: 'text', text }] })
       return ended(text, reply)
     }
-    const reply = await deps.askModel(scope, { prompt: promptWith(), mayCallTools: true })
+    const ask = (...last: ModelMessage[]) => deps.askModel(scope, { prompt: promptWith(...last), mayCallTools: true })
+    const reply = await completeReply(scope, await ask(), ask, () => limitReached(scope) === undefined)
     produced.push({ role: 'assistant', content: reply.content })
     if (reply.calls.length > 0) {
       begun = ''

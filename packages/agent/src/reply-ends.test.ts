@@ -1,13 +1,18 @@
-import type { LanguageModel, ModelMessage } from '@sluice/sdk'
+import type { AgentConfig } from '@sluice/config'
+import type { LanguageModel, ModelMessage, Tool } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { type Reply, type ScriptedModel, scriptedModel } from './testing/scripted-model.ts'
 import { request, testAgent, testTool } from './testing/test-agent.ts'
 import type { TurnPart } from './turn.ts'
 
 /** Runs one turn, with a listener when `streamed`. */
-async function runTurn(model: LanguageModel, streamed: boolean, tools = [testTool('look', () => 'seen')]) {
+async function runTurn(
+  model: LanguageModel,
+  streamed: boolean,
+  { tools = [testTool('look', () => 'seen')], ...limits }: Partial<AgentConfig> & { readonly tools?: readonly Tool[] } = {},
+) {
   const heard: string[] = []
-  const setup = testAgent({ models: [model], tools, agent: { max_retries: 0 } })
+  const setup = testAgent({ models: [model], tools, agent: { max_retries: 0, ...limits } })
   const listen = (part: TurnPart) => part.type === 'text' && heard.push(part.delta)
   const outcome = await setup.agent.run(request('question', { session: 'web:a', ...(streamed && { listen }) })).then(
     (result) => ({ result, error: undefined }),
@@ -29,7 +34,9 @@ describe.each([
     ['content-filter', 'refusal', 'refusal', 'declined to answer'],
     ['content-filter', 'stop', 'refusal', 'declined to answer'],
   ] as const)('that ends with %s (%s) is marked as %s', async (finish, raw, reason, note) => {
-    const { result, heard, events, books } = await runTurn(scriptedModel([{ text: 'One, two,', finish, raw } as Reply]), streamed)
+    const { result, heard, events, books } = await runTurn(scriptedModel([{ text: 'One, two,', finish, raw } as Reply]), streamed, {
+      max_output_tokens: 4,
+    })
     expect(result).toMatchObject({ finishReason: reason, text: expect.stringMatching(/^One, two,\n\n\[.*\]$/) })
     expect(result?.text).toContain(note)
     if (streamed) expect(heard).toBe(result?.text)
@@ -43,6 +50,51 @@ describe.each([
     expect(result).toMatchObject({ finishReason: 'stop', text: 'done' })
   })
 
+  test('that is cut within its text is continued, and the answer is one text', async () => {
+    const model = scriptedModel([{ text: 'One, tw', finish: 'length' }, { text: 'o, thr', finish: 'length' }, { text: 'ee.' }])
+    const { result, heard, books } = await runTurn(model, streamed)
+    expect(result).toMatchObject({ text: 'One, two, three.', finishReason: 'stop' })
+    if (streamed) expect(heard).toBe('One, two, three.')
+    expect(assistant(model, 2)).toEqual([{ role: 'assistant', content: [{ type: 'text', text: 'One, two, thr' }] }])
+    expect(model.asked[2]?.prompt.at(-1)).toMatchObject({ role: 'user', content: [{ text: expect.stringContaining('Continue') }] })
+    expect(books.ends[0]?.messages).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'question' }] },
+      { role: 'assistant', content: [{ type: 'text', text: 'One, two, three.' }] },
+    ])
+  })
+
+  test('that is cut again and again is continued twice and then marked', async () => {
+    const model = scriptedModel(['a', 'b', 'c', 'd'].map((text) => ({ text, finish: 'length' })))
+    const { result, heard } = await runTurn(model, streamed)
+    expect(result).toMatchObject({ finishReason: 'length', text: expect.stringMatching(/^abc\n\n\[/) })
+    if (streamed) expect(heard).toBe(result?.text)
+    expect(model.asked).toHaveLength(3)
+  })
+
+  test('that is cut at the last step of the turn is marked', async () => {
+    const model = scriptedModel([{ text: 'One,', finish: 'length' }, { text: ' two.' }])
+    const { result } = await runTurn(model, streamed, { max_iterations: 1 })
+    expect(result).toMatchObject({ finishReason: 'length', text: expect.stringMatching(/^One,\n\n\[/) })
+    expect(model.asked).toHaveLength(1)
+  })
+
+  test('whose continuation fails is marked', async () => {
+    const model = scriptedModel([{ text: 'One,', finish: 'length' }, { finish: 'content-filter' }])
+    const { result } = await runTurn(model, streamed)
+    expect(result).toMatchObject({ finishReason: 'length', text: expect.stringMatching(/^One,\n\n\[/) })
+  })
+
+  test('whose continuation calls a tool goes on with its result', async () => {
+    const model = scriptedModel([
+      { text: 'I loo', finish: 'length' },
+      { text: 'k.', calls: [{ name: 'look', input: {} }] },
+      { text: 'Seen.' },
+    ])
+    const { result } = await runTurn(model, streamed)
+    expect(result).toMatchObject({ text: 'Seen.', finishReason: 'stop' })
+    expect(assistant(model, 2)).toMatchObject([{ content: [{ text: 'I look.' }, { type: 'tool-call', toolName: 'look' }] }])
+  })
+
   test('that ends within a tool call does not run that call', async () => {
     const ran: string[] = []
     const look = testTool('look', (key) => {
@@ -54,7 +106,7 @@ describe.each([
       { name: 'look', input: { key: 'half' } },
     ]
     const model = scriptedModel([{ calls, finish: 'length' }, { text: 'sorry' }])
-    const { result } = await runTurn(model, streamed, [look])
+    const { result } = await runTurn(model, streamed, { tools: [look] })
     expect(result).toMatchObject({ text: 'sorry', finishReason: 'stop' })
     expect(ran).toHaveLength(1)
     expect(JSON.stringify(model.asked[1]?.prompt.at(-1))).toContain('the reply ended within this call')
@@ -81,7 +133,7 @@ describe.each([
       ran.push(key)
       return 'seen'
     })
-    const { result, books } = await runTurn(model, streamed, [look])
+    const { result, books } = await runTurn(model, streamed, { tools: [look] })
     expect(result).toMatchObject({ text: 'Found one.' })
     expect(ran).toEqual(['none'])
     expect(assistant(model, 1)).toMatchObject([
