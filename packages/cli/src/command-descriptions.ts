@@ -56,6 +56,20 @@ const MEMORY_OWNER: CommandOption = {
 
 const DESCRIPTIONS = [
   {
+    name: 'setup',
+    summary: 'Choose the provider, key and model of the agent, test them and write the configuration',
+    more: 'At a terminal it asks for what the options do not say. With --yes, --json or without a terminal it asks nothing. A key in the usual variable of the provider is used without being copied; a key that is typed or read by an option is stored encrypted. Nothing is changed before the last question.',
+    options: {
+      provider: { type: 'string', value: '<kind>', help: 'the kind of the provider, such as openai, anthropic or ollama' },
+      model: { type: 'string', value: '<name>', help: 'the name of the model' },
+      'base-url': { type: 'string', value: '<url>', help: "the address of the endpoint (default: the provider's own)" },
+      'api-key-stdin': { type: 'boolean', help: 'read the key from standard input' },
+      'api-key-env': { type: 'string', value: '<variable>', help: 'read the key from this environment variable' },
+      'skip-test': { type: 'boolean', help: 'write the configuration without a request to the model' },
+      yes: { type: 'boolean', short: 'y', help: 'ask nothing' },
+    },
+  },
+  {
     name: 'daemon',
     summary: 'Run the daemon in the foreground',
     options: {

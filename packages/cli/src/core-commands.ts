@@ -3,6 +3,7 @@ import type { CliCommand, RunCommand } from './command.ts'
 import { COMMANDS, type CommandName } from './command-descriptions.ts'
 
 const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
+  setup: async () => (await import('./commands/setup.ts')).run,
   daemon: async () => (await import('./commands/daemon.ts')).run,
   status: async () => (await import('./commands/status.ts')).run,
   doctor: async () => (await import('./commands/doctor.ts')).run,

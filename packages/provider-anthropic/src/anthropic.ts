@@ -14,6 +14,7 @@ function endpointOf(settings: ProviderSettings, plainFetch: typeof fetch): Model
 
 export const anthropic: Provider = {
   kinds: ['anthropic'],
+  usual: { baseUrl: BASE_URL, keyVariable: 'ANTHROPIC_API_KEY', model: DETECTED_MODEL },
   detect({ ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_MODEL }) {
     if (!ANTHROPIC_API_KEY) return undefined
     return {

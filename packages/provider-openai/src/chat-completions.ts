@@ -19,6 +19,7 @@ export function endpointOf(settings: ProviderSettings, { baseUrl, keyVariable }:
 export function chatCompletions(kind: string, preset: Preset, detect?: Provider['detect']): Provider {
   return {
     kinds: [kind],
+    usual: { ...(preset.baseUrl && { baseUrl: preset.baseUrl }), ...(preset.keyVariable && { keyVariable: preset.keyVariable }) },
     detect: detect ?? ((env, wanted) => (wanted === kind ? keyOf(kind, preset, env) : undefined)),
     media: () => preset.media ?? [],
     check: (settings) => void endpointOf(settings, preset, fetch),

@@ -22,6 +22,7 @@ export const openai: Provider = {
       model: OPENAI_MODEL || DETECTED_MODEL,
     }
   }),
+  usual: { ...PRESET, model: DETECTED_MODEL },
   media: ({ base_url = PRESET.baseUrl }) => (isOwn(base_url) ? ['image', 'pdf'] : []),
   async load(settings, options) {
     const endpoint = endpointOf(settings, PRESET, options.fetch)

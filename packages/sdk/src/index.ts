@@ -124,6 +124,7 @@ export type {
   OfferedModel,
   Provider,
   ProviderSettings,
+  UsualEndpoint,
 } from './model.ts'
 export { MEDIA_KINDS } from './model.ts'
 export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts'

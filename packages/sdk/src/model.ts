@@ -54,6 +54,16 @@ export interface OfferedModel {
   readonly price?: { readonly input: number; readonly output: number }
 }
 
+/** The usual endpoint of a provider. */
+export interface UsualEndpoint {
+  /** Absent where the address contains a region or an account. */
+  readonly baseUrl?: string
+  /** The environment variable of the key. Absent for servers that usually need no key. */
+  readonly keyVariable?: string
+  /** A model to propose. */
+  readonly model?: string
+}
+
 export interface LoadOptions {
   readonly fetch: typeof fetch
   /** Reports a limit that the model has shown, such as `does not support tools`. Further requests of the model keep it. */
@@ -63,6 +73,8 @@ export interface LoadOptions {
 export interface Provider {
   /** The values of `[provider] kind` that the provider serves. */
   readonly kinds: readonly string[]
+  /** What `sluice setup` proposes. Absent: it offers none of the kinds. */
+  readonly usual?: UsualEndpoint
   /**
    * Returns settings from the environment, such as a key. Without `kind` nothing is configured, and the settings must be complete. With
    * `kind` they complete a configured entry of that kind. Makes no request.
