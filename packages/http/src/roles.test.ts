@@ -30,6 +30,8 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'DELETE /api/sessions/{id}': 'client',
   'GET /api/limits': 'operator',
   'POST /api/limits/reset': 'operator',
+  'GET /api/models': 'operator',
+  'POST /api/models/test': 'operator',
   'GET /api/memories': 'client',
   'DELETE /api/memories': 'operator',
   'POST /api/memories/assign': 'operator',

@@ -45,6 +45,8 @@ export const OWN_POST_ROUTES = [
   '/api/deliveries/inbox/replay',
   '/api/deliveries/outbox/replay',
   '/api/memories/assign',
+  '/api/limits/reset',
+  '/api/models/test',
   '/api/sops/:name/runs',
   '/api/sops/waiting/:folder/accept',
   '/api/sops/adopt',
