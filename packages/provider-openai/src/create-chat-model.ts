@@ -5,12 +5,12 @@ import type { LanguageModel, LoadOptions } from '@sluice/sdk'
 import { chatModel } from './chat-model.ts'
 import { withFinishReason } from './finish-reason.ts'
 import type { Preset } from './presets.ts'
-import { ORIGIN, ReasoningWatch } from './reasoning-member.ts'
+import { ORIGIN, ReasoningWatch, withPlaceholders } from './reasoning-member.ts'
 import { LearntLimits } from './request-limits.ts'
 
 export function createChatModel(
   kind: string,
-  { limit, refuses = [] }: Preset,
+  { limit, needsReasoning, refuses = [] }: Preset,
   { baseUrl, apiKey, model, headers, fetch }: ModelEndpoint,
   { onLimit }: LoadOptions,
 ): LanguageModel {
@@ -25,7 +25,7 @@ export function createChatModel(
     transformRequestBody({ max_tokens, ...body }) {
       const sent: Record<string, unknown> = max_tokens === undefined ? body : { ...body, [limit ?? 'max_tokens']: max_tokens }
       for (const name of refuses) delete sent[name]
-      return limits.apply(sent)
+      return limits.apply(needsReasoning ? withPlaceholders(sent) : sent)
     },
     metadataExtractor: {
       async extractMetadata({ parsedBody }) {

@@ -13,6 +13,8 @@ export interface Preset {
   readonly hasResponses?: boolean
   /** The kinds of files that all current models of the service read. */
   readonly media?: readonly MediaKind[]
+  /** Whether the service refuses a message with tool calls that has no `reasoning_content`. */
+  readonly needsReasoning?: boolean
   /** Members of a request that the service refuses. */
   readonly refuses?: readonly string[]
 }
@@ -20,11 +22,12 @@ export interface Preset {
 /**
  * Sources: the API reference of each service. Groq and xAI deprecate `max_tokens`; Cerebras documents only
  * `max_completion_tokens`. Mistral answers 422 `extra_forbidden` to `stream_options` and always counts the tokens of a stream.
+ * DeepSeek thinks by default and wants its reasoning back: https://api-docs.deepseek.com/guides/thinking_mode.
  */
 export const PRESETS = {
   groq: { baseUrl: 'https://api.groq.com/openai/v1', keyVariable: 'GROQ_API_KEY', limit: 'max_completion_tokens' },
   cerebras: { baseUrl: 'https://api.cerebras.ai/v1', keyVariable: 'CEREBRAS_API_KEY', limit: 'max_completion_tokens' },
-  deepseek: { baseUrl: 'https://api.deepseek.com/v1', keyVariable: 'DEEPSEEK_API_KEY' },
+  deepseek: { baseUrl: 'https://api.deepseek.com/v1', keyVariable: 'DEEPSEEK_API_KEY', needsReasoning: true },
   mistral: { baseUrl: 'https://api.mistral.ai/v1', keyVariable: 'MISTRAL_API_KEY', refuses: ['stream_options'] },
   xai: { baseUrl: 'https://api.x.ai/v1', keyVariable: 'XAI_API_KEY', limit: 'max_completion_tokens' },
   together: { baseUrl: 'https://api.together.xyz/v1', keyVariable: 'TOGETHER_API_KEY' },

@@ -102,3 +102,18 @@ const thinkingContent = (reasoning: string, text: string) => [
 ]
 
 const originOf = (metadata: Assistant['providerOptions']): ReasoningOrigin | undefined => metadata?.[ORIGIN] as ReasoningOrigin | undefined
+
+/** A service that requires reasoning refuses an empty text. */
+const PLACEHOLDER = ' '
+
+/**
+ * Completes the messages with tool calls of a request. Their reasoning is missing in earlier turns, whose reasoning is not stored, and
+ * in calls that the model made without reasoning.
+ */
+export function withPlaceholders(body: Members): Members {
+  const messages = Array.isArray(body.messages) ? body.messages.map(membersOf) : []
+  const completed = messages.map((message) =>
+    message.tool_calls === undefined || isFilled(message.reasoning_content) ? message : { ...message, reasoning_content: PLACEHOLDER },
+  )
+  return { ...body, messages: completed }
+}

@@ -3,6 +3,7 @@ import { Secret } from '@sluice/sdk'
 import { CHAT_DIALECTS, type ModelServer, startModelServer } from '@sluice/testkit/model-server'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { chatCompletions } from './chat-completions.ts'
+import { PRESETS } from './presets.ts'
 import { chunk, collect, completion, DONE, deltas, hello } from './testing.ts'
 
 let server: ModelServer
@@ -128,6 +129,20 @@ describe('reasoning goes back under the name that it came with', () => {
     }
     await model.doGenerate({ prompt: [...hello, kept, result] })
     expect(sentMessage()).toMatchObject({ tool_calls: [{ id: 'c1', extra_content }] })
+  })
+
+  it('DeepSeek accepts calls of an earlier turn, whose reasoning is not stored', async () => {
+    const settings = { kind: 'deepseek', api_key: new Secret(server.apiKey), model: 'small', base_url: `${server.url}/deepseek/v1` }
+    const model = await chatCompletions('deepseek', PRESETS.deepseek).load(settings, { fetch })
+    const called: ModelPrompt[number] = {
+      role: 'assistant',
+      content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: {} }],
+    }
+    server.script({ text: 'Seen.' })
+    const { content } = await model.doGenerate({ prompt: [...hello, called, result, ...hello] })
+    expect(content).toMatchObject([{ type: 'text', text: 'Seen.' }])
+    expect(sentMessage()).toMatchObject({ reasoning_content: ' ' })
+    expect(server.requests).toMatchObject([{ refused: null }])
   })
 
   it('reasoning of another provider is not sent', async () => {

@@ -147,6 +147,32 @@ it('openai: each service refuses the members that it does not know, in its own w
     422,
     expect.stringContaining('extra_forbidden'),
   ])
+  expect(await send('/xai', { presence_penalty: 0 })).toMatchObject([400, expect.stringContaining('presencePenalty')])
+  expect(await send('/together', { max_completion_tokens: 5 })).toMatchObject([400, expect.stringContaining('max_completion_tokens')])
+})
+
+it('openai: DeepSeek wants the reasoning of each message with tool calls, unless it does not think', async () => {
+  const { headers, body } = protocols.openai
+  const send = async (changed: object) => {
+    const post = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ ...body, ...changed }),
+    }
+    const response = await fetch(`${server.url}/deepseek/v1/chat/completions`, post)
+    return [response.status, await response.text()]
+  }
+  const called = (members: object) => ({
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }], ...members },
+      { role: 'tool', tool_call_id: 'c1', content: 'seen' },
+    ],
+  })
+  expect(await send(called({}))).toMatchObject([400, expect.stringContaining('must be passed back')])
+  expect(await send(called({ reasoning_content: 'Let me look.' }))).toMatchObject([200, expect.any(String)])
+  expect(await send({ ...called({}), thinking: { type: 'disabled' } })).toMatchObject([200, expect.any(String)])
+  expect(await send({ messages: [{ role: 'developer', content: 'x' }] })).toMatchObject([400, expect.stringContaining('`developer`')])
 })
 
 it('sends frames as they are written, in pieces of any size', async () => {

@@ -106,7 +106,8 @@ const chatWire = (name: string, dialect: ChatDialect): ModelWire => ({
     if (!parsed.success) return `Invalid value for '${v.getDotPath(parsed.issues[0]) ?? ''}': ${parsed.issues[0].message}`
     if (parsed.output.stream_options && !parsed.output.stream) return "'stream_options' is only allowed when 'stream' is enabled"
     const member = unknownMember(dialect, body)
-    return member ? dialect.refuse(member) : pairing(parsed.output.messages)
+    if (member) return dialect.refuse(member)
+    return dialect.problem?.(parsed.output) ?? pairing(parsed.output.messages)
   },
   error: (status, message) => ({
     error: { message, type: status >= 500 ? 'server_error' : 'invalid_request_error', param: null, code: null },
