@@ -182,6 +182,13 @@ describe('the breaker of loops', () => {
     expect(made.turns.at(-1)?.text).toBe('text of e0')
   })
 
+  test('leaves a person alone who writes again and again after a limit, without an answer', async () => {
+    const made = await bench({ loopTurns: 3, limitsOf: limitsOf({ turnsPerHour: 1 }) })
+    await converse(made, 'a', 8, 1000)
+    expect(made.turns).toHaveLength(1)
+    expect(made.notices).toEqual([])
+  })
+
   test('leaves a person alone who now and then takes longer', async () => {
     const made = await bench({ loopTurns: 3 })
     for (const part of ['a', 'b', 'c', 'd']) {

@@ -109,10 +109,10 @@ async function isPaused(options: AdmitOptions, { owned, channel, number, session
   return true
 }
 
-/** A message that was sent before the last answer came neither continues nor ends a series. */
+/** Only the first message after each answer continues or ends a series. */
 function quickMessages(afterAnswerMs: number | null, before: number): number {
-  if (afterAnswerMs === null || afterAnswerMs > QUICK_MS) return 0
-  return afterAnswerMs < 0 ? before : before + 1
+  if (afterAnswerMs === null || afterAnswerMs < 0) return before
+  return afterAnswerMs > QUICK_MS ? 0 : before + 1
 }
 
 /** The sender gets no notice, because a bot would answer it. */

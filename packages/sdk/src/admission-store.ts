@@ -55,7 +55,10 @@ export interface HeldBack {
 
 /** What the breaker of loops knows about the session of a message. */
 export interface LoopState {
-  /** How long after the last answer of the session the message arrived; negative when it arrived before, null for a new session. */
+  /**
+   * How long after the last answer of the session the message arrived; negative when it arrived before. Null for a new session, and when
+   * an earlier message was counted for the same answer.
+   */
   readonly afterAnswerMs: number | null
   /** Consecutive quick messages before this one, as `countQuick` has counted them. */
   readonly quick: number

@@ -15,11 +15,14 @@ const CLAMP = 'UPDATE admissions SET at = ?2 WHERE client = ?1 AND at > ?2'
 const NTH = 'SELECT at FROM admissions WHERE client = ? AND at > ? ORDER BY at DESC LIMIT 1 OFFSET ?'
 const OPEN = 'SELECT count(*) AS count FROM admissions WHERE client = ? AND open'
 const ADD = 'INSERT INTO admissions (id, client, shard, at, open) VALUES (?, ?, ?, ?, 1)'
+// The time of the news stays, so that a client that is admitted now and then gets no further notice.
+const ADMITTED = "UPDATE held_back SET until = ?2 WHERE client = ?1 AND until > ?2 AND cause <> 'loop'"
 const CANCEL = 'DELETE FROM admissions WHERE id = ?'
 const SPEND = 'INSERT INTO spending (client, day, usd) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET usd = usd + excluded.usd'
 const SPENT = 'SELECT usd FROM spending WHERE client = ? AND day = ?'
 // A record that begins in the future was made before the clock was set back.
 const RECENT = 'SELECT 1 FROM held_back WHERE client = ?1 AND cause = ?2 AND news > ?3 - ?4 AND news <= ?3'
+const HELD = `${RECENT} AND until > ?3`
 const HOLD = `
   INSERT INTO held_back (client, cause, since, until, news) VALUES (?1, ?2, ?3, ?4, ?3)
   ON CONFLICT DO UPDATE SET
@@ -27,7 +30,8 @@ const HOLD = `
     since = CASE WHEN until > ?3 AND since <= ?3 THEN since ELSE ?3 END, until = ?4`
 const SERVED = 'SELECT 1 FROM admissions WHERE client = ? AND at > ? LIMIT 1'
 const LOOP = `
-  SELECT inbox.received_at - sessions.last_active_at AS afterAnswerMs, inbox.sender, inbox.account,
+  SELECT CASE WHEN loops.answered_at >= sessions.last_active_at THEN NULL ELSE inbox.received_at - sessions.last_active_at END AS afterAnswerMs,
+    inbox.sender, inbox.account,
     CASE WHEN loops.number < inbox.number THEN loops.quick END AS quick, held_back.until AS pausedUntilMs,
     inbox.turn_id IS NOT NULL OR inbox.replayed_at IS NOT NULL AS isAdmitted
   FROM inbox
@@ -36,8 +40,9 @@ const LOOP = `
   LEFT JOIN held_back ON held_back.client = inbox.session AND held_back.cause = 'loop'
   WHERE inbox.number = ? AND inbox.ended_at IS NULL`
 const COUNT_QUICK = `
-  INSERT INTO loops (session, number, quick) VALUES (?1, ?2, ?3)
-  ON CONFLICT DO UPDATE SET number = ?2, quick = ?3 WHERE number < ?2`
+  INSERT INTO loops (session, number, quick, answered_at)
+  VALUES (?1, ?2, ?3, coalesce((SELECT last_active_at FROM sessions WHERE id = ?1), 0))
+  ON CONFLICT DO UPDATE SET number = ?2, quick = ?3, answered_at = excluded.answered_at WHERE number < ?2`
 const FORGET_LOOP = 'DELETE FROM loops WHERE session = ? AND number < ?'
 const LIST = `
   SELECT client, cause, since AS sinceMs, until AS untilMs FROM held_back WHERE until > ?1 AND since <= ?1
@@ -89,8 +94,12 @@ export function createAdmissions(db: Database, writer: Writer): AdmissionStore {
         // A turn waits for another one to end only if no other limit is in its way.
         const all = [overspent(counted, atMs), ...counted.map((limits) => exceededTurns(limits, atMs))].filter((one) => one !== undefined)
         const exceeded = all.find(({ limit }) => limit !== 'turns_in_flight') ?? all[0]
-        if (!exceeded) for (const { key } of counted) db.run(ADD, id, key, shard, atMs)
-        return exceeded
+        if (exceeded) return exceeded
+        for (const { key } of counted) {
+          db.run(ADD, id, key, shard, atMs)
+          db.run(ADMITTED, key, atMs)
+        }
+        return undefined
       }),
     async cancel(id) {
       await writer.write(() => db.run(CANCEL, id))
@@ -103,7 +112,8 @@ export function createAdmissions(db: Database, writer: Writer): AdmissionStore {
     overspent: async (counted, atMs) => db.read(() => overspent(counted, atMs)),
     async hold(held, quietMs) {
       // A client that goes on asking is not worth a write for each request.
-      if (db.read(() => isRecent(db, held, quietMs))) return false
+      const { client, cause, sinceMs } = held
+      if (db.read(() => db.get(HELD, client, cause, sinceMs, quietMs))) return false
       return writer.write(() => holdBack(db, held, quietMs))
     },
     wasServed: async (client, atMs) => db.read(() => db.get(SERVED, client, atMs - DAY_MS) !== undefined),

@@ -522,7 +522,9 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE loops (
     session TEXT PRIMARY KEY,
     number INTEGER NOT NULL,
-    quick INTEGER NOT NULL
+    quick INTEGER NOT NULL,
+    -- The time of the last answer that it followed.
+    answered_at REAL NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX loops_by_number ON loops (number);
   -- Contents of messages that a limit refused are dropped first when room is short.

@@ -177,6 +177,17 @@ export const admissionRules: StoreRules = {
     expect(await admissions.loopState(three)).toBeUndefined()
   },
 
+  'an admitted client is held back no longer, and a further notice is not due': async ({ store }) => {
+    const { admissions } = store
+    const held = { client: 'ann', cause: 'turns_per_hour', sinceMs: NOON, untilMs: NOON + 100 } as const
+    await admissions.hold(held, HOUR_MS)
+    await admissions.hold({ ...held, client: 'bob', cause: 'loop' }, HOUR_MS)
+    for (const name of ['ann', 'bob']) await take(store, name, [limits(name, { turnsPerHour: 1 })], NOON + 10)
+    expect(await admissions.list(NOON + 10, 9)).toMatchObject([{ client: 'bob' }])
+    expect(await admissions.hold({ ...held, sinceMs: NOON + 20 }, HOUR_MS)).toBe(false)
+    expect(await admissions.list(NOON + 20, 9)).toHaveLength(2)
+  },
+
   'a reset forgets the turns, the spending and the records of a client': async ({ store }) => {
     const { admissions } = store
     const one = [limits('ann', { turnsPerHour: 1, usdPerDay: 1 })]
