@@ -57,4 +57,10 @@ verify_token = "bench-verify"
 app_secret = "${SECRET}"
 allowed_numbers = ["*"]
 api_url = "${apiUrl}"
+[limits]
+loop_turns = 0
+[limits.strangers]
+turns_per_hour = 0
+turns_in_flight = 0
+pool = { turns_per_hour = 0, turns_in_flight = 0, usd_per_day = 0 }
 `
