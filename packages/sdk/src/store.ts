@@ -39,7 +39,7 @@ export interface SessionRow {
   readonly messageCount: number
 }
 
-/** What a model gets instead of the oldest messages of a session. The messages themselves stay stored. */
+/** The text that a model gets instead of the oldest messages of a session. The messages themselves stay stored. */
 export interface SessionSummary {
   readonly text: string
   /** The number of messages that it covers, counted from the first message of the session. */

@@ -1,4 +1,4 @@
-/** Conversations that outgrow the window, in a built daemon: what the model gets, what is stored, and what a crash leaves. */
+/** Tests conversations that outgrow the window in a built daemon: the prompts of the model, the stored summary, and crashes. */
 import { type ModelRequest, type ModelServer, type ModelStep, startModelServer } from '@sluice/testkit/model-server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, post, type RunningDaemon, run, scratch, startDaemon, token } from '../daemons/bundle.ts'
