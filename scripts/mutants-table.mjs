@@ -30,9 +30,9 @@ const bug = (name, file, find, replace, tests) => ({ name, patches: [{ file, fin
 const signatures = [
   bug(
     'signature: computed over re-serialized JSON (chatapp)',
-    'packages/channel-chatapp/src/webhook.ts',
-    '[body], signature',
-    '[JSON.stringify(JSON.parse(Buffer.from(body).toString()))], signature',
+    'packages/sdk/src/webhook-proof.ts',
+    '        return request.body\n',
+    '        return JSON.stringify(JSON.parse(textOf(request.body)))\n',
     [VECTORS, 'packages/channel-chatapp/src/webhook.test.ts'],
   ),
   bug(
@@ -51,9 +51,9 @@ const signatures = [
   ),
   bug(
     'signature: the timestamp is not checked (textrelay)',
-    'packages/channel-textrelay/src/webhook.ts',
-    '/^\\d+$/.test(time) && isFresh(',
-    '/^\\d+$/.test(time) || isFresh(',
+    'packages/sdk/src/webhook-proof.ts',
+    'if (time !== undefined && !isTimely(',
+    "if (time === '' && !isTimely(",
     [FUZZ, REPLAYS],
   ),
   bug(
@@ -65,9 +65,9 @@ const signatures = [
   ),
   bug(
     'signature: a signature is compared with ===',
-    'packages/channel-chatapp/src/webhook.ts',
-    '!verifyHmac(secret, [body], signature, { prefix: SIGNATURE_PREFIX })',
-    "signature !== SIGNATURE_PREFIX + hmacSha256(secret, body).toString('hex')",
+    'packages/sdk/src/hmac.ts',
+    'return equalDigests(hmac(algorithm, secret, ...parts), given)',
+    "return hmac(algorithm, secret, ...parts).toString('hex') === given.toString('hex')",
     [SOURCES],
   ),
   bug(

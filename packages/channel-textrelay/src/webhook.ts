@@ -4,13 +4,15 @@
  */
 import {
   AppError,
-  hmacSha256,
+  bodyHmac,
   isFresh,
   type Raw,
   type Sample,
   type SampleRequest,
+  SENDER_SCHEMES,
+  signProof,
   type Verified,
-  verifyHmac,
+  verifyProof,
   type Webhook,
 } from '@sluice/sdk'
 import { parse } from './parse.ts'
@@ -23,8 +25,9 @@ type Signed = Pick<Raw, 'headers' | 'body' | 'receivedAtMs'>
 const BODY_BYTES_MAX = 262_144
 /** How far a timestamp may lie in the past or the future. */
 const WINDOW_SECS = 300
-/** A `webhook-signature` header has several signatures while the secret is rotated. */
-const SIGNATURES_MAX = 8
+const STANDARD = SENDER_SCHEMES['standard-webhooks']
+/** The platform's own signature. Its prefix `sha256=` is optional. */
+const LEGACY = bodyHmac('x-webhook-signature', { payload: '{timestamp}.{body}', timestamp: { header: 'x-webhook-timestamp' } })
 const SAMPLE_ID = '00000000-0000-4000-8000-000000000000'
 
 export interface TextrelayWebhookOptions {
@@ -88,45 +91,25 @@ function sampleRequest(sample: Sample, { fromPhone, secret }: TextrelayWebhookOp
 }
 
 function standardProblem(raw: Signed, secret: string): string | undefined {
-  const key = standardKey(secret)
-  if (!key) return 'webhook-signature needs a signing secret that begins with whsec_'
-  const [id, time, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => header(raw, name))
-  if (!id || !time || !signatures) return 'webhook-id, webhook-timestamp or webhook-signature is missing'
-  if (!isTimely(time, raw)) return 'webhook-timestamp is not within 300 s'
-  const entries = signatures.split(' ')
-  const isWellFormed = entries.length <= SIGNATURES_MAX && entries.every((entry) => /^v\d+[a-z]*,[A-Za-z0-9+/]+={0,2}$/.test(entry))
-  const signed = [id, '.', time, '.', raw.body]
-  const isRight = isWellFormed && entries.some((entry) => verifyHmac(key, signed, entry, { prefix: 'v1,', encoding: 'base64' }))
-  return isRight ? undefined : 'webhook-signature is wrong'
+  if (!secret.startsWith('whsec_')) return 'webhook-signature needs a signing secret that begins with whsec_'
+  const proof = verifyProof(STANDARD, [secret], signedRequest(raw), WINDOW_SECS)
+  return proof.isValid ? undefined : `webhook-signature: ${proof.reason}`
 }
 
 function legacyProblem(raw: Signed, secret: string): string | undefined {
-  const [time, signature] = ['x-webhook-timestamp', 'x-webhook-signature'].map((name) => header(raw, name))
-  if (!time || !signature) return 'x-webhook-timestamp or x-webhook-signature is missing'
-  if (!isTimely(time, raw)) return 'x-webhook-timestamp is not within 300 s'
-  const isRight = verifyHmac(secret, [time, '.', raw.body], signature.replace(/^sha256=/, ''))
-  return isRight ? undefined : 'x-webhook-signature is wrong'
+  const signature = header(raw, LEGACY.header).replace(/^sha256=/, '')
+  const request = signedRequest(raw)
+  const proof = verifyProof(LEGACY, [secret], { ...request, headers: { ...request.headers, [LEGACY.header]: signature } }, WINDOW_SECS)
+  return proof.isValid ? undefined : `x-webhook-signature: ${proof.reason}`
 }
+
+const signedRequest = ({ headers, body, receivedAtMs }: Signed) => ({ headers, body, receivedAtMs, url: '' })
 
 function signatures({ id, atMs }: Sample, body: string, secret: string): Record<string, string> {
   if (secret === '') return {}
-  const time = String(Math.floor(atMs / 1000))
-  const key = standardKey(secret)
-  return {
-    'x-webhook-timestamp': time,
-    'x-webhook-signature': hmacSha256(secret, time, '.', body).toString('hex'),
-    ...(key && {
-      'webhook-id': id,
-      'webhook-timestamp': time,
-      'webhook-signature': `v1,${hmacSha256(key, id, '.', time, '.', body).toString('base64')}`,
-    }),
-  }
-}
-
-/** Returns the key in a secret `whsec_<base64>`, the only form that Standard Webhooks defines; undefined for other secrets. */
-function standardKey(secret: string): Uint8Array | undefined {
-  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
-  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64')
+  const request = { url: '', body, id, atMs }
+  const isStandard = secret.startsWith('whsec_')
+  return { ...signProof(LEGACY, secret, request).headers, ...(isStandard && signProof(STANDARD, secret, request).headers) }
 }
 
 const header = ({ headers }: Signed, name: string): string => headers[name]?.trim() ?? ''

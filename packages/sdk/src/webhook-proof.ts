@@ -28,7 +28,10 @@ export type Proof =
     }
 
 /** The items of a signature's header: several keys and versions while a sender changes them. */
-const ITEMS_MAX = 16
+const ITEMS_MAX = 8
+/** One item, such as `v1=…`. Other text in the header means that it was changed or sent twice. */
+const LABELLED = /^\w+[=,:][A-Za-z0-9+/]+={0,2}$/
+const BARE = /^[A-Za-z0-9+/]+={0,2}$/
 const ID_CHARS_MAX = 512
 const FORM_FIELDS_MAX = 1000
 /** A Unix time in seconds has at most 11 digits until the year 5138. */
@@ -76,6 +79,8 @@ function verifySignature(scheme: HmacScheme, secrets: readonly string[], request
   if (!value) return invalid(`${name} is missing`)
   const items = separator === undefined ? [value] : value.split(separator, ITEMS_MAX + 1).map((item) => item.trim())
   if (items.length > ITEMS_MAX) return invalid(`${name} has more than ${ITEMS_MAX} items`)
+  const isForm = (item: string) => LABELLED.test(item) || (prefix === '' && BARE.test(item))
+  if (separator !== undefined && !items.every(isForm)) return invalid(`${name} is malformed`, true)
   const signatures = items.filter((item) => item.startsWith(prefix))
   if (signatures.length === 0) return invalid(`${name} does not begin with ${prefix}`, true)
   const time = timestampOf(scheme, request, items)
