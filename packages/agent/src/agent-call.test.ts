@@ -27,6 +27,8 @@ test('a tool runs outside of a turn with events and context, and stores nothing'
     description: '',
     input: v.object({ key: v.string() }),
     risk: 'read',
+    egress: false,
+    untrusted: false,
     run: async ({ key }, context) => {
       given = context
       return `saw ${key}`
@@ -75,6 +77,8 @@ test('reported data is scrubbed and shortened, too', async () => {
     description: '',
     input: v.object({}),
     risk: 'read',
+    egress: false,
+    untrusted: false,
     async run(_input, { report }) {
       report?.({ failed: true, data: `${secret.reveal()} ${'x'.repeat(1000)}` })
       return 'said'

@@ -32,6 +32,8 @@ function arrange(options: TestAgentOptions = {}, others: Record<string, AgentSet
       description: name,
       input: v.object({}),
       risk,
+      egress: false,
+      untrusted: false,
       async run(_, context) {
         calls.push(context)
         return `${name} ran`

@@ -3,6 +3,7 @@ import type { Logger, Secret, Tool } from '@sluice/sdk'
 import { notConfigured } from './agent-settings.ts'
 import type { CallScope } from './call-scope.ts'
 import { boundedCall, callHash, shownCall } from './shown-call.ts'
+import type { Judgement } from './tool-call.ts'
 import { deniedText } from './tool-policy.ts'
 import type { Approver, ToolApprovalRequest } from './turn.ts'
 
@@ -17,17 +18,19 @@ export interface ApprovalDeps {
 /** The person who approved, or the reason why the call does not run. */
 export type Answer = { readonly by: string } | { readonly refusal: string }
 
+interface Question extends Pick<Judgement, 'untrusted'> {
+  readonly callId: string
+  readonly tool: Tool
+  readonly input: unknown
+}
+
 /** Rejects only when the turn ends. */
-export async function askPerson(
-  deps: ApprovalDeps,
-  scope: CallScope,
-  { callId, tool, input }: { readonly callId: string; readonly tool: Tool; readonly input: unknown },
-): Promise<Answer> {
+export async function askPerson(deps: ApprovalDeps, scope: CallScope, { callId, tool, input, untrusted }: Question): Promise<Answer> {
   const { agent, turn, session, inbox, owner, cancellation } = scope
   const approve = scope.approve ?? deps.approve
   const denied = (asked: boolean): Answer => {
     const limits = scope.limits()
-    return { refusal: limits ? deniedText(agent, limits.policy, tool, asked) : notConfigured(agent) }
+    return { refusal: limits ? deniedText(agent, limits.policy, tool, { asked, untrusted }) : notConfigured(agent) }
   }
   if (!approve) return denied(false)
   try {
@@ -38,6 +41,7 @@ export async function askPerson(
       tool: tool.name,
       summary,
       callHash: hash,
+      ...(untrusted !== undefined && { untrusted }),
       agent,
       turn,
       session,

@@ -49,6 +49,10 @@ export async function attachedFiles({ text, kinds, workspace, log }: AttachedFil
   return (await Promise.all(parts)).flat()
 }
 
+/** Tells whether a text names a file of a kind that models read. */
+export const namesReadableFile = (text: string): boolean =>
+  text.includes('attachments/') && [...text.matchAll(PATH)].some(([, ending = '']) => Object.hasOwn(TYPES, ending))
+
 /** Returns the prompt with the files after the text of the message that names them. */
 export function withFiles(prompt: ModelMessage[], text: string, files: readonly FilePart[]): ModelMessage[] {
   if (files.length === 0) return prompt

@@ -29,6 +29,8 @@ export interface CallScope {
   readonly cancellation: Cancellation
   /** The signal of `ToolContext.superseded`. */
   readonly superseded: AbortSignal | undefined
+  /** Returns the source of untrusted text that the model has read; undefined without any. Reads the whole conversation. */
+  readonly untrusted: () => string | undefined
   /** Asks a person; the agent's approver is used when undefined. */
   readonly approve: Approver | undefined
   readonly whileAsking: WhileAsking
@@ -36,7 +38,10 @@ export interface CallScope {
   readonly tell: ((part: TurnPart) => void) | undefined
 }
 
-export function callScopeOf({ turn, trace, registry, limits, agent: { max_tool_result_chars }, whileAsking }: TurnScope): CallScope {
+export function callScopeOf(
+  { turn, trace, registry, limits, agent: { max_tool_result_chars }, whileAsking }: TurnScope,
+  untrusted: CallScope['untrusted'],
+): CallScope {
   const { id, home, agent, session, delivery, client, owner, tools, cancellation, superseded, approve, tell, caller = owner } = turn
   return {
     turn: id,
@@ -52,6 +57,7 @@ export function callScopeOf({ turn, trace, registry, limits, agent: { max_tool_r
     resultCharsMax: max_tool_result_chars,
     cancellation,
     superseded,
+    untrusted,
     approve,
     whileAsking,
     tell,

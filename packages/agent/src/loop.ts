@@ -12,6 +12,7 @@ import { systemPrompt } from './system-prompt.ts'
 import type { ToolExecutor, ToolResultPart } from './tool-call.ts'
 import { runRound, type ToolRound } from './tool-round.ts'
 import type { TurnScope } from './turn-scope.ts'
+import { untrustedIn } from './untrusted-in.ts'
 
 export interface LoopDeps {
   readonly askModel: AskModel
@@ -44,13 +45,14 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
     (...last: ModelMessage[]) =>
     (tokensMax: number): ModelMessage[] => [system, ...fitConversation(conversation, [...produced, ...last], { messagesMax, tokensMax })]
 
+  const callScope = callScopeOf(scope, () => untrustedIn(conversation, produced))
   const repeats = new Repeats()
   recall(open ? before.slice(0, -1) : before, repeats)
   progress.iterations += before.filter(({ role }) => role === 'assistant').length
   const runCalls = async (round: ToolRound) => {
     const keep =
       turn.kept && ((results: readonly ToolResultPart[]) => deps.turns.checkpoint(turn.id, [...produced, ...toolMessage(results)]))
-    const results = await runRound({ tools: deps.tools, scope: callScopeOf(scope), repeats, round: progress.iterations, keep }, round)
+    const results = await runRound({ tools: deps.tools, scope: callScope, repeats, round: progress.iterations, keep }, round)
     produced.push(...toolMessage(results))
     if (turn.kept) await deps.turns.checkpoint(turn.id, produced)
   }

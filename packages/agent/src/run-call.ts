@@ -37,6 +37,8 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     resultCharsMax: agent.max_tool_result_chars,
     cancellation,
     superseded: undefined,
+    // No model has read anything.
+    untrusted: () => undefined,
     approve: undefined,
     whileAsking: async (ask) => {
       const resumeDeadline = deps.deadlines.pause(deadline)

@@ -142,7 +142,7 @@ async function writeSummary(
   { previous, blocks }: { readonly previous: SessionSummary | undefined; readonly blocks: readonly Block[] },
 ): Promise<SessionSummary> {
   let charsMax = 0
-  let source: Block = { upTo: 0, upToMs: 0, text: '' }
+  let source: Block = { upTo: 0, upToMs: 0, text: '', untrusted: false }
   const prompt: ModelAsk['prompt'] = (tokensMax) => {
     charsMax = Math.min(SUMMARY_CHARS_MAX, summaryCharsMax(tokensMax))
     const before = previous ? shorten(previous.text, charsMax) : ''
@@ -161,7 +161,7 @@ async function writeSummary(
     upToMs: source.upToMs,
     model: scope.progress.model ?? '',
     atMs: clock.nowMs(),
-    untrusted: previous?.untrusted ?? false,
+    untrusted: previous?.untrusted || source.untrusted,
   }
 }
 
@@ -178,15 +178,17 @@ function sourceCharsMax({ agent }: TurnScope, tokensMax: number): number {
 function takeBlocks(blocks: readonly Block[], charsMax: number): Block {
   const texts: string[] = []
   let chars = 0
-  let last: Omit<Block, 'text'> = { upTo: 0, upToMs: 0 }
+  let last: Pick<Block, 'upTo' | 'upToMs'> = { upTo: 0, upToMs: 0 }
+  let untrusted = false
   for (const block of blocks) {
     const text = shorten(block.text, charsMax)
     if (texts.length > 0 && chars + text.length > charsMax) break
     texts.push(text)
     chars += text.length + 1
     last = block
+    untrusted ||= block.untrusted
   }
-  return { ...last, text: texts.join('\n') }
+  return { upTo: last.upTo, upToMs: last.upToMs, text: texts.join('\n'), untrusted }
 }
 
 function summarizedEvent(

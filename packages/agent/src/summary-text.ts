@@ -2,6 +2,7 @@
 import { isoTime } from '@sluice/kit'
 import type { ModelMessage, SessionStore } from '@sluice/sdk'
 import { shorten } from './shorten.ts'
+import { untrustedInMessage } from './untrusted-in.ts'
 
 /** The part of a session that is summarised at once: a message, or tool calls with their results. */
 export interface Block {
@@ -9,6 +10,8 @@ export interface Block {
   readonly upTo: number
   readonly upToMs: number
   readonly text: string
+  /** Whether it contains untrusted text. */
+  readonly untrusted: boolean
 }
 
 const INPUT_CHARS_MAX = 500
@@ -58,8 +61,9 @@ function blocksOf(messages: readonly ModelMessage[], { upTo, atMs }: { readonly 
   for (const [at, message] of messages.entries()) {
     const number = upTo - messages.length + at + 1
     const text = linesOf(message, date).join('\n')
-    const before = message.role === 'tool' ? blocks.pop()?.text : undefined
-    blocks.push({ upTo: number, upToMs: atMs, text: before === undefined ? text : `${before}\n${text}` })
+    const before = message.role === 'tool' ? blocks.pop() : undefined
+    const untrusted = before?.untrusted || untrustedInMessage(message) !== undefined
+    blocks.push({ upTo: number, upToMs: atMs, text: before === undefined ? text : `${before.text}\n${text}`, untrusted })
   }
   return blocks
 }

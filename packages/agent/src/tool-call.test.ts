@@ -49,7 +49,15 @@ describe('a tool call of a model', () => {
   })
 
   test('with invalid input gets the expectation', async () => {
-    const look = defineTool({ name: 'look', description: '', input: v.object({ lines: v.number() }), risk: 'read', run: async () => 'ran' })
+    const look = defineTool({
+      name: 'look',
+      description: '',
+      input: v.object({ lines: v.number() }),
+      risk: 'read',
+      egress: false,
+      untrusted: false,
+      run: async () => 'ran',
+    })
     const { results } = await callTools([[call('look', { lines: 'x' }), call('look', '{"lines":'), call('look', [1])]], { tools: [look] })
     expect(results[0]?.[0]).toMatch(/lines: .*Expected number but received "x"/)
     expect(results[0]?.[1]).toContain('is not JSON')
@@ -261,6 +269,8 @@ test('a call that only stops something runs at every level, without approval and
     description: 'Moves, or stops.',
     input: v.object({ action: v.picklist(['go', 'stop']), speed: v.optional(v.pipe(v.number(), v.minValue(1))) }),
     risk: ({ action }) => (action === 'stop' ? 'read' : 'execute'),
+    egress: false,
+    untrusted: false,
     haltOf: (raw) => ((raw as { action?: unknown } | null)?.action === 'stop' ? { action: 'stop' } : undefined),
     run: async (input) => `ran ${given.push(input)}`,
   })
@@ -469,6 +479,8 @@ describe('a model that repeats itself', () => {
       description: '',
       input: v.object({ a: v.optional(v.number()), b: v.optional(v.number()) }),
       risk: 'read',
+      egress: false,
+      untrusted: false,
       run: async () => `${++runs}`,
     })
     const replies = [
@@ -536,6 +548,8 @@ test('a tool is notified when a newer message waits in its session', async () =>
     description: '',
     input: v.object({}),
     risk: 'read',
+    egress: false,
+    untrusted: false,
     async run(_input, { superseded }) {
       given.push(superseded)
       await gate.promise
@@ -560,6 +574,8 @@ test('a tool receives client, session and a signal that ends with the turn', asy
     description: '',
     input: v.object({}),
     risk: 'read',
+    egress: false,
+    untrusted: false,
     run: async (_input, context) => {
       given = context
       return 'seen'

@@ -57,6 +57,8 @@ export interface Judgement {
   readonly verdict: Verdict
   /** The reason why the call does not run. */
   readonly refusal?: string
+  /** The source of the untrusted text because of which a person is asked. */
+  readonly untrusted?: string | undefined
 }
 
 export type ToolResultPart = Extract<Extract<ModelMessage, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
@@ -113,8 +115,11 @@ export class ToolExecutor {
     if (allowed && !allowed.includes(tool.name)) return refuse(notAmong(allowed, tool.name))
     try {
       const risk = typeof tool.risk === 'function' ? tool.risk(input, by) : tool.risk
-      const said = halts ? 'run' : verdict(by.policy, { name: tool.name, alwaysAsks: alwaysAsks(tool, input, by) }, risk)
-      return said === 'refuse' ? { risk, verdict: said, refusal: refusedText(scope.agent, tool.name) } : { risk, verdict: said }
+      if (halts) return { risk, verdict: 'run' }
+      const untrusted = by.policy.ask_after_untrusted && canHarm(tool, input, by, risk) ? scope.untrusted() : undefined
+      const asks = { alwaysAsks: alwaysAsks(tool, input, by), asksAfterUntrusted: untrusted !== undefined }
+      const said = verdict(by.policy, { name: tool.name, ...asks }, risk)
+      return said === 'refuse' ? { risk, verdict: said, refusal: refusedText(scope.agent, tool.name) } : { risk, verdict: said, untrusted }
     } catch (error) {
       this.#deps.log.error('tool failed', { tool: tool.name, turn: scope.turn, error })
       return refuse(FAULT)
@@ -168,7 +173,10 @@ export class ToolExecutor {
       if (problem !== undefined) return this.refused(scope, problem)
       await onAsk?.()
     }
-    const answer = judged.verdict === 'ask' ? await askPerson(this.#deps, scope, { callId: question, tool, input }) : undefined
+    const answer =
+      judged.verdict === 'ask'
+        ? await askPerson(this.#deps, scope, { callId: question, tool, input, untrusted: judged.untrusted })
+        : undefined
     if (answer && 'refusal' in answer) return this.refused(scope, answer.refusal)
     const { client, caller, session, turn, cancellation, superseded } = scope
     cancellation.throwIfCancelled()
@@ -190,10 +198,16 @@ export class ToolExecutor {
       const context = { ...by, ...who, session, turn, signal: cancellation.signal, ...(superseded && { superseded }), trace, report }
       const output = this.#clean(scope, await cancellation.race(this.#deps.within(trace, () => tool.run(input, context))))
       const { failed, data } = reported
-      return { outcome: 'ok', output, ...(failed && { failed }), ...(data !== undefined && { data: this.#bounded(scope, data) }) }
+      return {
+        outcome: 'ok',
+        output,
+        ...sourceOf(tool, input),
+        ...(failed && { failed }),
+        ...(data !== undefined && { data: this.#bounded(scope, data) }),
+      }
     } catch (error) {
       cancellation.throwIfCancelled()
-      if (error instanceof AppError) return this.refused(scope, error.message)
+      if (error instanceof AppError) return { ...this.refused(scope, error.message), ...sourceOf(tool, input) }
       this.#deps.log.error('tool failed', { tool: tool.name, turn, error })
       return { outcome: 'error', output: FAULT }
     }
@@ -235,6 +249,16 @@ function callingAgent({ agent, limits }: CallScope): CallingAgent | undefined {
 
 const alwaysAsks = (tool: Tool, input: unknown, by: CallingAgent): boolean =>
   typeof tool.alwaysAsks === 'function' ? tool.alwaysAsks(input, by) : tool.alwaysAsks === true
+
+/** Tells whether a model that obeys untrusted text could do harm by this call. */
+const canHarm = (tool: Tool, input: unknown, by: CallingAgent, risk: Risk): boolean =>
+  !tool.reportsOnly && (risk !== 'read' || (typeof tool.egress === 'function' ? tool.egress(input, by) : tool.egress))
+
+/** The source of the result, which a failed call may quote too. */
+function sourceOf({ name, untrusted }: Tool, input: unknown): Pick<CallResult, 'untrusted'> {
+  const source = typeof untrusted === 'function' ? untrusted(input) : untrusted ? name : undefined
+  return source === undefined ? {} : { untrusted: source }
+}
 
 function unknownTool(scope: CallScope, name: string): string {
   const names = offeredTools(scope.registry, allowedTools(scope)).map((tool) => tool.name)

@@ -5,10 +5,16 @@ export type Verdict = 'run' | 'ask' | 'refuse'
 
 const lists = (names: readonly string[], tool: string): boolean => names.includes(tool) || names.includes('*')
 
-/** Returns the verdict. The input of a call influences it only through the `risk` of the tool. */
-export function verdict(policy: Policy, { name, alwaysAsks }: Pick<Tool, 'name'> & { readonly alwaysAsks: boolean }, risk: Risk): Verdict {
+interface JudgedTool extends Pick<Tool, 'name'> {
+  readonly alwaysAsks: boolean
+  /** True when the turn has read untrusted text and the policy asks about this call for that reason. */
+  readonly asksAfterUntrusted: boolean
+}
+
+/** Returns the verdict. The input of a call influences it only through the functions of the tool, such as `risk`. */
+export function verdict(policy: Policy, { name, alwaysAsks, asksAfterUntrusted }: JudgedTool, risk: Risk): Verdict {
   if (policy.level === 'readonly' && risk !== 'read') return 'refuse'
-  if (alwaysAsks) return 'ask'
+  if (alwaysAsks || asksAfterUntrusted) return 'ask'
   if (policy.level === 'full') return 'run'
   if (lists(policy.always_ask, name)) return 'ask'
   return risk === 'execute' && !lists(policy.auto_approve, name) ? 'ask' : 'run'
@@ -17,10 +23,26 @@ export function verdict(policy: Policy, { name, alwaysAsks }: Pick<Tool, 'name'>
 export const refusedText = (agent: string, tool: string): string =>
   `Not run: ${tool} has effects, and the operator's policy allows only tools without effects (${policyHeader(agent)} level = "readonly").`
 
-/** Returns the refusal, with the setting that allows the call. `asked` is true when a person was asked and did not approve. */
-export function deniedText(agent: string, policy: Policy, { name, alwaysAsks }: Pick<Tool, 'name' | 'alwaysAsks'>, asked: boolean): string {
+export interface Denial {
+  /** True when a person was asked and did not approve. */
+  readonly asked: boolean
+  /** The source of the untrusted text because of which the call needs an approval. */
+  readonly untrusted: string | undefined
+}
+
+/** Returns the refusal, with the setting that allows the call. */
+export function deniedText(
+  agent: string,
+  policy: Policy,
+  { name, alwaysAsks }: Pick<Tool, 'name' | 'alwaysAsks'>,
+  { asked, untrusted }: Denial,
+): string {
   const denied = `Not run: ${name} needs a person's approval ${asked ? 'and did not get it' : 'and there is no person to ask here'}.`
   if (alwaysAsks === true) return `${denied} It never runs without an approval.`
+  if (untrusted !== undefined) {
+    const reason = `It needs one because this conversation contains untrusted text (${untrusted}).`
+    return `${denied} ${reason} A new session does not contain it. The setting is ask_after_untrusted under ${policyHeader(agent)}.`
+  }
   const isListed = lists(policy.auto_approve, name) && !lists(policy.always_ask, name)
   if (alwaysAsks && isListed) return `${denied} With this input it never runs without an approval.`
   const cure = lists(policy.always_ask, name)

@@ -33,6 +33,8 @@ export interface ToolApprovalRequest {
   readonly summary: string
   /** The SHA-256 of the exact call. A decision applies to this call only. */
   readonly callHash: string
+  /** The source of the untrusted text because of which a person is asked. */
+  readonly untrusted?: string
   /** The agent whose call it is. */
   readonly agent: string
   readonly turn: string
@@ -118,6 +120,8 @@ export interface CallRequest {
 export interface CallResult extends ToolReport {
   readonly outcome: 'ok' | 'error'
   readonly output: string
+  /** The source of the output when others may have written it. The model gets such an output framed. */
+  readonly untrusted?: string
 }
 
 export interface TurnResult {

@@ -1,6 +1,6 @@
 /** Asks people in chats about tool calls, for turns without a client that could be asked. */
 import type { Approver, ToolApprovalRequest } from '@sluice/agent'
-import { type Approval, type ApprovalRequest, type InboxStore, MAIN_AGENT, type SopRun } from '@sluice/sdk'
+import { APPROVAL_MESSAGE_CHARS_MAX, type Approval, type ApprovalRequest, type InboxStore, MAIN_AGENT, type SopRun } from '@sluice/sdk'
 import { runOfSession } from '@sluice/sop/session'
 import type { ApprovalRegistry } from './registry.ts'
 
@@ -57,15 +57,21 @@ const DEVICE = 'device:'
 const ownerOfRun = ({ event: { by } }: SopRun): Pick<ApprovalRequest, 'owner'> =>
   by.startsWith(DEVICE) ? { owner: by.slice(DEVICE.length) } : {}
 
+/** The reason follows the call, so that a source cannot be taken for a part of the call before it. */
+function warned(call: string, source: string): string {
+  const reason = `\n\nYou are asked because the conversation contains untrusted text (${source}), which may have led to this call.`
+  return `${call.slice(0, APPROVAL_MESSAGE_CHARS_MAX - reason.length)}${reason}`
+}
+
 export const toolApprovalRequest = (request: ToolApprovalRequest, timeoutSecs: number): ApprovalRequest => {
-  const { turn, callId, tool, summary, callHash, session, owner } = request
+  const { turn, callId, tool, summary, callHash, session, owner, untrusted } = request
   return {
     runId: turn,
     stepId: callId,
     gate: 'tool',
     workflow: tool,
     title: callTitle(request),
-    message: summary,
+    message: untrusted === undefined ? summary : warned(summary, untrusted),
     callHash,
     session,
     ...(owner !== undefined && { owner }),

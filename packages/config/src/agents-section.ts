@@ -3,7 +3,7 @@ import { AGENT_NAME, headerSecret, httpUrl, MAIN_AGENT } from '@sluice/sdk'
 import * as v from 'valibot'
 import { agentSection } from './agent-sections.ts'
 import { channelLimits } from './limits-section.ts'
-import { allowedCommands, alwaysAsk, autoApprove, forbiddenPaths, listOf, policyLevel } from './policy-section.ts'
+import { allowedCommands, alwaysAsk, askAfterUntrusted, autoApprove, forbiddenPaths, listOf, policyLevel } from './policy-section.ts'
 import { BASE_URL, endpointKeys, fallbackEntry, headers, KIND, MODEL } from './provider-section.ts'
 
 const text = v.pipe(v.string(), v.minLength(1))
@@ -53,6 +53,7 @@ const agentEntry = v.object({
         forbidden_paths: v.optional(forbiddenPaths),
         auto_approve: v.optional(autoApprove),
         always_ask: v.optional(alwaysAsk),
+        ask_after_untrusted: v.optional(askAfterUntrusted),
       }),
       v.description('Its policy. Absent keys are taken from [security.policy]'),
     ),

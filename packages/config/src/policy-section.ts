@@ -18,6 +18,12 @@ export const allowedCommands = listOf(
 export const forbiddenPaths = listOf('Paths that no tool may touch')
 export const autoApprove = listOf('Tools whose calls need no approval; * for all')
 export const alwaysAsk = listOf('Tools whose calls always need an approval below level full; overrides auto_approve')
+export const askAfterUntrusted = v.pipe(
+  v.boolean(),
+  v.description(
+    'Once a turn has read untrusted text, such as a web page or the message of an unknown sender, calls that have effects or send data out need an approval, at every level and also with auto_approve',
+  ),
+)
 
 /** `[security.policy]`: the tool calls that the agent may make. One policy applies to all clients of an agent. */
 export const policySection = {
@@ -28,5 +34,6 @@ export const policySection = {
     forbidden_paths: v.optional(forbiddenPaths, PATHS),
     auto_approve: v.optional(autoApprove, []),
     always_ask: v.optional(alwaysAsk, []),
+    ask_after_untrusted: v.optional(askAfterUntrusted, false),
   }),
 } as const

@@ -43,9 +43,17 @@ export class AllowedSenders {
   }
 }
 
-const isListed = (channel: Channel, sender: string): boolean =>
+/** Tells whether an entry of the allowlist other than `*` covers the sender. */
+export const isNamed = (channel: Channel, sender: string): boolean =>
+  isListed(
+    channel,
+    sender,
+    channel.allow.filter((entry) => entry !== '*'),
+  )
+
+const isListed = (channel: Channel, sender: string, allow = channel.allow): boolean =>
   isAllowed(
-    channel.allow,
+    allow,
     sender,
     (entry) => channel.normalise?.(entry) ?? entry,
     (entry, value) => channel.matches?.(entry, value) ?? false,

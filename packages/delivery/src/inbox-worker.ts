@@ -24,12 +24,12 @@ import { admitMessage, clientOf } from './admit-message.ts'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
 import { type Account, DeliveryQueue, type OwnedRow, type QueuedReply, waitingReplies } from './delivery-queue.ts'
 import { type Draft, openDraft } from './draft.ts'
-import { textWithMedia } from './media.ts'
 import { watchAttempt } from './observe.ts'
 import { fireProcedures } from './procedures.ts'
 import { repliesOf } from './replies-of.ts'
 import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
 import { senderOf } from './sessions.ts'
+import { textForModel } from './text-for-model.ts'
 import { startTyping } from './typing.ts'
 
 export interface InboxWorkerOptions extends DeliveryOptions {
@@ -179,7 +179,7 @@ export class InboxWorker {
     const workspace = features.workspace(agent)
     if (!workspace) throw new AppError('unavailable', notConfigured(agent))
     const media = { channel, workspace, transcribe: features.transcribe(), log, clock, signal: stopping }
-    const text = await telemetry.within(trace, () => textWithMedia(message, media))
+    const text = await telemetry.within(trace, () => textForModel(message, media))
     const { replies } = await turns.agent.run({
       source: channel.name,
       session: started.session,

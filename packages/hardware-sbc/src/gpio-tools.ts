@@ -28,6 +28,8 @@ const gpioWrite = (kit: ToolKit): Tool =>
     description: 'Sets a GPIO pin of this single-board computer high (1) or low (0). The level stays until the next write.',
     input: v.object({ pin, value: v.pipe(v.picklist([0, 1]), v.description('0: low, 1: high')) }),
     risk: 'execute',
+    egress: false,
+    untrusted: false,
     precheck: async () => void (await kit.sbc.detect()),
     available: () => kit.sbc.board !== undefined,
     run: ({ pin, value }, context) =>
@@ -44,6 +46,8 @@ const gpioRead = ({ sbc, guard }: ToolKit): Tool =>
       'Reads the level of a GPIO pin of this single-board computer, and whether it is an input or an output, as JSON. Changes neither.',
     input: v.object({ pin }),
     risk: 'read',
+    egress: false,
+    untrusted: false,
     available: () => sbc.board !== undefined,
     run: ({ pin }, context) =>
       guard.use({ device: DEVICE, tool: 'gpio_sbc_read', context }, async () => {
@@ -63,6 +67,8 @@ const gpioBlink = (kit: ToolKit): Tool =>
       off_ms: v.pipe(phase, v.description('Milliseconds low')),
     }),
     risk: 'execute',
+    egress: false,
+    untrusted: false,
     precheck: async () => void (await kit.sbc.detect()),
     available: () => kit.sbc.board !== undefined,
     async run({ pin, times, on_ms, off_ms }, context) {

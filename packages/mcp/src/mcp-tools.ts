@@ -28,6 +28,8 @@ function toolOf(server: McpServer, definition: Definition): Tool {
     input: anyObject,
     inputSchema: shown.inputSchema,
     risk: riskOf(server.config, definition),
+    egress: true,
+    untrusted: () => `MCP server ${server.name}`,
     alwaysAsks: () => !isAccepted(),
     async run(input, context) {
       const result = await server.call(definition, input, context)

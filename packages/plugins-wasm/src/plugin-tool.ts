@@ -22,6 +22,8 @@ export function pluginTool({ manifest, hosts, load }: LoadedPlugin, threads: Plu
     description,
     input: v.object({ input: v.pipe(v.string(), v.description(inputDescription(manifest))) }),
     risk: hosts.length > 0 ? 'execute' : 'read',
+    egress: hosts.length > 0,
+    untrusted: () => `plugin ${name}`,
     run: ({ input }, { signal }) => threads.run(callable, input, { signal, sendRequest }),
   })
 }

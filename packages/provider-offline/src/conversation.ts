@@ -1,5 +1,5 @@
 /** Reads the parts of a prompt that the offline provider answers. */
-import type { ModelMessage, ModelPrompt } from '@sluice/sdk'
+import { type ModelMessage, type ModelPrompt, withoutFrames } from '@sluice/sdk'
 
 export interface ToolOutcome {
   readonly tool: string
@@ -33,11 +33,11 @@ export function readConversation(prompt: ModelPrompt): Conversation {
 }
 
 const userText = (content: Extract<ModelMessage, { role: 'user' }>['content']): string =>
-  content.map((part) => (part.type === 'text' ? part.text : `[file ${part.filename ?? part.mediaType}]`)).join('\n')
+  content.map((part) => (part.type === 'text' ? withoutFrames(part.text) : `[file ${part.filename ?? part.mediaType}]`)).join('\n')
 
 function outcomeOf({ toolName, output }: ToolResult): ToolOutcome {
   const failed = output.type.startsWith('error') || output.type === 'execution-denied'
-  return { tool: toolName, failed, text: outputText(output) }
+  return { tool: toolName, failed, text: withoutFrames(outputText(output)) }
 }
 
 function outputText(output: ToolResult['output']): string {

@@ -46,6 +46,10 @@ export interface Inbound {
   readonly sender: string
   readonly to: Address
   readonly text: string
+  /** True when the platform does not vouch for the sender, such as for a mail without DMARC. The model gets the text as untrusted. */
+  readonly unverified?: true
+  /** Where in `text` the words of others begin that the sender quotes or forwards. The model gets the rest as untrusted text. */
+  readonly quotedFrom?: number
   readonly sentAtMs?: number
   readonly attachments?: readonly Attachment[]
   /** The platform's id of the message that this one quotes, where the platform reports it. */

@@ -16,4 +16,6 @@ export interface Policy {
   readonly auto_approve: readonly string[]
   /** The tools whose calls always need an approval below `full`; overrides `auto_approve`. */
   readonly always_ask: readonly string[]
+  /** Whether calls with effects, and calls that send data out, need an approval at every level once the turn has read untrusted text. */
+  readonly ask_after_untrusted: boolean
 }

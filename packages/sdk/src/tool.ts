@@ -57,6 +57,19 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
   readonly inputSchema?: Readonly<Record<string, unknown>>
   readonly risk: Risk | ((input: v.InferOutput<Schema>, by: CallingAgent) => Risk)
   /**
+   * Whether a call sends data out of this machine, where its address, arguments or body reach others. A call without effects that
+   * fetches a URL does. With `ask_after_untrusted`, a person approves such a call once its turn has read untrusted text.
+   */
+  readonly egress: boolean | ((input: v.InferOutput<Schema>, by: CallingAgent) => boolean)
+  /**
+   * Whether results contain text that others may have written, such as a web page. The model gets them framed as data. A function
+   * returns the source of the text by the input, such as `http_request https://example.com`, or undefined; true stands for the name
+   * of the tool.
+   */
+  readonly untrusted: boolean | ((input: v.InferOutput<Schema>) => string | undefined)
+  /** True for a tool that only reports the outcome of the turn itself. `ask_after_untrusted` does not apply to it. */
+  readonly reportsOnly?: true
+  /**
    * True when a person must approve each call, whatever the policy says. The policy level `readonly` still refuses it. A
    * function decides by the input.
    */

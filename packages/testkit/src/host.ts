@@ -48,7 +48,14 @@ export interface TestHostOverrides extends Partial<Omit<Host, 'clock' | 'service
 }
 
 /** A policy that allows every command and never asks for approval. */
-export const openPolicy: Policy = { level: 'full', allowed_commands: ['*'], forbidden_paths: [], auto_approve: [], always_ask: [] }
+export const openPolicy: Policy = {
+  level: 'full',
+  allowed_commands: ['*'],
+  forbidden_paths: [],
+  auto_approve: [],
+  always_ask: [],
+  ask_after_untrusted: false,
+}
 
 const notGiven = (member: string) => async (): Promise<never> => {
   throw new Error(`this test host was given no ${member}`)

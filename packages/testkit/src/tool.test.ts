@@ -22,6 +22,8 @@ const feature = (changes: Partial<Tool> = {}, also: (host: Host) => void = () =>
           times: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 1),
         }),
         risk: ({ path }) => (path === '' ? 'read' : 'execute'),
+        egress: false,
+        untrusted: false,
         async run({ path }, { signal }) {
           if (path.includes('..')) throw new AppError('forbidden', `'${path}' is outside`)
           const base = { args: [path], cwd: '/', env: {}, policy: { writable: [], network: false }, timeoutMs: 1, outputBytesMax: 1 }

@@ -13,6 +13,9 @@ export function browserTool(backend: Backend): Tool {
       'Each action returns its result, with requests that the browser was not allowed to make in brackets.',
     input: actionInput(backend.actions, backend.name),
     risk: actionRisk,
+    // A page that is open sends what scripts in it want; to open one reveals its URL.
+    egress: ({ action }) => action === 'open',
+    untrusted: true,
     async run(input, context) {
       const action = readAction(input)
       if (context.signal.aborted) throw new AppError('aborted', 'The call was aborted')

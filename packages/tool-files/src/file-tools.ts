@@ -1,4 +1,5 @@
 /** The tools `file_read`, `file_write` and `file_list`. The workspace rejects paths that lead outside of it. */
+import { normalize } from 'node:path'
 import { AppError, buildHint, defineTool, type Host, type Tool, type WorkspaceEntry, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { numberLines, selectLines } from './number-lines.ts'
@@ -11,12 +12,17 @@ const SNIFFED_BYTES = 8192
 
 const pathInput = (description: string) => v.pipe(v.string(), v.minLength(1), v.maxLength(PATH_CHARS_MAX), v.description(description))
 
+/** The daemon saves the attachments of messages here. */
+const isFromMessage = (path: string): boolean => /(?:^|[\\/])attachments[\\/]/i.test(normalize(path))
+
 /** `file_read`: the numbered lines of a text file, or of the text of a PDF where the build can read PDFs. */
 export const fileRead = (host: Host): Tool =>
   defineTool({
     name: 'file_read',
     description: 'Reads a text file (or the text of a PDF) in the workspace, with line numbers. The file can have at most 10 MiB.',
     risk: 'read',
+    egress: false,
+    untrusted: ({ path }) => (isFromMessage(path) ? `file ${path}` : undefined),
     input: v.object({
       path: pathInput('The file, relative to the workspace'),
       offset: v.optional(v.pipe(whole(1), v.description('First line to return, counted from 1')), 1),
@@ -35,6 +41,8 @@ export const fileWrite: Tool = defineTool({
   name: 'file_write',
   description: 'Writes a text file in the workspace and replaces the whole file. Missing folders are created.',
   risk: 'write',
+  egress: false,
+  untrusted: false,
   input: v.object({
     path: pathInput('The file, relative to the workspace'),
     content: v.pipe(v.string(), v.maxLength(CONTENT_CHARS_MAX), v.description('The whole new content')),
@@ -51,6 +59,8 @@ export const fileList: Tool = defineTool({
   name: 'file_list',
   description: 'Lists one folder of the workspace, sorted by name: files with their size in bytes, folders with a slash at the end.',
   risk: 'read',
+  egress: false,
+  untrusted: false,
   input: v.object({
     path: v.optional(pathInput('The folder, relative to the workspace; the workspace itself when absent'), '.'),
     limit: v.optional(v.pipe(whole(1, 1000), v.description('The largest number of entries to return')), 200),

@@ -36,6 +36,8 @@ export const memoryStore = (host: Host, config: MemoryConfig): Tool =>
     name: 'memory_store',
     description: 'Remembers a text under a key, across sessions. Replaces the text that the key had before.',
     risk: 'write',
+    egress: false,
+    untrusted: false,
     input: v.object({
       key: keyInput,
       content: v.pipe(v.string(), v.regex(/\S/, 'is empty'), v.maxLength(CONTENT_CHARS_MAX), v.description('The text to remember')),
@@ -53,6 +55,9 @@ export const memoryRecall = (host: Host, config: MemoryConfig): Tool =>
     name: 'memory_recall',
     description: 'Finds memories by words, best match first. Without a query, returns the newest memories.',
     risk: 'read',
+    egress: false,
+    // Any turn of the client may have stored it, also one that had read untrusted text.
+    untrusted: true,
     input: v.object({
       query: v.optional(v.pipe(v.string(), v.maxLength(QUERY_CHARS_MAX), v.description('Words to look for')), ''),
       limit: v.optional(v.pipe(whole(1, ENTRIES_MAX), v.description('The largest number of memories to return')), 5),
@@ -71,6 +76,8 @@ export const memoryForget = (host: Host, config: MemoryConfig): Tool =>
     name: 'memory_forget',
     description: 'Forgets the text remembered under a key.',
     risk: 'write',
+    egress: false,
+    untrusted: false,
     input: v.object({ key: keyInput }),
     async run({ key }, context) {
       const memories = memoriesOf(host)

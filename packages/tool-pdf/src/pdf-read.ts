@@ -16,6 +16,8 @@ export const pdfRead = (reader: PdfReader): Tool =>
     description:
       'Reads the text of a PDF in the workspace, each page after a mark such as [page 3]. Says how many pages there are and whether text was left out; images are not read.',
     risk: 'read',
+    egress: false,
+    untrusted: ({ path }) => `PDF ${path}`,
     input: v.object({
       path: v.pipe(v.string(), v.minLength(1), v.maxLength(4096), v.description('The PDF, relative to the workspace; at most 50 MiB')),
       pages: v.optional(

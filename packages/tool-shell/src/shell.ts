@@ -27,6 +27,9 @@ export const shell = (host: Pick<Host, 'spawn'>, config: ShellConfig): Tool =>
     precheck: ({ command }, by) => checkCommand(command, by),
     alwaysAsks: ({ command }, { policy }) => asksForArguments(command, policy),
     risk: ({ command }, { workspace }) => commandRisk(command, workspace.root),
+    // A command that can send data is never harmless, so it has the risk `execute`.
+    egress: false,
+    untrusted: config.network,
     async run({ command, timeout_secs }, context) {
       const { workspace, signal, report } = context
       const { root } = workspace

@@ -30,6 +30,8 @@ export const sopList = (host: Host): Tool =>
     description:
       'Lists the standard operating procedures that can be run: what each does, what triggers it, how many runs of it are active.',
     risk: 'read',
+    egress: false,
+    untrusted: false,
     input: v.object({
       filter: v.optional(
         v.pipe(v.string(), v.maxLength(NAME_CHARS_MAX), v.description('A part of the name, or a priority (low, normal, high, critical)')),
@@ -60,6 +62,8 @@ export const sopExecute = (host: Host): Tool =>
     name: 'sop_execute',
     description: 'Starts a standard operating procedure by name. The run continues in the background; call sop_status for its progress.',
     risk: 'execute',
+    egress: false,
+    untrusted: true,
     input: v.object({
       name: nameInput('A name that sop_list shows'),
       payload: v.optional(v.pipe(v.string(), v.maxLength(PAYLOAD_CHARS_MAX), v.description('Input of the first step: JSON or any text'))),
@@ -82,6 +86,8 @@ export const sopStatus = (host: Host): Tool =>
     name: 'sop_status',
     description: 'Shows the state of one run of a procedure, step by step. Without run_id, lists the newest runs.',
     risk: 'read',
+    egress: false,
+    untrusted: ({ run_id }) => (run_id === undefined ? undefined : `results of run ${run_id}`),
     input: v.object({
       run_id: v.optional(nameInput('A run id that sop_execute or sop_status returned')),
       sop_name: v.optional(nameInput('Only runs of this procedure')),
@@ -101,6 +107,8 @@ export const sopApprove = (host: Host): Tool =>
     name: 'sop_approve',
     description: 'Resumes a run that waits for a person. A person must approve this very call; without that approval it fails.',
     risk: 'execute',
+    egress: false,
+    untrusted: true,
     alwaysAsks: true,
     input: v.object({ run_id: nameInput('The run that waits') }),
     async run({ run_id }, by) {
@@ -121,6 +129,9 @@ export const sopAdvance = (host: Host): Tool =>
     description:
       'Reports the outcome of the procedure step that this turn works on. Without a report, a turn that succeeds completes its step.',
     risk: 'write',
+    reportsOnly: true,
+    egress: false,
+    untrusted: false,
     input: v.object({
       run_id: nameInput('The run this turn works for'),
       status: v.pipe(

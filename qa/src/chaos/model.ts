@@ -1,6 +1,7 @@
 /** A fake model service. A function answers each request; requests that the real service refuses get its error. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { withoutFrames } from '@sluice/sdk'
 import { openaiWire } from '@sluice/testkit/model-wire-openai'
 import { markIn, marksIn } from './marks.ts'
 
@@ -88,9 +89,11 @@ function askedIn(body: unknown): Asked {
   const problem = typeof refused === 'object' ? JSON.stringify(refused.body) : refused
   if (problem !== undefined) return { mark: undefined, text: '', results: [], afterTool: false, problem }
   const { messages } = body as { readonly messages: readonly { readonly role: string; readonly content: unknown }[] }
-  const text = openaiWire.lastUserText(body)
+  const text = withoutFrames(openaiWire.lastUserText(body))
   const since = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
-  const results = since.filter(({ role }) => role === 'tool').map(({ content }) => JSON.stringify(content))
+  const results = since
+    .filter(({ role }) => role === 'tool')
+    .map(({ content }) => JSON.stringify(typeof content === 'string' ? withoutFrames(content) : content))
   return { mark: markIn(text), text, results, afterTool: messages.at(-1)?.role === 'tool', problem }
 }
 

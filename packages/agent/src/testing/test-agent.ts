@@ -129,6 +129,8 @@ export const testTool = (name: string, run: (key: string) => string | Promise<st
     description: `The ${name} tool.`,
     input: v.object({ key: v.optional(v.string(), 'none') }),
     risk,
+    egress: false,
+    untrusted: false,
     run: async ({ key }) => run(key),
   })
 

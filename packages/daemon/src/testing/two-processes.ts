@@ -100,6 +100,8 @@ export async function startProcess({ shards, send, answer, act, listen }: Proces
     description: 'Acts.',
     input: v.object({}),
     risk: 'execute',
+    egress: false,
+    untrusted: false,
     async run() {
       acted.push('act')
       return (await act?.()) ?? 'acted'

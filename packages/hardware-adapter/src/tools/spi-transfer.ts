@@ -12,6 +12,8 @@ export const spiTransfer = (kit: ToolKit, settings: AdapterSettings): Tool =>
     name: 'spi_transfer',
     description: 'Sends bytes over SPI under one chip select and returns as many bytes as were sent, received at the same time.',
     risk: 'execute',
+    egress: false,
+    untrusted: false,
     input: v.object({
       device: deviceKey,
       bytes: v.pipe(v.array(byte), v.minLength(1), v.maxLength(BYTES_MAX), v.description('The bytes as numbers from 0 to 255')),

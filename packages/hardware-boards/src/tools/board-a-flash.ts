@@ -26,6 +26,8 @@ export const boardAFlash = (host: Host, devices: Devices, guard: DeviceGuard, mo
       ),
     }),
     risk: 'execute',
+    egress: false,
+    untrusted: false,
     alwaysAsks: true,
     async precheck({ device: asked }, { signal }) {
       const { checkBoardA } = await import('../on-demand.ts')

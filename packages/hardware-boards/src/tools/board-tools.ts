@@ -30,6 +30,8 @@ const boardInfo = (host: Host, boardOf: BoardOf, available: () => boolean): Tool
     description: 'Describes a board: chip, architecture, description and memory; read live where a debug probe reaches it.',
     input: v.object({ board }),
     risk: 'read',
+    egress: false,
+    untrusted: false,
     available,
     async run(input, { signal }) {
       const facts = await factsOf(host, boardOf(input.board), signal)
@@ -50,6 +52,8 @@ const memoryMap = (host: Host, boardOf: BoardOf, available: () => boolean): Tool
     description: "Lists a board's memory ranges; read live where a debug probe reaches it, from its data sheet otherwise.",
     input: v.object({ board }),
     risk: 'read',
+    egress: false,
+    untrusted: false,
     available,
     async run(input, { signal }) {
       const facts = await factsOf(host, boardOf(input.board), signal)
@@ -63,6 +67,8 @@ const capabilities = (registry: Registry, guard: DeviceGuard, available: () => b
     description: 'Asks connected boards which GPIO pins and which LED they have.',
     input: v.object({ device }),
     risk: 'read',
+    egress: false,
+    untrusted: false,
     available,
     async run({ device: named }, context) {
       await registry.ready(context.signal)

@@ -20,6 +20,8 @@ export const gpioTools = (registry: Registry, guard: DeviceGuard): readonly Tool
     description: 'Sets one GPIO pin of a connected board to 0 (low) or 1 (high).',
     input: v.object({ device, pin, value: level }),
     risk: 'execute',
+    egress: false,
+    untrusted: false,
     async precheck({ device: named }, { signal }) {
       await registry.ready(signal)
       checkConnected(registry.pick(named))
@@ -40,6 +42,8 @@ export const gpioTools = (registry: Registry, guard: DeviceGuard): readonly Tool
     description: 'Reads one GPIO pin of a connected board: 0 (low) or 1 (high).',
     input: v.object({ device, pin }),
     risk: 'read',
+    egress: false,
+    untrusted: false,
     async run({ device: named, pin }, context) {
       await registry.ready(context.signal)
       const { alias } = registry.pick(named)

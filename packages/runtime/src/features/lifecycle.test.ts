@@ -36,7 +36,7 @@ const configOf = (values: Sections, features: readonly Feature[]): LoadedConfig 
 }
 
 const tool = (name: string, run: Tool['run'] = async () => 'done') =>
-  defineTool({ name, description: name, input: v.object({}), risk: 'read', run })
+  defineTool({ name, description: name, input: v.object({}), risk: 'read', egress: false, untrusted: false, run })
 
 const section = (path: string) => ({ path, schema: v.object({ token: v.optional(v.string(), '') }) })
 

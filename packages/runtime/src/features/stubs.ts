@@ -85,6 +85,8 @@ const refusingTool = (name: string, description: string, refuse: () => AppError)
   description,
   input: v.looseObject({}),
   risk: 'read',
+  egress: false,
+  untrusted: false,
   run: () => Promise.reject(refuse()),
 })
 
