@@ -119,7 +119,7 @@ test('a fallback model is asked about in the same way', async () => {
 test('tools that a provider runs itself return untrusted text', () => {
   const result = { type: 'tool-result', toolCallId: '1', toolName: 'web_search', output: { type: 'json', value: [] } } as const
   const said = (part: object): ModelMessage => ({ role: 'assistant', content: [part as never] })
-  const nothing = { messages: [], summary: undefined }
+  const nothing = { upTo: 0, messages: [], summary: undefined }
   expect(untrustedIn(nothing, [said(result)])).toBe('web_search of the provider')
   expect(untrustedIn(nothing, [said({ type: 'text', text: frameUntrusted('quoted', 'x') })])).toBeUndefined()
 })
@@ -144,7 +144,7 @@ test('a frame keeps its begin and end when its result is shortened', () => {
     { role: 'tool', content: [result] },
     ...Array.from({ length: 4 }, (): ModelMessage => ({ role: 'assistant', content: [{ type: 'text', text: 'so' }] })),
   ]
-  const fitted = fitConversation({ messages: [], summary: undefined }, current, { messagesMax: 100, tokensMax: 2000 })
+  const fitted = fitConversation({ upTo: 0, messages: [], summary: undefined }, current, { messagesMax: 100, tokensMax: 2000 })
   const text = JSON.stringify(fitted)
   expect(text.length).toBeLessThan(5000)
   expect(text).toMatch(/<untrusted source=\\"https:[^"]*\\" id=\\"(\w{16})\\">[\s\S]*<\/untrusted id=\\"\1\\">/)

@@ -22,6 +22,8 @@ const resourceTool = (servers: readonly McpServer[]): Tool =>
     }),
     // Reading tells the server an address, which can be a message.
     risk: ({ server, uri }) => (uri === undefined ? 'read' : named(servers, server).config.default_risk),
+    egress: ({ uri }) => uri !== undefined,
+    untrusted: ({ server }) => `MCP server ${server}`,
     async run({ server, uri }, context) {
       return named(servers, server).use(context, async (connection) => {
         if (uri !== undefined) return (await connection.readResource(uri, context.signal)).map(resourceText).join('\n')
@@ -45,6 +47,8 @@ const promptTool = (servers: readonly McpServer[]): Tool =>
       arguments: v.optional(v.pipe(v.record(v.string(), v.string()), v.description('The arguments of the prompt')), {}),
     }),
     risk: ({ server, name }) => (name === undefined ? 'read' : named(servers, server).config.default_risk),
+    egress: ({ name }) => name !== undefined,
+    untrusted: ({ server }) => `MCP server ${server}`,
     async run({ server, name, arguments: values }, context) {
       return named(servers, server).use(context, async (connection) => {
         if (name !== undefined) {
