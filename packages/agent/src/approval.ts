@@ -3,7 +3,6 @@ import type { Logger, Secret, Tool } from '@sluice/sdk'
 import { notConfigured } from './agent-settings.ts'
 import type { CallScope } from './call-scope.ts'
 import { boundedCall, callHash, shownCall } from './shown-call.ts'
-import type { Judgement } from './tool-call.ts'
 import { deniedText } from './tool-policy.ts'
 import type { Approver, ToolApprovalRequest } from './turn.ts'
 
@@ -18,10 +17,12 @@ export interface ApprovalDeps {
 /** The person who approved, or the reason why the call does not run. */
 export type Answer = { readonly by: string } | { readonly refusal: string }
 
-interface Question extends Pick<Judgement, 'untrusted'> {
+interface Question {
   readonly callId: string
   readonly tool: Tool
   readonly input: unknown
+  /** The source of the untrusted text because of which a person is asked. */
+  readonly untrusted: string | undefined
 }
 
 /** Rejects only when the turn ends. */
