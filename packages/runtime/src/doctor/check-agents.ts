@@ -4,7 +4,7 @@ import type { AgentInForce } from '../features/agents.ts'
 import type { OpenRuntime } from '../open-runtime.ts'
 import { type Check, ok, warn } from './check.ts'
 import { PROGRAM_FOLDERS } from './check-config.ts'
-import { checkProvider } from './check-provider.ts'
+import { checkProvider, tryTextOf } from './check-provider.ts'
 import { checkInWorkspace } from './check-sandbox.ts'
 import { checkWorkspace, contains } from './check-workspace.ts'
 
@@ -41,7 +41,9 @@ async function checkAgent(runtime: OpenRuntime, agent: AgentInForce, { dataDir, 
     policy.level === 'full'
       ? warn('policy', 'the agent acts without asking for approval', `set [${section}.policy] level = "supervised"`)
       : ok('policy', policy.level),
-    ...(models && hasOwnModels ? await checkProvider(models, `${section}.provider`) : []),
+    ...(models && hasOwnModels
+      ? await checkProvider(models, { table: `${section}.provider`, tryText: tryTextOf(runtime.agent, name) })
+      : []),
   ]
   return checks.map((check) => ({ ...check, check: `${name}: ${check.check}` }))
 }

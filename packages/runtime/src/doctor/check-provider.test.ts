@@ -11,6 +11,8 @@ const chain = (
   offered,
 })
 
+const NO_USAGE = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
+
 describe('checkProvider', () => {
   test('passes an endpoint that lists the model, also under its default tag', async () => {
     expect(await checkProvider(chain(async () => listed('other', 'small'), ['openai', 'small']))).toMatchObject([
@@ -37,6 +39,36 @@ describe('checkProvider', () => {
         fix: expect.stringContaining('fallback[0]'),
       },
     ])
+  })
+
+  test.each([
+    ['ok', 'ok', 'answers; run `sluice models test`'],
+    ['failed', 'fail', 'openai:small: the endpoint has no quota left'],
+  ] as const)('reports a short message that ends with %s', async (outcome, status, detail) => {
+    const tryText = async () => ({ test: 'text' as const, outcome, detail: 'the endpoint has no quota left', tookMs: 1, usage: NO_USAGE })
+    const [check] = await checkProvider(
+      chain(async () => listed('small'), ['openai', 'small']),
+      { tryText },
+    )
+    expect(check).toMatchObject({ status, detail: expect.stringContaining(detail) })
+  })
+
+  test('sends no message to a model that its endpoint does not list', async () => {
+    const tryText = () => Promise.reject(new Error('not meant to be sent'))
+    const checks = await checkProvider(
+      chain(async () => listed('large'), ['openai', 'small']),
+      { tryText },
+    )
+    expect(checks).toMatchObject([{ status: 'warn', detail: expect.stringContaining('does not list') }])
+  })
+
+  test('warns when the message cannot be sent, such as when the budget is used up', async () => {
+    const tryText = () => Promise.reject(new AppError('rate_limited', 'Daily budget of 1 USD is used up'))
+    const checks = await checkProvider(
+      chain(async () => listed('small'), ['openai', 'small']),
+      { tryText },
+    )
+    expect(checks).toMatchObject([{ status: 'warn', detail: 'openai:small: Daily budget of 1 USD is used up' }])
   })
 
   test('warns of the offline provider', async () => {

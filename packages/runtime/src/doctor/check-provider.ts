@@ -1,16 +1,41 @@
-/** Checks each configured model: whether its endpoint answers, accepts the key and offers the model. */
-import { isSameModel, type ModelChain } from '@sluice/agent'
+/** Checks each configured model: whether its endpoint accepts the key and offers the model, and whether the model answers. */
+import { type Agent, isSameModel, type ModelChain, type ModelTestResult } from '@sluice/agent'
 import { nearestName, signalScope } from '@sluice/kit'
 import { errorText } from '@sluice/sdk'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const ANSWER_MS_MAX = 10_000
+/** The time for one short answer. */
+const TEXT_MS_MAX = 20_000
+
+/** Sends a model one short message. Rejects when it cannot be sent, and when the signal aborts. */
+export type TryText = (index: number, signal: AbortSignal) => Promise<ModelTestResult | undefined>
+
+/** Returns the test of the models of an agent. Its cost is recorded where the runtime has the store of the data directory. */
+export const tryTextOf =
+  (tester: Pick<Agent, 'testModel'>, agent?: string): TryText =>
+  async (index, signal) => {
+    let last: ModelTestResult | undefined
+    await tester.testModel({
+      agent,
+      index,
+      tests: ['text'],
+      signal,
+      onResult(result) {
+        last = result
+      },
+    })
+    return last
+  }
 
 /**
  * Asks all endpoints at the same time. An endpoint that has not answered within ten seconds has failed. `table` is the table that
- * configures the models.
+ * configures the models; with `tryText`, each model that its endpoint offers gets a short message.
  */
-export async function checkProvider(models: Pick<ModelChain, 'labels' | 'offered'>, table = 'provider'): Promise<Check[]> {
+export async function checkProvider(
+  models: Pick<ModelChain, 'labels' | 'offered'>,
+  { table = 'provider', tryText }: { readonly table?: string; readonly tryText?: TryText } = {},
+): Promise<Check[]> {
   using limit = signalScope([], ANSWER_MS_MAX)
   return await Promise.all(
     models.labels.map(async ({ provider, model }, index) => {
@@ -20,8 +45,11 @@ export async function checkProvider(models: Pick<ModelChain, 'labels' | 'offered
         return warn(check, 'the offline provider answers; it is not a language model', `set ${section} kind, model and api_key`)
       try {
         const offered = (await models.offered(index, limit.signal))?.map(({ id }) => id)
-        if (!offered) return ok(check, `${provider}:${model}; its endpoint has no list of models`)
-        if (offered.length === 0 || offered.some((id) => isSameModel(id, model))) return ok(check, `${provider}:${model} answers`)
+        const isOffered = !offered || offered.length === 0 || offered.some((id) => isSameModel(id, model))
+        if (isOffered)
+          return tryText
+            ? await checkText(check, `${provider}:${model}`, (signal) => tryText(index, signal))
+            : ok(check, `${provider}:${model} answers`)
         const near = nearestName(model, offered)
         const detail = `${provider} answers, but does not list the model ${model}${near === undefined ? '' : `; did you mean ${near}?`}`
         return warn(check, detail, `set ${section}.model to one of ${offered.length} models, such as ${offered.slice(0, 5).join(', ')}`)
@@ -31,3 +59,18 @@ export async function checkProvider(models: Pick<ModelChain, 'labels' | 'offered
     }),
   )
 }
+
+/** A local model that is not loaded yet may take longer than the limit, which is no failure. */
+async function checkText(check: string, label: string, tryText: (signal: AbortSignal) => ReturnType<TryText>): Promise<Check> {
+  using limit = signalScope([], TEXT_MS_MAX)
+  try {
+    const result = await tryText(limit.signal)
+    if (result?.outcome === 'failed') return fail(check, `${label}: ${result.detail}`, LONG_FORM)
+    return ok(check, `${label} answers; run \`sluice models test\` for streaming, tools and images`)
+  } catch (error) {
+    const reason = limit.timedOut ? `it has not answered within ${TEXT_MS_MAX / 1000} s` : errorText(error)
+    return warn(check, `${label}: ${reason}`, LONG_FORM)
+  }
+}
+
+const LONG_FORM = '`sluice models test` shows what the model can do; `sluice setup` chooses another one'

@@ -11,7 +11,7 @@ import { checkMemory, checkStorage, checkStore } from './check-data.ts'
 import { checkFeatures, checkLeftOutFiles, runFeatureChecks } from './check-features.ts'
 import { checkDataDir, checkNode } from './check-machine.ts'
 import { checkProcedures } from './check-procedures.ts'
-import { checkProvider } from './check-provider.ts'
+import { checkProvider, tryTextOf } from './check-provider.ts'
 import { checkInWorkspace, checkOtherSandboxes, checkSandbox } from './check-sandbox.ts'
 import { checkWorkspace } from './check-workspace.ts'
 
@@ -23,7 +23,8 @@ export interface DoctorOptions extends RuntimeOptions {
 }
 
 /**
- * Runs every check. None of them changes data; without a daemon, a missing data directory and store are made. While a daemon
+ * Runs every check. Apart from the cost of the messages to models, none of them changes data; without a daemon, a missing data
+ * directory and store are made. While a daemon
  * holds the data directory, its database is not opened, and the features are built on an empty store.
  */
 export async function runChecks(options: DoctorOptions): Promise<Check[]> {
@@ -68,7 +69,7 @@ async function checkRuntime(runtime: OpenRuntime, options: DoctorOptions): Promi
     ...checkConfig(config, options.configFile),
     ...(await checkConfigPlace(options.dataDir, options.configFile)),
     await checkWorkspace(root, options.dataDir, options.configFile),
-    ...(await checkProvider(snapshot.registry.models)),
+    ...(await checkProvider(snapshot.registry.models, { tryText: tryTextOf(runtime.agent) })),
     checkExposure(config.core(gatewaySection)),
     ...checkPolicy(config.core(policySection), snapshot),
     ...(await checkAgents(runtime, options)),
