@@ -8,7 +8,7 @@ import type { TurnScope } from './turn-scope.ts'
 
 const NOTHING: Conversation = { upTo: 0, summary: undefined, messages: [] }
 
-/** Rejects as the store does, or with the reason of the turn's cancellation. A failed summary is no error. */
+/** Rejects as the store does, or with the reason of the turn's cancellation. The turn goes on when a summary fails. */
 export async function readConversation(deps: SummarizeDeps, scope: TurnScope): Promise<Conversation> {
   const { turn, agent } = scope
   if (turn.session === null) return NOTHING

@@ -144,7 +144,7 @@ test('tool calls are summarised with their results', async () => {
   expect(books.summaries.get('room')).toMatchObject({ text: 'fact-1 fact-2', upTo: 4 })
 })
 
-test('the tokens and the cost of a summary are those of its turn', async () => {
+test('the tokens and the cost of a summary count for its turn', async () => {
   const prices = { 'scripted-1': { input: 1, output: 2 } }
   const { agent } = testAgent({
     models: [extractor({ text: 'Yes.', usage: { input: 20, output: 5 } })],
@@ -197,7 +197,7 @@ test('a summary leaves half of the tokens of a turn to its answer', async () => 
   for (const options of summaries(model)) expect(textIn(options).length / 4).toBeLessThan(2200)
 })
 
-test('a listener hears nothing of a summary', async () => {
+test('a listener of the turn receives no part of a summary', async () => {
   const heard: string[] = []
   const { agent } = testAgent({ models: [extractor()], books: booksOf(12), agent: SMALL })
   await agent.run({ ...inRoom('one'), listen: (part) => void heard.push(part.type === 'text' ? part.delta : part.type) })

@@ -57,7 +57,7 @@ const messageSchema = v.object({
 const lineSchema = v.object({
   at: v.string(),
   ...messageSchema.entries,
-  messages: v.optional(v.pipe(v.number(), v.description('Of a summary: how many messages it covers'))),
+  messages: v.optional(v.pipe(v.number(), v.description('The number of messages that a summary covers'))),
 })
 /** One line of the answer of `GET /api/sessions/:id/export`. */
 export type SessionLine = v.InferOutput<typeof lineSchema>
