@@ -457,6 +457,12 @@ const DESCRIPTIONS = [
     },
   },
 
+  {
+    name: 'mcp serve',
+    remote: true,
+    summary: 'Let a program use this agent by the Model Context Protocol, over standard input and output',
+    more: 'For the configuration of other agents: their command is `sluice` with the arguments `mcp serve`. Needs a running daemon with `enabled = true` under `[mcp.serve]`.',
+  },
   { name: 'completions', summary: 'Print a completion script for bash, zsh or fish', usage: '<shell>', argsMin: 1, argsMax: 1 },
 ] as const satisfies readonly CommandDescription[]
 

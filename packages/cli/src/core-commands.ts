@@ -57,6 +57,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'memory show': async () => (await import('./commands/memory.ts')).show,
   'memory forget': async () => (await import('./commands/memory.ts')).forget,
   'memory assign': async () => (await import('./commands/memory.ts')).assign,
+  'mcp serve': async () => (await import('./commands/mcp-serve.ts')).run,
   completions: async () => (await import('./commands/completions.ts')).run,
 }
 

@@ -1,12 +1,13 @@
 /** The application of a data directory where no daemon runs: the same routes on the same store, and nothing else of a daemon. */
-import { type InProcessRequest, serveInProcess } from '@sluice/http/in-process'
+import { serveInProcess } from '@sluice/http/in-process'
 import { operator } from '@sluice/http/operator'
 import { openRuntime, type RuntimeOptions } from '@sluice/runtime'
+import type { ApiCall } from '@sluice/sdk'
 import { shareDataDir } from '@sluice/store'
 
 export interface InProcess {
   /** See `serveInProcess`. */
-  readonly serve: (request: InProcessRequest) => Promise<unknown>
+  readonly serve: (request: ApiCall) => Promise<unknown>
   close(): Promise<void>
 }
 

@@ -1,42 +1,47 @@
 /**
- * Serves the routes of the API without HTTP, for the command line where no daemon runs. Its one caller is the operator. Node's
- * `Request` and `Response` take longer to load than a command takes, so they are used only by the routes that stream.
+ * Serves the routes of the API without HTTP: for the command line where no daemon runs, whose one caller is the operator, and for
+ * routes of features that call the API. Node's `Request` and `Response` take longer to load than a command takes, so they are used
+ * only by the routes that stream.
  */
 
 import { newTrace } from '@sluice/agent'
 import type { Clients } from '@sluice/delivery'
 import type { Runtime } from '@sluice/runtime'
-import { AppError, type Route, type RouteRequest } from '@sluice/sdk'
+import { type ApiCall, AppError, type Route, type RouteRequest } from '@sluice/sdk'
 import { createAuth } from './auth.ts'
-import { ownRoutes } from './routes/own-routes.ts'
+import { needsOperator } from './middleware/authenticate.ts'
+import { type ApiParts, ownRoutes } from './routes/own-routes.ts'
 import { validate } from './routes/validate.ts'
 
-export interface InProcessRequest {
-  readonly method: string
-  /** The path with its query. */
-  readonly path: string
-  /** Any JSON value; members that are undefined are left out. */
-  readonly body?: unknown
-  readonly signal?: AbortSignal | undefined
-}
+/** The caller of a route, as `authenticate` would admit it. */
+export type ApiCaller = Pick<RouteRequest, 'client' | 'device' | 'by' | 'onControlSocket' | 'role'>
 
 /**
  * Returns a function that serves a request: it resolves to the JSON value of the answer, or to a `Response` of a route that
  * streams, and rejects with the error of the route. `operator` is `cli:<user>`.
  */
-export function serveInProcess(runtime: Runtime, clients: Clients, operator: string): (request: InProcessRequest) => Promise<unknown> {
-  const routes = ownRoutes({ runtime, snapshot: runtime.snapshot(), auth: createAuth(runtime) })
+export function serveInProcess(runtime: Runtime, clients: Clients, operator: string): (request: ApiCall) => Promise<unknown> {
+  const call = apiCalls({ runtime, snapshot: runtime.snapshot(), auth: createAuth(runtime) })
   const connection = {}
-  return async ({ method, path, body, signal = new AbortController().signal }) => {
+  return (request) =>
+    call(request, { client: clients.of(connection, null), device: null, by: operator, onControlSocket: true, role: 'operator' })
+}
+
+/** Returns a function that serves the requests of a caller that was admitted before. It checks the role that a route needs. */
+export function apiCalls(parts: ApiParts): (request: ApiCall, caller: ApiCaller) => Promise<unknown> {
+  const routes = ownRoutes(parts)
+  return async ({ method, path, body, signal = new AbortController().signal }, caller) => {
     const url = new URL(path, 'http://localhost')
     const { route, params } = findRoute(routes, method, url.pathname)
+    if (route.auth === 'operator' && caller.role !== 'operator') throw needsOperator()
+    const { client, device, by, onControlSocket, role } = caller
     const text = body === undefined ? '' : JSON.stringify(body)
     const request: RouteRequest = {
-      client: clients.of(connection, null),
-      device: null,
-      by: operator,
-      onControlSocket: true,
-      role: 'operator',
+      client,
+      device,
+      by,
+      onControlSocket,
+      role,
       params,
       url,
       query: route.query ? validate(route.query, Object.fromEntries(url.searchParams), 'query') : {},
@@ -44,12 +49,13 @@ export function serveInProcess(runtime: Runtime, clients: Clients, operator: str
       raw: Buffer.from(text),
       signal,
       trace: newTrace(undefined),
+      api: (inner) => apiCalls(parts)(inner, caller),
       get headers() {
         return new Headers()
       },
     }
     const answer = await route.handle(request)
-    return isResponse(answer) ? answer : runtime.hideSecrets(answer ?? null)
+    return isResponse(answer) ? answer : parts.runtime.hideSecrets(answer ?? null)
   }
 }
 

@@ -68,6 +68,10 @@ const server = v.pipe(
 export const mcpSection = {
   path: 'mcp',
   schema: v.object({
+    serve: v.optional(
+      v.object({ enabled: v.optional(described(v.boolean(), 'Whether other agents can reach this one at /mcp'), false) }),
+      {},
+    ),
     servers: v.optional(
       described(
         v.record(

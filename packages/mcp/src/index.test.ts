@@ -62,8 +62,8 @@ const asks = (tool: Tool) => (typeof tool.alwaysAsks === 'function' ? tool.alway
 
 describe('mcp', () => {
   test('is off and loads nothing without a server', async () => {
-    const parts = feature.build(testHost(), { servers: {} } as never)
-    expect(parts.disabledReason).toBe('no server is configured')
+    const parts = feature.build(testHost(), { servers: {}, serve: { enabled: false } } as never)
+    expect(parts.disabledReason).toBe('no server is configured, and `serve.enabled` is false')
     expect(parts.tools).toBeUndefined()
   })
 

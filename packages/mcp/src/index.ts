@@ -3,14 +3,16 @@ import { defineFeature, type Host, type Parts } from '@sluice/sdk'
 import { mcpCommands } from './commands.ts'
 import { type McpConfig, mcpSection } from './config.ts'
 import type { RunningServers } from './running-servers.ts'
+import { serveRoutes } from './serve/routes.ts'
 
 export default defineFeature({
   id: 'mcp',
   section: mcpSection,
-  build: (host, config) =>
-    Object.values(config.servers).some(({ enabled }) => enabled)
-      ? enabledParts(host, config)
-      : { commands: mcpCommands(host, config, () => undefined), disabledReason: 'no server is configured' },
+  build(host, config) {
+    if (Object.values(config.servers).some(({ enabled }) => enabled)) return enabledParts(host, config)
+    const parts = { commands: mcpCommands(host, config, () => undefined), routes: serveRoutes(host.log) }
+    return config.serve.enabled ? parts : { ...parts, disabledReason: 'no server is configured, and `serve.enabled` is false' }
+  },
 })
 
 const PROMPT =
@@ -20,6 +22,7 @@ function enabledParts(host: Host, config: McpConfig): Parts {
   let running: RunningServers | undefined
   return {
     commands: mcpCommands(host, config, () => running),
+    routes: config.serve.enabled ? serveRoutes(host.log) : [],
     /** Empty before `register`, which reads the known tools. */
     get tools() {
       return running?.tools ?? []

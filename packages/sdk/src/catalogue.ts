@@ -124,9 +124,10 @@ export const CATALOGUE = {
     flag: 'mcp',
     kind: 'tool',
     profile: 'standard',
-    summary: 'Tools, resources and prompts of MCP servers',
+    summary: 'Tools, resources and prompts of MCP servers, and this agent as an MCP server',
     section: 'mcp',
     namesItsTools: true,
+    routes: ['POST /mcp'],
     commands: ['mcp list', 'mcp test', 'mcp add', 'mcp remove', 'mcp login'],
     commandHelp: {
       'mcp list': { summary: 'List the configured MCP servers and their tools' },

@@ -134,7 +134,7 @@ export { oneLine, printable, printableLine } from './printable.ts'
 export type { NewReply, ReplyExtras, ReplyFile } from './reply.ts'
 export { replyLane } from './reply.ts'
 export type { DeletedRows, Retention, StoreUsage } from './retention.ts'
-export { defineRoute, ROLES, type Role, type Route, type RouteAuth, type RouteRequest } from './route.ts'
+export { type ApiCall, defineRoute, ROLES, type Role, type Route, type RouteAuth, type RouteRequest } from './route.ts'
 export type {
   ProcessCommand,
   ProcessPipes,

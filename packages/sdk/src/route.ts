@@ -35,6 +35,20 @@ export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly raw: Uint8Array
   readonly signal: AbortSignal
   readonly trace: Trace
+  /**
+   * Calls a route of the API of the daemon as the same caller. Resolves to the JSON value of the answer, or to a `Response` of a
+   * route that streams; rejects with the error of the route. Routes of features are not among them.
+   */
+  api(call: ApiCall): Promise<unknown>
+}
+
+export interface ApiCall {
+  readonly method: string
+  /** The path with its query. */
+  readonly path: string
+  /** Any JSON value; members that are undefined are left out. */
+  readonly body?: unknown
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface Route<Body extends v.GenericSchema = v.GenericSchema, Query extends v.GenericSchema = v.GenericSchema> {

@@ -68,5 +68,8 @@ function checkIsLocal(c: HttpContext, config: GatewayConfig): void {
 }
 
 function checkIsOperator({ role }: Caller): void {
-  if (role !== 'operator') throw new AppError('forbidden', 'This needs a token of the role operator; this one is of the role client')
+  if (role !== 'operator') throw needsOperator()
 }
+
+export const needsOperator = (): AppError =>
+  new AppError('forbidden', 'This needs a token of the role operator; this one is of the role client')

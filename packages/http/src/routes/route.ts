@@ -1,6 +1,6 @@
 /** Serves a `Route`, as features and the resources of the API declare it: caller, query, body, handler, answer. */
 
-import type { Route, RouteRequest, Trace } from '@sluice/sdk'
+import type { ApiCall, Route, RouteRequest, Trace } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
 import { CONTROL_SOCKET } from '../auth.ts'
 import { BODY_BYTES_MAX, parseJson } from '../body.ts'
@@ -25,7 +25,7 @@ export function routeEndpoint(route: Route, parts: AppParts): Endpoint {
   if (route.body) steps.push(requireJson, bufferBody(bodyBytesMax, auth))
   steps.push(async (c) => {
     const body = route.body && validate(route.body, parseJson(c.get('rawBody')), 'body')
-    const answer = await route.handle(new ServedRequest(c, body))
+    const answer = await route.handle(new ServedRequest(c, body, parts))
     return answer instanceof Response ? withSecurityHeaders(answer) : jsonResponse(runtime.hideSecrets(answer ?? null))
   })
   return { doc: route, steps }
@@ -50,8 +50,9 @@ class ServedRequest implements RouteRequest {
   readonly body: unknown
   readonly raw: Uint8Array
   readonly #context: HttpContext
+  readonly #parts: AppParts
 
-  constructor(c: HttpContext, body: unknown) {
+  constructor(c: HttpContext, body: unknown, parts: AppParts) {
     const { client, device, by, role, tokenHash } = c.get('caller')
     this.client = client
     this.device = device
@@ -62,6 +63,12 @@ class ServedRequest implements RouteRequest {
     this.body = body
     this.raw = c.get('rawBody') ?? NO_BODY
     this.#context = c
+    this.#parts = parts
+  }
+
+  async api(call: ApiCall): Promise<unknown> {
+    const { apiCalls } = await import('../in-process.ts')
+    return apiCalls(this.#parts)(call, this)
   }
 
   get headers(): Headers {

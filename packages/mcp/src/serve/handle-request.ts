@@ -1,0 +1,50 @@
+/** Serves a request of the protocol. Each request stands alone, so there are no sessions, and nothing is lost when the daemon restarts. */
+import { createMcpHandler, Server } from '@modelcontextprotocol/server'
+import { signalScope } from '@sluice/kit'
+import { AppError, type Logger, type RouteRequest } from '@sluice/sdk'
+import { callOffered, listedTool, offeredTo } from './offered-tools.ts'
+
+const INSTRUCTIONS =
+  'Sluice runs an agent with tools, memory and procedures. Send it messages with send_message. A tool call that needs an approval waits: see list_approvals.'
+
+/** Nothing is checked by schema here: the tools check their input themselves. */
+const NO_VALIDATION = {
+  getValidator:
+    <T>() =>
+    (input: unknown) => ({ valid: true as const, data: input as NonNullable<T>, errorMessage: undefined }),
+}
+
+/** `request` is a `POST` with a JSON body. */
+export async function handleRequest(request: RouteRequest, log: Logger): Promise<Response> {
+  const { url, headers, raw, signal } = request
+  const { fetch } = createMcpHandler(() => serverFor(request, log), { onerror: (error) => log.debug('MCP request refused', { error }) })
+  return fetch(new Request(url, { method: 'POST', headers, body: Buffer.from(raw), signal }))
+}
+
+function serverFor(request: RouteRequest, log: Logger): Server {
+  const { role } = request
+  const api: RouteRequest['api'] = (call) => request.api(call)
+  const server = new Server(
+    { name: 'sluice', version: '1' },
+    { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATION },
+  )
+  server.setRequestHandler('tools/list', () => ({ tools: offeredTo({ role }).map(listedTool) }))
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    using scope = signalScope([request.signal, context.mcpReq.signal])
+    const text = (value: string) => [{ type: 'text' as const, text: value }]
+    try {
+      const result = await callOffered(params.name, params.arguments ?? {}, { api, role, signal: scope.signal })
+      return { content: text(answerIn(result) ?? JSON.stringify(result)), structuredContent: result as Record<string, unknown> }
+    } catch (error) {
+      if (!(error instanceof AppError)) log.error('MCP tool failed', { tool: params.name, error })
+      return { content: text(error instanceof AppError ? error.message : 'internal error'), isError: true }
+    }
+  })
+  return server
+}
+
+/** The answer of a turn; undefined for any other result. */
+const answerIn = (result: unknown): string | undefined => {
+  const { answer } = result as { readonly answer?: unknown }
+  return typeof answer === 'string' ? answer : undefined
+}
