@@ -662,14 +662,14 @@ const memory = [
   ),
   bug(
     'summaries: messages are covered that the model did not get',
-    'packages/agent/src/summarize.ts',
+    'packages/agent/src/write-summary.ts',
     '    upTo: source.upTo,',
     '    upTo: blocks.at(-1)?.upTo ?? 0,',
     [SUMMARIES],
   ),
   bug(
     'summaries: the summary before is left out',
-    'packages/agent/src/summarize.ts',
+    'packages/agent/src/write-summary.ts',
     'previous ? shorten(previous.text, charsMax) :',
     "previous ? '' :",
     [SUMMARIES],

@@ -69,7 +69,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
   for (;;) {
     const limit = limitReached(scope)
     if (limit !== undefined) {
-      const reply = await deps.askModel(scope, { prompt: promptWith(summaryRequest(limit)), mayCallTools: false })
+      const reply = await deps.askModel(scope, { prompt: promptWith(finalAnswerRequest(limit)), mayCallTools: false })
       const text = `${begun}${reply.text}`.trim() === '' ? `The turn was stopped: ${limit}.` : reply.text
       produced.push({ role: 'assistant', content: [{ type: 'text', text }] })
       return ended(text, reply)
@@ -113,7 +113,7 @@ function limitReached({ agent, progress }: TurnScope): string | undefined {
   return undefined
 }
 
-const summaryRequest = (limit: string): ModelMessage => ({
+const finalAnswerRequest = (limit: string): ModelMessage => ({
   role: 'user',
   content: [
     {

@@ -5,7 +5,6 @@
 import { type BoundedMap, backoffMs } from '@sluice/kit'
 import {
   AppError,
-  type Clock,
   type Conversation,
   type Events,
   isLeaseLost,
@@ -15,20 +14,16 @@ import {
   type Usage,
 } from '@sluice/sdk'
 import { aboutTurn } from './about-turn.ts'
-import type { AskModel } from './ask-model.ts'
-import { addUsage, type ModelAsk, NO_USAGE, OFFLINE } from './call-model.ts'
+import { addUsage, NO_USAGE, OFFLINE } from './call-model.ts'
 import { Cancellation } from './cancellation.ts'
 import type { Deadlines } from './deadlines.ts'
 import { windowOf } from './endpoint-limits.ts'
-import { summarizedCount, summaryCharsMax } from './history.ts'
-import type { ReplyEnd } from './model-reply.ts'
-import { shorten } from './shorten.ts'
-import { type Block, readBlocks, summaryInstruction, summaryRequest } from './summary-text.ts'
+import { summarizedCount } from './history.ts'
+import { readBlocks } from './summary-text.ts'
 import type { TurnScope } from './turn-scope.ts'
+import { sourceCharsMax, TURN_SHARE, type WriteSummaryDeps, writeSummary } from './write-summary.ts'
 
-export interface SummarizeDeps {
-  readonly askModel: AskModel
-  readonly clock: Clock
+export interface SummarizeDeps extends WriteSummaryDeps {
   readonly deadlines: Deadlines
   readonly events: Events
   readonly log: Logger
@@ -49,24 +44,7 @@ interface Session extends Conversation {
 
 /** A session with more messages is summarised further by its next turns. */
 const PASSES_MAX = 4
-/** The largest part of the window that a reply takes. Reasoning counts too. */
-const OUTPUT_SHARE = 1 / 4
-const OUTPUT_TOKENS_MAX = 16_000
-/** A reply may have this size even in the smallest window. */
-const OUTPUT_TOKENS_MIN = 500
-const SUMMARY_CHARS_MAX = 8000
-const CHARS_PER_WORD = 8
-/** The room for the line about a cut, so that a cut summary is not cut again when it is used. */
-const CUT_CHARS = 50
 const RETRY_BACKOFF = { firstMs: 5 * 60_000, longestMs: 6 * 3_600_000, fixedShare: 1 }
-/** The part of the turn's limits, of time and of tokens, that its summaries may use. */
-const TURN_SHARE = 1 / 2
-/** The texts of one call have this size even in the smallest window. */
-const SOURCE_CHARS_MIN = 1000
-/** The room for the instruction. */
-const INSTRUCTION_CHARS = 2000
-/** The ends of a reply that is a summary. One that is cut at its end still has the oldest facts. */
-const COMPLETE: ReadonlySet<ReplyEnd> = new Set(['stop', 'length', 'other'])
 
 /**
  * Summarises as much as one turn may. A failure is logged, and the session is tried again after a pause. Rejects only when the turn
@@ -133,62 +111,6 @@ async function runPasses(deps: SummarizeDeps, scope: TurnScope, session: Session
     const { inputTokens, outputTokens } = progress.usage
     if (inputTokens + outputTokens >= agent.max_turn_tokens * TURN_SHARE) return
   }
-}
-
-/** Asks the model for a summary of the previous one and of as many blocks as its window takes. */
-async function writeSummary(
-  { askModel, clock }: SummarizeDeps,
-  scope: TurnScope,
-  { previous, blocks }: { readonly previous: SessionSummary | undefined; readonly blocks: readonly Block[] },
-): Promise<SessionSummary> {
-  let charsMax = 0
-  let source: Block = { upTo: 0, upToMs: 0, text: '', untrusted: false }
-  const prompt: ModelAsk['prompt'] = (tokensMax) => {
-    charsMax = Math.min(SUMMARY_CHARS_MAX, summaryCharsMax(tokensMax))
-    const before = previous ? shorten(previous.text, charsMax) : ''
-    source = takeBlocks(blocks, sourceCharsMax(scope, tokensMax) - before.length)
-    return [
-      { role: 'system', content: summaryInstruction(Math.ceil(charsMax / CHARS_PER_WORD)) },
-      { role: 'user', content: [{ type: 'text', text: summaryRequest(before, source.text) }] },
-    ]
-  }
-  const reply = await askModel(scope, { prompt, mayCallTools: false, outputTokensMax })
-  const text = reply.text.trim()
-  if (text === '' || !COMPLETE.has(reply.finish)) throw new AppError('upstream', `the model wrote no summary (${reply.finish})`)
-  return {
-    text: (text.length > charsMax ? shorten(text, charsMax - CUT_CHARS) : text).toWellFormed(),
-    upTo: source.upTo,
-    upToMs: source.upToMs,
-    model: scope.progress.model ?? '',
-    atMs: clock.nowMs(),
-    untrusted: previous?.untrusted || source.untrusted,
-  }
-}
-
-const outputTokensMax = (tokensMax: number): number =>
-  Math.min(OUTPUT_TOKENS_MAX, Math.max(OUTPUT_TOKENS_MIN, Math.floor(tokensMax * OUTPUT_SHARE)))
-
-/** Returns the size of the texts to summarise in one call. The window also holds the reply, and the turn needs tokens for its answer. */
-function sourceCharsMax({ agent }: TurnScope, tokensMax: number): number {
-  const tokens = Math.min(tokensMax - outputTokensMax(tokensMax), agent.max_turn_tokens * TURN_SHARE)
-  return Math.max(SOURCE_CHARS_MIN, tokens * 4 - INSTRUCTION_CHARS)
-}
-
-/** Takes the oldest blocks that fit, and at least one, if necessary shortened. */
-function takeBlocks(blocks: readonly Block[], charsMax: number): Block {
-  const texts: string[] = []
-  let chars = 0
-  let last: Pick<Block, 'upTo' | 'upToMs'> = { upTo: 0, upToMs: 0 }
-  let untrusted = false
-  for (const block of blocks) {
-    const text = shorten(block.text, charsMax)
-    if (texts.length > 0 && chars + text.length > charsMax) break
-    texts.push(text)
-    chars += text.length + 1
-    last = block
-    untrusted ||= block.untrusted
-  }
-  return { upTo: last.upTo, upToMs: last.upToMs, text: texts.join('\n'), untrusted }
 }
 
 function summarizedEvent(
