@@ -45,7 +45,10 @@ function lookUp(reference: string, { before, event, header = {} }: StepValues): 
   const names = reference.split('.').slice(1)
   for (const key of root === 'header' ? names.map((name) => name.toLowerCase()) : names) {
     if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) {
-      throw new AppError('invalid_request', `The input refers to ${reference}, which the previous output does not contain`)
+      throw new AppError(
+        'invalid_request',
+        `The input refers to ${reference}, which ${root === undefined ? 'the previous output' : 'the event'} does not contain`,
+      )
     }
     found = (found as Readonly<Record<string, unknown>>)[key]
   }

@@ -51,6 +51,13 @@ describe('checkProcedures', () => {
     ])
   })
 
+  test('warns about a webhook trigger whose secret is not set', async () => {
+    sop('good', `${GOOD}[[triggers]]\ntype = "webhook"\npath = "/github"\nauth = "github"\nsecret = "hub"\n`, STEPS)
+    const warning = { check: 'procedures', status: 'warn', fix: 'sluice config set sop.secrets.hub' }
+    expect(await checkProcedures(await arrange())).toContainEqual(expect.objectContaining(warning))
+    expect(await checkProcedures(await arrange('[sop.secrets]\nhub = "x"\n'))).not.toContainEqual(expect.objectContaining(warning))
+  })
+
   test('fails each invalid definition with its file and line', async () => {
     sop('good', GOOD, STEPS)
     sop('bad', '[sop]\nname = "bad"\ndescription = "x"\npriority = "urgent"\n', STEPS)

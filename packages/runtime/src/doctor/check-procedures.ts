@@ -1,7 +1,7 @@
 /** Checks the procedures: their definitions, the chats that their approvals reach, and the audit log. */
 
 import { approvalsSection } from '@sluice/config'
-import { createAgreements } from '@sluice/sop'
+import { createAgreements, type LibrarySettings, type SopTrigger } from '@sluice/sop'
 import { loadSops } from '@sluice/sop/load-sops'
 import type { OpenRuntime } from '../open-runtime.ts'
 import { sopSettings } from '../procedures/sop-settings.ts'
@@ -17,6 +17,7 @@ export async function checkProcedures(runtime: OpenRuntime): Promise<Check[]> {
   return [
     ...errors.map(({ file, line, message }) => fail('procedures', `${file}${line ? `:${line}` : ''}: ${message}`, 'sluice sop validate')),
     ...(errors.length === 0 ? [ok('procedures', `${definitions.length} in ${folder}`)] : []),
+    ...definitions.flatMap(({ name, triggers }) => triggers.flatMap((trigger) => checkSecrets(name, trigger, settings))),
     ...waiting.map((found) => {
       const detail = `${found.folder} is ${found.isChanged ? 'changed' : 'new'} and is not loaded until an operator agrees to it`
       return warn('procedures', detail, 'sluice sop waiting')
@@ -27,6 +28,14 @@ export async function checkProcedures(runtime: OpenRuntime): Promise<Check[]> {
     ...(definitions.length > 0 ? [checkApprovalChats(runtime)] : []),
     await checkAudit(runtime),
   ]
+}
+
+/** Returns a warning for a webhook trigger whose secret is not set. */
+function checkSecrets(name: string, trigger: SopTrigger, { secretProblem }: LibrarySettings): Check[] {
+  if (trigger.type !== 'webhook' || !trigger.auth) return []
+  const problem = secretProblem?.(trigger.auth.secrets)
+  const fix = `sluice config set sop.secrets.${trigger.auth.secrets[0]}`
+  return problem === undefined ? [] : [warn('procedures', `${name}: POST ${trigger.path}: ${problem}`, fix)]
 }
 
 function checkApprovalChats(runtime: OpenRuntime): Check {

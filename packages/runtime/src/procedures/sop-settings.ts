@@ -23,7 +23,7 @@ export function sopSettings(config: LoadedConfig, dataDir: string): LibrarySetti
     secretProblem: (names) =>
       names.some((name) => Object.hasOwn(section.secrets ?? {}, name))
         ? undefined
-        : `requests to this trigger are answered 503, because the secret is not set; run \`sluice config set sop.secrets.${names[0]}\``,
+        : `requests are answered 503, because [sop.secrets] has no ${names.join(' and no ')}; run \`sluice config set sop.secrets.${names[0]}\``,
     agentProblem: (agent) => (names.includes(agent) ? undefined : unknownAgent(agent, names)),
   }
 }
