@@ -138,7 +138,8 @@ function events(reply: FullReply): readonly string[] {
 export const anthropicWire: ModelWire = {
   name: 'anthropic',
   serves: (url) => url === '/v1/messages',
-  apiKey: (headers) => headers.get('x-api-key') ?? '',
+  // The client of Anthropic sends `Authorization`; the documentation of the API names `x-api-key`.
+  apiKey: (headers) => headers.get('x-api-key') ?? /^Bearer (.+)$/.exec(headers.get('authorization') ?? '')?.[1] ?? '',
   // Source: https://docs.anthropic.com/en/api/models-list.
   models: (names) => ({
     data: names.map((id) => ({ type: 'model', id, display_name: id, created_at: '2026-01-01T00:00:00Z' })),
