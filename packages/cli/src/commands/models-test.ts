@@ -17,10 +17,14 @@ export const run = (context: CliContext): Promise<number> =>
       const body = { provider: textOption(context, 'provider'), model: textOption(context, 'model'), tests: chosenTests(context) }
       const signal = context.interrupted()
       const frames: ModelTestFrame[] = []
-      for await (const frame of api.lines<ModelTestFrame>('/api/models/test', { method: 'POST', body, signal })) {
-        frames.push(frame)
-        if (frame.type === 'error') throw new AppError(frame.code, frame.message)
-        if (!json) printFrame(context, frame)
+      try {
+        for await (const frame of api.lines<ModelTestFrame>('/api/models/test', { method: 'POST', body, signal })) {
+          frames.push(frame)
+          if (frame.type === 'error') throw new AppError(frame.code, frame.message)
+          if (!json) printFrame(context, frame)
+        }
+      } catch (error) {
+        throw signal.aborted ? new AppError('aborted', 'The tests were aborted') : error
       }
       if (frames.at(-1)?.type !== 'done') throw new AppError('unavailable', 'The daemon ended the connection before the last result')
       if (json) out.json(modelsOf(frames))

@@ -24,6 +24,8 @@ export function jsonLines<Line>(caller: AbortSignal, work: (send: (line: Line) =
         void work(send, aborted.signal).then(() => {
           caller.removeEventListener('abort', abort)
           if (!aborted.signal.aborted) controller.close()
+          // A caller in this process reads on until the body ends.
+          else controller.error(caller.reason)
         })
       },
       cancel: abort,
