@@ -1,0 +1,60 @@
+import { defineFeature } from '@sluice/sdk'
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import { type LimitedClient, limitsOf, loopTurnsOf } from './limits.ts'
+import { parseConfig } from './read-config.ts'
+
+const section = { path: 'channels_config.roomchat', schema: v.object({ token: v.optional(v.string(), 't') }) }
+const features = [defineFeature({ id: 'channel-roomchat', section, build: () => ({}) })]
+const load = (text = '') => parseConfig({ configFile: '/none/config.toml', dataDir: '/none', features, env: {} }, text)
+
+const ANN: LimitedClient = { client: 'ann', standing: 'listed', channel: 'roomchat' }
+const EVE: LimitedClient = { client: 'eve', standing: 'stranger', channel: 'roomchat' }
+const DEVICE: LimitedClient = { client: 'device:1', standing: 'listed' }
+const OPERATOR: LimitedClient = { client: 'device:2', standing: 'operator' }
+
+test('by default only strangers have limits, each one and all together', async () => {
+  const config = await load()
+  expect([ANN, DEVICE, OPERATOR].flatMap((client) => limitsOf(config, client))).toEqual([])
+  expect(limitsOf(config, EVE)).toEqual([
+    { key: 'eve', turnsPerHour: 20, turnsInFlight: 1, usdPerDay: 0 },
+    { key: 'strangers', turnsPerHour: 200, turnsInFlight: 4, usdPerDay: 1 },
+  ])
+  expect(loopTurnsOf(config, 'roomchat')).toBe(10)
+})
+
+test.each([
+  ['[cost]\ndaily_limit_usd = 5', 0.5],
+  ['[cost]\ndaily_limit_usd = 500', 1],
+  ['[cost]\ndaily_limit_usd = 5\n[limits.strangers.pool]\nusd_per_day = 3', 3],
+])('strangers share a part of the day limit: %s', async (text, usdPerDay) => {
+  expect(limitsOf(await load(text), EVE)[1]).toMatchObject({ usdPerDay })
+})
+
+test('a channel overrides single keys, and a pool of its own has its own key', async () => {
+  const config = await load(`
+    [limits]
+    turns_per_hour = 9
+    usd_per_day = 2
+    [limits.operators]
+    turns_in_flight = 3
+    [channels_config.roomchat.limits]
+    turns_per_hour = 5
+    loop_turns = 0
+    [channels_config.roomchat.limits.strangers]
+    turns_per_hour = 0
+    turns_in_flight = 0
+    pool = { turns_per_hour = 7 }
+  `)
+  expect(limitsOf(config, ANN)).toEqual([{ key: 'ann', turnsPerHour: 5, turnsInFlight: 0, usdPerDay: 2 }])
+  expect(limitsOf(config, DEVICE)).toEqual([{ key: 'device:1', turnsPerHour: 9, turnsInFlight: 0, usdPerDay: 2 }])
+  expect(limitsOf(config, OPERATOR)).toEqual([{ key: 'device:2', turnsPerHour: 0, turnsInFlight: 3, usdPerDay: 0 }])
+  expect(limitsOf(config, EVE)).toEqual([{ key: 'strangers:roomchat', turnsPerHour: 7, turnsInFlight: 4, usdPerDay: 1 }])
+  expect(loopTurnsOf(config, 'roomchat')).toBe(0)
+  expect(loopTurnsOf(config, 'other')).toBe(10)
+})
+
+test('a limit that is not a number is a mistake in the file', async () => {
+  await expect(load('[limits]\nturns_per_hour = -1')).rejects.toMatchObject({ code: 'config_invalid' })
+  await expect(load('[channels_config.roomchat.limits]\nusd_per_day = "much"')).rejects.toMatchObject({ code: 'config_invalid' })
+})
