@@ -37,6 +37,7 @@ const GOLDEN: Inbound = {
   },
   text: 'Subject: Time\n\nWhat is the time?',
   sentAtMs: 1_767_225_600_000,
+  unverified: true,
 }
 const ANSWERS: Readonly<Record<string, object>> = {
   'GET profile': { emailAddress: 'Bot@example.net' },

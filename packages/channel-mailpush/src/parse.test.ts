@@ -51,6 +51,7 @@ test('returns the subject, text and sender of a mail', () => {
     },
     text: 'Subject: Hello\n\nhi',
     sentAtMs: 1_767_225_600_000,
+    unverified: true,
   })
 })
 
@@ -184,4 +185,18 @@ test.each<[what: string, headers: Headers, requiresDmarc: boolean]>([
   ['a mail that fails DMARC when every sender is allowed', { 'Authentication-Results': 'mx.x; dmarc=fail' }, false],
 ])('reads %s', (_, headers, requiresDmarc) => {
   expect(read(plain, headers, { requiresDmarc })).toHaveProperty('inbound')
+})
+
+test.each<[results: string | string[], isVerified: boolean]>([
+  ['mx.x; dmarc=pass header.from=example.com', true],
+  ['mx.x; spf=pass', false],
+  ['mx.x; dmarc=none', false],
+  [['mx.x; spf=pass', 'evil.test; dmarc=pass'], false],
+])('with the results %j the sender is verified: %s', (results, isVerified) => {
+  expect(inbound(plain, { 'Authentication-Results': results }).unverified).toBe(isVerified ? undefined : true)
+})
+
+test('the quoted part of a mail begins after the own words', () => {
+  const { text, quotedFrom } = inbound(part('text/plain', 'Please look.\n\n> buy now'))
+  expect(text.slice(quotedFrom)).toBe('> buy now')
 })

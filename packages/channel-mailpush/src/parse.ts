@@ -5,7 +5,8 @@ import { decodeText, decodeWords } from './encoded-words.ts'
 import { decodeEntities, htmlToText } from './html-to-text.ts'
 import { headersOf, type Mail, type MailPart, messageIds } from './mail.ts'
 import { attachmentsOf } from './media.ts'
-import { type MailPolicy, whyIgnored } from './why-ignored.ts'
+import { quoteStart } from './quote-start.ts'
+import { type MailPolicy, passesDmarc, whyIgnored } from './why-ignored.ts'
 
 export type Reading = { readonly inbound: Inbound } | { readonly ignored: string }
 
@@ -23,13 +24,17 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
   if (ignored !== undefined || sender === undefined) return { ignored: ignored ?? 'it has no sender' }
   const subject = subjectOf(payload)
   const attachments = attachmentsOf(payload, mail.id)
+  const text = shorten(`Subject: ${subject || '(none)'}\n\n${textOf(payload) || decodeEntities(mail.snippet)}`.trimEnd())
+  const quotedFrom = quoteStart(text)
   return {
     inbound: {
       id: mail.id,
       account: policy.ownAddress,
       sender,
       to: { ...threadOf(mail, policy.ownAddress, subject), to: replyAddress(payload, sender, policy) },
-      text: shorten(`Subject: ${subject || '(none)'}\n\n${textOf(payload) || decodeEntities(mail.snippet)}`.trimEnd()),
+      text,
+      ...(!passesDmarc(payload) && { unverified: true }),
+      ...(quotedFrom >= 0 && { quotedFrom }),
       ...(mail.internalDate !== undefined && { sentAtMs: Number(mail.internalDate) }),
       ...(attachments.length > 0 && { attachments }),
     },

@@ -29,7 +29,8 @@ export function whyIgnored({ labelIds, payload }: Mail, sender: string | undefin
   if (headersOf(payload, 'list-id').length > 0) return 'it came through a mailing list (List-Id)'
   if (/^(?:bulk|list|junk|auto_reply)$/i.test(precedence)) return 'it is a bulk mail (Precedence)'
   if (headersOf(payload, 'return-path').includes('<>')) return 'it is a report of the mail system (Return-Path)'
-  if (policy.requiresDmarc && failsDmarc(headersOf(payload, 'authentication-results'))) return 'its sender may be forged (DMARC failed)'
+  if (policy.requiresDmarc && dmarcOf(headersOf(payload, 'authentication-results')) === 'fail')
+    return 'its sender may be forged (DMARC failed)'
   return undefined
 }
 
@@ -37,5 +38,9 @@ export function whyIgnored({ labelIds, payload }: Mail, sender: string | undefin
 const suppressesReplies = (values: readonly string[]): boolean =>
   values.some((value) => value.split(/[,;]/).some((word) => /^(?:all|oof|autoreply)$/i.test(word.trim())))
 
+/** Tells whether the receiving host has verified the domain of the sender. */
+export const passesDmarc = (payload: Mail['payload']): boolean => dmarcOf(headersOf(payload, 'authentication-results')) === 'pass'
+
 /** The topmost result is the one of the receiving host. A sender can forge the others. */
-const failsDmarc = ([ownResult = '']: readonly string[]): boolean => /(?:^|[;\s])dmarc\s*=\s*fail\b/i.test(ownResult)
+const dmarcOf = ([ownResult = '']: readonly string[]): string | undefined =>
+  /(?:^|[;\s])dmarc\s*=\s*(\w+)/i.exec(ownResult)?.[1]?.toLowerCase()

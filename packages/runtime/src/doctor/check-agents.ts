@@ -3,7 +3,7 @@ import { MAIN_AGENT } from '@sluice/sdk'
 import type { AgentInForce } from '../features/agents.ts'
 import type { OpenRuntime } from '../open-runtime.ts'
 import { type Check, ok, warn } from './check.ts'
-import { PROGRAM_FOLDERS } from './check-config.ts'
+import { checkPolicyLevel, PROGRAM_FOLDERS } from './check-config.ts'
 import { checkProvider, tryTextOf } from './check-provider.ts'
 import { checkInWorkspace } from './check-sandbox.ts'
 import { checkWorkspace, contains } from './check-workspace.ts'
@@ -38,9 +38,7 @@ async function checkAgent(runtime: OpenRuntime, agent: AgentInForce, { dataDir, 
   const checks = [
     await checkWorkspace(workspace.root, dataDir, configFile, section),
     ...(warning === undefined ? await checkInWorkspace(guards.spawn, workspace.root, section) : []),
-    policy.level === 'full'
-      ? warn('policy', 'the agent acts without asking for approval', `set [${section}.policy] level = "supervised"`)
-      : ok('policy', policy.level),
+    checkPolicyLevel(policy, `${section}.policy`, runtime.snapshot()) ?? ok('policy', policy.level),
     ...(models && hasOwnModels
       ? await checkProvider(models, { table: `${section}.provider`, tryText: tryTextOf(runtime.agent, name) })
       : []),

@@ -55,12 +55,22 @@ export function checkExposure({ host, require_pairing }: GatewayConfig): Check {
   return ok('exposure', require_pairing ? 'every caller presents a token' : 'open to this machine alone')
 }
 
-export function checkPolicy({ level, allowed_commands }: Policy, snapshot: Snapshot): Check[] {
+/** Checks what the model may do without a person. `section` is the table of the policy. */
+export function checkPolicyLevel({ level, ask_after_untrusted }: Policy, section: string, { channels }: Snapshot): Check | undefined {
+  if (level !== 'full') return undefined
+  const open = channels.filter(({ allow }) => allow.includes('*')).map(({ name }) => name)
+  if (open.length > 0 && !ask_after_untrusted) {
+    const detail = `any sender of ${open.join(', ')} can make the agent act, because no call needs an approval`
+    return warn('policy', detail, `set [${section}] ask_after_untrusted = true`)
+  }
+  return warn('policy', 'the agent acts without asking for approval', `set [${section}] level = "supervised"`)
+}
+
+export function checkPolicy(policy: Policy, snapshot: Snapshot): Check[] {
+  const { level, allowed_commands } = policy
   const commands = allowed_commands.includes('*') ? 'any command' : `${allowed_commands.length} commands`
   return [
-    level === 'full'
-      ? warn('policy', 'the agent acts without asking for approval', 'set [security.policy] level = "supervised"')
-      : ok('policy', `${level}; ${commands} allowed`),
+    checkPolicyLevel(policy, 'security.policy', snapshot) ?? ok('policy', `${level}; ${commands} allowed`),
     ...unknownToolNames(snapshot).map((problem) => warn('policy', problem, 'correct the name')),
   ]
 }
