@@ -9,13 +9,13 @@ import {
   type Exceeded,
   type HeldBack,
   type Inbound,
-  isAllowed,
   type Logger,
   type LoopState,
   type NewReply,
   type OwnedStore,
   shardOfSession,
 } from '@sluice/sdk'
+import { isNamed } from './allowed-senders.ts'
 import { type QueuedReply, waitingReplies } from './delivery-queue.ts'
 import { senderOf } from './sessions.ts'
 
@@ -55,15 +55,7 @@ const ASK_AGAIN_EACH_MS = 5
 /** Returns the client that the limits count a message for. */
 export function clientOf(channel: Channel, message: Pick<Inbound, 'account' | 'sender'>): LimitedClient {
   const { allow, name } = channel
-  const named = allow.filter((entry) => entry !== '*')
-  const isListed =
-    named.length === allow.length ||
-    isAllowed(
-      named,
-      message.sender,
-      (entry) => channel.normalise?.(entry) ?? entry,
-      (entry, value) => channel.matches?.(entry, value) ?? false,
-    )
+  const isListed = !allow.includes('*') || isNamed(channel, message.sender)
   return { client: senderOf(name, message), standing: isListed ? 'listed' : 'stranger', channel: name }
 }
 
