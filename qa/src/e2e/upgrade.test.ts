@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ChatappFake, startChatappFake } from '@sluice/channel-chatapp/testing'
 import { type Daemon, startDaemon } from '@sluice/daemon'
+import { withoutFrames } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import type { ModelStep } from '@sluice/testkit/model-script'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
@@ -30,7 +31,7 @@ function answer(text: string, results: number): ModelStep {
 }
 
 beforeAll(async () => {
-  model = await startModelServer({ answer: ({ lastUserText, body }) => answer(lastUserText, resultsIn(body)) })
+  model = await startModelServer({ answer: ({ lastUserText, body }) => answer(withoutFrames(lastUserText), resultsIn(body)) })
   platform = await startChatappFake()
   release = copyFirstRelease({ modelUrl: model.url, platformUrl: platform.url })
   clock = testClock(release.facts.killedAtMs + 60_000)
@@ -87,7 +88,7 @@ async function call(
 }
 
 /** The number of requests to the model whose user message ends with this text. */
-const askedFor = (text: string): number => model.requests.filter(({ lastUserText }) => lastUserText.endsWith(text)).length
+const askedFor = (text: string): number => model.requests.filter(({ lastUserText }) => withoutFrames(lastUserText).endsWith(text)).length
 
 const inboxRow = async (id: string) => {
   const { inbox } = daemon.runtime.store
@@ -125,7 +126,7 @@ test('a conversation continues with its history', async () => {
   expect((await call('GET', '/api/sessions/diary')).body).toMatchObject({ name: 'My diary' })
   const turn = await call('POST', '/webhook', { message: 'who am I?' }, { 'x-session-id': 'diary' })
   expect(turn.status).toBe(200)
-  const request = model.requests.find(({ lastUserText }) => lastUserText === 'who am I?')
+  const request = model.requests.find(({ lastUserText }) => withoutFrames(lastUserText) === 'who am I?')
   expect(JSON.stringify(request?.body)).toContain('My name is Ada.')
 })
 
@@ -137,7 +138,7 @@ test('an interrupted turn is resumed once, after its finished tool call', async 
   })
   expect(turn.response).toContain('Answered: remember drink')
   expect(askedFor('then slow')).toBe(1)
-  const [request] = model.requests.filter(({ lastUserText }) => lastUserText.endsWith('then slow'))
+  const [request] = model.requests.filter(({ lastUserText }) => withoutFrames(lastUserText).endsWith('then slow'))
   expect(resultsIn(request?.body)).toBe(1)
   expect(JSON.stringify(request?.body)).toContain(memories.drink)
 })
@@ -162,7 +163,7 @@ test('interrupted and queued messages are answered once and in order', async () 
     return found.length >= 2 && found
   })
   expect(answers.map(({ text }) => text)).toEqual(['Answered: a slow question', 'Answered: a question behind the slow one'])
-  const request = model.requests.find(({ lastUserText }) => lastUserText.endsWith('behind the slow one'))
+  const request = model.requests.find(({ lastUserText }) => withoutFrames(lastUserText).endsWith('behind the slow one'))
   expect(JSON.stringify(request?.body)).toContain('You said: hello')
 })
 
@@ -172,7 +173,7 @@ test('a repeated message of the first release is a duplicate', async () => {
   const repeat = chatappRequest({ id: chat.interrupted, text: 'a slow question' })
   expect(await sendRequest(daemon.url, repeat)).toMatchObject({ status: 200 })
   expect((await daemon.runtime.store.inbox.list({ limit: 100 })).filter(({ messageId }) => messageId === chat.interrupted)).toHaveLength(1)
-  expect(model.requests.slice(before).filter(({ lastUserText }) => lastUserText === 'a slow question')).toEqual([])
+  expect(model.requests.slice(before).filter(({ lastUserText }) => withoutFrames(lastUserText) === 'a slow question')).toEqual([])
 })
 
 test('dead and ambiguous deliveries are listed and can be replayed', async () => {
@@ -207,7 +208,7 @@ test('a waiting tool call is asked about again and runs after approval in the ch
   await until(async () => (await inboxRow(chat.running))?.state === 'done')
   expect(existsSync(made)).toBe(true)
   expect(askedFor('node mark.mjs')).toBe(1)
-  const [request] = model.requests.filter(({ lastUserText }) => lastUserText.endsWith('node mark.mjs'))
+  const [request] = model.requests.filter(({ lastUserText }) => withoutFrames(lastUserText).endsWith('node mark.mjs'))
   expect(resultsIn(request?.body)).toBe(1)
 })
 
