@@ -7,11 +7,13 @@ import { describe, expect, test } from 'vitest'
 import { CHANNELS } from './channels.ts'
 import { CHATS } from './daemons/chats.ts'
 import { SCHEMES } from './fuzz/schemes.ts'
+import { SENDER_FUZZ } from './fuzz/sender-schemes.ts'
 
 const PACKAGES = join(import.meta.dirname, '../../packages')
 
 test('the names of signing schemes are unique', () => {
-  expect(SCHEMES.size).toBe(CHANNELS.flatMap(({ testing }) => Object.keys(testing.webhook?.schemes ?? {})).length)
+  const ofChannels = CHANNELS.flatMap(({ testing }) => Object.keys(testing.webhook?.schemes ?? {})).length
+  expect(SCHEMES.size).toBe(ofChannels + SENDER_FUZZ.length)
 })
 
 describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {

@@ -74,7 +74,7 @@ function tokenFor(scheme: SecretScheme, secret: string): string {
 }
 
 function verifySignature(scheme: HmacScheme, secrets: readonly string[], request: SignedRequest, windowSecs: number): Proof {
-  const { header: name, prefix = '', separator, encoding, algorithm } = scheme
+  const { header: name, prefix = '', separator, encoding, algorithm, timestamp } = scheme
   const value = header(request, name)
   if (!value) return invalid(`${name} is missing`)
   const items = separator === undefined ? [value] : value.split(separator, ITEMS_MAX + 1).map((item) => item.trim())
@@ -96,12 +96,11 @@ function verifySignature(scheme: HmacScheme, secrets: readonly string[], request
     const isKey = secrets.some((known) => keyOf(scheme, known) !== undefined)
     return isKey ? invalid(`${name} does not match the request`, true) : invalid('the secret is no base64 text such as whsec_…')
   }
-  const member = scheme.timestamp && 'member' in scheme.timestamp ? memberOf(request.body, scheme.timestamp.member) : undefined
-  if (scheme.timestamp && 'member' in scheme.timestamp && !isTimely(String(member), request, windowSecs)) {
-    return invalid(`${scheme.timestamp.member} in the body is not within ${windowSecs} s`)
+  if (timestamp && 'member' in timestamp && !isTimely(String(memberOf(request.body, timestamp.member)), request, windowSecs)) {
+    return invalid(`${timestamp.member} in the body is not within ${windowSecs} s`)
   }
   // A signed time makes each delivery unique, so the signature itself tells a repeat.
-  const digest = scheme.timestamp && hmac(algorithm, keyOf(scheme, secret) ?? '', ...parts).toString('hex')
+  const digest = timestamp && hmac(algorithm, keyOf(scheme, secret) ?? '', ...parts).toString('hex')
   return valid(deliveryIdOf(scheme, request) ?? digest)
 }
 

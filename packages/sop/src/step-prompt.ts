@@ -14,18 +14,8 @@ export function stepPrompt(run: SopRun, step: SopStep): string {
   const parts = [
     `You carry out step ${step.number} of ${run.steps.length} of the procedure "${run.sop}" (run ${run.id}).${run.description ? ` ${run.description}` : ''}`,
     startedBy(run),
-    ...(event.headers
-      ? [
-          `Headers of that event:
-${framed(`headers of ${eventName}`, JSON.stringify(event.headers))}`,
-        ]
-      : []),
-    ...(event.payload
-      ? [
-          `The payload of that event:
-${framed(eventName, event.payload)}`,
-        ]
-      : []),
+    ...(event.headers ? [`Headers of that event:\n${framed(`headers of ${eventName}`, JSON.stringify(event.headers))}`] : []),
+    ...(event.payload ? [`The payload of that event:\n${framed(eventName, event.payload)}`] : []),
     ...(previous
       ? [
           `The step before (${previous.step}) was ${previous.status}, with this result:\n${framed(`result of step ${previous.step}`, previous.output)}`,
