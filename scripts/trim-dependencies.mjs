@@ -8,10 +8,14 @@ const REPLACED = [
   { name: 'node:http2', source: 'export class Http2ServerRequest {}\nexport const constants = {}' },
   // The translations of zod, which the AI SDK loads with it: its errors are read by the agent, in English.
   { name: '../locales/index.js', of: 'zod', source: 'export {}' },
-  // The validator that the MCP client loads by default: its own one is always given to it.
+  // The validators that the MCP client and server load by default: both are always given one.
   {
     name: '@modelcontextprotocol/client/_shims',
     source: 'export const CORS_IS_POSSIBLE = false, DefaultJsonSchemaValidator = undefined',
+  },
+  {
+    name: '@modelcontextprotocol/server/_shims',
+    source: "export const DefaultJsonSchemaValidator = undefined\nexport { default as process } from 'node:process'",
   },
   // The client of Discord's gateway imports four names of a module that has every type of the API.
   {

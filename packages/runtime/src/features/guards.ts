@@ -54,6 +54,7 @@ export function createGuards(config: LoadedConfig, sources: GuardSources): Guard
       sandbox: async () => (await sandbox.choice()).sandbox,
       required,
       limits: commandLimits(isolation),
+      workspaces,
       closed: closedFolders(dataDir),
       log: log.child('spawn'),
       clock,

@@ -23,6 +23,7 @@ const setUp = (sandbox: Sandbox = noSandbox, required = false, closed: readonly 
     sandbox: () => sandbox,
     required,
     limits: LIMITS,
+    workspaces: [join(folder, 'a-workspace')],
     closed,
     log: host.log,
     clock: host.clock,
@@ -274,6 +275,14 @@ describe('createSpawn', () => {
     await expect(sh('', { file: folder })).rejects.toMatchObject({ code: 'forbidden' })
     await expect(sh('echo a\0b')).rejects.toMatchObject({ code: 'invalid_request' })
     await expect(sh('echo', { args: ['-c', 'x'.repeat(10_000_000)] })).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  test('makes a workspace that is missing, and no other working folder', async () => {
+    const { sh } = setUp()
+    const [cwd, other] = [join(folder, 'a-workspace'), join(folder, 'no-workspace')]
+    const policy = { writable: [], network: false }
+    expect((await sh('pwd', { cwd, policy })).stdout).toBe(`${cwd}\n`)
+    await expect(sh('pwd', { cwd: other, policy })).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test('makes missing writable folders', async () => {

@@ -39,6 +39,8 @@ export interface SpawnOptions {
   /** `[security.sandbox] required`: without isolation no command runs. */
   readonly required: boolean
   readonly limits: CommandLimits
+  /** The workspaces of the agents. */
+  readonly workspaces: readonly string[]
   /** Folders from which the daemon reads keys, settings or code: no sandbox protects them inside a writable folder. */
   readonly closed: readonly string[]
   readonly log: Logger
@@ -46,13 +48,14 @@ export interface SpawnOptions {
 }
 
 /**
- * Missing folders of `policy.writable` are made with mode 0700. The sandbox gets them, and the working folder, as paths
+ * Missing folders of `policy.writable`, and a missing workspace that is the working folder, are made with mode 0700. The sandbox gets them, and the working folder, as paths
  * without links. A command gets the tighter of the limits it asks for and the configured ones.
  */
-export function createSpawn({ sandbox, required, limits, closed, log, clock }: SpawnOptions): Spawn {
+export function createSpawn({ sandbox, required, limits, workspaces, closed, log, clock }: SpawnOptions): Spawn {
   const runBare = createRunBare(clock)
   return async (request) => {
     const chosen = await sandbox()
+    if (workspaces.includes(request.cwd)) await makeFolder(request.cwd)
     const prepared = await prepare(request, limits)
     if (chosen.strength > 0) await checkClosed(prepared.policy.writable, closed)
     const command = await wrap(chosen, prepared)
@@ -69,14 +72,18 @@ export function createSpawn({ sandbox, required, limits, closed, log, clock }: S
 async function prepare(request: SpawnRequest, limits: CommandLimits): Promise<SpawnRequest> {
   const writable: string[] = []
   for (const folder of request.policy.writable) {
-    await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
-      throw new AppError('unavailable', `the folder '${folder}' could not be made`, { cause })
-    })
+    await makeFolder(folder)
     writable.push(await realFolder(folder))
   }
   const devices = await Promise.all((request.policy.devices ?? []).map(existingDevice))
   const policy = { ...request.policy, writable, ...(devices.length > 0 && { devices: devices.flat() }) }
   return { ...request, cwd: await realFolder(request.cwd), policy: tightened(policy, limits) }
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
+    throw new AppError('unavailable', `the folder '${folder}' could not be made`, { cause })
+  })
 }
 
 /** The policy with the tighter of its own limits and `limits`. */
