@@ -1,5 +1,5 @@
 import type { ToolApprovalRequest } from '@sluice/agent'
-import { AppError, type SopRun, type Store } from '@sluice/sdk'
+import { APPROVAL_MESSAGE_CHARS_MAX, AppError, type SopRun, type Store } from '@sluice/sdk'
 import { sessionOf } from '@sluice/sop/session'
 import { expect, test } from 'vitest'
 import { approvalBenches, richChannel } from './testing/approval-bench.ts'
@@ -225,4 +225,12 @@ test('asks again for a call that differs from the approved one', async () => {
   expect(await approvals.get({ ...KEY, stepId: 'call-1.hash of another' })).toMatchObject({ state: 'pending', callHash: 'hash of another' })
   aborting.abort()
   expect(await other).toBe(false)
+})
+
+test('a question about a call after untrusted text names the source after the call', () => {
+  const { message } = toolApprovalRequest({ ...REQUEST, untrusted: 'http_request https://evil.test/' }, 1)
+  expect(message).toMatch(/^command: ls\n\nYou are asked because .*\(http_request https:\/\/evil\.test\/\)/)
+  const long = toolApprovalRequest({ ...REQUEST, summary: 'x'.repeat(APPROVAL_MESSAGE_CHARS_MAX), untrusted: 'browser' }, 1).message
+  expect(long).toHaveLength(APPROVAL_MESSAGE_CHARS_MAX)
+  expect(long).toContain('(browser)')
 })

@@ -60,7 +60,7 @@ const ownerOfRun = ({ event: { by } }: SopRun): Pick<ApprovalRequest, 'owner'> =
 /** The reason follows the call, so that a source cannot be taken for a part of the call before it. */
 function warned(call: string, source: string): string {
   const reason = `\n\nYou are asked because the conversation contains untrusted text (${source}), which may have led to this call.`
-  return `${call.slice(0, APPROVAL_MESSAGE_CHARS_MAX - reason.length)}${reason}`
+  return `${call.slice(0, APPROVAL_MESSAGE_CHARS_MAX - reason.length).toWellFormed()}${reason}`
 }
 
 export const toolApprovalRequest = (request: ToolApprovalRequest, timeoutSecs: number): ApprovalRequest => {
