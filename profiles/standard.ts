@@ -1,5 +1,6 @@
 import { main } from '@sluice/cli'
 import mcp from '@sluice/mcp'
+import skills from '@sluice/tool-skills'
 import { always } from './always.ts'
 
-await main({ profile: 'standard', features: [...always, mcp] })
+await main({ profile: 'standard', features: [...always, mcp, skills] })

@@ -17,7 +17,7 @@ export interface RunOptions {
 /** Returns the arguments. The container sees its read-only image and the folders and devices of the policy, nothing else of this machine. */
 export function runOptions(
   { file, args, cwd }: Pick<ProcessCommand, 'file' | 'args' | 'cwd'>,
-  { writable, network, devices = [], memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax }: SandboxPolicy,
+  { writable, readable = [], network, devices = [], memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax }: SandboxPolicy,
   { name, image, user, env }: RunOptions,
 ): string[] {
   const isShown = writable.some((folder) => cwd === folder || cwd.startsWith(`${folder}/`))
@@ -45,7 +45,8 @@ export function runOptions(
     ...(processesMax === undefined ? [] : [`--pids-limit=${processesMax}`]),
     ...(fileBytesMax === undefined ? [] : [`--ulimit=fsize=${fileBytesMax}:${fileBytesMax}`]),
     ...(cpuSecsMax === undefined ? [] : [`--ulimit=cpu=${cpuSecsMax}:${cpuSecsMax}`]),
-    ...writable.map((folder) => `--mount=${['type=bind', `src=${folder}`, `dst=${folder}`].map(field).join(',')}`),
+    ...writable.map((folder) => mount(folder)),
+    ...readable.map((folder) => mount(folder, 'readonly')),
     ...devices.map((path) => `--device=${path}`),
     `--workdir=${isShown ? cwd : '/tmp'}`,
     ...env,
@@ -59,6 +60,9 @@ export function runOptions(
     ...args,
   ]
 }
+
+const mount = (folder: string, ...options: readonly string[]): string =>
+  `--mount=${['type=bind', `src=${folder}`, `dst=${folder}`, ...options].map(field).join(',')}`
 
 /** Quotes a field of a line of comma-separated values. */
 const field = (text: string): string => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)

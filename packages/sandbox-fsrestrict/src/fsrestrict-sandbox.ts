@@ -24,7 +24,7 @@ import {
 } from '@sluice/sdk'
 import { createTag, endTagged } from './command-tag.ts'
 import { confinementCalls } from './confinement.ts'
-import { coverage, type ShownPath } from './landlock.ts'
+import { coverage, EXECUTABLE, type ShownPath } from './landlock.ts'
 import { findLandlock } from './landlock-version.ts'
 import { findLaunchers, type Launcher, launch } from './launchers.ts'
 import { type Machine, machineOf } from './machine.ts'
@@ -105,7 +105,7 @@ export class FsrestrictSandbox implements Sandbox {
     })
     const calls = confinementCalls({
       ...found,
-      shown: [...found.shown, ...(await shownDevices(policy.devices ?? []))],
+      shown: [...found.shown, ...readableFolders(policy), ...(await shownDevices(policy.devices ?? []))],
       joinFiles: group?.joinFiles ?? [],
       isRoot: this.#isRoot,
       tag,
@@ -130,6 +130,9 @@ export class FsrestrictSandbox implements Sandbox {
     return processesMax === undefined || this.#isRoot ? policy : { ...policy, processesMax: processesMax + countOwnTasks() }
   }
 }
+
+const readableFolders = ({ readable = [] }: SandboxPolicy): ShownPath[] =>
+  readable.map((path) => ({ path, rights: EXECUTABLE, isFolder: true }))
 
 /** True if the policy has limits that apply to all processes of a command together, for which it needs a control group. */
 const hasGroupLimits = ({ memoryBytesMax, processesMax }: SandboxPolicy): boolean =>

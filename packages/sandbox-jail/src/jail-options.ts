@@ -88,19 +88,20 @@ export interface View {
  */
 export function jailOptions(
   { cwd }: Pick<ProcessCommand, 'cwd'>,
-  { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
+  { writable, readable = [], network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'readable' | 'network' | 'devices'>,
   { root, etc, dataDir, home, isRoot, resolver }: View,
   inside: Readonly<Record<string, string>>,
 ): string[] {
   const isCovered =
-    PROGRAMS.some((folder) => dataDir.startsWith(folder)) && !writable.some((folder) => `${folder}/`.startsWith(`${dataDir}/`))
+    PROGRAMS.some((folder) => dataDir.startsWith(folder)) &&
+    ![...writable, ...readable].some((folder) => `${folder}/`.startsWith(`${dataDir}/`))
   const covered = isCovered ? [dataDir] : []
-  for (const path of [...writable, ...devices, ...covered, cwd]) {
+  for (const path of [...writable, ...readable, ...devices, ...covered, cwd]) {
     if (REFUSED_IN_PATHS.test(path))
       throw new AppError('unavailable', `firejail cannot show '${path}': the path contains a character that firejail refuses`)
   }
   const isShown = writable.some((folder) => cwd === folder || cwd.startsWith(`${folder}/`))
-  const used = new Set(writable.map((folder) => folder.split('/')[1]))
+  const used = new Set([...writable, ...readable].map((folder) => folder.split('/')[1]))
   const hidden = root.filter((name) => !SYSTEM.has(name) && !used.has(name) && name !== 'sys').map((name) => `/${name}`)
   // Firejail handles the home folder separately from its top-level folder, so both are emptied.
   const above = home === undefined || PROGRAMS.some((folder) => home.startsWith(folder)) ? [] : [`/${home.split('/')[1]}`]
@@ -115,7 +116,7 @@ export function jailOptions(
     '--private-cache',
     '--disable-mnt',
     ...etc.map((name) => `--whitelist=/etc/${name}`),
-    ...writable.map((folder) => `--whitelist=${folder}`),
+    ...[...writable, ...readable].map((folder) => `--whitelist=${folder}`),
     ...[...emptied].map((folder) => `--whitelist=${folder}/${NOTHING}`),
     // On most systems /etc/resolv.conf links to a file in /run.
     ...(network && resolver?.startsWith('/run/') ? [`--whitelist=${resolver}`] : []),
@@ -128,6 +129,7 @@ export function jailOptions(
     // Root owns /run and firejail's folder in it, to which firejail itself must write. Other users cannot write there anyway.
     ...(isRoot ? ['--read-only=/run', '--read-only=/run/firejail', '--read-write=/run/firejail/mnt'] : []),
     ...['/tmp', '/dev/shm', ...writable].map((path) => `--read-write=${path}`),
+    ...readable.map((path) => `--read-only=${path}`),
     ...(network ? [] : ['--net=none']),
     '--protocol=unix,inet,inet6,netlink',
     '--hostname=sandbox',

@@ -38,10 +38,10 @@ const NETWORK_SERVICES = ['com.apple.SystemConfiguration.configd', 'com.apple.tr
 
 /** Returns the text of the profile. All paths must be real paths. `hidden` may be below a readable folder of the system. */
 export function seatbeltProfile(
-  { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
+  { writable, readable = [], network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'readable' | 'network' | 'devices'>,
   hidden: string,
 ): string {
-  const above = new Set(writable.flatMap(ancestors))
+  const above = new Set([...writable, ...readable].flatMap(ancestors))
   return [
     '(version 1)',
     '(deny default)',
@@ -56,6 +56,7 @@ export function seatbeltProfile(
     `(deny file-read* ${named('subpath')(hidden)})`,
     rule('file-read-metadata', [...LINKS, ...above].map(named('literal'))),
     rule('file-read* file-write-data file-ioctl', DEVICES.map(named('literal'))),
+    ...(readable.length === 0 ? [] : [rule('file-read*', readable.map(named('subpath')))]),
     ...(writable.length === 0 ? [] : [rule('file-read* file-write*', writable.map(named('subpath')))]),
     ...(devices.length === 0 ? [] : [rule('file-read* file-write-data file-ioctl', devices.map(named('subpath')))]),
     ...(network ? ['(allow network*)', '(allow system-socket)'] : []),

@@ -8,7 +8,7 @@ const PRIVATE_BYTES = 512 * 1024 * 1024
 /** `inside` holds the variables that only the command gets, because they would change bubblewrap. */
 export function bwrapOptions(
   { cwd }: Pick<ProcessCommand, 'cwd'>,
-  { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
+  { writable, readable = [], network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'readable' | 'network' | 'devices'>,
   { system, names, hidden }: SystemView,
   inside: Readonly<Record<string, string>>,
 ): string[] {
@@ -53,6 +53,7 @@ export function bwrapOptions(
     '--dir',
     '/run',
     ...folders.flatMap((folder) => ['--bind', folder, folder]),
+    ...readable.flatMap((folder) => ['--ro-bind', folder, folder]),
     ...(isShown ? [] : ['--dir', cwd]),
     ...[...covered, '/'].flatMap((path) => ['--remount-ro', path]),
     '--chdir',

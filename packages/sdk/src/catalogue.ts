@@ -153,6 +153,31 @@ export const CATALOGUE = {
       'mcp login': { summary: 'Log in at an MCP server that asks for it, with a browser', usage: '<name>' },
     },
   },
+  'tool-skills': {
+    flag: 'skills',
+    kind: 'tool',
+    profile: 'standard',
+    summary: 'Skills: folders of instructions and scripts that the agent reads when a task needs them',
+    section: 'skills',
+    tools: ['skill_read'],
+    commands: ['skills list', 'skills show', 'skills check', 'skills waiting', 'skills accept', 'skills add', 'skills remove'],
+    commandHelp: {
+      'skills list': { summary: 'List the skills and their problems' },
+      'skills show': { summary: 'Show the files of a skill', usage: '<name>' },
+      'skills check': { summary: 'Check all skills, or one folder, and print the place of each problem', usage: '[folder]' },
+      'skills waiting': { summary: 'List skills that the agent proposes in the workspace, or show the files of one', usage: '[name]' },
+      'skills accept': {
+        summary: 'Install a proposed skill as it is; the hash identifies the content that you have read',
+        usage: '<name> <hash>',
+      },
+      'skills add': {
+        summary: 'Copy a folder with a skill into the folder of skills',
+        usage: '<folder>',
+        options: { replace: { help: 'replace a skill of the same name' } },
+      },
+      'skills remove': { summary: 'Delete a skill from the folder of skills', usage: '<name>' },
+    },
+  },
   'tool-pdf': { flag: 'rag-pdf', kind: 'tool', profile: 'full', summary: 'Text of PDF files', tools: ['pdf_read'] },
   'tool-browser': {
     flag: 'browser-native',

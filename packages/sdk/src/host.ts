@@ -65,6 +65,8 @@ export interface Services {
   readonly readToml: <Schema extends v.GenericSchema>(file: string, schema: Schema) => Promise<v.InferOutput<Schema> | undefined>
   /** Present when `[transcription]` is enabled. */
   readonly transcribe: Transcribe
+  /** Returns the absolute paths, without links, of the folders whose scripts commands of the agent may read and run. */
+  readonly skillFolders: () => readonly string[]
   /** Returns the text of each page of a PDF. Throws `invalid_request` for a file that is broken, encrypted or too large. */
   readonly pdfText: (pdf: Uint8Array, options: { readonly pages?: string; readonly signal: AbortSignal }) => Promise<string[]>
 }

@@ -4,6 +4,8 @@
 export interface SandboxPolicy {
   /** The folders below which the process may write, as absolute resolved paths. All other files are read-only or hidden. */
   readonly writable: readonly string[]
+  /** Further folders that the process may read and run programs from, even inside the data directory. Missing ones are left out. */
+  readonly readable?: readonly string[]
   readonly network: boolean
   /**
    * The device nodes, or folders of them such as `/dev/bus/usb`, that the process may read, write and control, as absolute paths

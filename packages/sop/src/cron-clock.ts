@@ -3,9 +3,8 @@
  * says up to which instant everything due has been handled. See `planCron` for missed instants.
  */
 import { setImmediate } from 'node:timers/promises'
-import { signalScope } from '@sluice/kit'
+import { forEachInBatches, mapConcurrently, signalScope } from '@sluice/kit'
 import type { Clock, Logger } from '@sluice/sdk'
-import { forEachInBatches, mapConcurrently } from './batches.ts'
 import { InstantQueue } from './instant-queue.ts'
 import type { CronDue, CronTrigger } from './plan-cron.ts'
 

@@ -1,6 +1,6 @@
 /** The library of loaded procedures. It is reloaded by `reload`, and when a watched folder changes. */
 import { access } from 'node:fs/promises'
-import { signalScope } from '@sluice/kit'
+import { signalScope, watchFolder } from '@sluice/kit'
 import type { Clock, Events, FireOptions, Logger, SopMode, TriggerKind, TriggerWebhook } from '@sluice/sdk'
 import type { Agreed } from './agreements.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
@@ -8,7 +8,6 @@ import type { SopLibrary } from './engine-ports.ts'
 import type { WaitingSop } from './load-sop.ts'
 import type { LoadedSops, LoadSopsOptions, SopSource } from './load-sops.ts'
 import { type EventContent, TriggerIndex } from './trigger-index.ts'
-import { watchFolder } from './watch-folder.ts'
 
 /** The settings that loading uses. */
 export interface LibrarySettings {
@@ -136,6 +135,7 @@ export class FolderLibrary implements SopLibrary {
       using ending = signalScope([signal, moved.signal])
       const { listening, ended } = watchFolder({
         folder,
+        files: ['SOP.toml', 'SOP.md'],
         clock,
         signal: ending.signal,
         onNotice: () => {

@@ -1,13 +1,13 @@
 /** Loads one procedure from its folder: reads both files, checks each of them, then both together. */
 import { join } from 'node:path'
 import { type Finding, locateFindings } from '@sluice/config'
+import { readInside } from '@sluice/kit'
 import type { SopMode } from '@sluice/sdk'
 import { contentHash } from './agreements.ts'
 import { stepProblems, tomlWarnings } from './check-definition.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import { type ParsedSteps, parseSopMd } from './parse-sop-md.ts'
 import { parseSopToml, type SopToml } from './parse-sop-toml.ts'
-import { readInside } from './read-inside.ts'
 
 /** The result for one folder. */
 export interface LoadedSop {

@@ -180,11 +180,11 @@ describe('reading files', () => {
     const { definitions, lines } = await load()
     expect(definitions.map(({ name }) => name)).toEqual(['linked'])
     expect(lines).toEqual([
-      'sops/evil/SOP.toml: this links to a file outside the folder of procedures',
-      'sops/evil/SOP.md: this links to a file outside the folder of procedures',
+      'sops/evil/SOP.toml: this links to a file outside of the folder',
+      'sops/evil/SOP.md: this links to a file outside of the folder',
       'sops/loop/SOP.toml: this file cannot be read (ELOOP)',
       'sops/loop/SOP.md: this file cannot be read (ELOOP)',
-      'sops/mixed/SOP.md: this links to a file outside the folder of procedures',
+      'sops/mixed/SOP.md: this links to a file outside of the folder',
     ])
   })
 

@@ -2,8 +2,8 @@
 import { readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { locateFindings } from '@sluice/config'
+import { mapConcurrently } from '@sluice/kit'
 import type { Agreed } from './agreements.ts'
-import { mapConcurrently } from './batches.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import { asError, type LoadedSop, type LoadRules, loadSop, type WaitingSop } from './load-sop.ts'
 

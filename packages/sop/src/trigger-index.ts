@@ -1,6 +1,7 @@
 /** Finds the procedures that an event starts, by an index: the other procedures cost nothing. */
+import { forEachInBatches } from '@sluice/kit'
 import { authKey, type SopEvent, type TriggerKind, type TriggerWebhook, type WebhookAuth } from '@sluice/sdk'
-import { forEachInBatches } from './batches.ts'
+
 import { type Condition, CREDENTIAL_HEADERS, EventPayload, parseCondition, unmet } from './condition.ts'
 import { type SopDefinition, type SopTrigger, topicOf } from './definition.ts'
 import { TopicFilters } from './topic-filter.ts'

@@ -11,7 +11,7 @@ const COMMAND_CHARS_MAX = 32_768
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 
 /** Returns the tool. A call throws `forbidden` for a command that the policy refuses, and `aborted` when its turn was aborted. */
-export const shell = (host: Pick<Host, 'spawn'>, config: ShellConfig): Tool =>
+export const shell = (host: Pick<Host, 'spawn' | 'service'>, config: ShellConfig): Tool =>
   defineTool({
     name: 'shell',
     description:
@@ -34,12 +34,13 @@ export const shell = (host: Pick<Host, 'spawn'>, config: ShellConfig): Tool =>
       const { workspace, signal, report } = context
       const { root } = workspace
       checkCommand(command, context)
+      const readable = host.service('skillFolders')?.() ?? []
       const result = await host.spawn({
         file: 'sh',
         args: ['-c', command],
         cwd: root,
         env: environment(root, config.env_passthrough),
-        policy: { writable: [root], network: config.network },
+        policy: { writable: [root], ...(readable.length > 0 && { readable }), network: config.network },
         timeoutMs: timeout_secs * 1000,
         outputBytesMax: config.output_bytes_max,
         signal,

@@ -76,7 +76,13 @@ async function prepare(request: SpawnRequest, limits: CommandLimits): Promise<Sp
     writable.push(await realFolder(folder))
   }
   const devices = await Promise.all((request.policy.devices ?? []).map(existingDevice))
-  const policy = { ...request.policy, writable, ...(devices.length > 0 && { devices: devices.flat() }) }
+  const readable = await Promise.all((request.policy.readable ?? []).map((folder) => realpath(folder).catch(() => [])))
+  const policy = {
+    ...request.policy,
+    writable,
+    ...(readable.length > 0 && { readable: readable.flat() }),
+    ...(devices.length > 0 && { devices: devices.flat() }),
+  }
   return { ...request, cwd: await realFolder(request.cwd), policy: tightened(policy, limits) }
 }
 

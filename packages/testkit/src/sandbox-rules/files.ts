@@ -62,6 +62,17 @@ export const fileRules = (inBench: InBench): Rules => ({
     expect(() => readFileSync(join(workspace, 'new'))).toThrow()
   }),
 
+  'a command reads the readable folders of its policy and cannot change them': inBench(async ({ run, outside, expectUntouched }) => {
+    for (const folder of outside) {
+      const policy = { readable: [folder] }
+      expect((await run('cat "$1/canary"', { args: [folder], policy })).stdout).toContain(CANARY)
+      for (const change of CHANGES) {
+        await run(change, { args: [folder], policy })
+        expectUntouched()
+      }
+    }
+  }),
+
   'a command cannot read private files': inBench(async ({ run, outside }) => {
     for (const folder of outside) {
       for (const read of READS) {

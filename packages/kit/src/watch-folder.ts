@@ -1,11 +1,10 @@
-/** Watches the folder of procedures. It listens where the system reports changes, and compares fingerprints where it does not. */
-
+/** Watches a folder and the folders directly inside it. It listens where the system reports changes, and compares fingerprints where it does not. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { signalScope } from '@sluice/kit'
 import type { Clock } from '@sluice/sdk'
 import { mapConcurrently } from './batches.ts'
 import { FolderListener } from './folder-listener.ts'
+import { signalScope } from './signal-scope.ts'
 
 /** A change is complete once the folder has been quiet for this long. */
 const QUIET_MS = 200
@@ -19,6 +18,8 @@ const STATS_AT_ONCE = 16
 
 export interface WatchFolderOptions {
   readonly folder: string
+  /** The names of the files in each inner folder that are compared where the system reports no changes. */
+  readonly files: readonly string[]
   readonly clock: Clock
   /** Ends the watch. */
   readonly signal: AbortSignal
@@ -42,20 +43,20 @@ export function watchFolder(options: WatchFolderOptions): WatchedFolder {
 }
 
 async function watch(options: WatchFolderOptions, listening: Promise<FolderListener>): Promise<void> {
-  const { folder, clock, signal, onChange } = options
+  const { folder, files, clock, signal, onChange } = options
   let listener = await listening
   reportFirstChange(listener, options)
-  let known = await fingerprint(folder, listener)
+  let known = await fingerprint(folder, files, listener)
   while (!signal.aborted) {
     using rest = signalScope([signal, listener.changed])
     await clock.sleep(listener.isPresent ? POLL_MS : ABSENT_POLL_MS, rest.signal)
-    if (signal.aborted || (!listener.changed.aborted && (await fingerprint(folder, listener)) === known)) continue
+    if (signal.aborted || (!listener.changed.aborted && (await fingerprint(folder, files, listener)) === known)) continue
     await untilQuiet(listener, clock, signal)
     // Inner folders may have come and gone. The new listener sees all later changes; `onChange` reads the earlier ones.
     listener.close()
     listener = await FolderListener.open(folder)
     reportFirstChange(listener, options)
-    known = await fingerprint(folder, listener)
+    known = await fingerprint(folder, files, listener)
     if (!signal.aborted) await onChange()
   }
   listener.close()
@@ -74,14 +75,14 @@ async function untilQuiet(listener: FolderListener, clock: Clock, signal: AbortS
   }
 }
 
-/** Returns a text that changes with the folder. With a complete listener it covers only the folder itself, else every procedure's files. */
-async function fingerprint(folder: string, { isComplete }: FolderListener): Promise<string> {
+/** Returns a text that changes with the folder. With a complete listener it covers only the folder itself, else the files of every inner folder. */
+async function fingerprint(folder: string, files: readonly string[], { isComplete }: FolderListener): Promise<string> {
   const own = await statText(folder)
   if (isComplete) return own
   const names = await readdir(folder).catch(() => [])
   const parts = await mapConcurrently(names.sort(), STATS_AT_ONCE, async (name) => {
-    const files = ['SOP.toml', 'SOP.md'].map((file) => statText(join(folder, name, file)))
-    return [name, ...(await Promise.all(files))].join()
+    const states = files.map((file) => statText(join(folder, name, file)))
+    return [name, ...(await Promise.all(states))].join()
   })
   return [own, ...parts].join('\n')
 }

@@ -7,12 +7,11 @@ export type InsideFile = { readonly text: string } | { readonly problem: string;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** `root` must be a real path. Never throws; a problem is a sentence about the file. */
+/** `root`, the folder, must be a real path. Never throws; a problem is a sentence about the file. */
 export async function readInside(root: string, file: string, bytesMax: number): Promise<InsideFile> {
   try {
     const real = await realpath(file)
-    if (!real.startsWith(root.endsWith(sep) ? root : root + sep))
-      return { problem: 'this links to a file outside the folder of procedures' }
+    if (!real.startsWith(root.endsWith(sep) ? root : root + sep)) return { problem: 'this links to a file outside of the folder' }
     // Does not block on a pipe, and does not follow a link created after `realpath`.
     await using handle = await open(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
     return await readText(handle, bytesMax)

@@ -1,0 +1,61 @@
+/** Skills that agents have written to `skills/` in their workspaces. A person accepts exactly the content that was shown. */
+import { readdir, realpath } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { AppError, errorText } from '@sluice/sdk'
+import { loadSkill, type Skill } from './load-skills.ts'
+import type { SkillProblem } from './parse-skill-md.ts'
+import { readContent, type SkillContent } from './skill-content.ts'
+
+/** The number of characters of a hash that are shown and that `accept` needs. */
+export const HASH_CHARS = 16
+const PROPOSALS_MAX = 200
+
+export interface Proposal {
+  /** The folder in the workspace. */
+  readonly folder: string
+  /** The name under which the skill would be installed; that of the folder while the skill has errors. */
+  readonly name: string
+  /** True when a skill of this name is installed with another content. */
+  readonly replaces: boolean
+  /** Absent when the skill has errors. */
+  readonly skill?: Skill
+  /** Absent when the files cannot be read. */
+  readonly content?: SkillContent
+  readonly problems: readonly SkillProblem[]
+}
+
+/** Returns the proposals whose content is not installed, sorted by folder. Never rejects. */
+export async function readProposals(workspaces: readonly string[], installed: string): Promise<readonly Proposal[]> {
+  const proposals: Proposal[] = []
+  for (const workspace of workspaces) {
+    const parent = join(await realpath(workspace).catch(() => workspace), 'skills')
+    const isLink = (await realpath(parent).catch(() => parent)) !== parent
+    const entries = isLink ? [] : await readdir(parent, { withFileTypes: true }).catch(() => [])
+    const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
+    for (const name of names.sort().slice(0, PROPOSALS_MAX)) {
+      const proposal = await readProposal(join(parent, name), installed)
+      if (proposal) proposals.push(proposal)
+    }
+  }
+  return proposals
+}
+
+async function readProposal(folder: string, installed: string): Promise<Proposal | undefined> {
+  const read = await loadSkill(folder)
+  const name = read.skill?.name ?? basename(folder)
+  const present = await readContent(join(installed, name)).catch(() => undefined)
+  try {
+    const content = await readContent(folder)
+    return content.hash === present?.hash ? undefined : { folder, name, replaces: present !== undefined, ...read, content }
+  } catch (error) {
+    return { folder, name, replaces: present !== undefined, problems: [{ file: folder, message: errorText(error), severity: 'error' }] }
+  }
+}
+
+/** Throws `not_found` when no proposal has the name, and `conflict` when several agents propose one. */
+export function proposalNamed(proposals: readonly Proposal[], name: string): Proposal {
+  const [found, other] = proposals.filter((proposal) => proposal.name === name)
+  if (!found) throw new AppError('not_found', `No skill '${name}' waits; 'sluice skills waiting' lists the waiting skills`)
+  if (other) throw new AppError('conflict', `Two agents propose '${name}': ${found.folder} and ${other.folder}. Remove one of the folders`)
+  return found
+}
