@@ -1,4 +1,5 @@
 /** Verifies requests to triggers that have their own authentication, such as the signature of GitHub. */
+import { withoutTrailing } from '@sluice/kit/without-trailing'
 import { AppError, type SignedRequest, sha256Hex, verifyProof, type WebhookAuth } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
 import { type HttpContext, headersOf, type Sender, type Step } from '../context.ts'
@@ -63,7 +64,8 @@ function senderOf(path: string, proofs: Proofs): Sender | undefined {
 /** Some senders sign the address that they call, which a proxy changes: `[gateway] public_url` is the part before the path. */
 function signedRequest(c: HttpContext, publicUrl: string | undefined, receivedAtMs: number): SignedRequest {
   const headers = c.env?.incoming?.headers ?? Object.fromEntries(c.req.raw.headers)
-  const url = publicUrl === undefined ? c.req.url : publicUrl.replace(/\/$/, '') + c.req.url.slice(new URL(c.req.url).origin.length)
+  const { pathname, search } = new URL(c.req.url)
+  const url = publicUrl === undefined ? c.req.url : `${withoutTrailing(publicUrl, '/')}${pathname}${search}`
   return { headers, url, body: c.get('rawBody'), receivedAtMs }
 }
 

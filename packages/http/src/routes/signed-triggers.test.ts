@@ -128,6 +128,16 @@ describe('a trigger with the signature of a sender', () => {
     expect((await sendAs('stripe', '{"id":"evt_1"}')).status).toBe(200)
   })
 
+  test('verifies the public address if the sender signs the address', async () => {
+    const { send, clock } = open([webhookOf('twilio')], { config: { public_url: 'https://hooks.example.com:443/sluice/' } })
+    const body = 'Body=hello'
+    const signedFor = (url: string) => signProof(SENDER_SCHEMES.twilio, SECRET, { url, body, id: 'd', atMs: clock.nowMs() }).headers
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const url = 'https://hooks.example.com:443/sluice/in?a=%20b'
+    expect((await send(body, { ...form, ...signedFor(url) }, {}, '?a=%20b')).status).toBe(200)
+    expect((await send(body, { ...form, ...signedFor('http://127.0.0.1:42617/in') })).status).toBe(401)
+  })
+
   test('takes bodies up to its own limit', async () => {
     const { sendAs } = open([webhookOf('github', { bodyBytesMax: 100_000 })])
     expect((await sendAs('github', JSON.stringify('x'.repeat(99_998)))).status).toBe(200)
