@@ -118,6 +118,18 @@ describe('mcp', () => {
     }
   })
 
+  test('all connections of a device are one client; without an identity, each connection is one', async () => {
+    const { listed, named, server, host } = await arrange({}, serverWith({ name: 'echo' }))
+    await listed()
+    await vi.waitFor(() => expect(server.running).toEqual([]))
+    const call = (caller: string, client: string) =>
+      named('mcp__notes__echo').run({}, { ...toolContext(undefined, host.by), client: client as ClientId, caller })
+    for (const connection of ['1', '2']) await call('device:ann', connection)
+    expect(server.running).toHaveLength(1)
+    for (const connection of ['1', '2']) await call('local', connection)
+    expect(server.running).toHaveLength(3)
+  })
+
   test('knows its tools after a restart without starting the server', async () => {
     const { listed, named, server, restart } = await arrange({}, serverWith({ name: 'echo' }))
     await listed()

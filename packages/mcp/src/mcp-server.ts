@@ -48,8 +48,8 @@ export class McpServer {
 
   /** Runs `work` on the connection of the caller. */
   use<Result>(context: ToolContext, work: (connection: Connection) => Promise<Result>): Promise<Result> {
-    const { agent, client, workspace, signal } = context
-    const key = JSON.stringify(this.config.scope === 'shared' ? [agent] : [agent, client])
+    const { agent, workspace, signal } = context
+    const key = JSON.stringify(this.config.scope === 'shared' ? [agent] : [agent, clientOf(context)])
     return this.#connections.use({ key, open: this.#opener(workspace.root), signal, work })
   }
 
@@ -187,3 +187,9 @@ export class McpServer {
     }
   }
 }
+
+/** Callers without an identity of their own are named so. */
+const UNKNOWN_CALLER = 'local'
+
+/** The device or sender, so that all of its connections are one client; without an identity, each connection is a client. */
+const clientOf = ({ caller, client }: ToolContext): string => (caller === undefined || caller === UNKNOWN_CALLER ? client : caller)
