@@ -43,6 +43,7 @@ describe("the platform's own headers", () => {
     ['is repeated', `${SIGNATURE}, ${SIGNATURE}`],
     ['is a digit short', SIGNATURE.slice(1)],
     ['has sha256= twice', `sha256=sha256=${SIGNATURE}`],
+    ['has white space after sha256=', `sha256=\t${SIGNATURE}`],
     ['is in base64', Buffer.from(SIGNATURE, 'hex').toString('base64')],
   ])('rejects a signature that %s', (_how, signature) => {
     expect(() => verifySignature(raw({ ...legacy, 'x-webhook-signature': signature }), SECRET)).toThrow(REFUSED)

@@ -97,9 +97,8 @@ function standardProblem(raw: Signed, secret: string): string | undefined {
 }
 
 function legacyProblem(raw: Signed, secret: string): string | undefined {
-  const signature = header(raw, LEGACY.header).replace(/^sha256=/, '')
-  const request = signedRequest(raw)
-  const proof = verifyProof(LEGACY, [secret], { ...request, headers: { ...request.headers, [LEGACY.header]: signature } }, WINDOW_SECS)
+  const prefix = header(raw, LEGACY.header).startsWith('sha256=') ? 'sha256=' : ''
+  const proof = verifyProof({ ...LEGACY, prefix }, [secret], signedRequest(raw), WINDOW_SECS)
   return proof.isValid ? undefined : `x-webhook-signature: ${proof.reason}`
 }
 
