@@ -1,3 +1,4 @@
+import type { Tool } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { hang, scriptedModel } from './testing/scripted-model.ts'
 import { request, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
@@ -203,4 +204,24 @@ test('does not wait when there is no person to ask', async () => {
   const { agent } = testAgent({ models: [model], tools: [testTool('reach', () => 'ran', 'execute')] })
   await agent.run(request('a', { onWait: (isWaiting) => waits.push(isWaiting) }))
   expect(waits).toEqual([])
+})
+
+test('a tool with effects asks a person while it runs; one that reads cannot', async () => {
+  const heard: unknown[] = []
+  const asker = (risk: 'read' | 'write'): Tool => ({
+    ...testTool('reach', () => '', risk),
+    run: async (_input, { ask }) => {
+      heard.push(ask ? await ask({ question: 'Really?' }) : 'cannot ask')
+      return 'asked'
+    },
+  })
+  const writing = asking({ tools: [asker('write')] })
+  const turn = writing.agent.run(request('reach', { session: 'a' }))
+  await writing.asked(1)
+  expect(writing.agent.load()).toMatchObject({ running: 0 })
+  expect(writing.questions[0]?.summary).toContain('Really?')
+  writing.questions[0]?.answer(yes)
+  await expect(turn).resolves.toMatchObject({ text: 'reached' })
+  await expect(asking({ tools: [asker('read')] }).agent.run(request('reach', { session: 'b' }))).resolves.toMatchObject({ text: 'reached' })
+  expect(heard).toEqual([yes.by, 'cannot ask'])
 })

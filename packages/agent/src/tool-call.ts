@@ -4,7 +4,7 @@
  * change its effect. Every failure is an error result for the model; only the end of the turn is thrown.
  */
 
-import { nearestNames } from '@sluice/kit'
+import { nearestNames, SerialQueue } from '@sluice/kit'
 import {
   AppError,
   type CallingAgent,
@@ -15,6 +15,7 @@ import {
   type Outcome,
   type Risk,
   type Tool,
+  type ToolContext,
   type ToolReport,
   type Trace,
   type WithinTrace,
@@ -74,6 +75,9 @@ export interface RunOptions {
 
 /** From this number of identical calls on, a call does not run. */
 const REPEATS_REFUSED_FROM = 3
+
+/** The number of questions of one call that wait at once. */
+const QUESTIONS_MAX = 4
 
 const NO_OUTPUT = '(no output)'
 const FAULT = 'The tool failed because of an internal error. The log of the daemon has the cause.'
@@ -195,7 +199,12 @@ export class ToolExecutor {
         reported = given
       }
       const who = { client, ...(caller !== undefined && { caller }), ...(answer && { approvedBy: answer.by }) }
-      const context = { ...by, ...who, session, turn, signal: cancellation.signal, ...(superseded && { superseded }), trace, report }
+      const ask = risk === 'read' ? undefined : this.#asker(scope, tool, question)
+      const context = {
+        ...{ ...by, ...who, session, turn, trace, report, signal: cancellation.signal },
+        ...(superseded && { superseded }),
+        ...(ask && { ask }),
+      }
       const output = this.#clean(scope, await cancellation.race(this.#deps.within(trace, () => tool.run(input, context))))
       const { failed, data } = reported
       return {
@@ -211,6 +220,18 @@ export class ToolExecutor {
       this.#deps.log.error('tool failed', { tool: tool.name, turn, error })
       return { outcome: 'error', output: FAULT }
     }
+  }
+
+  /** Returns `ToolContext.ask` of a call. Calls without effects run side by side, and the turn can wait for one question at a time. */
+  #asker(scope: CallScope, tool: Tool, question: string): NonNullable<ToolContext['ask']> {
+    const questions = new SerialQueue({ name: 'a question of a tool', tasksMax: QUESTIONS_MAX })
+    let count = 0
+    return (about) =>
+      questions.run(async () => {
+        const callId = `${question}.${++count}`
+        const answer = await askPerson(this.#deps, scope, { callId, tool, input: about, untrusted: undefined })
+        return 'by' in answer ? answer.by : undefined
+      })
   }
 
   /** Resolves to the reason why the call would fail even with an approval. Rejects only when the turn ends. */

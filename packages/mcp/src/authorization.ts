@@ -18,12 +18,16 @@ import type { ServerConfig } from './config.ts'
  */
 const REDIRECT_URL = 'http://localhost:33418/callback'
 
+const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
 /** What is kept of a login, encrypted. */
 interface Kept {
   readonly client?: StoredOAuthClientInformation | undefined
   readonly tokens?: StoredOAuthTokens | undefined
   readonly verifier?: string | undefined
   readonly discovery?: OAuthDiscoveryState | undefined
+  /** The permissions that the server asked for last, separated by blanks. */
+  readonly scope?: string | undefined
 }
 
 export interface AuthorizationOptions {
@@ -61,14 +65,28 @@ export class Authorization implements AuthProvider {
     await this.#renewal
   }
 
+  /** Notices that the server refused a request because its token lacks permissions, for the next login. */
+  async noticeRefusal(response: Response): Promise<void> {
+    const { error, scope } = extractWWWAuthenticateParams(response)
+    if (response.status !== 403 || error !== 'insufficient_scope' || scope === undefined) return
+    const known = (await this.#read()).scope?.split(' ') ?? []
+    await this.#change({ scope: [...new Set([...known, ...scope.split(' ')])].join(' ') })
+  }
+
   /** Begins a login, which replaces an earlier one. */
   async begin(): Promise<BegunLogin> {
     const { url: serverUrl, host } = this.#options
+    const challenge = extractWWWAuthenticateParams(await this.#unauthorized())
     await this.#change({ tokens: undefined, verifier: undefined, discovery: undefined })
+    const scope = (await this.#read()).scope ?? challenge.scope
+    const found = {
+      ...(challenge.resourceMetadataUrl && { resourceMetadataUrl: challenge.resourceMetadataUrl }),
+      ...(scope !== undefined && { scope }),
+    }
     const state = randomBytes(16).toString('base64url')
     const opened = Promise.withResolvers<URL>()
     const provider = this.#provider(state, opened.resolve)
-    await auth(provider, { serverUrl, fetchFn: host.fetch })
+    await auth(provider, { serverUrl, fetchFn: host.fetch, ...found })
     return {
       url: await opened.promise,
       finish: async (address) => {
@@ -78,13 +96,19 @@ export class Authorization implements AuthProvider {
         const [code, iss] = [query?.get('code'), query?.get('iss')]
         if (!code || query?.get('state') !== state)
           throw new AppError('invalid_request', 'This is not the address at which the browser ended after this login')
-        await auth(provider, { serverUrl, authorizationCode: code, ...(iss && { iss }), fetchFn: host.fetch })
+        await auth(provider, { serverUrl, authorizationCode: code, ...(iss && { iss }), fetchFn: host.fetch, ...found })
       },
     }
   }
 
   forget(): Promise<void> {
     return this.#options.host.secrets.delete(this.#key)
+  }
+
+  /** Returns the answer to a request without a token, which says where the server's authorization is described. */
+  #unauthorized(): Promise<Response> {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    return this.#options.host.fetch(this.#options.url, { method: 'POST', headers, body: PING, redirect: 'manual' })
   }
 
   async #renew(response: Response): Promise<void> {

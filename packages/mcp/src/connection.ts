@@ -1,6 +1,7 @@
 /** One connection to an MCP server, on the client of the SDK. This module loads the SDK. */
 import {
   Client,
+  InsufficientScopeError,
   type Prompt,
   type PromptMessage,
   ProtocolError,
@@ -11,10 +12,12 @@ import {
   SdkHttpError,
   type Transport,
 } from '@modelcontextprotocol/client'
-import { untilAborted } from '@sluice/kit'
-import { AppError, errorText, type Logger } from '@sluice/sdk'
+import { signalScope, untilAborted } from '@sluice/kit'
+import { AppError, errorText, type Logger, type ToolContext } from '@sluice/sdk'
 import { type Definitions, definitionsOf } from './definition.ts'
 import type { Offers } from './known-tools.ts'
+import { PausableLimit } from './pausable-limit.ts'
+import { Questions } from './questions.ts'
 import type { CallResult, ResourcePart } from './result-text.ts'
 
 export type ServerTransport = Transport & {
@@ -47,6 +50,13 @@ const LIST_PAGES_MAX = 32
 /** A program that knows only earlier revisions of the protocol may not answer the question for the newest one at all. */
 const PROBE_MS_MAX = 5000
 const GOODBYE_MS = 1000
+/** The longest call in which a person may be asked. */
+const ASKING_MS_MAX = 86_400_000
+
+interface RequestOptions {
+  readonly timeout: number
+  readonly signal: AbortSignal
+}
 
 /** The client checks answers of tools against their schemas with this. A schema may be hostile, and the model reads any answer. */
 const NO_VALIDATION = {
@@ -61,12 +71,14 @@ export async function connect(options: ConnectOptions, signal: AbortSignal): Pro
   const client = new Client(
     { name: 'sluice', version: '1' },
     {
-      capabilities: { ...(root !== undefined && { roots: {} }) },
+      capabilities: { ...(root !== undefined && { roots: {} }), elicitation: { form: {} } },
       jsonSchemaValidator: NO_VALIDATION,
       versionNegotiation: { mode: 'auto', probe: { timeoutMs: Math.min(startTimeoutMs, PROBE_MS_MAX) } },
       listMaxPages: LIST_PAGES_MAX,
     },
   )
+  const questions = new Questions()
+  client.setRequestHandler('elicitation/create', async ({ params }) => questions.answer(params))
   if (root !== undefined) client.setRequestHandler('roots/list', () => ({ roots: [{ uri: root, name: 'workspace' }] }))
   client.setNotificationHandler('notifications/tools/list_changed', () => options.onToolsChanged())
   client.onclose = () => options.onEnd()
@@ -74,7 +86,7 @@ export async function connect(options: ConnectOptions, signal: AbortSignal): Pro
   try {
     const connected = client.connect(transport, { timeout: startTimeoutMs, maxTotalTimeout: startTimeoutMs, signal })
     await untilAborted(connected, signal, 'the connection was given up')
-    return new Connection(client, options)
+    return new Connection(client, questions, options)
   } catch (error) {
     await transport.close()
     throw asAppError(error, { ...options, doing: 'answer' })
@@ -83,13 +95,15 @@ export async function connect(options: ConnectOptions, signal: AbortSignal): Pro
 
 export class Connection {
   readonly #client: Client
+  readonly #questions: Questions
   readonly #options: ConnectOptions
   #isOpen = true
   /** The hash of each tool by its name, from the last list. */
   readonly #hashes = new Map<string, string>()
 
-  constructor(client: Client, options: ConnectOptions) {
+  constructor(client: Client, questions: Questions, options: ConnectOptions) {
     this.#client = client
+    this.#questions = questions
     this.#options = options
     client.onclose = () => {
       this.#isOpen = false
@@ -118,8 +132,22 @@ export class Connection {
     return this.#hashes.get(tool)
   }
 
-  call(name: string, input: Record<string, unknown>, signal: AbortSignal): Promise<CallResult> {
-    return this.#request(`run '${name}'`, signal, (options) => this.#client.callTool({ name, arguments: input }, options))
+  /** `ask` puts questions of the server to a person; the time that it takes does not count. */
+  async call(name: string, input: Record<string, unknown>, { signal, ask }: Pick<ToolContext, 'signal' | 'ask'>): Promise<CallResult> {
+    const { server, timeoutMs } = this.#options
+    const doing = `run '${name}'`
+    const send = (options: RequestOptions) => this.#client.callTool({ name, arguments: input }, options)
+    if (!ask) return this.#request(doing, signal, send)
+    using late = new PausableLimit(timeoutMs)
+    using scope = signalScope([signal, late.signal])
+    const end = this.#questions.begin((about) => late.paused(() => ask(about)))
+    try {
+      return await this.#request(doing, scope.signal, (options) => send({ ...options, timeout: ASKING_MS_MAX }))
+    } catch (error) {
+      throw late.signal.aborted && !signal.aborted ? tooLate(server, doing, error) : error
+    } finally {
+      end()
+    }
   }
 
   async listResources(
@@ -157,11 +185,7 @@ export class Connection {
     await this.#client.close().catch(() => undefined)
   }
 
-  async #request<Result>(
-    doing: string,
-    signal: AbortSignal,
-    send: (options: { readonly timeout: number; readonly signal: AbortSignal }) => Promise<Result>,
-  ): Promise<Result> {
+  async #request<Result>(doing: string, signal: AbortSignal, send: (options: RequestOptions) => Promise<Result>): Promise<Result> {
     try {
       return await send({ timeout: this.#options.timeoutMs, signal })
     } catch (error) {
@@ -178,8 +202,14 @@ function asAppError(error: unknown, { server, doing, transport }: ConnectOptions
   if (transport.endReason !== undefined)
     return new AppError('upstream', `The MCP server '${server}' did not ${doing}: ${transport.endReason}`, { cause: error })
   if (error instanceof AppError) return error
-  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
-    return new AppError('upstream_timeout', `The MCP server '${server}' did not ${doing} in time`, { cause: error })
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return tooLate(server, doing, error)
+  if (error instanceof InsufficientScopeError) {
+    const cure = `it asks for more permissions: run 'sluice mcp login ${server}'`
+    return new AppError('unauthorized', `The MCP server '${server}' did not ${doing}: ${cure}`, { cause: error })
+  }
   const why = error instanceof ProtocolError ? error.message : errorText(error)
   return new AppError('upstream', `The MCP server '${server}' did not ${doing}: ${why}`, { cause: error })
 }
+
+const tooLate = (server: string, doing: string, cause: unknown): AppError =>
+  new AppError('upstream_timeout', `The MCP server '${server}' did not ${doing} in time`, { cause })

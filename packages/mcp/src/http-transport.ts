@@ -1,5 +1,6 @@
 /** The transport to a server at an address that the operator configured: streamable HTTP. */
-import { type AuthProvider, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { Authorization } from './authorization.ts'
 import type { ServerConfig } from './config.ts'
 import { MESSAGE_BYTES_MAX } from './lines.ts'
 
@@ -7,7 +8,7 @@ export interface HttpOptions {
   readonly url: string
   readonly headers: ServerConfig['headers']
   /** Absent when the operator configured an `Authorization` header. */
-  readonly authorization: AuthProvider | undefined
+  readonly authorization: Authorization | undefined
   readonly fetch: typeof fetch
 }
 
@@ -25,7 +26,11 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     }
     super(new URL(url), {
       ...(authorization && { authProvider: authorization }),
-      fetch: async (input, init) => bounded(await fetcher(input, init), stop),
+      fetch: async (input, init) => {
+        const response = await fetcher(input, init)
+        await authorization?.noticeRefusal(response)
+        return bounded(response, stop)
+      },
       requestInit: { headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal().trim()])) },
     })
   }

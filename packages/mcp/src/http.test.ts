@@ -134,6 +134,27 @@ describe('a server that asks for a login', () => {
     })
   })
 
+  test('is asked for the permissions that it wants, and for more when a call needs more', async () => {
+    const { server, call, login } = await arrange({}, new Set())
+    const scopes: (string | null)[] = []
+    const remember = (opened: URL) => {
+      scopes.push(opened.searchParams.get('scope'))
+      return ended(opened)
+    }
+    server.scope = 'read'
+    await login(remember)
+    server.instead = ({ body }, response) => {
+      if (!body.includes('tools/call')) return false
+      response.writeHead(403, { 'www-authenticate': 'Bearer error="insufficient_scope", scope="read write"' }).end()
+      return true
+    }
+    await expect(call()).rejects.toMatchObject({ code: 'unauthorized', message: expect.stringContaining("run 'sluice mcp login far'") })
+    server.instead = undefined
+    await login(remember)
+    expect(scopes).toEqual(['read', 'read write'])
+    expect(await call()).toBe('{}')
+  })
+
   test('renews tokens once for all requests that need it', async () => {
     const { server, call, login } = await arrange({}, new Set())
     await login(ended)

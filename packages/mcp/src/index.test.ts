@@ -1,10 +1,10 @@
-import { AppError, type ClientId, type Tool } from '@sluice/sdk'
+import { AppError, type ClientId, type Tool, type ToolContext } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import feature from './index.ts'
-import { FakeServer } from './testing/fake-server.ts'
+import { type FakeProcess, FakeServer } from './testing/fake-server.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -38,11 +38,16 @@ async function arrange(given: object = {}, server = new FakeServer()) {
     named,
     /** Waits for the list that is asked for in the background. */
     listed: () => vi.waitFor(() => expect(host.refreshes).not.toEqual([])),
-    call: (name: string, input: object = {}, { client = 'ann', approvedBy, signal = new AbortController().signal }: CallOptions = {}) =>
+    call: (
+      name: string,
+      input: object = {},
+      { client = 'ann', approvedBy, ask, signal = new AbortController().signal }: CallOptions = {},
+    ) =>
       named(name).run(input, {
         ...toolContext(signal, host.by),
         client: client as ClientId,
         ...(approvedBy !== undefined && { approvedBy }),
+        ...(ask && { ask }),
       }),
     async restart(changes: object = {}) {
       await parts.close?.()
@@ -54,6 +59,7 @@ async function arrange(given: object = {}, server = new FakeServer()) {
 interface CallOptions {
   readonly client?: string
   readonly approvedBy?: string
+  readonly ask?: NonNullable<ToolContext['ask']>
   readonly signal?: AbortSignal
 }
 
@@ -334,6 +340,56 @@ describe('a tool that its server changes', () => {
   })
 })
 
+describe('a question of a server', () => {
+  /** A tool that asks with these parameters and returns the answer that it got. */
+  const asksFor = (params: object) => ({
+    name: 'buy',
+    run: async (_: object, process: FakeProcess) => {
+      const { result } = await process.ask('elicitation/create', { message: 'Buy it?', ...params })
+      return text(JSON.stringify(result))
+    },
+  })
+  const form = (properties: object, required: string[] = []) => ({ requestedSchema: { type: 'object', properties, required } })
+  const size = { type: 'string', default: 'M' }
+
+  test('is put to the person of the call with the values that are sent, and accepted by an approval', async () => {
+    const { listed, call } = await arrange({}, serverWith(asksFor(form({ size, gift: { type: 'boolean' } }, ['size']))))
+    await listed()
+    const asked: unknown[] = []
+    const approve = async (about: unknown) => {
+      asked.push(about)
+      return 'device:ann'
+    }
+    expect(await call('mcp__notes__buy', {}, { ask: approve })).toBe('{"action":"accept","content":{"size":"M"}}')
+    expect(asked).toEqual([{ question: 'Buy it?', answer: { size: 'M' } }])
+    expect(await call('mcp__notes__buy', {}, { ask: async () => undefined })).toBe('{"action":"decline"}')
+  })
+
+  test('is declined when an approval cannot answer it, or nobody can be asked', async () => {
+    const { listed, call, server } = await arrange({}, serverWith(asksFor(form({ name: { type: 'string' } }, ['name']))))
+    await listed()
+    const never = async (): Promise<string> => {
+      throw new Error('a person was asked')
+    }
+    expect(await call('mcp__notes__buy', {}, { ask: never })).toBe('{"action":"decline"}')
+    server.tools = [{ ...asksFor(form({ size })), name: 'buy' }]
+    expect(await call('mcp__notes__buy')).toBe('{"action":"decline"}')
+  })
+
+  test('does not use up the time of the call, and never answers for another call', async () => {
+    const { listed, call } = await arrange(
+      { timeout_secs: 1 },
+      serverWith(asksFor(form({ size })), { name: 'hangs', run: () => new Promise(() => {}) }),
+    )
+    await listed()
+    const slow = () => new Promise<string>((resolve) => setTimeout(() => resolve('device:ann'), 1200))
+    expect(await call('mcp__notes__buy', {}, { ask: slow })).toContain('accept')
+    const hanging = call('mcp__notes__hangs', {}, { ask: slow })
+    expect(await call('mcp__notes__buy', {}, { ask: slow })).toBe('{"action":"decline"}')
+    await expect(hanging).rejects.toMatchObject({ code: 'upstream_timeout' })
+  })
+})
+
 describe('a hostile server', () => {
   test('that floods with notifications delays nothing but itself', async () => {
     const { listed, call, server } = await arrange({}, serverWith({ name: 'echo' }))
@@ -379,6 +435,6 @@ describe('a hostile server', () => {
     expect(answer).toMatchObject({ error: { code: -32601 } })
     expect(await server.running[0]?.ask('roots/list')).toMatchObject({ result: { roots: [{ uri: 'file:///workspace' }] } })
     const initialize = server.running[0]?.received.find(({ method }) => method === 'initialize')
-    expect(initialize?.params?.capabilities).toEqual({ roots: {} })
+    expect(initialize?.params?.capabilities).toEqual({ roots: {}, elicitation: { form: {} } })
   })
 })

@@ -71,7 +71,7 @@ export class McpServer {
         await this.known.accept([definition])
         this.#onChange()
       }
-      return connection.call(name, input, context.signal)
+      return connection.call(name, input, context)
     })
   }
 

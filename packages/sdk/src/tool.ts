@@ -35,6 +35,11 @@ export interface ToolContext extends CallingAgent {
   readonly trace: Trace
   /** The person who approved this call, as in `Approval.by`. Absent when the call needed no approval. */
   readonly approvedBy?: string
+  /**
+   * Asks the person who would approve the call, while it runs, and shows `about` as it would show an input. Resolves to the person
+   * who approved, and to undefined if none did. Meanwhile the time limit of the turn is paused. Absent for calls with the risk `read`.
+   */
+  readonly ask?: (about: Readonly<Record<string, unknown>>) => Promise<string | undefined>
   /** Reports results that a procedure without a model cannot read from the text. The last report counts. */
   readonly report?: (report: ToolReport) => void
 }

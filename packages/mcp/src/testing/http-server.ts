@@ -18,6 +18,8 @@ export class HttpServer {
   accepted: Set<string> | undefined
   /** The valid tokens for a renewal. Each is accepted once. */
   readonly renewals = new Set<string>()
+  /** The permissions that a request without a valid token is told to ask for. */
+  scope = ''
   /** Answers a request in place of the server. */
   instead: ((request: Seen, response: ServerResponse) => boolean) | undefined
   url = ''
@@ -69,8 +71,9 @@ export class HttpServer {
   async #mcp({ method, headers, body }: Seen, send: Send): Promise<void> {
     const token = headers.authorization?.replace(/^Bearer /, '')
     if (this.accepted && !this.accepted.has(token ?? '')) {
+      const scope = this.scope === '' ? '' : `, scope="${this.scope}"`
       const metadata = `${this.url}/.well-known/oauth-protected-resource/mcp`
-      return send(401, { error: 'unauthorized' }, { 'www-authenticate': `Bearer resource_metadata="${metadata}"` })
+      return send(401, { error: 'unauthorized' }, { 'www-authenticate': `Bearer resource_metadata="${metadata}"${scope}` })
     }
     if (method !== 'POST') return send(405)
     const message = JSON.parse(body)
