@@ -13,10 +13,22 @@ import { formatLiteral } from './toml-literal.ts'
 /** The number of times a change starts again because another process saved the file. */
 const ATTEMPTS_MAX = 10
 
+export interface SetConfigOptions {
+  /** Returns the text that the changes are made in when there is no file; default: an empty one. */
+  newFile?(): string
+  /** Called with the text that is about to be changed, and again after another process has saved the file. A rejection changes nothing. */
+  check?(text: string): Promise<void>
+}
+
 /** Makes all of the changes or none. Resolves to one flag for each change: true when the value is a secret and was encrypted. */
-export const setConfig = (source: ConfigSource, changes: readonly Change[]): Promise<SetResult['secrets']> =>
+export const setConfig = (
+  source: ConfigSource,
+  changes: readonly Change[],
+  { newFile, check }: SetConfigOptions = {},
+): Promise<SetResult['secrets']> =>
   undisturbed(async () => {
-    const { options, save } = await openFile(source)
+    const { options, save } = await openFile(source, newFile)
+    await check?.(options.text)
     const { text, secrets } = await setValues({ ...options, changes })
     await save(text)
     return secrets
@@ -78,7 +90,7 @@ async function undisturbed<Result>(work: () => Promise<Result>): Promise<Result>
   }
 }
 
-async function openFile(source: ConfigSource) {
+async function openFile(source: ConfigSource, newFile?: () => string) {
   const { configFile: file, dataDir, features, env } = source
   const expected = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -87,7 +99,7 @@ async function openFile(source: ConfigSource) {
   const box = openSecretBox(dataDir)
   const options: Omit<SetOptions, 'changes'> & { readonly text: string } = {
     file,
-    text: expected ?? '',
+    text: expected ?? newFile?.() ?? '',
     sections: sectionsOf(features),
     env,
     encrypt: (plain, aad) => box.encrypt(plain, aad),

@@ -11,6 +11,7 @@ const endpointOf = (settings: ProviderSettings, plainFetch: typeof fetch) =>
 
 export const google: Provider = {
   kinds: ['google'],
+  usual: { baseUrl: BASE_URL, keyVariable: 'GEMINI_API_KEY' },
   // Keys of this name are common for other services of Google too, so the variable alone does not choose the provider.
   detect: ({ GEMINI_API_KEY }, wanted) =>
     wanted === 'google' && GEMINI_API_KEY ? { kind: 'google', api_key: new Secret(GEMINI_API_KEY) } : undefined,

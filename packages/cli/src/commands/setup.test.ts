@@ -1,7 +1,8 @@
 /** `sluice setup`, with scripted answers and against a server that speaks the wire formats of the providers. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { providerSection, readConfig } from '@sluice/config'
+import { providerSection, readConfig, sandboxSection } from '@sluice/config'
+import { setConfig } from '@sluice/config/edit'
 import providerAnthropic from '@sluice/provider-anthropic'
 import providerOffline from '@sluice/provider-offline'
 import providerOpenai from '@sluice/provider-openai'
@@ -43,7 +44,7 @@ async function arrange({ config = '# mine\n', ...server }: ModelServerOptions & 
 type Arranged = Awaited<ReturnType<typeof arrange>>
 
 /** Runs the dialogue with these answers, of which an empty one takes the proposal; it is aborted when there are none left. */
-async function converse({ source, settings }: Arranged, answers: readonly string[]) {
+async function converse({ source, settings }: Arranged, answers: readonly string[], { beforeLast }: { beforeLast?: () => unknown } = {}) {
   const asked: string[] = []
   const text = { out: '' }
   const left = [...answers]
@@ -55,6 +56,7 @@ async function converse({ source, settings }: Arranged, answers: readonly string
   const dialogue: Setup['dialogue'] = {
     async ask(question, { proposed = '' } = {}) {
       asked.push(question)
+      if (left.length === 1) await beforeLast?.()
       const answer = left.shift()
       if (answer === undefined) throw new AppError('aborted', 'Setup was aborted. Nothing has changed.')
       return answer || proposed
@@ -89,6 +91,28 @@ test('asks again after a wrong key, and starts from what is set', async () => {
   const again = await converse(arranged, ['', '', '', ''])
   expect(again).toMatchObject({ code: 0, out: expect.stringContaining('The configuration has this already.') })
   expect(await arranged.settings()).toMatchObject({ kind: 'anthropic', model: 'large' })
+})
+
+test('begins a new file as `config init` does, with the sandbox required', async () => {
+  const arranged = await arrange()
+  rmSync(arranged.source.configFile)
+  expect((await converse(arranged, ['openai', arranged.url, KEY, '1', 'y'])).code).toBe(0)
+  const config = await readConfig(arranged.source)
+  expect(config.core(sandboxSection).required).toBe(true)
+  expect(config.core(providerSection)).toMatchObject({ kind: 'openai', model: 'small' })
+  expect(arranged.file()).toContain('# Sluice configuration.')
+})
+
+test('writes nothing when [provider] was changed since setup read it, and keeps other changes', async () => {
+  const arranged = await arrange()
+  const other = { path: 'provider.base_url', value: 'https://other.example/v1' }
+  const before = () => setConfig(arranged.source, [{ path: 'provider.kind', value: 'openai' }, other])
+  expect((await converse(arranged, ['anthropic', arranged.url, KEY, '1', 'y'], { beforeLast: before })).code).toBe('conflict')
+  expect(await arranged.settings()).toMatchObject({ kind: 'openai', base_url: other.value })
+  expect(arranged.file()).not.toContain('api_key')
+  const elsewhere = () => setConfig(arranged.source, [{ path: 'log.level', value: 'warn' }])
+  expect((await converse(arranged, ['anthropic', arranged.url, KEY, '1', 'y'], { beforeLast: elsewhere })).code).toBe(0)
+  expect(arranged.file()).toContain('level = "warn"')
 })
 
 test.each([0, 1, 2, 3, 4])('changes nothing when it is aborted after %i answers', async (count) => {

@@ -175,7 +175,7 @@ async function writeChoice(
     const answer = await dialogue.ask('Write this (y/n)', { proposed: 'y' })
     if (!/^y(es)?$/i.test(answer)) throw aborted()
   }
-  if (changes.length > 0) await writeChanges(context, changes)
+  if (changes.length > 0) await writeChanges(context, changes, (now) => changesOf(now, choice, model))
   const daemon = await untilReloaded(context, `${choice.kind}:${model}`)
   if (json) {
     const shown = changes.map(({ key, before, after }) => ({ key, before, after }))
