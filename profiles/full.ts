@@ -6,7 +6,8 @@ import otel from '@sluice/observability-otel'
 import google from '@sluice/provider-google'
 import browser from '@sluice/tool-browser'
 import pdf from '@sluice/tool-pdf'
+import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
 import { always } from './always.ts'
 
-await main({ profile: 'full', features: [...always, google, boards, adapter, browser, pdf, otel, mcp, skills] })
+await main({ profile: 'full', features: [...always, google, boards, adapter, browser, pdf, otel, mcp, skills, schedule] })

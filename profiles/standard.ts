@@ -1,6 +1,7 @@
 import { main } from '@sluice/cli'
 import mcp from '@sluice/mcp'
+import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
 import { always } from './always.ts'
 
-await main({ profile: 'standard', features: [...always, mcp, skills] })
+await main({ profile: 'standard', features: [...always, mcp, skills, schedule] })

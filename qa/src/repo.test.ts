@@ -38,6 +38,7 @@ describe('the catalogue', () => {
       'safety',
       'mcp',
       'rag-pdf',
+      'schedule',
       'skills',
       'browser-native',
       'observability-metrics',

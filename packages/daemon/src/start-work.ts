@@ -3,6 +3,7 @@ import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import type { OpenRuntime } from '@sluice/runtime'
 import { deliveryOptions } from './delivery-options.ts'
 import { type Procedures, startProcedures } from './procedures.ts'
+import { createStartTurn } from './start-turn.ts'
 
 export interface Work {
   readonly procedures: Procedures
@@ -21,6 +22,7 @@ export async function startWork(runtime: OpenRuntime, undo: AsyncDisposableStack
   const deliveries = await startDeliveries(deliveryOptions(runtime, procedures))
   undo.defer(() => deliveries.stop(0))
   runtime.delivery.start(deliveries)
+  runtime.offer({ startTurn: createStartTurn(runtime, deliveries) })
   return { procedures, deliveries }
 }
 

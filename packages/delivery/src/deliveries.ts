@@ -26,6 +26,7 @@ export interface DeliveryQueues {
 
 export interface Deliveries extends DeliveryQueues {
   readonly receive: Intake['receive']
+  readonly deliver: Intake['deliver']
   /** Accepts and starts nothing more. Resolves once the attempts under way have ended; sends are cut off after `graceMs`. */
   readonly stop: (graceMs: number) => Promise<void>
 }
@@ -95,6 +96,8 @@ class RunningDeliveries implements Deliveries {
   }
 
   readonly receive: Intake['receive'] = (channel, received) => this.#intake.receive(channel, received)
+
+  readonly deliver: Intake['deliver'] = (...given) => this.#intake.deliver(...given)
 
   readonly load: Deliveries['load'] = () => {
     const replies = [...this.#outboxes.values()].reduce((sum, { queue }) => sum + queue.size, 0)

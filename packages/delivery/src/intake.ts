@@ -103,6 +103,18 @@ export class Intake {
     return { kept, duplicate: admitted.length - kept, denied }
   }
 
+  /**
+   * Stores a message that the daemon sends itself in the name of a sender, as a turn of this session, once for its id. Resolves to false
+   * when the sender is not allowed. Throws `unavailable` as `receive` does.
+   */
+  async deliver(channel: Channel, message: Inbound, session: string, receivedAtMs: number): Promise<boolean> {
+    if (!this.#senders.admit(channel, message.sender)) return false
+    const account = accountKey({ channel: channel.name, account: message.account })
+    const fresh = await this.#withRoom(channel, [{ message, kind: 'turn', session, account }])
+    await this.#store(channel, { raw: new Uint8Array(), verified: { by: 'reminder' }, receivedAtMs, messages: [message] }, fresh)
+    return true
+  }
+
   /** Call it for each stored message that begins to wait in the worker. */
   entered(account: Account): void {
     this.#count(accountKey(account), 1)

@@ -153,6 +153,20 @@ export const CATALOGUE = {
       'mcp login': { summary: 'Log in at an MCP server that asks for it, with a browser', usage: '<name>' },
     },
   },
+  'tool-schedule': {
+    flag: 'schedule',
+    kind: 'tool',
+    profile: 'standard',
+    summary: 'Reminders: turns at times that clients asked for',
+    section: 'schedule',
+    tools: ['schedule_create', 'schedule_list', 'schedule_cancel'],
+    routes: ['GET /api/schedules', 'DELETE /api/schedules/:id'],
+    commands: ['schedule list', 'schedule cancel'],
+    commandHelp: {
+      'schedule list': { summary: 'List the reminders of all clients' },
+      'schedule cancel': { summary: 'Cancel a reminder', usage: '<id>' },
+    },
+  },
   'tool-skills': {
     flag: 'skills',
     kind: 'tool',

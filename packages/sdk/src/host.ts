@@ -65,11 +65,27 @@ export interface Services {
   readonly readToml: <Schema extends v.GenericSchema>(file: string, schema: Schema) => Promise<v.InferOutput<Schema> | undefined>
   /** Present when `[transcription]` is enabled. */
   readonly transcribe: Transcribe
+  /** Starts a turn that a client asked for earlier. Absent in commands that run without a daemon. */
+  readonly startTurn: StartTurn
   /** Returns the absolute paths, without links, of the folders whose scripts commands of the agent may read and run. */
   readonly skillFolders: () => readonly string[]
   /** Returns the text of each page of a PDF. Throws `invalid_request` for a file that is broken, encrypted or too large. */
   readonly pdfText: (pdf: Uint8Array, options: { readonly pages?: string; readonly signal: AbortSignal }) => Promise<string[]>
 }
+
+/**
+ * Starts one turn for each `key`, in a session that exists, with its agent, owner, limits and policy. The answer goes where the answers
+ * of the session go. Resolves when the start is durable: to `gone` when the client may no longer talk to the agent, and to
+ * `known` when the key was used before. Throws `unavailable` or `rate_limited` when a later call may succeed.
+ */
+export type StartTurn = (turn: {
+  readonly key: string
+  readonly session: string
+  /** The client, as in `ToolContext.caller`. */
+  readonly caller: string
+  readonly text: string
+  readonly atMs: number
+}) => Promise<'started' | 'known' | 'gone'>
 
 export interface ConfigAddition {
   /** The list of tables to append to, such as `peripherals.boards`. */

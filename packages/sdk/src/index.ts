@@ -101,6 +101,7 @@ export type {
   SecretStore,
   Services,
   SharedGpio,
+  StartTurn,
   Transcribe,
 } from './host.ts'
 export type { Claim, IdempotencyKey, IdempotencyStore } from './idempotency.ts'
@@ -211,7 +212,7 @@ export type {
   TurnStore,
   WorkStore,
 } from './store.ts'
-export { SHARED_MEMORIES, UNOWNED_MEMORIES } from './store.ts'
+export { SHARED_MEMORIES, sessionKeys, UNOWNED_MEMORIES } from './store.ts'
 
 export type { CallingAgent, Risk, Tool, ToolContext, ToolReport } from './tool.ts'
 export { defineTool } from './tool.ts'

@@ -31,6 +31,9 @@ export interface KeyValue {
   list(prefix: string, limit: number): Promise<{ readonly key: string; readonly value: unknown }[]>
 }
 
+/** Returns the beginning of keys of a session. Whoever owns them, `SessionStore.erase` deletes all keys that begin so. */
+export const sessionKeys = (session: string): string => `session:${session}\0`
+
 export interface SessionRow {
   readonly id: string
   readonly name: string | null
@@ -88,8 +91,8 @@ export interface SessionStore {
   messagesByTurn(id: string, options: { readonly after: number; readonly limit: number }): Promise<TurnMessages[]>
   rename(id: string, name: string | null): Promise<boolean>
   /**
-   * Erases a conversation: its messages and the contents of its turns, inbox messages, replies and approvals, and with `memoriesOf`
-   * the memories of this owner. Waiting messages become done. Afterwards no content remains in the files of the store. The audit
+   * Erases a conversation: its messages and the contents of its turns, inbox messages, replies and approvals, its `sessionKeys`, and
+   * with `memoriesOf` the memories of this owner. Waiting messages become done. Afterwards no content remains in the files of the store. The audit
    * log records when and by whom, but no content. Resolves to undefined when nothing is stored. Rejects with `conflict` while a
    * turn of the conversation runs or waits.
    */

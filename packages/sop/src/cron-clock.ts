@@ -112,7 +112,7 @@ export class CronClock {
   }
 
   async #enqueue(entry: Entry): Promise<void> {
-    const { nextOccurrence } = await import('./cron-expression.ts')
+    const { nextOccurrence } = await import('@sluice/kit/cron-expression')
     const nextMs = nextOccurrence(entry, entry.afterMs)
     if (nextMs !== null) this.#queue.push(nextMs, entry)
   }

@@ -1,9 +1,9 @@
 /** Parses `SOP.toml`: the settings and triggers of a procedure. Every problem is reported with its position. */
 import { EXECUTION_MODES, PRIORITIES, readTomlAs, type TomlProblem } from '@sluice/config'
+import { expressionProblem, isTimezone } from '@sluice/kit/cron-expression'
 import { MAIN_AGENT } from '@sluice/sdk'
 import * as v from 'valibot'
 import { parseCondition } from './condition.ts'
-import { expressionProblem, isTimezone } from './cron-expression.ts'
 import type { SopCondition, SopTrigger } from './definition.ts'
 import { filterProblem } from './topic-filter.ts'
 import { authProblems, type WebhookKeys, webhookKeys, webhookTrigger } from './trigger-auth.ts'

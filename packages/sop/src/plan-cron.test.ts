@@ -1,7 +1,8 @@
+import { nextOccurrence } from '@sluice/kit/cron-expression'
+import { MISSED_MAX } from '@sluice/kit/due-instant'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { nextOccurrence } from './cron-expression.ts'
-import { MISSED_MAX, planCron } from './plan-cron.ts'
+import { planCron } from './plan-cron.ts'
 
 const HOUR = 3_600_000
 const noon = Date.UTC(2026, 2, 1, 12)

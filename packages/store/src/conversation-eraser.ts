@@ -1,10 +1,11 @@
 /** Erases a conversation from all tables, and then the remains of deleted rows from the files. */
-import { AppError, type Erased, type SessionStore, sha256Hex } from '@sluice/sdk'
+import { AppError, type Erased, type SessionStore, sessionKeys, sha256Hex } from '@sluice/sdk'
 import { prepareAudit } from './audit-log.ts'
 import { copiesOf } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
 import type { HistoryCache } from './history-cache.ts'
+import { endOfPrefix, toBytes } from './key-value.ts'
 import { emptyLog, shrink } from './space.ts'
 
 const RUNS = `
@@ -12,6 +13,7 @@ const RUNS = `
   UNION ALL SELECT 1 FROM inbox WHERE state = 'running' AND state <> 'done' AND session = ?1 LIMIT 1`
 const SAID = 'SELECT count(*) AS count FROM messages WHERE session = (SELECT number FROM sessions WHERE id = ?)'
 const DROP_SESSION = 'DELETE FROM sessions WHERE id = ?'
+const DROP_SESSION_KEYS = 'DELETE FROM key_values WHERE key >= ? AND key < ?'
 const GIVE_UP_WAITING = `
   UPDATE inbox SET state = 'done', next_at = NULL, ended_at = ?2 WHERE state = 'pending' AND state <> 'done' AND session = ?1`
 
@@ -125,6 +127,8 @@ export class ConversationEraser {
     if (db.get(RUNS, id)) return undefined
     const historyTurns = db.get<{ count: number }>(SAID, id)?.count ?? 0
     db.run(DROP_SESSION, id)
+    const keys = toBytes(sessionKeys(id))
+    db.run(DROP_SESSION_KEYS, keys, endOfPrefix(keys) ?? null)
     db.run(GIVE_UP_WAITING, id, atMs)
     return { historyTurns }
   }

@@ -53,12 +53,12 @@ const toJson = (value: unknown): string => JSON.stringify(value) ?? 'null'
 const asStored = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(toJson(value)))
 
 /** UTF-16 with the high byte first sorts like JavaScript strings and preserves invalid Unicode. */
-const toBytes = (text: string): Buffer => Buffer.from(text, 'utf16le').swap16()
+export const toBytes = (text: string): Buffer => Buffer.from(text, 'utf16le').swap16()
 
 const toText = (bytes: Uint8Array): string => Buffer.from(bytes).swap16().toString('utf16le')
 
 /** Returns the least bytes above all keys that start with `prefix`; undefined when there are none. */
-function endOfPrefix(prefix: Buffer): Buffer | undefined {
+export function endOfPrefix(prefix: Buffer): Buffer | undefined {
   const last = prefix.findLastIndex((byte) => byte < 0xff)
   if (last < 0) return undefined
   const end = Buffer.from(prefix.subarray(0, last + 1))

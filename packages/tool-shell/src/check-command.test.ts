@@ -240,3 +240,11 @@ test('a refusal names the section of the agent', () => {
   const by = { agent: 'support', policy: { ...policy, allowed_commands: ['ls'] }, workspace: { root: ROOT } }
   expect(() => checkCommand('cat x', by)).toThrow("'cat' is not in allowed_commands under [agents.support.policy]")
 })
+
+test('a folder of a skill may be named inside a forbidden folder, and nothing next to it', () => {
+  const by = { agent: 'main', policy: { ...policy, forbidden_paths: ['/home/ann', '/home/ann/skills/b'] }, workspace: { root: ROOT } }
+  const shown = ['/home/ann/skills/a', '/home/ann/skills/b']
+  expect(() => checkCommand('python3 /home/ann/skills/a/scripts/run.py', by, shown)).not.toThrow()
+  for (const path of ['a/../../secret.key', 'b/x', 'c/x', ''])
+    expect(() => checkCommand(`python3 /home/ann/skills/${path}`, by, shown)).toThrow('forbidden_paths')
+})

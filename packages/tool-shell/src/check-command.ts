@@ -20,10 +20,12 @@ type CheckingAgent = Pick<CallingAgent, 'agent' | 'policy'> & { readonly workspa
  *    This check is skipped with `level = "full"` or `*` in `allowed_commands`.
  * 3. No word names a path in `forbidden_paths`.
  *
+ * `shown` holds the folders of skills, which a forbidden folder above them does not forbid.
+ *
  * These checks do not confine a hostile program: an interpreter, a build tool or `git` runs code that it finds in the
  * workspace, links are not followed here, and a path that the command computes is not seen. The sandbox is the boundary.
  */
-export function checkCommand(command: string, { agent, policy, workspace: { root } }: CheckingAgent): void {
+export function checkCommand(command: string, { agent, policy, workspace: { root } }: CheckingAgent, shown: readonly string[] = []): void {
   const section = policyHeader(agent)
   const segments = splitCommand(command)
   if (segments.length === 0) throw new AppError('invalid_request', 'The command is empty')
@@ -31,7 +33,7 @@ export function checkCommand(command: string, { agent, policy, workspace: { root
   let folders: readonly string[] = [root]
   for (const segment of segments) {
     if (!allowsAny) checkProgram(segment, policy.allowed_commands, section)
-    const path = forbiddenMention(segment, folders, { root, forbidden: policy.forbidden_paths })
+    const path = forbiddenMention(segment, folders, { root, forbidden: policy.forbidden_paths, shown })
     if (path !== undefined) throw new AppError('forbidden', `'${path}' touches a path in forbidden_paths under ${section}`)
     folders = foldersAfter(segment, folders, root)
   }

@@ -8,19 +8,25 @@ export interface PathRules {
   readonly root: string
   /** The value of `[security.policy] forbidden_paths`. */
   readonly forbidden: readonly string[]
+  /** Further folders that a forbidden folder above them does not forbid, such as those of skills. */
+  readonly shown?: readonly string[]
 }
 
 /**
  * Returns the first word that names a forbidden path or a path below it, resolved from each of `folders`, in which the
  * command may run. A word with a pattern counts as every path that its beginning could become. A forbidden folder that
- * contains the workspace does not forbid the workspace itself. /dev/null is always allowed.
+ * contains the workspace, or a shown folder, does not forbid that folder itself. /dev/null is always allowed.
  */
-export function forbiddenMention(words: readonly Word[], folders: readonly string[], { root, forbidden }: PathRules): string | undefined {
+export function forbiddenMention(
+  words: readonly Word[],
+  folders: readonly string[],
+  { root, forbidden, shown = [] }: PathRules,
+): string | undefined {
   const banned = forbidden.map((path) => resolve(root, expandHome(path, homedir())))
   const isBanned = (path: string, isOpen: boolean) =>
     path !== '/dev/null' &&
     banned.some((ban) => {
-      if (ban !== root && isWithin(root, ban) && isWithin(path, root)) return false
+      if ([root, ...shown].some((folder) => ban !== folder && isWithin(folder, ban) && isWithin(path, folder))) return false
       return isWithin(path, ban) || (isOpen && ban.startsWith(path))
     })
   // `~` is the workspace for the shell and the daemon's home folder in the policy, so both readings are checked.

@@ -24,7 +24,7 @@ export const shell = (host: Pick<Host, 'spawn' | 'service'>, config: ShellConfig
       ),
     }),
     // Runs before the approval, so that the operator is not asked about a command that the policy refuses anyway.
-    precheck: ({ command }, by) => checkCommand(command, by),
+    precheck: ({ command }, by) => checkCommand(command, by, skillFolders(host)),
     alwaysAsks: ({ command }, { policy }) => asksForArguments(command, policy),
     risk: ({ command }, { workspace }) => commandRisk(command, workspace.root),
     // A command that can send data is never harmless, so it has the risk `execute`.
@@ -33,8 +33,8 @@ export const shell = (host: Pick<Host, 'spawn' | 'service'>, config: ShellConfig
     async run({ command, timeout_secs }, context) {
       const { workspace, signal, report } = context
       const { root } = workspace
-      checkCommand(command, context)
-      const readable = host.service('skillFolders')?.() ?? []
+      const readable = skillFolders(host)
+      checkCommand(command, context, readable)
       const result = await host.spawn({
         file: 'sh',
         args: ['-c', command],
@@ -50,6 +50,9 @@ export const shell = (host: Pick<Host, 'spawn' | 'service'>, config: ShellConfig
       return resultText(result, timeout_secs)
     },
   })
+
+/** Returns the folders whose scripts commands may run. The sandbox shows them read-only. */
+const skillFolders = (host: Pick<Host, 'service'>): readonly string[] => host.service('skillFolders')?.() ?? []
 
 /** Builds the environment of a command. It contains only these variables of the daemon. */
 function environment(root: string, passthrough: readonly string[]): Record<string, string> {

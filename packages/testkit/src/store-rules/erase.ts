@@ -1,5 +1,5 @@
 /** Rules for erasing a conversation. */
-import type { Store } from '@sluice/sdk'
+import { type Store, sessionKeys } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { asked } from './approval-samples.ts'
 import { answerOne, arrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
@@ -15,6 +15,17 @@ async function sessionOf(store: Store, number: number): Promise<string> {
 }
 
 export const eraseRules: StoreRules = {
+  'erases the keys of the conversation, whoever owns them': async ({ store }) => {
+    const kept = ['session:', `${sessionKeys('room 2')}1`, 'other', `x${sessionKeys('room')}`]
+    const keys = store.keyValue('x-test')
+    for (const key of [...kept, `${sessionKeys('room')}1`, `${sessionKeys('room')}2`]) await keys.set(key, 1)
+    await store.keyValue('x-other').set(`${sessionKeys('room')}1`, 1)
+    await store.turns.finish(turnEnd('t1'))
+    await store.sessions.erase('room', ABOUT)
+    expect((await keys.list('', 10)).map(({ key }) => key)).toEqual(kept.toSorted())
+    expect(await store.keyValue('x-other').list('', 10)).toEqual([])
+  },
+
   'erases the messages and turn texts of one conversation only': async ({ store, restart }) => {
     await store.turns.finish(turnEnd('t1'))
     await store.turns.finish(turnEnd('failed', { status: 'failed', error: { code: 'upstream', message: 'private' }, messages: [] }))

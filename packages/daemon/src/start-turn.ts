@@ -1,0 +1,72 @@
+/** Starts turns that clients asked for earlier, such as by a reminder. Each key starts one turn, over crashes and restarts. */
+import { newTurnId, type TurnRequest } from '@sluice/agent'
+import type { Deliveries } from '@sluice/delivery'
+import type { OpenRuntime } from '@sluice/runtime'
+import { AppError, type Inbound, parseAgentKey, parseChatSession, type StartTurn, sha256Hex } from '@sluice/sdk'
+
+const SOURCE = 'schedule'
+const DEVICE = 'device:'
+
+type Starting = Parameters<StartTurn>[0]
+
+export const createStartTurn =
+  (runtime: OpenRuntime, deliveries: Pick<Deliveries, 'deliver'>): StartTurn =>
+  async (turn) =>
+    parseChatSession(turn.session) ? deliver(runtime, deliveries, turn) : accept(runtime, turn)
+
+/** The turn is that of a message whose id is made of the key: the inbox keeps a message with a known id only once. */
+async function deliver(runtime: OpenRuntime, deliveries: Pick<Deliveries, 'deliver'>, turn: Starting): ReturnType<StartTurn> {
+  const chat = parseChatSession(turn.session)
+  const channel = runtime.snapshot().channels.find(({ name }) => name === chat?.channel)
+  if (!chat || !channel) throw new AppError('unavailable', `the channel '${chat?.channel}' is not connected`)
+  const { account, sender, conversation, thread } = chat
+  const message: Inbound = {
+    id: `${SOURCE}:${turn.key}`,
+    account,
+    sender,
+    to: { to: conversation, ...(thread !== undefined && { thread }) },
+    text: turn.text,
+    // Platforms count the time for answers from the last message of the person.
+    sentAtMs: (await runtime.store.sessions.get(turn.session))?.lastActiveAtMs ?? turn.atMs,
+  }
+  return (await deliveries.deliver(channel, message, turn.session, runtime.clock.nowMs())) ? 'started' : 'gone'
+}
+
+/** The id of the turn is made of the key: the store has each id once. */
+async function accept(runtime: OpenRuntime, { key, session, caller, text, atMs }: Starting): ReturnType<StartTurn> {
+  const person = parseAgentKey(caller).key
+  const limited = await limitedOf(runtime, person)
+  if (limited === 'gone') return 'gone'
+  const { key: ofAgent } = parseAgentKey(session)
+  try {
+    await runtime.agent.accept({
+      id: turnIdOf(key, atMs),
+      source: SOURCE,
+      session,
+      owner: ofAgent.slice(0, ofAgent.indexOf('/')),
+      caller: person,
+      text,
+      client: runtime.clients.ofCaller(person),
+      ...(limited && { limited }),
+    })
+    return 'started'
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'conflict') return 'known'
+    throw error
+  }
+}
+
+/** Resolves to the client that `[limits]` counts; undefined for the command line, which has no limits; `gone` for a revoked device. */
+async function limitedOf({ store, clock }: OpenRuntime, person: string): Promise<TurnRequest['limited'] | 'gone'> {
+  if (person === 'local') return { client: person, standing: 'operator' }
+  if (!person.startsWith(DEVICE)) return undefined
+  const device = (await store.devices.list()).find(({ id }) => id === person.slice(DEVICE.length))
+  if (!device || (device.expiresAtMs !== null && device.expiresAtMs <= clock.nowMs())) return 'gone'
+  return { client: person, standing: device.role === 'operator' ? 'operator' : 'listed' }
+}
+
+/** Returns an id that sorts like the ids of turns that begin at this time. */
+const turnIdOf = (key: string, atMs: number): string => {
+  const digits = sha256Hex(key)
+  return `${newTurnId(atMs).slice(0, 15)}${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`
+}
