@@ -12,7 +12,7 @@ import {
   SdkHttpError,
   type Transport,
 } from '@modelcontextprotocol/client'
-import { signalScope, untilAborted } from '@sluice/kit'
+import { untilAborted } from '@sluice/kit'
 import { AppError, errorText, type Logger, type ToolContext } from '@sluice/sdk'
 import { type Definitions, definitionsOf } from './definition.ts'
 import type { Offers } from './known-tools.ts'
@@ -138,13 +138,12 @@ export class Connection {
     const doing = `run '${name}'`
     const send = (options: RequestOptions) => this.#client.callTool({ name, arguments: input }, options)
     if (!ask) return this.#request(doing, signal, send)
-    using late = new PausableLimit(timeoutMs)
-    using scope = signalScope([signal, late.signal])
-    const end = this.#questions.begin((about) => late.paused(() => ask(about)))
+    using limit = new PausableLimit(timeoutMs, signal)
+    const end = this.#questions.begin((about) => limit.paused(() => ask(about)))
     try {
-      return await this.#request(doing, scope.signal, (options) => send({ ...options, timeout: ASKING_MS_MAX }))
+      return await this.#request(doing, limit.signal, (options) => send({ ...options, timeout: ASKING_MS_MAX }))
     } catch (error) {
-      throw late.signal.aborted && !signal.aborted ? tooLate(server, doing, error) : error
+      throw limit.isOver ? tooLate(server, doing, error) : error
     } finally {
       end()
     }

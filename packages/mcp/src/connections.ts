@@ -7,8 +7,12 @@ interface Opened {
   readonly connection: Promise<Connection>
   /** The requests that run on it. */
   requests: number
-  /** Ends the wait for the idle time-out. */
-  idle: AbortController
+  /** The connection, once it is open. */
+  ready: Connection | undefined
+  /** When the last request ended. */
+  idleSinceMs: number
+  /** Aborts when the connection is no longer one of these. */
+  readonly ended: AbortController
 }
 
 export interface ConnectionsOptions {
@@ -44,13 +48,12 @@ export class Connections {
   async use<Result>({ key, open, signal, work }: Use<Result>): Promise<Result> {
     if (this.#closed.signal.aborted) throw new AppError('unavailable', `The MCP server '${this.#options.server}' was stopped`)
     const opened = this.#opened.get(key) ?? this.#open(key, open)
-    opened.idle.abort()
     opened.requests += 1
     try {
-      return await work(await untilAborted(opened.connection, signal, 'the request was aborted'))
+      return await work(opened.ready ?? (await untilAborted(opened.connection, signal, 'the request was aborted')))
     } finally {
       opened.requests -= 1
-      if (opened.requests === 0) this.#closeWhenIdle(key, opened)
+      opened.idleSinceMs = this.#options.clock.monotonicMs()
     }
   }
 
@@ -68,25 +71,40 @@ export class Connections {
         throw new AppError('unavailable', `All ${connectionsMax} connections to the MCP server '${server}' are in use; try again later`)
       void this.#close(...idle)
     }
-    const forget = () => {
-      if (this.#opened.get(key) === opened) this.#opened.delete(key)
+    const forget = () => this.#forget(key, opened)
+    const opened: Opened = {
+      connection: open(forget, this.#closed.signal),
+      requests: 0,
+      ready: undefined,
+      idleSinceMs: this.#options.clock.monotonicMs(),
+      ended: new AbortController(),
     }
-    const opened: Opened = { connection: open(forget, this.#closed.signal), requests: 0, idle: new AbortController() }
     this.#opened.set(key, opened)
-    opened.connection.catch(forget)
+    opened.connection.then((connection) => {
+      opened.ready = connection
+    }, forget)
+    void this.#closeWhenIdle(key, opened)
     return opened
   }
 
-  #closeWhenIdle(key: string, opened: Opened): void {
+  /** One timer for each connection, whatever the number of requests. */
+  async #closeWhenIdle(key: string, opened: Opened): Promise<void> {
     const { clock, idleMs } = this.#options
-    opened.idle = new AbortController()
-    const { signal } = opened.idle
-    void clock.sleep(idleMs, signal).then(() => (signal.aborted ? undefined : this.#close(key, opened)))
+    const { signal } = opened.ended
+    while (!signal.aborted) {
+      const leftMs = opened.requests > 0 ? idleMs : opened.idleSinceMs + idleMs - clock.monotonicMs()
+      if (leftMs <= 0) return this.#close(key, opened)
+      await clock.sleep(leftMs, signal)
+    }
+  }
+
+  #forget(key: string, opened: Opened): void {
+    opened.ended.abort()
+    if (this.#opened.get(key) === opened) this.#opened.delete(key)
   }
 
   async #close(key: string, opened: Opened): Promise<void> {
-    if (this.#opened.get(key) === opened) this.#opened.delete(key)
-    opened.idle.abort()
+    this.#forget(key, opened)
     await opened.connection.then(
       (connection) => connection.close(),
       () => undefined,

@@ -27,7 +27,7 @@ function enabledParts(host: Host, config: McpConfig): Parts {
     get tools() {
       return running?.tools ?? []
     },
-    prompt: () => (running && running.tools.length > 0 ? PROMPT : ''),
+    prompt: () => (running?.hasTools ? PROMPT : ''),
     links: () => running?.links() ?? [],
     check: async (signal) => running?.check(signal) ?? [],
     async register() {

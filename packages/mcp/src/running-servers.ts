@@ -21,6 +21,10 @@ export class RunningServers {
       .map(([name, server]) => new McpServer(name, server, host, () => host.refresh(`tools of the MCP server '${name}' changed`)))
   }
 
+  get hasTools(): boolean {
+    return this.servers.some(({ known }) => known.tools.length > 0)
+  }
+
   get tools(): readonly Tool[] {
     return [...this.servers.flatMap(toolsOf), ...resourceTools(this.servers)]
   }
