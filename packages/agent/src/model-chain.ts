@@ -12,8 +12,8 @@ export interface ModelChain {
   limits(index: number): readonly string[]
   /** Resolves to the models of an entry's endpoint, as `Provider.models` does; undefined when the endpoint has no list. */
   offered(index: number, signal: AbortSignal): Promise<readonly OfferedModel[]> | undefined
-  /** Loads another model of an entry's endpoint, for one test. Its limits go to `onLimit` and not to those of the entry. */
-  loadOther(index: number, model: string, onLimit: (label: string) => void): Promise<LanguageModel>
+  /** Loads a model for one test. Its limits go to `onLimit` and not to those of an entry. */
+  loadForTest(settings: ProviderSettings, onLimit: (label: string) => void): Promise<LanguageModel>
 }
 
 /** Returns the limits of all entries as operators read them, such as `ollama:gemma3 does not support tools`. */
@@ -35,15 +35,14 @@ export function createModelChain({ settings, providers, fetch, log }: ModelChain
   const loaded: (Promise<LanguageModel> | undefined)[] = []
   const limits: string[][] = settings.map(() => [])
 
-  const entryAt = (index: number) => {
-    const entry = settings[index]
+  const withProvider = (entry: ProviderSettings | undefined) => {
     const provider = entry && providers.find(({ kinds }) => kinds.includes(entry.kind))
     if (!provider) throw new AppError('config_invalid', `No provider serves kind "${entry?.kind ?? ''}"`)
     return { entry, provider }
   }
 
   async function loadEntry(index: number): Promise<LanguageModel> {
-    const { entry, provider } = entryAt(index)
+    const { entry, provider } = withProvider(settings[index])
     const model = `${entry.kind}:${entry.model ?? 'default'}`
     return provider.load(entry, {
       fetch,
@@ -69,12 +68,12 @@ export function createModelChain({ settings, providers, fetch, log }: ModelChain
       return loading
     },
     offered(index, signal) {
-      const { entry, provider } = entryAt(index)
+      const { entry, provider } = withProvider(settings[index])
       return provider.models?.(entry, { fetch, signal })
     },
-    async loadOther(index, model, onLimit) {
-      const { entry, provider } = entryAt(index)
-      return provider.load({ ...entry, model }, { fetch, onLimit })
+    async loadForTest(other, onLimit) {
+      const { entry, provider } = withProvider(other)
+      return provider.load(entry, { fetch, onLimit })
     },
   }
 }

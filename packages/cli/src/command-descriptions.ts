@@ -88,7 +88,7 @@ const DESCRIPTIONS = [
     options: {
       provider: {
         ...PROVIDER_OPTION,
-        help: 'the endpoints of this kind, or one entry: 0 is [provider], the default; 1 its first fallback',
+        help: 'the endpoints of this kind, or one entry (0 is [provider], 1 its first fallback, agents.NAME.provider that of an agent); default: all, or 0 with --model',
       },
       model: { type: 'string', value: '<name>', help: 'another model of the same endpoint' },
       only: { type: 'string', value: '<tests>', help: `only these tests, separated by commas: ${MODEL_TESTS.join(', ')}` },

@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { agentSection } from './agent-sections.ts'
 import { channelLimits } from './limits-section.ts'
 import { allowedCommands, alwaysAsk, askAfterUntrusted, autoApprove, forbiddenPaths, listOf, policyLevel } from './policy-section.ts'
-import { BASE_URL, endpointKeys, fallbackEntry, headers, KIND, MODEL } from './provider-section.ts'
+import { BASE_URL, endpointKeys, headers, KIND, MODEL, providerEndpoint } from './provider-section.ts'
 
 const text = v.pipe(v.string(), v.minLength(1))
 
@@ -38,7 +38,7 @@ const agentEntry = v.object({
         model: v.optional(v.pipe(text, v.description(MODEL))),
         headers: v.optional(headers),
         ...endpointKeys,
-        fallback: v.optional(v.pipe(v.array(fallbackEntry), v.maxLength(8), v.description('Further models, as in [provider]'))),
+        fallback: v.optional(v.pipe(v.array(providerEndpoint), v.maxLength(8), v.description('Further models, as in [provider]'))),
       }),
       v.check(({ kind, api_key }) => kind !== undefined || api_key === undefined, withoutKind('api_key')),
       v.check(({ kind, base_url }) => kind !== undefined || base_url === undefined, withoutKind('base_url')),

@@ -46,7 +46,8 @@ export const endpointKeys = {
   temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2), v.description('Overrides [agent] temperature'))),
 }
 
-export const fallbackEntry = v.object({
+/** One endpoint with its model. */
+export const providerEndpoint = v.object({
   kind: v.pipe(text, v.description(KIND)),
   base_url: v.optional(v.pipe(httpUrl(), v.description(BASE_URL))),
   api_key: v.optional(v.pipe(headerSecret(), v.description('Key of the endpoint'))),
@@ -72,7 +73,7 @@ export const providerSection = {
       headers: v.optional(headers),
       ...endpointKeys,
       fallback: v.optional(
-        v.pipe(v.array(fallbackEntry), v.maxLength(8), v.description('Further models, used in this order when the one before fails')),
+        v.pipe(v.array(providerEndpoint), v.maxLength(8), v.description('Further models, used in this order when the one before fails')),
         [],
       ),
     }),

@@ -1,14 +1,12 @@
 /** What is asked of the tests of a model, and what they report. */
-import type { Usage } from '@sluice/sdk'
+import type { ProviderSettings, Usage } from '@sluice/sdk'
 import type { ModelTestName } from './test-names.ts'
 
 export interface ModelTestRequest {
-  /** The agent whose model it is; default: the main agent. */
+  /** The agent whose limits apply; default: the main agent. */
   readonly agent?: string | undefined
-  /** The number of the entry in the chain of models. */
-  readonly index: number
-  /** Another model of the same endpoint; default: the configured one. */
-  readonly model?: string | undefined
+  /** The endpoint and its model, which need not be configured. */
+  readonly settings: ProviderSettings
   /** Default: all tests. */
   readonly tests?: readonly ModelTestName[] | undefined
   readonly signal: AbortSignal

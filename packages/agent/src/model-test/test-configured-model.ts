@@ -1,10 +1,10 @@
-/** Tests a model of the configuration: within the budget, and with its cost in the books. */
-import { AppError, type Clock, type Logger, MAIN_AGENT, type Usage } from '@sluice/sdk'
+/** Tests a model within the spending limits, and records the cost. */
+import { AppError, type Clock, type Logger, MAIN_AGENT, type ProviderSettings, Secret, type Usage } from '@sluice/sdk'
 import type { SettingsSource } from '../agent-settings.ts'
 import type { Budget } from '../budget.ts'
 import { addUsage, NO_USAGE } from '../call-model.ts'
 import type { RegistryPin } from '../registry.ts'
-import type { Scrub } from '../scrub.ts'
+import { createScrub, type Scrub } from '../scrub.ts'
 import type { TurnStorage } from '../turn-home.ts'
 import type { ModelTestReport, ModelTestRequest, ModelTestResult } from './report.ts'
 import { testModel } from './test-model.ts'
@@ -20,32 +20,31 @@ export interface ModelTestDeps extends SettingsSource {
 }
 
 export async function testConfiguredModel(deps: ModelTestDeps, request: ModelTestRequest): Promise<ModelTestReport> {
-  const { clock, scrub, budget } = deps
-  const { agent = MAIN_AGENT, index, tests, signal } = request
+  const { clock, budget } = deps
+  const { agent = MAIN_AGENT, settings, tests, signal } = request
   const configured = deps.config(agent)
+  if (!configured) throw new AppError('not_found', `There is no agent "${agent}"`)
+  // The key need not be one of the configuration.
+  const scrubOwn = createScrub(() => secretsOf(settings))
   const pin = deps.pinRegistry(agent)
   try {
-    const { models } = pin.registry
-    const settings = models.settings(index)
-    if (!configured || !settings) throw new AppError('not_found', `Agent "${agent}" has no model with the number ${index}`)
-    const model = request.model ?? settings.model ?? 'default'
     const run: Run = {
       id: deps.newId(),
       agent,
-      label: `${settings.kind}:${model}`,
+      label: `${settings.kind}:${settings.model ?? 'default'}`,
       startedAtMs: clock.nowMs(),
       results: [],
       usage: NO_USAGE,
     }
     try {
       const limits = await testModel({
-        load: (onLimit) => models.loadOther(index, model, onLimit),
+        load: (onLimit) => pin.registry.models.loadForTest(settings, onLimit),
         settings,
         agent: configured.agent,
         prices: configured.cost.prices,
         tests,
         clock,
-        scrub,
+        scrub: (text) => scrubOwn(deps.scrub(text)),
         signal,
         beforeRequest: () => budget.check(configured.cost),
         onResult(result) {
@@ -63,6 +62,9 @@ export async function testConfiguredModel(deps: ModelTestDeps, request: ModelTes
     pin.release()
   }
 }
+
+const secretsOf = ({ api_key, headers = {} }: ProviderSettings): Secret[] =>
+  [api_key, ...Object.values(headers)].filter((value) => value instanceof Secret)
 
 interface Run {
   readonly id: string

@@ -78,7 +78,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
       settings: (index) => options.settings?.[index],
       limits: () => [],
       offered: () => undefined,
-      loadOther: async (index) => models[index] ?? Promise.reject(new Error('no such model')),
+      loadForTest: async ({ model }) => models.find(({ modelId }) => modelId === model) ?? Promise.reject(new Error('no such model')),
     },
     prompt: () => options.prompt ?? '',
     observe: (observation) => void observations.push(observation),

@@ -1,7 +1,8 @@
 /** `sluice doctor`: checks this installation; each problem has a cure. Exits with 1 if a check fails. */
-import type { ChecksPage } from '@sluice/http/answers'
+import type { ChecksPage, ModelTestFrame } from '@sluice/http/answers'
 import { type DaemonState, runChecks } from '@sluice/runtime/doctor'
 import { AppError } from '@sluice/sdk'
+import { modelTestFrames } from '../api/model-test-frames.ts'
 import type { CliContext, Style } from '../context.ts'
 import { askRunning, probeDaemon } from '../probe-daemon.ts'
 
@@ -29,9 +30,23 @@ async function findDaemon(context: CliContext): Promise<DaemonState> {
     const daemon = await probeDaemon(context)
     if (!daemon.running) return daemon
     const page = await askRunning(context, (api) => api.get<ChecksPage>('/api/doctor'))
-    return { ...daemon, ...page }
+    return { ...daemon, ...page, tryText: tryTextIn(context) }
   } catch (error) {
     if (error instanceof AppError) return { running: false, reason: error.message }
     throw error
   }
 }
+
+/** Returns a test of a model that the running daemon makes. It rejects when the daemon still uses another model in its place. */
+const tryTextIn =
+  (context: CliContext): NonNullable<DaemonState['tryText']> =>
+  ({ entry, settings }, signal) =>
+    askRunning(context, async (api) => {
+      let result: Extract<ModelTestFrame, { type: 'result' }> | undefined
+      for await (const frame of modelTestFrames(api, { provider: entry, tests: ['text'] }, signal)) {
+        if (frame.type === 'result') result = frame
+        if (frame.type === 'started' && (frame.provider !== settings.kind || frame.model !== (settings.model ?? 'default')))
+          throw new AppError('conflict', `the running daemon still uses ${frame.provider}:${frame.model}; its log says why`)
+      }
+      return result
+    })

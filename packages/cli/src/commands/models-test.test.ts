@@ -1,5 +1,7 @@
 /** `sluice models test`, against a server that speaks the wire formats of the providers and a model that follows instructions. */
+import { join } from 'node:path'
 import { inflateSync } from 'node:zlib'
+import { startDaemon } from '@sluice/daemon'
 import providerAnthropic from '@sluice/provider-anthropic'
 import providerOffline from '@sluice/provider-offline'
 import providerOpenai from '@sluice/provider-openai'
@@ -8,7 +10,8 @@ import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { type ModelRequest, type ModelStep, startModelServer } from '@sluice/testkit/model-server'
 import { expect, onTestFinished, test } from 'vitest'
 
-const sluice = sluiceWith([providerOpenai, providerAnthropic, providerOffline])
+const FEATURES = [providerOpenai, providerAnthropic, providerOffline]
+const sluice = sluiceWith(FEATURES)
 
 /** The colours of the image, as the bytes of the first and the last pixel of its first row. */
 const COLOURS: Readonly<Record<string, string>> = { '220,20,30': 'red', '20,160,40': 'green', '20,40,220': 'blue', '250,220,20': 'yellow' }
@@ -33,17 +36,25 @@ function follow({ body, lastUserText }: ModelRequest): ModelStep {
   return { text: 'Hello there, 1 2 3.' }
 }
 
-async function arrange(kind: string, { answer = follow, more = '' }: { answer?: typeof follow; more?: string } = {}) {
-  const server = await startModelServer({ apiKey: 'sk-0123456789', answer })
+const KEY = 'sk-0123456789'
+const COSTLY = '[cost]\ndaily_limit_usd = 1\nprices.small = { input = 1000, output = 1000 }\n'
+
+const sourceIn = (dir: string) => ({ dataDir: dir, configFile: join(dir, 'config.toml'), env: {} })
+
+type Arrangement = { answer?: typeof follow; more?: string | ((url: string) => string) }
+
+async function arrange(kind: string, { answer = follow, more = '' }: Arrangement = {}) {
+  const server = await startModelServer({ apiKey: KEY, answer })
   const { dir, dispose } = scratch(
-    `[provider]\nkind = "${kind}"\nbase_url = "${server.url}/v1"\nmodel = "small"\napi_key = "sk-0123456789"\nmax_retries = 0\n${more}`,
+    `[provider]\nkind = "${kind}"\nbase_url = "${server.url}/v1"\nmodel = "small"\napi_key = "${KEY}"\nmax_retries = 0\n${typeof more === 'string' ? more : more(server.url)}`,
   )
   onTestFinished(async () => {
     await server.close()
     dispose()
   })
   const run = (...argv: string[]) => sluice('models', 'test', ...argv, '--data-dir', dir)
-  return { server, dir, run, json: async (...argv: string[]) => JSON.parse((await run('--json', ...argv)).out).models }
+  const beside = (...argv: string[]) => sluice(...argv, '--data-dir', dir)
+  return { server, dir, run, beside, json: async (...argv: string[]) => JSON.parse((await run('--json', ...argv)).out).models }
 }
 
 interface Outcome {
@@ -62,7 +73,7 @@ test.each(['openai', 'anthropic', 'groq', 'openrouter', 'ollama'])('passes a mod
 })
 
 test('records the tokens and the cost of the tests, and stops at the spending limit', async () => {
-  const { json, run } = await arrange('openai', { more: '[cost]\ndaily_limit_usd = 1\nprices.small = { input = 1000, output = 1000 }\n' })
+  const { json, run } = await arrange('openai', { more: COSTLY })
   const [model] = await json('--only', 'text')
   expect(model).toMatchObject({ provider: 'openai', model: 'small', cost_usd: expect.any(Number) })
   expect(model.cost_usd).toBeCloseTo((model.input_tokens + model.output_tokens) / 1000)
@@ -141,4 +152,51 @@ test('refuses the offline provider, an unknown entry and an unknown test', async
   const { run } = await arrange('openai')
   expect((await run('--provider', '3')).err).toContain("No configured model has the provider '3'")
   expect((await run('--only', 'txt')).err).toContain('--only wants text, streaming')
+})
+
+test('tests every configured model, and one entry by its number, kind or table', async () => {
+  const more = (url: string) =>
+    `[[provider.fallback]]\nkind = "groq"\nbase_url = "${url}/groq/v1"\nmodel = "second"\napi_key = "${KEY}"
+[[provider.fallback]]\nkind = "offline"
+[agents.support.provider]\nkind = "ollama"\nbase_url = "${url}/v1"\nmodel = "third"\napi_key = "${KEY}"
+[agents.sales]\n`
+  const { json } = await arrange('openai', { more })
+  const tested = async (...argv: string[]) =>
+    (await json('--only', 'text', ...argv)).map(({ entry, model }: { entry: string; model: string }) => `${entry} ${model}`)
+  expect(await tested()).toEqual(['provider small', 'provider.fallback[0] second', 'agents.support.provider third'])
+  expect(await tested('--model', 'other')).toEqual(['provider other'])
+  expect(await tested('--provider', '1')).toEqual(['provider.fallback[0] second'])
+  expect(await tested('--provider', 'ollama')).toEqual(['agents.support.provider third'])
+  expect(await tested('--provider', 'agents.support.provider')).toEqual(['agents.support.provider third'])
+})
+
+test('setup and doctor let the running daemon send their requests, so that they count for the spending limits', async () => {
+  const { dir, beside, server } = await arrange('openai', { more: COSTLY })
+  const daemon = await startDaemon({ ...sourceIn(dir), features: FEATURES, profile: 'test', version: '0', port: 0 })
+  onTestFinished(daemon.stop)
+  const spent = () => daemon.runtime.store.turns.spentUsd(0)
+  const doctor = await beside('doctor', '--json')
+  expect(JSON.parse(doctor.out)).toContainEqual(expect.objectContaining({ check: 'provider', status: 'ok' }))
+  const afterDoctor = await spent()
+  expect(afterDoctor).toBeGreaterThan(0)
+  const argv = ['setup', '--provider', 'openai', '--base-url', `${server.url}/v1`, '--model', 'small', '--yes', '--json']
+  expect(JSON.parse((await beside(...argv)).out).tests).toMatchObject([{ outcome: 'ok' }, { outcome: 'ok' }])
+  const afterSetup = await spent()
+  expect(afterSetup).toBeGreaterThan(afterDoctor)
+  await beside('models', 'test')
+  expect((await beside('models', 'test')).err).toContain('Daily budget of 1 USD is used up')
+  const requests = server.requests.length
+  expect((await beside(...argv)).err).toContain('Daily budget of 1 USD is used up')
+  expect((await beside('doctor')).out).toContain('Daily budget of 1 USD is used up')
+  expect(server.requests).toHaveLength(requests)
+})
+
+test('an endpoint that is not configured is tested on the control socket only', async () => {
+  const { dir, server } = await arrange('openai', { more: '[gateway]\nrequire_pairing = false\n' })
+  const daemon = await startDaemon({ ...sourceIn(dir), features: FEATURES, profile: 'test', version: '0', port: 0 })
+  onTestFinished(daemon.stop)
+  const body = JSON.stringify({ endpoint: { kind: 'openai', base_url: `${server.url}/v1`, model: 'small' } })
+  const headers = { 'content-type': 'application/json' }
+  const { status } = await fetch(`${daemon.url}/api/models/test`, { method: 'POST', headers, body })
+  expect([status, server.requests.length]).toEqual([403, 0])
 })

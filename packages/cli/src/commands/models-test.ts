@@ -2,6 +2,7 @@
 import { MODEL_TESTS, type ModelTestName } from '@sluice/agent/model-tests'
 import type { ModelTestFrame } from '@sluice/http/answers'
 import { AppError } from '@sluice/sdk'
+import { modelTestFrames } from '../api/model-test-frames.ts'
 import { withApi } from '../api/open-api.ts'
 import type { CliContext, Style } from '../context.ts'
 import { textOption } from '../option-values.ts'
@@ -17,16 +18,10 @@ export const run = (context: CliContext): Promise<number> =>
       const body = { provider: textOption(context, 'provider'), model: textOption(context, 'model'), tests: chosenTests(context) }
       const signal = context.interrupted()
       const frames: ModelTestFrame[] = []
-      try {
-        for await (const frame of api.lines<ModelTestFrame>('/api/models/test', { method: 'POST', body, signal })) {
-          frames.push(frame)
-          if (frame.type === 'error') throw new AppError(frame.code, frame.message)
-          if (!json) printFrame(context, frame)
-        }
-      } catch (error) {
-        throw signal.aborted ? new AppError('aborted', 'The tests were aborted') : error
+      for await (const frame of modelTestFrames(api, body, signal)) {
+        frames.push(frame)
+        if (!json) printFrame(context, frame)
       }
-      if (frames.at(-1)?.type !== 'done') throw new AppError('unavailable', 'The daemon ended the connection before the last result')
       if (json) out.json(modelsOf(frames))
       return frames.some((frame) => frame.type === 'result' && frame.outcome === 'failed') ? 1 : 0
     },

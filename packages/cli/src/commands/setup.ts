@@ -1,5 +1,4 @@
 /** `sluice setup`: chooses the provider, its key and the model, tests them, and writes the configuration. */
-import type { ModelTestResult } from '@sluice/agent'
 import { type ProviderConfig, providerSection, readConfig } from '@sluice/config'
 import { signalScope } from '@sluice/kit'
 import { catalogueProviders } from '@sluice/runtime/provider-problem'
@@ -11,7 +10,7 @@ import { askBaseUrl, askCandidate, askKey, askModel, findCandidate, proposedMode
 import { type Candidate, findCandidates, proposedCandidate } from '../setup/candidates.ts'
 import { changesOf, type EndpointChoice, offeredModels, settingsOf } from '../setup/choice.ts'
 import { aborted, type Dialogue, terminalDialogue } from '../setup/dialogue.ts'
-import { cureOf, tryModel } from '../setup/try-model.ts'
+import { cureOf, type Tried, tryModel } from '../setup/try-model.ts'
 import { printChanges, untilReloaded, writeChanges } from '../setup/write.ts'
 
 const KEY_BYTES_MAX = 16_384
@@ -120,20 +119,20 @@ async function chooseModel(
 
 interface Verdict {
   readonly next: 'write' | 'again' | 'end'
-  readonly results: readonly ModelTestResult[]
+  readonly results: readonly Tried[]
 }
 
 async function tryChoice({ context, dialogue, current, signal }: Setup, choice: EndpointChoice, model: string): Promise<Verdict> {
   const { out, env, json, options } = context
-  const results: ModelTestResult[] = []
-  const onResult = (result: ModelTestResult) => {
+  const results: Tried[] = []
+  const onResult = (result: Tried) => {
     results.push(result)
     if (!json) printResult(out, result)
   }
   const settings = settingsOf(choice, { current, env, model })
   if (options['skip-test'] === true) return { next: 'write', results }
   if (!json) out.print(`Testing ${settings.kind}:${model} …`)
-  const isGood = await tryModel(choice, settings, { signal, onResult }).catch((error: unknown) => {
+  const isGood = await tryModel(context, choice, { settings, signal, onResult }).catch((error: unknown) => {
     throw signal.aborted ? aborted() : error
   })
   if (isGood) return { next: 'write', results }
@@ -145,7 +144,7 @@ async function tryChoice({ context, dialogue, current, signal }: Setup, choice: 
   }
 }
 
-function printResult(out: CliContext['out'], result: ModelTestResult): void {
+function printResult(out: CliContext['out'], result: Tried): void {
   const { test, outcome, detail, tookMs } = result
   const style = { ok: 'green', failed: 'red', not_supported: 'yellow' } as const
   out.print(
@@ -155,18 +154,18 @@ function printResult(out: CliContext['out'], result: ModelTestResult): void {
   if (cure !== undefined) out.print(`  ${cure}`)
 }
 
-function failed({ context: { json, out } }: Setup, results: readonly ModelTestResult[]): number {
+function failed({ context: { json, out } }: Setup, results: readonly Tried[]): number {
   if (json) out.json({ written: false, tests: results.map(shownResult) })
   else out.warn('Nothing has changed.')
   return 1
 }
 
-const shownResult = ({ test, outcome, detail, tookMs }: ModelTestResult) => ({ test, outcome, detail, took_ms: tookMs })
+const shownResult = ({ test, outcome, detail, tookMs }: Tried) => ({ test, outcome, detail, took_ms: tookMs })
 
 async function writeChoice(
   { context, dialogue, current }: Setup,
   choice: EndpointChoice,
-  { model, results }: { readonly model: string; readonly results: readonly ModelTestResult[] },
+  { model, results }: { readonly model: string; readonly results: readonly Tried[] },
 ): Promise<number> {
   const { out, json, configFile } = context
   const changes = changesOf(current, choice, model)

@@ -4,19 +4,65 @@ import { testModel } from '@sluice/agent/test-model'
 import { agentSection } from '@sluice/config'
 import { systemClock } from '@sluice/kit'
 import { outboundFetch } from '@sluice/runtime/outbound-fetch'
-import type { ProviderSettings } from '@sluice/sdk'
+import { AppError, type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
 import * as v from 'valibot'
+import type { Api } from '../api/api.ts'
+import { modelTestFrames } from '../api/model-test-frames.ts'
+import type { CliContext } from '../context.ts'
+import { askRunning } from '../probe-daemon.ts'
 import type { EndpointChoice } from './choice.ts'
 
 export const SETUP_TESTS = ['text', 'tool_call'] as const
 
-/** Runs the tests with the settings that are not written yet. Rejects with `config_invalid` when the model cannot be loaded. */
+/** The result of one test. */
+export type Tried = Pick<ModelTestResult, 'test' | 'outcome' | 'detail' | 'tookMs'>
+
+interface Trial {
+  readonly signal: AbortSignal
+  onResult(result: Tried): void
+}
+
+/**
+ * Runs the tests with the settings that are not written yet: in the running daemon, which counts and records their cost, or in this
+ * process. Rejects with `config_invalid` when the model cannot be loaded, and with `rate_limited` at the spending limit of the daemon.
+ */
 export async function tryModel(
+  context: CliContext,
   { provider }: EndpointChoice,
-  settings: ProviderSettings,
-  { signal, onResult }: { readonly signal: AbortSignal; onResult(result: ModelTestResult): void },
+  { settings, signal, onResult }: Trial & { readonly settings: ProviderSettings },
 ): Promise<boolean> {
-  const results: ModelTestResult[] = []
+  const results: Tried[] = []
+  const trial: Trial = {
+    signal,
+    onResult(result) {
+      results.push(result)
+      onResult(result)
+    },
+  }
+  const isTried = await askRunning(context, (api) => tryInDaemon(api, settings, trial))
+  if (!isTried) await tryHere(provider, settings, trial)
+  return results.every(({ outcome }) => outcome !== 'failed')
+}
+
+/** Resolves to false when the running daemon is of a release without these tests. */
+async function tryInDaemon(api: Api, settings: ProviderSettings, { signal, onResult }: Trial): Promise<boolean> {
+  const body = { endpoint: plainSettings(settings), tests: SETUP_TESTS }
+  try {
+    for await (const frame of modelTestFrames(api, body, signal)) if (frame.type === 'result') onResult({ ...frame, tookMs: frame.took_ms })
+    return true
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'not_found') return false
+    throw error
+  }
+}
+
+/** Returns the settings with their secrets, for the control socket. */
+function plainSettings({ api_key, headers = {}, ...settings }: ProviderSettings) {
+  const plain = Object.entries(headers).map(([name, value]) => [name, value instanceof Secret ? value.reveal() : value] as const)
+  return { ...settings, ...(api_key && { api_key: api_key.reveal() }), headers: Object.fromEntries(plain) }
+}
+
+async function tryHere(provider: Provider, settings: ProviderSettings, { signal, onResult }: Trial): Promise<void> {
   await testModel({
     load: (onLimit) => provider.load(settings, { fetch: outboundFetch, onLimit }),
     settings,
@@ -26,16 +72,12 @@ export async function tryModel(
     clock: systemClock,
     scrub: createScrub(() => (settings.api_key ? [settings.api_key] : [])),
     signal,
-    onResult(result) {
-      results.push(result)
-      onResult(result)
-    },
+    onResult,
   })
-  return results.every(({ outcome }) => outcome !== 'failed')
 }
 
 /** Returns what to do about a result; undefined for a test that passed. */
-export function cureOf({ test, outcome, detail }: Pick<ModelTestResult, 'test' | 'outcome' | 'detail'>): string | undefined {
+export function cureOf({ test, outcome, detail }: Omit<Tried, 'tookMs'>): string | undefined {
   if (outcome === 'ok') return undefined
   if (outcome === 'not_supported' && test === 'tool_call')
     return 'The agent can talk with this model, but it cannot use tools. Choose a model that supports tools if it is to do more than talk.'

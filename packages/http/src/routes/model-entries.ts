@@ -14,16 +14,23 @@ export interface ModelEntry {
   readonly settings: ProviderSettings
 }
 
-/** Returns the configured models, those of the main agent first. An agent without models of its own adds none. */
-export function modelEntries({ registry, registries }: Pick<Snapshot, 'registry' | 'registries'>): ModelEntry[] {
-  const entries = entriesOf(MAIN_AGENT, 'provider', registry.models)
-  for (const [name, { models }] of registries) {
-    if (name === MAIN_AGENT) continue
-    const own = entriesOf(name, `agents.${name}.provider`, models)
-    const isInherited = own.every(({ settings, index }) => isSameEntry(settings, entries[index]?.settings))
-    if (!isInherited) entries.push(...own)
-  }
-  return entries
+type Chains = Pick<Snapshot, 'registry' | 'registries'>
+
+/** Returns the models of each agent, those of the main agent first. */
+function entriesByAgent({ registry, registries }: Chains): [main: ModelEntry[], ...others: ModelEntry[][]] {
+  const others = [...registries].filter(([name]) => name !== MAIN_AGENT)
+  return [
+    entriesOf(MAIN_AGENT, 'provider', registry.models),
+    ...others.map(([name, { models }]) => entriesOf(name, `agents.${name}.provider`, models)),
+  ]
+}
+
+/** Returns the configured models. An agent without models of its own adds none. */
+function ownEntries(chains: Chains): ModelEntry[] {
+  const [main, ...others] = entriesByAgent(chains)
+  const isInherited = (entries: readonly ModelEntry[]) =>
+    entries.every(({ settings, index }) => isSameEntry(settings, main[index]?.settings))
+  return [...main, ...others.filter((entries) => !isInherited(entries)).flat()]
 }
 
 const entriesOf = (agent: string, table: string, chain: ModelChain): ModelEntry[] =>
@@ -39,13 +46,25 @@ const isSameEntry = (a: ProviderSettings, b: ProviderSettings | undefined): bool
 export const isSameEndpoint = (a: ProviderSettings, b: ProviderSettings): boolean =>
   a.kind === b.kind && a.base_url === b.base_url && a.api_key?.reveal() === b.api_key?.reveal()
 
-/** Returns the entries of a kind, or the one with this number in the chain of the main agent. Throws `not_found` when there is none. */
-export function chosenEntries(entries: readonly ModelEntry[], provider: string | undefined): readonly ModelEntry[] {
+/** How a request names entries, as `chosenEntries` reads it. */
+export const PROVIDER_MEANING =
+  'The endpoints of this kind, or one entry: by its table, such as `agents.support.provider`, or by its number; 0 is `[provider]`, 1 its first fallback'
+
+/**
+ * Returns the entries of a kind, the one with this number in the chain of the main agent, or the one of this table; all without
+ * `provider`. Throws `not_found` when there is none.
+ */
+export function chosenEntries(chains: Chains, provider: string | undefined): readonly ModelEntry[] {
+  const entries = ownEntries(chains)
   if (provider === undefined) return entries
-  const chosen = entries.filter(({ settings, entry, index }) =>
-    /^\d+$/.test(provider) ? entry.startsWith('provider') && index === Number(provider) : settings.kind === provider,
-  )
+  const chosen = /^\d+$/.test(provider)
+    ? entries.filter(({ agent, index }) => agent === MAIN_AGENT && index === Number(provider))
+    : entries.filter(({ settings }) => settings.kind === provider)
   if (chosen.length > 0) return chosen
+  const named = entriesByAgent(chains)
+    .flat()
+    .filter(({ entry }) => entry === provider)
+  if (named.length > 0) return named
   const known = entries.map(({ entry, settings }) => `${settings.kind} (${entry})`).join(', ')
   throw new AppError('not_found', `No configured model has the provider '${provider}'. There are: ${known}`)
 }

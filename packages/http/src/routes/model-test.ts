@@ -1,18 +1,24 @@
 /** `POST /api/models/test`: tries what a configured model can do. */
 
 import { MODEL_TESTS, type ModelTestReport, type ModelTestResult } from '@sluice/agent'
+import { providerEndpoint } from '@sluice/config'
 import type { Runtime, Snapshot } from '@sluice/runtime'
-import { AppError, defineRoute, ERRORS, type ErrorCode, type Route, type Usage } from '@sluice/sdk'
+import { AppError, defineRoute, ERRORS, type ErrorCode, MAIN_AGENT, type Route, type Usage } from '@sluice/sdk'
 import * as v from 'valibot'
 import { jsonLines } from '../streams/json-lines.ts'
-import { chosenEntries, type ModelEntry, modelEntries } from './model-entries.ts'
+import { chosenEntries, type ModelEntry, PROVIDER_MEANING } from './model-entries.ts'
 
 const bodySchema = v.object({
-  provider: v.optional(
-    v.pipe(v.string(), v.description('The endpoints of this kind, or one entry: 0 is `[provider]`, 1 its first fallback')),
-    '0',
-  ),
+  provider: v.optional(v.pipe(v.string(), v.description(`${PROVIDER_MEANING} (default: every entry, or 0 with \`model\`)`))),
   model: v.optional(v.pipe(v.string(), v.minLength(1), v.description('Another model of the same endpoint'))),
+  endpoint: v.optional(
+    v.pipe(
+      providerEndpoint,
+      v.description(
+        'A model that is not configured, with the keys of `[provider]`, instead of `provider` and `model`; on the control socket only',
+      ),
+    ),
+  ),
   tests: v.optional(v.pipe(v.array(v.picklist(MODEL_TESTS)), v.minLength(1), v.description('Only these tests'))),
 })
 
@@ -49,12 +55,11 @@ export const modelTestRoute = (runtime: Runtime, snapshot: Snapshot): Route =>
     body: bodySchema,
     mediaType: 'application/x-ndjson',
     answers: { 200: { description: 'The results, each as soon as it is known', schema: frameSchema } },
-    handle({ body: { provider, model, tests }, signal: caller }) {
-      const entries = chosenEntries(modelEntries(snapshot), provider)
-      if (entries.every(({ settings }) => settings.kind === 'offline')) throw new AppError('invalid_request', OFFLINE)
+    handle({ body: { tests, ...wanted }, signal: caller, onControlSocket }) {
+      const models = testedModels(snapshot, wanted, onControlSocket)
       return jsonLines<ModelTestFrame>(caller, async (send, signal) => {
         try {
-          for (const entry of entries) await testEntry(runtime, { ...entry, model }, { tests, signal, send })
+          for (const model of models) await testOne(runtime, model, { tests, signal, send })
         } catch (error) {
           if (!(error instanceof AppError)) runtime.log.error('The test of a model failed', { error })
           const { code, message } =
@@ -67,20 +72,37 @@ export const modelTestRoute = (runtime: Runtime, snapshot: Snapshot): Route =>
 
 const OFFLINE = 'The offline provider answers. It is not a language model, so there is nothing to test: run `sluice setup` to choose one'
 
+type TestedModel = Pick<ModelEntry, 'agent' | 'entry' | 'settings'>
+
+/** Throws `invalid_request` when only the offline provider is meant. */
+function testedModels(
+  snapshot: Snapshot,
+  { provider, model, endpoint }: Omit<v.InferOutput<typeof bodySchema>, 'tests'>,
+  onControlSocket: boolean,
+): TestedModel[] {
+  if (endpoint && !onControlSocket)
+    throw new AppError('forbidden', 'An endpoint that is not configured is tested over the control socket only')
+  if (endpoint) return [{ agent: MAIN_AGENT, entry: 'endpoint', settings: endpoint }]
+  const entries = chosenEntries(snapshot, provider ?? (model === undefined ? undefined : '0'))
+  const models = entries.filter(({ settings }) => settings.kind !== 'offline')
+  if (models.length === 0) throw new AppError('invalid_request', OFFLINE)
+  return models.map(({ agent, entry, settings }) => ({ agent, entry, settings: model === undefined ? settings : { ...settings, model } }))
+}
+
 interface Line {
   readonly tests: ModelTestResult['test'][] | undefined
   readonly signal: AbortSignal
   send(frame: ModelTestFrame): void
 }
 
-async function testEntry(
+async function testOne(
   { agent, hideSecrets }: Runtime,
-  { agent: name, entry, index, settings, model }: ModelEntry & { readonly model: string | undefined },
+  { agent: name, entry, settings }: TestedModel,
   { tests, signal, send }: Line,
 ): Promise<void> {
-  send({ type: 'started', entry, provider: settings.kind, model: model ?? settings.model ?? 'default' })
+  send({ type: 'started', entry, provider: settings.kind, model: settings.model ?? 'default' })
   const onResult = (result: ModelTestResult) => send(hideSecrets(shownResult(result)))
-  const report = await agent.testModel({ agent: name, index, model, tests, signal, onResult })
+  const report = await agent.testModel({ agent: name, settings, tests, signal, onResult })
   send(shownReport(report))
 }
 

@@ -5,7 +5,7 @@ import { signalScope } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { defineRoute, errorText, type OfferedModel, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { chosenEntries, isSameEndpoint, type ModelEntry, modelEntries } from './model-entries.ts'
+import { chosenEntries, isSameEndpoint, type ModelEntry, PROVIDER_MEANING } from './model-entries.ts'
 import { modelTestRoute } from './model-test.ts'
 
 /** An endpoint has failed when it has not answered within this time. */
@@ -48,22 +48,19 @@ const listRoute = (snapshot: Snapshot): Route =>
     summary: 'Ask the endpoint of each configured model for the models that it offers',
     auth: 'operator',
     query: v.object({
-      provider: v.optional(
-        v.pipe(v.string(), v.description('Only endpoints of this kind, or one entry: 0 is `[provider]`, 1 its first fallback')),
-      ),
+      provider: v.optional(v.pipe(v.string(), v.description(PROVIDER_MEANING))),
     }),
     answers: { 200: { description: 'One object per endpoint', schema: pageSchema } },
     async handle({ query: { provider }, signal }) {
       using limit = signalScope([signal], ANSWER_MS_MAX)
-      const endpoints = chosenEndpoints(modelEntries(snapshot), provider)
+      const endpoints = groupedByEndpoint(chosenEntries(snapshot, provider))
       return { endpoints: await Promise.all(endpoints.map((entries) => listEndpoint(entries, limit))) }
     },
   })
 
-/** Groups the entries by endpoint. Throws `not_found` when no entry is meant by `provider`. */
-function chosenEndpoints(entries: readonly ModelEntry[], provider: string | undefined): ModelEntry[][] {
+function groupedByEndpoint(entries: readonly ModelEntry[]): ModelEntry[][] {
   const endpoints: [ModelEntry, ...ModelEntry[]][] = []
-  for (const one of chosenEntries(entries, provider)) {
+  for (const one of entries) {
     const known = endpoints.find(([first]) => isSameEndpoint(first.settings, one.settings))
     if (known) known.push(one)
     else endpoints.push([one])

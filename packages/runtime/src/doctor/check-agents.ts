@@ -4,13 +4,15 @@ import type { AgentInForce } from '../features/agents.ts'
 import type { OpenRuntime } from '../open-runtime.ts'
 import { type Check, ok, warn } from './check.ts'
 import { checkPolicyLevel, PROGRAM_FOLDERS } from './check-config.ts'
-import { checkProvider, tryTextOf } from './check-provider.ts'
+import { checkProvider, type TryText, tryTextHere } from './check-provider.ts'
 import { checkInWorkspace } from './check-sandbox.ts'
 import { checkWorkspace, contains } from './check-workspace.ts'
 
 interface Places {
   readonly dataDir: string
   readonly configFile: string
+  /** Sends the short messages to models; default: this process does. */
+  readonly tryText?: TryText | undefined
 }
 
 /** Empty without `[agents]`. The name of each check begins with the agent. */
@@ -28,7 +30,7 @@ export async function checkAgents(
   return [...own.flat(), ...readable.flat()]
 }
 
-async function checkAgent(runtime: OpenRuntime, agent: AgentInForce, { dataDir, configFile }: Places): Promise<Check[]> {
+async function checkAgent(runtime: OpenRuntime, agent: AgentInForce, { dataDir, configFile, tryText }: Places): Promise<Check[]> {
   const { name, policy, workspace, provider } = agent
   const section = `agents.${name}`
   const guards = runtime.guards()
@@ -40,7 +42,7 @@ async function checkAgent(runtime: OpenRuntime, agent: AgentInForce, { dataDir, 
     ...(warning === undefined ? await checkInWorkspace(guards.spawn, workspace.root, section) : []),
     checkPolicyLevel(policy, `${section}.policy`, runtime.snapshot()) ?? ok('policy', policy.level),
     ...(models && hasOwnModels
-      ? await checkProvider(models, { table: `${section}.provider`, tryText: tryTextOf(runtime.agent, name) })
+      ? await checkProvider(models, { table: `${section}.provider`, tryText: tryText ?? tryTextHere(runtime.agent, name) })
       : []),
   ]
   return checks.map((check) => ({ ...check, check: `${name}: ${check.check}` }))

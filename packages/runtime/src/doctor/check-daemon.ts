@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import { FORWARDING_IGNORED, healthSchema } from '../health.ts'
 import { type Check, ok, warn } from './check.ts'
+import type { TryText } from './check-provider.ts'
 
 /** The daemon of the data directory, as the command line found it. */
 export interface DaemonState {
@@ -14,6 +15,8 @@ export interface DaemonState {
   readonly health?: unknown
   /** What its models have refused, as in `GET /api/status`. */
   readonly model_limits?: readonly string[]
+  /** Lets it send a short message to a model, so that it counts and records the cost. */
+  readonly tryText?: TryText
 }
 
 export function checkDaemon({ running, reason, health, model_limits = [], checks = [] }: DaemonState): Check[] {

@@ -1,4 +1,4 @@
-import { AppError, type OfferedModel } from '@sluice/sdk'
+import { AppError, type OfferedModel, type ProviderSettings } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { checkProvider } from './check-provider.ts'
 
@@ -8,6 +8,7 @@ const chain = (
   ...labels: [provider: string, model: string][]
 ) => ({
   labels: labels.map(([provider, model]) => ({ provider, model })),
+  settings: (index: number): ProviderSettings => ({ kind: labels[index]?.[0] ?? '', model: labels[index]?.[1] }),
   offered,
 })
 

@@ -1,24 +1,31 @@
 /** Checks each configured model: whether its endpoint accepts the key and offers the model, and whether the model answers. */
 import { type Agent, isSameModel, type ModelChain, type ModelTestResult } from '@sluice/agent'
 import { nearestName, signalScope } from '@sluice/kit'
-import { errorText } from '@sluice/sdk'
+import { errorText, type ProviderSettings } from '@sluice/sdk'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const ANSWER_MS_MAX = 10_000
 /** The time for one short answer. */
 const TEXT_MS_MAX = 20_000
 
-/** Sends a model one short message. Rejects when it cannot be sent, and when the signal aborts. */
-export type TryText = (index: number, signal: AbortSignal) => Promise<ModelTestResult | undefined>
+/** A configured model as doctor tries it. */
+export interface TriedModel {
+  /** Its table, such as `provider.fallback[0]`. */
+  readonly entry: string
+  readonly settings: ProviderSettings
+}
 
-/** Returns the test of the models of an agent. Its cost is recorded where the runtime has the store of the data directory. */
-export const tryTextOf =
+/** Sends a model one short message. Rejects when it cannot be sent, and when the signal aborts. */
+export type TryText = (model: TriedModel, signal: AbortSignal) => Promise<Pick<ModelTestResult, 'outcome' | 'detail'> | undefined>
+
+/** Returns the test of the models of an agent in this process, which has the store that records the cost. */
+export const tryTextHere =
   (tester: Pick<Agent, 'testModel'>, agent?: string): TryText =>
-  async (index, signal) => {
+  async ({ settings }, signal) => {
     let last: ModelTestResult | undefined
     await tester.testModel({
       agent,
-      index,
+      settings,
       tests: ['text'],
       signal,
       onResult(result) {
@@ -33,7 +40,7 @@ export const tryTextOf =
  * configures the models; with `tryText`, each model that its endpoint offers gets a short message.
  */
 export async function checkProvider(
-  models: Pick<ModelChain, 'labels' | 'offered'>,
+  models: Pick<ModelChain, 'labels' | 'settings' | 'offered'>,
   { table = 'provider', tryText }: { readonly table?: string; readonly tryText?: TryText } = {},
 ): Promise<Check[]> {
   using limit = signalScope([], ANSWER_MS_MAX)
@@ -41,14 +48,15 @@ export async function checkProvider(
     models.labels.map(async ({ provider, model }, index) => {
       const check = index === 0 ? 'provider' : `provider fallback ${index}`
       const section = index === 0 ? table : `${table}.fallback[${index - 1}]`
+      const settings = models.settings(index)
       if (provider === 'offline')
         return warn(check, 'the offline provider answers; it is not a language model', `set ${section} kind, model and api_key`)
       try {
         const offered = (await models.offered(index, limit.signal))?.map(({ id }) => id)
         const isOffered = !offered || offered.length === 0 || offered.some((id) => isSameModel(id, model))
         if (isOffered)
-          return tryText
-            ? await checkText(check, `${provider}:${model}`, (signal) => tryText(index, signal))
+          return tryText && settings
+            ? await checkText(check, `${provider}:${model}`, (signal) => tryText({ entry: section, settings }, signal))
             : ok(check, `${provider}:${model} answers`)
         const near = nearestName(model, offered)
         const detail = `${provider} answers, but does not list the model ${model}${near === undefined ? '' : `; did you mean ${near}?`}`

@@ -11,7 +11,7 @@ import { checkMemory, checkStorage, checkStore } from './check-data.ts'
 import { checkFeatures, checkLeftOutFiles, runFeatureChecks } from './check-features.ts'
 import { checkDataDir, checkNode } from './check-machine.ts'
 import { checkProcedures } from './check-procedures.ts'
-import { checkProvider, tryTextOf } from './check-provider.ts'
+import { checkProvider, tryTextHere } from './check-provider.ts'
 import { checkInWorkspace, checkOtherSandboxes, checkSandbox } from './check-sandbox.ts'
 import { checkWorkspace } from './check-workspace.ts'
 
@@ -24,8 +24,8 @@ export interface DoctorOptions extends RuntimeOptions {
 
 /**
  * Runs every check. Apart from the cost of the messages to models, none of them changes data; without a daemon, a missing data
- * directory and store are made. While a daemon
- * holds the data directory, its database is not opened, and the features are built on an empty store.
+ * directory and store are made. While a daemon holds the data directory, its database is not opened, the features are built on an
+ * empty store, and the daemon sends the messages to models.
  */
 export async function runChecks(options: DoctorOptions): Promise<Check[]> {
   const machine = [checkNode(), ...(await checkDataDir(options.dataDir))]
@@ -64,15 +64,16 @@ async function checkRuntime(runtime: OpenRuntime, options: DoctorOptions): Promi
   const { config } = snapshot
   const root = workspaceRoot(config, options.dataDir)
   const guards = runtime.guards()
+  const { tryText } = options.daemon
   const choice = await guards.sandbox.choice()
   return [
     ...checkConfig(config, options.configFile),
     ...(await checkConfigPlace(options.dataDir, options.configFile)),
     await checkWorkspace(root, options.dataDir, options.configFile),
-    ...(await checkProvider(snapshot.registry.models, { tryText: tryTextOf(runtime.agent) })),
+    ...(await checkProvider(snapshot.registry.models, { tryText: tryText ?? tryTextHere(runtime.agent) })),
     checkExposure(config.core(gatewaySection)),
     ...checkPolicy(config.core(policySection), snapshot),
-    ...(await checkAgents(runtime, options)),
+    ...(await checkAgents(runtime, { ...options, tryText })),
     checkSandbox(choice, config.core(sandboxSection)),
     ...(choice.warning === undefined ? await checkInWorkspace(guards.spawn, root) : []),
     ...(await checkOtherSandboxes(guards.sandbox)),

@@ -19,7 +19,7 @@ export function testSnapshot(members: Partial<Snapshot> = {}): Snapshot {
         settings: () => undefined,
         limits: () => [],
         offered: () => undefined,
-        loadOther: () => Promise.reject(new Error('a test snapshot has no models')),
+        loadForTest: () => Promise.reject(new Error('a test snapshot has no models')),
       },
       prompt: () => '',
       observe,
