@@ -163,6 +163,11 @@ describe('reminders', () => {
     await expect(call('schedule_create', { text: 'x', in_minutes: 1 }, { caller: 'device:bob' })).resolves.toContain('is set')
   })
 
+  test('are not offered with a limit of 0', async () => {
+    const { parts } = await start({ config: { max_per_client: 0 } })
+    expect(parts.tools?.map(({ name, available }) => [name, available?.() ?? true])).toContainEqual(['schedule_create', false])
+  })
+
   test.each<[Partial<ToolContext>, string]>([
     [{ session: null }, 'needs a conversation'],
     [{ caller: 'sop:deploy' }, 'belong to a client'],

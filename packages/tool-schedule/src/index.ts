@@ -12,7 +12,7 @@ export default defineFeature({
   build(host, config) {
     const reminders = new Reminders(host, config)
     return {
-      tools: [scheduleCreate(reminders), scheduleList(host, reminders), scheduleCancel(reminders)],
+      tools: [scheduleCreate(reminders, config), scheduleList(host, reminders), scheduleCancel(reminders)],
       routes: scheduleRoutes(reminders),
       commands: scheduleCommands(reminders),
       register: async () => reminders.start(),

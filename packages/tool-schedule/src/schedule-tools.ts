@@ -1,6 +1,7 @@
 /** The tools `schedule_create`, `schedule_list` and `schedule_cancel`. A client sees and changes only its own reminders. */
 import { AppError, defineTool, type Host, parseAgentKey, type Tool, type ToolContext, whole } from '@sluice/sdk'
 import * as v from 'valibot'
+import type { ScheduleConfig } from './config.ts'
 import type { Reminder, Reminders } from './reminders.ts'
 
 const TEXT_CHARS_MAX = 4000
@@ -9,7 +10,7 @@ const described = <const Schema extends v.GenericSchema>(schema: Schema, text: s
 const shortText = (charsMax: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(charsMax))
 
 /** `schedule_create`: sets a reminder for this conversation. */
-export const scheduleCreate = (reminders: Reminders): Tool =>
+export const scheduleCreate = (reminders: Reminders, { max_per_client }: ScheduleConfig): Tool =>
   defineTool({
     name: 'schedule_create',
     description:
@@ -26,6 +27,7 @@ export const scheduleCreate = (reminders: Reminders): Tool =>
         described(shortText(60), 'The IANA time zone of the user, such as Europe/Oslo, for cron and for at without offset'),
       ),
     }),
+    available: () => max_per_client > 0,
     async run({ text, in_minutes, at, cron, timezone }, context) {
       const { session } = context
       const caller = callerOf(context)

@@ -50,16 +50,25 @@ describe('front matter of a skill', () => {
   })
 
   test.each([
+    ['a', ['description: b'], 'a'],
+    ['my_skill', ['name: my_skill', 'description: b'], 'my_skill'],
+    ['a', ['name: a', 'description: b', 'argument-hint: [path] [--draft]'], 'a'],
+    ['a', ['name: a', 'description: b', 'disable-model-invocation: true', 'allowed-tools: Bash(git add:*), Read'], 'a'],
+  ])('is used as other agents use it: %s %j', (folder, fields, name) => {
+    expect(parseSkillMd(file(...fields), folder).skill?.name).toBe(name)
+  })
+
+  test.each([
     ['# No front matter', 1, 'must begin with front matter'],
     ['---\nname: a\ndescription: b\n', 1, 'must begin with front matter'],
     [file('name: a'), 1, 'description is missing'],
-    [file('description: b'), 1, 'name is missing'],
     [file('description: b', 'name: My Skill'), 3, 'name must consist of lower-case letters'],
+    [file('description: b', 'name: ../x'), 3, 'name must consist of lower-case letters'],
     [file('description: b', `name: ${'a'.repeat(65)}`), 3, 'at most 64 characters'],
     [file('name: a', 'description: ""'), 3, 'description must not be empty'],
     [file('name: a', 'description: [b]'), 3, 'description must be a text'],
-    [file('name: a', 'description: b', 'metadata: {x: [1, 2'), 4, ''],
-    [file('- name'), 1, 'name is missing'],
+    [file('name: a', 'description: "b'), 3, ''],
+    [file('- name'), 1, 'is missing'],
   ])('is refused with the line of the problem: %j', (text, line, message) => {
     const { skill, problems } = parseSkillMd(text, 'a')
     expect(skill).toBeUndefined()

@@ -31,6 +31,9 @@ export interface ParsedSkill {
   readonly problems: readonly Omit<SkillProblem, 'file'>[]
 }
 
+/** The names of the format. Other agents accept more, so a skill with another name is used with a warning. */
+const FORMAT_NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+
 const scalar = v.pipe(v.union([v.string(), v.number(), v.boolean()]), v.transform(String))
 const tools = v.pipe(
   v.union([scalar, v.array(scalar)]),
@@ -40,7 +43,7 @@ const fields = v.object({
   name: v.pipe(
     v.string('must be a text'),
     v.maxLength(NAME_CHARS_MAX, `must have at most ${NAME_CHARS_MAX} characters`),
-    v.regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must consist of lower-case letters, digits and single hyphens between them'),
+    v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must consist of lower-case letters, digits and hyphens'),
   ),
   description: v.pipe(v.string('must be a text'), v.trim(), v.minLength(1, 'must not be empty')),
   license: v.optional(scalar),
@@ -58,7 +61,8 @@ export function parseSkillMd(text: string, folder: string): ParsedSkill {
   // Other agents accept a colon in a plain text, as in "description: Use when: …", which YAML does not.
   const read = 'message' in strict ? readYaml(given.map(quoted)) : strict
   if ('message' in read) return failed((strict as YamlError).line + 1, (strict as YamlError).message)
-  const result = v.safeParse(fields, read.value)
+  const isMapping = typeof read.value === 'object' && read.value !== null && !Array.isArray(read.value)
+  const result = v.safeParse(fields, isMapping ? { name: folder, ...read.value } : read.value)
   const lineOf = (key: string) => Math.max(given.findIndex((line) => line.startsWith(`${key}:`)) + 2, 1)
   if (!result.success) {
     const problems = result.issues.map((issue) => {
@@ -72,6 +76,7 @@ export function parseSkillMd(text: string, folder: string): ParsedSkill {
   const { 'allowed-tools': allowedTools, license, compatibility, name, description } = result.output
   const warnings = [
     ...('message' in strict ? [{ line: strict.line + 1, message: `${strict.message}; put the value in quotation marks` }] : []),
+    ...(FORMAT_NAME.test(name) ? [] : [{ line: lineOf('name'), message: `name '${name}' has other characters than the format allows` }]),
     ...(name === folder ? [] : [{ line: lineOf('name'), message: `name is '${name}', but the folder is '${folder}'` }]),
     ...(description.length > DESCRIPTION_CHARS_MAX
       ? [
@@ -114,7 +119,7 @@ function readYaml(lines: readonly string[]): { readonly value: unknown } | YamlE
 
 /** Quotes the plain value of a top-level field. */
 const quoted = (line: string): string =>
-  line.replace(/^([a-z][a-z-]*): +([^"'|>[{&*!#].*)$/, (_, key: string, value: string) => `${key}: ${JSON.stringify(value.trim())}`)
+  line.replace(/^([a-z][a-z-]*): +([^"'|>&*!#].*)$/, (_, key: string, value: string) => `${key}: ${JSON.stringify(value.trim())}`)
 
 const firstLine = (text: string): string => text.split('\n')[0]?.replace(/[.:]$/, '') ?? ''
 
