@@ -204,7 +204,7 @@ const DESCRIPTIONS = [
       secret: {
         type: 'string',
         value: '<name>',
-        help: 'with --path: the name of a secret in [sop.secrets] (default: that of the trigger)',
+        help: 'with --path: the name of a secret in [sop.secrets]; it also chooses among several triggers (default: that of the trigger)',
       },
     },
   },

@@ -1,6 +1,7 @@
 /** Reads the body of a request that triggers procedures as the payload of its event: JSON, or any text. */
 import { AppError } from '@sluice/sdk'
 import { parseJson } from './body.ts'
+import type { HeaderReader } from './middleware/client-address.ts'
 
 const FIELDS_MAX = 10_000
 const FORM = 'application/x-www-form-urlencoded'
@@ -9,11 +10,13 @@ const TEXT = /^(?:text\/|application\/xml$|application\/[^;]+\+xml$)/
 
 /**
  * Returns JSON as it was received, a form as a JSON object, and the text of a text; null for an empty body. Throws
- * `invalid_request` for a body that its type does not fit.
+ * `invalid_request` for a body that its type does not fit, and `unsupported_type` for a compressed or a multipart body.
  */
-export function payloadOf(body: Uint8Array, contentType: string): string | null {
+export function payloadOf(body: Uint8Array, headers: HeaderReader): string | null {
   if (body.length === 0) return null
-  const [written = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase())
+  const encoding = headers.get('content-encoding') ?? ''
+  if (!/^(?:identity)?$/i.test(encoding.trim())) throw unsupported('A compressed body is not supported; send it without Content-Encoding')
+  const [written = '', ...parameters] = (headers.get('content-type') ?? '').split(';').map((part) => part.trim().toLowerCase())
   if (written.startsWith('multipart/')) throw unsupported('A multipart body is not supported; send JSON or a form')
   // Clients such as curl announce a form whatever they send.
   if (written !== FORM && !TEXT.test(written)) return checkedJson(body)

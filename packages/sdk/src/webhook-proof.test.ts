@@ -166,3 +166,11 @@ test('the example of the library of Standard Webhooks is accepted', () => {
     })
   }
 })
+
+test('accepts a token that is not ASCII, whose bytes HTTP reads as characters', () => {
+  const { headers } = signProof(SENDER_SCHEMES.gitlab, 'pässword', { url: '', body: '{}', id: 'd', atMs: 0 })
+  expect(headers['x-gitlab-token']).toBe('p\u00c3\u00a4ssword')
+  const request = { headers, url: '', body: Buffer.from('{}'), receivedAtMs: 0 }
+  expect(verifyProof(SENDER_SCHEMES.gitlab, ['pässword'], request).isValid).toBe(true)
+  expect(verifyProof(SENDER_SCHEMES.gitlab, ['password'], request).isValid).toBe(false)
+})

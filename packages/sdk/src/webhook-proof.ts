@@ -70,7 +70,8 @@ function tokenIn(scheme: SecretScheme, request: SignedRequest): { readonly given
 
 function tokenFor(scheme: SecretScheme, secret: string): string {
   if (scheme.kind === 'basic') return `Basic ${Buffer.from(`${scheme.username}:${secret}`).toString('base64')}`
-  return scheme.kind === 'token' ? `${scheme.prefix ?? ''}${secret}` : secret
+  // HTTP reads each byte of a header as one character.
+  return scheme.kind === 'token' ? Buffer.from(`${scheme.prefix ?? ''}${secret}`).toString('latin1') : secret
 }
 
 function verifySignature(scheme: HmacScheme, secrets: readonly string[], request: SignedRequest, windowSecs: number): Proof {

@@ -23,9 +23,10 @@ export async function sendAsSender(context: CliContext): Promise<number> {
   if (!path?.startsWith('/')) throw new AppError('invalid_request', '--as needs --path with the path of a trigger, such as --path /github')
   if (context.args.length > 0) throw new AppError('invalid_request', 'a sender posts no message; name a file with --body')
   const { auths, secrets } = await readTriggerAuths(context, path)
-  const auth = chooseAuth(auths, textOption(context, 'as'), path)
+  const named = textOption(context, 'secret')
+  const auth = chooseAuth(auths, { as: textOption(context, 'as'), secret: named }, path)
   const isCorrupt = options['bad-signature'] === true
-  const secret = secretOf(auth, secrets, textOption(context, 'secret'))
+  const secret = secretOf(auth, secrets, named)
   const id = textOption(context, 'id') ?? randomUUID()
   const atMs = Date.now()
   const body = await readBody(context, auth, { id, atMs })

@@ -1,5 +1,5 @@
 /** `sluice webhook send --path` and `sluice webhook check <path>`, against a server that records the request. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -70,6 +70,15 @@ test('sends the named event and the given body, or a wrong signature', async () 
   expect((await send('--bad-signature')).code).toBe(1)
   const wrong = received[1] ?? expect.fail()
   expect(verifyProof(SENDER_SCHEMES.github, [SECRET], { ...wrong, receivedAtMs: Date.now() }).isValid).toBe(false)
+})
+
+test('chooses among the triggers of a path by the name of the secret', async () => {
+  const { send, received, dir } = await arrange('github')
+  const trigger = `[[triggers]]\ntype = "webhook"\npath = "/in"\nauth = "gitlab"\nsecret = "other"\n`
+  appendFileSync(join(dir, 'sops', 'in', 'SOP.toml'), trigger)
+  expect((await send()).err).toContain('github with --secret own, gitlab with --secret other')
+  expect((await send('--secret', 'own')).code).toBe(0)
+  expect(received.map(({ headers }) => headers['x-hub-signature-256'])).toEqual([expect.stringContaining('sha256=')])
 })
 
 test('tells why a captured request would be refused', async () => {

@@ -31,14 +31,26 @@ export async function readTriggerAuths(context: CliContext, path: string): Promi
   }
 }
 
-/** Returns the authentication that `--as` names, or the only one of the path. Throws `invalid_request` for any other name. */
-export function chooseAuth(auths: readonly WebhookAuth[], as: string | undefined, path: string): WebhookAuth {
+export interface AuthChoice {
+  /** The value of `--as`. */
+  readonly as?: string | undefined
+  /** The name of a secret. */
+  readonly secret?: string | undefined
+}
+
+/**
+ * Returns the authentication that `--as` names, or the only one of the path. If several remain, the secret decides. Throws
+ * `invalid_request` for any other name.
+ */
+export function chooseAuth(all: readonly WebhookAuth[], { as, secret }: AuthChoice, path: string): WebhookAuth {
+  const withSecret = all.filter(({ secrets }) => secret !== undefined && secrets.includes(secret))
+  const auths = withSecret.length > 0 ? withSecret : all
   const [first, second] = as === undefined ? auths : auths.filter(({ name }) => name === as)
   if (first && (as !== undefined || !second)) return first
   if (as !== undefined && Object.hasOwn(SENDER_SCHEMES, as)) {
     return { name: as, scheme: SENDER_SCHEMES[as as SenderName], secrets: [as], windowSecs: 300 }
   }
-  const known = second ? auths.map(({ name }) => name) : Object.keys(SENDER_SCHEMES)
+  const known = second ? auths.map(({ name, secrets }) => `${name} with --secret ${secrets[0]}`) : Object.keys(SENDER_SCHEMES)
   const problem =
     as === undefined
       ? `--as is missing, and ${second ? 'several triggers name' : 'no trigger with auth names'} ${path}`

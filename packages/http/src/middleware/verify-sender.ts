@@ -1,21 +1,25 @@
 /** Verifies requests to triggers that have their own authentication, such as the signature of GitHub. */
 import { withoutTrailing } from '@sluice/kit/without-trailing'
-import { AppError, type SignedRequest, sha256Hex, verifyProof, type WebhookAuth } from '@sluice/sdk'
+import { AppError, type Lockout, type SignedRequest, sha256Hex, verifyProof, type WebhookAuth } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
 import { type HttpContext, headersOf, type Sender, type Step } from '../context.ts'
 import { checkLockout } from '../lockout.ts'
 import { RefusalLog } from '../refusal-log.ts'
 import { SECURITY_HEADERS } from '../respond.ts'
+import { limitCaller } from './webhook-admission.ts'
 
 const HEADER_CHARS_MAX = 1024
 
 /**
  * Sets `sender`; needs `trigger` and `rawBody`, because signatures cover the raw bytes. Refuses a request that satisfies no
- * authentication of the triggers on its path with `unauthorized`, or `rate_limited` while the address is locked out: wrong proofs
- * count like wrong tokens. Throws `unavailable` while no secret is set. Passes other requests on.
+ * authentication of the triggers on its path with `unauthorized`, or `rate_limited` while its address sends too many such requests
+ * or is locked out: wrong proofs count like wrong tokens. A valid request is never limited, because most senders do not send an event
+ * again. Throws `unavailable` while no secret is set. Passes other requests on.
  */
-export function verifySender({ runtime, snapshot, auth: { lockout } }: AppParts): Step {
+export function verifySender(parts: AppParts): Step {
+  const { runtime, snapshot, auth } = parts
   const refusals = new RefusalLog(runtime)
+  const limitRefused = limitCaller(parts)
   const { public_url } = snapshot.gateway
   return async (c, next) => {
     const { webhooks, isSigned } = c.get('trigger')
@@ -38,13 +42,18 @@ export function verifySender({ runtime, snapshot, auth: { lockout } }: AppParts)
       refusals.note({ path: c.req.path, auth: auth.name, reason: proof.reason })
     }
     if (!proofs.some(({ hasSecret }) => hasSecret)) throw new AppError('unavailable', 'The secret of this webhook is not set')
-    const { address, spared, operator } = c.get('peer')
-    if (!spared && operator === undefined) {
-      await checkLockout(lockout, address)
-      if (isGuess) await lockout.fail(address)
-    }
-    throw new AppError('unauthorized', 'Unauthorized: the request does not prove that it comes from the configured sender')
+    return limitRefused(c, () => refuse(c, auth.lockout, isGuess))
   }
+}
+
+/** Throws `rate_limited` while the address is locked out, else `unauthorized`. A wrong proof counts for the lockout. */
+async function refuse(c: HttpContext, lockout: Lockout, isGuess: boolean): Promise<never> {
+  const { address, spared, operator } = c.get('peer')
+  if (!spared && operator === undefined) {
+    await checkLockout(lockout, address)
+    if (isGuess) await lockout.fail(address)
+  }
+  throw new AppError('unauthorized', 'Unauthorized: the request does not prove that it comes from the configured sender')
 }
 
 type Proofs = readonly { readonly auth: WebhookAuth; readonly proof: ReturnType<typeof verifyProof> }[]
@@ -57,9 +66,12 @@ function senderOf(path: string, proofs: Proofs): Sender | undefined {
   return {
     verified: valid.map(({ auth }) => auth),
     by: `webhook:${first.auth.name}`,
-    ...(named?.id !== undefined && { key: `webhook ${path} ${named.auth.name} ${sha256Hex(named.id)}` }),
+    ...(named?.id !== undefined && { key: `webhook ${path} ${named.auth.name} ${deliveryDigest(named.auth, named.id)}` }),
   }
 }
+
+/** Different senders on one path may give the same id to their deliveries. */
+const deliveryDigest = ({ scheme, secrets }: WebhookAuth, id: string): string => sha256Hex(JSON.stringify([scheme, secrets[0], id]))
 
 /** Some senders sign the address that they call, which a proxy changes: `[gateway] public_url` is the part before the path. */
 function signedRequest(c: HttpContext, publicUrl: string | undefined, receivedAtMs: number): SignedRequest {

@@ -11,18 +11,16 @@ import { limitDeclaredSize } from './body.ts'
 import { sameOrigin } from './origin.ts'
 import { rateLimit } from './rate-limit.ts'
 
-/** The order is part of the contract: the first check that fails answers. All these paths share one rate limit. */
+/** The order is part of the contract: the first check that fails answers. */
 export const webhookAdmission = (parts: AppParts): Step[] => [
   limitDeclaredSize(BODY_BYTES_MAX),
-  ...admitRequest(parts),
+  sameOrigin(parts.snapshot.gateway),
+  limitCaller(parts),
   ...admitCaller(parts),
 ]
 
-/** The checks of every request, whatever its credentials. */
-export const admitRequest = ({ snapshot, limits }: AppParts): Step[] => [
-  sameOrigin(snapshot.gateway),
-  rateLimit(limits.webhook(snapshot.gateway), WEBHOOK_PATH, snapshot),
-]
+/** The rate limit that all these paths share. */
+export const limitCaller = ({ snapshot, limits }: AppParts): Step => rateLimit(limits.webhook(snapshot.gateway), WEBHOOK_PATH, snapshot)
 
 /** The credentials of `POST /webhook`: a bearer token, and the secret of `[gateway] webhook_secret`. */
 export function admitCaller(parts: AppParts): Step[] {

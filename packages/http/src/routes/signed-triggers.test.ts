@@ -1,5 +1,7 @@
 import {
+  bodyHmac,
   type FireOptions,
+  hmacSha256,
   SENDER_SCHEMES,
   Secret,
   type SenderName,
@@ -24,14 +26,25 @@ const webhookOf = (name: SenderName, more: Partial<TriggerWebhook> = {}): Trigge
   ...more,
 })
 
+interface OpenOptions extends TestGatewayOptions {
+  /** Called once, after the first request has found its triggers and before its body is read. */
+  readonly whenMatched?: () => void
+}
+
 /** A gateway with triggers on `/in`. Its engine answers a known event key as the store does: with the first result. */
-function open(webhooks: readonly TriggerWebhook[], options: TestGatewayOptions = {}) {
+function open(webhooks: readonly TriggerWebhook[], { whenMatched, ...options }: OpenOptions = {}) {
   const fired: { event: SopEvent; also: FireOptions | undefined }[] = []
+  let onMatched = whenMatched
   const results = new Map<string, readonly SopDispatch[]>()
   const sops: Partial<Sops> = {
     matches: (_, topic) => topic === '/in',
     loaded: async () => {},
-    webhooks: () => webhooks,
+    webhooks: () => {
+      const found = [...webhooks]
+      onMatched?.()
+      onMatched = undefined
+      return found
+    },
     async fire(event, also) {
       fired.push({ event, also })
       const result: SopDispatch[] = [{ sop: 'in', status: 'started', runId: `run-${fired.length}` }]
@@ -111,6 +124,30 @@ describe('a trigger with the signature of a sender', () => {
     expect((await sendAs('github', '{}', 'd', {}, from)).status).toBe(200)
   })
 
+  test('limits the requests of an address that it refuses, but never valid ones', async () => {
+    const { sendAs, send } = open([webhookOf('github')], { config: { webhook_rate_limit_per_minute: 2 } })
+    for (const id of ['a', 'b', 'c', 'd']) expect((await sendAs('github', '{}', id)).status).toBe(200)
+    expect([(await send('{}', {})).status, (await send('{}', {})).status, (await send('{}', {})).status]).toEqual([401, 401, 429])
+    expect((await sendAs('github', '{}', 'e')).status).toBe(200)
+  })
+
+  test('fires the triggers that are loaded when the body is complete', async () => {
+    const webhooks = [webhookOf('github')]
+    const { sendAs, fired } = open(webhooks, { whenMatched: () => void webhooks.splice(0, 1, webhookOf('stripe')) })
+    expect((await sendAs('github', '{}')).status).toBe(401)
+    expect((await sendAs('stripe', '{"id":"evt_1"}')).status).toBe(200)
+    expect(fired).toHaveLength(1)
+  })
+
+  test('asks the sender to repeat the request if its triggers go away or take another kind of proof', async () => {
+    for (const after of [[], [{ secrets: [], headers: [] }]]) {
+      const webhooks: TriggerWebhook[] = [webhookOf('github')]
+      const { sendAs, fired } = open(webhooks, { whenMatched: () => void webhooks.splice(0, 1, ...after) })
+      expect((await sendAs('github', '{}')).status).toBe(503)
+      expect(fired).toEqual([])
+    }
+  })
+
   test('answers 503 while its secret is not set', async () => {
     const { sendAs } = open([webhookOf('github', { secrets: [] })])
     expect((await sendAs('github', '{}')).status).toBe(503)
@@ -182,6 +219,23 @@ describe('two triggers on one path', () => {
     expect(fired.map(({ also }) => also)).toEqual([{ verified: [authOf('github')] }, { verified: [authOf('stripe')] }, {}])
     expect((await send('{}', {})).status).toBe(401)
   })
+
+  test('of different senders do not mistake a delivery for that of the other sender', async () => {
+    const ownOf = (header: string, name: string): TriggerWebhook => ({
+      auth: { name: 'hmac', scheme: bodyHmac(header, { idHeaders: ['x-id'] }), secrets: [name], windowSecs: 300 },
+      secrets: [new Secret(name)],
+      headers: [],
+    })
+    const { send, fired } = open([ownOf('x-a', 'one'), ownOf('x-b', 'two'), ownOf('x-b', 'three')])
+    for (const [header, secret] of [
+      ['x-a', 'one'],
+      ['x-b', 'two'],
+      ['x-b', 'three'],
+    ] as const) {
+      expect((await send('{}', { [header]: hmacSha256(secret, '{}').toString('hex'), 'x-id': '7' })).status).toBe(200)
+    }
+    expect(new Set(fired.map(({ event }) => event.key)).size).toBe(3)
+  })
 })
 
 describe('a body', () => {
@@ -213,6 +267,14 @@ describe('a body', () => {
     expect((await text(Uint8Array.of(0x63, 0xe9), 'text/plain')).status).toBe(400)
     expect((await text(Uint8Array.of(0x63), 'text/plain; charset=none')).status).toBe(415)
     expect((await text(Buffer.from('{}'), 'multipart/form-data; boundary=x')).status).toBe(415)
+  })
+
+  test('that is compressed is refused with the reason', async () => {
+    const { send, fired } = open([webhookOf('gitlab')])
+    const compressed = await send('{}', { 'x-gitlab-token': SECRET, 'content-encoding': 'gzip' })
+    expect([compressed.status, await compressed.json()]).toMatchObject([415, { error: expect.stringContaining('Content-Encoding') }])
+    expect((await send('{}', { 'x-gitlab-token': SECRET, 'content-encoding': 'identity' })).status).toBe(200)
+    expect(fired).toHaveLength(1)
   })
 
   test('of a form has at most 10,000 fields', async () => {

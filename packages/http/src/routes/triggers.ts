@@ -1,6 +1,6 @@
 /** Requests that trigger procedures: `POST /webhook`, and every path without a route that a trigger names. */
 
-import { formatTraceContext, type SopDispatch, type SopEvent, type TriggerWebhook } from '@sluice/sdk'
+import { AppError, formatTraceContext, type SopDispatch, type SopEvent, type TriggerWebhook } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { AppParts } from '../app-parts.ts'
 import { BODY_BYTES_MAX, readBody } from '../body.ts'
@@ -8,8 +8,9 @@ import { type HttpContext, headersOf, type Sender, type Step, type TriggerReques
 import { checkStillGood } from '../middleware/authenticate.ts'
 import { checkDeclaredSize } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'
+import { sameOrigin } from '../middleware/origin.ts'
 import { answerHandshake, eventHeaders, verifySender } from '../middleware/verify-sender.ts'
-import { admitCaller, admitRequest } from '../middleware/webhook-admission.ts'
+import { admitCaller, limitCaller } from '../middleware/webhook-admission.ts'
 import { jsonResponse } from '../respond.ts'
 import { payloadOf } from '../trigger-payload.ts'
 
@@ -32,8 +33,8 @@ export const dispatchedSchema = v.object({
 export const triggerSteps = (parts: AppParts): Step[] => [
   matchTrigger(parts),
   limitSize,
-  ...admitRequest(parts),
-  ...admitCaller(parts).map(unlessSigned),
+  sameOrigin(parts.snapshot.gateway),
+  ...[limitCaller(parts), ...admitCaller(parts)].map(unlessSigned),
   bufferTriggerBody(parts),
   verifySender(parts),
   readPayload,
@@ -79,13 +80,19 @@ const limitSize: Step = (c, next) => {
 
 /** Sets `rawBody`. The bytes count in the budget of the bodies of platforms until the answer. */
 const bufferTriggerBody =
-  ({ budget, auth }: AppParts): Step =>
+  ({ runtime, budget, auth }: AppParts): Step =>
   async (c, next) => {
+    const { isSigned } = c.get('trigger')
     const room = budget.open(`trigger ${c.req.path}`, c.get('peer').address)
     try {
       c.set('rawBody', await readBody(c, sizeOf(c), room))
       room.complete()
-      if (!c.get('trigger').isSigned) await checkStillGood(c.get('caller'), auth)
+      if (!isSigned) await checkStillGood(c.get('caller'), auth)
+      // The procedures may have changed while the body arrived: the event is for the triggers that are loaded now.
+      const trigger = triggerRequest(c, runtime.sops()?.webhooks(c.req.path) ?? [])
+      if (trigger.webhooks.length === 0 || trigger.isSigned !== isSigned)
+        throw new AppError('unavailable', 'The procedures on this path have just changed; send the request again')
+      c.set('trigger', trigger)
       await next()
     } finally {
       room.release()
@@ -93,7 +100,7 @@ const bufferTriggerBody =
   }
 
 const readPayload: Step = (c, next) => {
-  c.set('payload', payloadOf(c.get('rawBody'), headersOf(c).get('content-type') ?? ''))
+  c.set('payload', payloadOf(c.get('rawBody'), headersOf(c)))
   return next()
 }
 
