@@ -44,6 +44,32 @@ describe('openRuntime', () => {
     expect(failures()).toMatchObject(expected)
   })
 
+  test('runs a process that a feature starts while it registers once the sandboxes are known', async () => {
+    const outputs: Promise<string>[] = []
+    const early = defineFeature({
+      id: 'x-early',
+      build: (host) => ({
+        async register() {
+          const { signal } = new AbortController()
+          const policy = { writable: [], network: true }
+          const request = {
+            file: 'echo',
+            args: ['ran'],
+            cwd: '/',
+            env: { PATH: '/usr/bin:/bin' },
+            policy,
+            timeoutMs: 10_000,
+            outputBytesMax: 100,
+            signal,
+          }
+          outputs.push(host.spawn(request).then(({ stdout }) => stdout))
+        },
+      }),
+    })
+    await open(early)
+    expect(await outputs[0]).toBe('ran\n')
+  })
+
   test('leaves the configuration in force when a reload is not valid', async () => {
     const { config, snapshot, reload } = await open()
     const before = config()

@@ -294,6 +294,8 @@ export class OpenRuntime implements Runtime {
     const hasFeatures = only === undefined || only === 'features'
     const features = hasFeatures ? this.#options.features : []
     const { clock, log, store, bus, dataDir, traces } = this
+    const started = Promise.withResolvers<void>()
+    this.#closed.signal.addEventListener('abort', () => started.resolve(), { once: true })
     const lifecycle = new Lifecycle({
       agents: (config) => createAgents(config, { dataDir, configFile }),
       features,
@@ -309,11 +311,13 @@ export class OpenRuntime implements Runtime {
           clock,
           log,
           signal: this.#closed.signal,
+          started: started.promise,
           sandboxes: () => this.snapshot().instances.flatMap(({ parts }) => parts.sandboxes ?? []),
         }),
     })
     lifecycle.onSnapshot((snapshot) => {
       this.#snapshot = snapshot
+      started.resolve()
       this.log.setLevel(this.#logLevel(snapshot.config))
       this.#reportFailures(snapshot)
     })

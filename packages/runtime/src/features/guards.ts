@@ -19,6 +19,8 @@ export interface GuardSources {
   readonly log: ComponentLogger
   /** The sandbox backends of the snapshot in force. Read at each choice of a sandbox. */
   sandboxes(): readonly Sandbox[]
+  /** Resolves when the first snapshot is in force or the daemon stops: processes that a feature starts earlier wait for it. */
+  readonly started: Promise<void>
   /** Ends probes when it aborts. */
   readonly signal: AbortSignal
 }
@@ -28,7 +30,7 @@ export interface Guards extends HostGuards {
 }
 
 export function createGuards(config: LoadedConfig, sources: GuardSources): Guards {
-  const { dataDir, clock, log, sandboxes, signal } = sources
+  const { dataDir, clock, log, sandboxes, started, signal } = sources
   const workspaces = workspaceRoots(config, dataDir)
   const [root = dataDir] = workspaces
   const isolation = config.core(sandboxSection)
@@ -51,7 +53,10 @@ export function createGuards(config: LoadedConfig, sources: GuardSources): Guard
     workspaces,
     sandbox,
     spawn: createSpawn({
-      sandbox: async () => (await sandbox.choice()).sandbox,
+      sandbox: async () => {
+        await started
+        return (await sandbox.choice()).sandbox
+      },
       required,
       limits: commandLimits(isolation),
       workspaces,

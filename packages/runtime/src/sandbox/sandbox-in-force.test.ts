@@ -40,6 +40,24 @@ function inForceOf(backend: string, ...fakes: ReturnType<typeof fake>[]) {
 }
 
 describe('SandboxInForce', () => {
+  test('makes a choice that failed again', async () => {
+    let calls = 0
+    const inForce = new SandboxInForce(() => {
+      if (++calls === 1) throw new Error('too early')
+      return {
+        backend: 'auto',
+        required: false,
+        enabled: false,
+        sandboxes: [],
+        run: runBare,
+        prove: async () => undefined,
+        signal: new AbortController().signal,
+      }
+    }, testHost().log)
+    await expect(inForce.choice()).rejects.toThrow('too early')
+    expect((await inForce.choice()).sandbox.name).toBe('none')
+  })
+
   test.each(['auto', 'container'])('%s: takes a backend that becomes available before a retry', async (backend) => {
     const container = fake('container', 1)
     const { inForce, name } = inForceOf(backend, container)

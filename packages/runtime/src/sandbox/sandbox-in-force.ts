@@ -16,9 +16,12 @@ export class SandboxInForce {
     this.#log = log
   }
 
-  /** Makes the choice on the first call, and returns the one in force afterwards. */
+  /** Makes the choice on the first call, and returns the one in force afterwards. A choice that fails is made again on the next call. */
   choice(): Promise<SandboxChoice> {
-    this.#inForce ??= this.#choose()
+    this.#inForce ??= this.#choose().catch((error: unknown) => {
+      this.#inForce = undefined
+      throw error
+    })
     return this.#inForce
   }
 
