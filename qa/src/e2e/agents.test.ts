@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ChatappFake, chatappRequest, startChatappFake } from '@sluice/channel-chatapp/testing'
 import { startTextrelayFake, TEXTRELAY_TOKEN, type TextrelayFake } from '@sluice/channel-textrelay/testing'
+import { withoutFrames } from '@sluice/sdk'
 import type { ModelStep } from '@sluice/testkit/model-script'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -26,7 +27,7 @@ let bearer: string
 /** Calls the tools that a message lists as `tool input; tool input`, one after the other, and replies with their results. */
 function answer(asked: string, { messages }: Asked): ModelStep {
   const results = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1).filter(({ role }) => role === 'tool')
-  const call = asked.split('; ')[results.length]
+  const call = withoutFrames(asked).split('; ')[results.length]
   const [, name, input] = call?.match(/^(\w+) (\{.*\})$/) ?? []
   if (name === undefined || input === undefined) return { text: `Results: ${results.map(({ content }) => String(content)).join(' | ')}` }
   return { toolCalls: [{ name, input: JSON.parse(input) }] }

@@ -24,7 +24,8 @@ const TRACED: readonly (readonly [string, string])[] = [
   ['traceparent', `00-${CALLER.traceId}-${CALLER.spanId}-01`],
   ['tracestate', CALLER.state],
 ]
-const TEXT = 'the launch code is 4711'
+const CODE = 'opal-4711'
+const TEXT = `the launch code is ${CODE}`
 const APP_SECRET = 'chatapp-app-secret-01'
 
 let dataDir: string
@@ -145,7 +146,7 @@ describe('a message of a chat', () => {
       for (const headers of [reply?.headers, seen[0], model.requests[0]?.headers]) expect(headers?.get('tracestate')).toBe(CALLER.state)
 
       const exported = collector.bodies.join('\n')
-      for (const secret of ['4711', 'Done.', CHATAPP_PERSON, APP_SECRET, model.apiKey, chatapp.accessToken, dataDir]) {
+      for (const secret of [CODE, 'Done.', CHATAPP_PERSON, APP_SECRET, model.apiKey, chatapp.accessToken, dataDir]) {
         expect(exported).not.toContain(secret)
       }
     } finally {
@@ -208,7 +209,7 @@ describe('a chat that holds a connection', () => {
     expect(paths(spans)).toEqual(['POST /api/channel-events', 'POST /api/channel-events > send telegram'])
     const sent = telegram.requests.find(({ path }) => path.endsWith('/sendMessage'))
     expect(parentIn(sent?.headers)).toEqual([CALLER.traceId, named(spans, 'send telegram').spanId])
-    expect(collector.bodies.join('')).not.toContain('4711')
+    expect(collector.bodies.join('')).not.toContain(CODE)
   })
 })
 
@@ -238,7 +239,7 @@ describe('a procedure', () => {
       'sluice.step': 1,
       'sluice.outcome': 'completed',
     })
-    expect(collector.bodies.join('\n')).not.toContain('4711')
+    expect(collector.bodies.join('\n')).not.toContain(CODE)
   })
 
   test('without a model has the tool call below its step', async () => {
