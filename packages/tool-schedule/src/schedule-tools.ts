@@ -14,7 +14,7 @@ export const scheduleCreate = (reminders: Reminders, { max_per_client }: Schedul
   defineTool({
     name: 'schedule_create',
     description:
-      'Sets a reminder: at its time you get its text as a message of the user in this conversation, and your answer goes to the user. Give in_minutes, at or cron. schedule_list tells the present time.',
+      'Sets a reminder: at its time you get its text as a message of the user in this conversation, and your answer goes to the user. Give in_minutes, at or cron; with text alone it sets nothing and returns the present time.',
     risk: 'write',
     egress: false,
     untrusted: false,
