@@ -279,12 +279,12 @@ describe('replay', () => {
 })
 
 test.each([
-  [['inbox', 'list', '--state', 'sent'], '--state wants one of pending, running, done, dead for the inbox'],
+  [['inbox', 'list', '--state', 'sent'], '--state wants one of pending, running, done, dead, limited for the inbox'],
   [['outbox', 'list', '--limit', '100001'], '--limit wants a whole number from 1 to 100000'],
   [['inbox', 'list', '--before', '-1'], "Option '--before' argument is ambiguous; see"],
   [['inbox', 'replay'], 'name what to replay by number'],
   [['inbox', 'replay', '1', '--dead'], 'not both'],
-  [['inbox', 'replay', '--channel', 'x'], '--channel and --since go with --state (dead)'],
+  [['inbox', 'replay', '--channel', 'x'], '--channel and --since go with --state (dead or limited)'],
   [['inbox', 'replay', '--state', 'ambiguous'], "not 'ambiguous'"],
   [['outbox', 'replay', '--state', 'dead,sent'], "not 'sent'"],
   [['outbox', 'replay', '--dead', '--since', 'soon'], "not 'soon'"],

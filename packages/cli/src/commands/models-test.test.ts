@@ -111,6 +111,15 @@ test('calls a model that cannot use tools or see images not supported, with exit
   expect(out).toContain('no images here')
 })
 
+test('tells a model that calls no tool from one that makes a single call', async () => {
+  const detail = async (answer: typeof follow): Promise<string> => {
+    const [model] = await (await arrange('openai', { answer })).json('--only', 'parallel_tool_calls')
+    return model.results[0].detail
+  }
+  expect(await detail(() => ({ text: 'I only talk.' }))).toBe('it did not call the tool')
+  expect(await detail(() => ({ toolCalls: [{ name: 'get_stock', input: { item: 'paper' } }] }))).toContain('one call in a reply')
+})
+
 test('shows the limits that the model has shown', async () => {
   const answer = (request: ModelRequest): ModelStep =>
     JSON.stringify(request.body).includes('get_stock')

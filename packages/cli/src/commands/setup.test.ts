@@ -12,7 +12,7 @@ import { AppError } from '@sluice/sdk'
 import { type ModelServerOptions, startModelServer } from '@sluice/testkit/model-server'
 import { expect, onTestFinished, test } from 'vitest'
 import { createOutput } from '../output.ts'
-import type { Candidate } from '../setup/candidates.ts'
+import { type Candidate, findCandidates } from '../setup/candidates.ts'
 import { type Setup, setUp } from './setup.ts'
 
 const FEATURES = [providerOpenai, providerAnthropic, providerOffline]
@@ -198,6 +198,15 @@ test('writes nothing when the test fails without a terminal, unless it is skippe
 test('refuses an unknown provider, an empty key and a missing variable', async () => {
   const arranged = await arrange()
   expect((await arranged.run('', '--provider', 'opnai')).err).toContain("did you mean 'openai'?")
+  expect((await arranged.run('', '--provider', 'offline')).err).toContain("There is no provider 'offline'. This build has: openai")
   expect((await arranged.run('', '--provider', 'openai', '--api-key-stdin')).err).toContain('Standard input holds no key')
   expect((await arranged.run('', '--provider', 'openai', '--api-key-env', 'NONE')).err).toContain('The variable NONE is not set')
+})
+
+test('offers a key of the environment only for a provider with an address of its own', async () => {
+  const providers = providerOpenai.build({} as never, {}).providers ?? []
+  const down = () => Promise.reject(new Error('nothing runs here'))
+  const env = { AZURE_OPENAI_API_KEY: KEY, GROQ_API_KEY: KEY }
+  const withKey = (await findCandidates(providers, env, down)).filter(({ keyVariable }) => keyVariable)
+  expect(withKey.map(({ kind }) => kind)).toEqual(['groq'])
 })

@@ -123,6 +123,6 @@ export function findCandidate(candidates: readonly Candidate[], kind: string): C
   if (found) return found
   const kinds = candidates.map((candidate) => candidate.kind)
   const near = nearestName(kind, kinds)
-  const meant = near === undefined ? '' : `; did you mean '${near}'?`
+  const meant = near === undefined ? '.' : `; did you mean '${near}'?`
   throw new AppError('invalid_request', `There is no provider '${kind}'${meant} This build has: ${kinds.join(', ')}`)
 }

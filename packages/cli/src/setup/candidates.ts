@@ -24,8 +24,9 @@ export async function findCandidates(
   const all = providers.flatMap((provider) => (provider.usual ? provider.kinds.map((kind) => ({ kind, provider })) : []))
   const found = await Promise.all(
     all.map(async ({ kind, provider }): Promise<Candidate> => {
-      const { keyVariable } = provider.usual ?? {}
-      if (keyVariable) return { kind, provider, ...(env[keyVariable] && { keyVariable }) }
+      const { keyVariable, baseUrl } = provider.usual ?? {}
+      // A key of the environment is not sent to an address that the person has typed.
+      if (keyVariable) return { kind, provider, ...(baseUrl !== undefined && env[keyVariable] && { keyVariable }) }
       using limit = signalScope([], LOCAL_MS_MAX)
       const running = await provider.models?.({ kind }, { fetch: fetcher, signal: limit.signal }).catch(() => undefined)
       return { kind, provider, ...(running && { running }) }

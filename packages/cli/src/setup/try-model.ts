@@ -85,7 +85,7 @@ export function cureOf({ test, outcome, detail }: Omit<Tried, 'tookMs'>): string
   if (/quota|credit|billing|balance|HTTP 402/i.test(detail))
     return 'The account has no credit left. Add credit at the provider, or choose another one.'
   if (/HTTP 404|not found|no such model|does not exist|unknown model/i.test(detail))
-    return 'The endpoint does not have this model. Choose another one.'
+    return 'The endpoint does not have this model, or its address is wrong. Choose another one.'
   if (/could not be reached|did not answer/.test(detail)) return 'Check that the server runs, and that its address is right.'
   if (/HTTP 429/.test(detail)) return 'The endpoint limits requests. Try again in a minute.'
   return undefined
