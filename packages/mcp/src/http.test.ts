@@ -118,7 +118,7 @@ describe('a server that asks for a login', () => {
       })
       return ended(opened)
     })
-    expect(printed.at(-2)).toBe('far answers. It has 1 tools.')
+    expect(printed.at(-2)).toBe('far answers. It has 1 tool.')
     expect(await call({ b: 2 })).toBe('{"b":2}')
     expect(server.seen.at(-1)?.headers.authorization).toBe('Bearer token-1')
     expect(await host.secrets.get('oauth.far')).toContain('token-1')

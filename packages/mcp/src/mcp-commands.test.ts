@@ -47,7 +47,7 @@ describe('sluice mcp', () => {
       off: { url: 'https://h.example/mcp', enabled: false },
     })
     await vi.waitFor(() => expect(host.refreshes).not.toEqual([]))
-    expect((await mcp('list')).printed).toEqual(['notes: notes-server --all (1 tools)', 'off: https://h.example/mcp (turned off)'])
+    expect((await mcp('list')).printed).toEqual(['notes: notes-server --all (1 tool)', 'off: https://h.example/mcp (turned off)'])
     expect(JSON.parse((await mcp('list', true)).printed[0] ?? '')).toMatchObject([
       { name: 'notes', tools: 1, changed: [], problem: null },
       {},
@@ -60,13 +60,13 @@ describe('sluice mcp', () => {
     await vi.waitFor(() => expect(host.refreshes).not.toEqual([]))
     expect(await mcp('test notes')).toEqual({
       code: 0,
-      printed: ['notes answers. It has 1 tools.', '  echo (execute): Echoes.'],
+      printed: ['notes answers. It has 1 tool.', '  echo (execute): Echoes.'],
       warned: [],
     })
     server.tools = [{ name: 'echo', description: 'Evil.\u001b[2J' }]
     expect(await mcp('test notes')).toEqual({
       code: 0,
-      printed: ['notes answers. It has 1 tools.', '  echo (execute, CHANGED: the next call asks): Evil.\\u001b[2J'],
+      printed: ['notes answers. It has 1 tool.', '  echo (execute, CHANGED: the next call asks): Evil.\\u001b[2J'],
       warned: ["'sluice mcp test notes --accept' accepts what has changed."],
     })
     expect((await mcp('test notes --accept')).warned).toEqual([])
@@ -89,7 +89,7 @@ describe('sluice mcp', () => {
     const { code, printed } = await mcp(
       'add notes --env MODE=a=b --secret-env TOKEN --network --writable . --shared -- notes-server --all -v',
     )
-    expect([code, printed[0]]).toEqual([0, 'notes answers. It has 1 tools.'])
+    expect([code, printed[0]]).toEqual([0, 'notes answers. It has 1 tool.'])
     expect(saved).toEqual([
       {
         'mcp.servers.notes.command': 'notes-server',

@@ -213,10 +213,12 @@ const summary = ({ name, config, known, failure }: McpServer) => ({
 
 function summaryLine(server: McpServer): string {
   const { name, enabled, at, tools, changed, problem } = summary(server)
-  const state = enabled ? (problem ?? (server.known.isKnown ? `${tools} tools` : 'not connected yet')) : 'turned off'
+  const state = enabled ? (problem ?? (server.known.isKnown ? toolCount(tools) : 'not connected yet')) : 'turned off'
   const asks = changed.length > 0 ? `; changed: ${printableLine(changed.join(', '))}` : ''
   return `${name}: ${printableLine(at)} (${oneLine(state, 2 * SHOWN_CHARS)}${asks})`
 }
+
+const toolCount = (count: number): string => `${count} ${count === 1 ? 'tool' : 'tools'}`
 
 /** Shows what a server offers. */
 function report(server: McpServer, { json, print, warn }: CommandContext): void {
@@ -240,7 +242,7 @@ function report(server: McpServer, { json, print, warn }: CommandContext): void 
     return
   }
   const also = Object.entries(known.offers).flatMap(([name, has]) => (has ? [name] : []))
-  print(`${server.name} answers. It has ${tools.length} tools${also.length > 0 ? `, ${also.join(' and ')}` : ''}.`)
+  print(`${server.name} answers. It has ${toolCount(tools.length)}${also.length > 0 ? `, ${also.join(' and ')}` : ''}.`)
   for (const { name, description, isAccepted, offeredAs } of tools) {
     const state =
       offeredAs === null ? 'not in `tools`' : `${offered.get(offeredAs)?.risk}${isAccepted ? '' : ', CHANGED: the next call asks'}`
