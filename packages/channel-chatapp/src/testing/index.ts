@@ -1,7 +1,8 @@
 /** The fake of chatapp on loopback, and what the suites of the whole product need to know about the channel. */
+import { bodyHmac } from '@sluice/sdk'
 import type { ChannelTesting } from '@sluice/testkit/channel-testing'
-import { bodySignatureScheme } from '@sluice/testkit/webhook-fuzz/body-signature-scheme'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
+import { signatureScheme } from '@sluice/testkit/webhook-fuzz/signature-scheme'
 import feature from '../index.ts'
 import { createWebhook } from '../webhook.ts'
 import { connect } from './connect.ts'
@@ -27,7 +28,7 @@ export const testing: ChannelTesting<ChatappFake> = {
     bare: () => createWebhook({ secret: CHATAPP_SECRET, verifyToken: 'vt-01', account: '200000000000002' }),
     schemes: {
       chatapp: (random) =>
-        bodySignatureScheme(open(), { secret: CHATAPP_SECRET, header: 'x-hub-signature-256', prefix: 'sha256=' }, random),
+        signatureScheme(open(), { scheme: bodyHmac('x-hub-signature-256', { prefix: 'sha256=' }), secret: CHATAPP_SECRET }, random),
     },
     vectors: chatappVectors,
     bodies,
