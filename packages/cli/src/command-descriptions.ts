@@ -267,7 +267,12 @@ const DESCRIPTIONS = [
     options: DELIVERY_PAGE,
   },
 
-  { name: 'limits list', remote: true, summary: 'List the clients and conversations that a limit of [limits] holds back' },
+  {
+    name: 'limits list',
+    remote: true,
+    summary: 'List the clients and conversations that a limit of [limits] holds back',
+    options: { limit: LIMIT_ALL },
+  },
   {
     name: 'limits reset',
     remote: true,

@@ -2,13 +2,15 @@
 import type { LimitsPage } from '@sluice/http/answers'
 import { withApi } from '../api/open-api.ts'
 import type { CliContext } from '../context.ts'
-
-const PAGE = 1000
+import { LIMIT_MAX, limitOfAll } from '../option-values.ts'
 
 export const list = (context: CliContext): Promise<number> =>
   withApi(context, async (api) => {
     const { out, json } = context
-    const { limits } = await api.get<LimitsPage>('/api/limits', { limit: PAGE })
+    const limit = Math.min(limitOfAll(context), LIMIT_MAX)
+    // One more than is shown tells whether there are more.
+    const page = await api.get<LimitsPage>('/api/limits', { limit: limit + 1 })
+    const limits = page.limits.slice(0, limit)
     if (json) out.json(limits)
     else if (limits.length === 0) out.print('no client is held back')
     else
@@ -16,6 +18,7 @@ export const list = (context: CliContext): Promise<number> =>
         ['until', 'cause', 'client'],
         limits.map(({ until, cause, client }) => [until, cause, client]),
       )
+    if (page.limits.length > limit) out.warn('there are more: raise --limit')
     return 0
   })
 

@@ -150,6 +150,14 @@ const LISTS: Readonly<Record<string, List>> = {
       await Promise.all(numbers.map((number) => devices.add(device(number))))
     },
   },
+  'limits list': {
+    key: 'client',
+    fill: async ({ admissions }) => {
+      const held = (number: number) =>
+        ({ client: `device:d${number}`, cause: 'turns_per_hour', sinceMs: Date.now(), untilMs: Date.now() + 3_600_000 }) as const
+      await Promise.all(numbers.map((number) => admissions.hold(held(number), 0)))
+    },
+  },
   'sop list': { key: 'name', fill: (_store, dataDir) => writeProcedures(join(dataDir, 'sops')) },
   'sop waiting': { key: 'folder', fill: (_store, dataDir) => writeProcedures(join(dataDir, 'workspace', 'sops')) },
 }

@@ -5,7 +5,8 @@ import { AppError, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import { wholeText } from './query.ts'
 
-const PAGE_MAX = 1000
+/** One more than the command line lists at most. */
+const PAGE_MAX = 100_001
 
 const heldSchema = v.object({
   client: v.pipe(
