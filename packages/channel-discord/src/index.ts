@@ -5,7 +5,7 @@
 import { type Address, type Channel, defineFeature, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import type { DiscordApi } from './api.ts'
 import { accountOf, type DiscordConfig, discordSection } from './config.ts'
-import { Connection } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { createCursors } from './cursors.ts'
 import { fetchMedia } from './media.ts'
 import type { ListenSettings } from './parse.ts'
@@ -29,7 +29,12 @@ function createDiscord(host: Host, config: DiscordConfig): Channel {
     mentionOnly: config.mention_only,
     isOwnThread: (channel) => cursors.get(channel)?.isOurs === true,
   }
-  const connection = new Connection(host, api, settings, cursors, notificationChannel)
+  /** A daemon without this channel does not load the code of connections. */
+  let loading: Promise<Connection> | undefined
+  const connection = () => {
+    loading ??= import('./connection.ts').then(({ Connection }) => new Connection(host, api, settings, cursors, notificationChannel))
+    return loading
+  }
 
   const send = async (to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> => {
     const { id, channel, thread } = await postMessage(api, to, message, host.log, signal)
@@ -53,7 +58,7 @@ function createDiscord(host: Host, config: DiscordConfig): Channel {
     },
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
     ...(api.token === '' && { missingConfig: 'bot_token' }),
-    listen: (deliver, context) => connection.listen(deliver, context),
+    listen: async (deliver, context) => (await connection()).listen(deliver, context),
     cursors,
     send,
     update: (to, sent, message, signal) => editMessage(api, to, sent, message, signal),

@@ -3,7 +3,7 @@ import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { coversAddress, normaliseAddress } from './address.ts'
 import { ApiClient } from './api-client.ts'
 import { type MailpushConfig, mailpushSection } from './config.ts'
-import { Connection } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { MailApi } from './mail-api.ts'
 import { fetchMedia } from './media.ts'
 import { pushOptions } from './push-options.ts'
@@ -22,8 +22,12 @@ export default defineFeature({
 
 function mailpush(host: Host, config: MailpushConfig): Channel {
   const api = new MailApi(new ApiClient(host, config))
-  const connection = new Connection(host, config, api)
-
+  /** A daemon without this channel does not load the code of connections. */
+  let loading: Promise<Connection> | undefined
+  const connection = () => {
+    loading ??= import('./connection.ts').then(({ Connection }) => new Connection(host, config, api))
+    return loading
+  }
   const pushes = pushOptions(host, config)
 
   return {
@@ -40,13 +44,13 @@ function mailpush(host: Host, config: MailpushConfig): Channel {
       /** Returns no message: a push only says that the mailbox changed, and `listen` fetches the mails. */
       async parse(raw) {
         const { id, notice } = parse(raw)
-        if (notice) await connection.notify(notice, raw.receivedAtMs)
+        if (notice) await (await connection()).notify(notice, raw.receivedAtMs)
         else host.log.warn('push dropped: its data is missing or not from the mail API', { push: id })
         return []
       },
       sample: (sample) => samplePush(sample, pushes),
     },
-    listen: (deliver, context) => connection.listen(deliver, context),
+    listen: async (deliver, context) => (await connection()).listen(deliver, context),
     async send(to, message, signal) {
       const id = await api.send(composeMail(to, message, host.clock.nowMs()), to.thread, signal)
       return { id }

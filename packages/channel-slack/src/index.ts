@@ -5,7 +5,7 @@
 import { type Address, type Channel, defineFeature, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import { SlackApi } from './api.ts'
 import { accountOf, type SlackConfig, slackSection } from './config.ts'
-import { Connection } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { createCursors, scopeOf } from './cursors.ts'
 import { fetchMedia } from './media.ts'
 import { sendMessage, ThreadStatus, updateMessage } from './send.ts'
@@ -24,7 +24,12 @@ function createSlack(host: Host, config: SlackConfig): Channel {
   const account = accountOf(config.app_token)
   const api = new SlackApi(host, config)
   const cursors = createCursors(host.keyValue)
-  const connection = new Connection(host, config, account, api, cursors)
+  /** A daemon without this channel does not load the code of connections. */
+  let loading: Promise<Connection> | undefined
+  const connection = () => {
+    loading ??= import('./connection.ts').then(({ Connection }) => new Connection(host, config, account, api, cursors))
+    return loading
+  }
   const status = new ThreadStatus(api)
   const { notification_channel_id: notificationChannel } = config
 
@@ -39,7 +44,7 @@ function createSlack(host: Host, config: SlackConfig): Channel {
   return {
     name: 'slack',
     allow: config.allowed_users,
-    listen: (deliver, context) => connection.listen(deliver, context),
+    listen: async (deliver, context) => (await connection()).listen(deliver, context),
     cursors,
     send,
     update: (to, sent, message, signal) => updateMessage(api, to, sent, message, signal),

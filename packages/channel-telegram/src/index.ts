@@ -5,7 +5,7 @@
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { BotApi, botIdOf } from './api.ts'
 import { type TelegramConfig, telegramSection } from './config.ts'
-import { Connection } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { PollCursor } from './cursor.ts'
 import { KnownNames, normaliseUser } from './known-names.ts'
 import { fetchMedia, UPLOAD_BYTES_MAX } from './media.ts'
@@ -25,7 +25,12 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
   const account = botIdOf(config.bot_token)
   const names = new KnownNames(host, config.allowed_users)
   const cursors = new PollCursor(host.keyValue)
-  const connection = new Connection(host, api, names, cursors, config.mention_only)
+  /** A daemon without this channel does not load the code of connections. */
+  let loading: Promise<Connection> | undefined
+  const connection = () => {
+    loading ??= import('./connection.ts').then(({ Connection }) => new Connection(host, api, names, cursors, config.mention_only))
+    return loading
+  }
   const sender = new MessageSender(host, api)
 
   return {
@@ -34,7 +39,7 @@ function createTelegram(host: Host, config: TelegramConfig): Channel {
     allow: config.allowed_users,
     normalise: normaliseUser,
     matches: (entry, sender) => names.matches(entry, sender),
-    listen: (deliver, context) => connection.listen(deliver, context),
+    listen: async (deliver, context) => (await connection()).listen(deliver, context),
     cursors,
     send: (to, message, signal) => sender.send(to, message, signal),
     update: (to, sent, message, signal) => editMessage(api, to, sent, message, signal),

@@ -2,6 +2,7 @@
 import { MODEL_TESTS } from '@sluice/agent/model-tests'
 import { ROLES } from '@sluice/sdk'
 import type { CommandDescription, CommandOption } from './command.ts'
+import { DAEMON } from './daemon-command.ts'
 
 /** The largest number of keys and values in one command; a section has fewer. */
 const CONFIG_SET_ARGS_MAX = 64
@@ -69,15 +70,7 @@ const DESCRIPTIONS = [
       yes: { type: 'boolean', short: 'y', help: 'ask nothing' },
     },
   },
-  {
-    name: 'daemon',
-    summary: 'Run the daemon in the foreground',
-    options: {
-      host: { type: 'string', value: '<address>', help: 'address to bind, instead of [gateway] host' },
-      port: { type: 'string', value: '<number>', help: 'port to bind, instead of [gateway] port; 0 takes any free one' },
-      'new-database': { type: 'boolean', help: 'start with an empty database if the database of this data directory is missing' },
-    },
-  },
+  DAEMON,
   { name: 'status', remote: true, summary: 'Show whether the daemon is running, its health and its queues' },
   { name: 'doctor', summary: 'Check this installation and say how to fix each problem' },
   {

@@ -5,11 +5,8 @@ import { AppError, ERRORS, type Feature } from '@sluice/sdk'
 import manifest from '../package.json' with { type: 'json' }
 import type { CliCommand } from './command.ts'
 import type { CliContext, Output, Streams } from './context.ts'
-import { CORE_COMMANDS } from './core-commands.ts'
-import { embedderCommand, featureCommands } from './feature-commands.ts'
+import { DAEMON_COMMAND } from './daemon-command.ts'
 import { asFileError } from './file-error.ts'
-import { commandFamily, findCommand, unknownCommand } from './find-command.ts'
-import { commandHelp, familyHelp, overview } from './help.ts'
 import { createOutput } from './output.ts'
 import { parseArguments } from './parse-arguments.ts'
 
@@ -41,7 +38,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
   // Timers of the system clock are unreferenced. Without this one, the process could end while a command waits.
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS)
   try {
-    const selected = await selectCommand(argv, options.features, out)
+    const selected = startsDaemon(argv) ? DAEMON_COMMAND : await selectCommand(argv, options.features, out)
     if (typeof selected === 'number') return selected
     const { values, positionals } = await parseArguments(argv.slice(selected.name.split(' ').length), selected)
     const dataDir = resolve(textValue(values['data-dir']) ?? env.SVC_DATA_DIR ?? join(homedir(), '.sluice'))
@@ -67,26 +64,13 @@ export async function runCommand(options: MainOptions): Promise<number> {
   }
 }
 
-/** Returns the command to run, or the exit code once `--version` or help has been printed. */
+const startsDaemon = ([word, ...rest]: readonly string[]): boolean =>
+  word === DAEMON_COMMAND.name && !rest.includes('--help') && !rest.includes('-h')
+
+/** The descriptions of all commands are loaded only for a command that is not the daemon. */
 async function selectCommand(argv: readonly string[], features: readonly Feature[], out: Output): Promise<CliCommand | number> {
-  const commands = [...CORE_COMMANDS, ...featureCommands(features)]
-  const words = argv.filter((word) => !word.startsWith('-'))
-  const [firstWord] = words
-  const wantsHelp = argv.includes('--help') || argv.includes('-h')
-  const print = (text: string): number => {
-    out.print(text)
-    return 0
-  }
-  if (firstWord === undefined && argv.some((word) => word === '--version' || word === '-V')) return print(`sluice ${manifest.version}`)
-  if (firstWord === undefined || firstWord === 'help') {
-    print(overview(commands, manifest.version))
-    return firstWord === 'help' || wantsHelp ? 0 : 2
-  }
-  const command = findCommand(argv, commands) ?? embedderCommand(features, firstWord)
-  const family = commandFamily(firstWord, commands)
-  if (!command && wantsHelp && words.length === 1 && family.length > 0) return print(familyHelp(firstWord, family))
-  const selected = command ?? (await unknownCommand(argv, commands))
-  return wantsHelp ? print(commandHelp(selected)) : selected
+  const module = await import('./select-command.ts')
+  return module.selectCommand(argv, features, out)
 }
 
 async function run(command: CliCommand, context: CliContext): Promise<number> {

@@ -1,5 +1,5 @@
 /** The provider `[provider] kind = "anthropic"`: the Messages API of Anthropic, or of a compatible server at `base_url`. */
-import { listModels, type ModelEndpoint, modelEndpoint, withoutTrailing } from '@sluice/kit'
+import { type ModelEndpoint, modelEndpoint, withoutTrailing } from '@sluice/kit'
 import { type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
 
 const ROOT_URL = 'https://api.anthropic.com'
@@ -26,7 +26,8 @@ export const anthropic: Provider = {
   },
   media: () => ['image', 'pdf'],
   check: (settings) => void endpointOf(settings, fetch),
-  models(settings, { fetch, signal }) {
+  async models(settings, { fetch, signal }) {
+    const { listModels } = await import('@sluice/kit/list-models')
     // The list is asked for before a model is chosen.
     const endpoint = endpointOf({ ...settings, model: 'none' }, fetch)
     const headers = { 'x-api-key': endpoint.apiKey, 'anthropic-version': '2023-06-01' }

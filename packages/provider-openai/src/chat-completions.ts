@@ -1,5 +1,5 @@
 /** Builds providers for services with the OpenAI chat completions API. */
-import { listModels, type ModelEndpoint, modelEndpoint } from '@sluice/kit'
+import { type ModelEndpoint, modelEndpoint } from '@sluice/kit'
 import { type LanguageModel, type LoadOptions, type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
 import type { Preset } from './presets.ts'
 
@@ -23,7 +23,8 @@ export function chatCompletions(kind: string, preset: Preset, detect?: Provider[
     detect: detect ?? ((env, wanted) => (wanted === kind ? keyOf(kind, preset, env) : undefined)),
     media: () => preset.media ?? [],
     check: (settings) => void endpointOf(settings, preset, fetch),
-    models(settings, { fetch, signal }) {
+    async models(settings, { fetch, signal }) {
+      const { listModels } = await import('@sluice/kit/list-models')
       const endpoint = endpointOf({ ...settings, model: NO_MODEL }, preset, fetch)
       const headers = endpoint.apiKey === '' ? {} : { authorization: `Bearer ${endpoint.apiKey}` }
       return listModels(endpoint, { headers, signal })

@@ -5,7 +5,6 @@ import { accessProblem } from './access-problem.ts'
 import { createAdmissions } from './admissions.ts'
 import { createApprovals } from './approvals.ts'
 import { ChangeWatch } from './change-watch.ts'
-import { checkFile } from './check-file.ts'
 import { Database } from './database.ts'
 import { createDevices } from './devices.ts'
 import { GroupCommit, type Writer } from './group-commit.ts'
@@ -18,7 +17,6 @@ import { Leases } from './leases.ts'
 import { createMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
-import { prunable, prune } from './prune.ts'
 import { recoverAdmissions, recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './recovery.ts'
 import { createSessions } from './sessions.ts'
 import { createSops } from './sops.ts'
@@ -61,12 +59,13 @@ export function openStore(options: StoreOptions): Store {
       return owned
     },
     onChange: (listener) => changes.onChange(listener),
-    prunable: async (retention) => prunable(db, retention),
+    prunable: async (retention) => (await import('./prune.ts')).prunable(db, retention),
     usage: async () => usageOf(db, file),
     pending: () => writer.pending,
     health: () => writer.health,
     async check() {
       if (!db.isOpen) throw new AppError('unavailable', 'The store is closed.')
+      const { checkFile } = await import('./check-file.ts')
       return checkFile(file)
     },
     async close() {
@@ -94,6 +93,7 @@ function workOf(db: Database, { file, clock }: StoreOptions) {
     sops: createSops(db, writer, idempotency.keys),
     admissions: createAdmissions(db, writer),
     async prune(retention) {
+      const { prune } = await import('./prune.ts')
       const { summaries, ...pruned } = await prune(db, writer, file, retention)
       if (pruned.messages > 0) recentIds.clear()
       if (pruned.historyTurns + pruned.conversations + summaries > 0) histories.clear()

@@ -4,6 +4,7 @@ import { dropOldCopies } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
 import { shrink, usedBytes } from './space.ts'
+import { QUARTER_MS } from './turns.ts'
 
 const DROP_NONCES = 'DELETE FROM nonces WHERE key IN (SELECT key FROM nonces WHERE until <= ? ORDER BY until LIMIT ?)'
 // Messages that still need the body stored with the first one of their batch. The query repeats the condition of the partial index.
@@ -57,8 +58,6 @@ const DROP_LIMITS = [
 /** The number of rows dropped between two measurements of the size, so that little more than necessary is dropped. */
 const CUT_SLICE_ROWS = 50
 
-/** Every time zone's days and months begin at a multiple of this. */
-export const QUARTER_MS = 15 * 60_000
 /** Longer than the period of any budget. */
 const COSTS_KEPT_MS = 100 * 86_400_000
 

@@ -1,6 +1,5 @@
 /** Sessions and their messages. The end of a turn writes the messages, in `turns.ts`. */
 import type { SessionRow, SessionStore, TurnMessages } from '@sluice/sdk'
-import { ConversationEraser } from './conversation-eraser.ts'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
 import type { HistoryCache, Recent } from './history-cache.ts'
@@ -76,7 +75,10 @@ export const createSessions = (db: Database, writer: Writer, cache: HistoryCache
     return rows.map(({ upTo, atMs, json }): TurnMessages => ({ upTo, atMs, messages: JSON.parse(json) }))
   },
   rename: (id, name) => writer.write(() => db.run(RENAME, name, id) > 0),
-  erase: (id, options) => new ConversationEraser(db, writer, cache, file).erase(id, options),
+  async erase(id, options) {
+    const { ConversationEraser } = await import('./conversation-eraser.ts')
+    return new ConversationEraser(db, writer, cache, file).erase(id, options)
+  },
 })
 
 /** Returns at least the newest `limit` messages, from the cache or else from the file. */

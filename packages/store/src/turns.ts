@@ -7,10 +7,11 @@ import type { Chunk, HistoryCache } from './history-cache.ts'
 import type { KeyTable } from './key-table.ts'
 import { END_MESSAGE } from './message-attempt.ts'
 import { prepareReplies } from './outbox.ts'
-import { QUARTER_MS } from './prune.ts'
 import { COLUMNS, inputIn, responseIn, type TurnColumns, toTurn, waitsForPerson } from './turn-row.ts'
 
 // Two processes may claim one key before either has stored its turn, so the key is checked again in the commit that stores it.
+/** Every time zone's days and months begin at a multiple of this. */
+export const QUARTER_MS = 15 * 60_000
 const ENQUEUE = `
   INSERT INTO turns (id, agent, session_id, owner, source, status, input, created_at, context_json, idempotency)
   SELECT ?1, ?2, ?3, ?4, ?5, 'queued', ?6, ?7, ?8, ?9
