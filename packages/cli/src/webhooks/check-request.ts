@@ -1,5 +1,6 @@
 /** `sluice webhook check <path>`: tells how the triggers on a path verify requests, and why they would refuse a captured one. */
 import { readFile } from 'node:fs/promises'
+import { withoutTrailing } from '@sluice/kit'
 import { AppError, errorText, type Proof, type SignedRequest, verifyProof, type WebhookAuth } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { textOption } from '../option-values.ts'
@@ -12,7 +13,7 @@ export async function checkRequest(context: CliContext, path: string): Promise<n
   const found = await readTriggerAuths(context, path)
   if (found.auths.length === 0 && !found.takesBearer) throw new AppError('not_found', `no procedure has a webhook trigger on ${path}`)
   const file = textOption(context, 'request')
-  const request = file === undefined ? undefined : await readRequest(file, path)
+  const request = file === undefined ? undefined : await readRequest(file, path, found.publicUrl)
   const findings = found.auths.map((auth) => (request ? checkProof(auth, found, request) : checkSecret(auth, found)))
   if (found.takesBearer) findings.push(ok('bearer', { check: 'credentials', detail: 'takes the credentials of POST /webhook' }))
   if (json) out.json(findings)
@@ -48,7 +49,7 @@ const idText = ({ deliveryId }: Extract<Proof, { isValid: true }>): string =>
   deliveryId === undefined ? '; the sender names no delivery, so repeats are not recognised' : ` as delivery ${deliveryId}`
 
 /** Reads header lines, an empty line and the bytes of the body. A first line such as `POST /github HTTP/1.1` is skipped. */
-async function readRequest(file: string, path: string): Promise<SignedRequest> {
+async function readRequest(file: string, path: string, publicUrl: string | undefined): Promise<SignedRequest> {
   const bytes = await readFile(file).catch((error: unknown) => {
     throw new AppError('invalid_request', `${file} cannot be read: ${errorText(error)}`)
   })
@@ -58,7 +59,8 @@ async function readRequest(file: string, path: string): Promise<SignedRequest> {
   const lines = bytes.subarray(0, end).toString().split(/\r?\n/)
   const headers = Object.fromEntries(lines.filter((line) => line.includes(':')).map(headerOf))
   const target = /^[A-Z]+ (\S+) HTTP\//.exec(lines[0] ?? '')?.[1] ?? path
-  const url = `${headers['x-forwarded-proto'] ?? 'http'}://${headers.host ?? 'localhost'}${target}`
+  const called = `${headers['x-forwarded-proto'] ?? 'http'}://${headers.host ?? 'localhost'}`
+  const url = `${withoutTrailing(publicUrl ?? called, '/')}${target}`
   return { headers, url, body: bytes.subarray(end + length), receivedAtMs: timeOf(headers) }
 }
 

@@ -92,6 +92,16 @@ test('tells why a captured request would be refused', async () => {
   expect(await check('/in', '--request', file)).toMatchObject({ code: 1, out: expect.stringContaining('does not match the request') })
 })
 
+test('checks a captured request against the public address if the sender signs the address', async () => {
+  const { check, dir } = await arrange('twilio')
+  appendFileSync(join(dir, 'config.toml'), '\n[gateway]\npublic_url = "https://hooks.example.com/"\n')
+  const file = join(dir, 'request')
+  const { headers } = signProof(SENDER_SCHEMES.twilio, SECRET, { url: 'https://hooks.example.com/in', body: 'a=b', id: 'd', atMs: 0 })
+  const lines = ['POST /in HTTP/1.1', 'Host: 127.0.0.1', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]
+  writeFileSync(file, `${lines.join('\n')}\n\na=b`)
+  expect(await check('/in', '--request', file)).toMatchObject({ code: 0, out: expect.stringContaining('accepted') })
+})
+
 test('tells which secrets are set', async () => {
   const { check } = await arrange('github')
   expect(await check('/in')).toMatchObject({ code: 0, out: expect.stringContaining('1 of 1 set') })

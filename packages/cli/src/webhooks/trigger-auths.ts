@@ -1,5 +1,5 @@
 /** Finds how triggers on a path verify their requests, in the files of the procedures, and the secrets of the configuration. */
-import { readConfig, sopSection } from '@sluice/config'
+import { gatewaySection, readConfig, sopSection } from '@sluice/config'
 import { sopSettings } from '@sluice/runtime'
 import { AppError, authKey, SENDER_SCHEMES, type SenderName, type WebhookAuth } from '@sluice/sdk'
 import { loadSops } from '@sluice/sop/load-sops'
@@ -12,6 +12,8 @@ export interface TriggerAuths {
   readonly takesBearer: boolean
   /** The values of `[sop.secrets]` by name, trimmed as the daemon uses them. */
   readonly secrets: ReadonlyMap<string, string>
+  /** `[gateway] public_url`, which the daemon verifies where the sender signs the address. */
+  readonly publicUrl: string | undefined
 }
 
 /** Procedures that the agent can write are left out. */
@@ -28,6 +30,7 @@ export async function readTriggerAuths(context: CliContext, path: string): Promi
     auths: [...auths.values()],
     takesBearer: triggers.some(({ auth }) => !auth),
     secrets: new Map(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal().trim()])),
+    publicUrl: config.core(gatewaySection).public_url,
   }
 }
 

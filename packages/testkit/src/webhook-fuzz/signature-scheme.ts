@@ -43,6 +43,12 @@ function signedParts(scheme: HmacScheme, request: WebhookRequest, time: string):
 const keyOf = ({ scheme, secret }: Signature): string | Buffer =>
   scheme.key === 'base64' ? Buffer.from(secret.replace(/^whsec_/, ''), 'base64') : secret
 
+function macOf({ algorithm }: HmacScheme, key: string | Buffer, parts: readonly Part[]): Buffer {
+  const mac = createHmac(algorithm, key)
+  for (const part of parts) mac.update(part)
+  return mac.digest()
+}
+
 /** The body, and perhaps a time and an id, are signed as `signature` says. */
 export function signatureScheme(webhook: Webhook, signature: Signature, random: Random): Scheme {
   const { scheme, optionalPrefix = '' } = signature
@@ -64,9 +70,8 @@ export function signatureScheme(webhook: Webhook, signature: Signature, random: 
         ...(timestamp && 'header' in timestamp && { [timestamp.header]: time }),
       }
       const request = { headers, query: '', body, atMs }
-      const mac = createHmac(scheme.algorithm, keyOf(signature))
-      for (const part of signedParts(scheme, request, time)) mac.update(part)
-      return withSignature(request, mac.digest(), time, random.chance(0.3) ? optionalPrefix + prefix : prefix)
+      const mac = macOf(scheme, keyOf(signature), signedParts(scheme, request, time))
+      return withSignature(request, mac, time, random.chance(0.3) ? optionalPrefix + prefix : prefix)
     }),
     forge(request, random) {
       const time = claimedText(() => timeIn(request))
@@ -75,7 +80,11 @@ export function signatureScheme(webhook: Webhook, signature: Signature, random: 
       if (scheme.payload.includes('{id}') && random.chance(0.1)) {
         return { ...request, headers: { ...request.headers, [idHeader]: `${trimmed(request, idHeader)}.${time}` } }
       }
-      return withSignature(request, forgeMac({ secret: keyOf(signature), parts: signedParts(scheme, request, time) }, random), time)
+      const parts = signedParts(scheme, request, time)
+      const key = keyOf(signature)
+      // The text of a secret is not the key that it encodes.
+      const isTextKey = typeof key !== 'string' && random.chance(0.1)
+      return withSignature(request, isTextKey ? macOf(scheme, signature.secret, parts) : forgeMac({ secret: key, parts }, random), time)
     },
     proofs(request) {
       const claimed = Number(claimedText(() => String(claimedMs(scheme, request) ?? request.atMs)))
