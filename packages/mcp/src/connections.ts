@@ -47,7 +47,8 @@ export class Connections {
   /** Runs `work` on the connection of `key`, which is opened if there is none. Throws `unavailable` when all connections are busy. */
   async use<Result>({ key, open, signal, work }: Use<Result>): Promise<Result> {
     if (this.#closed.signal.aborted) throw new AppError('unavailable', `The MCP server '${this.#options.server}' was stopped`)
-    const opened = this.#opened.get(key) ?? this.#open(key, open)
+    const known = this.#opened.get(key)
+    const opened = known && known.ready?.isOpen !== false ? known : this.#open(key, open)
     opened.requests += 1
     try {
       return await work(opened.ready ?? (await untilAborted(opened.connection, signal, 'the request was aborted')))

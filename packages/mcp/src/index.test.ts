@@ -391,6 +391,27 @@ describe('a question of a server', () => {
 })
 
 describe('a hostile server', () => {
+  test('that does not list its tools leaves no process behind', async () => {
+    const server = new FakeServer()
+    server.methods['tools/list'] = () => {
+      throw new Error('no list')
+    }
+    const { host } = await arrange({}, server)
+    await vi.waitFor(() => expect(host.logs.map(({ message }) => message)).toContain('MCP server does not answer'))
+    await vi.waitFor(() => expect(server.running).toEqual([]))
+  })
+
+  test('that says its tools have changed before it is asked for them is listed once', async () => {
+    const server = serverWith({ name: 'echo' })
+    server.methods.initialize = (_, process) => {
+      process.notify('notifications/tools/list_changed')
+      return { protocolVersion: '2025-11-25', capabilities: server.capabilities, serverInfo: { name: 'fake', version: '1' } }
+    }
+    const { listed, host } = await arrange({}, server)
+    await listed()
+    expect(host.logs.filter(({ fields }) => fields.error !== undefined)).toEqual([])
+  })
+
   test('that floods with notifications delays nothing but itself', async () => {
     const { listed, call, server } = await arrange({}, serverWith({ name: 'echo' }))
     await listed()

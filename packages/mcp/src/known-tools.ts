@@ -4,6 +4,7 @@
  * is added later, asks a person again.
  */
 import { createHash } from 'node:crypto'
+import { SerialQueue } from '@sluice/kit'
 import type { KeyValue } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { ServerConfig } from './config.ts'
@@ -34,10 +35,14 @@ const keptList = v.object({
 
 type KeptList = v.InferOutput<typeof keptList>
 
+const CHANGES_MAX = 1000
+
 export class KnownTools {
   readonly #keyValue: KeyValue
   readonly #key: string
   readonly #source: string
+  /** Runs one change at a time, so that none is lost. */
+  readonly #changes = new SerialQueue({ name: 'a change of the known tools', tasksMax: CHANGES_MAX })
   #kept: KeptList | undefined
 
   constructor(keyValue: KeyValue, name: string, config: ServerConfig) {
@@ -71,22 +76,28 @@ export class KnownTools {
   }
 
   /** Keeps a list. All tools of the first list are accepted, because the operator configured the server. Resolves to false when nothing changed. */
-  async update(tools: readonly Definition[], offers: Offers): Promise<boolean> {
-    const accepted = this.#kept?.accepted ?? hashes(tools)
-    const next: KeptList = { source: this.#source, tools: [...tools], offers, accepted }
-    if (JSON.stringify(next) === JSON.stringify(this.#kept)) return false
-    await this.#keep(next)
-    return true
+  update(tools: readonly Definition[], offers: Offers): Promise<boolean> {
+    return this.#changes.run(async () => {
+      const accepted = this.#kept?.accepted ?? hashes(tools)
+      const next: KeptList = { source: this.#source, tools: [...tools], offers, accepted }
+      if (JSON.stringify(next) === JSON.stringify(this.#kept)) return false
+      await this.#keep(next)
+      return true
+    })
   }
 
   /** Accepts these definitions from now on. */
-  async accept(tools: readonly Pick<Definition, 'name' | 'hash'>[]): Promise<void> {
-    if (this.#kept) await this.#keep({ ...this.#kept, accepted: { ...this.#kept.accepted, ...hashes(tools) } })
+  accept(tools: readonly Pick<Definition, 'name' | 'hash'>[]): Promise<void> {
+    return this.#changes.run(async () => {
+      if (this.#kept) await this.#keep({ ...this.#kept, accepted: { ...this.#kept.accepted, ...hashes(tools) } })
+    })
   }
 
-  async forget(): Promise<void> {
-    await this.#keyValue.delete(this.#key)
-    this.#kept = undefined
+  forget(): Promise<void> {
+    return this.#changes.run(async () => {
+      await this.#keyValue.delete(this.#key)
+      this.#kept = undefined
+    })
   }
 
   async #keep(next: KeptList): Promise<void> {

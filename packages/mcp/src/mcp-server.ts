@@ -111,27 +111,28 @@ export class McpServer {
 
   #opener(root: string): OpenConnection {
     return async (onEnd, signal) => {
+      let connection: Connection | undefined
       try {
         const { connect } = await import('./connection.ts')
-        const { start_timeout_secs, timeout_secs } = this.config
-        const connection = await connect(
-          {
-            server: this.name,
-            transport: await this.#transport(root),
-            root: this.config.command === undefined ? undefined : pathToFileURL(root).href,
-            startTimeoutMs: start_timeout_secs * SECOND_MS,
-            timeoutMs: timeout_secs * SECOND_MS,
-            log: this.#host.log,
-            onToolsChanged: () => void this.#listAgain(connection, signal),
-            onEnd,
-          },
-          signal,
-        )
+        const { command, start_timeout_secs, timeout_secs } = this.config
+        const options = {
+          server: this.name,
+          transport: await this.#transport(root),
+          root: command === undefined ? undefined : pathToFileURL(root).href,
+          startTimeoutMs: start_timeout_secs * SECOND_MS,
+          timeoutMs: timeout_secs * SECOND_MS,
+          log: this.#host.log,
+          // Before the first list there is nothing to list again.
+          onToolsChanged: () => void (connection && this.#listAgain(connection, signal)),
+          onEnd,
+        }
+        connection = await connect(options, signal)
         await this.#take(await connection.list(signal))
         this.failure = undefined
         return connection
       } catch (error) {
         this.failure = errorText(error)
+        await connection?.close()
         throw error
       }
     }
