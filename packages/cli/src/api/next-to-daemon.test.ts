@@ -11,8 +11,11 @@ import type { CliCommand } from '../command.ts'
 import { CORE_COMMANDS } from '../core-commands.ts'
 import { embedderCommand, featureCommands } from '../feature-commands.ts'
 
-/** Commands that work on files of the caller, and need no daemon. Any other command must ask the daemon. */
-const LOCAL = /^(daemon|completions|config (check|get|set|seal|schema|init)|webhook check|sop validate)$/
+/**
+ * Commands that work on files of the caller or wait for messages on standard input, and need no daemon to begin. Any other command must
+ * ask the daemon.
+ */
+const LOCAL = /^(daemon|setup|completions|mcp serve|config (check|get|set|seal|schema|init)|webhook check|sop validate)$/
 
 const providers = [{ kinds: ['offline'], load: async () => ({}) as never }]
 const owners = ROWS.flatMap(([id, row]) => ((row.commands ?? []).length > 0 ? [id] : []))
