@@ -12,12 +12,15 @@ const DAY_MS = 24 * HOUR_MS
 const KNOWN = 'SELECT 1 FROM admissions WHERE id = ? LIMIT 1'
 // After the clock was set back, later rows count as of now: they neither vanish nor count for longer than an hour.
 const CLAMP = 'UPDATE admissions SET at = ?2 WHERE client = ?1 AND at > ?2'
-const NTH = 'SELECT at FROM admissions WHERE client = ? AND at > ? ORDER BY at DESC LIMIT 1 OFFSET ?'
+const LAST = 'SELECT place, at FROM admissions WHERE client = ? ORDER BY place DESC LIMIT 1'
+// Places have no gaps, except where old rows were pruned: the turn this many places back decides, without a count of the hour.
+const AT_PLACE = 'SELECT at FROM admissions WHERE client = ? AND place = ? AND at > ?'
 const OPEN = 'SELECT count(*) AS count FROM admissions WHERE client = ? AND open'
-const ADD = 'INSERT INTO admissions (id, client, shard, at, open) VALUES (?, ?, ?, ?, 1)'
+const ADD = 'INSERT INTO admissions (id, client, shard, at, open, place) VALUES (?, ?, ?, ?, 1, ?)'
 // The time of the news stays, so that a client that is admitted now and then gets no further notice.
 const ADMITTED = "UPDATE held_back SET until = ?2 WHERE client = ?1 AND until > ?2 AND cause <> 'loop'"
-const CANCEL = 'DELETE FROM admissions WHERE id = ?'
+const CANCEL = 'DELETE FROM admissions WHERE id = ? RETURNING client, place'
+const CLOSE_GAP = 'UPDATE admissions SET place = place - 1 WHERE client = ? AND place > ?'
 const SPEND = 'INSERT INTO spending (client, day, usd) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET usd = usd + excluded.usd'
 const SPENT = 'SELECT usd FROM spending WHERE client = ? AND day = ?'
 // A record that begins in the future was made before the clock was set back.
@@ -28,7 +31,6 @@ const HOLD = `
   ON CONFLICT DO UPDATE SET
     news = CASE WHEN ?5 THEN ?3 ELSE news END,
     since = CASE WHEN until > ?3 AND since <= ?3 THEN since ELSE ?3 END, until = ?4`
-const SERVED = 'SELECT 1 FROM admissions WHERE client = ? AND at > ? LIMIT 1'
 const LOOP = `
   SELECT CASE WHEN loops.answered_at >= sessions.last_active_at THEN NULL ELSE inbox.received_at - sessions.last_active_at END AS afterAnswerMs,
     inbox.sender, inbox.account,
@@ -77,10 +79,14 @@ export function createAdmissions(db: Database, writer: Writer): AdmissionStore {
     }
     return undefined
   }
+  const lastOf = (client: string): { place: number; at: number } =>
+    db.get<{ place: number; at: number }>(LAST, client) ?? { place: 0, at: Number.NEGATIVE_INFINITY }
   const exceededTurns = ({ key, turnsPerHour, turnsInFlight }: CountedLimits, atMs: number): Exceeded | undefined => {
+    const last = lastOf(key)
+    // Also without a limit of turns, so that the times of a client never decrease from place to place.
+    if (last.at > atMs) db.run(CLAMP, key, atMs)
     if (turnsPerHour > 0) {
-      db.run(CLAMP, key, atMs)
-      const nth = db.get<{ at: number }>(NTH, key, atMs - HOUR_MS, turnsPerHour - 1)
+      const nth = db.get<{ at: number }>(AT_PLACE, key, last.place - turnsPerHour + 1, atMs - HOUR_MS)
       if (nth) return { limit: 'turns_per_hour', key, value: turnsPerHour, freeAtMs: nth.at + HOUR_MS }
     }
     if (turnsInFlight > 0 && (db.get<{ count: number }>(OPEN, key)?.count ?? 0) >= turnsInFlight)
@@ -96,13 +102,15 @@ export function createAdmissions(db: Database, writer: Writer): AdmissionStore {
         const exceeded = all.find(({ limit }) => limit !== 'turns_in_flight') ?? all[0]
         if (exceeded) return exceeded
         for (const { key } of counted) {
-          db.run(ADD, id, key, shard, atMs)
+          db.run(ADD, id, key, shard, atMs, lastOf(key).place + 1)
           db.run(ADMITTED, key, atMs)
         }
         return undefined
       }),
     async cancel(id) {
-      await writer.write(() => db.run(CANCEL, id))
+      await writer.write(() => {
+        for (const { client, place } of db.all<{ client: string; place: number }>(CANCEL, id)) db.run(CLOSE_GAP, client, place)
+      })
     },
     async spend(keys, usd, atMs) {
       await writer.write(() => {
@@ -116,7 +124,7 @@ export function createAdmissions(db: Database, writer: Writer): AdmissionStore {
       if (db.read(() => db.get(HELD, client, cause, sinceMs, quietMs))) return false
       return writer.write(() => holdBack(db, held, quietMs))
     },
-    wasServed: async (client, atMs) => db.read(() => db.get(SERVED, client, atMs - DAY_MS) !== undefined),
+    wasServed: async (client, atMs) => db.read(() => lastOf(client).at > atMs - DAY_MS),
     async loopState(inbox) {
       const row = db.read(() => db.get<Omit<LoopState, 'quick' | 'isAdmitted'> & { quick: number | null; isAdmitted: number }>(LOOP, inbox))
       return row && { ...row, quick: row.quick ?? 0, isAdmitted: row.isAdmitted === 1 }

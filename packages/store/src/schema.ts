@@ -530,4 +530,13 @@ export const MIGRATIONS: readonly string[] = [
   -- Contents of messages that a limit refused are dropped first when room is short.
   CREATE INDEX inbox_limited ON inbox (number) WHERE state = 'limited' AND message_json IS NOT NULL;
   `,
+  `
+  -- The position of an admission among those of its client, so that a limit reads one row, however many turns it allows.
+  ALTER TABLE admissions ADD COLUMN place INTEGER NOT NULL DEFAULT 0;
+  UPDATE admissions SET place = numbered.place
+    FROM (SELECT id, client, row_number() OVER (PARTITION BY client ORDER BY at) AS place FROM admissions) AS numbered
+    WHERE admissions.id = numbered.id AND admissions.client = numbered.client;
+  DROP INDEX admissions_by_client;
+  CREATE INDEX admissions_by_place ON admissions (client, place, at);
+  `,
 ]

@@ -41,6 +41,17 @@ export const admissionRules: StoreRules = {
     expect(await take(store, 't2', two)).toBeUndefined()
   },
 
+  'an admission that is taken back neither counts nor hides an earlier one': async ({ store }) => {
+    const three = [limits('ann', { turnsPerHour: 3 })]
+    for (const [index, id] of ['t1', 't2', 't3'].entries()) await take(store, id, three, NOON + index)
+    await store.admissions.cancel('t2')
+    expect(await take(store, 't4', three, NOON + 3)).toBeUndefined()
+    expect(await take(store, 't5', three, NOON + 4)).toMatchObject({ freeAtMs: NOON + HOUR_MS })
+    await store.admissions.cancel('t1')
+    expect(await take(store, 't5', three, NOON + 4)).toBeUndefined()
+    expect(await take(store, 't6', three, NOON + 5)).toMatchObject({ freeAtMs: NOON + 2 + HOUR_MS })
+  },
+
   'two processes count together': async ({ store, otherProcess }) => {
     const two = [limits('ann', { turnsPerHour: 2 })]
     const other = await otherProcess()
