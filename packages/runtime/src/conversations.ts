@@ -12,6 +12,8 @@ import {
   type SessionStore,
   type SessionSummary,
   type Store,
+  untrustedSource,
+  withoutFrames,
 } from '@sluice/sdk'
 
 /** A sender, by the name that the channel has for it. */
@@ -131,31 +133,40 @@ export const shownConversation = ({ id, name, createdAtMs, lastActiveAtMs, messa
   }
 }
 
-/** A kept message in the form that the API shows: its text, and the tools that it used. */
+/** A kept message in the form that the API shows: its text, without the frames that the model sees, and the tools that it used. */
 export interface PlainMessage {
   readonly role: ModelMessage['role']
   /** The text parts, joined. */
   readonly content: string
+  /** The source of the first untrusted text in it. */
+  readonly untrusted?: string
   readonly tool_calls?: readonly { readonly id: string; readonly name: string; readonly input: unknown }[]
   readonly tool_results?: readonly { readonly id: string; readonly name: string; readonly output: unknown }[]
 }
 
 export function plainMessage(message: ModelMessage): PlainMessage {
   const { role, content } = message
-  if (typeof content === 'string') return { role, content }
+  if (typeof content === 'string') return { role, content: withoutFrames(content) }
   const text: string[] = []
   const calls: { id: string; name: string; input: unknown }[] = []
   const results: { id: string; name: string; output: unknown }[] = []
+  let untrusted: string | undefined
   for (const part of content) {
-    if (part.type === 'text') text.push(part.text)
-    else if (part.type === 'tool-call') calls.push({ id: part.toolCallId, name: part.toolName, input: part.input })
+    if (part.type === 'text') {
+      untrusted ??= untrustedSource(part.text)
+      text.push(withoutFrames(part.text))
+    }
+    if (part.type === 'tool-call') calls.push({ id: part.toolCallId, name: part.toolName, input: part.input })
     else if (part.type === 'tool-result') {
-      results.push({ id: part.toolCallId, name: part.toolName, output: 'value' in part.output ? part.output.value : part.output.type })
+      const output = 'value' in part.output ? part.output.value : part.output.type
+      if (typeof output === 'string') untrusted ??= untrustedSource(output)
+      results.push({ id: part.toolCallId, name: part.toolName, output: typeof output === 'string' ? withoutFrames(output) : output })
     }
   }
   return {
     role,
     content: text.join(''),
+    ...(untrusted !== undefined && { untrusted }),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
     ...(results.length > 0 ? { tool_results: results } : {}),
   }

@@ -50,6 +50,7 @@ export type SessionsPage = v.InferOutput<typeof pageSchema>
 const messageSchema = v.object({
   role: v.string(),
   content: v.string(),
+  untrusted: v.optional(v.pipe(v.string(), v.description('The source of the first text from outside in it'))),
   tool_calls: v.optional(v.array(v.object({ id: v.string(), name: v.string(), input: v.unknown() }))),
   tool_results: v.optional(v.array(v.object({ id: v.string(), name: v.string(), output: v.unknown() }))),
 })
