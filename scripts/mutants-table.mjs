@@ -1075,6 +1075,52 @@ const hardware = [
   ),
 ]
 
+const UNTRUSTED_TESTS = ['packages/agent/src/untrusted.test.ts']
+const untrusted = [
+  bug(
+    'untrusted: the policy does not look for untrusted text',
+    'packages/agent/src/tool-call.ts',
+    'by.policy.ask_after_untrusted && canHarm(tool, input, by, risk) ?',
+    'false ?',
+    UNTRUSTED_TESTS,
+  ),
+  bug(
+    'untrusted: a call after untrusted text does not ask',
+    'packages/agent/src/tool-call.ts',
+    'asksAfterUntrusted: untrusted !== undefined',
+    'asksAfterUntrusted: false',
+    UNTRUSTED_TESTS,
+  ),
+  bug(
+    'untrusted: a call that sends data out counts as harmless',
+    'packages/agent/src/tool-call.ts',
+    "(risk !== 'read' || (typeof tool.egress === 'function' ? tool.egress(input, by) : tool.egress))",
+    "risk !== 'read'",
+    UNTRUSTED_TESTS,
+  ),
+  bug(
+    'untrusted: the reason of a failed call is not framed',
+    'packages/agent/src/tool-call.ts',
+    '{ ...this.refused(scope, error.message), ...sourceOf(tool, input) }',
+    'this.refused(scope, error.message)',
+    UNTRUSTED_TESTS,
+  ),
+  bug(
+    'untrusted: a summary hides untrusted text',
+    'packages/agent/src/untrusted-in.ts',
+    'summary?.untrusted ?',
+    'false ?',
+    UNTRUSTED_TESTS,
+  ),
+  bug(
+    'untrusted: a result that is no text counts as trusted',
+    'packages/agent/src/untrusted-in.ts',
+    'untrustedSource(value) : part.toolName',
+    'untrustedSource(value) : undefined',
+    UNTRUSTED_TESTS,
+  ),
+]
+
 export const MUTANTS = [
   ...signatures,
   ...intake,
@@ -1082,6 +1128,7 @@ export const MUTANTS = [
   ...replies,
   ...procedures,
   ...approvals,
+  ...untrusted,
   ...access,
   ...memory,
   ...confinement,

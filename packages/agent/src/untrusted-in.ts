@@ -32,5 +32,8 @@ function untrustedInPart(role: ModelMessage['role'], part: Part): string | undef
   }
   if (part.type !== 'tool-result') return undefined
   if (role === 'assistant') return `${part.toolName} of the provider`
-  return 'value' in part.output && typeof part.output.value === 'string' ? untrustedSource(part.output.value) : undefined
+  if (!('value' in part.output)) return undefined
+  // The executor writes every result as text, framed or not. Nothing is known about a result of another form.
+  const { value } = part.output
+  return typeof value === 'string' ? untrustedSource(value) : part.toolName
 }

@@ -124,6 +124,27 @@ test('tools that a provider runs itself return untrusted text', () => {
   expect(untrustedIn(nothing, [said({ type: 'text', text: frameUntrusted('quoted', 'x') })])).toBeUndefined()
 })
 
+test.each([
+  ['framed text', { type: 'text', value: frameUntrusted('https://evil.test/', 'x') }, 'https://evil.test/'],
+  ['a framed error', { type: 'error-text', value: frameUntrusted('https://evil.test/', 'x') }, 'https://evil.test/'],
+  ['JSON', { type: 'json', value: { text: 'x' } }, 'fetch'],
+  ['an error as JSON', { type: 'error-json', value: ['x'] }, 'fetch'],
+  ['a list of parts', { type: 'content', value: [{ type: 'text', text: 'x' }] }, 'fetch'],
+  ['text without a frame', { type: 'text', value: 'x' }, undefined],
+  ['a refusal without a value', { type: 'execution-denied' }, undefined],
+])('the source of a tool result that is %s is found', (_, output, source) => {
+  const result = { type: 'tool-result', toolCallId: '1', toolName: 'fetch', output }
+  const message: ModelMessage = { role: 'tool', content: [result as never] }
+  expect(untrustedIn({ messages: [], summary: undefined }, [message])).toBe(source)
+  expect(untrustedIn({ messages: [message], summary: undefined }, [])).toBe(source)
+})
+
+test('an untrusted summary alone is enough to ask', () => {
+  const summary = { upTo: 1, upToMs: 1, text: 'x', model: 'm', atMs: 1 }
+  const about = (untrusted: boolean) => untrustedIn({ messages: [], summary: { ...summary, untrusted } }, [])
+  expect([about(true), about(false)]).toEqual(['the summary of earlier messages', undefined])
+})
+
 test('a summary of untrusted messages is framed, and is untrusted itself', async () => {
   const books = memoryBooks()
   await callTools(['fetch'], { books }, { session: 'a' })
