@@ -118,8 +118,11 @@ function readYaml(lines: readonly string[]): { readonly value: unknown } | YamlE
 }
 
 /** Quotes the plain value of a top-level field. */
-const quoted = (line: string): string =>
-  line.replace(/^([a-z][a-z-]*): +([^"'|>&*!#].*)$/, (_, key: string, value: string) => `${key}: ${JSON.stringify(value.trim())}`)
+function quoted(line: string): string {
+  const [, key = '', rest = ''] = /^([a-z][a-z-]*):( .*)$/.exec(line) ?? []
+  const value = rest.trim()
+  return value === '' || /^["'|>&*!#]/.test(value) ? line : `${key}: ${JSON.stringify(value)}`
+}
 
 const firstLine = (text: string): string => text.split('\n')[0]?.replace(/[.:]$/, '') ?? ''
 

@@ -219,7 +219,7 @@ function textOf(bytes: Uint8Array): string | undefined {
 /** Throws `invalid_request` with the usage. */
 function readArguments(name: CommandName, { args }: CommandContext) {
   const { options = {}, usage = '' }: CommandHelp = CATALOGUE['tool-skills'].commandHelp[name]
-  const counts = { min: usage.match(/<[^>]+>/g)?.length ?? 0, optional: usage.match(/\[[^\]]+\]/g)?.length ?? 0 }
+  const counts = { min: usage.split('<').length - 1, optional: usage.split('[').length - 1 }
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
