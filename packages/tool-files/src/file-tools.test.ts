@@ -114,6 +114,16 @@ test('lists the kinds and sizes of entries, up to the limit', async () => {
   expect(await arrange().run('file_list', {})).toBe('[The folder is empty]')
 })
 
+test.each([
+  ['attachments/note.txt', 'file attachments/note.txt'],
+  ['a/../attachments/note.txt', 'file a/../attachments/note.txt'],
+  ['offer.PDF', 'file offer.PDF'],
+  ['notes.txt', undefined],
+])('names the source of the text in %s', (path, source) => {
+  const untrusted = arrange().tools.find(({ name }) => name === 'file_read')?.untrusted
+  expect(typeof untrusted === 'function' && untrusted({ path })).toBe(source)
+})
+
 test('marks links and special files', async () => {
   const list = async () => ({
     entries: [

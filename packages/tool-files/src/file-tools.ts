@@ -12,8 +12,8 @@ const SNIFFED_BYTES = 8192
 
 const pathInput = (description: string) => v.pipe(v.string(), v.minLength(1), v.maxLength(PATH_CHARS_MAX), v.description(description))
 
-/** The daemon saves the attachments of messages here. */
-const isFromMessage = (path: string): boolean => /(?:^|[\\/])attachments[\\/]/i.test(normalize(path))
+/** The daemon saves the attachments of messages in a folder of this name, and a PDF is seldom written by the user. */
+const isFromOthers = (path: string): boolean => /(?:^|[\\/])attachments[\\/]|\.pdf$/i.test(normalize(path))
 
 /** `file_read`: the numbered lines of a text file, or of the text of a PDF where the build can read PDFs. */
 export const fileRead = (host: Host): Tool =>
@@ -22,7 +22,7 @@ export const fileRead = (host: Host): Tool =>
     description: 'Reads a text file (or the text of a PDF) in the workspace, with line numbers. The file can have at most 10 MiB.',
     risk: 'read',
     egress: false,
-    untrusted: ({ path }) => (isFromMessage(path) ? `file ${path}` : undefined),
+    untrusted: ({ path }) => (isFromOthers(path) ? `file ${path}` : undefined),
     input: v.object({
       path: pathInput('The file, relative to the workspace'),
       offset: v.optional(v.pipe(whole(1), v.description('First line to return, counted from 1')), 1),

@@ -31,12 +31,19 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
   }
   const run = async (input: object) => tool.run(v.parse(tool.input, input), context)
   const risk = (command: string) => (typeof tool.risk === 'function' ? tool.risk({ command }, host.by) : tool.risk)
-  return { run, risk, requests, reports, abort }
+  const source = (command: string) => (typeof tool.untrusted === 'function' ? tool.untrusted({ command }) : tool.untrusted)
+  return { run, risk, source, requests, reports, abort }
 }
 
 afterEach(() => vi.unstubAllEnvs())
 
 describe('shell tool', () => {
+  test('its output is untrusted with network, and without network when the command names attachments', () => {
+    const commands = ['cat notes.txt', 'cat attachments/a.txt']
+    expect(commands.map(arrange().source)).toEqual([undefined, 'shell'])
+    expect(commands.map(arrange({}, { config: { network: true } }).source)).toEqual(['shell', 'shell'])
+  })
+
   test('runs sh in the workspace, the only writable folder, without network', async () => {
     const { run, requests, abort } = arrange()
     await run({ command: 'ls -l' })

@@ -29,7 +29,8 @@ export const shell = (host: Pick<Host, 'spawn' | 'service'>, config: ShellConfig
     risk: ({ command }, { workspace }) => commandRisk(command, workspace.root),
     // A command that can send data is never harmless, so it has the risk `execute`.
     egress: false,
-    untrusted: config.network,
+    // Without network a command still reads what the daemon has saved from messages.
+    untrusted: ({ command }) => (config.network || /attachments/i.test(command) ? 'shell' : undefined),
     async run({ command, timeout_secs }, context) {
       const { workspace, signal, report } = context
       const { root } = workspace
