@@ -167,6 +167,26 @@ test('a rate limit delays reading as long as Slack asks', async () => {
   expect(historyReads()).toBe(2)
 })
 
+test('a conversation with a new message is read before the others', async () => {
+  const before = await listening()
+  for (const channel of ['C1', 'C2', 'D1']) fake.say({ text: `known ${channel}`, channel })
+  await receives(before, 'known C1', 'known C2', 'known D1')
+  await before.stop()
+  for (const channel of ['C1', 'C2', 'D1']) fake.say({ text: `missed ${channel}`, channel, isLost: true })
+  const limited = { fault: 'status', status: 429, headers: { 'retry-after': '1' }, body: { ok: false, error: 'ratelimited' } } as const
+  fake.fail(limited, { matches: ({ path }) => path.endsWith('conversations.history') })
+  const after = await listening()
+  await soon(() => expect(historyReads()).toBe(1))
+  await after.host.advance(10)
+  const eventsBefore = after.health().lastEventAtMs
+  fake.say({ text: 'new', channel: 'D1' })
+  await soon(() => expect(after.health().lastEventAtMs).not.toBe(eventsBefore))
+  await after.host.advance(1400)
+  await soon(() => expect(textsOf(after)).toContain('new'))
+  expect(textsOf(after).filter((text) => text.startsWith('missed'))).toEqual(['missed C1', 'missed D1', 'missed C2'])
+  expect(textsOf(after).indexOf('new')).toBeGreaterThan(textsOf(after).indexOf('missed D1'))
+})
+
 test('a conversation that can no longer be read is forgotten', async () => {
   await keyValue.set('cursors', { channels: { CGONE: '1767225600.000100', C1: '1767225600.000100' }, threads: { odd: 7 } })
   fake.say({ text: 'lost', isLost: true })

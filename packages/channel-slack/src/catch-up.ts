@@ -30,6 +30,8 @@ export class CatchUp {
   readonly #bot: Bot
   readonly #deliver: Deliver
   readonly #onGap: (gap: Gap) => void
+  /** Read first, because new messages of these places wait. */
+  readonly #preferred = new Set<string>()
 
   /** `onGap` is called when messages are skipped. */
   constructor(host: Host, api: SlackApi, cursors: SlackCursors, bot: Bot, deliver: Deliver, onGap: (gap: Gap) => void) {
@@ -48,7 +50,7 @@ export class CatchUp {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#host
     const staleUntil = timestampAt(clock.nowMs() - STALE_MS)
-    for (const [scope, { after }] of this.#cursors.entries()) {
+    for (const { scope, after } of this.#unread()) {
       if (signal.aborted) return
       const place = placeOf(scope)
       try {
@@ -62,6 +64,24 @@ export class CatchUp {
         this.#cursors.forget(scope)
       }
     }
+  }
+
+  /** Has a place read before others that are still to be read. */
+  prefer(scope: string): void {
+    this.#preferred.add(scope)
+  }
+
+  /** Yields every place once. The next one is chosen when the reader asks for it. */
+  *#unread(): Generator<{ readonly scope: string; readonly after: string }> {
+    const left = new Map([...this.#cursors.entries()].map(([scope, { after }]) => [scope, after]))
+    while (left.size > 0) {
+      const [first = ''] = left.keys()
+      const scope = [...this.#preferred].find((each) => left.has(each)) ?? first
+      const after = left.get(scope) ?? ''
+      left.delete(scope)
+      yield { scope, after }
+    }
+    this.#preferred.clear()
   }
 
   /** Delivers the messages of a place after `after`, and those in threads that were opened since then. */

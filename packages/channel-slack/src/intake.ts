@@ -72,6 +72,7 @@ export class Intake {
       this.startCatchUp()
       throw new AppError('unavailable', `More than ${PENDING_MAX} messages of slack wait to be stored`)
     }
+    if (this.#catchUps > 0) for (const scope of scopesOf(event, message)) this.#catchUp.prefer(scope)
     await this.#order
     const durable = this.#deliver(message)
     this.#stored = Promise.allSettled([durable, this.#stored]).then(([{ status }]) => {
