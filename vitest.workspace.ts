@@ -2,14 +2,19 @@
 import { globSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { basename, dirname } from 'node:path'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+
+// Files whose name ends with .slow.test.ts take long, or need more than npm installs: only `pnpm test:slow` runs them.
+const SLOW = '**/*.slow.test.ts'
+const selection =
+  process.env.SLUICE_SLOW === '1' ? { include: [SLOW], testTimeout: 600_000 } : { exclude: [...configDefaults.exclude, SLOW] }
 
 const projects = globSync(['packages/*/package.json', 'qa/package.json']).map((manifest) => {
   const root = dirname(manifest)
-  return { extends: true as const, root, test: { name: `@sluice/${basename(root)}` } }
+  return { extends: true as const, root, test: { name: `@sluice/${basename(root)}`, ...selection } }
 })
 
 // Many tests wait for a daemon, a browser or a sandbox of their own: a worker for each processor, this one's included.
-const maxWorkers = availableParallelism()
+const maxWorkers = process.env.SLUICE_SLOW === '1' ? 1 : availableParallelism()
 
 export default defineConfig({ test: { projects, maxWorkers, testTimeout: 20_000, hookTimeout: 20_000 } })
