@@ -44,7 +44,7 @@ function valuesOf(name, isConnection) {
   const body = '{"type":"message","id":"m-1","conversation":"room-1","author":{"id":"ada","bot":false},"text":"hello","at":1767225600}'
   const webhook = {
     webhookExport: ',\n    "./webhook": "./src/webhook.ts"',
-    webhookPublished: ',\n      "./webhook": {\n        "types": "./dist/webhook.d.ts",\n        "import": "./dist/webhook.js"\n      }',
+    webhookPublished: ',\n      "./webhook": {\n        "types": "./dist/webhook.d.ts",\n        "default": "./dist/webhook.js"\n      }',
     arrival: 'Messages arrive as signed webhooks.',
     setup: [
       `2. Choose a long random text as the **webhook secret**, and give it to ${Name}.`,

@@ -97,8 +97,8 @@ describe('dependencies between packages', () => {
   })
 
   test.each([...features, ...CORE])('%s imports only dependencies of its package.json', (id) => {
-    const { name, dependencies = {}, optionalDependencies = {}, devDependencies = {} } = manifest(id)
-    const known = new Set([name, ...Object.keys(dependencies), ...Object.keys(optionalDependencies)])
+    const { name, dependencies = {}, optionalDependencies = {}, peerDependencies = {}, devDependencies = {} } = manifest(id)
+    const known = new Set([name, ...[dependencies, optionalDependencies, peerDependencies].flatMap(Object.keys)])
     const forTests = new Set([
       ...known,
       ...Object.keys(devDependencies),
@@ -215,6 +215,21 @@ describe('house rules', () => {
 
   test('every suppression gives its reason on the same line', () => {
     expect(only(/@ts-(?:ignore|nocheck|expect-error)|biome-ignore [^:\n]*$/m, [])).toEqual([])
+  })
+
+  test.each(folders)('%s publishes entries that exist, and none for tests', (name) => {
+    const { exports, publishConfig } = JSON.parse(read('packages', name, 'package.json')) as {
+      exports: Record<string, string>
+      publishConfig: { exports: Record<string, { types: string; default: string }> }
+    }
+    const sourceOf = (key: string) => exports[key] ?? exports['./*']?.replace('*', key.slice('./'.length)) ?? `no entry ${key}`
+    for (const source of Object.values(exports).filter((path) => !path.includes('*')))
+      expect(existsSync(join(ROOT, 'packages', name, source)), `packages/${name} exports ${source}`).toBe(true)
+    for (const [key, paths] of Object.entries(publishConfig.exports)) {
+      const path = sourceOf(key).replace('./src/', './dist/').replace(/\.ts$/, '')
+      expect(paths).toEqual({ types: `${path}.d.ts`, default: `${path}.js` })
+      expect(path).not.toContain('/testing/')
+    }
   })
 
   test('every package has the same license, module type and scope', () => {
