@@ -137,6 +137,16 @@ test('a stream is retried only before its first piece', async () => {
   expect(heard).toEqual(['Once upon'])
 })
 
+test('a stream is retried after its reasoning, which is no part of the answer', async () => {
+  const thought: ModelStreamPart = { type: 'reasoning-delta', id: 'r', delta: 'hm' }
+  const heard: string[] = []
+  const { result } = await runTurn([streamingModel([thought, networkError('ECONNRESET')]), fallback()], {
+    listen: (part) => heard.push(part.type),
+  })
+  expect(result).toMatchObject({ text: 'from the fallback' })
+  expect(heard[0]).toBe('thinking')
+})
+
 test('a stream that breaks off or reports an error is a failure', async () => {
   const listen = () => undefined
   const broken = await runTurn([streamingModel([delta('half')])], { listen })
@@ -168,6 +178,16 @@ test('tokens are estimated when the provider does not count them', async () => {
   const { result } = await runTurn([model({ text: 'x'.repeat(400) })])
   expect(result?.usage.outputTokens).toBe(100)
   expect(result?.usage.inputTokens).toBeGreaterThan(20)
+})
+
+test('numbers that are no counts of tokens are estimated', async () => {
+  for (const wrong of [-5, 1e300, Number.NaN, Number.POSITIVE_INFINITY]) {
+    const counted = model({ text: 'x'.repeat(400), usage: { input: wrong, output: wrong } })
+    const { result } = await runTurn([counted], { cost: { prices: { 'scripted-1': { input: 1, output: 1 } } } })
+    expect(result?.usage.outputTokens).toBe(100)
+    expect(result?.usage.costUsd).toBeGreaterThan(0)
+    expect(result?.usage.costUsd).toBeLessThan(0.01)
+  }
 })
 
 test('settings of the operator reach the model', async () => {

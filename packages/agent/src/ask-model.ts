@@ -1,8 +1,8 @@
 /**
  * Gets one reply from the model chain: calls each entry, retries it where that may help, and then goes on to the next entry.
  *
- * With a listener the reply is streamed, and after its first piece a failure is final, because another attempt would send the
- * beginning twice. Without a listener the whole reply is requested at once and every failure can be retried.
+ * With a listener the reply is streamed, and after the first piece of the answer a failure is final, because another attempt would
+ * send the beginning twice. Reasoning may be sent twice. Without a listener the whole reply is requested at once and every failure can be retried.
  */
 import { backoffMs } from '@sluice/kit'
 import type { Logger } from '@sluice/sdk'

@@ -46,7 +46,7 @@ export interface CallModelDeps {
   readonly within: WithinTrace
 }
 
-/** A failure is final when a listener has received a part of the reply. */
+/** A failure is final when a listener has received a part of the answer. */
 export type Attempt = { readonly reply: ModelReply } | { readonly failure: ModelFailure; readonly isFinal: boolean }
 
 /** The built-in provider runs tools by name, so it needs no descriptions. */
@@ -96,7 +96,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
         ? streamReply(loaded, options, call, {
             alive: () => deadlines.postpone(deadline, timeoutMs),
             hear: (type, delta) => {
-              isHeard = true
+              if (type === 'text') isHeard = true
               tell({ type, delta })
             },
           })
@@ -177,6 +177,13 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   costUsd: a.costUsd + b.costUsd,
 })
 
+/** A service that counts more tokens for one call counts wrongly. */
+const TOKENS_MAX = 1_000_000_000
+
+/** Returns undefined for a number that is no count, which would spoil the limits of spending. */
+const countOf = (tokens: number | undefined): number | undefined =>
+  tokens !== undefined && tokens >= 0 && tokens <= TOKENS_MAX ? tokens : undefined
+
 /** Returns the tokens that the provider counted, or an estimate. */
 export function usageOf(
   prices: CostConfig['prices'],
@@ -184,9 +191,10 @@ export function usageOf(
   reply: ModelReply,
   names: { provider: string; model: string },
 ): Usage {
-  const { cacheRead, cacheWrite } = reply.usage.inputTokens
-  const inputTokens = reply.usage.inputTokens.total ?? estimateTokens(prompt.reduce((chars, message) => chars + messageChars(message), 0))
+  const [cacheRead, cacheWrite] = [countOf(reply.usage.inputTokens.cacheRead), countOf(reply.usage.inputTokens.cacheWrite)]
+  const promptChars = prompt.reduce((chars, message) => chars + messageChars(message), 0)
+  const inputTokens = countOf(reply.usage.inputTokens.total) ?? estimateTokens(promptChars)
   const replyChars = messageChars({ role: 'assistant', content: reply.content })
-  const outputTokens = reply.usage.outputTokens.total ?? estimateTokens(replyChars)
+  const outputTokens = countOf(reply.usage.outputTokens.total) ?? estimateTokens(replyChars)
   return { inputTokens, outputTokens, costUsd: callCostUsd(prices, { ...names, inputTokens, outputTokens, cacheRead, cacheWrite }) }
 }

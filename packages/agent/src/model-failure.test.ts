@@ -99,6 +99,38 @@ test('a used-up quota is not retried, although its status is 429', () => {
   })
 })
 
+describe('the reason of a refused request', () => {
+  test.each<[string, unknown, string]>([
+    // https://inference-docs.cerebras.ai/api-reference/error-codes
+    ['in the body itself', { message: 'Context is too long', type: 'invalid_request_error', code: 'x' }, 'Context is too long'],
+    // https://github.com/crewAIInc/crewAI/issues/4405: vLLM before 0.10
+    ['beside "object"', { object: 'error', message: 'Max length', type: 'BadRequestError', param: null, code: 400 }, 'Max length'],
+    // https://github.com/vercel/ai/issues/6403: Google's compatible endpoint
+    ['in a list', [{ error: { code: 400, message: 'Bad schema', status: 'INVALID_ARGUMENT' } }], 'Bad schema'],
+    // https://fastapi.tiangolo.com/tutorial/handling-errors
+    ['as a detail', { detail: 'Not Found' }, 'Not Found'],
+    ['as details', { detail: [{ loc: ['body', 'x'], msg: 'missing' }] }, '[{"loc":["body","x"],"msg":"missing"}]'],
+    // https://github.com/BerriAI/litellm/issues/8978: Mistral
+    ['as a message of details', { object: 'error', message: { detail: [{ msg: 'no extras' }] } }, '{"detail":[{"msg":"no extras"}]}'],
+  ])('is found %s', (_where, body, reason) => {
+    const error = Object.assign(httpError(400, 'Bad Request'), { responseBody: JSON.stringify(body) })
+    expect(failureOf(error)).toMatchObject({ reason: `answered HTTP 400: ${reason}`, repeat: 'never' })
+  })
+  test('is the text of the status when the body has none', () => {
+    const error = Object.assign(httpError(502, 'Bad Gateway'), { responseBody: '<html>' })
+    expect(failureOf(error).reason).toBe('answered HTTP 502: Bad Gateway')
+  })
+})
+
+// https://github.com/groq/groq-typescript/issues/28
+test('a tool call that the model failed to write is asked for once more', () => {
+  const error = { message: 'Failed to call a function.', type: 'invalid_request_error', code: 'tool_use_failed', failed_generation: '<f' }
+  expect(failureOf(Object.assign(httpError(400), { responseBody: JSON.stringify({ error }) }))).toMatchObject({ repeat: 'once' })
+  expect(failureOf({ code: 'tool_use_failed', message: 'Failed to call a function.', type: 'invalid_request_error' })).toMatchObject({
+    repeat: 'once',
+  })
+})
+
 test('a provider that took too long counts as timed out', () => {
   expect(failureOf(networkError('UND_ERR_HEADERS_TIMEOUT'))).toMatchObject({ kind: 'timeout' })
   expect(failureOf(httpError(504))).toMatchObject({ kind: 'timeout' })

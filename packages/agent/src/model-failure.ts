@@ -68,13 +68,15 @@ export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs:
   }
   if (error instanceof AppError) return { reason: `cannot be used: ${reason}`, repeat: 'never', kind: 'provider' }
   const reported = reportedError(error)
+  const again = (failure: ModelFailure): ModelFailure => (reported?.isFailedCall ? { ...failure, repeat: 'once' } : failure)
   if (reported?.isQuota) return { reason: `has no quota left: ${clean(reported.message)}`, repeat: 'never', kind: 'refused' }
   if (typeof statusCode === 'number' && statusCode >= 300) {
-    return byStatus(statusCode, { said: `HTTP ${statusCode}`, message: reason, retryAfterMs: retryAfterMs(responseHeaders, nowMs) })
+    const message = clean(reported?.message ?? said)
+    return again(byStatus(statusCode, { said: `HTTP ${statusCode}`, message, retryAfterMs: retryAfterMs(responseHeaders, nowMs) }))
   }
   if (reported) {
     const { status, name, message } = reported
-    if (status !== undefined) return byStatus(status, { said: `an error (${name})`, message: clean(message) })
+    if (status !== undefined) return again(byStatus(status, { said: `an error (${name})`, message: clean(message) }))
     return { reason: `answered an error: ${clean(message)}`, repeat: isRetryable === true ? 'often' : 'once', kind: 'provider' }
   }
   if (isInvalidReply(error)) return { reason: 'gave a reply that cannot be read', repeat: 'once', kind: 'provider' }

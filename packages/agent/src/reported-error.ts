@@ -8,6 +8,8 @@ export interface ReportedError {
   readonly status: number | undefined
   /** Whether the account has no credit or quota left, which no retry changes. */
   readonly isQuota: boolean
+  /** Whether the model failed to write a tool call, which it may do better when it is asked again. */
+  readonly isFailedCall: boolean
 }
 
 /**
@@ -52,6 +54,9 @@ const QUOTA = new Set([
   'insufficient_balance',
 ])
 
+/** Groq: https://console.groq.com/docs/tool-use, `Failed to call a function. Please adjust your prompt.` with status 400. */
+const FAILED_CALL = 'tool_use_failed'
+
 /** A longer body is no error message. */
 const BODY_CHARS_MAX = 65_536
 
@@ -61,23 +66,40 @@ type Members = Readonly<Record<string, unknown>>
 export function reportedError(error: unknown): ReportedError | undefined {
   const { data, responseBody, value, name } = membersOf(error)
   for (const source of [data, parsed(responseBody), value]) {
-    const body = membersOf(source)
-    const found = described(body.error ?? (body.type === 'error' ? body : undefined))
+    const found = errorIn(source)
     if (found) return found
   }
   // A frame is a plain object. Errors of JavaScript and of the AI SDK have a name.
   return name === undefined ? described(error) : undefined
 }
 
+/**
+ * Finds the error in a body: in its member `error`, in the first element of a list as at Google's compatible endpoint, in the body itself
+ * as at Cerebras and Mistral, or in `detail` as FastAPI writes it.
+ */
+function errorIn(body: unknown): ReportedError | undefined {
+  const { error, choices, detail, ...rest } = membersOf(Array.isArray(body) ? body[0] : body)
+  if (error !== undefined && error !== null) return described(error)
+  if (choices !== undefined) return undefined
+  return described(detail === undefined ? rest : { ...rest, message: detail })
+}
+
 function described(error: unknown): ReportedError | undefined {
-  if (typeof error === 'string' && error !== '') return { name: '', message: error, status: undefined, isQuota: false }
+  if (typeof error === 'string' && error !== '') return { name: '', message: error, status: undefined, isQuota: false, isFailedCall: false }
   const { message, type, code, status, statusCode } = membersOf(error)
-  if (typeof message !== 'string') return undefined
+  const said = typeof message === 'object' && message !== null ? JSON.stringify(message) : message
+  if (typeof said !== 'string') return undefined
   const names = [code, type, status].filter((name) => typeof name === 'string')
   const numbers = [statusCode, status, code].map(Number).filter((number) => Number.isInteger(number) && number >= 400 && number < 600)
   const known = names.find((name) => STATUSES.has(name))
   const number = numbers[0] ?? (known === undefined ? undefined : STATUSES.get(known))
-  return { name: known ?? names[0] ?? String(number ?? ''), message, status: number, isQuota: names.some((name) => QUOTA.has(name)) }
+  return {
+    name: known ?? names[0] ?? String(number ?? ''),
+    message: said,
+    status: number,
+    isQuota: names.some((name) => QUOTA.has(name)),
+    isFailedCall: names.includes(FAILED_CALL),
+  }
 }
 
 function parsed(body: unknown): unknown {

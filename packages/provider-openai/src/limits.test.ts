@@ -39,6 +39,43 @@ describe('a limit is learnt from one refusal', () => {
       ['tools', 'tool_choice'],
       {},
     ],
+    // https://github.com/vllm-project/vllm/issues/9986
+    [
+      'does not support tools',
+      {
+        status: 400,
+        body: {
+          object: 'error',
+          message: '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+          type: 'BadRequestError',
+          param: null,
+          code: 400,
+        },
+      },
+      ['tools', 'tool_choice'],
+      {},
+    ],
+    // https://github.com/containers/ramalama/issues/988
+    [
+      'does not support tools',
+      { status: 500, body: { error: { code: 500, message: 'tools param requires --jinja flag', type: 'server_error' } } },
+      ['tools', 'tool_choice'],
+      {},
+    ],
+    // https://github.com/ggml-org/llama.cpp/issues/10920
+    [
+      'does not support tools',
+      { status: 500, body: { code: 500, message: 'Unsupported param: tools', type: 'server_error' } },
+      ['tools', 'tool_choice'],
+      {},
+    ],
+    // https://console.groq.com/docs/tool-use
+    [
+      'does not support tools',
+      { status: 400, body: { error: { message: '`tool calling` is not supported with this model', type: 'invalid_request_error' } } },
+      ['tools', 'tool_choice'],
+      {},
+    ],
     // https://github.com/teilomillet/gollm/issues/33
     [
       'takes max_completion_tokens instead of max_tokens',
@@ -103,7 +140,7 @@ describe('a limit is learnt from one refusal', () => {
 
   it.each<[string, ModelStep]>([
     ['another reason', { status: 400, body: { error: { message: 'The prompt is too long' } } }],
-    ['another status', { status: 500, body: { error: { message: 'small does not support tools' } } }],
+    ['another status', { status: 503, body: { error: { message: 'small does not support tools' } } }],
   ])('not from %s', async (_why, refusal) => {
     server.script(refusal)
     await expect((await load('vllm')).doGenerate(options)).rejects.toThrow()

@@ -20,14 +20,23 @@ const has = (name: string) => (body: Body) => body[name] !== undefined
 
 const renamed = (body: Body, from: string, to: string): Body => ({ ...without(body, from), [to]: body[from] })
 
-/** The statuses with which endpoints refuse a member of a request. OpenRouter reports missing tool support with 404. */
-const STATUSES = new Set([400, 404, 422])
+/** The statuses with which endpoints refuse a member of a request. OpenRouter reports missing tool support with 404, llama.cpp with 500. */
+const STATUSES = new Set([400, 404, 422, 500])
 
 export const REQUEST_LIMITS: readonly RequestLimit[] = [
   {
     // Ollama: `registry.ollama.ai/library/gemma3:latest does not support tools`. OpenRouter: `No endpoints found that support tool use`.
+    // Groq: `tool calling is not supported with this model`. vLLM without a parser: `"auto" tool choice requires
+    // --enable-auto-tool-choice`. llama.cpp: `tools param requires --jinja flag`, and in old versions `Unsupported param: tools`.
     label: 'does not support tools',
-    words: [['does not support tools'], ['support tool use']],
+    words: [
+      ['does not support tools'],
+      ['support tool use'],
+      ['tool calling', 'not supported'],
+      ['--enable-auto-tool-choice'],
+      ['tools param requires --jinja'],
+      ['unsupported param: tools'],
+    ],
     concerns: has('tools'),
     keep: (body) => without(body, 'tools', 'tool_choice'),
   },

@@ -65,6 +65,79 @@ it('reports a reply that the output limit cuts', async () => {
   expect((await model.doGenerate({ prompt: hello })).finishReason.unified).toBe('length')
 })
 
+const message = (content: object[]) => ({ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content })
+const said = (text: string, annotations: object[] = []) => ({ type: 'output_text', text, annotations })
+/** The frames of a stream with these items before or around a text. */
+const stream = (...items: object[]) => [
+  { type: 'response.created', response: { id: 'r', created_at: 1, model: 'm' } },
+  ...items.flatMap((item, output_index) => [
+    { type: 'response.output_item.added', output_index, item },
+    ...((item as { type: string }).type === 'message'
+      ? [
+          { type: 'response.output_text.delta', item_id: 'msg_1', output_index, content_index: 0, delta: 'fine' },
+          { type: 'response.output_text.annotation.added', item_id: 'msg_1', annotation: { type: 'dream_citation' } },
+        ]
+      : []),
+    { type: 'response.output_item.done', output_index, item },
+  ]),
+  { type: 'response.completed', response: { usage: { input_tokens: 3, output_tokens: 4 } } },
+]
+
+// https://platform.openai.com/docs/api-reference/backward-compatibility
+it.each<[string, object[]]>([
+  ['an item', [{ type: 'hologram', id: 'h' }, message([said('fine')])]],
+  ['a part', [message([said('fine'), { type: 'hologram' }])]],
+  ['an annotation', [message([said('fine', [{ type: 'dream_citation' }])])]],
+  [
+    'an action of a tool of the service',
+    [{ type: 'web_search_call', id: 'w', status: 'completed', action: { type: 'dream' } }, message([said('fine')])],
+  ],
+])('%s of an unknown type does not end a reply', async (_what, output) => {
+  const body = { id: 'r', object: 'response', created_at: 1, model: 'm', output, usage: { input_tokens: 3, output_tokens: 4 } }
+  server.script({ status: 200, body })
+  expect(await model.doGenerate({ prompt: hello })).toMatchObject({ content: [{ type: 'text', text: 'fine' }] })
+  for (const pieceBytes of [undefined, 1, 13]) {
+    server.script({ frames: stream(...output), ...(pieceBytes && { pieceBytes }) })
+    const parts = await collect(model)
+    expect([deltas(parts, 'text-delta'), parts.at(-1)]).toMatchObject(['fine', { finishReason: { unified: 'stop' } }])
+  }
+})
+
+it('a refusal is told from a reply that the content filter cuts', async () => {
+  const body = (output: object[], reason?: string) => ({
+    status: 200,
+    body: {
+      id: 'r',
+      created_at: 1,
+      model: 'm',
+      output,
+      usage: { input_tokens: 3, output_tokens: 4 },
+      incomplete_details: reason && { reason },
+    },
+  })
+  const refusal = { type: 'refusal', refusal: 'No.' }
+  server.script(body([message([refusal])]), body([message([said('No')])], 'content_filter'))
+  const generate = async () => (await model.doGenerate({ prompt: hello })).finishReason
+  expect(await generate()).toEqual({ unified: 'content-filter', raw: 'refusal' })
+  expect(await generate()).toEqual({ unified: 'content-filter', raw: 'content_filter' })
+  const item = message([])
+  server.script({
+    frames: [
+      { type: 'response.created', response: { id: 'r', created_at: 1, model: 'm' } },
+      { type: 'response.output_item.added', output_index: 0, item },
+      { type: 'response.refusal.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'No.' },
+      { type: 'response.refusal.done', item_id: 'msg_1', output_index: 0, content_index: 0, refusal: 'No.' },
+      { type: 'response.output_item.done', output_index: 0, item: message([refusal]) },
+      { type: 'response.completed', response: { usage: { input_tokens: 3, output_tokens: 4 } } },
+    ],
+  })
+  const parts = await collect(model)
+  expect([deltas(parts, 'text-delta'), parts.at(-1)]).toMatchObject([
+    'No.',
+    { finishReason: { unified: 'content-filter', raw: 'refusal' } },
+  ])
+})
+
 it('ignores events of unknown types and reports a failed response', async () => {
   const created = { type: 'response.created', response: { id: 'r', created_at: 1, model: 'm' } }
   const failed = {
