@@ -13,7 +13,8 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { untilAborted } from '@sluice/kit'
-import { AppError, errorText, type Logger, type ToolContext } from '@sluice/sdk'
+import { AppError, type Clock, errorText, type Logger, oneLine, type ToolContext } from '@sluice/sdk'
+import { Announcements } from './announcements.ts'
 import { type Definitions, definitionsOf } from './definition.ts'
 import type { Offers } from './known-tools.ts'
 import { PausableLimit } from './pausable-limit.ts'
@@ -35,9 +36,10 @@ export interface ConnectOptions {
   readonly root: string | undefined
   readonly startTimeoutMs: number
   readonly timeoutMs: number
+  readonly clock: Clock
   readonly log: Logger
-  /** Called when the server says that its list of tools has changed. */
-  onToolsChanged(): void
+  /** Called with each list that was asked for because the server announced a change. */
+  onListed(listed: ListedServer): Promise<void>
   /** Called once when the connection has ended. */
   onEnd(): void
 }
@@ -50,6 +52,7 @@ const LIST_PAGES_MAX = 32
 /** A program that knows only earlier revisions of the protocol may not answer the question for the newest one at all. */
 const PROBE_MS_MAX = 5000
 const GOODBYE_MS = 1000
+const SHOWN_CHARS = 300
 /** The longest call in which a person may be asked. */
 const ASKING_MS_MAX = 86_400_000
 
@@ -67,7 +70,7 @@ const NO_VALIDATION = {
 
 /** Connects and agrees on the protocol. Rejects with an `AppError` and leaves nothing running. */
 export async function connect(options: ConnectOptions, signal: AbortSignal): Promise<Connection> {
-  const { server, transport, root, startTimeoutMs } = options
+  const { transport, root, startTimeoutMs } = options
   const client = new Client(
     { name: 'sluice', version: '1' },
     {
@@ -80,13 +83,11 @@ export async function connect(options: ConnectOptions, signal: AbortSignal): Pro
   const questions = new Questions()
   client.setRequestHandler('elicitation/create', async ({ params }) => questions.answer(params))
   if (root !== undefined) client.setRequestHandler('roots/list', () => ({ roots: [{ uri: root, name: 'workspace' }] }))
-  client.setNotificationHandler('notifications/tools/list_changed', () => options.onToolsChanged())
-  client.onclose = () => options.onEnd()
-  client.onerror = (error) => options.log.debug('MCP message not understood', { server, error })
+  const connection = new Connection(client, questions, options)
   try {
     const connected = client.connect(transport, { timeout: startTimeoutMs, maxTotalTimeout: startTimeoutMs, signal })
     await untilAborted(connected, signal, 'the connection was given up')
-    return new Connection(client, questions, options)
+    return connection
   } catch (error) {
     await transport.close()
     throw asAppError(error, { ...options, doing: 'answer' })
@@ -97,29 +98,47 @@ export class Connection {
   readonly #client: Client
   readonly #questions: Questions
   readonly #options: ConnectOptions
-  #isOpen = true
+  readonly #announcements: Announcements
+  readonly #ended = new AbortController()
   /** The hash of each tool by its name, from the last list. */
   readonly #hashes = new Map<string, string>()
+  /** Why the last unreadable message of the server was not understood. */
+  #misunderstood: string | undefined
 
+  /** `client` is not connected yet. */
   constructor(client: Client, questions: Questions, options: ConnectOptions) {
+    const { server, log, clock, timeoutMs, onListed } = options
     this.#client = client
     this.#questions = questions
     this.#options = options
+    const { signal } = this.#ended
+    const list = async () => onListed(await this.list(signal))
+    this.#announcements = new Announcements({ client, clock, log, server, timeoutMs, signal, list })
     client.onclose = () => {
-      this.#isOpen = false
+      this.#ended.abort()
       options.onEnd()
+    }
+    client.onerror = (error) => {
+      this.#misunderstood = oneLine(errorText(error), SHOWN_CHARS)
+      log.debug('MCP message not understood', { server, reason: this.#misunderstood })
     }
   }
 
   get isOpen(): boolean {
-    return this.#isOpen
+    return !this.#ended.signal.aborted
+  }
+
+  /** Asks the server for everything that it offers, and takes note of the changes that it announces from then on. */
+  async open(signal: AbortSignal): Promise<ListedServer> {
+    this.#announcements.start()
+    return this.list(signal)
   }
 
   /** Asks the server for everything that it offers. */
   async list(signal: AbortSignal): Promise<ListedServer> {
     const { tools, resources, prompts } = this.#client.getServerCapabilities() ?? {}
     const listed = tools
-      ? await this.#request('list its tools', signal, (options) => this.#client.listTools(undefined, options))
+      ? await this.#request('list its tools', signal, (options) => this.#client.listTools(undefined, { ...options, cacheMode: 'refresh' }))
       : { tools: [] }
     const definitions = definitionsOf(listed.tools)
     this.#hashes.clear()
@@ -143,7 +162,7 @@ export class Connection {
     try {
       return await this.#request(doing, limit.signal, (options) => send({ ...options, timeout: ASKING_MS_MAX }))
     } catch (error) {
-      throw limit.isOver ? tooLate(server, doing, error) : error
+      throw limit.isOver ? tooLate({ server, doing, misunderstood: this.#misunderstood }, error) : error
     } finally {
       end()
     }
@@ -185,30 +204,43 @@ export class Connection {
   }
 
   async #request<Result>(doing: string, signal: AbortSignal, send: (options: RequestOptions) => Promise<Result>): Promise<Result> {
+    this.#misunderstood = undefined
     try {
       return await send({ timeout: this.#options.timeoutMs, signal })
     } catch (error) {
       if (signal.aborted) throw signal.reason
       // The server has forgotten the session; the next request begins a new one.
       if (error instanceof SdkHttpError && error.status === 404) void this.close()
-      throw asAppError(error, { ...this.#options, doing })
+      throw asAppError(error, { ...this.#options, doing, misunderstood: this.#misunderstood })
     }
   }
 }
 
-/** Says which server failed, what it was asked to do, and why it ended if it did. */
-function asAppError(error: unknown, { server, doing, transport }: ConnectOptions & { readonly doing: string }): AppError {
-  if (transport.endReason !== undefined)
-    return new AppError('upstream', `The MCP server '${server}' did not ${doing}: ${transport.endReason}`, { cause: error })
-  if (error instanceof AppError) return error
-  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return tooLate(server, doing, error)
-  if (error instanceof InsufficientScopeError) {
-    const cure = `it asks for more permissions: run 'sluice mcp login ${server}'`
-    return new AppError('unauthorized', `The MCP server '${server}' did not ${doing}: ${cure}`, { cause: error })
-  }
-  const why = error instanceof ProtocolError ? error.message : errorText(error)
-  return new AppError('upstream', `The MCP server '${server}' did not ${doing}: ${why}`, { cause: error })
+/** A request that failed. */
+interface Failed {
+  readonly server: string
+  readonly doing: string
+  /** Why a message of the server was not understood while it ran. */
+  readonly misunderstood?: string | undefined
 }
 
-const tooLate = (server: string, doing: string, cause: unknown): AppError =>
-  new AppError('upstream_timeout', `The MCP server '${server}' did not ${doing} in time`, { cause })
+/** Says which server failed, what it was asked to do, and why it ended if it did. */
+function asAppError(error: unknown, failed: Failed & Pick<ConnectOptions, 'transport'>): AppError {
+  const { server, doing, transport } = failed
+  const because = (why: string) => `The MCP server '${server}' did not ${doing}: ${why}`
+  if (transport.endReason !== undefined) return new AppError('upstream', because(transport.endReason), { cause: error })
+  if (error instanceof AppError) return error
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return tooLate(failed, error)
+  if (error instanceof InsufficientScopeError) {
+    const cure = `it asks for more permissions: run 'sluice mcp login ${server}'`
+    return new AppError('unauthorized', because(cure), { cause: error })
+  }
+  if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
+    return new AppError('upstream', because(`its answer is not valid: ${oneLine(errorText(error), SHOWN_CHARS)}`), { cause: error })
+  return new AppError('upstream', because(error instanceof ProtocolError ? error.message : errorText(error)), { cause: error })
+}
+
+function tooLate({ server, doing, misunderstood }: Failed, cause: unknown): AppError {
+  const why = misunderstood === undefined ? '' : `; one of its messages was not understood: ${misunderstood}`
+  return new AppError('upstream_timeout', `The MCP server '${server}' did not ${doing} in time${why}`, { cause })
+}

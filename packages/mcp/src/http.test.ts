@@ -1,10 +1,11 @@
-import type { ClientId, CommandContext } from '@sluice/sdk'
+import { AppError, type ClientId, type CommandContext } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import feature from './index.ts'
 import { HttpServer } from './testing/http-server.ts'
+import { waitFor } from './testing/wait-for.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -24,10 +25,10 @@ async function arrange(given: object = {}, accepted?: Set<string>) {
     async () => parts.close?.(),
     () => server.close(),
   )
-  const call = (input: object = {}, client = 'ann') => {
+  const call = (input: object = {}, client = 'ann', signal?: AbortSignal) => {
     const tool = parts.tools?.find(({ name }) => name === 'mcp__far__echo')
     if (!tool) throw new Error('no tool')
-    return tool.run(input, { ...toolContext(undefined, host.by), client: client as ClientId })
+    return tool.run(input, { ...toolContext(signal, host.by), client: client as ClientId })
   }
   /** Logs in as a person would; `answer` makes the address at which the browser ended from the one that was opened. */
   const login = async (answer: (opened: URL) => string) => {
@@ -46,7 +47,7 @@ async function arrange(given: object = {}, accepted?: Set<string>) {
     await parts.commands?.find(({ name }) => name === 'mcp login')?.run(context)
     return printed
   }
-  return { server, host, parts, call, login, listed: () => vi.waitFor(() => expect(host.refreshes).not.toEqual([])) }
+  return { server, host, parts, call, login, listed: () => waitFor(() => expect(host.refreshes).not.toEqual([])) }
 }
 
 const ended = (opened: URL, changes: Record<string, string> = {}) => {
@@ -89,6 +90,54 @@ describe('a server that is reached over HTTP', () => {
       return true
     }
     await expect(call()).rejects.toMatchObject({ message: expect.stringContaining('a message has more than 8388608 bytes') })
+  })
+
+  test('that ends its stream at once is asked again at most twenty times in a minute', async () => {
+    const server = await new HttpServer().listen()
+    closing.push(() => server.close())
+    server.mcp.tools = [{ name: 'echo' }]
+    server.instead = ({ method }, response) => {
+      if (method !== 'GET') return false
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end('retry: 0\nid: 1\ndata: \n\n')
+      return true
+    }
+    const { host, call, parts } = await arrange({ url: `${server.url}/mcp` })
+    await waitFor(() => expect(parts.tools).toHaveLength(1))
+    await call()
+    const streams = () => server.seen.filter(({ method }) => method === 'GET').length
+    const before = streams()
+    await waitFor(async () => {
+      await host.advance(1)
+      expect(streams() - before).toBeGreaterThan(15)
+    })
+    for (let count = 0; count < 200; count++) await host.advance(1)
+    expect(streams() - before).toBeLessThan(2 * 22)
+  })
+
+  test('that floods a stream is read at a bounded pace', async () => {
+    const { server, call, listed, host } = await arrange()
+    await listed()
+    await call()
+    await waitFor(() => expect(host.clock.sleeping).toBe(1))
+    let sent = 0
+    server.instead = ({ body }, response) => {
+      if (!body.includes('tools/call')) return false
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const flood = 'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n\n'.repeat(1000)
+      const more = () => {
+        while (!response.destroyed && sent < 400 && response.write(flood)) sent += 1
+        if (sent >= 400) response.end('data: {"jsonrpc":"2.0","id":99,"result":{}}\n\n')
+      }
+      response.on('drain', more)
+      more()
+      return true
+    }
+    const abort = new AbortController()
+    const flooded = call({}, 'ann', abort.signal)
+    await waitFor(() => expect(host.clock.sleeping).toBe(2))
+    expect(sent).toBeLessThan(400)
+    abort.abort(new AppError('aborted', 'enough'))
+    await expect(flooded).rejects.toMatchObject({ message: 'enough' })
   })
 
   test('that has forgotten a session gets a new one', async () => {
@@ -167,7 +216,7 @@ describe('a server that asks for a login', () => {
   test('says what to do when there is no login, or it has ended', async () => {
     const { server, call, login, parts } = await arrange({}, new Set())
     const advice = "asks for a login: run 'sluice mcp login far'"
-    await vi.waitFor(async () => expect(JSON.stringify(await parts.check?.(new AbortController().signal))).toContain(advice))
+    await waitFor(async () => expect(JSON.stringify(await parts.check?.(new AbortController().signal))).toContain(advice))
     await login(ended)
     server.accepted?.clear()
     server.renewals.clear()

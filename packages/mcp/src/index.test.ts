@@ -1,70 +1,12 @@
-import { AppError, type ClientId, type Tool, type ToolContext } from '@sluice/sdk'
+import { AppError, type ClientId } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import feature from './index.ts'
+import { arrange, asks, serverWith, text } from './testing/arrange.ts'
 import { type FakeProcess, FakeServer } from './testing/fake-server.ts'
-
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
-
-const text = (content: string) => ({ content: [{ type: 'text', text: content }] })
-
-/** A daemon with one server, `notes`. `restart` builds the feature again with the data that was kept. */
-async function arrange(given: object = {}, server = new FakeServer()) {
-  const host = testHost({ spawn: server.spawn })
-  const build = async (changes: object = {}) => {
-    const config = { servers: { notes: { command: 'notes-server', args: ['--all'], ...given, ...changes } } }
-    const schema = feature.section?.schema
-    if (!schema) throw new Error('The feature has no section')
-    const parts = feature.build(host, v.parse(schema, config))
-    await parts.register?.(new AbortController().signal)
-    closing.push(async () => parts.close?.())
-    return parts
-  }
-  let parts = await build()
-  const named = (name: string): Tool => {
-    const tool = parts.tools?.find((one) => one.name === name)
-    if (!tool) throw new Error(`no tool ${name}; there are ${parts.tools?.map((one) => one.name)}`)
-    return tool
-  }
-  return {
-    host,
-    server,
-    parts: () => parts,
-    named,
-    /** Waits for the list that is asked for in the background. */
-    listed: () => vi.waitFor(() => expect(host.refreshes).not.toEqual([])),
-    call: (
-      name: string,
-      input: object = {},
-      { client = 'ann', approvedBy, ask, signal = new AbortController().signal }: CallOptions = {},
-    ) =>
-      named(name).run(input, {
-        ...toolContext(signal, host.by),
-        client: client as ClientId,
-        ...(approvedBy !== undefined && { approvedBy }),
-        ...(ask && { ask }),
-      }),
-    async restart(changes: object = {}) {
-      await parts.close?.()
-      parts = await build(changes)
-    },
-  }
-}
-
-interface CallOptions {
-  readonly client?: string
-  readonly approvedBy?: string
-  readonly ask?: NonNullable<ToolContext['ask']>
-  readonly signal?: AbortSignal
-}
-
-const serverWith = (...tools: FakeServer['tools']) => Object.assign(new FakeServer(), { tools })
-const asks = (tool: Tool) => (typeof tool.alwaysAsks === 'function' ? tool.alwaysAsks({}, testHost().by) : tool.alwaysAsks)
+import { waitFor } from './testing/wait-for.ts'
 
 describe('mcp', () => {
   test('is off and loads nothing without a server', async () => {
@@ -97,7 +39,7 @@ describe('mcp', () => {
       cwd: '/workspace',
       policy: { writable: [], network: false },
     })
-    await vi.waitFor(() => expect(server.running).toEqual([]))
+    await waitFor(() => expect(server.running).toEqual([]))
     expect(host.refreshes).toHaveLength(1)
   })
 
@@ -117,7 +59,7 @@ describe('mcp', () => {
     ] as const) {
       const { listed, call, server } = await arrange({ scope }, serverWith({ name: 'echo' }))
       await listed()
-      await vi.waitFor(() => expect(server.running).toEqual([]))
+      await waitFor(() => expect(server.running).toEqual([]))
       await call('mcp__notes__echo', {}, { client: 'ann' })
       await call('mcp__notes__echo', {}, { client: 'bob' })
       expect(server.running).toHaveLength(processes)
@@ -127,7 +69,7 @@ describe('mcp', () => {
   test('all connections of a device are one client; without an identity, each connection is one', async () => {
     const { listed, named, server, host } = await arrange({}, serverWith({ name: 'echo' }))
     await listed()
-    await vi.waitFor(() => expect(server.running).toEqual([]))
+    await waitFor(() => expect(server.running).toEqual([]))
     const call = (caller: string, client: string) =>
       named('mcp__notes__echo').run({}, { ...toolContext(undefined, host.by), client: client as ClientId, caller })
     for (const connection of ['1', '2']) await call('device:ann', connection)
@@ -216,10 +158,10 @@ describe('mcp', () => {
     await listed()
     const abort = new AbortController()
     const running = call('mcp__notes__hangs', {}, { signal: abort.signal })
-    await vi.waitFor(() => expect(server.running.at(-1)?.received.at(-1)?.method).toBe('tools/call'))
+    await waitFor(() => expect(server.running.at(-1)?.received.at(-1)?.method).toBe('tools/call'))
     abort.abort(new AppError('aborted', 'stopped'))
     await expect(running).rejects.toMatchObject({ message: 'stopped' })
-    await vi.waitFor(() => expect(server.running[0]?.received.at(-1)?.method).toBe('notifications/cancelled'))
+    await waitFor(() => expect(server.running[0]?.received.at(-1)?.method).toBe('notifications/cancelled'))
   })
 
   test('a call waits no longer than its time limit', async () => {
@@ -237,14 +179,14 @@ describe('mcp', () => {
     const holds = { name: 'holds', run: () => held.promise }
     const { listed, call, server, host } = await arrange({ max_connections: 2, idle_secs: 10 }, serverWith(holds))
     await listed()
-    await vi.waitFor(() => expect(server.running).toEqual([]))
+    await waitFor(() => expect(server.running).toEqual([]))
     const [ann, bob] = [call('mcp__notes__holds', {}, { client: 'ann' }), call('mcp__notes__holds', {}, { client: 'bob' })]
     await expect(call('mcp__notes__holds', {}, { client: 'cid' })).rejects.toMatchObject({ code: 'unavailable' })
     held.resolve(text('done'))
     expect(await Promise.all([ann, bob])).toEqual(['done', 'done'])
     expect(await call('mcp__notes__holds', {}, { client: 'cid' })).toBe('done')
     await host.advance(10_000)
-    await vi.waitFor(() => expect(server.running).toEqual([]))
+    await waitFor(() => expect(server.running).toEqual([]))
   })
 })
 
@@ -304,7 +246,7 @@ describe('a tool that its server changes', () => {
     await call('mcp__notes__echo')
     server.tools = [changed]
     server.running.at(-1)?.notify('notifications/tools/list_changed')
-    await vi.waitFor(async () => {
+    await waitFor(async () => {
       await host.advance(1000)
       expect(host.refreshes.length).toBeGreaterThan(1)
     })
@@ -387,75 +329,5 @@ describe('a question of a server', () => {
     const hanging = call('mcp__notes__hangs', {}, { ask: slow })
     expect(await call('mcp__notes__buy', {}, { ask: slow })).toBe('{"action":"decline"}')
     await expect(hanging).rejects.toMatchObject({ code: 'upstream_timeout' })
-  })
-})
-
-describe('a hostile server', () => {
-  test('that does not list its tools leaves no process behind', async () => {
-    const server = new FakeServer()
-    server.methods['tools/list'] = () => {
-      throw new Error('no list')
-    }
-    const { host } = await arrange({}, server)
-    await vi.waitFor(() => expect(host.logs.map(({ message }) => message)).toContain('MCP server does not answer'))
-    await vi.waitFor(() => expect(server.running).toEqual([]))
-  })
-
-  test('that says its tools have changed before it is asked for them is listed once', async () => {
-    const server = serverWith({ name: 'echo' })
-    server.methods.initialize = (_, process) => {
-      process.notify('notifications/tools/list_changed')
-      return { protocolVersion: '2025-11-25', capabilities: server.capabilities, serverInfo: { name: 'fake', version: '1' } }
-    }
-    const { listed, host } = await arrange({}, server)
-    await listed()
-    expect(host.logs.filter(({ fields }) => fields.error !== undefined)).toEqual([])
-  })
-
-  test('that floods with notifications delays nothing but itself', async () => {
-    const { listed, call, server } = await arrange({}, serverWith({ name: 'echo' }))
-    await listed()
-    await call('mcp__notes__echo')
-    for (let count = 0; count < 50; count++)
-      server.running[0]?.print(`${'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'.repeat(1000)}`)
-    expect(await call('mcp__notes__echo', {}, { client: 'bob' })).toBe('ran echo')
-    expect(server.running.flatMap(({ received }) => received).filter(({ method }) => method === 'tools/list').length).toBeLessThan(4)
-  })
-
-  test('that sends an endless line is stopped', async () => {
-    const endless = {
-      name: 'endless',
-      run: (_: object, process: { print(output: string): void }) => {
-        for (let count = 0; count < 9; count++) process.print('x'.repeat(1024 * 1024))
-        return new Promise(() => {})
-      },
-    }
-    const { listed, call, server } = await arrange({}, serverWith(endless))
-    await listed()
-    await expect(call('mcp__notes__endless')).rejects.toMatchObject({
-      message: expect.stringContaining('a message has more than 8388608 bytes'),
-    })
-    await vi.waitFor(() => expect(server.running).toEqual([]))
-  })
-
-  test('may print lines that are not messages', async () => {
-    const chatty = {
-      name: 'chatty',
-      run: (_: object, process: { print(output: string): void }) => process.print('hello\n{"a":1}\n{broken\n\n[]\n'),
-    }
-    const { listed, call } = await arrange({}, serverWith(chatty))
-    await listed()
-    expect(await call('mcp__notes__chatty')).toBe('ran chatty')
-  })
-
-  test('gets no answer to a request for a model', async () => {
-    const { listed, call, server } = await arrange({}, serverWith({ name: 'echo' }))
-    await listed()
-    await call('mcp__notes__echo')
-    const answer = await server.running[0]?.ask('sampling/createMessage', { messages: [], maxTokens: 10 })
-    expect(answer).toMatchObject({ error: { code: -32601 } })
-    expect(await server.running[0]?.ask('roots/list')).toMatchObject({ result: { roots: [{ uri: 'file:///workspace' }] } })
-    const initialize = server.running[0]?.received.find(({ method }) => method === 'initialize')
-    expect(initialize?.params?.capabilities).toEqual({ roots: {}, elicitation: { form: {} } })
   })
 })

@@ -10,8 +10,6 @@ import type { Definition } from './definition.ts'
 import { KnownTools } from './known-tools.ts'
 
 const SECOND_MS = 1000
-const RELIST_MS_MIN = 100
-const RELIST_MS_MAX = 600_000
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 /** The key of the connection that only lists tools. */
 const LISTING = 'listing'
@@ -28,8 +26,6 @@ export class McpServer {
   readonly #connections: Connections
   readonly #onChange: () => void
   #authorization: Authorization | undefined
-  #changes = 0
-  #isWaiting = false
 
   /** `onChange` is called when the list of tools has changed. */
   constructor(name: string, config: ServerConfig, host: Host, onChange: () => void) {
@@ -55,11 +51,12 @@ export class McpServer {
 
   /**
    * Calls a tool. Throws `conflict` when the server no longer has this definition: the turn was offered another one than what would
-   * run, so a person has not seen it.
+   * run, so a person has not seen it. Later turns are offered what the server has on this connection.
    */
   async call(definition: Definition, input: Record<string, unknown>, context: ToolContext) {
     const { name, hash } = definition
     return this.use(context, async (connection) => {
+      if (connection.hashOf(name) !== hash) await this.#take(await connection.list(context.signal))
       if (connection.hashOf(name) !== hash) {
         throw new AppError(
           'conflict',
@@ -121,13 +118,13 @@ export class McpServer {
           root: command === undefined ? undefined : pathToFileURL(root).href,
           startTimeoutMs: start_timeout_secs * SECOND_MS,
           timeoutMs: timeout_secs * SECOND_MS,
+          clock: this.#host.clock,
           log: this.#host.log,
-          // Before the first list there is nothing to list again.
-          onToolsChanged: () => void (connection && this.#listAgain(connection, signal)),
+          onListed: (listed: ListedServer) => this.#take(listed),
           onEnd,
         }
         connection = await connect(options, signal)
-        await this.#take(await connection.list(signal))
+        await this.#take(await connection.open(signal))
         this.failure = undefined
         return connection
       } catch (error) {
@@ -136,19 +133,6 @@ export class McpServer {
         throw error
       }
     }
-  }
-
-  /** Lists the tools again soon, and later from change to change, so that a server cannot keep the daemon busy with changes. */
-  async #listAgain(connection: Connection, signal: AbortSignal): Promise<void> {
-    if (this.#isWaiting) return
-    this.#isWaiting = true
-    await this.#host.clock.sleep(Math.min(RELIST_MS_MIN * 2 ** this.#changes++, RELIST_MS_MAX), signal)
-    this.#isWaiting = false
-    if (!connection.isOpen) return
-    await connection.list(signal).then(
-      (listed) => this.#take(listed),
-      (error: unknown) => this.#host.log.warn('MCP tools could not be listed', { server: this.name, reason: errorText(error) }),
-    )
   }
 
   async #take({ tools, problems, offers }: ListedServer): Promise<void> {
@@ -162,7 +146,13 @@ export class McpServer {
       const { HttpTransport } = await import('./http-transport.ts')
       const { headers } = this.config
       const isGiven = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
-      return new HttpTransport({ url, headers, authorization: isGiven ? undefined : await this.authorization(), fetch: this.#host.fetch })
+      return new HttpTransport({
+        url,
+        headers,
+        authorization: isGiven ? undefined : await this.authorization(),
+        fetch: this.#host.fetch,
+        clock: this.#host.clock,
+      })
     }
     const { StdioTransport } = await import('./stdio-transport.ts')
     return new StdioTransport(this.#host.spawn, this.#host.clock, {

@@ -1,15 +1,19 @@
 /** The transport to a server that runs as a process on this machine, in the sandbox in force. */
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
-import { AppError, type Clock, errorText, type ProcessPipes, type Spawn, type SpawnRequest } from '@sluice/sdk'
-import { linesOf } from './lines.ts'
+import { setImmediate } from 'node:timers/promises'
+import type { JSONRPCMessage, RequestId, Transport } from '@modelcontextprotocol/client'
+import { AppError, type Clock, errorText, oneLine, type ProcessPipes, type Spawn, type SpawnRequest } from '@sluice/sdk'
+import { linesOf, MESSAGE_BYTES_MAX } from './lines.ts'
+import { readingPace, readingUnits } from './pace.ts'
 
-/** A server that sends more messages than this in a second, answers excluded, is read no faster. */
-const MESSAGES_PER_SECOND = 2000
-const SECOND_MS = 1000
+/** After this many messages in a row, other work of the daemon gets its turn. */
+const MESSAGES_IN_A_ROW = 50
 /** The time in which a program that closed its output must end. */
 const END_MS = 1000
 const STDERR_BYTES_MAX = 8192
 const STDERR_SHOWN_CHARS = 500
+const LINE_SHOWN_CHARS = 100
+/** The characters that may wait until the program reads them. */
+const UNREAD_CHARS_MAX = 4 * MESSAGE_BYTES_MAX
 
 export type ProcessOptions = Pick<SpawnRequest, 'file' | 'args' | 'cwd' | 'env' | 'policy'>
 
@@ -23,6 +27,9 @@ export class StdioTransport implements Transport {
   readonly #clock: Clock
   readonly #options: ProcessOptions
   readonly #stopped = new AbortController()
+  /** The requests that have no answer yet. */
+  readonly #unanswered = new Set<RequestId>()
+  #unreadChars = 0
   #pipes: ProcessPipes | undefined
   #ended: Promise<void> | undefined
 
@@ -63,7 +70,13 @@ export class StdioTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (!this.#pipes || this.endReason !== undefined) throw new AppError('upstream', this.endReason ?? 'the program has not started')
-    await this.#pipes.write(`${JSON.stringify(message)}\n`)
+    const line = `${JSON.stringify(message)}\n`
+    this.#unreadChars += line.length
+    if (this.#unreadChars > UNREAD_CHARS_MAX) this.#stop('the program does not read its input')
+    if ('method' in message && 'id' in message) this.#unanswered.add(message.id)
+    if ('method' in message && message.method === CANCELLED) this.#unanswered.delete(message.params?.requestId as RequestId)
+    await this.#pipes.write(line)
+    this.#unreadChars -= line.length
   }
 
   /** Ends the process with its group. Idempotent. */
@@ -72,38 +85,55 @@ export class StdioTransport implements Transport {
     await this.#ended
   }
 
-  /** Lines that are not messages are ignored: some programs log to standard output. */
+  /** Lines that are not messages are reported and left out: some programs log to standard output. */
   async #read({ output }: ProcessPipes): Promise<void> {
-    let sinceMs = this.#clock.monotonicMs()
+    const { signal } = this.#stopped
+    const pace = readingPace(this.#clock)
     let count = 0
     try {
       for await (const line of linesOf(output)) {
-        const message = messageIn(line)
-        if (message) this.onmessage?.(message)
-        if (message && !('method' in message)) continue
-        if (++count < MESSAGES_PER_SECOND) continue
-        await this.#clock.sleep(sinceMs + SECOND_MS - this.#clock.monotonicMs(), this.#stopped.signal)
-        sinceMs = this.#clock.monotonicMs()
-        count = 0
+        if (this.#take(line)) continue
+        const delayMs = pace.delayMs(readingUnits(line.length))
+        if (delayMs > 0) await this.#clock.sleep(delayMs, signal)
+        else if (++count % MESSAGES_IN_A_ROW === 0) await setImmediate()
+        if (signal.aborted) return
       }
-      await this.#clock.sleep(END_MS, this.#stopped.signal)
+      await this.#clock.sleep(END_MS, signal)
       this.#stopped.abort()
     } catch (error) {
-      if (this.#stopped.signal.aborted) return
-      this.endReason ??= errorText(error)
-      this.#stopped.abort()
+      if (!signal.aborted) this.#stop(errorText(error))
     }
+  }
+
+  /** Returns true for the answer to a request, which the server could not send on its own. */
+  #take(line: string): boolean {
+    const message = messageIn(line)
+    if (message === undefined) {
+      const shown = oneLine(line, LINE_SHOWN_CHARS)
+      if (shown !== '') this.onerror?.(new Error(`the output has a line that is not a message: ${shown}`))
+      return false
+    }
+    if ('method' in message && UNUSED.includes(message.method)) return false
+    const isAnswer = !('method' in message) && message.id !== undefined && this.#unanswered.delete(message.id)
+    this.onmessage?.(message)
+    return isAnswer
+  }
+
+  #stop(reason: string): void {
+    this.endReason ??= reason
+    this.#stopped.abort()
   }
 }
 
+const CANCELLED = 'notifications/cancelled'
 /** Notifications that the client makes no use of, and that some servers send in great numbers. */
-const UNUSED = ['notifications/message', 'notifications/progress', 'notifications/resources/updated']
+const UNUSED = ['notifications/message', 'notifications/progress']
 
 function messageIn(line: string): JSONRPCMessage | undefined {
   if (!line.startsWith('{')) return undefined
   try {
     const message = JSON.parse(line)
-    return message.jsonrpc === '2.0' && !UNUSED.includes(message.method) ? message : undefined
+    return message.jsonrpc === '2.0' ? message : undefined
   } catch {
     return undefined
   }

@@ -23,6 +23,8 @@ export interface FakeProcess {
   notify(method: string, params?: Json): void
   /** Sends a request to the client and resolves with its answer. */
   ask(method: string, params?: Json): Promise<Message>
+  /** From now on, everything that is written to the process waits. */
+  stopReading(): void
   /** Ends the process as if it had crashed. */
   exit(code: number, stderr?: string): void
 }
@@ -82,6 +84,7 @@ class Process implements FakeProcess {
   readonly #output: Uint8Array[] = []
   #wake = () => {}
   #nextId = 1
+  #reads = true
   isRunning = true
 
   constructor(request: SpawnRequest, server: FakeServer) {
@@ -94,6 +97,7 @@ class Process implements FakeProcess {
   readonly pipes: ProcessPipes = {
     output: this.#chunks(),
     write: async (text) => {
+      if (!this.#reads) await this.#ended.promise
       for (const line of text.trimEnd().split('\n')) this.#take(JSON.parse(line))
     },
   }
@@ -112,6 +116,10 @@ class Process implements FakeProcess {
     this.#asked.set(this.#nextId, resolve)
     this.#send({ id: this.#nextId++, method, params })
     return promise
+  }
+
+  stopReading(): void {
+    this.#reads = false
   }
 
   exit(code: number, stderr = ''): void {
