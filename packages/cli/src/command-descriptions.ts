@@ -55,6 +55,12 @@ const MEMORY_OWNER: CommandOption = {
   help: 'device:<id>, channel:<channel>/<account>/<sender>, sop:<name>, cli, local, shared or unowned',
 }
 
+const SERVICE_SCOPE: CommandOption = {
+  type: 'string',
+  value: 'system|user',
+  help: 'of the machine or of the calling user (default: system for root, user for others)',
+}
+
 const DESCRIPTIONS = [
   {
     name: 'setup',
@@ -460,6 +466,22 @@ const DESCRIPTIONS = [
     remote: true,
     summary: 'Let a program use this agent by the Model Context Protocol, over standard input and output',
     more: 'For the configuration of other agents: their command is `sluice` with the arguments `mcp serve`. Needs a running daemon with `enabled = true` under `[mcp.serve]`.',
+  },
+  {
+    name: 'service install',
+    summary: 'Run the daemon as a service of systemd or launchd, and start it',
+    more: 'A system service has its own user and keeps its data in /var/lib/sluice unless --data-dir names another place. Run the command again after you change the address, the sandbox or the hardware in the configuration: the service is confined as far as these allow.',
+    options: {
+      scope: SERVICE_SCOPE,
+      print: { type: 'boolean', help: 'print the files of the service and change nothing' },
+      'no-start': { type: 'boolean', help: 'write the files, and start the service with the machine only' },
+    },
+  },
+  { name: 'service status', summary: 'Show whether the service is installed and running', options: { scope: SERVICE_SCOPE } },
+  {
+    name: 'service uninstall',
+    summary: 'Stop the service and remove its files; the data directory stays',
+    options: { scope: SERVICE_SCOPE },
   },
   { name: 'completions', summary: 'Print a completion script for bash, zsh or fish', usage: '<shell>', argsMin: 1, argsMax: 1 },
 ] as const satisfies readonly CommandDescription[]

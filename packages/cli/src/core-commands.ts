@@ -58,6 +58,9 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'memory forget': async () => (await import('./commands/memory.ts')).forget,
   'memory assign': async () => (await import('./commands/memory.ts')).assign,
   'mcp serve': async () => (await import('./commands/mcp-serve.ts')).run,
+  'service install': async () => (await import('./commands/service.ts')).install,
+  'service status': async () => (await import('./commands/service.ts')).status,
+  'service uninstall': async () => (await import('./commands/service.ts')).uninstall,
   completions: async () => (await import('./commands/completions.ts')).run,
 }
 

@@ -24,6 +24,8 @@ export interface DaemonOptions extends RuntimeOptions {
   readonly host?: string
   /** Replaces `[gateway] port`. */
   readonly port?: number
+  /** The descriptor of a listening socket that a service manager passes. Without `host` and `port`, it replaces `[gateway]`'s. */
+  readonly socket?: number
 }
 
 export interface Daemon {
@@ -36,7 +38,7 @@ export interface Daemon {
 }
 
 /** The longest time that a stop waits for running turns and open responses. */
-const DRAIN_MS = 10_000
+export const DRAIN_MS = 10_000
 const SANDBOX_RETRY_MS = 60_000
 /** The shorter wait while commands are refused: a sandbox is installed, and may only be slow. */
 const REFUSING_RETRY_MS = 5_000
@@ -81,20 +83,42 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 /** Requests that need the deliveries wait until they have started. */
 async function bindServer(runtime: OpenRuntime, options: DaemonOptions, deliveries: Promise<Deliveries>): Promise<Listening> {
   const gateway = runtime.config().core(gatewaySection)
-  const host = options.host ?? gateway.host
-  const refusesUnsigned = !isLoopbackHost(host)
-  if (refusesUnsigned && !gateway.allow_unsigned_webhooks) requireSignatures(runtime.snapshot().channels, host)
-  return listen({
+  const { host = gateway.host, port = gateway.port } = options
+  const socket = options.host === undefined && options.port === undefined ? options.socket : undefined
+  /** The address of a given socket is known only once it is bound. Until then, no request is served. */
+  const reach = { refusesUnsigned: true }
+  const receive: Deliveries['receive'] = async (channel, received) => (await deliveries).receive(channel, received)
+  const server = await listen({
     runtime,
     auth: createAuth(runtime),
     clients: runtime.clients,
     subscribers: runtime.subscribers,
-    intake: { receive: async (channel, received) => (await deliveries).receive(channel, received), refusesUnsigned },
+    intake: {
+      receive,
+      get refusesUnsigned() {
+        return reach.refusesUnsigned
+      },
+    },
     host,
-    port: options.port ?? gateway.port,
+    port,
+    ...(socket !== undefined && { socket }),
     control: { dataDir: options.dataDir, operator: operator() },
     ready: deliveries,
   })
+  reach.refusesUnsigned = !isLoopbackHost(server.host)
+  try {
+    if (reach.refusesUnsigned && !gateway.allow_unsigned_webhooks) requireSignatures(runtime.snapshot().channels, server.host)
+  } catch (error) {
+    await server.close(0)
+    throw error
+  }
+  if (socket !== undefined && (server.port !== port || (server.host !== host && host !== 'localhost')))
+    runtime.log.warn('The socket of the service manager has another address than [gateway] host and port.', {
+      socket: server.url,
+      gateway: `${host}:${port}`,
+      fix: "run 'sluice service install' again",
+    })
+  return server
 }
 
 interface DaemonParts {

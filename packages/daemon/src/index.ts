@@ -1,2 +1,2 @@
 /** The composition root of Sluice: one runtime, its HTTP side and the configuration watch. */
-export { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts'
+export { type Daemon, type DaemonOptions, DRAIN_MS, startDaemon } from './daemon.ts'

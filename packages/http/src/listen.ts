@@ -13,6 +13,8 @@ export interface ListenOptions extends Omit<ServerParts, 'url'> {
   readonly host: string
   /** 0 chooses a free port. */
   readonly port: number
+  /** The descriptor of a listening socket, which replaces `host` and `port`. A service manager may pass one. */
+  readonly socket?: number
   /** Serves the control socket too. The caller holds the lock of the data directory. */
   readonly control?: ControlOptions
   /** Requests wait until it resolves. */
@@ -38,6 +40,8 @@ export interface Timeouts {
 export interface Listening {
   /** `http://host:port`. */
   readonly url: string
+  /** The host that was asked for; with a given socket, its address. */
+  readonly host: string
   readonly port: number
   /**
    * Accepts no more connections, closes idle ones, lets running requests finish for at most `graceMs`, then destroys the
@@ -66,9 +70,11 @@ const SERVER_OPTIONS: ServerOptions = {
 }
 
 /** Resolves once connections are accepted. Rejects with `conflict` if the port is taken. */
-export async function listen({ host, port, control, ready, timeouts, ...parts }: ListenOptions): Promise<Listening> {
+export async function listen({ host: wanted, port, socket, control, ready, timeouts, ...parts }: ListenOptions): Promise<Listening> {
   const { runtime } = parts
-  const url = (): string => `http://${urlHost(host)}:${(server.address() as AddressInfo).port}`
+  const address = (): AddressInfo => server.address() as AddressInfo
+  const host = (): string => (socket === undefined ? wanted : address().address)
+  const url = (): string => `http://${urlHost(host())}:${address().port}`
   const loader = new ApplicationLoader({ ...parts, url }, ready)
   const newServer = (operator?: string): ClosableServer => {
     const made = createServer({ ...SERVER_OPTIONS, ...timeouts }).on('clientError', answerClientError)
@@ -82,7 +88,7 @@ export async function listen({ host, port, control, ready, timeouts, ...parts }:
     server.maxConnections = gateway.max_connections
   })
   server.on('close', unsubscribe)
-  await bind(server, host, port)
+  await bind(server, socket === undefined ? { host: wanted, port } : { fd: socket })
   server.on('error', (error) => runtime.log.error('HTTP server failed', { error }))
   const controlServer = control && newServer(control.operator)
   if (controlServer) await bindControlSocket(controlServer.server, control.dataDir, runtime.log)
@@ -95,7 +101,8 @@ export async function listen({ host, port, control, ready, timeouts, ...parts }:
   let closing: Promise<void> | undefined
   return {
     url: url(),
-    port: (server.address() as AddressInfo).port,
+    host: host(),
+    port: address().port,
     close(graceMs) {
       closing ??= close(graceMs)
       return closing
@@ -194,11 +201,14 @@ async function closeServer({ server, sockets }: ClosableServer, graceMs: number)
 
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
-const bind = (server: Server, host: string, port: number): Promise<void> =>
+type Place = { readonly host: string; readonly port: number } | { readonly fd: number }
+
+const bind = (server: Server, place: Place): Promise<void> =>
   new Promise((resolve, reject) => {
-    const fail = (cause: NodeJS.ErrnoException): void => reject(bindError(cause, `${urlHost(host)}:${port}`))
+    const name = 'fd' in place ? `the socket of descriptor ${place.fd}` : `${urlHost(place.host)}:${place.port}`
+    const fail = (cause: NodeJS.ErrnoException): void => reject(bindError(cause, name))
     server.once('error', fail)
-    server.listen({ host, port, backlog: BACKLOG }, () => {
+    server.listen({ ...place, backlog: BACKLOG }, () => {
       server.off('error', fail)
       resolve()
     })

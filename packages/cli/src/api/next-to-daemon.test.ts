@@ -15,7 +15,8 @@ import { embedderCommand, featureCommands } from '../feature-commands.ts'
  * Commands that work on files of the caller or wait for messages on standard input, and need no daemon to begin. Any other command must
  * ask the daemon.
  */
-const LOCAL = /^(daemon|setup|completions|mcp serve|config (check|get|set|seal|schema|init)|webhook check|sop validate)$/
+const LOCAL =
+  /^(daemon|setup|completions|mcp serve|config (check|get|set|seal|schema|init)|webhook check|service (install|status|uninstall)|sop validate)$/
 
 const providers = [{ kinds: ['offline'], load: async () => ({}) as never }]
 const owners = ROWS.flatMap(([id, row]) => ((row.commands ?? []).length > 0 ? [id] : []))
@@ -39,6 +40,9 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   'sop simulate': ['--event', '-'],
   'memory forget': ['1'],
   'memory assign': ['1'],
+  // The service of the machine that runs the tests must not change.
+  'service install': ['--print', '--scope', 'user'],
+  'service uninstall': ['--scope', 'none'],
 }
 
 const cleanups: (() => unknown)[] = []

@@ -1,9 +1,13 @@
-/** `sluice daemon`: runs the daemon in the foreground until SIGINT, SIGTERM, or the end of its terminal. */
+/**
+ * `sluice daemon`: runs the daemon in the foreground until SIGINT, SIGTERM, or the end of its terminal. Under systemd it takes the
+ * socket that systemd passes, and reports its state.
+ */
 import { isatty } from 'node:tty'
 import { startDaemon } from '@sluice/daemon'
 import { newPairingCode, type Runtime } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
+import type { SystemdReports } from '../service/notify-systemd.ts'
 
 /** The time that work has to end after the daemon has stopped, before the process exits. */
 const LINGER_MS = 1000
@@ -13,8 +17,10 @@ export async function run(context: CliContext): Promise<number> {
   const { out, options } = context
   const stopSignal = context.interrupted()
   const hangUp = watchHangUp()
+  const socket = await givenSocket(context.env)
   const daemon = await startDaemon({
     ...context,
+    ...(socket !== undefined && { socket }),
     ...(typeof options.host === 'string' ? { host: options.host } : {}),
     newDatabase: options['new-database'] === true,
     ...(typeof options.port === 'string' ? { port: portNumber(options.port) } : {}),
@@ -23,18 +29,41 @@ export async function run(context: CliContext): Promise<number> {
   surviveErrors(runtime)
   out.print(`sluice ${context.version} (${context.profile}) listening on ${url}`)
   await printFirstSteps(runtime, url, out)
-  hangUp.onReload(daemon.reload)
+  const systemd = await reportsTo(context.env, runtime)
+  hangUp.onReload(async () => {
+    await systemd?.reloading()
+    await daemon.reload()
+    await systemd?.ready()
+  })
+  await systemd?.ready()
   await Promise.race([aborted(stopSignal), hangUp.terminalClosed])
+  void systemd?.stopping()
   // Timers of the system clock are unreferenced. Without this one, the process could end before the daemon has stopped.
   const keepAlive = setInterval(() => {}, KEEP_ALIVE_MS)
   try {
     await daemon.stop()
   } finally {
+    systemd?.close()
     clearInterval(keepAlive)
     // The process must not stay alive without its listener if the stop failed or a handle is still open.
     setTimeout(() => process.exit(), LINGER_MS).unref()
   }
   return 0
+}
+
+type Environment = CliContext['env']
+
+/** The modules for service managers are loaded only under one. */
+async function givenSocket(env: Environment): Promise<number | undefined> {
+  if (env.LISTEN_FDS === undefined) return undefined
+  const { inheritedSocket } = await import('../service/inherited-socket.ts')
+  return inheritedSocket(env, process.pid)
+}
+
+async function reportsTo(env: Environment, { log }: Runtime): Promise<SystemdReports | undefined> {
+  if (!env.NOTIFY_SOCKET) return undefined
+  const { systemdReports } = await import('../service/notify-systemd.ts')
+  return systemdReports({ env, pid: process.pid, log })
 }
 
 /** Handles SIGHUP, which a person sends to reload the configuration and the system sends when the terminal closes. */
