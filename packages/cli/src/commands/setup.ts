@@ -71,7 +71,7 @@ export async function setUp(first: Setup): Promise<number> {
 async function chooseEndpoint({ context, dialogue, candidates, current, givenKey }: Setup): Promise<EndpointChoice> {
   const kind = textOption(context, 'provider')
   const given = textOption(context, 'base-url')
-  const named = kind === undefined ? undefined : findCandidate(candidates, kind)
+  const named = kind === undefined ? undefined : findCandidate(context, candidates, kind)
   if (!dialogue) {
     const candidate = named ?? proposedCandidate(candidates, current.kind)
     if (!candidate)

@@ -1,7 +1,7 @@
 /** Asks for the provider, its address and its key, and for the model out of the list of the endpoint. */
 import type { ProviderConfig } from '@sluice/config'
 import { nearestName } from '@sluice/kit'
-import { AppError, type OfferedModel, Secret } from '@sluice/sdk'
+import { AppError, buildHint, type OfferedModel, ROWS, Secret } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { type Candidate, candidateNote, proposedCandidate } from './candidates.ts'
 import type { EndpointChoice } from './choice.ts'
@@ -11,7 +11,7 @@ import type { Dialogue } from './dialogue.ts'
 const SHOWN_MAX = 20
 
 export async function askCandidate(
-  { out }: CliContext,
+  { out, features }: CliContext,
   dialogue: Dialogue,
   { candidates, configured }: { readonly candidates: readonly Candidate[]; readonly configured: string | undefined },
 ): Promise<Candidate> {
@@ -24,7 +24,7 @@ export async function askCandidate(
     const answer = await dialogue.ask('Provider, by number or name', { proposed })
     const chosen = candidates.find(({ kind }, index) => kind === answer || String(index + 1) === answer)
     if (chosen) return chosen
-    out.print(`There is no provider '${answer}'.`)
+    out.print(`There is no provider '${answer}'${howToAdd(answer, features) ?? ''}.`)
   }
 }
 
@@ -118,11 +118,20 @@ export function proposedModel(
 }
 
 /** Refuses a kind that this build does not have. */
-export function findCandidate(candidates: readonly Candidate[], kind: string): Candidate {
+export function findCandidate({ features }: CliContext, candidates: readonly Candidate[], kind: string): Candidate {
   const found = candidates.find((candidate) => candidate.kind === kind)
   if (found) return found
   const kinds = candidates.map((candidate) => candidate.kind)
   const near = nearestName(kind, kinds)
-  const meant = near === undefined ? '.' : `; did you mean '${near}'?`
-  throw new AppError('invalid_request', `There is no provider '${kind}'${meant} This build has: ${kinds.join(', ')}`)
+  const cure = howToAdd(kind, features) ?? (near === undefined ? '' : `; did you mean '${near}'?`)
+  throw new AppError(
+    'invalid_request',
+    `There is no provider '${kind}'${cure}${cure.endsWith('?') ? '' : '.'} This build has: ${kinds.join(', ')}`,
+  )
+}
+
+/** Returns how to add the feature with a kind of provider that this build leaves out. */
+function howToAdd(kind: string, features: CliContext['features']): string | undefined {
+  const id = ROWS.find(([, row]) => row.kinds?.includes(kind))?.[0]
+  return id === undefined || features.some((feature) => feature.id === id) ? undefined : ` in this build; to add it: ${buildHint(id)}`
 }
