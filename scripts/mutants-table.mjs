@@ -156,7 +156,7 @@ const intake = [
   bug(
     'intake: the limit of an account is not enforced',
     'packages/delivery/src/intake.ts',
-    'this.#exceeds(messages.filter(isNoReply), max_pending) ||',
+    'this.#exceeds(messages.filter(needsTurn), max_pending) ||',
     'this.#exceeds(messages.filter(isNoReply), max_pending + 1e9) ||',
     [INTAKE_TESTS],
   ),

@@ -1,6 +1,16 @@
 /** The limits of clients (`[limits]`): which turn may begin, and what it may still spend. */
 import type { LimitedClient } from '@sluice/config'
-import { type AdmissionStore, AppError, type Clock, type CountedLimits, type Events, type Exceeded, type LimitCause } from '@sluice/sdk'
+import {
+  type AdmissionStore,
+  AppError,
+  type Clock,
+  type CountedLimits,
+  type Events,
+  type Exceeded,
+  type GatewayTexts,
+  gatewayText,
+  type LimitCause,
+} from '@sluice/sdk'
 
 export type { LimitedClient } from '@sluice/config'
 
@@ -100,13 +110,12 @@ export const causeOf = ({ limit }: Exceeded): LimitCause => (limit === 'usd_per_
 export const quietMs = (cause: LimitCause, atMs: number): number => (cause === 'usd_per_day' ? (atMs % DAY_MS) + 1 : HOUR_MS)
 
 /** Tells a client in one or two sentences which limit it has reached, and when that ends. */
-export function describeLimit({ key, limit, value, freeAtMs }: Exceeded): string {
+export function describeLimit({ key, limit, value, freeAtMs }: Exceeded, texts: GatewayTexts = {}): string {
   const isPool = /^strangers(?::|$)/.test(key)
   if (limit === 'turns_in_flight')
     return isPool ? `Only ${value} turns of guests may be in flight at once.` : `Only ${value} of your turns may be in flight at once.`
-  const who = isPool ? 'Guests have together' : 'You have'
-  const what = limit === 'usd_per_day' ? `the limit of ${value} US dollars a day` : `the limit of ${value} messages an hour`
   // Rounded up to the minute, so that the client is not told to come back too early.
-  const free = new Date(Math.ceil(freeAtMs / 60_000) * 60_000).toISOString().slice(11, 16)
-  return `${who} reached ${what}. You can write again at ${free} UTC.`
+  const time = new Date(Math.ceil(freeAtMs / 60_000) * 60_000).toISOString().slice(11, 16)
+  const own = limit === 'usd_per_day' ? 'limit_cost' : 'limit_turns'
+  return gatewayText(isPool ? `guests_${own}` : own, texts, { limit: value, time })
 }

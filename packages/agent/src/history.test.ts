@@ -23,6 +23,11 @@ const textOf = (message: ModelMessage | undefined): string =>
 const wide = { messagesMax: 100, tokensMax: 100_000 }
 const tokens = (messages: readonly ModelMessage[]) => messages.reduce((sum, message) => sum + estimateTokens(messageChars(message)) + 4, 0)
 
+test('leaves out an empty summary, which begins a new conversation', () => {
+  expect(fit([], [user('c')], wide, summary(''))).toEqual([user('c')])
+  expect(fit([user('a'), said('b')], [user('c')], wide, summary(''))).toEqual([user('a'), said('b'), user('c')])
+})
+
 test('keeps a conversation within the limits unchanged', () => {
   const history = [user('a'), called('1', '2'), result('found', '1', '2'), said('b')]
   expect(fit(history, [user('c')], wide)).toEqual([...history, user('c')])

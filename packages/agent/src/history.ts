@@ -85,7 +85,8 @@ export function fitConversation(
   current: readonly ModelMessage[],
   { messagesMax, tokensMax }: HistoryLimits,
 ): ModelMessage[] {
-  if (!summary) return fitMessages(messages, current, { messagesMax, tokensMax, before: 'nothing' })
+  // A person who began a new conversation left an empty summary of everything before.
+  if (!summary || summary.text === '') return fitMessages(messages, current, { messagesMax, tokensMax, before: 'nothing' })
   const text = framedSummary(summary, summaryCharsMax(tokensMax))
   const left = Math.max(0, tokensMax - estimateTokens(text.length))
   const before = upTo - messages.length > summary.upTo ? 'gap' : 'summary'

@@ -1,6 +1,16 @@
 /** Handles messages that answer approvals: the decision and the end of the message are one commit, and no turn runs. */
 import { type QueuedReply, waitingReplies } from '@sluice/delivery'
-import type { Approval, ApprovalStore, Approvals, Channel, Clock, InboxStore, StartedMessage } from '@sluice/sdk'
+import {
+  type Approval,
+  type ApprovalStore,
+  type Approvals,
+  type Channel,
+  type Clock,
+  type GatewayTexts,
+  gatewayText,
+  type InboxStore,
+  type StartedMessage,
+} from '@sluice/sdk'
 import { type Verdict, verdictOf } from './keywords.ts'
 import { lateText, noticeTo } from './prompts.ts'
 import type { ReplyMatcher } from './replies.ts'
@@ -11,13 +21,12 @@ export interface ReplyHandling {
   readonly matcher: Pick<ReplyMatcher, 'matchPress'>
   readonly clock: Clock
   channels(): readonly Channel[]
+  readonly texts: GatewayTexts
   /** See `Approvals.decide`; the message `inbox` is done in the same commit if the decision wins. */
   decide(key: Approval, decision: Parameters<Approvals['decide']>[1], inbox: number): ReturnType<Approvals['decide']>
   /** Called with notices to send, once they are durable. */
   queued(replies: readonly QueuedReply[]): void
 }
-
-const NOTHING_OPEN = 'This answers nothing that is still open.'
 
 interface Reply {
   readonly approval: Approval
@@ -27,11 +36,13 @@ interface Reply {
 /** Decides the approval, or tells the sender why the reply decides nothing. */
 export async function handleReply(handling: ReplyHandling, started: StartedMessage): Promise<void> {
   const { number, channel, message } = started
+  const { texts } = handling
+  const nothingOpen = gatewayText('nothing_open', texts)
   const reply = await matchedReply(handling, started)
-  if (!reply) return notify(handling, started, NOTHING_OPEN)
+  if (!reply) return notify(handling, started, nothingOpen)
   const { approval, verdict } = reply
-  if (approval.state !== 'pending') return notify(handling, started, lateText(approval))
-  if (!verdict) return notify(handling, started, NOTHING_OPEN)
+  if (approval.state !== 'pending') return notify(handling, started, lateText(approval, texts))
+  if (!verdict) return notify(handling, started, nothingOpen)
   const { approved, feedback } = verdict
   const decision = {
     state: approved ? 'approved' : 'rejected',
@@ -39,7 +50,7 @@ export async function handleReply(handling: ReplyHandling, started: StartedMessa
     ...(feedback !== null && { feedback }),
   } as const
   const decided = await handling.decide(approval, decision, number)
-  if (!decided.won) await notify(handling, started, lateText(decided.approval))
+  if (!decided.won) await notify(handling, started, lateText(decided.approval, texts))
 }
 
 /** A text was matched to its approval when it arrived, and is not matched again. */

@@ -25,7 +25,7 @@ describe('a prompt about a tool call', () => {
     fc.assert(
       fc.property(fc.array(line, { minLength: 1, maxLength: 3 }), fc.constantFrom('utf16', 'codepoint', 'byte' as const), (lines, unit) => {
         const message = lines.join('\n')
-        const parts = promptParts(asked(message), { text: 1000, unit })
+        const parts = promptParts(asked(message), { text: 1000, unit }, {})
         expect(codeOf(parts)).toBe(message)
         for (const part of parts) for (const [, code = ''] of part.matchAll(BLOCK)) expect(code).toMatch(/^\S[\s\S]*\S$|^\S$/u)
       }),
@@ -34,7 +34,7 @@ describe('a prompt about a tool call', () => {
   })
 
   test('says in every message but the last that the call goes on', () => {
-    const parts = promptParts(asked(`command: ${'x'.repeat(3000)}|`), { text: 2000, unit: 'utf16' })
+    const parts = promptParts(asked(`command: ${'x'.repeat(3000)}|`), { text: 2000, unit: 'utf16' }, {})
     expect(parts).toHaveLength(2)
     expect(parts[0]).toMatch(/\(This call goes on in the next message\.\)$/)
     expect(parts[1]).toMatch(/^```\n/)
@@ -44,8 +44,8 @@ describe('a prompt about a tool call', () => {
   test('is a code block where a platform could read markup, and plain text elsewhere', () => {
     const limits = { text: 2000, unit: 'utf16' } as const
     for (const command of ['ls ||; rm||', '[ls](x)', '~~rm~~', 'a_b_c', ':rm:', '<@1>', '# ls'])
-      expect(promptParts(asked(`command: ${command}`), limits)[0]).toContain(`\`\`\`\ncommand: ${command}\n\`\`\``)
-    expect(promptParts(asked('command: ls -l'), limits)[0]).toMatch(/^shell wants to run\n\ncommand: ls -l\n\nReply/)
-    expect(promptParts(asked('**Deploy** now?', 'sop'), limits)[0]).toMatch(/^shell wants to run\n\n\*\*Deploy\*\* now\?\n\nReply/)
+      expect(promptParts(asked(`command: ${command}`), limits, {})[0]).toContain(`\`\`\`\ncommand: ${command}\n\`\`\``)
+    expect(promptParts(asked('command: ls -l'), limits, {})[0]).toMatch(/^shell wants to run\n\ncommand: ls -l\n\nReply/)
+    expect(promptParts(asked('**Deploy** now?', 'sop'), limits, {})[0]).toMatch(/^shell wants to run\n\n\*\*Deploy\*\* now\?\n\nReply/)
   })
 })

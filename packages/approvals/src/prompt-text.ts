@@ -1,7 +1,7 @@
 /** The text of a prompt in messages of a platform's length: the question, then the instructions, in one message with the buttons. */
 
 import { measure, reach, splitText } from '@sluice/kit'
-import type { Approval, Channel } from '@sluice/sdk'
+import { type Approval, type Channel, type GatewayTexts, gatewayText } from '@sluice/sdk'
 
 type Limits = Channel['limits']
 type Asked = Pick<Approval, 'gate' | 'title' | 'message' | 'approveKeywords' | 'rejectKeywords'>
@@ -14,8 +14,8 @@ const ENTITY_CHARS = 5
 const CONTINUES = '(This call goes on in the next message.)'
 
 /** Returns the messages in order; the last one gets the buttons. */
-export const promptParts = (asked: Asked, limits: Limits): readonly string[] => {
-  const ending = instructions(asked)
+export const promptParts = (asked: Asked, limits: Limits, texts: GatewayTexts): readonly string[] => {
+  const ending = instructions(asked, texts)
   const parts = bodyParts(asked, limits)
   const last = parts.at(-1)
   const joined = last === undefined ? ending : `${last}\n\n${ending}`
@@ -24,9 +24,9 @@ export const promptParts = (asked: Asked, limits: Limits): readonly string[] => 
 }
 
 /** Returns the last message with the decision instead of the instructions. */
-export function decidedPart(asked: Asked, verdict: string, limits: Limits): string {
-  const last = promptParts(asked, limits).at(-1) ?? ''
-  const ending = instructions(asked)
+export function decidedPart(asked: Asked, verdict: string, limits: Limits, texts: GatewayTexts): string {
+  const last = promptParts(asked, limits, texts).at(-1) ?? ''
+  const ending = instructions(asked, texts)
   const body = last.endsWith(ending) ? last.slice(0, -ending.length).trimEnd() : ''
   const [first = verdict] = splitText(verdict, limits)
   const whole = body === '' ? first : `${body}\n\n${first}`
@@ -36,11 +36,14 @@ export function decidedPart(asked: Asked, verdict: string, limits: Limits): stri
 const quoted = (keywords: readonly string[]): string => keywords.map((keyword) => `\`${keyword}\``).join(', ')
 
 /** `reject <your feedback>` shows the first keyword; the others are listed after it. */
-function instructions({ approveKeywords, rejectKeywords }: Asked): string {
+function instructions({ approveKeywords, rejectKeywords }: Asked, texts: GatewayTexts): string {
   const [first = '', ...others] = rejectKeywords
-  const also = others.length === 0 ? '' : ` (or ${quoted(others)})`
-  const approve = approveKeywords.length === 1 ? 'Reply with' : 'Reply with one of:'
-  return `${approve} ${quoted(approveKeywords)} to approve. Reply with \`${first}\` <your feedback> to reject${also}.`
+  const approve = approveKeywords.length === 1 ? 'approve_with' : 'approve_with_one_of'
+  const reject = others.length === 0 ? 'reject_with' : 'reject_with_one_of'
+  return [
+    gatewayText(approve, texts, { keywords: quoted(approveKeywords) }),
+    gatewayText(reject, texts, { keyword: quoted([first]), others: quoted(others) }),
+  ].join(' ')
 }
 
 /** Returns title and message. A tool call is in code blocks if a platform could change or hide parts of it. */

@@ -1,7 +1,19 @@
 /** The messages of an approval: the prompts that ask, the confirmations of its decision, and notices to late senders. */
 import { randomUUID } from 'node:crypto'
 import { splitText } from '@sluice/kit'
-import type { Address, Approval, ApprovalPrompt, AskedTarget, Button, Channel, NewApproval, NewReply, Outbound } from '@sluice/sdk'
+import {
+  type Address,
+  type Approval,
+  type ApprovalPrompt,
+  type AskedTarget,
+  type Button,
+  type Channel,
+  type GatewayTexts,
+  gatewayText,
+  type NewApproval,
+  type NewReply,
+  type Outbound,
+} from '@sluice/sdk'
 import { decidedPart, promptParts } from './prompt-text.ts'
 import { approveValue, rejectValue } from './replies.ts'
 import type { Conversation, PromptConversation, PromptTargets } from './targets.ts'
@@ -9,12 +21,19 @@ import type { Conversation, PromptConversation, PromptTargets } from './targets.
 const TOPIC_NAME_CHARS_MAX = 80
 
 /** The prompts of each conversation, in the order of the conversations. */
-export const planPrompts = ({ conversations }: PromptTargets, approval: NewApproval): readonly (readonly NewReply[])[] =>
-  conversations.map((conversation) => promptsFor(approval, conversation))
+export const planPrompts = (
+  { conversations }: PromptTargets,
+  approval: NewApproval,
+  texts: GatewayTexts,
+): readonly (readonly NewReply[])[] => conversations.map((conversation) => promptsFor(approval, conversation, texts))
 
 /** A prompt opens a thread only in the conversation for notifications, because people already talk in the origin of the question. */
-function promptsFor(approval: NewApproval, { channel, account, to, isOrigin }: PromptConversation): readonly NewReply[] {
-  const parts = promptParts(approval, channel.limits)
+function promptsFor(
+  approval: NewApproval,
+  { channel, account, to, isOrigin }: PromptConversation,
+  texts: GatewayTexts,
+): readonly NewReply[] {
+  const parts = promptParts(approval, channel.limits, texts)
   const { replyTo: _, ...unquoted } = to
   const topic = `Approval: ${Array.from(approval.workflow).slice(0, TOPIC_NAME_CHARS_MAX).join('')}`
   return parts.map((text, index) => ({
@@ -22,7 +41,7 @@ function promptsFor(approval: NewApproval, { channel, account, to, isOrigin }: P
     part: index + 1,
     parts: parts.length,
     ...(index === parts.length - 1 && {
-      extras: { buttons: buttonsOf(approval.token), ...(!isOrigin && { topic }) },
+      extras: { buttons: buttonsOf(approval.token, texts), ...(!isOrigin && { topic }) },
     }),
   }))
 }
@@ -51,8 +70,11 @@ export function noticeTo({ channel, account, to }: Conversation, text: string, n
 }
 
 /** Confirms the decision in each conversation with a prompt; where the platform can edit, the prompt shows it and loses its buttons. */
-export function confirmations(approval: Approval, channels: readonly Channel[], nowMs: number): readonly NewReply[] {
-  const text = verdictText(approval)
+export function confirmations(
+  approval: Approval,
+  { channels, texts, nowMs }: { readonly channels: readonly Channel[]; readonly texts: GatewayTexts; readonly nowMs: number },
+): readonly NewReply[] {
+  const text = verdictText(approval, texts)
   return promptGroups(approval).flatMap((group) => {
     const last = group.at(-1)
     const channel = channels.find(({ name }) => name === last?.channel)
@@ -60,42 +82,36 @@ export function confirmations(approval: Approval, channels: readonly Channel[], 
     const { account, providerId, to } = last
     const notice = noticeTo({ channel, account, to: confirmationAddress(group, last, channel) }, text, nowMs)
     if (providerId === null || !channel.update) return [notice]
-    const edited = decidedPart(approval, text, channel.limits)
+    const edited = decidedPart(approval, text, channel.limits, texts)
     const edit = message({ channel: channel.name, account, to, text: edited, createdAtMs: nowMs })
     return [notice, { ...edit, extras: { edits: providerId } }]
   })
 }
 
 /** Returns a prompt that is sent after the decision. It shows the decision and has no buttons. */
-export function decidedPrompt({ buttons: _, topic: __, ...prompt }: Outbound, approval: Approval, limits: Channel['limits']): Outbound {
-  return { ...prompt, text: decidedPart(approval, verdictText(approval), limits) }
+export function decidedPrompt(
+  { buttons: _, topic: __, ...prompt }: Outbound,
+  approval: Approval,
+  limits: Channel['limits'],
+  texts: GatewayTexts,
+): Outbound {
+  return { ...prompt, text: decidedPart(approval, verdictText(approval, texts), limits, texts) }
 }
 
 type Verdict = Pick<Approval, 'state' | 'by' | 'feedback'>
 
 /** Describes the state of an approval in one sentence. */
-function verdictText({ state, by, feedback }: Verdict): string {
+function verdictText({ state, by, feedback }: Verdict, texts: GatewayTexts): string {
+  if (state === 'pending' || state === 'expired') return gatewayText(state, texts)
+  if (state === 'cancelled' && by === 'system') return gatewayText('withdrawn', texts)
   const reason = feedback === null ? '' : `: ${feedback}`
-  switch (state) {
-    case 'approved':
-      return `Approved by ${by}${reason}`
-    case 'rejected':
-      return `Rejected by ${by}${reason}`
-    case 'cancelled':
-      return by === 'system' ? WITHDRAWN : `Cancelled by ${by}${reason}`
-    case 'expired':
-      return 'Expired: no answer in time'
-    case 'pending':
-      return 'Still waiting for an answer'
-  }
+  return `${gatewayText(state, texts, { by: by ?? '' })}${reason}`
 }
 
-const WITHDRAWN = 'Withdrawn: the turn or run that asked has ended, and an answer would start nothing'
-
 /** The notice to a sender who answers a decided approval. */
-export function lateText(approval: Verdict): string {
-  const verdict = verdictText(approval)
-  return `Already ${verdict.charAt(0).toLowerCase()}${verdict.slice(1)}`
+export function lateText(approval: Verdict, texts: GatewayTexts): string {
+  const decision = verdictText(approval, texts)
+  return gatewayText('already_decided', texts, { decision: `${decision.charAt(0).toLowerCase()}${decision.slice(1)}` })
 }
 
 /** The messages of each prompt; the last one has the buttons. */
@@ -113,9 +129,9 @@ function confirmationAddress(group: readonly ApprovalPrompt[], { to, providerId 
   return { to: to.to, thread: providerId }
 }
 
-const buttonsOf = (token: string): readonly Button[] => [
-  { label: 'Approve', value: approveValue(token), tone: 'good' },
-  { label: 'Reject', value: rejectValue(token), tone: 'bad' },
+const buttonsOf = (token: string, texts: GatewayTexts): readonly Button[] => [
+  { label: gatewayText('button_approve', texts), value: approveValue(token), tone: 'good' },
+  { label: gatewayText('button_reject', texts), value: rejectValue(token), tone: 'bad' },
 ]
 
 const message = (about: Pick<NewReply, 'channel' | 'account' | 'to' | 'text' | 'createdAtMs'>): NewReply => ({

@@ -13,6 +13,7 @@ import {
   type Channel,
   type Clock,
   type EventEnvelope,
+  type GatewayTexts,
   type Inbound,
   type InboxStore,
   type Logger,
@@ -42,6 +43,8 @@ export interface ApprovalOptions extends PromptTargetOptions {
   readonly bus: ApprovalEvents
   readonly clock: Clock
   readonly log: Logger
+  /** The texts of `[gateway.texts]`; the English ones unless given. */
+  texts?(): GatewayTexts
   /** Called with messages to send, once they are durable. */
   queued(replies: readonly QueuedReply[]): void
   /** The number of approvals that may wait at the same time; `PENDING_MAX` unless given. */
@@ -128,7 +131,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     }
     const approval = newApproval(question, clock.nowMs())
     const targets = promptTargets(question, this.#options)
-    const prompts = planPrompts(targets, approval)
+    const prompts = planPrompts(targets, approval, this.#texts())
     this.#opening += 1
     const kept = await store.open(approval, prompts.flat()).finally(() => {
       this.#opening -= 1
@@ -201,14 +204,14 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   handleReply(message: StartedMessage): Promise<void> {
     const { store, inbox, clock, channels, queued } = this.#options
     const decide: ApprovalRegistry['decide'] = (key, decision, number) => this.decide(key, decision, number)
-    return handleReply({ store, inbox, matcher: this.#matcher, clock, channels, queued, decide }, message)
+    return handleReply({ store, inbox, matcher: this.#matcher, clock, channels, texts: this.#texts(), queued, decide }, message)
   }
 
   async current(message: Outbound, limits: Channel['limits']): Promise<Outbound> {
     const [button] = message.buttons ?? []
     const token = button && tokenIn(button.value)
     const approval = token === undefined ? undefined : await this.#options.store.byToken(token)
-    return approval && approval.state !== 'pending' ? decidedPrompt(message, approval, limits) : message
+    return approval && approval.state !== 'pending' ? decidedPrompt(message, approval, limits, this.#texts()) : message
   }
 
   /** Finds decisions that another process, or the end of a turn, wrote to the store, and approvals that another process opened. */
@@ -224,6 +227,10 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
       const approval = await store.get(waiters.key)
       if (approval && approval.state !== 'pending') this.#decided(approval)
     }
+  }
+
+  #texts(): GatewayTexts {
+    return this.#options.texts?.() ?? {}
   }
 
   /** Takes up the approvals of these shards until the lease is lost. */
@@ -300,7 +307,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     if (!owned) return
     const approval = (await store.get(dispatched)) ?? dispatched
     const nowMs = clock.nowMs()
-    const replies = confirmations(approval, channels(), nowMs)
+    const replies = confirmations(approval, { channels: channels(), texts: this.#texts(), nowMs })
     queued(waitingReplies(replies, await owned.approvals.acknowledge(approval, nowMs, replies)))
     this.#owned.delete(keyText(approval))
     // The decision may have been made before `open` had put the approval among the open ones.

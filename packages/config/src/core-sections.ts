@@ -4,6 +4,7 @@ import { fromEnv, httpUrl, type Section, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { agentSection, costSection } from './agent-sections.ts'
 import { agentsSection } from './agents-section.ts'
+import { gatewayTexts } from './gateway-texts.ts'
 import { limitsSection } from './limits-section.ts'
 import { parseNetwork } from './network.ts'
 import { TARGETS } from './notification-targets.ts'
@@ -86,6 +87,7 @@ export const gatewaySection = {
     max_connections: count(10_000, 1, 1_000_000, 'The largest number of open connections'),
     max_subscribers: count(5000, 1, 1_000_000, 'The largest number of open event streams and WebSockets'),
     pairing_code_ttl_secs: count(600, 10, 86_400, 'How long a pairing code can be used'),
+    texts: v.optional(gatewayTexts, {}),
   }),
 } as const
 

@@ -1,5 +1,5 @@
 /** The collaborators that the runtime gives to durable delivery. */
-import { agentOfChat, approvalsSection, deliverySection, loopTurnsOf } from '@sluice/config'
+import { agentOfChat, approvalsSection, deliverySection, gatewaySection, loopTurnsOf } from '@sluice/config'
 import type { DeliveryOptions } from '@sluice/delivery'
 import { notify, type OpenRuntime } from '@sluice/runtime'
 import { logDelivery } from './log-activity.ts'
@@ -12,6 +12,7 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures): D
     onChange: runtime.onSnapshot,
     channels: () => runtime.snapshot().channels,
     config: () => runtime.config().core(deliverySection),
+    texts: () => runtime.config().core(gatewaySection).texts,
     agentOf: (chat) => agentOfChat(runtime.config(), chat),
     workspace: (agent) => runtime.lifecycle.agents().get(agent)?.workspace,
     transcribe: () => runtime.snapshot().service('transcribe'),

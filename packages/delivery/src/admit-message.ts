@@ -1,5 +1,4 @@
 /** Decides whether a message may run now: the limits of its sender, and the breaker of loops between bots. */
-import { randomUUID } from 'node:crypto'
 import { type Admission, causeOf, describeLimit, type LimitedClient, quietMs } from '@sluice/agent'
 import type { JobOutcome } from '@sluice/kit'
 import {
@@ -7,16 +6,17 @@ import {
   type Clock,
   type Events,
   type Exceeded,
+  type GatewayTexts,
   type HeldBack,
   type Inbound,
   type Logger,
   type LoopState,
-  type NewReply,
   type OwnedStore,
   shardOfSession,
 } from '@sluice/sdk'
 import { isNamed } from './allowed-senders.ts'
 import { type QueuedReply, waitingReplies } from './delivery-queue.ts'
+import { noticeTo } from './notice.ts'
 import { senderOf } from './sessions.ts'
 
 /** The collaborators of admission. */
@@ -32,6 +32,7 @@ export interface AdmitOptions extends AdmissionOptions {
   readonly clock: Clock
   readonly events: Events
   readonly log: Logger
+  readonly texts: GatewayTexts
   onReplies(replies: readonly QueuedReply[]): void
 }
 
@@ -118,7 +119,7 @@ async function endOverLimit(
   { owned, channel, number }: AskingMessage,
   { client, exceeded }: { readonly client: string; readonly exceeded: Exceeded },
 ): Promise<JobOutcome> {
-  const { admission, clock, onReplies } = options
+  const { admission, clock, onReplies, texts } = options
   const atMs = clock.nowMs()
   const isPool = exceeded.key !== client
   if (isPool) await admission.report(exceeded)
@@ -131,22 +132,9 @@ async function endOverLimit(
   }
   const cause = causeOf(exceeded)
   const held: HeldBack = { client, cause, sinceMs: atMs, untilMs: exceeded.freeAtMs }
-  const notice = [noticeTo(channel, message, describeLimit(exceeded), atMs)]
+  const notice = [noticeTo(channel, message, describeLimit(exceeded, texts), atMs)]
   const { isNews, replies } = await owned.inbox.limit(number, { error, atMs, news: { held, quietMs: quietMs(cause, atMs), notice } })
   if (isNews && !isPool) admission.emitReached(exceeded)
   onReplies(waitingReplies(notice, replies))
   return 'done'
 }
-
-const noticeTo = (channel: Channel, { account, to, sentAtMs }: Inbound, text: string, nowMs: number): NewReply => ({
-  channel: channel.name,
-  account,
-  to,
-  text,
-  part: 1,
-  parts: 1,
-  clientId: randomUUID(),
-  turnId: null,
-  createdAtMs: nowMs,
-  ...(channel.limits.replyWindow && { extras: { answersAtMs: sentAtMs ?? nowMs } }),
-})

@@ -8,6 +8,7 @@ import type {
   ChatSession,
   Clock,
   Events,
+  GatewayTexts,
   Inbound,
   Logger,
   Observation,
@@ -47,6 +48,8 @@ export interface DeliveryFeatures {
   /** The channels that are ready. */
   channels(): readonly Channel[]
   config(): DeliveryConfig
+  /** The texts of `[gateway.texts]`. */
+  texts(): GatewayTexts
   /** Returns the agent that answers a conversation. */
   agentOf(chat: Pick<ChatSession, 'channel' | 'account' | 'conversation'>): string
   /** Returns the workspace of an agent; undefined when it is not configured. */
@@ -62,7 +65,7 @@ export type Procedures = Pick<Sops, 'matches' | 'fire'>
 
 /** The parts of the agent that run the turns of messages. */
 export interface DeliveryTurns {
-  readonly agent: Pick<Agent, 'run'>
+  readonly agent: Pick<Agent, 'run' | 'requestAbort'>
   /** The queue in which messages and the agent's other turns wait. */
   readonly lanes: LaneQueue
   readonly clients: Pick<Clients, 'ofCaller'>

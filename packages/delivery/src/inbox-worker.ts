@@ -1,9 +1,9 @@
 /**
- * Processes the messages of the inbox by their kind: a reply to an approval decides it, a procedure event starts procedures, and
- * any other message is a turn whose reply is queued in the commit that ends the turn.
+ * Processes the messages of the inbox by their kind: a reply to an approval decides it, a command is carried out, a procedure event
+ * starts procedures, and any other message is a turn whose reply is queued in the commit that ends the turn.
  */
 import { newTurnId, notConfigured } from '@sluice/agent'
-import { type Attempt, type JobOutcome, LaneQueue } from '@sluice/kit'
+import { type Attempt, BoundedMap, type JobOutcome, LaneQueue } from '@sluice/kit'
 import {
   AppError,
   agentOfSession,
@@ -11,6 +11,7 @@ import {
   channelOwner,
   errorText,
   formatTraceContext,
+  gatewayText,
   isLeaseLost,
   type OwnedStore,
   replyLane,
@@ -21,6 +22,7 @@ import {
   type Waiting,
 } from '@sluice/sdk'
 import { admitMessage, clientOf } from './admit-message.ts'
+import { overtakes, runCommand } from './commands.ts'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
 import { type Account, DeliveryQueue, type OwnedRow, type QueuedReply, waitingReplies } from './delivery-queue.ts'
 import { type Draft, openDraft } from './draft.ts'
@@ -41,8 +43,9 @@ export interface InboxWorkerOptions extends DeliveryOptions {
   readonly stopping: AbortSignal
 }
 
-/** The number of replies to approvals that are processed at the same time. */
-const APPROVAL_REPLIES_MAX = 4
+/** The number of replies to approvals and commands that are processed at the same time. */
+const BESIDE_TURNS_MAX = 4
+const STOPPED_MAX = 1000
 /** A message whose channel is absent, or that a stop interrupts, is checked again after this time. */
 const ABSENT_DELAY_MS = 5000
 const HOUR_MS = 3_600_000
@@ -61,26 +64,28 @@ export class InboxWorker {
   readonly #options: InboxWorkerOptions
   /** Turns and procedure events, in the lanes that all turns share. */
   readonly #messages: DeliveryQueue
-  /** Replies to approvals have permits of their own, because the turns that hold the others may wait for them. */
-  readonly #approvalReplies: DeliveryQueue
+  /** Replies to approvals and most commands have permits of their own, because the turns that hold the others may wait for them. */
+  readonly #besideTurns: DeliveryQueue
+  /** The turns that their senders stopped and that have not ended. One that ends in another process is dropped at last. */
+  readonly #stopped = new BoundedMap<string, true>(STOPPED_MAX)
 
   constructor(options: InboxWorkerOptions) {
     const { clock, log, onDone, turns } = options
     const work = (row: OwnedRow, attempt: Attempt): Promise<JobOutcome> => this.#work(row, attempt)
-    const lanes = new LaneQueue({ clock, permits: () => APPROVAL_REPLIES_MAX })
+    const lanes = new LaneQueue({ clock, permits: () => BESIDE_TURNS_MAX })
     this.#options = options
     this.#messages = new DeliveryQueue({ lanes: turns.lanes, clock, log, onDone, work })
-    this.#approvalReplies = new DeliveryQueue({ lanes, clock, log, onDone, work })
+    this.#besideTurns = new DeliveryQueue({ lanes, clock, log, onDone, work })
   }
 
   /** The number of messages that run or wait. */
   get size(): number {
-    return this.#messages.size + this.#approvalReplies.size
+    return this.#messages.size + this.#besideTurns.size
   }
 
   /** How long the oldest message has been in the queue. */
   get oldestMs(): number {
-    return Math.max(this.#messages.oldestMs, this.#approvalReplies.oldestMs)
+    return Math.max(this.#messages.oldestMs, this.#besideTurns.oldestMs)
   }
 
   /** How long a turn of this account has been ready to start. */
@@ -90,17 +95,18 @@ export class InboxWorker {
 
   /** Returns false for a message that is already in the queue, and once the worker is stopped. */
   enter(row: OwnedRow): boolean {
-    return (row.kind === 'approval_reply' ? this.#approvalReplies : this.#messages).enter(row)
+    const isBesideTurns = row.kind === 'approval_reply' || (row.kind === 'command' && overtakes(row.lane))
+    return (isBesideTurns ? this.#besideTurns : this.#messages).enter(row)
   }
 
   /** Removes the messages under a lost lease. Attempts under way end without effect. */
   drop(owned: OwnedStore): void {
-    for (const queue of [this.#messages, this.#approvalReplies]) queue.drop(owned)
+    for (const queue of [this.#messages, this.#besideTurns]) queue.drop(owned)
   }
 
   /** Starts no more messages. Resolves once the attempts under way have ended. */
   async stop(): Promise<void> {
-    await Promise.all([this.#messages.stop(), this.#approvalReplies.stop()])
+    await Promise.all([this.#messages.stop(), this.#besideTurns.stop()])
   }
 
   async #work({ number, channel: name, kind, lane, owned }: OwnedRow, attempt: Attempt): Promise<JobOutcome> {
@@ -110,8 +116,9 @@ export class InboxWorker {
     if (kind === 'approval_reply') return this.#approvalReply(owned, number)
     const channel = channelNamed(features, name)
     if (!channel) return later
+    if (kind === 'command') return this.#command(owned, channel, number)
     const held = await admitMessage(
-      { ...this.#options, ...this.#options.limits },
+      { ...this.#options, ...this.#options.limits, texts: features.texts() },
       { owned, channel, number, session: lane, waiting: this.#messages.size },
     )
     if (held) return held
@@ -145,6 +152,21 @@ export class InboxWorker {
       await owned.inbox.retry(number, { error: reason, atMs: retryAtMs })
       return { retryAtMs }
     }
+  }
+
+  async #command(owned: OwnedStore, channel: Channel, number: number): Promise<JobOutcome> {
+    const { clock, features, onReplies, turns } = this.#options
+    const entry = await owned.inbox.get(number)
+    if (!entry || entry.endedAtMs !== null) return 'done'
+    const stop = async (turnId: string): Promise<boolean> => {
+      // Set before the abort, because the turn may end at once.
+      this.#stopped.set(turnId, true)
+      const isAborted = await turns.agent.requestAbort(turnId)
+      if (!isAborted) this.#stopped.delete(turnId)
+      return isAborted
+    }
+    await runCommand({ clock, texts: features.texts(), stop, onReplies }, { owned, channel, entry })
+    return 'done'
   }
 
   async #turn(owned: OwnedStore, channel: Channel, number: number, attempt: Attempt): Promise<JobOutcome> {
@@ -237,8 +259,11 @@ export class InboxWorker {
     const isSpent = isAway ? ageMs >= max_age_hours * HOUR_MS : attempts >= max_attempts
     const reason = scrub(errorText(error))
     if (isSpent || failure?.code === 'aborted') {
-      if (draft !== undefined) await this.#endDraft(owned, started, draft)
-      return this.#giveUp(owned, started, reason)
+      const isStopped = this.#stopped.delete(started.turnId)
+      if (draft !== undefined) await this.#endDraft(owned, started, { draft, isStopped })
+      if (!isStopped) return this.#giveUp(owned, started, reason)
+      await owned.inbox.done(number, nowMs)
+      return 'done'
     }
     const asked = failure?.retryAfterSecs
     const retryAtMs = nowMs + (isAway ? awayDelayMs(ageMs, asked) : retryDelayMs(attempts, asked))
@@ -247,13 +272,17 @@ export class InboxWorker {
   }
 
   /** Replaces the draft of a reply that will never be sent. */
-  async #endDraft(owned: OwnedStore, { channel, account, message, turnId, trace }: StartedMessage, draft: string): Promise<void> {
-    const { clock, onReplies } = this.#options
+  async #endDraft(
+    owned: OwnedStore,
+    { channel, account, message, turnId, trace }: StartedMessage,
+    { draft, isStopped }: { readonly draft: string; readonly isStopped: boolean },
+  ): Promise<void> {
+    const { clock, features, onReplies } = this.#options
     const edit = {
       channel,
       account,
       to: message.to,
-      text: 'This message could not be answered.',
+      text: gatewayText(isStopped ? 'stopped' : 'unanswered', features.texts()),
       part: 1,
       parts: 1,
       clientId: `draft-${turnId}`,

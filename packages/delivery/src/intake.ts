@@ -14,6 +14,7 @@ import {
   type WaitingMessage,
 } from '@sluice/sdk'
 import { AllowedSenders } from './allowed-senders.ts'
+import { commandIn, commandLane } from './commands.ts'
 import type { DeliveryApprovals, DeliveryFeatures, Procedures } from './delivery-options.ts'
 import { type Account, accountKey } from './delivery-queue.ts'
 import type { InboxWorker } from './inbox-worker.ts'
@@ -54,15 +55,15 @@ export interface Reception {
 const RETRY_AFTER_SECS = 30
 /** A request with a nonce is refused when it comes again within this time. */
 const NONCE_MS = 1_000_000
-/** The room for replies to approvals beyond `max_pending`, because waiting messages may wait for these replies. */
-const APPROVAL_REPLIES_MAX = 1000
+/** The room beyond `max_pending` for replies to approvals, which waiting messages may wait for, and for commands. */
+const OTHERS_MAX = 1000
 const NO_MESSAGES: Reception = { kept: 0, duplicate: 0, denied: 0 }
 
 /** A message with its class and its lane. */
 interface Classified {
   readonly message: Inbound
   readonly kind: MessageKind
-  /** The lane of the message. It is the session of its turn, except for a reply to an approval. */
+  /** The lane of the message. It is the session of its turn, except for a reply to an approval and for a command that overtakes. */
   readonly session: string
   readonly approval?: ApprovalKey
   /** The key of its account. */
@@ -133,11 +134,20 @@ export class Intake {
         return { message, kind: 'approval_reply', session, account, ...(approval && { approval }) }
       }
       const kind = isProcedureEvent(this.#options.procedures(), channel) ? 'procedure_event' : 'turn'
-      const agent = this.#options.agentOf({ channel: channel.name, account: message.account, conversation: message.to.to })
-      return { message, kind, session: sessionOf(agent, channel.name, message), account }
+      return { message, kind, session: this.#session(channel, message), account }
+    }
+    const command = message.pressed ? undefined : commandIn(message.text)
+    if (command) {
+      const account = accountKey({ channel: channel.name, account: message.account })
+      return { message, kind: 'command', session: commandLane(command, this.#session(channel, message)), account }
     }
     const approval = message.pressed ? undefined : this.#options.approvals.matchReply(channel, message)
     return approval instanceof Promise ? approval.then(classify) : classify(approval)
+  }
+
+  #session(channel: Channel, message: Inbound): string {
+    const agent = this.#options.agentOf({ channel: channel.name, account: message.account, conversation: message.to.to })
+    return sessionOf(agent, channel.name, message)
   }
 
   /** Returns the messages to store. Known messages need no room. Throws `unavailable` if there is no room for the others. */
@@ -155,7 +165,7 @@ export class Intake {
 
   #isFull(messages: readonly Classified[]): boolean {
     const { max_pending } = this.#options.config()
-    return this.#exceeds(messages.filter(isNoReply), max_pending) || this.#exceeds(messages, max_pending + APPROVAL_REPLIES_MAX)
+    return this.#exceeds(messages.filter(needsTurn), max_pending) || this.#exceeds(messages, max_pending + OTHERS_MAX)
   }
 
   /** A request with more messages than the limit is accepted when nothing else of its account waits: it would never have room. */
@@ -172,7 +182,7 @@ export class Intake {
   #isLate(channel: Channel, messages: readonly Classified[]): boolean {
     const { max_queue_secs } = this.#options.config()
     return messages
-      .filter(isNoReply)
+      .filter(needsTurn)
       .some(({ message }) => this.#options.worker.readyMs({ channel: channel.name, account: message.account }) > max_queue_secs * 1000)
   }
 
@@ -220,7 +230,7 @@ export class Intake {
   }
 }
 
-const isNoReply = ({ kind }: Classified): boolean => kind !== 'approval_reply'
+const needsTurn = ({ kind }: Classified): boolean => kind !== 'approval_reply' && kind !== 'command'
 
 const noRoom = (detail: string): AppError => new AppError('unavailable', detail, { retryAfterSecs: RETRY_AFTER_SECS })
 

@@ -10,6 +10,7 @@ import {
   approvalsSection,
   type ConfigSource,
   configuredSecrets,
+  gatewaySection,
   type LoadedConfig,
   limitsOf,
   logSection,
@@ -349,6 +350,7 @@ export class OpenRuntime implements Runtime {
       channels: () => this.snapshot().channels,
       features: () => this.snapshot().features,
       targets: () => this.config().core(approvalsSection).channels,
+      texts: () => this.config().core(gatewaySection).texts,
       queued: this.delivery.queued,
     })
   }

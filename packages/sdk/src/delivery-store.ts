@@ -16,10 +16,11 @@ import type { NewReply } from './reply.ts'
 export type InboxState = 'pending' | 'running' | 'done' | 'dead' | 'limited'
 
 /**
- * The class of a message, decided once at intake. `approval_reply`: the message answers an approval. `procedure_event`: a procedure
+ * The class of a message, decided once at intake. `approval_reply`: the message answers an approval. `command`: the message is a
+ * command to Sluice itself, such as `/stop`. `procedure_event`: a procedure
  * has a trigger for its path; the message becomes a turn when no procedure accepts it. `turn`: the message is for the agent.
  */
-export type MessageKind = 'approval_reply' | 'procedure_event' | 'turn'
+export type MessageKind = 'approval_reply' | 'command' | 'procedure_event' | 'turn'
 
 /** One request and its messages. */
 export interface Arrival {
@@ -146,6 +147,12 @@ export interface RefusedMessage {
   readonly news?: { readonly held: HeldBack; readonly quietMs: number; readonly notice: readonly NewReply[] }
 }
 
+/** The unfinished messages of a session. */
+export interface SessionMessages {
+  readonly running: { readonly turnId: string; readonly receivedAtMs: number } | undefined
+  readonly waiting: number
+}
+
 export interface InboxStore {
   /**
    * Stores one request. Resolves to `replayed` when its nonce was used before, and then stores nothing; else to one number for
@@ -183,6 +190,8 @@ export interface InboxStore {
   /** Lists rows, newest first. */
   list(filter: DeliveryFilter): Promise<InboxRow[]>
   get(number: number): Promise<InboxEntry | undefined>
+  /** Resolves to the message of a session whose turn has begun, and to the number of other messages that wait. */
+  ofSession(session: string): Promise<SessionMessages>
   /** Makes an ended message run again in a new turn. Resolves to false in any other state, or when its content was deleted. */
   replay(number: number): Promise<boolean>
   /** Counts the rows in each state except `done` and `limited`. */

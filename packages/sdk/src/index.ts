@@ -28,7 +28,6 @@ export type {
 export type { ApprovalRequest, Approvals, AskedTarget } from './approvals.ts'
 export { APPROVAL_MESSAGE_CHARS_MAX } from './approvals.ts'
 export { AUDIT_ROOT, auditHash } from './audit-hash.ts'
-
 export type { CatalogueId, CommandHelp, FeatureId, FeatureKind, Profile, Row } from './catalogue.ts'
 export { buildHint, CATALOGUE, isInProfile, ROWS, rowOf } from './catalogue.ts'
 export type {
@@ -53,7 +52,6 @@ export type { ClientId } from './client-id.ts'
 export type { Command, CommandContext } from './command.ts'
 export type { Companion, CompanionRequest, StartCompanion } from './companion.ts'
 export type { Counters, Lockout, LockoutOptions, RateLimit, RateLimitOptions } from './counters.ts'
-
 export type {
   Arrival,
   DeliveryFilter,
@@ -69,6 +67,7 @@ export type {
   OwnedOutboxStore,
   RefusedMessage,
   RetriedAttempt,
+  SessionMessages,
   SpentMessage,
   StartedMessage,
   StartedReply,
@@ -81,8 +80,8 @@ export type { EventEnvelope, Events, EventType, FinishReason, SluiceEvent, Usage
 export { eventMembers, eventSchema, finishReasonSchema } from './events.ts'
 export type { Feature, Finding, LinkHealth, Parts } from './feature.ts'
 export { defineFeature } from './feature.ts'
-
 export { isFresh } from './fresh.ts'
+export { GATEWAY_TEXTS, type GatewayText, type GatewayTexts, gatewayText, valuesIn } from './gateway-texts.ts'
 export type { Bytes, HmacAlgorithm } from './hmac.ts'
 export { equalDigests, equalTexts, hmac, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
 export type {

@@ -27,8 +27,18 @@ const CONTENT = `
   FROM inbox AS message WHERE number = ?`
 const REPLAY = `
   UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL, replayed_at = ?,
-    kind = CASE kind WHEN 'approval_reply' THEN kind END
+    kind = CASE WHEN kind IN ('approval_reply', 'command') THEN kind END
   WHERE number = ? AND ended_at IS NOT NULL AND message_json IS NOT NULL`
+
+const OF_SESSION = `
+  SELECT state, turn_id AS turnId, received_at AS receivedAtMs FROM inbox
+  WHERE state IN ('pending', 'running') AND state <> 'done' AND session = ? ORDER BY number`
+
+interface SessionColumns {
+  readonly state: 'pending' | 'running'
+  readonly turnId: string | null
+  readonly receivedAtMs: number
+}
 
 interface Content {
   readonly verdict: string
@@ -85,6 +95,12 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
       const { verdict, message_json, raw, trace } = content
       const message = JSON.parse(message_json ?? 'null')
       return { ...toInboxRow(row), verdict, raw, message, ...(trace !== null && { trace }), replies: repliesTo(db, number) }
+    },
+    async ofSession(session) {
+      const rows = db.read(() => db.all<SessionColumns>(OF_SESSION, session))
+      const running = rows.find((row): row is SessionColumns & { turnId: string } => row.state === 'running' && row.turnId !== null)
+      const waiting = rows.length - (running ? 1 : 0)
+      return { running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs }, waiting }
     },
     replay: (number) => writer.write(() => db.run(REPLAY, clock.nowMs(), number) > 0),
     oldestWaitingMs: async () => table.waiting({ after: 0, limit: 1 }, '')[0]?.received_at ?? null,

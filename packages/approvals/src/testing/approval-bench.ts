@@ -164,7 +164,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     ownership,
     approvals,
     turns: {
-      agent: fakeAgent(clock, turns, options.turn ?? (({ text }) => `re: ${text}`)),
+      agent: { ...fakeAgent(clock, turns, options.turn ?? (({ text }) => `re: ${text}`)), requestAbort: async () => false },
       lanes: new LaneQueue({ clock, permits: () => 1 }),
       clients: { ofCaller: (caller) => caller as ClientId },
     },
@@ -180,6 +180,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       onChange: () => () => {},
       channels: () => channels,
       config: () => v.parse(deliverySection.schema, options.maxPending === undefined ? {} : { max_pending: options.maxPending }),
+      texts: () => ({}),
       agentOf: () => MAIN_AGENT,
       workspace: () => host.by.workspace,
       transcribe: () => undefined,

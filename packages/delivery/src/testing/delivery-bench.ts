@@ -10,6 +10,7 @@ import {
   type Channel,
   type ClientId,
   type Clock,
+  type GatewayTexts,
   type Inbound,
   MAIN_AGENT,
   type Outbound,
@@ -91,6 +92,9 @@ export interface DeliveryBenchOptions {
   readonly channel?: Partial<Channel>
   readonly send?: Channel['send']
   readonly turn?: (request: TurnRequest) => string | Promise<string>
+  /** Aborts a turn; no turn can be aborted unless given. */
+  readonly abort?: (turnId: string) => boolean
+  readonly texts?: GatewayTexts
   readonly config?: object
   readonly turnsMax?: number
   readonly limitsOf?: AdmissionDeps['limitsOf']
@@ -140,6 +144,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       onChange: () => () => {},
       channels: () => [channel],
       config: () => v.parse(deliverySection.schema, options.config ?? {}),
+      texts: () => options.texts ?? {},
       agentOf: options.agentOf ?? (() => MAIN_AGENT),
       workspace: (agent) => (options.workspaces ? options.workspaces[agent] : (options.workspace ?? host.by.workspace)),
       transcribe: () => undefined,
@@ -163,7 +168,10 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
       notify: (text) => void notices.push(text),
     },
     turns: {
-      agent: testAgent(turns, options.loopTurns !== undefined, options.turn ?? (({ text }) => `re: ${text}`)),
+      agent: {
+        ...testAgent(turns, options.loopTurns !== undefined, options.turn ?? (({ text }) => `re: ${text}`)),
+        requestAbort: async (id) => options.abort?.(id) ?? false,
+      },
       lanes: new LaneQueue({ clock: options.clock ?? clock, permits: () => options.turnsMax ?? 8 }),
       clients: { ofCaller: (caller) => caller as ClientId },
     },

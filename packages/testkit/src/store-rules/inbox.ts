@@ -51,6 +51,33 @@ export const inboxRules: StoreRules = {
     expect(await cut.turns.get('t2')).toBeUndefined()
   },
 
+  'the unfinished messages of a session are the one that runs and the others': async ({ store }) => {
+    const { inbox } = store
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, waiting: 0 })
+    const number = await keepOne(store, 'm1')
+    await keepOne(store, 'm2')
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, waiting: 2 })
+    await inbox.start(number, 't1', STARTS_MAX)
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: { turnId: 't1', receivedAtMs: 1_000 }, waiting: 1 })
+    expect(await inbox.ofSession('roomchat:other')).toEqual({ running: undefined, waiting: 0 })
+    await inbox.done(number, 2_000)
+    expect(await inbox.ofSession('roomchat:room')).toEqual({ running: undefined, waiting: 1 })
+  },
+
+  'a replayed command stays a command, and a replayed event is classified again': async ({ store }) => {
+    const { inbox } = await own(store)
+    for (const kind of ['command', 'procedure_event'] as const) {
+      const { messages, ...request } = arrival([kind])
+      await inbox.keep({ ...request, messages: messages.map((kept) => ({ ...kept, kind })) })
+    }
+    const rows = await inbox.waiting({ after: 0, limit: 2 })
+    for (const { number } of rows) {
+      await inbox.done(number, 2_000)
+      expect(await inbox.replay(number)).toBe(true)
+    }
+    expect((await inbox.waiting({ after: 0, limit: 2 })).map(({ kind }) => kind)).toEqual(['command', undefined])
+  },
+
   'interruptions while a turn awaits approval never exhaust its attempts': async ({ store, restart }) => {
     const number = await keepOne(store, 'm1')
     let cut = store

@@ -1,0 +1,74 @@
+/** The texts that Sluice itself writes to people in chats. `[gateway.texts]` replaces any of them, for example to translate it. */
+
+/**
+ * The texts by their key: the English text, and when it is written. `{name}` stands for a value. A replacement may leave values out,
+ * but has no others.
+ */
+export const GATEWAY_TEXTS = {
+  unanswered: { text: 'This message could not be answered.', when: 'a message is given up after its answer had begun' },
+  stopped: { text: 'Stopped.', when: '/stop ended a turn' },
+  nothing_to_stop: { text: 'Nothing is running.', when: '/stop found no turn' },
+  new_conversation: {
+    text: 'This is a new conversation. The earlier messages are kept, but no longer read.',
+    when: '/new began a new conversation',
+  },
+  status_running: {
+    text: 'Agent {agent} has been working on your message for {seconds} seconds. Messages that wait: {waiting}.',
+    when: '/status, while a turn runs',
+  },
+  status_idle: { text: 'Agent {agent} is ready. Messages that wait: {waiting}.', when: '/status, while no turn runs' },
+  help: {
+    text: '/stop ends the running turn\n/new begins a new conversation\n/status tells what is running\n/help shows these commands',
+    when: '/help',
+  },
+  limit_turns: {
+    text: 'You have reached the limit of {limit} messages an hour. You can write again at {time} UTC.',
+    when: 'a sender reached turns_per_hour of [limits]',
+  },
+  limit_cost: {
+    text: 'You have reached the limit of {limit} US dollars a day. You can write again at {time} UTC.',
+    when: 'a sender reached usd_per_day of [limits]',
+  },
+  guests_limit_turns: {
+    text: 'Guests have together reached the limit of {limit} messages an hour. You can write again at {time} UTC.',
+    when: 'the senders that only * admits reached turns_per_hour together',
+  },
+  guests_limit_cost: {
+    text: 'Guests have together reached the limit of {limit} US dollars a day. You can write again at {time} UTC.',
+    when: 'the senders that only * admits reached usd_per_day together',
+  },
+  approve_with: { text: 'Reply with {keywords} to approve.', when: 'an approval has one keyword that approves' },
+  approve_with_one_of: { text: 'Reply with one of: {keywords} to approve.', when: 'an approval has several keywords that approve' },
+  reject_with: { text: 'Reply with {keyword} <your feedback> to reject.', when: 'an approval has one keyword that rejects' },
+  reject_with_one_of: {
+    text: 'Reply with {keyword} <your feedback> to reject (or {others}).',
+    when: 'an approval has several keywords that reject',
+  },
+  button_approve: { text: 'Approve', when: 'the label of the button that approves' },
+  button_reject: { text: 'Reject', when: 'the label of the button that rejects' },
+  approved: { text: 'Approved by {by}', when: 'somebody approved' },
+  rejected: { text: 'Rejected by {by}', when: 'somebody rejected' },
+  cancelled: { text: 'Cancelled by {by}', when: 'somebody cancelled an approval' },
+  withdrawn: {
+    text: 'Withdrawn: the turn or run that asked has ended, and an answer would start nothing',
+    when: 'the turn or run of an approval ended',
+  },
+  expired: { text: 'Expired: no answer in time', when: 'nobody answered an approval in time' },
+  pending: { text: 'Still waiting for an answer', when: 'an approval waits' },
+  already_decided: { text: 'Already {decision}', when: 'a sender answers an approval that was decided before' },
+  nothing_open: { text: 'This answers nothing that is still open.', when: 'a sender presses a button or answers a question that is gone' },
+} as const satisfies Readonly<Record<string, { readonly text: string; readonly when: string }>>
+
+export type GatewayText = keyof typeof GATEWAY_TEXTS
+
+/** The texts in force: replacements of `[gateway.texts]`, by their key. */
+export type GatewayTexts = Readonly<Partial<Record<GatewayText, string | undefined>>>
+
+const VALUE = /\{([a-z_]+)\}/g
+
+/** Returns the names of the values in a text, such as `limit` in `{limit}`. */
+export const valuesIn = (text: string): readonly string[] => [...text.matchAll(VALUE)].map(([, name = '']) => name)
+
+/** Returns the text of a key with its values. A `{name}` without a value stays as it is. */
+export const gatewayText = (key: GatewayText, texts: GatewayTexts, values: Readonly<Record<string, string | number>> = {}): string =>
+  (texts[key] ?? GATEWAY_TEXTS[key].text).replace(VALUE, (whole, name: string) => String(values[name] ?? whole))
