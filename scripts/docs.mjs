@@ -12,6 +12,7 @@ import { streamFrameSchema } from '@sluice/http/streams/frames'
 import { COMMON_OPTIONS, REMOTE_OPTIONS } from '../packages/cli/src/command.ts'
 import { COMMANDS } from '../packages/cli/src/command-descriptions.ts'
 import { featureCommands } from '../packages/cli/src/feature-commands.ts'
+import { METRICS } from '../packages/observability-metrics/src/table.ts'
 import { buildHint, CATALOGUE, ERRORS, eventMembers, ROWS } from '../packages/sdk/src/index.ts'
 import { always } from '../profiles/always.ts'
 
@@ -184,6 +185,18 @@ function events() {
   )
 }
 
+function metrics() {
+  const rows = Object.entries(METRICS).map(([name, { type, labels, help }]) => [code(name), type, labels.map(code).join(', '), help])
+  return page(
+    'Metrics',
+    'The daemon serves its metrics in the text format of Prometheus at `GET /metrics`, in builds with `observability-metrics`:',
+    '```toml\n[observability]\nbackends = ["textmetrics"]      # further backends at the same time: "otel", "log"\nmetrics_loopback_only = false   # true: only this machine may read them\n```',
+    'The route needs no token: the metrics contain no text of messages, no sender and no secret, only names of routes, channels, models, tools and procedures.',
+    'Counters begin at 0 with each start of the daemon. A series exists from its first value on. A histogram has the series `_bucket`, `_sum` and `_count`. `outcome` is `ok`, `error` or `aborted`; for procedures it is `completed`, `failed`, `cancelled` or `skipped`. A metric has at most 1,000 combinations of labels; further ones count under `other`.',
+    table(['metric', 'type', 'labels', 'meaning'], rows),
+  )
+}
+
 /** Returns the page of channels with its table filled in: each channel's name, platform, way of arrival and page. */
 function channels() {
   const rows = ROWS.filter(([, row]) => row.kind === 'channel' && !row.planned).map(([id, { routes = [], target }]) => {
@@ -208,6 +221,7 @@ const pages = {
   'commands.md': commands(),
   'http.md': await http(),
   'events.md': events(),
+  'metrics.md': metrics(),
 }
 const check = process.argv.includes('--check')
 for (const [name, text] of Object.entries(pages)) {

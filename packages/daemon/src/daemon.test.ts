@@ -141,7 +141,12 @@ describe('a changed configuration', () => {
     await vi.waitFor(() => expect(runtime.vitals().sandbox?.detail).toMatch(/no backend/))
     writeFileSync(join(dataDir, 'config.toml'), '[security.sandbox]\nbackend = "none"\n')
     await vi.waitFor(
-      () => expect(runtime.vitals().sandbox).toEqual({ backend: 'none', detail: 'commands run without a sandbox: it is switched off' }),
+      () =>
+        expect(runtime.vitals().sandbox).toEqual({
+          backend: 'none',
+          state: 'unconfined',
+          detail: 'commands run without a sandbox: it is switched off',
+        }),
       { timeout: 10_000 },
     )
   })

@@ -8,7 +8,7 @@ import { ApprovalRegistry } from '@sluice/approvals'
 import { gatewaySection } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
 import { ShardOwnership } from '@sluice/kit'
-import { createEventBus, type HideSecrets, newToken, noSecrets, type Runtime, type Snapshot } from '@sluice/runtime'
+import { createEventBus, type HideSecrets, newToken, noSecrets, type Runtime, readBacklog, type Snapshot } from '@sluice/runtime'
 import { CommandRuns } from '@sluice/runtime/command-runs'
 import { createHealthWatch } from '@sluice/runtime/health'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
@@ -286,12 +286,15 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots }: TestPar
     }),
     checks: async () => [],
     vitals: () => idle(clock.nowMs()),
+    backlog: () => readBacklog(store, clock.nowMs()),
   }
 }
 
 const NO_SOPS: LibrarySettings = { sources: [{ folder: '/nonexistent', isAgentWritable: false }], defaultMode: 'auto' }
 
 const idle = (startedAtMs: number): Vitals => ({
+  version: '0.0.0',
+  profile: 'test',
   startedAtMs,
   turnsRunning: 0,
   turnsQueued: 0,
@@ -304,6 +307,9 @@ const idle = (startedAtMs: number): Vitals => ({
   oldestReplySecs: 0,
   commitsQueued: 0,
   eventsDropped: 0,
+  channels: [],
+  links: [],
+  faults: { store: false, config: false, provider: false },
   sandbox: null,
 })
 

@@ -1,9 +1,10 @@
-/** All exported series and how each observation counts in them. Their names are part of the contract, because dashboards use them. */
-import type { Observation, Vitals } from '@sluice/sdk'
+/** How each observation counts in the series of the table. */
+import type { Observation } from '@sluice/sdk'
 import { createLabelSets } from './label-sets.ts'
 import { registerProcessMetrics } from './process-metrics.ts'
 import type * as Prom from './prom-client.ts'
-import { registerVitals } from './vitals-metrics.ts'
+import { METRICS, type NameOf } from './table.ts'
+import { registerVitals, type VitalsSource } from './vitals-metrics.ts'
 
 export interface Meters {
   /** Never throws. A negative or infinite number and NaN count as 0. */
@@ -13,15 +14,10 @@ export interface Meters {
   render(): Promise<{ readonly contentType: string; readonly body: string }>
 }
 
-const SHORT_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const LONG_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
-const COMMIT_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1]
-const COMMIT_UNITS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000]
-
-export function createMeters(prom: typeof Prom, vitals: () => Vitals | undefined): Meters {
+export function createMeters(prom: typeof Prom, source: VitalsSource): Meters {
   const registry = new prom.Registry()
   const series = createSeries(prom, registry)
-  registerVitals(prom, registry, vitals)
+  registerVitals(prom, registry, source)
   registerProcessMetrics(prom, registry)
   return {
     record: (observation) => record(series, observation),
@@ -35,40 +31,42 @@ type Add = (amount: number, ...labels: readonly string[]) => void
 
 function createSeries(prom: typeof Prom, registry: Prom.Registry) {
   const registers = [registry]
-  const counter = (name: string, help: string, ...labelNames: string[]): Add => {
-    const metric = new prom.Counter({ name: `sluice_${name}`, help, labelNames, registers })
-    const labelsOf = createLabelSets(labelNames)
+  const counter = (name: NameOf<'counter'>): Add => {
+    const { help, labels } = METRICS[name]
+    const metric = new prom.Counter({ name, help, labelNames: labels, registers })
+    const labelsOf = createLabelSets(labels)
     return (amount, ...values) => metric.inc(labelsOf(...values), positive(amount))
   }
-  const histogram = (name: string, help: string, buckets: number[], ...labelNames: string[]): Add => {
-    const metric = new prom.Histogram({ name: `sluice_${name}`, help, buckets, labelNames, registers })
-    const labelsOf = createLabelSets(labelNames)
+  const histogram = (name: NameOf<'histogram'>): Add => {
+    const { help, labels, buckets } = METRICS[name]
+    const metric = new prom.Histogram({ name, help, buckets: [...buckets], labelNames: labels, registers })
+    const labelsOf = createLabelSets(labels)
     return (amount, ...values) => metric.observe(labelsOf(...values), positive(amount))
   }
   return {
-    requests: counter('http_requests_total', 'HTTP requests answered', 'route', 'method', 'status'),
-    requestSeconds: histogram('http_request_duration_seconds', 'Time to answer HTTP requests', SHORT_SECONDS, 'route', 'method'),
-    rateLimited: counter('rate_limited_total', 'HTTP requests refused by a rate limit', 'route'),
-    turns: counter('turns_total', 'Agent turns ended', 'source', 'provider', 'model', 'outcome'),
-    turnSeconds: histogram('turn_duration_seconds', 'Time of agent turns', LONG_SECONDS, 'source'),
-    modelCalls: counter('llm_requests_total', 'Calls of a model', 'provider', 'model', 'outcome'),
-    modelSeconds: histogram('llm_request_duration_seconds', 'Time of model calls', LONG_SECONDS, 'provider', 'model'),
-    inputTokens: counter('tokens_input_total', 'Tokens sent to models', 'provider', 'model'),
-    outputTokens: counter('tokens_output_total', 'Tokens received from models', 'provider', 'model'),
-    costUsd: counter('cost_usd_total', 'Cost of model calls in US dollars', 'provider', 'model'),
-    toolCalls: counter('tool_calls_total', 'Tool calls ended', 'tool', 'outcome'),
-    toolSeconds: histogram('tool_duration_seconds', 'Time of tool calls', LONG_SECONDS, 'tool'),
-    deliveries: counter('deliveries_total', 'Messages received from and sent to channels', 'channel', 'direction', 'outcome'),
-    ingress: counter('ingress_total', 'Webhook requests of channels by verdict', 'channel', 'verdict'),
-    unsigned: counter('ingress_unsigned_total', 'Webhook requests accepted without a signature', 'channel'),
-    sopRuns: counter('sop_runs_total', 'Runs of procedures ended, and triggers that started none', 'sop', 'outcome'),
-    sopSteps: counter('sop_steps_total', 'Steps of procedures ended', 'sop', 'outcome'),
-    approvals: counter('approvals_total', 'Approvals decided', 'state'),
-    limits: counter('limits_reached_total', 'Clients that reached a limit, and paused conversations', 'cause'),
-    commitSeconds: histogram('store_commit_seconds', 'Time of commits to the store', COMMIT_SECONDS),
-    commitUnits: histogram('store_commit_units', 'Writes that shared one commit', COMMIT_UNITS),
-    errors: counter('errors_total', 'Errors by component', 'component'),
-    dropped: counter('observations_dropped_total', 'Observations lost before metrics were ready'),
+    requests: counter('sluice_http_requests_total'),
+    requestSeconds: histogram('sluice_http_request_duration_seconds'),
+    rateLimited: counter('sluice_rate_limited_total'),
+    turns: counter('sluice_turns_total'),
+    turnSeconds: histogram('sluice_turn_duration_seconds'),
+    modelCalls: counter('sluice_llm_requests_total'),
+    modelSeconds: histogram('sluice_llm_request_duration_seconds'),
+    inputTokens: counter('sluice_tokens_input_total'),
+    outputTokens: counter('sluice_tokens_output_total'),
+    costUsd: counter('sluice_cost_usd_total'),
+    toolCalls: counter('sluice_tool_calls_total'),
+    toolSeconds: histogram('sluice_tool_duration_seconds'),
+    deliveries: counter('sluice_deliveries_total'),
+    ingress: counter('sluice_ingress_total'),
+    unsigned: counter('sluice_ingress_unsigned_total'),
+    sopRuns: counter('sluice_sop_runs_total'),
+    sopSteps: counter('sluice_sop_steps_total'),
+    approvals: counter('sluice_approvals_total'),
+    limits: counter('sluice_limits_reached_total'),
+    commitSeconds: histogram('sluice_store_commit_seconds'),
+    commitUnits: histogram('sluice_store_commit_units'),
+    errors: counter('sluice_errors_total'),
+    dropped: counter('sluice_observations_dropped_total'),
   }
 }
 

@@ -5,32 +5,35 @@
 import { readdir } from 'node:fs/promises'
 import { performance } from 'node:perf_hooks'
 import type * as Prom from './prom-client.ts'
+import { METRICS, type NameOf } from './table.ts'
 
 type Read = () => number | Promise<number>
 
 const MICROSECONDS = 1e6
 
-const TOTALS: readonly (readonly [name: string, help: string, read: Read])[] = [
-  ['process_cpu_user_seconds_total', 'CPU time in user mode', () => process.cpuUsage().user / MICROSECONDS],
-  ['process_cpu_system_seconds_total', 'CPU time in system mode', () => process.cpuUsage().system / MICROSECONDS],
-  ['process_cpu_seconds_total', 'CPU time', () => (process.cpuUsage().user + process.cpuUsage().system) / MICROSECONDS],
-]
+const TOTALS: Partial<Record<NameOf<'counter'>, Read>> = {
+  process_cpu_user_seconds_total: () => process.cpuUsage().user / MICROSECONDS,
+  process_cpu_system_seconds_total: () => process.cpuUsage().system / MICROSECONDS,
+  process_cpu_seconds_total: () => (process.cpuUsage().user + process.cpuUsage().system) / MICROSECONDS,
+}
 
-const GAUGES: readonly (readonly [name: string, help: string, read: Read])[] = [
-  ['process_start_time_seconds', 'Start of the process since 1970', () => performance.timeOrigin / 1000],
-  ['process_resident_memory_bytes', 'Resident memory', () => process.memoryUsage.rss()],
-  ['nodejs_heap_size_total_bytes', 'Size of the heap', () => process.memoryUsage().heapTotal],
-  ['nodejs_heap_size_used_bytes', 'Used part of the heap', () => process.memoryUsage().heapUsed],
-  ['nodejs_external_memory_bytes', 'Memory of objects outside the heap', () => process.memoryUsage().external],
-  ['nodejs_active_resources', 'Resources that keep the event loop alive', () => process.getActiveResourcesInfo().length],
-]
+const gauges = (): Partial<Record<NameOf<'gauge'>, Read>> => ({
+  process_start_time_seconds: () => performance.timeOrigin / 1000,
+  process_resident_memory_bytes: () => process.memoryUsage.rss(),
+  ...(process.platform === 'linux' && { process_open_fds: openDescriptors }),
+  nodejs_heap_size_total_bytes: () => process.memoryUsage().heapTotal,
+  nodejs_heap_size_used_bytes: () => process.memoryUsage().heapUsed,
+  nodejs_external_memory_bytes: () => process.memoryUsage().external,
+  nodejs_active_resources: () => process.getActiveResourcesInfo().length,
+  nodejs_eventloop_utilization: sinceLastReading(),
+})
 
 export function registerProcessMetrics(prom: typeof Prom, registry: Prom.Registry): void {
   const registers = [registry]
-  for (const [name, help, read] of TOTALS) {
+  for (const [name, read] of Object.entries(TOTALS)) {
     new prom.Counter({
       name,
-      help,
+      help: METRICS[name as NameOf<'counter'>].help,
       registers,
       async collect() {
         this.reset()
@@ -38,19 +41,18 @@ export function registerProcessMetrics(prom: typeof Prom, registry: Prom.Registr
       },
     })
   }
-  const gauge = (name: string, help: string, read: Read) =>
+  for (const [name, read] of Object.entries(gauges())) {
     new prom.Gauge({
       name,
-      help,
+      help: METRICS[name as NameOf<'gauge'>].help,
       registers,
       async collect() {
         this.set(await read())
       },
     })
-  for (const [name, help, read] of GAUGES) gauge(name, help, read)
-  gauge('nodejs_eventloop_utilization', 'Busy share of the event loop since the last reading', sinceLastReading())
-  if (process.platform === 'linux') gauge('process_open_fds', 'Open file descriptors', openDescriptors)
-  const version = new prom.Gauge({ name: 'nodejs_version_info', help: 'Version of Node', labelNames: ['version'], registers })
+  }
+  const { help, labels } = METRICS.nodejs_version_info
+  const version = new prom.Gauge({ name: 'nodejs_version_info', help, labelNames: labels, registers })
   version.set({ version: process.version }, 1)
 }
 

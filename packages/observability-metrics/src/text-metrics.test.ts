@@ -4,6 +4,7 @@ import { parseTextMetrics } from '@sluice/testkit/text-metrics'
 import { describe, expect, test } from 'vitest'
 import feature from './index.ts'
 import { LABEL_SETS_MAX } from './label-sets.ts'
+import { METRICS } from './table.ts'
 import { QUEUE_MAX, TextMetrics } from './text-metrics.ts'
 
 const trace: Trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null }
@@ -62,6 +63,8 @@ describe('TextMetrics', () => {
   test('reads vitals on each rendering, and leaves them out without a source', async () => {
     let running = 1
     const vitals = (): Vitals => ({
+      version: '1.2.3',
+      profile: 'full',
       startedAtMs: 0,
       turnsRunning: running,
       turnsQueued: 2,
@@ -74,9 +77,17 @@ describe('TextMetrics', () => {
       oldestReplySecs: 2,
       commitsQueued: 6,
       eventsDropped: 7,
-      sandbox: { backend: 'userns', detail: 'works' },
+      channels: [
+        { name: 'slack', state: 'ok' },
+        { name: 'telegram', state: 'down' },
+      ],
+      links: [{ name: 'mqtt', state: 'connecting' }],
+      faults: { store: true, config: false, provider: true },
+      sandbox: { backend: 'userns', state: 'fallback', detail: 'works' },
     })
-    const observer = new TextMetrics(testHost({ services: { vitals } }), false)
+    const counted = { messagesPending: 1, oldestMessageSecs: 2, repliesPending: 3, oldestReplySecs: null }
+    const backlog = async () => ({ ...counted, messagesDead: 11, repliesDead: 12, repliesAmbiguous: 13, approvalsPending: 14 })
+    const observer = new TextMetrics(testHost({ services: { vitals, backlog } }), false)
     await observer.render?.()
     running = 10
     expect(Object.fromEntries(await read(observer))).toMatchObject({
@@ -87,9 +98,48 @@ describe('TextMetrics', () => {
       sluice_ws_clients: 5,
       sluice_commits_queued: 6,
       sluice_events_dropped: 7,
+      'sluice_build_info{version="1.2.3",profile="full"}': 1,
       'sluice_sandbox_info{backend="userns"}': 1,
+      'sluice_sandbox_state{state="fallback"}': 1,
+      'sluice_channel_state{channel="slack",state="ok"}': 1,
+      'sluice_channel_state{channel="telegram",state="ok"}': 0,
+      'sluice_channel_state{channel="telegram",state="down"}': 1,
+      'sluice_link_state{link="mqtt",state="connecting"}': 1,
+      sluice_store_failing: 1,
+      sluice_config_rejected: 0,
+      sluice_provider_failing: 1,
+      'sluice_dead_letters{queue="inbox"}': 11,
+      'sluice_dead_letters{queue="outbox"}': 12,
+      sluice_ambiguous_replies: 13,
+      sluice_approvals_pending: 14,
     })
     expect((await read(new TextMetrics(testHost(), false))).has('sluice_turns_running')).toBe(false)
+  })
+
+  test('asks the store once for each rendering, and leaves out what it cannot answer', async () => {
+    let asked = 0
+    const backlog = async () => {
+      asked += 1
+      throw new Error('the store cannot be read')
+    }
+    const observer = new TextMetrics(testHost({ services: { backlog } }), false)
+    const values = await read(observer)
+    await observer.render?.()
+    expect(asked).toBe(2)
+    expect([...values.keys()].filter((series) => /dead_letters|ambiguous|approvals_pending/.test(series))).toEqual([])
+  })
+
+  test('has a series for each row of the table, and no other', async () => {
+    const { body } = await new TextMetrics(testHost(), false).render()
+    const declared = [...body.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)$/gm)].map(([, name = '', help, type]) => ({
+      name,
+      help,
+      type,
+    }))
+    const rows = Object.entries(METRICS).map(([name, { help, type }]) => ({ name, help, type }))
+    const byName = (a: { name: string }, b: { name: string }) => a.name.localeCompare(b.name)
+    const isHere = ({ name }: { name: string }) => process.platform === 'linux' || name !== 'process_open_fds'
+    expect(declared.toSorted(byName)).toEqual(rows.filter(isHere).toSorted(byName))
   })
 
   test('reads the process metrics on each rendering', async () => {

@@ -48,7 +48,10 @@ export class TextMetrics implements Observer {
 
   async #load(): Promise<Meters> {
     const [{ createMeters }, prom] = await Promise.all([import('./meters.ts'), import('./prom-client.ts')])
-    const meters = createMeters(prom, () => this.#host.service('vitals')?.())
+    const meters = createMeters(prom, {
+      vitals: () => this.#host.service('vitals')?.(),
+      backlog: () => this.#host.service('backlog')?.(),
+    })
     for (const observation of this.#queue) meters.record(observation)
     meters.countDropped(this.#dropped)
     this.#queue = []

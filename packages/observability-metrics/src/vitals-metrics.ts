@@ -1,44 +1,90 @@
 /** Gauges of the running daemon, read when metrics are rendered. */
-import type { Vitals } from '@sluice/sdk'
+import type { Backlog, Vitals } from '@sluice/sdk'
 import type * as Prom from './prom-client.ts'
+import { METRICS, type NameOf } from './table.ts'
 
-const GAUGES: readonly (readonly [name: string, help: string, read: (vitals: Vitals) => number])[] = [
-  ['turns_running', 'Agent turns running', ({ turnsRunning }) => turnsRunning],
-  ['turns_queued', 'Agent turns waiting', ({ turnsQueued }) => turnsQueued],
-  ['sessions_active', 'Sessions with a turn running or waiting', ({ sessionsActive }) => sessionsActive],
-  ['sse_clients', 'Clients subscribed by server-sent events', ({ sseClients }) => sseClients],
-  ['ws_clients', 'Clients connected by WebSocket', ({ wsClients }) => wsClients],
-  ['messages_pending', 'Messages of channels waiting for their turn', ({ messagesPending }) => messagesPending],
-  ['replies_pending', 'Replies waiting to be sent', ({ repliesPending }) => repliesPending],
-  ['oldest_message_seconds', 'Age of the oldest message that waits for the end of its turn', ({ oldestMessageSecs }) => oldestMessageSecs],
-  ['oldest_reply_seconds', 'Age of the oldest reply that waits to be sent', ({ oldestReplySecs }) => oldestReplySecs],
-  ['commits_queued', 'Writes waiting for their commit', ({ commitsQueued }) => commitsQueued],
-  ['events_dropped', 'Events that slow subscribers missed since the start', ({ eventsDropped }) => eventsDropped],
-]
+/** Where the figures come from. Outside of a daemon, there are none. */
+export interface VitalsSource {
+  vitals(): Vitals | undefined
+  backlog(): Promise<Backlog> | undefined
+}
 
-/** Without a `vitals` service, the gauges have no value. */
-export function registerVitals(prom: typeof Prom, registry: Prom.Registry, vitals: () => Vitals | undefined): void {
-  for (const [name, help, read] of GAUGES) {
+interface Sample {
+  readonly value: number
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+const one = (value: number | boolean): readonly Sample[] => [{ value: Number(value) }]
+const info = (labels: Readonly<Record<string, string>>): readonly Sample[] => [{ value: 1, labels }]
+
+const STATES = ['ok', 'connecting', 'down']
+const states = (label: string, links: Vitals['channels']): readonly Sample[] =>
+  links.flatMap(({ name, state }) => STATES.map((one) => ({ value: Number(one === state), labels: { [label]: name, state: one } })))
+
+const VITALS: Partial<Record<NameOf<'gauge'>, (vitals: Vitals) => readonly Sample[]>> = {
+  sluice_build_info: ({ version, profile }) => info({ version, profile }),
+  sluice_sse_clients: ({ sseClients }) => one(sseClients),
+  sluice_ws_clients: ({ wsClients }) => one(wsClients),
+  sluice_events_dropped: ({ eventsDropped }) => one(eventsDropped),
+  sluice_turns_running: ({ turnsRunning }) => one(turnsRunning),
+  sluice_turns_queued: ({ turnsQueued }) => one(turnsQueued),
+  sluice_sessions_active: ({ sessionsActive }) => one(sessionsActive),
+  sluice_provider_failing: ({ faults }) => one(faults.provider),
+  sluice_sandbox_info: ({ sandbox }) => (sandbox ? info({ backend: sandbox.backend }) : []),
+  sluice_sandbox_state: ({ sandbox }) => (sandbox ? info({ state: sandbox.state }) : []),
+  sluice_channel_state: ({ channels }) => states('channel', channels),
+  sluice_link_state: ({ links }) => states('link', links),
+  sluice_messages_pending: ({ messagesPending }) => one(messagesPending),
+  sluice_replies_pending: ({ repliesPending }) => one(repliesPending),
+  sluice_oldest_message_seconds: ({ oldestMessageSecs }) => one(oldestMessageSecs),
+  sluice_oldest_reply_seconds: ({ oldestReplySecs }) => one(oldestReplySecs),
+  sluice_commits_queued: ({ commitsQueued }) => one(commitsQueued),
+  sluice_store_failing: ({ faults }) => one(faults.store),
+  sluice_config_rejected: ({ faults }) => one(faults.config),
+}
+
+const BACKLOG: Partial<Record<NameOf<'gauge'>, (backlog: Backlog) => readonly Sample[]>> = {
+  sluice_dead_letters: ({ messagesDead, repliesDead }) => [
+    { value: messagesDead, labels: { queue: 'inbox' } },
+    { value: repliesDead, labels: { queue: 'outbox' } },
+  ],
+  sluice_ambiguous_replies: ({ repliesAmbiguous }) => one(repliesAmbiguous),
+  sluice_approvals_pending: ({ approvalsPending }) => one(approvalsPending),
+}
+
+/** A figure that cannot be read has no series. */
+export function registerVitals(prom: typeof Prom, registry: Prom.Registry, source: VitalsSource): void {
+  const register = (name: NameOf<'gauge'>, read: () => readonly Sample[] | Promise<readonly Sample[]>) =>
     new prom.Gauge({
-      name: `sluice_${name}`,
-      help,
+      name,
+      help: METRICS[name].help,
+      labelNames: METRICS[name].labels,
       registers: [registry],
-      collect() {
-        const now = vitals()
-        if (now) this.set(read(now))
+      async collect() {
+        const samples = await read()
+        if (METRICS[name].labels.length > 0) this.reset()
         else this.remove()
+        for (const { value, labels = {} } of samples) this.set(labels, value)
       },
     })
+  for (const [name, samplesOf] of Object.entries(VITALS))
+    register(name as NameOf<'gauge'>, () => {
+      const vitals = source.vitals()
+      return vitals ? samplesOf(vitals) : []
+    })
+  // The store is asked once for each rendering, whose gauges are read at the same time.
+  let reading: Promise<Backlog | undefined> | undefined
+  const readOnce = (): Promise<Backlog | undefined> => {
+    reading ??= Promise.resolve(source.backlog())
+      .catch(() => undefined)
+      .finally(() => {
+        reading = undefined
+      })
+    return reading
   }
-  new prom.Gauge({
-    name: 'sluice_sandbox_info',
-    help: 'Always 1; the label is the measured sandbox backend of commands',
-    labelNames: ['backend'],
-    registers: [registry],
-    collect() {
-      this.reset()
-      const backend = vitals()?.sandbox?.backend
-      if (backend !== undefined) this.set({ backend }, 1)
-    },
-  })
+  for (const [name, samplesOf] of Object.entries(BACKLOG))
+    register(name as NameOf<'gauge'>, async () => {
+      const backlog = await readOnce()
+      return backlog ? samplesOf(backlog) : []
+    })
 }

@@ -1,13 +1,22 @@
 /** The services that the core offers features by name; see `Services` in the sdk. */
 import { readTomlFile } from '@sluice/config'
-import type { Clock, Services, Store, Vitals } from '@sluice/sdk'
+import type { Backlog, Clock, Services, Store, Vitals } from '@sluice/sdk'
 import type { EventBus } from './events/event-bus.ts'
 import { newToken } from './pairing.ts'
 
-export function createCoreServices(store: Store, bus: EventBus, clock: Clock, vitals: () => Vitals): Partial<Services> {
+export interface CoreServiceOptions {
+  readonly store: Store
+  readonly bus: EventBus
+  readonly clock: Clock
+  readonly vitals: () => Vitals
+  readonly backlog: () => Promise<Backlog>
+}
+
+export function createCoreServices({ store, bus, clock, vitals, backlog }: CoreServiceOptions): Partial<Services> {
   return {
     memory: store.memory,
     vitals,
+    backlog,
     readToml: readTomlFile,
     async audit({ by, detail }) {
       await store.sops.record([{ kind: 'device_write', atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])

@@ -1,7 +1,7 @@
 /** The health of this daemon, as `GET /health` and `GET /ready` report it. Everything it reports is in memory. */
 
 import { healthOf } from '@sluice/delivery'
-import type { Clock, KeyValue, StoreHealth } from '@sluice/sdk'
+import type { Clock, KeyValue, StoreHealth, Vitals } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { EventBus } from './events/event-bus.ts'
 import type { Snapshot } from './features/snapshot.ts'
@@ -164,8 +164,20 @@ export class HealthWatch {
 /** `/health` needs no credential, so the reasons are left to `sluice doctor`. */
 function sandboxWarnings(choice: SandboxChoice | undefined): string[] {
   if (!choice) return []
-  const { name } = choice.sandbox
-  if (name === noSandbox.name) return ['commands run without a sandbox: see sluice doctor']
-  if (name === REFUSING) return ['commands are refused, because no sandbox works: see sluice doctor']
-  return choice.warning === undefined ? [] : ['commands run in another sandbox than the configuration names: see sluice doctor']
+  switch (sandboxState(choice)) {
+    case 'unconfined':
+      return ['commands run without a sandbox: see sluice doctor']
+    case 'refusing':
+      return ['commands are refused, because no sandbox works: see sluice doctor']
+    case 'fallback':
+      return ['commands run in another sandbox than the configuration names: see sluice doctor']
+    case 'confined':
+      return []
+  }
+}
+
+export function sandboxState({ sandbox, warning }: SandboxChoice): NonNullable<Vitals['sandbox']>['state'] {
+  if (sandbox.name === noSandbox.name) return 'unconfined'
+  if (sandbox.name === REFUSING) return 'refusing'
+  return warning === undefined ? 'confined' : 'fallback'
 }

@@ -1,5 +1,6 @@
 /** The runtime of Sluice: the life cycle of features, their host, sandboxed processes, the workspace, events and doctor. */
 
+export { readBacklog } from './backlog.ts'
 export { type BusEvent, createEventBus, type EventBus, type Reader, shownTo } from './events/event-bus.ts'
 export type { EventRelay, RelayedEvent } from './events/event-relay.ts'
 export { type Notification, notify } from './events/notify.ts'

@@ -20,6 +20,7 @@ import {
 import { type Clients, createClients } from '@sluice/delivery'
 import { LaneQueue, ShardOwnership, systemClock } from '@sluice/kit'
 import {
+  type Backlog,
   type Clock,
   MAIN_AGENT,
   type Observation,
@@ -33,6 +34,7 @@ import {
 import { ProcedureFiles } from '@sluice/sop/procedure-files'
 import { type DataDirLock, openDataDir, openStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
+import { readBacklog } from './backlog.ts'
 import { createCoreServices } from './core-services.ts'
 import type { Check } from './doctor/check.ts'
 import { createEventBus, type EventBus } from './events/event-bus.ts'
@@ -44,7 +46,7 @@ import { Lifecycle, type Reload } from './features/lifecycle.ts'
 import { observationOf } from './features/observers.ts'
 import type { Snapshot } from './features/snapshot.ts'
 import { createTraceScope, outboundFetch, type TraceScope } from './fetch/outbound-fetch.ts'
-import { createHealthWatch, type HealthWatch } from './health.ts'
+import { createHealthWatch, type HealthWatch, sandboxState } from './health.ts'
 import { createHideSecrets, type HideSecrets } from './hide-secrets.ts'
 import { LateDelivery } from './late-delivery.ts'
 import { type ComponentLogger, createLogger, type LogLevel } from './log/log.ts'
@@ -161,7 +163,7 @@ export class OpenRuntime implements Runtime {
     this.hideSecrets = createHideSecrets(() => this.#secrets)
     this.bus = this.#createBus()
     this.clients = createClients()
-    this.#services = createCoreServices(this.store, this.bus, this.clock, this.vitals)
+    this.#services = createCoreServices(this)
     this.lifecycle = this.#createLifecycle()
     this.health = this.#createHealth()
     this.approvals = this.#createApprovals()
@@ -214,7 +216,10 @@ export class OpenRuntime implements Runtime {
     const { running, queued, sessions } = this.agent.load()
     const { messages, replies } = this.delivery.load()
     const { messageSecs, replySecs } = this.delivery.ages()
+    const { channels, links, store, config, provider } = this.health.look()
     return {
+      version: this.version,
+      profile: this.profile,
       startedAtMs: this.startedAtMs,
       turnsRunning: running,
       turnsQueued: queued,
@@ -227,9 +232,14 @@ export class OpenRuntime implements Runtime {
       oldestReplySecs: replySecs,
       commitsQueued: this.store.pending(),
       eventsDropped: this.subscribers.dropped,
+      channels,
+      links,
+      faults: { store: store.state === 'failing', config: config.state === 'rejected', provider: provider.state === 'failing' },
       sandbox: measuredSandbox(this.#sandboxChoice()),
     }
   }
+
+  readonly backlog = (): Promise<Backlog> => readBacklog(this.store, this.clock.nowMs())
 
   readonly checks = async (): Promise<Check[]> => (await import('./doctor/doctor.ts')).checkKept(this)
 
@@ -414,5 +424,9 @@ function measuredSandbox(choice: SandboxChoice | undefined): Vitals['sandbox'] {
   if (!choice) return null
   const { sandbox, probes, warning } = choice
   const measured = probes.find(({ name }) => name === sandbox.name)?.detail
-  return { backend: sandbox.name, detail: warning ?? measured ?? 'commands run without a sandbox: it is switched off' }
+  return {
+    backend: sandbox.name,
+    state: sandboxState(choice),
+    detail: warning ?? measured ?? 'commands run without a sandbox: it is switched off',
+  }
 }

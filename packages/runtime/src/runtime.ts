@@ -2,7 +2,7 @@
 import type { Admission, Agent } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import type { DeliveryQueues } from '@sluice/delivery'
-import type { Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
+import type { Backlog, Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
 import type { ProcedureFiles } from '@sluice/sop/procedure-files'
 import type { Check } from './doctor/check.ts'
 import type { EventBus } from './events/event-bus.ts'
@@ -32,6 +32,7 @@ export interface Runtime {
    */
   onSnapshot(listener: (snapshot: Snapshot) => void): () => void
   vitals(): Vitals
+  backlog(): Promise<Backlog>
   /** Checks the store and the features, for `sluice doctor`. */
   checks(): Promise<Check[]>
   /** The running commands of features. */

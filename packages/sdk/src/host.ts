@@ -4,7 +4,7 @@ import type { FeatureId } from './catalogue.ts'
 import type { StartCompanion } from './companion.ts'
 import type { Events } from './events.ts'
 import type { Logger } from './logger.ts'
-import type { Vitals } from './observer.ts'
+import type { Backlog, Vitals } from './observer.ts'
 import type { Role } from './route.ts'
 import type { Spawn } from './sandbox.ts'
 import type { Sops } from './sop.ts'
@@ -44,6 +44,8 @@ export interface Pairing {
 export interface Services {
   readonly memory: Memories
   readonly vitals: () => Vitals
+  /** Counts the unfinished and failed work in the store. Throws `unavailable` when the store cannot be read. */
+  readonly backlog: () => Promise<Backlog>
   /** The procedure engine. Absent in commands that run without a daemon. */
   readonly sops: Sops
   /** Creates a paired device with a bearer token, for features that authenticate people. */

@@ -127,7 +127,7 @@ export type {
   UsualEndpoint,
 } from './model.ts'
 export { MEDIA_KINDS } from './model.ts'
-export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
+export type { Backlog, Connection, Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
 export { shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './ownership.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
 export { oneLine, printable, printableLine } from './printable.ts'

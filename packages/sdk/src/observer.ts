@@ -93,6 +93,9 @@ export interface Observer {
 
 /** Figures of the running daemon, collected on request. */
 export interface Vitals {
+  readonly version: string
+  /** The name of the build, such as `full`. */
+  readonly profile: string
   readonly startedAtMs: number
   readonly turnsRunning: number
   readonly turnsQueued: number
@@ -106,6 +109,35 @@ export interface Vitals {
   readonly oldestReplySecs: number
   readonly commitsQueued: number
   readonly eventsDropped: number
+  readonly channels: readonly Connection[]
+  /** Other connections that features keep open, such as the one to an MQTT broker. */
+  readonly links: readonly Connection[]
+  /** True: the store takes no writes, the configuration file is not valid, or the provider of the model did not answer. */
+  readonly faults: { readonly store: boolean; readonly config: boolean; readonly provider: boolean }
   /** The sandbox that confines commands, as measured; null before the first measurement. */
-  readonly sandbox: { readonly backend: string; readonly detail: string } | null
+  readonly sandbox: {
+    readonly backend: string
+    /** `fallback`: commands run in another sandbox than the configuration names; `refusing`: no command runs. */
+    readonly state: 'confined' | 'fallback' | 'unconfined' | 'refusing'
+    readonly detail: string
+  } | null
+}
+
+/** A connection or channel and its state. */
+export interface Connection {
+  readonly name: string
+  readonly state: 'ok' | 'connecting' | 'down'
+}
+
+/** The unfinished and failed work in the store. */
+export interface Backlog {
+  readonly messagesPending: number
+  /** The age of the oldest message that waits; null if none does. */
+  readonly oldestMessageSecs: number | null
+  readonly repliesPending: number
+  readonly oldestReplySecs: number | null
+  readonly messagesDead: number
+  readonly repliesDead: number
+  readonly repliesAmbiguous: number
+  readonly approvalsPending: number
 }

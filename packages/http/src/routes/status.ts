@@ -5,7 +5,7 @@ import { healthOf } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { healthSchema } from '@sluice/runtime/health'
-import { type Channel, defineRoute, type Route, type Store } from '@sluice/sdk'
+import { type Backlog, type Channel, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { AppParts } from '../app-parts.ts'
 import { readerOf } from '../streams/subscription.ts'
@@ -25,7 +25,9 @@ const vitalsSchema = v.object({
   oldest_reply_secs: v.number(),
   commits_queued: v.number(),
   events_dropped: v.number(),
-  sandbox: v.nullable(v.object({ backend: v.string(), detail: v.string() })),
+  sandbox: v.nullable(
+    v.object({ backend: v.string(), state: v.picklist(['confined', 'fallback', 'unconfined', 'refusing']), detail: v.string() }),
+  ),
 })
 
 const channelSchema = v.object({
@@ -137,24 +139,16 @@ const statusSchema = v.object({
 /** The answer of `GET /api/status`. */
 export type Status = v.InferOutput<typeof statusSchema>
 
-async function countQueues({ inbox, outbox, approvals }: Store, nowMs: number): Promise<Status['queues']> {
-  const [messages, replies, decisions, oldestMessageMs, oldestReplyMs] = await Promise.all([
-    inbox.counts(),
-    outbox.counts(),
-    approvals.counts(),
-    inbox.oldestWaitingMs(),
-    outbox.oldestWaitingMs(),
-  ])
-  const secsSince = (ms: number | null): number | null => (ms === null ? null : Math.max(0, Math.floor((nowMs - ms) / 1000)))
+function shownQueues(backlog: Backlog): Status['queues'] {
   return {
-    messages_pending: messages.pending + messages.running,
-    oldest_message_secs: secsSince(oldestMessageMs),
-    replies_pending: replies.queued + replies.sending + replies.failed,
-    oldest_reply_secs: secsSince(oldestReplyMs),
-    messages_dead: messages.dead,
-    replies_dead: replies.dead,
-    replies_ambiguous: replies.ambiguous,
-    approvals_pending: decisions.pending,
+    messages_pending: backlog.messagesPending,
+    oldest_message_secs: backlog.oldestMessageSecs,
+    replies_pending: backlog.repliesPending,
+    oldest_reply_secs: backlog.oldestReplySecs,
+    messages_dead: backlog.messagesDead,
+    replies_dead: backlog.repliesDead,
+    replies_ambiguous: backlog.repliesAmbiguous,
+    approvals_pending: backlog.approvalsPending,
   }
 }
 
@@ -214,7 +208,7 @@ const statusRoute = (runtime: Runtime, { gateway, models, registries, version: g
       require_pairing: gateway.require_pairing,
       paired_devices: (await runtime.store.devices.list()).length,
       ...shownVitals(runtime),
-      queues: await countQueues(runtime.store, runtime.clock.nowMs()),
+      queues: shownQueues(await runtime.backlog()),
     }),
   })
 

@@ -1,0 +1,27 @@
+/** Counts the unfinished and failed work in the store, for the status and the metrics. */
+import type { Backlog, Store } from '@sluice/sdk'
+
+/** Reads only rows of unfinished and failed work. Throws `unavailable` when the store cannot be read. */
+export async function readBacklog(
+  { inbox, outbox, approvals }: Pick<Store, 'inbox' | 'outbox' | 'approvals'>,
+  nowMs: number,
+): Promise<Backlog> {
+  const [messages, replies, decisions, oldestMessageMs, oldestReplyMs] = await Promise.all([
+    inbox.counts(),
+    outbox.counts(),
+    approvals.counts(),
+    inbox.oldestWaitingMs(),
+    outbox.oldestWaitingMs(),
+  ])
+  const secsSince = (ms: number | null): number | null => (ms === null ? null : Math.max(0, Math.floor((nowMs - ms) / 1000)))
+  return {
+    messagesPending: messages.pending + messages.running,
+    oldestMessageSecs: secsSince(oldestMessageMs),
+    repliesPending: replies.queued + replies.sending + replies.failed,
+    oldestReplySecs: secsSince(oldestReplyMs),
+    messagesDead: messages.dead,
+    repliesDead: replies.dead,
+    repliesAmbiguous: replies.ambiguous,
+    approvalsPending: decisions.pending,
+  }
+}
