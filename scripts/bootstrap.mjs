@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The entry of every script in package.json. Runs with any Node from version 18 and with nothing installed: finds Node 24 or newer
 // and pnpm, or downloads them once from the npm registry; installs the workspace from the frozen lockfile when something changed;
-// then runs scripts/tasks.mjs with the right Node.
+// then runs scripts/tasks.mjs with the right Node, in the folder of the caller.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -197,7 +197,14 @@ const env = cleanEnvironment({
 })
 installWorkspace(pnpm, env, installStamp(versionOf(node), pnpm.version))
 
-const child = spawn(node, [join(ROOT, 'scripts', 'tasks.mjs'), ...process.argv.slice(2)], { cwd: ROOT, env, stdio: 'inherit' })
+/** Returns the folder that the user stands in: npm and pnpm change to the root of the repository before they run a script. */
+function callerFolder() {
+  const folder = process.env.npm_lifecycle_event && process.cwd() === ROOT ? process.env.INIT_CWD : undefined
+  return folder && existsSync(folder) ? folder : process.cwd()
+}
+
+const tasks = join(ROOT, 'scripts', 'tasks.mjs')
+const child = spawn(node, [tasks, ...process.argv.slice(2)], { cwd: callerFolder(), env, stdio: 'inherit' })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   // A terminal sends SIGINT to the child too.
   process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal)))

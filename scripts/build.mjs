@@ -1,17 +1,21 @@
 // Builds a bundle into dist/<name>/: of a profile (`node scripts/build.mjs full`), of a profile file of your own, of either with more
 // features (`--features probe`), or of named features only (`--only provider-openai,channel-telegram`). Prints the size of each
-// package and writes it to bundle-report.json.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join, relative, resolve } from 'node:path'
+// package and writes it to bundle-report.json. `--pack` also writes the archives of the build into dist/packed/<name>/.
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, extname, join, relative, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'tsup'
 import { CATALOGUE } from '../packages/sdk/src/catalogue.ts'
+import { completeBuild } from './artefact/complete-build.mjs'
+import { packBuild } from './artefact/pack-build.mjs'
 import { bundleReport, printReport } from './bundle-report.mjs'
 import { replaceBuild } from './replace-build.mjs'
 import { takeBuiltins } from './take-builtins.mjs'
 import { trimDependencies } from './trim-dependencies.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
+/** The folder that file names in the arguments are relative to. */
+const CALLER = process.cwd()
 // Packages that stay outside the bundle: native ones and ones that read files of their own folder, which are installed next to it.
 // Dependencies load the packages of the last line if they are present, and work without them.
 const EXTERNAL = [
@@ -22,9 +26,11 @@ const EXTERNAL = [
 const BANNER =
   "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url),__filename=import.meta.filename,__dirname=import.meta.dirname;"
 
-const USAGE = `usage: pnpm build <minimal|standard|full|profile.ts> [--features <flag,flag…>] [--name <name>]
-       pnpm build --only <flag,flag…> [--name <name>]
+const USAGE = `usage: pnpm build <minimal|standard|full|profile.ts> [--features <flag,flag…>] [--name <name>] [--pack]
+       pnpm build --only <flag,flag…> [--name <name>] [--pack]
 `
+
+const PROFILE_FILE = /\.m?[jt]s$/
 
 const usage = (message) => {
   process.stderr.write(`${message}\n${USAGE}`)
@@ -89,26 +95,32 @@ function parsed(options) {
 /** `name` is the folder in dist/. The bundle contains `recipe`, from which `buildHint` of catalogue.ts makes build commands. */
 function readArguments() {
   const text = { type: 'string' }
-  const options = { features: text, only: text, name: text, summary: { type: 'boolean' } }
+  const options = { features: text, only: text, name: text, summary: { type: 'boolean' }, pack: { type: 'boolean' } }
   const { values, positionals } = parsed(options)
-  const { summary } = values
+  const { summary, pack = false } = values
+  if (values.name !== undefined && !/^[\w][\w.-]*$/.test(values.name))
+    usage(`--name wants letters, digits, '-', '.' and '_', not '${values.name}'`)
   const named = values.name === undefined ? {} : { name: values.name }
   if (values.only !== undefined) {
     if (positionals.length > 0 || values.features !== undefined) usage('--only takes neither a profile nor --features')
     const name = values.name ?? 'custom'
     const { flags, ids } = readList('only', values.only)
-    return { name, source: onlyThese(ids, name), recipe: { features: flags, ...named }, summary }
+    return { name, source: onlyThese(ids, name), recipe: { features: flags, ...named }, summary, pack }
   }
   const [profile = values.features === undefined ? undefined : 'minimal', ...rest] = positionals
   if (!profile || rest.length > 0) usage('name one profile')
-  const file = profile.endsWith('.ts') ? resolve(profile) : join(ROOT, 'profiles', `${profile}.ts`)
-  if (!existsSync(file)) usage(`no profile '${profile}': ${relative(ROOT, file)} does not exist`)
+  const path = PROFILE_FILE.test(profile) ? resolve(CALLER, profile) : join(ROOT, 'profiles', `${profile}.ts`)
+  if (!existsSync(path)) usage(`no profile '${profile}': ${path} does not exist`)
+  const file = realpathSync(path)
   if (values.features === undefined)
-    return { name: values.name ?? basename(file, '.ts'), file, recipe: { profile, features: [], ...named }, summary }
+    return { name: values.name ?? basename(file, extname(file)), file, recipe: { profile, features: [], ...named }, summary, pack }
   const name = values.name ?? 'custom'
   const { flags, ids } = readList('features', values.features)
-  return { name, file, cli: cliThatAdds(ids, name), recipe: { profile, features: flags, ...named }, summary }
+  return { name, file, cli: cliThatAdds(ids, name), recipe: { profile, features: flags, ...named }, summary, pack }
 }
+
+/** Marks a resolution that has begun again from a folder of this repository. */
+const RESOLVED_HERE = Symbol('resolved here')
 
 /** Resolves the profile that the entry imports, which is a file or generated from flags, and `x-…` packages by their folders. */
 const profilePlugin = ({ file, source, cli }) => ({
@@ -118,6 +130,13 @@ const profilePlugin = ({ file, source, cli }) => ({
     esbuild.onResolve({ filter: /^sluice:profile$/ }, () => (file ? { path: file } : { path: 'profile', namespace: 'sluice' }))
     esbuild.onResolve({ filter: /^@sluice\/cli$/ }, ({ importer }) =>
       cli && importer === file ? { path: 'cli', namespace: 'sluice' } : undefined,
+    )
+    esbuild.onResolve({ filter: /^@sluice\/profiles\/[\w-]+\.ts$/ }, ({ path }) => ({ path: join(ROOT, path.slice('@sluice/'.length)) }))
+    // A profile file outside this repository finds the packages of this repository too.
+    esbuild.onResolve({ filter: /^@sluice\// }, ({ path, importer, kind, pluginData }) =>
+      pluginData === RESOLVED_HERE || importer.startsWith(ROOT + sep)
+        ? undefined
+        : esbuild.resolve(path, { kind, resolveDir: join(ROOT, 'profiles'), pluginData: RESOLVED_HERE }),
     )
     esbuild.onResolve({ filter: /^@sluice\/x-[\w-]+$/ }, ({ path }) => {
       const entry = join(ROOT, 'packages', path.slice('@sluice/'.length), 'src', 'index.ts')
@@ -132,6 +151,7 @@ const profilePlugin = ({ file, source, cli }) => ({
 })
 
 const target = readArguments()
+process.chdir(ROOT) // The bundle contains hashes of paths, which are relative to the working directory.
 const dist = join(ROOT, 'dist')
 mkdirSync(dist, { recursive: true })
 const outDir = mkdtempSync(join(dist, `.${target.name}-`))
@@ -162,7 +182,15 @@ const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf
 rmSync(join(outDir, 'metafile-esm.json'))
 const report = bundleReport(metafile, target.name)
 writeFileSync(join(outDir, 'bundle-report.json'), `${JSON.stringify(report, null, 2)}\n`)
+try {
+  completeBuild({ root: ROOT, folder: outDir, metafile, profile: target.name })
+} catch (error) {
+  console.error(`build: ${error.message}`)
+  process.exit(1)
+}
 const folder = join(dist, target.name)
 replaceBuild(outDir, folder, Date.now())
 printReport(report, { packages: !target.summary })
-console.log(`built ${relative(process.cwd(), join(folder, 'sluice.mjs'))}`)
+console.log(`built ${relative(CALLER, join(folder, 'sluice'))}`)
+if (target.pack)
+  for (const file of await packBuild(folder, join(dist, 'packed', target.name))) console.log(`packed ${relative(CALLER, file)}`)

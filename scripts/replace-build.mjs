@@ -9,6 +9,8 @@ const KEEP_MS = 7 * 24 * 60 * 60 * 1000
 const ENTRY = 'sluice.mjs'
 /** The file with the times, in milliseconds since 1970, at which files that are no longer part of the build were replaced. */
 const REPLACED = 'replaced.json'
+/** Files of the folder that no build contains: this one, and the packages that `sluice native install` adds. */
+const KEPT = [REPLACED, 'node_modules']
 
 function readReplaced(folder) {
   try {
@@ -23,7 +25,7 @@ export function replaceBuild(built, folder, nowMs) {
   mkdirSync(folder, { recursive: true })
   const fresh = readdirSync(built)
   const before = readReplaced(folder)
-  const old = readdirSync(folder).filter((file) => file !== REPLACED && !fresh.includes(file))
+  const old = readdirSync(folder).filter((file) => !KEPT.includes(file) && !fresh.includes(file))
   const replaced = Object.fromEntries(old.map((file) => [file, before[file] ?? nowMs]))
   const expired = old.filter((file) => nowMs - replaced[file] > KEEP_MS)
   for (const file of expired) delete replaced[file]

@@ -35,7 +35,7 @@ function isBuilt(profile) {
       'qa/src/**/*.ts',
       'qa/package.json',
       'profiles/*.ts',
-      'scripts/*.mjs',
+      'scripts/**/*.mjs',
       'pnpm-lock.yaml',
     ],
     {
@@ -52,8 +52,8 @@ function buildUnlessFresh(profile) {
 }
 
 /** Runs a command in place of this process: forwards signals to it and ends with its exit code. */
-function handOver(command, commandArgs, env) {
-  const child = spawn(command, commandArgs, { cwd: ROOT, stdio: 'inherit', env })
+function handOver(command, commandArgs, env = process.env, cwd = ROOT) {
+  const child = spawn(command, commandArgs, { cwd, stdio: 'inherit', env })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
     process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal)))
   child.on('exit', (code, signal) => process.exit(code ?? 128 + (os.signals[signal] ?? 1)))
@@ -62,13 +62,18 @@ function handOver(command, commandArgs, env) {
 /** Runs the daemon of the full profile. */
 function start() {
   buildUnlessFresh('full')
-  handOver(process.execPath, [join(ROOT, 'dist', 'full', 'sluice.mjs'), 'daemon', ...args], process.env)
+  handOver(process.execPath, [join(ROOT, 'dist', 'full', 'sluice.mjs'), 'daemon', ...args])
 }
 
-/** Runs one command of the full profile, on machines whose own Node is too old for it. */
+/** Runs one command of the full profile, on machines whose own Node is too old for it. It runs in the folder of the caller. */
 function sluice() {
   buildUnlessFresh('full')
-  handOver(process.execPath, [join(ROOT, 'dist', 'full', 'sluice.mjs'), ...args], process.env)
+  handOver(process.execPath, [join(ROOT, 'dist', 'full', 'sluice.mjs'), ...args], process.env, process.cwd())
+}
+
+/** Builds a bundle. Names of profile files are relative to the folder of the caller. */
+function build() {
+  handOver(process.execPath, [join(ROOT, 'scripts', 'build.mjs'), ...args], process.env, process.cwd())
 }
 
 /** Runs the daemon from the sources, and restarts it when a source changes. */
@@ -158,7 +163,7 @@ function slow() {
   process.exitCode = run(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args], { ...process.env, SLUICE_SLOW: '1' })
 }
 
-const tasks = { start, sluice, dev, exec, check, test, slow }
+const tasks = { start, sluice, build, dev, exec, check, test, slow }
 if (!Object.hasOwn(tasks, task)) {
   console.error(`usage: node scripts/tasks.mjs ${Object.keys(tasks).join('|')}`)
   process.exit(2)

@@ -483,7 +483,7 @@ const DESCRIPTIONS = [
     summary: 'Stop the service and remove its files; the data directory stays',
     options: { scope: SERVICE_SCOPE },
   },
-  { name: 'completions', summary: 'Print a completion script for bash, zsh or fish', usage: '<shell>', argsMin: 1, argsMax: 1 },
+  { name: 'completion', summary: 'Print a completion script for bash, zsh or fish', usage: '<shell>', argsMin: 1, argsMax: 1 },
 ] as const satisfies readonly CommandDescription[]
 
 /** The names of the core's commands. */

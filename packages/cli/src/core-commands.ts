@@ -61,7 +61,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'service install': async () => (await import('./commands/service.ts')).install,
   'service status': async () => (await import('./commands/service.ts')).status,
   'service uninstall': async () => (await import('./commands/service.ts')).uninstall,
-  completions: async () => (await import('./commands/completions.ts')).run,
+  completion: async () => (await import('./commands/completion.ts')).run,
 }
 
 /** Every command of the core, in the order of the help text. */

@@ -37,7 +37,7 @@ describe('help', () => {
   })
 
   test('completions include the options of feature commands', async () => {
-    const { out } = await sluiceWith([])('completions', 'bash')
+    const { out } = await sluiceWith([])('completion', 'bash')
     expect(out).toMatch(/'peripheral flash'\) words='[^']*--port[^']*--image/)
   })
 })

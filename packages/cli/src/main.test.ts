@@ -51,7 +51,7 @@ describe('usage', () => {
     [['status', 'extra'], "'extra' is one argument too many"],
     [['daemon', '--port', 'x'], "'x'"],
     [['config', 'get', 'gateway..port'], '"gateway..port" is not a key'],
-    [['completions', 'tcsh'], 'tcsh'],
+    [['completion', 'tcsh'], 'tcsh'],
     [['plugin', 'install', 'x'], 'pnpm build full --features plugins-wasm'],
     [['hardware', 'info', '--chip', 'y'], 'pnpm build full --features probe'],
   ])('%j fails with exit code 2 and one line', async (argv, piece) => {

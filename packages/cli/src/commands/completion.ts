@@ -1,4 +1,4 @@
-/** `sluice completions`: prints a completion script with the commands, options and configuration keys of this build. */
+/** `sluice completion`: prints a completion script with the commands, options and configuration keys of this build. */
 import { sectionKeys, sectionsOf } from '@sluice/config'
 import { AppError, type Feature, ROLES, ROWS } from '@sluice/sdk'
 import { allOptions } from '../command.ts'
@@ -32,7 +32,7 @@ export async function run({ args, out, features }: CliContext): Promise<number> 
   const firstArguments: Readonly<Record<string, readonly string[]>> = {
     'config get': keys,
     'config set': keys,
-    completions: Object.keys(SCRIPTS),
+    completion: Object.keys(SCRIPTS),
   }
   const commands = [...COMMANDS, ...featureCommands(features)].map((command) => ({
     name: command.name,
