@@ -2,7 +2,7 @@
  * The validator of the daemon, `config check` and the API. Validates the text of the file and the environment against the
  * sections of this build and reports every mistake at once.
  */
-import type { ConfigSchema, FeatureId, Section } from '@sluice/sdk'
+import type { AppError, ConfigSchema, FeatureId, Section } from '@sluice/sdk'
 import type * as v from 'valibot'
 import { checkNames } from './check-names.ts'
 import type { Environment } from './env-overlay.ts'
@@ -13,6 +13,7 @@ import { followPath, formatKeyPath } from './toml/key-path.ts'
 import { locateFindings } from './toml/locate.ts'
 import { parseToml } from './toml/parse-toml.ts'
 import { configError, type Finding } from './toml/problem.ts'
+import { isTable } from './toml/unknown-keys.ts'
 import type { LoadedConfig, OwnedSection, SectionState } from './types.ts'
 import { unknownVariables } from './unknown-variables.ts'
 
@@ -21,15 +22,17 @@ export interface LoadOptions {
   readonly file: string
   /** The text of the file; `undefined` when there is no file. */
   readonly text: string | undefined
+  /** Takes the place of the file: what its text would be parsed to. */
+  readonly values?: Readonly<Record<string, unknown>> | undefined
   readonly sections: readonly OwnedSection[]
   readonly env: Environment
   readonly decrypt: Decrypt
 }
 
 /** Throws `config_invalid` with every problem. Loads no parser when there is no text. */
-export async function loadConfig({ file, text, sections, env, decrypt }: LoadOptions): Promise<LoadedConfig> {
-  const data = text?.trim() ? await parseToml(text, file) : {}
-  const names = text?.trim() ? checkNames(data, knownKeys(sections)) : { findings: [], leftOut: [] }
+export async function loadConfig({ file, text, values, sections, env, decrypt }: LoadOptions): Promise<LoadedConfig> {
+  const data = values ? withoutUndefined(values) : text?.trim() ? await parseToml(text, file) : {}
+  const names = Object.keys(data).length > 0 ? checkNames(data, knownKeys(sections)) : { findings: [], leftOut: [] }
   const readings = new Map<string, SectionReading>()
   for (const owned of sections) {
     const alone = sections.every((other) => other === owned || other.isAddition || other.section.path !== owned.section.path)
@@ -37,8 +40,9 @@ export async function loadConfig({ file, text, sections, env, decrypt }: LoadOpt
   }
   const all = [...readings.values()]
   const findings = [...names.findings, ...all.flatMap((reading) => reading.findings)]
-  if (findings.length > 0) throw await asError(file, text, findings)
-  const plainSecrets = [...new Set(all.flatMap(({ plain }) => plain))]
+  if (findings.length > 0) throw await findingsError({ file, text, values }, findings)
+  // A program that hands its configuration over as values keeps the secrets elsewhere: there is no file to encrypt them in.
+  const plainSecrets = values ? [] : [...new Set(all.flatMap(({ plain }) => plain))]
   const warnings = [
     ...new Set(all.flatMap((reading) => reading.warnings)),
     ...plainSecrets.map((key) => `\`${key}\` is in plain text in the file; \`sluice config seal\` encrypts it`),
@@ -49,10 +53,20 @@ export async function loadConfig({ file, text, sections, env, decrypt }: LoadOpt
 
 const id = (owner: string, path: string): string => `${owner} ${path}`
 
-/** Reports a mistake once when owners that share a schema find it several times. */
-async function asError(file: string, text: string | undefined, findings: readonly Finding[]): Promise<Error> {
-  const once = new Map(findings.map((finding) => [finding.message, finding]))
-  return configError(await locateFindings(file, text, [...once.values()]))
+/** The error for mistakes, with their lines where there is a file. Reports a mistake once when owners that share a schema find it several times. */
+export async function findingsError(
+  { file, text, values }: Pick<LoadOptions, 'file' | 'text' | 'values'>,
+  findings: readonly Finding[],
+): Promise<AppError> {
+  const once = [...new Map(findings.map((finding) => [finding.message, finding])).values()]
+  if (!values) return configError(await locateFindings(file, text, once))
+  return configError(once.map(({ path, message }) => ({ file: 'config', key: formatKeyPath(path), message })))
+}
+
+/** A copy without the members that are undefined, which TOML cannot express. */
+function withoutUndefined(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const known = Object.entries(values).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(known.map(([name, value]) => [name, isTable(value) ? withoutUndefined(value) : value]))
 }
 
 interface LoadedParts extends Pick<LoadedConfig, 'file' | 'leftOut' | 'warnings' | 'plainSecrets'> {

@@ -5,9 +5,7 @@ import { openSecretBox } from '@sluice/store/secret-box'
 import { routingSections } from './agents.ts'
 import { routingFindings, workspaceFindings } from './check-agents.ts'
 import { CORE_SECTIONS, observabilityBackends, observabilitySection, sandboxSection } from './core-sections.ts'
-import { loadConfig } from './load-config.ts'
-import { locateFindings } from './toml/locate.ts'
-import { configError } from './toml/problem.ts'
+import { findingsError, loadConfig } from './load-config.ts'
 import type { LeftOut, LoadedConfig, OwnedSection } from './types.ts'
 
 export interface ConfigSource {
@@ -16,7 +14,12 @@ export interface ConfigSource {
   readonly dataDir: string
   readonly features: readonly Feature[]
   readonly env: Readonly<Record<string, string | undefined>>
+  /** The configuration itself, in place of the file: what the TOML text would be parsed to, such as `{ gateway: { port: 0 } }`. */
+  readonly configValues?: ConfigValues | undefined
 }
+
+/** The sections of a configuration as nested plain objects. A member that is undefined counts as absent. */
+export type ConfigValues = Readonly<Record<string, unknown>>
 
 /** Returns the sections of the core and of the features of a build. */
 export const sectionsOf = (features: readonly Feature[]): OwnedSection[] => [
@@ -29,7 +32,7 @@ export const sectionsOf = (features: readonly Feature[]): OwnedSection[] => [
 
 /** Throws `config_invalid` with every problem in its fields. */
 export async function readConfig(source: ConfigSource): Promise<LoadedConfig> {
-  return parseConfig(source, await readConfigText(source.configFile))
+  return parseConfig(source, source.configValues ? '' : await readConfigText(source.configFile))
 }
 
 /** Returns the text of the file; empty when the file does not exist. Throws `config_invalid` when it cannot be read. */
@@ -42,17 +45,19 @@ export async function readConfigText(file: string): Promise<string> {
   }
 }
 
-export async function parseConfig({ configFile, dataDir, features, env }: ConfigSource, text: string): Promise<LoadedConfig> {
+/** Reads the text of the file; the values of the source, if it has any, take the place of the text. Throws as `readConfig` does. */
+export async function parseConfig({ configFile, configValues, dataDir, features, env }: ConfigSource, text: string): Promise<LoadedConfig> {
   const box = openSecretBox(dataDir)
   const config = await loadConfig({
     file: configFile,
     text,
+    values: configValues,
     sections: sectionsOf(features),
     env,
     decrypt: (value, path) => box.decrypt(value, path),
   })
   const findings = [...(await workspaceFindings(config, dataDir)), ...routingFindings(config, features)]
-  if (findings.length > 0) throw configError(await locateFindings(configFile, text, findings))
+  if (findings.length > 0) throw await findingsError({ file: configFile, text, values: configValues }, findings)
   const leftOut = [...config.leftOut, ...leftOutBackends(config, features)]
   return leftOut.length === config.leftOut.length ? config : { ...config, leftOut }
 }

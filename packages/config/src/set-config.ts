@@ -91,6 +91,7 @@ async function undisturbed<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
 async function openFile(source: ConfigSource, newFile?: () => string) {
+  if (source.configValues) throw new AppError('forbidden', 'The program that embeds Sluice holds the configuration: change it there')
   const { configFile: file, dataDir, features, env } = source
   const expected = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined

@@ -1,8 +1,8 @@
 /** The daemon: one runtime with its HTTP server, procedures and deliveries. */
 import { gatewaySection, isLoopbackHost, requireSignatures } from '@sluice/config'
 import type { Deliveries } from '@sluice/delivery'
-import { createAuth } from '@sluice/http'
-import { type Listening, listen } from '@sluice/http/listen'
+import { type Auth, createAuth } from '@sluice/http'
+import { HttpSide } from '@sluice/http/listen'
 import { operator } from '@sluice/http/operator'
 import {
   logWarnings,
@@ -13,28 +13,42 @@ import {
   type RuntimeOptions,
   startRetention,
 } from '@sluice/runtime'
+import type { ApiCall } from '@sluice/sdk'
 import { lockDataDirAfterCommands } from '@sluice/store'
 import { ConfigReload } from './config-reload.ts'
 import { logTurn } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
 import { startWork } from './start-work.ts'
 
-export interface DaemonOptions extends RuntimeOptions {
-  /** Replaces `[gateway] host`. */
-  readonly host?: string
-  /** Replaces `[gateway] port`. */
-  readonly port?: number
-  /** The descriptor of a listening socket that a service manager passes. Without `host` and `port`, it replaces `[gateway]`'s. */
-  readonly socket?: number
+export interface DaemonOptions extends RuntimeOptions, ListenAddress {
+  /** False: no port is bound until `listen` is called. Default: true. */
+  readonly listens?: boolean
+  /** See `ServerParts`. */
+  readonly replacesGlobals?: boolean
 }
 
 export interface Daemon {
+  /** The address of the first port; empty while none is bound. */
   readonly url: string
   readonly runtime: OpenRuntime
+  readonly http: HttpSide
+  /** Binds a port. Resolves to its URL. Rejects with `conflict` when it is in use. */
+  listen(address: ListenAddress): Promise<string>
+  /** Calls a route of the API as the operator. Resolves to its answer; rejects as the route does. */
+  call(request: ApiCall): Promise<unknown>
   /** Reads the configuration file again at once. A file that is not valid changes nothing. Never rejects. */
   reload(): Promise<void>
   /** Stops accepting requests, drains for at most ten seconds, and closes. Idempotent. */
   stop(): Promise<void>
+}
+
+/** What is absent is taken from `[gateway]`. */
+export interface ListenAddress {
+  readonly host?: string | undefined
+  /** 0 chooses a free port. */
+  readonly port?: number | undefined
+  /** The descriptor of a listening socket that a service manager passes. Without `host` and `port`, it replaces `[gateway]`'s. */
+  readonly socket?: number | undefined
 }
 
 /** The longest time that a stop waits for running turns and open responses. */
@@ -56,82 +70,102 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (!isForeign) logTurn(log, envelope)
   })
 
-  // The port is bound before any work starts: a start that cannot have its port has done nothing.
   const deliveriesStarted = Promise.withResolvers<Deliveries>()
-  const server = await bindServer(runtime, options, deliveriesStarted.promise)
-  undo.defer(() => server.close(0))
+  const gateway = new Gateway(runtime, options, deliveriesStarted.promise)
+  undo.defer(() => gateway.http.close(0))
+  // The port is bound before any work starts: a start that cannot have its port has done nothing.
+  if (options.listens !== false) await gateway.listen(options)
+  await gateway.http.openControlSocket({ dataDir: options.dataDir, operator: operator() })
   log.info('daemon starting', {
     version: options.version,
     profile: options.profile,
     pid: process.pid,
     node: process.versions.node,
     data_dir: options.dataDir,
-    config: options.configFile,
+    config: options.configValues ? 'values of the embedding program' : options.configFile,
   })
 
   const { procedures, deliveries } = await startWork(runtime, undo)
   deliveriesStarted.resolve(deliveries)
   runtime.health.started()
 
-  const daemon = new RunningDaemon(options, { lock, runtime, server, procedures, deliveries })
-  log.info('accepting connections', { url: daemon.url })
+  const daemon = new RunningDaemon(options, { lock, runtime, gateway, procedures, deliveries })
+  if (daemon.url !== '') log.info('accepting connections', { url: daemon.url })
   logWarnings(log, operatorWarnings(runtime.snapshot(), options.dataDir))
   undo.move()
   return daemon
 }
 
-/** Requests that need the deliveries wait until they have started. */
-async function bindServer(runtime: OpenRuntime, options: DaemonOptions, deliveries: Promise<Deliveries>): Promise<Listening> {
-  const gateway = runtime.config().core(gatewaySection)
-  const { host = gateway.host, port = gateway.port } = options
-  const socket = options.host === undefined && options.port === undefined ? options.socket : undefined
-  /** The address of a given socket is known only once it is bound. Until then, no request is served. */
-  const reach = { refusesUnsigned: true }
-  const receive: Deliveries['receive'] = async (channel, received) => (await deliveries).receive(channel, received)
-  const server = await listen({
-    runtime,
-    auth: createAuth(runtime),
-    clients: runtime.clients,
-    subscribers: runtime.subscribers,
-    intake: {
-      receive,
-      get refusesUnsigned() {
-        return reach.refusesUnsigned
+/** The HTTP side. Requests wait until the deliveries have started. */
+class Gateway {
+  readonly http: HttpSide
+  readonly #auth: Auth
+  /** The URL of the first port; empty while none is bound. */
+  url = ''
+  readonly #runtime: OpenRuntime
+  /** True once a port is bound that other machines can reach. */
+  #isExposed = false
+
+  constructor(runtime: OpenRuntime, { replacesGlobals = false }: DaemonOptions, deliveries: Promise<Deliveries>) {
+    this.#runtime = runtime
+    this.#auth = createAuth(runtime)
+    this.http = new HttpSide({
+      runtime,
+      auth: this.#auth,
+      clients: runtime.clients,
+      subscribers: runtime.subscribers,
+      intake: {
+        receive: async (channel, received) => (await deliveries).receive(channel, received),
+        refusesUnsigned: () => this.#isExposed || this.http.mounted.isUsed,
       },
-    },
-    host,
-    port,
-    ...(socket !== undefined && { socket }),
-    control: { dataDir: options.dataDir, operator: operator() },
-    ready: deliveries,
-  })
-  reach.refusesUnsigned = !isLoopbackHost(server.host)
-  try {
-    if (reach.refusesUnsigned && !gateway.allow_unsigned_webhooks) requireSignatures(runtime.snapshot().channels, server.host)
-  } catch (error) {
-    await server.close(0)
-    throw error
-  }
-  if (socket !== undefined && (server.port !== port || (server.host !== host && host !== 'localhost')))
-    runtime.log.warn('The socket of the service manager has another address than [gateway] host and port.', {
-      socket: server.url,
-      gateway: `${host}:${port}`,
-      fix: "run 'sluice service install' again",
+      ready: deliveries,
+      replacesGlobals,
     })
-  return server
+  }
+
+  async listen(address: ListenAddress): Promise<string> {
+    const { host, port } = this.#runtime.config().core(gatewaySection)
+    const socket = address.host === undefined && address.port === undefined ? address.socket : undefined
+    const wanted = { host: address.host ?? host, port: address.port ?? port }
+    if (socket === undefined) this.#admit(wanted.host)
+    const bound = await this.http.listen(socket === undefined ? wanted : { fd: socket }, (given) => this.#admit(given.host))
+    if (socket !== undefined && (bound.port !== port || (bound.host !== host && host !== 'localhost')))
+      this.#runtime.log.warn('The socket of the service manager has another address than [gateway] host and port.', {
+        socket: bound.url,
+        gateway: `${host}:${port}`,
+        fix: "run 'sluice service install' again",
+      })
+    this.url ||= bound.url
+    return bound.url
+  }
+
+  /** Throws for an address that other machines can reach, if a webhook is not signed. Unsigned ones are refused from now on. */
+  #admit(host: string): void {
+    if (isLoopbackHost(host)) return
+    this.#isExposed = true
+    if (!this.#runtime.config().core(gatewaySection).allow_unsigned_webhooks) requireSignatures(this.#runtime.snapshot().channels, host)
+  }
+
+  async call(request: ApiCall): Promise<unknown> {
+    const { apiCalls } = await import('@sluice/http/in-process')
+    const runtime = this.#runtime
+    const routes = apiCalls({ runtime, snapshot: runtime.snapshot(), auth: this.#auth, url: () => this.url || null })
+    const by = operator()
+    return routes(request, { client: runtime.clients.ofCaller(by), device: null, by, onControlSocket: true, role: 'operator' })
+  }
 }
 
 interface DaemonParts {
   readonly lock: { release(): void }
   readonly runtime: OpenRuntime
-  readonly server: Listening
+  readonly gateway: Gateway
   readonly procedures: Procedures
   readonly deliveries: Deliveries
 }
 
 class RunningDaemon implements Daemon {
-  readonly url: string
   readonly runtime: OpenRuntime
+  readonly http: HttpSide
   readonly reload: () => Promise<void>
   readonly #parts: DaemonParts
   /** Aborts when the daemon begins to stop. */
@@ -140,19 +174,27 @@ class RunningDaemon implements Daemon {
 
   /** Starts retention, the watch of the configuration file and the probes of the sandbox. */
   constructor(options: DaemonOptions, parts: DaemonParts) {
-    const { runtime, server } = parts
+    const { runtime, gateway } = parts
     const { signal } = this.#stopping
     const config = new ConfigReload(runtime, options.configFile)
     this.#parts = parts
     this.runtime = runtime
-    this.url = server.url
+    this.http = gateway.http
     this.reload = config.reload
     startRetention({ ...runtime, log: runtime.log.child('store'), pruneRuns: (held) => parts.procedures.pruneEveryHour(held) }, signal)
-    config.watch(signal)
+    if (!options.configValues) config.watch(signal)
     // Probed now and not at the first command, so that a missing sandbox is reported at the start.
     void runtime.guards().sandbox.choice()
     void retrySandbox(runtime, signal)
   }
+
+  get url(): string {
+    return this.#parts.gateway.url
+  }
+
+  readonly listen = (address: ListenAddress): Promise<string> => this.#parts.gateway.listen(address)
+
+  readonly call = (request: ApiCall): Promise<unknown> => this.#parts.gateway.call(request)
 
   readonly stop = (): Promise<void> => {
     this.#stopped ??= this.#stop()
@@ -160,7 +202,7 @@ class RunningDaemon implements Daemon {
   }
 
   async #stop(): Promise<void> {
-    const { lock, runtime, server, procedures, deliveries } = this.#parts
+    const { lock, runtime, gateway, procedures, deliveries } = this.#parts
     const { log, clock, health, lifecycle, approvals, agent } = runtime
     const startedMs = clock.monotonicMs()
     log.info('daemon stopping', { turns_running: runtime.vitals().turnsRunning })
@@ -171,8 +213,8 @@ class RunningDaemon implements Daemon {
     // Approvals stop before turns end: a turn that is interrupted while it waits for one asks again after the next start.
     await approvals.stop()
     // Streams stay open while turns end, so that their callers still get the answer.
-    const turnsDrained = agent.drain(DRAIN_MS).then(() => server.endStreams('the daemon stops'))
-    await Promise.all([featuresDrained, server.close(DRAIN_MS), turnsDrained, deliveries.stop(DRAIN_MS), procedures.stop(DRAIN_MS)])
+    const turnsDrained = agent.drain(DRAIN_MS).then(() => gateway.http.endStreams('the daemon stops'))
+    await Promise.all([featuresDrained, gateway.http.close(DRAIN_MS), turnsDrained, deliveries.stop(DRAIN_MS), procedures.stop(DRAIN_MS)])
     await runtime.close(0)
     lock.release()
     log.info('daemon stopped', { took_ms: Math.round(clock.monotonicMs() - startedMs) })

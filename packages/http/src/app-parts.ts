@@ -18,8 +18,8 @@ export interface DaemonParts {
   readonly forwarding: ForwardingWatch
   /** Takes the messages of channels; without it, no channel is served. */
   readonly intake?: Intake
-  /** Returns the address that clients use; absent where nothing listens. */
-  readonly url?: () => string
+  /** Returns the address that clients use; null or absent where nothing listens. */
+  readonly url?: () => string | null
   /** The routes that stay open: server-sent events and WebSockets. */
   readonly streams?: (parts: AppParts) => readonly Endpoint[]
 }
@@ -33,6 +33,6 @@ export interface AppParts extends DaemonParts {
 export interface Intake {
   /** Resolves once the messages are durable. */
   readonly receive: Deliveries['receive']
-  /** True if the address is not loopback: unsigned webhooks are then served only if `[gateway]` allows them. */
-  readonly refusesUnsigned: boolean
+  /** True if other machines may reach this address: unsigned webhooks are then served only if `[gateway]` allows them. */
+  readonly refusesUnsigned: () => boolean
 }

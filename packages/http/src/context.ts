@@ -19,6 +19,8 @@ import type { HeaderReader } from './middleware/client-address.ts'
 export interface Connection extends Partial<HttpBindings> {
   /** The operator at the other end of the control socket, as `cli:<user>`; absent on every other connection. */
   readonly operator?: string
+  /** The path that a program mounted the API under, such as `/sluice`; empty or absent without one. */
+  readonly basePath?: string
 }
 
 /** The other end of a connection, before its credential is checked. */

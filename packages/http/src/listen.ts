@@ -1,15 +1,24 @@
-/** The HTTP servers of the port and of the control socket: their sockets, their limits, and how they end. Loads the application with the first request that needs it. */
-import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+/** The HTTP servers of ports, of the control socket and of an embedding program: their sockets, their limits, and how they end. Loads the application with the first request that needs it. */
+import { createServer, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { AppError } from '@sluice/sdk'
+import { ApplicationLoader } from './application-loader.ts'
 import { answerClientError } from './client-error.ts'
 import { bindControlSocket } from './control-socket.ts'
-import { JSON_HEADERS } from './respond.ts'
-import { healthBody, readiness } from './routes/health.ts'
-import type { Application, ServerParts } from './server.ts'
+import { Mounted } from './mounted.ts'
+import type { ServerParts } from './server.ts'
 
-export interface ListenOptions extends Omit<ServerParts, 'url'> {
+export interface HttpOptions extends Omit<ServerParts, 'url'> {
+  /** Requests wait until it resolves. */
+  readonly ready?: Promise<unknown>
+  /** Overrides the default time-outs. */
+  readonly timeouts?: Timeouts
+}
+
+/** A host and a port, of which 0 chooses a free one, or the descriptor of a listening socket, which a service manager may pass. */
+export type Address = { readonly host: string; readonly port: number } | { readonly fd: number }
+
+export interface ListenOptions extends HttpOptions {
   readonly host: string
   /** 0 chooses a free port. */
   readonly port: number
@@ -17,10 +26,6 @@ export interface ListenOptions extends Omit<ServerParts, 'url'> {
   readonly socket?: number
   /** Serves the control socket too. The caller holds the lock of the data directory. */
   readonly control?: ControlOptions
-  /** Requests wait until it resolves. */
-  readonly ready?: Promise<unknown>
-  /** Overrides the default time-outs. */
-  readonly timeouts?: Timeouts
 }
 
 export interface ControlOptions {
@@ -37,20 +42,15 @@ export interface Timeouts {
   readonly connectionsCheckingInterval?: number
 }
 
-export interface Listening {
+export interface Bound {
   /** `http://host:port`. */
   readonly url: string
   /** The host that was asked for; with a given socket, its address. */
   readonly host: string
   readonly port: number
-  /**
-   * Accepts no more connections, closes idle ones, lets running requests finish for at most `graceMs`, then destroys the
-   * others. The control socket closes last. Idempotent.
-   */
-  close(graceMs: number): Promise<void>
-  /** Closes every stream with its reason, and admits no more. Streams do not end by themselves. */
-  endStreams(reason: string): Promise<void>
 }
+
+export interface Listening extends Bound, Pick<HttpSide, 'close' | 'endStreams'> {}
 
 const BACKLOG = 1024
 const IDLE_SWEEP_MS = 50
@@ -70,106 +70,99 @@ const SERVER_OPTIONS: ServerOptions = {
 }
 
 /** Resolves once connections are accepted. Rejects with `conflict` if the port is taken. */
-export async function listen({ host: wanted, port, socket, control, ready, timeouts, ...parts }: ListenOptions): Promise<Listening> {
-  const { runtime } = parts
-  const address = (): AddressInfo => server.address() as AddressInfo
-  const host = (): string => (socket === undefined ? wanted : address().address)
-  const url = (): string => `http://${urlHost(host())}:${address().port}`
-  const loader = new ApplicationLoader({ ...parts, url }, ready)
-  const newServer = (operator?: string): ClosableServer => {
-    const made = createServer({ ...SERVER_OPTIONS, ...timeouts }).on('clientError', answerClientError)
-    loader.serve(made, operator)
-    return { server: made, sockets: trackSockets(made) }
-  }
-  const main = newServer()
-  const { server } = main
-  server.maxConnections = runtime.snapshot().gateway.max_connections
-  const unsubscribe = runtime.onSnapshot(({ gateway }) => {
-    server.maxConnections = gateway.max_connections
-  })
-  server.on('close', unsubscribe)
-  await bind(server, socket === undefined ? { host: wanted, port } : { fd: socket })
-  server.on('error', (error) => runtime.log.error('HTTP server failed', { error }))
-  const controlServer = control && newServer(control.operator)
-  if (controlServer) await bindControlSocket(controlServer.server, control.dataDir, runtime.log)
-  void runtime.clock.sleep(LOAD_AFTER_MS).then(() => loader.load())
-  const close = async (graceMs: number): Promise<void> => {
-    await closeServer(main, graceMs)
-    if (controlServer) await closeServer(controlServer, Math.min(graceMs, CONTROL_GRACE_MS))
-  }
-
-  let closing: Promise<void> | undefined
-  return {
-    url: url(),
-    host: host(),
-    port: address().port,
-    close(graceMs) {
-      closing ??= close(graceMs)
-      return closing
-    },
-    endStreams: async (reason) => (await loader.load()).endStreams(reason),
-  }
+export async function listen({ host, port, socket, control, ...options }: ListenOptions): Promise<Listening> {
+  const side = new HttpSide(options)
+  const bound = await side.listen(socket === undefined ? { host, port } : { fd: socket })
+  if (control) await side.openControlSocket(control)
+  return { ...bound, close: side.close, endStreams: side.endStreams }
 }
 
-/** Answers `GET /health` and `GET /ready` at once; every other request loads the application and waits for it. */
-class ApplicationLoader {
-  readonly #parts: ServerParts
-  readonly #ready: Promise<unknown> | undefined
-  /** Attach the application to the servers that wait for it. */
-  readonly #attach: ((application: Application) => void)[] = []
-  #loading: Promise<Application> | undefined
+/** Everything that serves the API of one daemon. */
+export class HttpSide {
+  /** Serves what a server of the embedding program passes on. */
+  readonly mounted: Mounted
+  readonly #options: HttpOptions
+  readonly #loader: ApplicationLoader
+  readonly #servers: ClosableServer[] = []
+  readonly #bound: Bound[] = []
+  #control: ClosableServer | undefined
+  #closing: Promise<void> | undefined
 
-  constructor(parts: ServerParts, ready: Promise<unknown> | undefined) {
-    this.#parts = parts
-    this.#ready = ready
+  constructor(options: HttpOptions) {
+    const { ready, timeouts, ...parts } = options
+    this.#options = options
+    this.#loader = new ApplicationLoader({ ...parts, url: () => this.#bound[0]?.url ?? null }, ready)
+    this.mounted = new Mounted(this.#loader)
   }
 
-  /** Serves a server, whose peers are all `operator` if there is one. */
-  serve(server: Server, operator: string | undefined): void {
-    const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse & { req: IncomingMessage }): void => {
-      const { runtime } = this.#parts
-      if (isProbe('/health', incoming)) answerProbe(incoming, outgoing, { status: 200, body: healthBody(runtime) })
-      else if (isProbe('/ready', incoming)) void readiness(runtime).then((ready) => answerProbe(incoming, outgoing, ready))
-      else void this.load().then(() => server.emit('request', incoming, outgoing))
+  /**
+   * Resolves once connections are accepted. Rejects with `conflict` if the port is taken, with `unavailable` after `close`, and with
+   * what `admit` throws, which is called with the bound address.
+   */
+  async listen(address: Address, admit?: (bound: Bound) => void): Promise<Bound> {
+    if (this.#closing) throw new AppError('unavailable', 'The daemon has stopped')
+    const made = this.#newServer()
+    const { server } = made
+    const unsubscribe = this.#limitConnections(server)
+    try {
+      await bind(server, address)
+      const bound = boundTo(server, address)
+      admit?.(bound)
+      server.on('close', unsubscribe)
+      server.on('error', (error) => this.#options.runtime.log.error('HTTP server failed', { error }))
+      this.#servers.push(made)
+      this.#bound.push(bound)
+      this.#loadSoon()
+      return bound
+    } catch (error) {
+      unsubscribe()
+      server.close()
+      throw error
     }
-    const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-      socket.on('error', () => socket.destroy())
-      void this.load().then(() => server.emit('upgrade', request, socket, head))
-    }
-    server.on('request', onRequest).on('upgrade', onUpgrade)
-    this.#attach.push((application) => {
-      server.off('request', onRequest).off('upgrade', onUpgrade)
-      server.on('request', application.serve(server, operator))
+  }
+
+  /** Accepts connections of commands of this machine. Logs the reason where the system allows no socket. */
+  async openControlSocket({ dataDir, operator }: ControlOptions): Promise<void> {
+    this.#control = this.#newServer(operator)
+    await bindControlSocket(this.#control.server, dataDir, this.#options.runtime.log)
+    this.#loadSoon()
+  }
+
+  /**
+   * Accepts no more connections, closes idle ones, lets running requests finish for at most `graceMs`, then destroys the
+   * others. The control socket closes last. Idempotent.
+   */
+  readonly close = (graceMs: number): Promise<void> => {
+    this.#closing ??= this.#close(graceMs)
+    return this.#closing
+  }
+
+  /** Closes every stream with its reason, and admits no more. Streams do not end by themselves. */
+  readonly endStreams = async (reason: string): Promise<void> => (await this.#loader.load()).endStreams(reason)
+
+  async #close(graceMs: number): Promise<void> {
+    await Promise.all([this.mounted.close(graceMs), ...this.#servers.map((server) => closeServer(server, graceMs))])
+    if (this.#control) await closeServer(this.#control, Math.min(graceMs, CONTROL_GRACE_MS))
+  }
+
+  /** Returns an unsubscribe function. */
+  #limitConnections(server: Server): () => void {
+    const { runtime } = this.#options
+    server.maxConnections = runtime.snapshot().gateway.max_connections
+    return runtime.onSnapshot(({ gateway }) => {
+      server.maxConnections = gateway.max_connections
     })
   }
 
-  /** Resolves once the application serves the requests of all servers. Loads it only once. */
-  load(): Promise<Application> {
-    this.#loading ??= this.#load()
-    return this.#loading
+  #newServer(operator?: string): ClosableServer {
+    const server = createServer({ ...SERVER_OPTIONS, ...this.#options.timeouts }).on('clientError', answerClientError)
+    this.#loader.serve(server, operator)
+    return { server, sockets: trackSockets(server) }
   }
 
-  async #load(): Promise<Application> {
-    const [{ createApplication }] = await Promise.all([import('./server.ts'), this.#ready])
-    const application = createApplication(this.#parts)
-    for (const attach of this.#attach) attach(application)
-    return application
+  #loadSoon(): void {
+    void this.#options.runtime.clock.sleep(LOAD_AFTER_MS).then(() => this.#loader.load())
   }
-}
-
-/** A host as clients usually write it; the application judges every other. */
-const HOST = /^[\w.-]+(?::\d+)?$|^\[[\da-fA-F:]+\](?::\d+)?$/
-
-const isProbe = (path: string, { method, url, headers }: IncomingMessage): boolean =>
-  url === path && (method === 'GET' || method === 'HEAD') && HOST.test(headers.host ?? '')
-
-function answerProbe(
-  { method }: IncomingMessage,
-  outgoing: ServerResponse,
-  { status, body }: { readonly status: number; readonly body: string },
-): void {
-  outgoing.writeHead(status, { ...JSON_HEADERS, 'content-length': Buffer.byteLength(body) })
-  outgoing.end(method === 'HEAD' ? undefined : body)
 }
 
 interface ClosableServer {
@@ -201,14 +194,18 @@ async function closeServer({ server, sockets }: ClosableServer, graceMs: number)
 
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
-type Place = { readonly host: string; readonly port: number } | { readonly fd: number }
+function boundTo(server: Server, address: Address): Bound {
+  const { address: actual, port } = server.address() as AddressInfo
+  const host = 'host' in address ? address.host : actual
+  return { url: `http://${urlHost(host)}:${port}`, host, port }
+}
 
-const bind = (server: Server, place: Place): Promise<void> =>
+const bind = (server: Server, address: Address): Promise<void> =>
   new Promise((resolve, reject) => {
-    const name = 'fd' in place ? `the socket of descriptor ${place.fd}` : `${urlHost(place.host)}:${place.port}`
+    const name = 'fd' in address ? `the socket of descriptor ${address.fd}` : `${urlHost(address.host)}:${address.port}`
     const fail = (cause: NodeJS.ErrnoException): void => reject(bindError(cause, name))
     server.once('error', fail)
-    server.listen({ ...place, backlog: BACKLOG }, () => {
+    server.listen({ ...address, backlog: BACKLOG }, () => {
       server.off('error', fail)
       resolve()
     })

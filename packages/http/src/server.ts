@@ -27,11 +27,18 @@ export interface ServerParts {
   readonly intake?: Intake
   /** Kept up to date by the streams; without it, nothing is streamed. */
   readonly subscribers?: SubscriberCounts
-  /** Returns the address that clients use. */
-  readonly url: () => string
+  /** Returns the address that clients use; null where nothing listens. */
+  readonly url: () => string | null
+  /**
+   * True in a process that runs nothing else: the adaptor then replaces the global `Request` and `Response` by its own, which are
+   * cheaper to make.
+   */
+  readonly replacesGlobals?: boolean
 }
 
 export interface Application {
+  /** Answers one request of a connection that another server holds. */
+  fetch(request: Request, connection: Connection): Response | Promise<Response>
   /**
    * Attaches the application to the upgrades of a server, and returns the listener for its requests. With `operator`, every peer
    * of the server is this operator.
@@ -44,7 +51,7 @@ export interface Application {
 /** A peer whose upgrade was refused loses its connection after this time. */
 const REFUSED_UPGRADE_MS = 10_000
 
-export function createApplication({ runtime, auth, clients, intake, subscribers, url }: ServerParts): Application {
+export function createApplication({ runtime, auth, clients, intake, subscribers, url, replacesGlobals = false }: ServerParts): Application {
   const streams = subscribers && createStreams(runtime, auth, subscribers)
   const fetch = createFetch({
     runtime,
@@ -75,14 +82,16 @@ export function createApplication({ runtime, auth, clients, intake, subscribers,
       () => 'unmatched',
     )
   return {
+    fetch,
     serve(server, operator) {
       const handle = handler(operator)
       createAdaptorServer({
         fetch: handle,
+        overrideGlobalObjects: replacesGlobals,
         createServer: (() => server) as unknown as typeof createServer,
         ...(streams ? { websocket: { server: createSocketServer() } } : {}),
       })
-      return getRequestListener(handle, { errorHandler }) as RequestListener
+      return getRequestListener(handle, { errorHandler, overrideGlobalObjects: replacesGlobals }) as RequestListener
     },
     endStreams: (reason) => streams?.closeAll(reason),
   }

@@ -154,7 +154,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const auth = createAuth(runtime)
   const own = options.withStreams ? createStreams(runtime, auth, { sse: 0, ws: 0, dropped: 0 }) : undefined
   const streams = own ? own.endpoints : options.streams
-  const intake = options.receive && { receive: options.receive, refusesUnsigned: options.refusesUnsigned ?? false }
+  const intake = options.receive && { receive: options.receive, refusesUnsigned: () => options.refusesUnsigned ?? false }
   const parts: DaemonParts = {
     runtime,
     auth,

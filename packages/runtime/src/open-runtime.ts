@@ -22,6 +22,7 @@ import { LaneQueue, ShardOwnership, systemClock } from '@sluice/kit'
 import {
   type Backlog,
   type Clock,
+  type Logger,
   MAIN_AGENT,
   type Observation,
   type Secret,
@@ -45,7 +46,7 @@ import type { Instance } from './features/instance.ts'
 import { Lifecycle, type Reload } from './features/lifecycle.ts'
 import { observationOf } from './features/observers.ts'
 import type { Snapshot } from './features/snapshot.ts'
-import { createTraceScope, outboundFetch, type TraceScope } from './fetch/outbound-fetch.ts'
+import { createOutboundFetch, createTraceScope, type TraceScope } from './fetch/outbound-fetch.ts'
 import { createHealthWatch, type HealthWatch, sandboxState } from './health.ts'
 import { createHideSecrets, type HideSecrets } from './hide-secrets.ts'
 import { LateDelivery } from './late-delivery.ts'
@@ -62,6 +63,10 @@ export interface RuntimeOptions extends ConfigSource {
   readonly version: string
   /** True: only warnings and errors are logged, whatever `[log] level` says. */
   readonly quiet?: boolean
+  /** Gets the log lines; default: standard error. Secrets are masked before. */
+  readonly logger?: Logger | undefined
+  /** Sends the requests to platforms and models; default: Node's `fetch`. Addresses that a model names are requested without it. */
+  readonly fetch?: typeof fetch | undefined
   /** Decides tool calls that need an approval, where the turn's own caller cannot; default: people in chats are asked. */
   readonly approve?: Approver
   readonly clock?: Clock
@@ -83,8 +88,9 @@ const DRAIN_MS = 10_000
 
 /** Rejects if the configuration is not valid, or the store or a provider cannot be used; nothing stays open then. */
 export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime> {
-  const configText = options.only === 'store' ? '' : await readConfigText(options.configFile)
-  const config = await parseConfig(options.only === 'store' ? { ...options, env: {} } : options, configText)
+  const configText = options.only === 'store' || options.configValues ? '' : await readConfigText(options.configFile)
+  const source = options.only === 'store' ? { ...options, env: {}, configValues: undefined } : options
+  const config = await parseConfig(source, configText)
   const runtime = new OpenRuntime(options, configText, config)
   const { store, dataDir, clock, log, lifecycle } = runtime
   try {
@@ -268,7 +274,7 @@ export class OpenRuntime implements Runtime {
       level: this.#logLevel(config),
       // A person reads the output of a command, also where it is piped; by default, only the daemon's log goes to a collector.
       format: this.#options.quiet && format === 'auto' ? 'text' : format,
-      stream: process.stderr,
+      stream: this.#options.logger ?? process.stderr,
       clock: this.clock,
     })
   }
@@ -305,6 +311,7 @@ export class OpenRuntime implements Runtime {
     const hasFeatures = only === undefined || only === 'features'
     const features = hasFeatures ? this.#options.features : []
     const { clock, log, store, bus, dataDir, traces } = this
+    const outbound = createOutboundFetch(this.#options.fetch)
     const started = Promise.withResolvers<void>()
     this.#closed.signal.addEventListener('abort', () => started.resolve(), { once: true })
     const lifecycle = new Lifecycle({
@@ -313,8 +320,7 @@ export class OpenRuntime implements Runtime {
       needsModel: hasFeatures,
       env,
       log: log.child('features'),
-      fetch: traces.traced(outboundFetch),
-      host: { clock, log, store, secrets: openSecretBox(dataDir), events: bus, dataDir, traces },
+      host: { clock, log, store, secrets: openSecretBox(dataDir), events: bus, dataDir, traces, fetch: traces.traced(outbound) },
       service: (name) => this.#services[name],
       guards: (config) =>
         createGuards(config, {

@@ -56,7 +56,7 @@ function isShared(dir: string): boolean {
 const inUse = (dir: string): AppError =>
   new AppError(
     'conflict',
-    `Another daemon is running on ${dir}, or a command uses it. Stop the other daemon first, or give this one its own --data-dir.`,
+    `Another daemon is running on ${dir}, or a command uses it. Stop the other daemon first, or give this one a data directory of its own (--data-dir).`,
   )
 
 /** Locks the directory for a command that works without a daemon; undefined while a daemon holds the lock. Returns at once. */
@@ -97,12 +97,15 @@ function openLocked(dir: string, statement: string): DatabaseSync | undefined {
   }
 }
 
-/** The exit listener keeps a reference to the connection: the garbage collector would close it and drop the lock. */
+/** The connections that hold a lock: the garbage collector would close any other and drop its lock. The end of the process drops them all. */
+const HELD = new Set<DatabaseSync>()
+
 function held(connection: DatabaseSync): { release(): void } {
-  const release = () => {
-    process.off('exit', release)
-    if (connection.isOpen) connection.close()
+  HELD.add(connection)
+  return {
+    release() {
+      HELD.delete(connection)
+      if (connection.isOpen) connection.close()
+    },
   }
-  process.on('exit', release)
-  return { release }
 }

@@ -3,48 +3,50 @@
  * socket that systemd passes, and reports its state.
  */
 import { isatty } from 'node:tty'
-import { startDaemon } from '@sluice/daemon'
-import { newPairingCode, type Runtime } from '@sluice/runtime'
-import { AppError } from '@sluice/sdk'
+import { createSluice, type Sluice } from '@sluice/daemon'
+import type { DevicesPage, PairingCode, Status } from '@sluice/http/answers'
+import { AppError, type Logger } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import type { SystemdReports } from '../service/notify-systemd.ts'
 
 /** The time that work has to end after the daemon has stopped, before the process exits. */
 const LINGER_MS = 1000
-const KEEP_ALIVE_MS = 60_000
 
 export async function run(context: CliContext): Promise<number> {
-  const { out, options } = context
+  const { out, options, features, dataDir, env, profile } = context
   const stopSignal = context.interrupted()
   const hangUp = watchHangUp()
-  const socket = await givenSocket(context.env)
-  const daemon = await startDaemon({
-    ...context,
-    ...(socket !== undefined && { socket }),
-    ...(typeof options.host === 'string' ? { host: options.host } : {}),
+  const socket = await givenSocket(env)
+  const sluice = await createSluice({
+    features,
+    dataDir,
+    config: context.configFile,
+    env,
+    profile,
     newDatabase: options['new-database'] === true,
-    ...(typeof options.port === 'string' ? { port: portNumber(options.port) } : {}),
+    listen: {
+      ...(socket !== undefined && { socket }),
+      ...(typeof options.host === 'string' && { host: options.host }),
+      ...(typeof options.port === 'string' && { port: portNumber(options.port) }),
+    },
+    ownsProcess: true,
   })
-  const { runtime, url } = daemon
-  surviveErrors(runtime)
-  out.print(`sluice ${context.version} (${context.profile}) listening on ${url}`)
-  await printFirstSteps(runtime, url, out)
-  const systemd = await reportsTo(context.env, runtime)
+  surviveErrors(sluice.log)
+  out.print(`sluice ${context.version} (${profile}) listening on ${sluice.url}`)
+  await printFirstSteps(sluice, out)
+  const systemd = await reportsTo(env, sluice.log)
   hangUp.onReload(async () => {
     await systemd?.reloading()
-    await daemon.reload()
+    await sluice.reload()
     await systemd?.ready()
   })
   await systemd?.ready()
   await Promise.race([aborted(stopSignal), hangUp.terminalClosed])
   void systemd?.stopping()
-  // Timers of the system clock are unreferenced. Without this one, the process could end before the daemon has stopped.
-  const keepAlive = setInterval(() => {}, KEEP_ALIVE_MS)
   try {
-    await daemon.stop()
+    await sluice.close()
   } finally {
     systemd?.close()
-    clearInterval(keepAlive)
     // The process must not stay alive without its listener if the stop failed or a handle is still open.
     setTimeout(() => process.exit(), LINGER_MS).unref()
   }
@@ -60,7 +62,7 @@ async function givenSocket(env: Environment): Promise<number | undefined> {
   return inheritedSocket(env, process.pid)
 }
 
-async function reportsTo(env: Environment, { log }: Runtime): Promise<SystemdReports | undefined> {
+async function reportsTo(env: Environment, log: Logger): Promise<SystemdReports | undefined> {
   if (!env.NOTIFY_SOCKET) return undefined
   const { systemdReports } = await import('../service/notify-systemd.ts')
   return systemdReports({ env, pid: process.pid, log })
@@ -85,30 +87,29 @@ function watchHangUp() {
 }
 
 /** Keeps the daemon running after an error in one request, turn or feature, and after the reader of its output has gone. */
-function surviveErrors({ log }: Runtime): void {
+function surviveErrors(log: Logger): void {
   process.on('unhandledRejection', (error) => log.error('unhandled promise rejection', { error }))
   process.on('uncaughtException', (error) => log.error('uncaught exception', { error }))
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {})
 }
 
 /** Prints a first request; with pairing, also a pairing code at a terminal or if no device is paired yet. */
-async function printFirstSteps(runtime: Runtime, url: string, out: Output): Promise<void> {
-  const { store, clock } = runtime
-  const { gateway } = runtime.snapshot()
-  if (!gateway.require_pairing) {
+async function printFirstSteps({ url, call }: Sluice, out: Output): Promise<void> {
+  const { require_pairing } = (await call({ method: 'GET', path: '/api/status' })) as Status
+  if (!require_pairing) {
     out.print(`try it:\n  ${turnCommand(url)}`)
     return
   }
-  const devices = await store.devices.list()
+  const { devices } = (await call({ method: 'GET', path: '/api/devices' })) as DevicesPage
   if (devices.length > 0 && !process.stdout.isTTY) return
-  const { code } = await newPairingCode(store, gateway, clock)
+  const { pairing_code: code } = (await call({ method: 'POST', path: '/api/pairing/initiate' })) as PairingCode
   out.print(`pairing code (one use): ${code}`)
   out.print('try it:')
   out.print(`  TOKEN=$(curl -sS -X POST ${url}/pair -H 'X-Pairing-Code: ${code}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`)
   out.print(`  ${turnCommand(url, '-H "Authorization: Bearer $TOKEN" ')}`)
 }
 
-const turnCommand = (url: string, header = ''): string =>
+const turnCommand = (url: string | null, header = ''): string =>
   `curl -sS ${url}/webhook ${header}-H 'Content-Type: application/json' -d '{"message":"hello"}'`
 
 function portNumber(text: string): number {

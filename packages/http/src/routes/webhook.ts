@@ -104,7 +104,7 @@ const runTurn =
     }
     if (prefersAsync(c)) {
       const id = await agent.accept(turn)
-      return jsonResponse({ turn_id: id, status_url: `/api/turns/${id}` }, 202)
+      return jsonResponse({ turn_id: id, status_url: `${c.env?.basePath ?? ''}/api/turns/${id}` }, 202)
     }
     const { id, text: response, model } = await agent.run(turn)
     return jsonResponse({ response, model, session_id: session, turn_id: id })

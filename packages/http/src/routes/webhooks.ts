@@ -55,7 +55,7 @@ export function channelEndpoints(channel: Channel, parts: AppParts): Endpoint[] 
  */
 function guardUnsigned({ name }: Channel, { unsigned }: Webhook, { refusesUnsigned }: Intake, { gateway }: Snapshot): Step {
   return (c, next) => {
-    if (refusesUnsigned && !gateway.allow_unsigned_webhooks) {
+    if (refusesUnsigned() && !gateway.allow_unsigned_webhooks) {
       throw new AppError(
         'unavailable',
         `${name} is not served here: [channels_config.${name}] ${unsigned} is not set, and the address is not loopback`,

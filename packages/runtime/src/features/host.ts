@@ -4,7 +4,6 @@ import type { Clock, Events, FeatureId, Host, Services, Spawn, Store } from '@sl
 import { secretStore } from '@sluice/store'
 import type { SecretBox } from '@sluice/store/secret-box'
 import type { TraceScope } from '../fetch/outbound-fetch.ts'
-import { outboundFetch } from '../fetch/outbound-fetch.ts'
 import type { ComponentLogger } from '../log/log.ts'
 import { startCompanion } from '../process/companion.ts'
 
@@ -17,6 +16,8 @@ export interface HostServices {
   readonly events: Events
   readonly dataDir: string
   readonly traces: TraceScope
+  /** `Host.fetch` of every feature, and the `fetch` of language models. */
+  readonly fetch: typeof fetch
 }
 
 /** The part of a host that the life cycle of features provides. */
@@ -38,12 +39,12 @@ export interface HostGuards {
 }
 
 export function createHost(feature: FeatureId, services: HostServices, control: HostControl): Host {
-  const { clock, log, store, secrets, events, dataDir, traces } = services
+  const { clock, log, store, secrets, events, dataDir, traces, fetch } = services
   return {
     feature,
     log: log.child(feature),
     clock,
-    fetch: traces.traced(outboundFetch),
+    fetch,
     publicFetch: traces.tracedPublic((...request) => control.guards().publicFetch(...request)),
     publicAddresses: (...query) => control.guards().publicAddresses(...query),
     spawn: (request) => control.guards().spawn(request),

@@ -80,7 +80,6 @@ function lifecycleOf(features: readonly Feature[], host = testHost(), guards?: L
     features,
     env: {},
     log,
-    fetch: host.fetch,
     host: {
       clock: host.clock,
       log,
@@ -89,6 +88,7 @@ function lifecycleOf(features: readonly Feature[], host = testHost(), guards?: L
       events: host.events,
       dataDir: '/nowhere',
       traces: createTraceScope(() => false),
+      fetch: host.fetch,
     },
     guards:
       guards ??

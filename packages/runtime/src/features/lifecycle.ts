@@ -28,8 +28,6 @@ export interface LifecycleOptions {
   readonly needsModel?: boolean
   readonly log: ComponentLogger
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Makes the requests of language models. */
-  readonly fetch: typeof fetch
   /** Makes the guards that the security sections of a configuration ask for. */
   guards(config: LoadedConfig): Guards
   /** Makes the agents of a configuration. */
@@ -250,11 +248,12 @@ export class Lifecycle {
 
   /** Makes the models of a configuration; if that fails, closes what was built for it, and rejects. */
   async #modelsOrClose(agents: AgentsInForce, instances: readonly Instance[], fresh: readonly Instance[]): Promise<AgentModels> {
-    const { env, fetch, log, needsModel = true } = this.#options
+    const { env, host, log, needsModel = true } = this.#options
     const providers = instances.flatMap(({ parts }) => parts.providers ?? [])
     try {
       const settingsOf = (agent: AgentInForce) => providersOf(agent, () => chooseProviders(agent.provider, providers, env))
-      const chainOf = (agent: AgentInForce) => createModelChain({ settings: needsModel ? settingsOf(agent) : [], providers, fetch, log })
+      const chainOf = (agent: AgentInForce) =>
+        createModelChain({ settings: needsModel ? settingsOf(agent) : [], providers, fetch: host.fetch, log })
       return new Map([...agents].map(([name, agent]) => [name, chainOf(agent)]))
     } catch (error) {
       await closeInReverse(fresh)

@@ -7,12 +7,17 @@ import { formatTraceparent, type Host, type Trace, type WithinTrace } from '@slu
 
 export const USER_AGENT = 'Sluice'
 
-/** `fetch` with Sluice's user agent, unless the caller sets another one. */
-export const outboundFetch: typeof fetch = (input, init) => {
-  const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
-  if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT)
-  return fetch(input, { ...init, headers })
-}
+/** `send` with Sluice's user agent, unless the caller sets another one. */
+export const createOutboundFetch =
+  (send: typeof fetch = (input, init) => fetch(input, init)): typeof fetch =>
+  (input, init) => {
+    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
+    if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT)
+    return send(input, { ...init, headers })
+  }
+
+/** Node's `fetch` with Sluice's user agent. */
+export const outboundFetch: typeof fetch = createOutboundFetch()
 
 export interface TraceScope {
   /** Runs work within a span. */

@@ -22,7 +22,8 @@ export interface LogOptions {
   readonly level: LogLevel
   /** `auto`: text at a terminal, JSON elsewhere. */
   readonly format: 'auto' | 'text' | 'json'
-  readonly stream: LogStream
+  /** A logger gets each message with its fields, and the name of the component as the field `component`; `format` does not matter then. */
+  readonly stream: LogStream | Logger
   readonly clock: Pick<Clock, 'nowMs'>
   readonly component?: string
   /** Values that no line may show. */
@@ -55,29 +56,25 @@ export function createLogger(options: LogOptions): ComponentLogger {
 
 /** Writes the lines of a logger and of all its children. */
 class LineLog {
-  readonly #stream: LogStream
+  readonly #write: (entry: Entry) => void
   readonly #clock: Pick<Clock, 'nowMs'>
   readonly #secrets: () => readonly Secret[]
-  readonly #isText: boolean
-  readonly #hasColours: boolean
   readonly #repeats = new RepeatGuard(REPEATS_MAX)
   readonly #problems = new RepeatGuard(PROBLEMS_MAX)
   #level: LogLevel
 
   constructor({ level, format, stream, clock, secrets = () => [], noColor = process.env.NO_COLOR }: LogOptions) {
-    this.#stream = stream
     this.#clock = clock
     this.#secrets = secrets
-    this.#isText = format === 'text' || (format === 'auto' && stream.isTTY === true)
-    this.#hasColours = this.#isText && stream.isTTY === true && !noColor
     this.#level = level
+    this.#write = 'write' in stream ? this.#lineWriter(stream, format, noColor) : passTo(stream)
   }
 
   component(name: string | undefined): ComponentLogger {
     const logAt =
       (level: LogLevel) =>
       (message: string, fields: LogFields = {}): void => {
-        if (RANKS[level] >= RANKS[this.#level]) this.#write(level, name, message, fields)
+        if (RANKS[level] >= RANKS[this.#level]) this.#log(level, name, message, fields)
       }
     return {
       debug: logAt('debug'),
@@ -91,16 +88,23 @@ class LineLog {
     }
   }
 
-  #write(level: LogLevel, component: string | undefined, message: string, fields: LogFields): void {
+  #log(level: LogLevel, component: string | undefined, message: string, fields: LogFields): void {
     try {
       const entry = this.#entryOf(level, component, message, fields)
       const { isDropped, droppedBefore } = this.#countRepeats(entry)
       if (isDropped) return
-      const counted = droppedBefore > 0 ? { ...entry, fields: { ...entry.fields, repeated: droppedBefore } } : entry
-      const line = this.#isText ? textLine(counted, this.#hasColours) : jsonLine(counted)
-      this.#stream.write(`${withoutSecrets(line, this.#secrets().flatMap(spellings))}\n`)
+      this.#write(droppedBefore > 0 ? { ...entry, fields: { ...entry.fields, repeated: droppedBefore } } : entry)
     } catch {
       // A line that cannot be written must not end the daemon.
+    }
+  }
+
+  #lineWriter(stream: LogStream, format: LogOptions['format'], noColor: string | undefined): (entry: Entry) => void {
+    const isText = format === 'text' || (format === 'auto' && stream.isTTY === true)
+    const hasColours = isText && stream.isTTY === true && !noColor
+    return (entry) => {
+      const line = isText ? textLine(entry, hasColours) : jsonLine(entry)
+      stream.write(`${withoutSecrets(line, this.#secrets().flatMap(spellings))}\n`)
     }
   }
 
@@ -124,6 +128,11 @@ class LineLog {
     return { isDropped: problem.isDropped, droppedBefore: repeat.droppedBefore + problem.droppedBefore }
   }
 }
+
+const passTo =
+  (logger: Logger) =>
+  ({ level, component, message, fields }: Entry): void =>
+    logger[level](message, component === undefined ? fields : { component, ...fields })
 
 function jsonLine({ atMs, level, component, message, fields }: Entry): string {
   const head = { time: new Date(atMs).toISOString(), level, ...(component !== undefined && { component }), message }
