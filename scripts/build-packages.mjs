@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { build } from 'tsup'
 import { publicPackages, ROOT } from './packages.mjs'
 
@@ -53,6 +53,28 @@ export function emitDeclarations(outDir) {
   execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', config], { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] })
 }
 
+/**
+ * Takes modules of the kit, such as `@sluice/kit/foreign-json`, into a package that has an entry `./webhook`: that entry loads no
+ * other package than the sdk. These modules have no state, so a process may load them twice. What they load late stays in the kit.
+ */
+const takeKitModules = {
+  noExternal: [/^@sluice\/kit\/./],
+  esbuildPlugins: [
+    {
+      name: 'sluice-kit-modules',
+      setup(esbuild) {
+        const kit = join(ROOT, 'packages/kit/src')
+        esbuild.onResolve({ filter: /^@sluice\/kit\/./ }, ({ path }) => ({ path: join(kit, `${path.slice('@sluice/kit/'.length)}.ts`) }))
+        esbuild.onResolve({ filter: /^\.\/.+\.ts$/ }, ({ path, importer, kind }) =>
+          kind === 'dynamic-import' && dirname(importer) === kit
+            ? { path: `@sluice/kit/${basename(path, '.ts')}`, external: true }
+            : undefined,
+        )
+      },
+    },
+  ],
+}
+
 /** Bundles the entries. Code that several entries share is a file of its own, so that it exists once in a process. */
 const bundle = (folder, outDir, entries) =>
   build({
@@ -65,6 +87,7 @@ const bundle = (folder, outDir, entries) =>
     splitting: true,
     skipNodeModulesBundle: true,
     removeNodeProtocol: false, // `node:sqlite` exists only with its prefix.
+    ...(entries.some(({ key }) => key === './webhook') && takeKitModules),
     dts: false,
     silent: true,
   })

@@ -12,7 +12,7 @@ import { sendRequest } from './daemons/send-request.ts'
 const PACKAGES = join(import.meta.dirname, '../../packages')
 const BODY_BYTES_MAX = 65_536
 /** Modules that a pure entry may import: they do no I/O. Of `jose`, an entry must not use what fetches keys. */
-const PURE = ['@sluice/sdk', 'node:crypto', 'valibot', 'jose', 'libphonenumber-js/core', 'libphonenumber-js/metadata.min.json']
+const PURE = ['@sluice/sdk/webhook', 'node:crypto', 'valibot', 'jose', 'libphonenumber-js/core', 'libphonenumber-js/metadata.min.json']
 
 /** The entries whose parser is a pure function: a channel that also listens may fetch its messages over its connection. */
 const bare = WEBHOOKS.filter(({ webhook }) => webhook.bare)

@@ -3,7 +3,7 @@
  * nothing, so requests bring a secret in the URL, or in a header that a proxy adds; see `docs/contract.md#signatures`.
  */
 import { normaliseNumber } from '@sluice/kit/phone-numbers'
-import { AppError, equalTexts, type Raw, type Sample, type SampleRequest, type Verified, type Webhook } from '@sluice/sdk'
+import { AppError, equalTexts, type Raw, type Sample, type SampleRequest, type Verified, type Webhook } from '@sluice/sdk/webhook'
 import { parse, recipientOf } from './parse.ts'
 
 export { parse }

@@ -1,6 +1,6 @@
 /** Senders and recipients: numbers, business-scoped ids of users who hide their number, and groups. */
 import { type Members, members, text } from '@sluice/kit/foreign-json'
-import type { Address } from '@sluice/sdk'
+import type { Address } from '@sluice/sdk/webhook'
 
 const PLAIN_NUMBER = /^\+?\d+$/
 const GROUP_PREFIX = 'group:'

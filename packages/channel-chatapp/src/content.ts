@@ -1,7 +1,7 @@
 /** Reads the text and the attachments of a message. Describes its context, such as a tapped button, in lines under the text. */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import type { Attachment } from '@sluice/sdk'
+import type { Attachment } from '@sluice/sdk/webhook'
 
 interface Content {
   readonly text: string

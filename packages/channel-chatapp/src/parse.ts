@@ -1,6 +1,6 @@
 /** Parses the messages in a webhook request. Ignores delivery reports, echoes and other events. */
 import { list, type Members, members, parseJson, text } from '@sluice/kit/foreign-json'
-import { type Inbound, normaliseE164, type Raw } from '@sluice/sdk'
+import { type Inbound, normaliseE164, type Raw } from '@sluice/sdk/webhook'
 import { addressOf, senderOf } from './address.ts'
 import { contentOf } from './content.ts'
 

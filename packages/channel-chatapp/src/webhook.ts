@@ -14,7 +14,7 @@ import {
   type Verified,
   verifyProof,
   type Webhook,
-} from '@sluice/sdk'
+} from '@sluice/sdk/webhook'
 import { parse } from './parse.ts'
 
 export { parse }

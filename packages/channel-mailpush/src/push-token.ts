@@ -1,5 +1,5 @@
 /** Checks the signed tokens (OpenID Connect, RS256) of the push service with its public keys. Makes no request by itself. */
-import { AppError } from '@sluice/sdk'
+import { AppError } from '@sluice/sdk/webhook'
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
 
 /** Google signs with either form, and its own libraries accept both. */

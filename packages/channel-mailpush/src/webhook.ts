@@ -4,7 +4,7 @@
  */
 import { parsedOrUndefined } from '@sluice/kit/foreign-json'
 import { withoutTrailing } from '@sluice/kit/without-trailing'
-import { AppError, equalTexts, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk'
+import { AppError, equalTexts, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk/webhook'
 import * as v from 'valibot'
 import { historyIdSchema } from './mail.ts'
 import { createPushTokenCheck, type PushTokenOptions } from './push-token.ts'

@@ -1,7 +1,7 @@
 /** Parses a webhook event in the Activity Streams format of Nextcloud Talk or in the flat format of older bridges. */
 import { type Members, members, parsedOrUndefined, parseJson, text } from '@sluice/kit/foreign-json'
 import { attachmentKind } from '@sluice/kit/media-type'
-import type { Attachment, Inbound, Raw } from '@sluice/sdk'
+import type { Attachment, Inbound, Raw } from '@sluice/sdk/webhook'
 import { idText, isRoom } from './server.ts'
 
 /** A text and the files in its placeholders. */

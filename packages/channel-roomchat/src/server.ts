@@ -1,7 +1,8 @@
 /** The configured server: its addresses, and the signatures and ids it uses. */
 import { text } from '@sluice/kit/foreign-json'
 import { withoutTrailing } from '@sluice/kit/without-trailing'
-import { hmacSha256, type Secret, verifyHmac } from '@sluice/sdk'
+import type { Secret } from '@sluice/sdk'
+import { hmacSha256, verifyHmac } from '@sluice/sdk/webhook'
 import type { RoomchatConfig } from './config.ts'
 
 export interface Server {

@@ -1,6 +1,6 @@
 /** Webhook requests: verifies the HMAC-SHA256 over a random value and the body, and builds samples; see `docs/contract.md#signatures`. */
 import { randomBytes } from 'node:crypto'
-import { AppError, type Raw, type Sample, type SampleRequest, type Verified, type Webhook } from '@sluice/sdk'
+import { AppError, type Raw, type Sample, type SampleRequest, type Verified, type Webhook } from '@sluice/sdk/webhook'
 import { type ParseOptions, parse } from './parse.ts'
 import { isRoom, isSigned, normaliseUrl, sign } from './server.ts'
 

@@ -1,5 +1,5 @@
 /** Reads JSON of unknown shape. Members that are missing or have another type read as empty; only a body that is not JSON throws. */
-import { AppError } from '@sluice/sdk'
+import { AppError } from '@sluice/sdk/webhook'
 
 export type Members = Readonly<Record<string, unknown>>
 

@@ -1,5 +1,5 @@
 /** Media types (RFC 2046) of attachments. */
-import type { Attachment } from '@sluice/sdk'
+import type { Attachment } from '@sluice/sdk/webhook'
 
 /** Returns the kind of an attachment with the media type `mime`; `file` for types that are not images, audio or video. */
 export function attachmentKind(mime: string): Attachment['kind'] {

@@ -1,5 +1,6 @@
 /** Telephone numbers as senders and as entries of allowlists. */
-import { normaliseE164, type Refined } from '@sluice/sdk'
+import type { Refined } from '@sluice/sdk'
+import { normaliseE164 } from '@sluice/sdk/webhook'
 
 /**
  * Returns a number as `+` and digits. Accepts the usual spellings, such as `0044 20 7946 0958`, `+44 (0)20 7946 0958`,
@@ -7,10 +8,7 @@ import { normaliseE164, type Refined } from '@sluice/sdk'
  * Returns undefined for a number that cannot exist, such as one without a country code.
  */
 export async function parsePhoneNumber(text: string): Promise<string | undefined> {
-  const [{ parsePhoneNumberFromString }, { default: metadata }] = await Promise.all([
-    import('./phone-library.ts'),
-    import('libphonenumber-js/metadata.min.json'),
-  ])
+  const { metadata, parsePhoneNumberFromString } = await import('./phone-library.ts')
   const parse = (number: string) => parsePhoneNumberFromString(number, { extract: false }, metadata)
   const written = text.normalize('NFKC').trim()
   const international = written.startsWith('+') ? written : `+${written.replace(/^00/, '')}`
