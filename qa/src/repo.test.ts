@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 /** The packages of the core in layers; each depends only on earlier ones. */
-const LAYERS = ['sdk', 'kit', 'store', 'config', 'agent', 'sop', 'delivery', 'approvals', 'runtime', 'http', 'daemon', 'cli']
+const LAYERS = ['sdk', 'kit', 'store', 'config', 'backup', 'agent', 'sop', 'delivery', 'approvals', 'runtime', 'http', 'daemon', 'cli']
 const CORE = [...LAYERS, 'sandbox-common', 'testkit', 'hardware']
 const folders = readdirSync(join(ROOT, 'packages')).filter((name) => existsSync(join(ROOT, 'packages', name, 'package.json')))
 const features = folders.filter((name) => !CORE.includes(name) && !name.startsWith('x-'))

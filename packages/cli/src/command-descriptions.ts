@@ -102,6 +102,18 @@ const DESCRIPTIONS = [
       match: { type: 'string', value: '<text>', help: 'only models with this text in their name' },
     },
   },
+  {
+    name: 'backup',
+    summary: 'Write a verified backup of the data directory, also while the daemon runs',
+    more: 'Without a file, the backup is written to the folder of [backup] as its settings say, and older ones are deleted. Secrets in plain text and the key of the encrypted ones are left out unless --with-secrets is given. With --encrypt, the passphrase is read from --passphrase-file, from SVC_BACKUP_PASSPHRASE, or typed.',
+    usage: '[file]',
+    argsMax: 1,
+    options: {
+      'with-secrets': { type: 'boolean', help: 'include the secrets and the key that encrypts them' },
+      encrypt: { type: 'boolean', help: 'encrypt the backup with a passphrase, in the format of age' },
+      'passphrase-file': { type: 'string', value: '<file>', help: 'encrypt with the first line of this file' },
+    },
+  },
   { name: 'features', remote: true, summary: 'List every feature: compiled in, configured, running, and how to get it' },
 
   { name: 'config check', summary: 'Validate the configuration file' },

@@ -33,6 +33,8 @@ export interface Output {
   write(data: string | Uint8Array): void
   /** Prints one line on standard error. */
   warn(line: string): void
+  /** Replaces the line of the cursor on the terminal of standard error; an empty text clears it. Anywhere else, nothing is shown. */
+  progress(line: string): void
   /** Prints data on standard output as JSON. */
   json(value: unknown): void
   /** Returns styled text on a terminal; plain text anywhere else, and with NO_COLOR. */
@@ -49,5 +51,5 @@ export type Stdin = NodeJS.ReadableStream & { readonly isTTY?: boolean }
 export interface Streams {
   readonly stdin: Stdin
   readonly stdout: { write(data: string | Uint8Array): unknown; readonly isTTY?: boolean; readonly columns?: number }
-  readonly stderr: { write(text: string): unknown }
+  readonly stderr: { write(text: string): unknown; readonly isTTY?: boolean }
 }

@@ -9,6 +9,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   doctor: async () => (await import('./commands/doctor.ts')).run,
   models: async () => (await import('./commands/models.ts')).run,
   'models test': async () => (await import('./commands/models-test.ts')).run,
+  backup: async () => (await import('./commands/backup.ts')).run,
   features: async () => (await import('./commands/features.ts')).run,
   'config check': async () => (await import('./commands/config.ts')).check,
   'config get': async () => (await import('./commands/config.ts')).get,

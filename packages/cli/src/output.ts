@@ -39,6 +39,7 @@ export function createOutput(
       else stdout.write(isTerminal ? printable(Buffer.from(data).toString('utf8')) : data)
     },
     warn: (line) => void stderr.write(`${rendered(line)}\n`),
+    progress: (line) => void (stderr.isTTY === true && stderr.write(`\r\u001b[K${rendered(line)}`)),
     json: (value) => print(JSON.stringify(value, null, 2)),
     style,
     table(headings, rows) {

@@ -130,6 +130,21 @@ export const deliverySection = {
   }),
 } as const
 
+/** `[backup]`: backups that the daemon makes, and `sluice backup` without a file. */
+export const backupSection = {
+  path: 'backup',
+  schema: v.object({
+    schedule: v.optional(
+      v.pipe(text, v.description('When the daemon makes a backup, such as `0 3 * * *`: a cron expression; without it, it makes none')),
+    ),
+    timezone: v.optional(v.pipe(text, v.description('The time zone of the schedule')), 'UTC'),
+    folder: v.optional(v.pipe(text, v.description('The folder of the backups; a relative path is below the data directory')), 'backups'),
+    keep: count(7, 1, 10_000, 'The number of backups that stay in the folder; the oldest are deleted after a new one is verified'),
+    with_secrets: flag(false, 'True: the secrets and their key are in these backups'),
+    passphrase: v.optional(v.pipe(secretText(), v.description('Encrypts these backups'))),
+  }),
+} as const
+
 /** `[sessions]`: conversations. */
 export const sessionsSection = {
   path: 'sessions',
@@ -235,6 +250,7 @@ export const logSection = {
   }),
 } as const
 
+export type BackupConfig = v.InferOutput<typeof backupSection.schema>
 export type ApprovalsConfig = v.InferOutput<typeof approvalsSection.schema>
 export type DeliveryConfig = v.InferOutput<typeof deliverySection.schema>
 export type SandboxConfig = v.InferOutput<typeof sandboxSection.schema>
@@ -243,6 +259,7 @@ export type GatewayConfig = v.InferOutput<typeof gatewaySection.schema>
 export const CORE_SECTIONS: readonly Section[] = [
   gatewaySection,
   deliverySection,
+  backupSection,
   sessionsSection,
   limitsSection,
   approvalsSection,

@@ -7,6 +7,8 @@ export { unknownAgent } from './check-agents.ts'
 export { configuredSecrets } from './configured-secrets.ts'
 export {
   approvalsSection,
+  type BackupConfig,
+  backupSection,
   CORE_SECTIONS,
   type DeliveryConfig,
   deliverySection,

@@ -4,8 +4,9 @@ import { AppError, buildHint, type Feature, ROWS, type Section } from '@sluice/s
 import { openSecretBox } from '@sluice/store/secret-box'
 import { routingSections } from './agents.ts'
 import { routingFindings, workspaceFindings } from './check-agents.ts'
-import { CORE_SECTIONS, observabilityBackends, observabilitySection, sandboxSection } from './core-sections.ts'
+import { backupSection, CORE_SECTIONS, observabilityBackends, observabilitySection, sandboxSection } from './core-sections.ts'
 import { findingsError, loadConfig } from './load-config.ts'
+import type { Finding } from './toml/problem.ts'
 import type { LeftOut, LoadedConfig, OwnedSection } from './types.ts'
 
 export interface ConfigSource {
@@ -56,10 +57,36 @@ export async function parseConfig({ configFile, configValues, dataDir, features,
     env,
     decrypt: (value, path) => box.decrypt(value, path),
   })
-  const findings = [...(await workspaceFindings(config, dataDir)), ...routingFindings(config, features)]
+  const findings = [
+    ...(await workspaceFindings(config, dataDir)),
+    ...routingFindings(config, features),
+    ...(await scheduleFindings(config)),
+  ]
   if (findings.length > 0) throw await findingsError({ file: configFile, text, values: configValues }, findings)
   const leftOut = [...config.leftOut, ...leftOutBackends(config, features)]
   return leftOut.length === config.leftOut.length ? config : { ...config, leftOut }
+}
+
+/** The library for cron expressions is loaded only for a schedule. */
+async function scheduleFindings(config: LoadedConfig): Promise<Finding[]> {
+  const { schedule, timezone } = config.core(backupSection)
+  if (schedule === undefined) return []
+  const { expressionProblem, isTimezone } = await import('@sluice/kit/cron-expression')
+  const problem = expressionProblem(schedule, Date.now())
+  return [
+    ...(problem === undefined
+      ? []
+      : [{ path: ['backup', 'schedule'], at: 'value' as const, message: `\`backup.schedule\` is not valid: ${problem}` }]),
+    ...(isTimezone(timezone)
+      ? []
+      : [
+          {
+            path: ['backup', 'timezone'],
+            at: 'value' as const,
+            message: '`backup.timezone` must be the name of a time zone, such as Europe/Oslo',
+          },
+        ]),
+  ]
 }
 
 /** Lists the configured observability backends that this build leaves out. */

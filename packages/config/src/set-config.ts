@@ -6,7 +6,9 @@ import { openSecretBox } from '@sluice/store/secret-box'
 import { type Change, findPlainSecret, type SetOptions, type SetResult, setValues } from './edit-config.ts'
 import { loadConfig } from './load-config.ts'
 import { type ConfigSource, parseConfig, sectionsOf } from './read-config.ts'
+import { removeFromToml } from './remove-from-toml.ts'
 import { saveConfig } from './save-config.ts'
+import { parseKeyPath } from './toml/key-path.ts'
 import { parseToml, withoutMark } from './toml/parse-toml.ts'
 import { formatLiteral } from './toml-literal.ts'
 
@@ -73,6 +75,24 @@ export const sealConfig = (source: ConfigSource): Promise<readonly string[]> =>
     await save((await setValues({ ...options, changes: found.flatMap(({ sealing }) => sealing ?? []) })).text)
     return plainSecrets
   })
+
+/**
+ * Returns the text of the file without the secrets that it holds in plain text, and the dotted keys that are missing. Sections of
+ * features that this build leaves out are removed as a whole, because their secrets are not known. Encrypted values stay. Throws
+ * `config_invalid` as `readConfig` does.
+ */
+export async function withoutPlainSecrets(
+  { configFile: file, dataDir, features, env }: ConfigSource,
+  text: string,
+): Promise<{ readonly text: string; readonly removed: readonly string[] }> {
+  const box = openSecretBox(dataDir)
+  const decrypt = (encrypted: string, aad: string): string => box.decrypt(encrypted, aad)
+  const { plainSecrets, leftOut } = await loadConfig({ file, text, sections: sectionsOf(features), env, decrypt })
+  const removed = [...new Set([...plainSecrets, ...leftOut.map(({ section }) => section)])]
+  let kept = withoutMark(text)
+  for (const key of removed) kept = await removeFromToml(kept, parseKeyPath(key))
+  return { text: kept, removed }
+}
 
 /** Tells whether a key is a secret. Throws as `setConfig` does when the key does not exist. */
 export async function isSecretKey(source: ConfigSource, key: string): Promise<boolean> {

@@ -72,3 +72,9 @@ function createFirstKey(dir: string, file: string): SecretKey {
 
 const unreadable = (path: string): AppError =>
   new AppError('config_invalid', `${path} cannot be decrypted: it was changed, or moved from another path. Set the value again.`)
+
+/** Returns the ids of the keys of a data directory, the one that encrypts first; empty without a key file. Throws as a box does. */
+export function secretKeyIds(dir: string): readonly string[] {
+  const key = readSecretKey(join(dir, 'secret.key'))
+  return key ? [key.id] : []
+}

@@ -1,0 +1,113 @@
+/** `sluice backup`: writes a backup in this process, next to a daemon or without one, so that no request waits for it. */
+import { constants, setPriority } from 'node:os'
+import { resolve } from 'node:path'
+import { readRecord, writeRecord } from '@sluice/backup'
+import { backupFolder, dropOldBackups, newBackupFile } from '@sluice/backup/folder'
+import { type Backup, type BackupOptions, type Progress, writeBackup } from '@sluice/backup/write'
+import { type BackupConfig, backupSection, readConfig } from '@sluice/config'
+import { errorText } from '@sluice/sdk'
+import { shareDataDir } from '@sluice/store'
+import type { CliContext } from '../context.ts'
+import { givenPassphrase, passphraseMissing, typedPassphrase } from '../passphrase.ts'
+
+const MEGABYTE = 1_000_000
+
+type Target = Pick<BackupOptions, 'file' | 'withSecrets' | 'passphrase'> & { readonly folder?: string; readonly keep?: number }
+
+export async function run(context: CliContext): Promise<number> {
+  const { out, json, dataDir } = context
+  const { folder, keep = 0, ...target } = await targetOf(context)
+  try {
+    const isPaced = daemonRuns(dataDir)
+    // The daemon goes first wherever both want the processor.
+    if (isPaced) setPriority(constants.priority.PRIORITY_LOW)
+    const backup = await writeBackup({
+      ...context,
+      ...target,
+      isPaced,
+      except: folder === undefined ? [] : [folder],
+      signal: context.interrupted(),
+      onProgress: showProgress(context),
+    })
+    const deleted = folder === undefined ? [] : dropOldBackups(folder, keep)
+    record(context, { last: lastOf(backup), failure: null })
+    if (json) out.json({ ...shown(backup), deleted })
+    else printBackup(context, backup, deleted)
+    return 0
+  } catch (error) {
+    record(context, { last: readRecord(dataDir).last, failure: { at: new Date().toISOString(), error: errorText(error) } })
+    throw error
+  }
+}
+
+/** The file of the arguments with the options, or a new file in the folder of `[backup]` with the settings there. */
+async function targetOf(context: CliContext): Promise<Target> {
+  const { args, options, dataDir } = context
+  const [file] = args
+  const withSecrets = options['with-secrets'] === true
+  const config: BackupConfig | undefined = file === undefined ? (await readConfig(context)).core(backupSection) : undefined
+  const isAsked = options.encrypt === true || options['passphrase-file'] !== undefined
+  const configured = config?.passphrase?.reveal()
+  const given = isAsked ? (givenPassphrase(context) ?? configured ?? (await typedPassphrase(context, true))) : configured
+  if (isAsked && given === undefined) throw passphraseMissing()
+  if (file !== undefined) return { file: resolve(file), withSecrets, passphrase: given }
+  const folder = backupFolder(config ?? { folder: '' }, dataDir)
+  return {
+    file: newBackupFile(folder, { isEncrypted: given !== undefined, nowMs: Date.now() }),
+    folder,
+    keep: config?.keep ?? 1,
+    withSecrets: withSecrets || config?.with_secrets === true,
+    passphrase: given,
+  }
+}
+
+function daemonRuns(dataDir: string): boolean {
+  const lock = shareDataDir(dataDir)
+  lock?.release()
+  return lock === undefined
+}
+
+const lastOf = ({ file, createdAtMs, bytes, isEncrypted, withSecrets }: Backup) => ({
+  at: new Date(createdAtMs).toISOString(),
+  file,
+  bytes,
+  encrypted: isEncrypted,
+  with_secrets: withSecrets,
+})
+
+const shown = (backup: Backup) => ({
+  ...lastOf(backup),
+  files: backup.files,
+  left_out: backup.leftOut,
+  warnings: backup.warnings,
+})
+
+/** A backup is good without its record, such as on a disk that is full. */
+function record({ dataDir, out }: CliContext, value: Parameters<typeof writeRecord>[1]): void {
+  try {
+    writeRecord(dataDir, value)
+  } catch (error) {
+    out.warn(`the backup is not noted in the data directory: ${errorText(error)}`)
+  }
+}
+
+function printBackup({ out }: CliContext, backup: Backup, deleted: readonly string[]): void {
+  const { file, bytes, files, isEncrypted, withSecrets, leftOut, warnings } = backup
+  for (const warning of warnings) out.warn(`${out.style('yellow', 'warning')}: ${warning}`)
+  const kind = [isEncrypted ? 'encrypted' : 'not encrypted', withSecrets ? 'with secrets' : 'without secrets'].join(', ')
+  out.print(`${file}: ${(bytes / MEGABYTE).toFixed(1)} MB, ${files} files, verified, ${kind}`)
+  if (leftOut.length > 0) out.print(`left out, because they hold secrets in plain text: ${leftOut.join(', ')}`)
+  for (const old of deleted) out.print(`deleted ${old}`)
+}
+
+/** Shows the progress in one line of the terminal. */
+function showProgress({ out, json }: CliContext): (progress: Progress) => void {
+  let shownLine = ''
+  return ({ phase, bytes, bytesTotal }) => {
+    if (json) return
+    const isDone = phase === 'verify' && bytes === bytesTotal
+    const line = isDone ? '' : `${phase === 'write' ? 'writing' : 'verifying'} ${Math.floor((100 * bytes) / Math.max(1, bytesTotal))}%`
+    if (line !== shownLine) out.progress(line)
+    shownLine = line
+  }
+}
