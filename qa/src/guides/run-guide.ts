@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { bundle, ROOT } from '../daemons/bundle.ts'
 import { debianProgram, type WantedProgram } from '../debian-program.ts'
 import type { Block, Guide } from './guide.ts'
-import { runInSandbox } from './sandbox.ts'
+import { runInSandbox, sandboxProblem } from './sandbox.ts'
 
 /** Programs that the runner takes from Debian's packages if they are not installed. Any other need is a program that must be installed. */
 const DEBIAN_PROGRAMS: Readonly<Record<string, WantedProgram>> = {
@@ -42,6 +42,8 @@ export interface PreparedGuide {
 
 /** Finds or downloads what a guide needs. */
 export async function prepareGuide(guide: Guide): Promise<PreparedGuide> {
+  const problem = await sandboxProblem()
+  if (problem !== undefined) return { guide, packages: [], missing: problem }
   const packages = new Set<string>()
   for (const need of guide.needs) {
     const check = isMet[need]
