@@ -7,7 +7,7 @@ import type { DiscordCursors } from './cursors.ts'
 import { BAD_TOKEN, Gateway } from './gateway.ts'
 import { Guilds } from './guilds.ts'
 import { Intake } from './intake.ts'
-import { conversationOf, type ListenSettings, parseMessage, parsePress } from './parse.ts'
+import { conversationOf, type ListenSettings, parseDeletions, parseEdit, parseMessage, parsePress } from './parse.ts'
 import { isSnowflake, snowflakeAt } from './snowflake.ts'
 
 /** Acknowledges a press without changing the message. See "Interaction Callback Type" of Discord's documentation. */
@@ -106,13 +106,21 @@ export class Connection {
   #dispatch(type: string, data: unknown, guilds: Guilds, intake: Intake): void {
     const event = members(data)
     guilds.dispatch(type, event)
-    if (type === 'MESSAGE_CREATE') {
-      const conversation = conversationOf(this.#settings, event)
-      if (!conversation || !isSnowflake(event.id)) return
-      intake.message(conversation, { id: event.id, inbound: parseMessage(this.#settings, guilds, event, conversation) })
-    } else if (type === 'INTERACTION_CREATE') {
+    if (type === 'INTERACTION_CREATE') {
       const press = parsePress(this.#settings, event)
       if (press) intake.press(press)
+      return
+    }
+    const conversation = type.startsWith('MESSAGE_') ? conversationOf(this.#settings, event) : undefined
+    if (!conversation) return
+    if (type === 'MESSAGE_CREATE') {
+      if (!isSnowflake(event.id)) return
+      intake.message(conversation, { id: event.id, inbound: parseMessage(this.#settings, guilds, event, conversation) })
+    } else if (type === 'MESSAGE_UPDATE') {
+      const edit = parseEdit(this.#settings, guilds, event, conversation)
+      if (edit) intake.change(conversation.channel, edit)
+    } else if (type === 'MESSAGE_DELETE' || type === 'MESSAGE_DELETE_BULK') {
+      for (const deletion of parseDeletions(this.#settings, event, conversation)) intake.change(conversation.channel, deletion)
     }
   }
 

@@ -1,5 +1,5 @@
 /**
- * Hands messages and button presses to the inbox. Messages of one conversation stay in order, and one that cannot be stored
+ * Hands messages, their changes and button presses to the inbox. Messages of one conversation stay in order, and one that cannot be stored
  * is tried again before the next. When too many wait, newer ones are fetched from the conversation's history later.
  */
 import { LinkedQueue, retry, SerialQueue } from '@sluice/kit'
@@ -22,6 +22,7 @@ export interface IntakeSource {
 
 type Task =
   | { readonly kind: 'message'; readonly message: Message }
+  | { readonly kind: 'change'; readonly change: Inbound }
   | { readonly kind: 'press'; readonly press: Press }
   | { readonly kind: 'history' }
 
@@ -71,6 +72,12 @@ export class Intake {
     this.#enter(channel, { kind: 'history' })
   }
 
+  /** Takes a change of a message, after the messages before it. A message that is fetched later has its newest text. */
+  change(channel: string, change: Inbound): void {
+    if (this.#waiting < WAITING_MAX) this.#enter(channel, { kind: 'change', change })
+    else this.#host.log.warn('too many messages wait: dropped a change of a message', { channel: 'discord', conversation: channel })
+  }
+
   /** Takes a press, in a lane of its own: the platform shows a failure to the person who pressed after three seconds. */
   press(press: Press): void {
     const conversation = press.inbound.to.to
@@ -95,7 +102,8 @@ export class Intake {
     const existing = this.#lanes.get(name)
     const lane = existing ?? { tasks: new LinkedQueue<Task>(), endsWithHistory: false }
     lane.tasks.push(task)
-    lane.endsWithHistory = task.kind === 'history'
+    // A change takes no message in, so that the history before it still ends the lane.
+    if (task.kind !== 'change') lane.endsWithHistory = task.kind === 'history'
     if (existing) return
     this.#lanes.set(name, lane)
     const run = this.#runLane(name, lane).finally(() => this.#running.delete(run))
@@ -107,6 +115,7 @@ export class Intake {
       if (lane.tasks.isEmpty) lane.endsWithHistory = false
       if (task.kind === 'history') await this.#takeHistory(name)
       else if (task.kind === 'message') await this.#takeMessage(name, task.message)
+      else if (task.kind === 'change') await this.#store(task.change)
       else await this.#takePress(task.press)
       this.#waiting -= 1
     }

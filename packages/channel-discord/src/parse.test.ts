@@ -2,7 +2,7 @@ import type { Members } from '@sluice/kit/foreign-json'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Names } from './message-text.ts'
-import { conversationOf, type ListenSettings, parseMessage, parsePress } from './parse.ts'
+import { conversationOf, type ListenSettings, parseDeletions, parseEdit, parseMessage, parsePress } from './parse.ts'
 
 const names: Names = {
   botId: '99',
@@ -202,5 +202,34 @@ describe('parsePress', () => {
 
   test('ignores other servers than guild_id', () => {
     expect(parsePress({ ...settings, guild: '8' }, press)).toBeUndefined()
+  })
+})
+
+/** See "Message Update", "Message Delete" and "Message Delete Bulk" among the gateway events of Discord's documentation. */
+describe('a change', () => {
+  const edited = { ...event, content: 'new', mentions: [], edited_timestamp: '2026-01-01T00:00:01.000000+00:00' }
+  const change = (message: Members) => parseEdit({ ...settings, mentionOnly: true }, names, message, { channel: '2', guild: '3' })
+
+  test('of the text has the new text, the id of its message and an id of its own, with or without a mention', () => {
+    expect(change(edited)).toMatchObject({
+      id: `edit:${event.id}:2026-01-01T00:00:01.000000+00:00`,
+      sender: '4',
+      text: 'new',
+      changes: { message: event.id, what: 'edited' },
+    })
+  })
+
+  test.each([
+    ['adds the preview of a link', { ...edited, edited_timestamp: null }],
+    ['is the edit of a bot', { ...edited, author: { id: '99' } }],
+    ['is incomplete', { id: event.id, channel_id: '2', edited_timestamp: edited.edited_timestamp }],
+  ])('that %s is ignored', (_name, message) => {
+    expect(change(message)).toBeUndefined()
+  })
+
+  test('that deletes messages names each of them, but nobody who wrote one', () => {
+    const parsed = (members: Members) => parseDeletions(settings, members, { channel: '2', guild: '3' })
+    expect(parsed({ id: '7' })).toMatchObject([{ id: 'delete:7', sender: '', text: '', changes: { message: '7', what: 'deleted' } }])
+    expect(parsed({ ids: ['7', '8', '../x'] }).map(({ changes }) => changes?.message)).toEqual(['7', '8'])
   })
 })

@@ -1,4 +1,4 @@
-/** Parses messages and button presses of the Discord API, and decides which of them are for the bot. */
+/** Parses messages, their changes and button presses of the Discord API, and decides which of them are for the bot. */
 import { attachmentKind, isPathSegment, pathSegment } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Attachment, Inbound } from '@sluice/sdk'
@@ -49,6 +49,36 @@ export function conversationOf({ guild }: ListenSettings, event: Members): Conve
  * messages.
  */
 export function parseMessage(settings: ListenSettings, names: Names, message: Members, conversation: Conversation): Inbound | undefined {
+  const { channel, guild } = conversation
+  const needsMention = settings.mentionOnly && guild !== '' && !settings.isOwnThread(channel)
+  if (needsMention && !mentionsBot(message, guild, names)) return undefined
+  return messageOf(settings, names, message, conversation)
+}
+
+/**
+ * Parses the edit of a message, whether or not the message was for the bot. Discord also reports a message as updated when it adds the
+ * preview of a link; that is no edit.
+ */
+export function parseEdit(settings: ListenSettings, names: Names, message: Members, conversation: Conversation): Inbound | undefined {
+  const editedAt = text(message.edited_timestamp)
+  const inbound = editedAt === '' ? undefined : messageOf(settings, names, message, conversation)
+  return inbound && { ...inbound, id: `edit:${inbound.id}:${editedAt}`, changes: { message: inbound.id, what: 'edited' } }
+}
+
+/** Parses the deletion of one message or of many. Discord does not tell who wrote or deleted them. */
+export function parseDeletions({ account }: ListenSettings, { id, ids }: Members, { channel }: Conversation): readonly Inbound[] {
+  return [id, ...list(ids)].filter(isSnowflake).map((message) => ({
+    id: `delete:${message}`,
+    account,
+    sender: '',
+    to: { to: channel },
+    text: '',
+    changes: { message, what: 'deleted' },
+  }))
+}
+
+/** Parses a message that people wrote, whether or not it is for the bot. */
+function messageOf(settings: ListenSettings, names: Names, message: Members, conversation: Conversation): Inbound | undefined {
   const { id, type } = message
   const { channel, guild } = conversation
   const author = members(message.author)
@@ -56,8 +86,6 @@ export function parseMessage(settings: ListenSettings, names: Names, message: Me
   if (!isSnowflake(id) || !isSnowflake(sender) || (type !== DEFAULT_MESSAGE && type !== REPLY)) return undefined
   if (sender === names.botId || sender === settings.account) return undefined
   if (!settings.listenToBots && (author.bot === true || text(message.webhook_id) !== '')) return undefined
-  const needsMention = settings.mentionOnly && guild !== '' && !settings.isOwnThread(channel)
-  if (needsMention && !mentionsBot(message, guild, names)) return undefined
   const content = textOf(message, guild, names)
   const attachments = [message, ...forwardedIn(message)].flatMap((each) => parseAttachments(each.attachments))
   if (content === '' && attachments.length === 0) return undefined

@@ -4,7 +4,7 @@ import { AppError, type Deliver, type Host, type Inbound, type ListenContext } f
 import type { SlackApi } from './api.ts'
 import { CatchUp } from './catch-up.ts'
 import { type SlackCursors, scopeOf } from './cursors.ts'
-import { type Bot, parseMessage, parsePresses } from './parse.ts'
+import { type Bot, parseChange, parseMessage, parsePresses } from './parse.ts'
 import { timestampBefore } from './timestamp.ts'
 
 /** How long a new message waits for missed ones. Slack expects its acknowledgement within 3 s. */
@@ -50,6 +50,13 @@ export class Intake {
     }
   }
 
+  /** Delivers a change after the messages before it, one of which it concerns. */
+  async #takeChange(change: Inbound): Promise<void> {
+    await this.#order
+    await this.#stored
+    await this.#deliver(change)
+  }
+
   /** Reads messages that may be missing. The cursors stay where they are until that has succeeded. */
   startCatchUp(): void {
     const { signal } = this.#context
@@ -64,6 +71,8 @@ export class Intake {
   }
 
   async #takeMessage(event: Members): Promise<void> {
+    const change = parseChange(event, this.#bot)
+    if (change) return this.#takeChange(change)
     const message = parseMessage(event, this.#bot)
     if (!message) return
     const ts = text(event.ts)

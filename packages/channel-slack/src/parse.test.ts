@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { type SlackConfig, slackSection } from './config.ts'
-import { type Bot, parseMessage, parsePresses } from './parse.ts'
+import { type Bot, parseChange, parseMessage, parsePresses } from './parse.ts'
 
 const config = v.parse(slackSection.schema, { bot_token: 'xoxb-1', app_token: 'xapp-1', notification_channel_id: 'CPROMPTS' })
 const botWith = (changes: Partial<SlackConfig> = {}): Bot => ({ account: 'A0123', userId: 'UBOT', config: { ...config, ...changes } })
@@ -139,4 +139,57 @@ test('the parsers accept any JSON and return complete messages', () => {
     }),
     { numRuns: 500 },
   )
+})
+
+/** The members of both events are those of https://docs.slack.dev/reference/events/message/message_changed and message_deleted. */
+describe('parseChange', () => {
+  const edited = { ...message, text: 'new', edited: { user: 'UADA', ts: '1767225700.000000' } }
+  const changed = {
+    type: 'message',
+    subtype: 'message_changed',
+    channel: 'C1',
+    ts: '1767225700.000100',
+    message: edited,
+    previous_message: message,
+  }
+  const deleted = {
+    type: 'message',
+    subtype: 'message_deleted',
+    channel: 'C1',
+    ts: '1767225700.000100',
+    deleted_ts: TS,
+    previous_message: message,
+  }
+  const change = (event: object) => parseChange({ ...event }, botWith({ mention_only: true }))
+
+  test('an edit has the new text, the id of its message and an id of its own, with or without a mention', () => {
+    expect(change(changed)).toMatchObject({
+      id: `edit:C1:${TS}:1767225700.000000`,
+      sender: 'UADA',
+      text: 'new',
+      changes: { message: `C1:${TS}`, what: 'edited' },
+    })
+  })
+
+  test('a deletion names its message and whoever wrote it', () => {
+    expect(change(deleted)).toMatchObject({
+      id: `delete:C1:${TS}`,
+      sender: 'UADA',
+      text: '',
+      changes: { message: `C1:${TS}`, what: 'deleted' },
+    })
+    expect(change({ ...deleted, previous_message: undefined })).toMatchObject({ sender: '' })
+  })
+
+  test.each([
+    ['the preview of a link', { ...changed, message: { ...message, attachments: [{}] } }],
+    ['an edit that keeps the text', { ...changed, message: { ...edited, text: 'hi' } }],
+    ['an edit of the bot', { ...changed, message: { ...edited, user: 'UBOT' } }],
+    ['an edit of another bot', { ...changed, message: { ...edited, bot_id: 'B1' } }],
+    ['a deletion of a message of the bot', { ...deleted, previous_message: { ...message, user: 'UBOT' } }],
+    ['a deletion without a timestamp', { ...deleted, deleted_ts: undefined }],
+    ['a message', message],
+  ])('ignores %s', (_name, event) => {
+    expect(change(event)).toBeUndefined()
+  })
 })

@@ -1,5 +1,5 @@
 /**
- * Parses messages, button presses and files of Slack's events, and decides which of them are for the bot. None of these
+ * Parses messages, their changes, button presses and files of Slack's events, and decides which of them are for the bot. None of these
  * functions throws.
  */
 import { attachmentKind } from '@sluice/kit'
@@ -31,11 +31,42 @@ const UNAVAILABLE_MODES = ['tombstone', 'hidden_by_limit']
  * bot.
  */
 export function parseMessage(event: Members, bot: Bot): Inbound | undefined {
+  return isForBot(event, text(event.channel), bot) ? messageOf(event, bot) : undefined
+}
+
+/**
+ * Parses the edit or the deletion of a message, whether or not the message was for the bot. Slack also reports a change when it adds
+ * the preview of a link; that is none here.
+ */
+export function parseChange(event: Members, bot: Bot): Inbound | undefined {
+  const channel = text(event.channel)
+  const before = members(event.previous_message)
+  if (text(event.type) !== 'message') return undefined
+  if (text(event.subtype) === 'message_changed') {
+    const message = members(event.message)
+    const editedAt = textAt(message, 'edited.ts')
+    const inbound = messageOf({ ...message, type: 'message', channel }, bot)
+    if (!inbound || editedAt === '' || message.text === before.text) return undefined
+    return { ...inbound, id: `edit:${inbound.id}:${editedAt}`, changes: { message: inbound.id, what: 'edited' } }
+  }
+  const deleted = text(event.deleted_ts)
+  if (text(event.subtype) !== 'message_deleted' || channel === '' || !isTimestamp(deleted) || before.user === bot.userId) return undefined
+  return {
+    id: `delete:${channel}:${deleted}`,
+    account: bot.account,
+    sender: text(before.user),
+    to: replyAddress(channel, deleted, text(before.thread_ts), bot.config),
+    text: '',
+    changes: { message: `${channel}:${deleted}`, what: 'deleted' },
+  }
+}
+
+/** Parses a message that people wrote, whether or not it is for the bot. */
+function messageOf(event: Members, bot: Bot): Inbound | undefined {
   const [channel, sender, id] = [text(event.channel), text(event.user), text(event.ts)]
   if (!EVENT_TYPES.includes(text(event.type)) || !SUBTYPES.includes(text(event.subtype))) return undefined
   if (channel === '' || sender === '' || !isTimestamp(id)) return undefined
   if (sender === bot.userId || text(event.bot_id) !== '') return undefined
-  if (!isForBot(event, channel, bot)) return undefined
   const attachments = attachmentsOf(event)
   const plain = plainText(text(event.text), bot.userId)
   if (plain === '' && attachments.length === 0) return undefined

@@ -18,7 +18,7 @@ const BATCH_BYTES_MAX = 32 * 1_048_576
 const ANSWER_MS_MAX = 5000
 /** The shortest time between two empty polls, for servers that do not hold a poll. */
 const HELD_MS_MIN = 1000
-const ALLOWED_UPDATES = ['message', 'callback_query'] as const
+const ALLOWED_UPDATES = ['message', 'edited_message', 'callback_query'] as const
 /** The server continues the poll of another program for 30 seconds after that program has ended. */
 const OTHER_POLLER_SECS = 35
 

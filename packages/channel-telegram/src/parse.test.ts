@@ -58,7 +58,7 @@ describe('parseUpdate ignores', () => {
     expect(parse(message)).toBeUndefined()
   })
 
-  test.each(['edited_message', 'channel_post', 'edited_channel_post', 'my_chat_member', 'inline_query'])('an update of kind %s', (kind) => {
+  test.each(['channel_post', 'edited_channel_post', 'my_chat_member', 'inline_query'])('an update of kind %s', (kind) => {
     expect(parseUpdate({ update_id: 1, [kind]: { message_id: 5, from: ada, chat: group, text: 'x' } }, bot, false)).toBeUndefined()
   })
 })
@@ -201,4 +201,33 @@ test('parseUpdate accepts any JSON and returns complete messages', () => {
     }),
     { numRuns: 500, seed: 1 },
   )
+})
+
+describe('an edited message', () => {
+  const edit = (message: object, mentionOnly = false) =>
+    parseUpdate(
+      { update_id: 9, edited_message: { message_id: 5, from: ada, chat: group, date: 1, edit_date: 2, ...message } },
+      bot,
+      mentionOnly,
+    )
+
+  test('names the message that it replaces, and has an id of its own', () => {
+    expect(edit({ text: 'new' })?.inbound).toMatchObject({
+      id: 'edit:9',
+      sender: '1001',
+      text: 'new',
+      changes: { message: '-100200:5', what: 'edited' },
+    })
+  })
+
+  test('need not mention the bot, because its message did', () => {
+    expect(edit({ text: 'new' }, true)?.inbound).toBeDefined()
+  })
+
+  test.each<[name: string, message: object]>([
+    ['a new position of a live location', { location: { latitude: 1, longitude: 2, live_period: 60 } }],
+    ['an edit by another bot', { text: 'x', from: { ...ada, is_bot: true } }],
+  ])('is ignored if it is %s', (_name, message) => {
+    expect(edit(message)).toBeUndefined()
+  })
 })

@@ -1,4 +1,4 @@
-/** Parses an update of the Bot API: a message, or the press of a button. */
+/** Parses an update of the Bot API: a message, the edit of a message, or the press of a button. */
 import { attachmentKind } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Attachment, Inbound } from '@sluice/sdk'
@@ -19,8 +19,9 @@ export interface Parsed {
  * client and need not be the value of any button.
  */
 export function parseUpdate(update: unknown, bot: Bot, mentionOnly: boolean): Parsed | undefined {
-  const { message, callback_query: query } = members(update)
+  const { update_id: id, message, edited_message: edited, callback_query: query } = members(update)
   if (message !== undefined) return parseMessage(members(message), bot, mentionOnly)
+  if (edited !== undefined) return parseEdit(members(edited), bot, `edit:${id}`)
   return query === undefined ? undefined : parsePress(members(query), bot)
 }
 
@@ -52,6 +53,17 @@ function parseMessage(message: Members, bot: Bot, mentionOnly: boolean): Parsed 
       ...(quoted !== '' && { inReplyTo: messageId(chat, quoted) }),
     },
   }
+}
+
+/**
+ * Returns undefined for an edit without a text, such as each position of a person who shares a live location. An edit need not
+ * mention the bot: it counts if its message did.
+ */
+function parseEdit(message: Members, bot: Bot, id: string): Parsed | undefined {
+  if (text(message.text).trim() === '' && text(message.caption).trim() === '') return undefined
+  const parsed = parseMessage(message, bot, false)
+  if (!parsed?.inbound) return undefined
+  return { ...parsed, inbound: { ...parsed.inbound, id, changes: { message: parsed.inbound.id, what: 'edited' } } }
 }
 
 function parsePress({ id, from, data, message }: Members, bot: Bot): Parsed | undefined {

@@ -1,6 +1,6 @@
 /**
- * Processes the messages of the inbox by their kind: a reply to an approval decides it, a command is carried out, a procedure event
- * starts procedures, and any other message is a turn whose reply is queued in the commit that ends the turn.
+ * Processes the messages of the inbox by their kind: a reply to an approval decides it, a command or a change of an earlier message is
+ * carried out, a procedure event starts procedures, and any other message is a turn whose reply is queued in the commit that ends the turn.
  */
 import { newTurnId, notConfigured } from '@sluice/agent'
 import { type Attempt, BoundedMap, type JobOutcome, LaneQueue } from '@sluice/kit'
@@ -12,6 +12,7 @@ import {
   errorText,
   formatTraceContext,
   gatewayText,
+  type Inbound,
   isLeaseLost,
   type OwnedStore,
   replyLane,
@@ -22,6 +23,7 @@ import {
   type Waiting,
 } from '@sluice/sdk'
 import { admitMessage, clientOf } from './admit-message.ts'
+import { lateChanges, runChange } from './changes.ts'
 import { overtakes, runCommand } from './commands.ts'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
 import { type Account, DeliveryQueue, type OwnedRow, type QueuedReply, waitingReplies } from './delivery-queue.ts'
@@ -43,7 +45,7 @@ export interface InboxWorkerOptions extends DeliveryOptions {
   readonly stopping: AbortSignal
 }
 
-/** The number of replies to approvals and commands that are processed at the same time. */
+/** The number of replies to approvals, commands and changes that are processed at the same time. */
 const BESIDE_TURNS_MAX = 4
 const STOPPED_MAX = 1000
 /** A message whose channel is absent, or that a stop interrupts, is checked again after this time. */
@@ -64,7 +66,7 @@ export class InboxWorker {
   readonly #options: InboxWorkerOptions
   /** Turns and procedure events, in the lanes that all turns share. */
   readonly #messages: DeliveryQueue
-  /** Replies to approvals and most commands have permits of their own, because the turns that hold the others may wait for them. */
+  /** Replies to approvals, changes and most commands have permits of their own, because the turns that hold the others may wait for them. */
   readonly #besideTurns: DeliveryQueue
   /** The turns that their senders stopped and that have not ended. One that ends in another process is dropped at last. */
   readonly #stopped = new BoundedMap<string, true>(STOPPED_MAX)
@@ -95,7 +97,7 @@ export class InboxWorker {
 
   /** Returns false for a message that is already in the queue, and once the worker is stopped. */
   enter(row: OwnedRow): boolean {
-    const isBesideTurns = row.kind === 'approval_reply' || (row.kind === 'command' && overtakes(row.lane))
+    const isBesideTurns = row.kind === 'approval_reply' || row.kind === 'change' || (row.kind === 'command' && overtakes(row.lane))
     return (isBesideTurns ? this.#besideTurns : this.#messages).enter(row)
   }
 
@@ -114,6 +116,10 @@ export class InboxWorker {
     const later = { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
     if (stopping.aborted) return later
     if (kind === 'approval_reply') return this.#approvalReply(owned, number)
+    if (kind === 'change') {
+      await runChange(owned, number, clock.nowMs())
+      return 'done'
+    }
     const channel = channelNamed(features, name)
     if (!channel) return later
     if (kind === 'command') return this.#command(owned, channel, number)
@@ -201,7 +207,8 @@ export class InboxWorker {
     const workspace = features.workspace(agent)
     if (!workspace) throw new AppError('unavailable', notConfigured(agent))
     const media = { channel, workspace, transcribe: features.transcribe(), log, clock, signal: stopping }
-    const text = await telemetry.within(trace, () => textForModel(message, media))
+    const late = await lateChanges(owned, started.session)
+    const text = await telemetry.within(trace, () => textForModel(withPreface(message, late.text), media))
     const { replies } = await turns.agent.run({
       source: channel.name,
       session: started.session,
@@ -232,6 +239,7 @@ export class InboxWorker {
           }),
       },
     })
+    await late.told()
     const address = { channel: channel.name, account, to: message.to }
     const row = { channel: channel.name, account, lane: replyLane(address), shard: shardOfConversation(address), atMs: 0, interruptions: 0 }
     return replies.map((reply) => ({ ...row, number: reply }))
@@ -303,3 +311,13 @@ export class InboxWorker {
     return 'done'
   }
 }
+
+/** Returns the message with a text before its own words. */
+const withPreface = (message: Inbound, preface: string): Inbound =>
+  preface === ''
+    ? message
+    : {
+        ...message,
+        text: `${preface}${message.text}`,
+        ...(message.quotedFrom !== undefined && { quotedFrom: message.quotedFrom + preface.length }),
+      }

@@ -14,6 +14,7 @@ import {
   type WaitingMessage,
 } from '@sluice/sdk'
 import { AllowedSenders } from './allowed-senders.ts'
+import { changeLane, isUnsignedDeletion } from './changes.ts'
 import { commandIn, commandLane } from './commands.ts'
 import type { DeliveryApprovals, DeliveryFeatures, Procedures } from './delivery-options.ts'
 import { type Account, accountKey } from './delivery-queue.ts'
@@ -55,7 +56,7 @@ export interface Reception {
 const RETRY_AFTER_SECS = 30
 /** A request with a nonce is refused when it comes again within this time. */
 const NONCE_MS = 1_000_000
-/** The room beyond `max_pending` for replies to approvals, which waiting messages may wait for, and for commands. */
+/** The room beyond `max_pending` for replies to approvals, which waiting messages may wait for, and for commands and changes. */
 const OTHERS_MAX = 1000
 const NO_MESSAGES: Reception = { kept: 0, duplicate: 0, denied: 0 }
 
@@ -88,8 +89,11 @@ export class Intake {
    */
   async receive(channel: Channel, received: Received): Promise<Reception> {
     const { verified, messages } = received
-    const admitted = messages.filter(({ sender }) => this.#senders.admit(channel, sender)).map(wellFormed)
-    const denied = messages.length - admitted.length
+    const allowed = messages
+      .filter((message) => isUnsignedDeletion(message) || this.#senders.admit(channel, message.sender))
+      .map(wellFormed)
+    const denied = messages.length - allowed.length
+    const admitted = allowed.some(isChange) ? await this.#withKnownTargets(channel, allowed) : allowed
     if (admitted.length === 0 && verified.nonce === undefined) return { ...NO_MESSAGES, denied }
     const classified: Classified[] = []
     for (const message of admitted) {
@@ -127,8 +131,11 @@ export class Intake {
   }
 
   #classify(channel: Channel, message: Inbound): Classified | Promise<Classified> {
+    const account = accountKey({ channel: channel.name, account: message.account })
+    if (message.changes) return { message, kind: 'change', session: changeLane(this.#session(channel, message)), account }
+    const command = message.pressed ? undefined : commandIn(message.text)
+    if (command) return { message, kind: 'command', session: commandLane(command, this.#session(channel, message)), account }
     const classify = (approval: ApprovalKey | undefined): Classified => {
-      const account = accountKey({ channel: channel.name, account: message.account })
       if (approval || message.pressed) {
         const session = approvalReplyLane(channel.name, approval, message)
         return { message, kind: 'approval_reply', session, account, ...(approval && { approval }) }
@@ -136,13 +143,15 @@ export class Intake {
       const kind = isProcedureEvent(this.#options.procedures(), channel) ? 'procedure_event' : 'turn'
       return { message, kind, session: this.#session(channel, message), account }
     }
-    const command = message.pressed ? undefined : commandIn(message.text)
-    if (command) {
-      const account = accountKey({ channel: channel.name, account: message.account })
-      return { message, kind: 'command', session: commandLane(command, this.#session(channel, message)), account }
-    }
     const approval = message.pressed ? undefined : this.#options.approvals.matchReply(channel, message)
     return approval instanceof Promise ? approval.then(classify) : classify(approval)
+  }
+
+  /** Leaves out changes of messages that never arrived here, such as those that were not for the bot. */
+  async #withKnownTargets(channel: Channel, messages: readonly Inbound[]): Promise<readonly Inbound[]> {
+    const targets = messages.map(({ account, id, changes }) => ({ account, id: changes?.message ?? id }))
+    const known = await this.#options.inbox.known(channel.name, targets)
+    return messages.filter((message, index) => !isChange(message) || known[index])
   }
 
   #session(channel: Channel, message: Inbound): string {
@@ -230,7 +239,9 @@ export class Intake {
   }
 }
 
-const needsTurn = ({ kind }: Classified): boolean => kind !== 'approval_reply' && kind !== 'command'
+const needsTurn = ({ kind }: Classified): boolean => kind !== 'approval_reply' && kind !== 'change' && kind !== 'command'
+
+const isChange = ({ changes }: Inbound): boolean => changes !== undefined
 
 const noRoom = (detail: string): AppError => new AppError('unavailable', detail, { retryAfterSecs: RETRY_AFTER_SECS })
 

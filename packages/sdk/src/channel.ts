@@ -56,6 +56,12 @@ export interface Inbound {
   readonly inReplyTo?: string
   /** Set when the sender pressed a button: the id of the message with the button, and the button's value. `text` is then empty. */
   readonly pressed?: { readonly message: string; readonly value: string }
+  /**
+   * Set when the sender edited or deleted an earlier message: the id of that message. `id` then names the change, and differs for each
+   * change of one message. After an edit, `text` and `attachments` are the new ones. The report of a deletion has no text, and an
+   * empty `sender` where the platform does not name one.
+   */
+  readonly changes?: { readonly message: string; readonly what: 'edited' | 'deleted' }
 }
 
 /** A button under an outbound message. */

@@ -17,10 +17,10 @@ export type InboxState = 'pending' | 'running' | 'done' | 'dead' | 'limited'
 
 /**
  * The class of a message, decided once at intake. `approval_reply`: the message answers an approval. `command`: the message is a
- * command to Sluice itself, such as `/stop`. `procedure_event`: a procedure
+ * command to Sluice itself, such as `/stop`. `change`: the sender edited or deleted an earlier message. `procedure_event`: a procedure
  * has a trigger for its path; the message becomes a turn when no procedure accepts it. `turn`: the message is for the agent.
  */
-export type MessageKind = 'approval_reply' | 'command' | 'procedure_event' | 'turn'
+export type MessageKind = 'approval_reply' | 'change' | 'command' | 'procedure_event' | 'turn'
 
 /** One request and its messages. */
 export interface Arrival {
@@ -147,6 +147,15 @@ export interface RefusedMessage {
   readonly news?: { readonly held: HeldBack; readonly quietMs: number; readonly notice: readonly NewReply[] }
 }
 
+/**
+ * What a change of an earlier message did. `done`: the message has the new text, or has ended because it was deleted; the report of the
+ * change has ended in the same commit. `begun`: the turn of the message had begun before, so that nothing was changed. `unknown`: no
+ * message of this sender has the id.
+ */
+export type ChangedMessage =
+  | { readonly outcome: 'done' | 'unknown' }
+  | { readonly outcome: 'begun'; readonly session: string; readonly text: string }
+
 /** The unfinished messages of a session. */
 export interface SessionMessages {
   readonly running: { readonly turnId: string; readonly receivedAtMs: number } | undefined
@@ -190,6 +199,8 @@ export interface InboxStore {
   /** Lists rows, newest first. */
   list(filter: DeliveryFilter): Promise<InboxRow[]>
   get(number: number): Promise<InboxEntry | undefined>
+  /** Carries out the change that the message `number` reports, if the turn of the changed message has not begun. */
+  change(number: number, atMs: number): Promise<ChangedMessage>
   /** Resolves to the message of a session whose turn has begun, and to the number of other messages that wait. */
   ofSession(session: string): Promise<SessionMessages>
   /** Makes an ended message run again in a new turn. Resolves to false in any other state, or when its content was deleted. */

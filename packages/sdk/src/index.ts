@@ -54,6 +54,7 @@ export type { Companion, CompanionRequest, StartCompanion } from './companion.ts
 export type { Counters, Lockout, LockoutOptions, RateLimit, RateLimitOptions } from './counters.ts'
 export type {
   Arrival,
+  ChangedMessage,
   DeliveryFilter,
   InboxEntry,
   InboxRow,

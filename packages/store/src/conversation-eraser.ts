@@ -19,8 +19,9 @@ const GIVE_UP_WAITING = `
 
 // A slice ends a fixed number of rows further on, so that its size is bounded even when few rows match.
 const NEXT_INBOX = 'SELECT max(number) AS last FROM (SELECT number FROM inbox WHERE number > ? ORDER BY number LIMIT ?)'
-/** With the commands of the session, whose lane is another. */
-const MESSAGES = "SELECT number, turn_id AS turn, batch FROM inbox WHERE number > ?1 AND number <= ?2 AND session IN (?3, 'command:' || ?3)"
+/** With the commands and changes of the session, whose lanes are others. */
+const MESSAGES =
+  "SELECT number, turn_id AS turn, batch FROM inbox WHERE number > ?1 AND number <= ?2 AND session IN (?3, 'command:' || ?3, 'change:' || ?3)"
 const ERASE_MESSAGE = `
   UPDATE inbox SET sender = '', session = '', message_id = '', message_json = NULL, error = NULL, draft = NULL, trace = NULL
   WHERE number = ?`

@@ -2,6 +2,7 @@
 import type { BoundedMap } from '@sluice/kit'
 import type { Clock, InboxEntry, InboxStore } from '@sluice/sdk'
 import { holdBack } from './admissions.ts'
+import { changeMessage } from './change-message.ts'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import type { Writer } from './group-commit.ts'
@@ -27,7 +28,7 @@ const CONTENT = `
   FROM inbox AS message WHERE number = ?`
 const REPLAY = `
   UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL, replayed_at = ?,
-    kind = CASE WHEN kind IN ('approval_reply', 'command') THEN kind END
+    kind = CASE WHEN kind IN ('approval_reply', 'change', 'command') THEN kind END
   WHERE number = ? AND ended_at IS NOT NULL AND message_json IS NOT NULL`
 
 const OF_SESSION = `
@@ -96,6 +97,7 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
       const message = JSON.parse(message_json ?? 'null')
       return { ...toInboxRow(row), verdict, raw, message, ...(trace !== null && { trace }), replies: repliesTo(db, number) }
     },
+    change: (number, atMs) => writer.write(() => changeMessage(db, number, atMs)),
     async ofSession(session) {
       const rows = db.read(() => db.all<SessionColumns>(OF_SESSION, session))
       const running = rows.find((row): row is SessionColumns & { turnId: string } => row.state === 'running' && row.turnId !== null)

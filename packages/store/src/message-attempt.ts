@@ -10,7 +10,8 @@ const START = `
   UPDATE inbox SET
     state = 'running', attempts = attempts + NOT ${waitsForPerson('inbox.turn_id')}, next_at = NULL, turn_id = coalesce(turn_id, ?)
   WHERE number = ? AND ended_at IS NULL AND (attempts < ? OR ${waitsForPerson('inbox.turn_id')})
-  RETURNING channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at, approval_run_id, approval_step_id`
+  RETURNING
+    channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at, approval_run_id, approval_step_id, message_json`
 const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START_TURN = `
   INSERT INTO turns (id, agent, session_id, owner, source, status, input, attempts, created_at, inbox, starts)
@@ -25,6 +26,7 @@ const ABORT_TURN = `
 
 interface StartedColumns extends Pick<InboxColumns, 'channel' | 'account' | 'session' | 'received_at' | 'attempts'> {
   readonly turn_id: string
+  readonly message_json: string
   readonly draft: string | null
   readonly trace: string | null
   readonly replayed_at: number | null
@@ -39,9 +41,11 @@ export function createStart(db: Database, writer: Writer): InboxStore['start'] {
   return async (number, turnId, startsMax) => {
     const stored = db.read(() => db.get<{ message_json: string }>(MESSAGE, number))
     if (!stored) return undefined
-    const message: StartedMessage['message'] = JSON.parse(stored.message_json)
+    let message: StartedMessage['message'] = JSON.parse(stored.message_json)
     const { row, checkpoint, spent } = await writer.write(() => startAttempt(db, { number, turnId, startsMax, text: message.text }))
     if (!row) return spent && { spent: true, number, ...spent }
+    // The sender may have edited the message between the read and the start.
+    if (row.message_json !== stored.message_json) message = JSON.parse(row.message_json)
     return {
       number,
       channel: row.channel,
