@@ -4,8 +4,9 @@ import type { Permit } from '@sluice/kit'
 import { AppError, type IdempotencyKey, isLeaseLost, type Logger } from '@sluice/sdk'
 import { limitsInForce, mainSettings, notConfigured, type SettingsSource } from './agent-settings.ts'
 import { readConversation } from './conversation.ts'
+import { DIRECT_CALL, runDirectCall } from './direct-call.ts'
 import { newTrace } from './ids.ts'
-import { type LoopDeps, runLoop } from './loop.ts'
+import { type LoopDeps, type LoopResult, runLoop } from './loop.ts'
 import type { RegistryPin } from './registry.ts'
 import type { SummarizeDeps } from './summarize.ts'
 import type { TurnResult } from './turn.ts'
@@ -80,14 +81,19 @@ async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promis
     progress.attempts = await turns.start(turn.id)
     if (progress.attempts > STARTS_MAX) throw new AppError('internal', `The turn was started ${STARTS_MAX} times and never reached its end`)
   }
-  const conversation = await readConversation(deps, scope)
-  const { text, finishReason, messages } = await runLoop({ ...deps, turns }, scope, conversation)
-  turn.cancellation.throwIfCancelled()
+  const { text, finishReason, messages } =
+    turn.source === DIRECT_CALL ? await runDirectCall({ ...deps, turns }, scope) : await converse({ ...deps, turns }, scope)
   turn.phase = 'ending'
   permit.release() // The next turn starts during this commit and can share it.
   const replies = await turns.finish(doneEnd(deps, scope, { text, finishReason, messages }))
   emitCompleted(deps, scope, finishReason)
   return { id: turn.id, text, model: progress.model ?? '', finishReason, usage: progress.usage, replies }
+}
+
+async function converse(deps: ConductDeps & LoopDeps, scope: TurnScope): Promise<LoopResult> {
+  const ended = await runLoop(deps, scope, await readConversation(deps, scope))
+  scope.turn.cancellation.throwIfCancelled()
+  return ended
 }
 
 /** Records and reports a failure. Resolves to the error for the caller, also when the store could not record it. */

@@ -7,6 +7,7 @@ export { type AgentLimits, type AgentSettings, notConfigured } from './agent-set
 export { chooseProviders } from './choose-providers.ts'
 
 export { priceOf } from './cost.ts'
+export { DIRECT_CALL, type DirectAnswer, type DirectCall, directCallText, readDirectAnswer, readDirectCall } from './direct-call.ts'
 export { newTrace, newTurnId } from './ids.ts'
 export type { ModelChain, ModelChainOptions } from './model-chain.ts'
 export { createModelChain, isSameModel, shownLimits } from './model-chain.ts'
@@ -15,6 +16,7 @@ export { MODEL_TESTS, type ModelTestName } from './model-test/test-names.ts'
 export type { Registry, RegistryPin } from './registry.ts'
 export type { Scrub } from './scrub.ts'
 export { createScrub } from './scrub.ts'
+export { createToolSpecs, type ToolSpecs } from './tool-specs.ts'
 export type {
   Agent,
   Approver,

@@ -33,7 +33,7 @@ const CALLS_PER_REPLY_MAX = 32
 const QUESTION_DIGITS = 16
 
 /** The result of a call from right before it runs until it has ended. */
-const CUT: CallResult = {
+export const INTERRUPTED: CallResult = {
   outcome: 'error',
   output:
     'This call was interrupted before it ended, such as by a stop of the daemon: it may or may not have taken effect. Check before you repeat it.',
@@ -59,7 +59,7 @@ export async function runRound(deps: RoundDeps, { calls, results }: ToolRound): 
     const { call } = ready
     const writeAhead = async (risk: Risk) => {
       if (risk === 'read') return
-      settle(call, CUT)
+      settle(call, INTERRUPTED)
       await keepSettled()
     }
     const question = questionOf(ready, `${round}.${calls.indexOf(call) + 1}`)

@@ -1,6 +1,7 @@
 /** Reports the start and end of a turn to the store, subscribers and observers. Only the store gets message text. */
 import type { AppError, Clock, Events, FinishReason, Outcome, TurnEnd } from '@sluice/sdk'
 import { aboutTurn } from './about-turn.ts'
+import { DIRECT_CALL } from './direct-call.ts'
 import type { LoopResult } from './loop.ts'
 import type { TurnScope } from './turn-scope.ts'
 
@@ -80,7 +81,9 @@ export function emitFailed(deps: ReportDeps, scope: TurnScope, { code, message }
 /** Reports the turn to observers and returns its duration in milliseconds. */
 function observe({ clock }: ReportDeps, scope: TurnScope, outcome: Outcome): number {
   const { turn, registry, progress, trace, startMs } = scope
-  const label = registry.models.labels[progress.entry] ?? registry.models.labels.at(-1)
+  const { labels } = registry.models
+  // A direct call asks no model.
+  const label = turn.source === DIRECT_CALL ? undefined : (labels[progress.entry] ?? labels.at(-1))
   const tookMs = clock.monotonicMs() - scope.startedAtMs
   registry.observe({
     kind: 'turn',

@@ -67,7 +67,7 @@ export interface TurnDelivery {
 }
 
 export interface TurnRequest {
-  /** The origin: `webhook`, `ws`, `cli` or the name of a channel. */
+  /** The origin: `webhook`, `ws`, `cli`, the name of a channel, or `call` for a tool call without a model (`direct-call.ts`). */
   readonly source: string
   /** The id of the stored session, in the namespace of the caller; null for a turn without history. Its key names the agent. */
   readonly session: string | null

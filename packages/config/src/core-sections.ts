@@ -84,6 +84,10 @@ export const gatewaySection = {
       ),
     ),
     allow_unsigned_webhooks: flag(false, 'True: the daemon serves channels without a secret on an address that is not loopback'),
+    callable_tools: texts(
+      [],
+      'Tools that clients may call directly, without a model, at `POST /api/tools/{name}/calls` and over MCP; the policy and approvals apply',
+    ),
     max_connections: count(10_000, 1, 1_000_000, 'The largest number of open connections'),
     max_subscribers: count(5000, 1, 1_000_000, 'The largest number of open event streams and WebSockets'),
     pairing_code_ttl_secs: count(600, 10, 86_400, 'How long a pairing code can be used'),

@@ -30,7 +30,7 @@ export function serveInProcess(runtime: Runtime, clients: Clients, operator: str
 /** Returns a function that serves the requests of a caller that was admitted before. It checks the role that a route needs. */
 export function apiCalls(parts: ApiParts): (request: ApiCall, caller: ApiCaller) => Promise<unknown> {
   const routes = ownRoutes(parts)
-  return async ({ method, path, body, signal = new AbortController().signal }, caller) => {
+  return async ({ method, path, body, headers, signal = new AbortController().signal }, caller) => {
     const url = new URL(path, 'http://localhost')
     const { route, params } = findRoute(routes, method, url.pathname)
     if (route.auth === 'operator' && caller.role !== 'operator') throw needsOperator()
@@ -51,7 +51,7 @@ export function apiCalls(parts: ApiParts): (request: ApiCall, caller: ApiCaller)
       trace: newTrace(undefined),
       api: (inner) => apiCalls(parts)(inner, caller),
       get headers() {
-        return new Headers()
+        return new Headers(headers)
       },
     }
     const answer = await route.handle(request)

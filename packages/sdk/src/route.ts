@@ -48,6 +48,7 @@ export interface ApiCall {
   readonly path: string
   /** Any JSON value; members that are undefined are left out. */
   readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>> | undefined
   readonly signal?: AbortSignal | undefined
 }
 

@@ -12,6 +12,8 @@ const CONFIG = `
 level = "full"
 [security.sandbox]
 enabled = false
+[gateway]
+callable_tools = ["mcp__qa__add", "mcp__qa__hang"]
 [mcp.serve]
 enabled = true
 [mcp.servers.qa]
@@ -106,4 +108,31 @@ test('another agent uses this one over standard input and output', async () => {
   ).toMatchObject({ error: { code: -32_700 } })
   child.stdin.end()
   expect(await exited).toBe(0)
+})
+
+test('a client calls a tool directly, and a call that SIGKILL interrupts is not repeated', async () => {
+  const { dir, daemon, start, calls } = await arrange()
+  const headers = bearer(await token('full', dir))
+  const call = (url: string, tool: string, body: object, more: Record<string, string> = {}) =>
+    post(`${url}/api/tools/mcp__qa__${tool}/calls`, body, { ...headers, ...more })
+  const sum = await call(daemon.url, 'add', { input: { a: 2, b: 3 } })
+  expect(sum).toMatchObject({ status: 200, body: { outcome: 'ok', output: '5', untrusted: 'MCP server qa' } })
+  expect(await call(daemon.url, 'pid', { input: {} })).toMatchObject({ status: 404 })
+
+  const once = { 'x-idempotency-key': 'k' }
+  const accepted = await call(daemon.url, 'hang', {}, { ...once, prefer: 'respond-async' })
+  expect(accepted.status).toBe(202)
+  await eventually(
+    async () => calls(),
+    (log) => log === 'add\nhang\n',
+  )
+  daemon.kill('SIGKILL')
+  await daemon.exited
+  const { url } = await start()
+  const ended = await eventually(
+    async () => call(url, 'hang', {}, once),
+    ({ status }) => status === 200,
+  )
+  expect(ended.body).toMatchObject({ call_id: accepted.body.call_id, outcome: 'interrupted', status: 'done' })
+  expect(calls()).toBe('add\nhang\n')
 })

@@ -1,8 +1,8 @@
 /** Idempotency keys: a request with a known key runs nothing and is answered as a duplicate. */
 
-import { AppError, type IdempotencyKey } from '@sluice/sdk'
+import { AppError, type Claim, type IdempotencyKey } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
-import { type HttpContext, headersOf, type Step } from '../context.ts'
+import { headersOf, type Step } from '../context.ts'
 import { JSON_HEADERS } from '../respond.ts'
 
 const DONE = { status: 'duplicate', idempotent: true, message: 'Request already processed for this idempotency key' } as const
@@ -13,28 +13,40 @@ const DUPLICATE = { done: JSON.stringify(DONE), in_flight: JSON.stringify(IN_FLI
  * Claims the key of the request, if it has one, and sets `idempotency`; needs `caller`. The key belongs to the device and the
  * path. A duplicate of a turn is answered with `X-Turn-Id`, and a turn that was interrupted is resumed.
  */
-export function idempotent({ runtime, snapshot }: AppParts): Step {
-  const { store, agent } = runtime
-  const { idempotency_ttl_secs, idempotency_max_keys } = snapshot.gateway
-  const limits = { ttlMs: idempotency_ttl_secs * 1000, keysMax: idempotency_max_keys }
+export function idempotent(parts: AppParts): Step {
   return async (c, next) => {
-    const key = keyOf(c)
+    const key = keyIn(headersOf(c), c.get('caller').device, c.req.path)
     if (!key) return next()
-    const claim = await store.idempotency.claim(key, limits)
+    const { claim, turnId } = await claimKey(parts, key)
     if (claim === 'claimed') {
       c.set('idempotency', key)
       return next()
     }
-    const turnId = await store.idempotency.turnOf(key)
-    if (turnId === undefined) return new Response(DUPLICATE[claim], { headers: JSON_HEADERS })
-    if (claim === 'in_flight') await agent.ensureResumed(turnId)
-    return new Response(DUPLICATE[claim], { headers: { ...JSON_HEADERS, 'X-Turn-Id': turnId } })
+    return new Response(DUPLICATE[claim], { headers: { ...JSON_HEADERS, ...(turnId !== undefined && { 'X-Turn-Id': turnId }) } })
   }
 }
 
-function keyOf(c: HttpContext): IdempotencyKey | undefined {
-  const key = headersOf(c).get('x-idempotency-key')?.trim()
+/** The result of a claim. `turnId` names the turn of the request that has the key, which is resumed if it was interrupted. */
+export interface ClaimedKey {
+  readonly claim: Claim
+  readonly turnId?: string | undefined
+}
+
+/** Claims a key with the limits of `[gateway]`. */
+export async function claimKey({ runtime, snapshot }: Pick<AppParts, 'runtime' | 'snapshot'>, key: IdempotencyKey): Promise<ClaimedKey> {
+  const { store, agent } = runtime
+  const { idempotency_ttl_secs, idempotency_max_keys } = snapshot.gateway
+  const claim = await store.idempotency.claim(key, { ttlMs: idempotency_ttl_secs * 1000, keysMax: idempotency_max_keys })
+  if (claim === 'claimed') return { claim }
+  const turnId = await store.idempotency.turnOf(key)
+  if (claim === 'in_flight' && turnId !== undefined) await agent.ensureResumed(turnId)
+  return { claim, turnId }
+}
+
+/** Returns the key of a request of a device to a path; undefined without one. Throws `invalid_request` for a key that is not valid. */
+export function keyIn(headers: Pick<Headers, 'get'>, device: string | null, path: string): IdempotencyKey | undefined {
+  const key = headers.get('x-idempotency-key')?.trim()
   if (key === undefined) return undefined
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new AppError('invalid_request', 'X-Idempotency-Key has 1 to 255 visible ASCII characters')
-  return { scope: `${c.get('caller').device ?? 'open'} ${c.req.path}`, key }
+  return { scope: `${device ?? 'open'} ${path}`, key }
 }

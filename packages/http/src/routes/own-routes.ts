@@ -3,6 +3,7 @@
 import type { Route } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
 import { approvalRoutes } from './approvals.ts'
+import { callRoutes } from './calls.ts'
 import { commandRoutes } from './commands.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deviceRoutes } from './devices.ts'
@@ -28,6 +29,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...limitRoutes(runtime),
     ...turnRoutes(runtime),
     streamedTurnRoute(runtime, snapshot),
+    ...callRoutes(parts),
     ...commandRoutes(runtime),
     ...deliveryRoutes(runtime),
     ...approvalRoutes(runtime),

@@ -12,6 +12,7 @@ import { checkSessionName, limitedClient, ownerOf, storedSession } from '../iden
 import { bufferBody, requireJson } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'
 import { webhookAdmission } from '../middleware/webhook-admission.ts'
+import { prefersAsync } from '../prefer.ts'
 import { jsonResponse } from '../respond.ts'
 import { dispatchedResponse, dispatchedSchema, fireProcedures } from './triggers.ts'
 
@@ -102,7 +103,7 @@ const runTurn =
       trace: traceOf(c),
       ...(idempotency && { idempotency }),
     }
-    if (prefersAsync(c)) {
+    if (prefersAsync(headersOf(c))) {
       const id = await agent.accept(turn)
       return jsonResponse({ turn_id: id, status_url: `${c.env?.basePath ?? ''}/api/turns/${id}` }, 202)
     }
@@ -122,9 +123,3 @@ function sessionNameOf(c: HttpContext): string | null {
   const name = headersOf(c).get('x-session-id')
   return name === null ? null : checkSessionName(name, 'X-Session-Id')
 }
-
-const prefersAsync = (c: HttpContext): boolean =>
-  headersOf(c)
-    .get('prefer')
-    ?.split(',')
-    .some((preference) => /^\s*respond-async\s*(?:;|$)/i.test(preference)) ?? false

@@ -2,7 +2,8 @@
 import { createMcpHandler, Server } from '@modelcontextprotocol/server'
 import { signalScope } from '@sluice/kit'
 import { AppError, type Logger, type RouteRequest } from '@sluice/sdk'
-import { callOffered, listedTool, offeredTo } from './offered-tools.ts'
+import { callCallable, KEY_META, listedCallables } from './callable-tools.ts'
+import { callOffered, isOwn, listedTool, offeredTo } from './offered-tools.ts'
 
 const INSTRUCTIONS =
   'Sluice runs an agent with tools, memory and procedures. Send it messages with send_message. A tool call that needs an approval waits: see list_approvals.'
@@ -28,12 +29,22 @@ function serverFor(request: RouteRequest, log: Logger): Server {
     { name: 'sluice', version: '1' },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATION },
   )
-  server.setRequestHandler('tools/list', () => ({ tools: offeredTo({ role }).map(listedTool) }))
+  server.setRequestHandler('tools/list', async (_, context) => {
+    const own = offeredTo({ role }).map(listedTool)
+    const callable = await listedCallables({ api, signal: context.mcpReq.signal })
+    return { tools: [...own, ...callable.filter(({ name }) => !isOwn(name))] }
+  })
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     using scope = signalScope([request.signal, context.mcpReq.signal])
+    const { name, arguments: input = {}, _meta } = params
+    const caller = { api, role, signal: scope.signal }
     const text = (value: string) => [{ type: 'text' as const, text: value }]
     try {
-      const result = await callOffered(params.name, params.arguments ?? {}, { api, role, signal: scope.signal })
+      if (!isOwn(name)) {
+        const key = _meta?.[KEY_META]
+        return await callCallable(name, input, { ...caller, ...(typeof key === 'string' && { key }) })
+      }
+      const result = await callOffered(name, input, caller)
       return { content: text(answerIn(result) ?? JSON.stringify(result)), structuredContent: result as Record<string, unknown> }
     } catch (error) {
       if (!(error instanceof AppError)) log.error('MCP tool failed', { tool: params.name, error })

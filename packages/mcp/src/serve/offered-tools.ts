@@ -97,6 +97,9 @@ export const OFFERED: readonly OfferedTool[] = [
 export const offeredTo = ({ role }: Pick<Caller, 'role'>): readonly OfferedTool[] =>
   OFFERED.filter(({ operatorsOnly }) => !operatorsOnly || role === 'operator')
 
+/** Tells whether the name is one of these tools, whoever may call it. A callable tool of the same name is hidden by it. */
+export const isOwn = (name: string): boolean => OFFERED.some((one) => one.name === name)
+
 /** The tool as the protocol lists it. */
 export function listedTool({ name, description, input, readOnly }: OfferedTool) {
   const { $schema: _, ...inputSchema } = toJsonSchema(input, { typeMode: 'input', errorMode: 'ignore' })

@@ -7,6 +7,13 @@ import feature from '../index.ts'
 
 const lines = (...frames: object[]) => new Response(frames.map((frame) => `${JSON.stringify(frame)}\n`).join(''))
 
+const CALLABLE = ['look', 'send_message'].map((name) => ({
+  name,
+  description: `The tool ${name}.`,
+  input_schema: { type: 'object', properties: { at: { type: 'string' } } },
+  read_only: true,
+}))
+
 /** A client of `/mcp`, whose calls of the API `api` answers. */
 async function arrange(api: (call: ApiCall) => unknown, role: 'operator' | 'client' = 'operator', mode: 'auto' | 'legacy' = 'auto') {
   const schema = feature.section?.schema
@@ -26,6 +33,7 @@ async function arrange(api: (call: ApiCall) => unknown, role: 'operator' | 'clie
       body: JSON.parse(new TextDecoder().decode(raw)),
       role,
       api: async (call) => {
+        if (call.path === '/api/callable-tools') return { tools: CALLABLE }
         calls.push(call)
         return api(call)
       },
@@ -34,8 +42,8 @@ async function arrange(api: (call: ApiCall) => unknown, role: 'operator' | 'clie
   }
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
   await client.connect(new StreamableHTTPClientTransport(new URL('http://localhost/mcp'), { fetch: serve }))
-  const call = async (name: string, input: object = {}) => {
-    const result = await client.callTool({ name, arguments: input as Record<string, unknown> })
+  const call = async (name: string, input: object = {}, meta?: Record<string, unknown>) => {
+    const result = await client.callTool({ name, arguments: input as Record<string, unknown>, ...(meta && { _meta: meta }) })
     return { ...result, text: (result.content as { text?: string }[]).map((block) => block.text).join('') }
   }
   return { host, client, call, calls }
@@ -53,13 +61,14 @@ describe('this agent as an MCP server', () => {
         'list_procedures',
         'start_procedure',
         'show_run',
+        'look',
       ])
     }
   })
 
   test('a client neither sees nor calls the tools of operators', async () => {
     const { client, call, calls } = await arrange(() => ({}), 'client')
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['send_message', 'list_approvals', 'answer_approval'])
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['send_message', 'list_approvals', 'answer_approval', 'look'])
     expect(await call('start_procedure', { name: 'x' })).toMatchObject({ isError: true, text: "There is no tool 'start_procedure'" })
     expect(calls).toEqual([])
   })
@@ -111,5 +120,25 @@ describe('this agent as an MCP server', () => {
     expect(await call('send_message', { message: 7 })).toMatchObject({ isError: true, text: expect.stringContaining('message: ') })
     expect(await call('show_run', {})).toMatchObject({ isError: true })
     expect(calls).toEqual([])
+  })
+
+  test('calls a callable tool through the API, with the key of the caller', async () => {
+    const results = [
+      { call_id: 'c1', outcome: 'ok', output: 'seen', data: { n: 1 }, untrusted: 'the web', error: null },
+      { call_id: 'c2', outcome: 'interrupted', output: 'it may have run', data: null, untrusted: null, error: null },
+      { call_id: 'c3', outcome: null, output: null, data: null, untrusted: null, error: { code: 'aborted', message: 'stopped' } },
+      new Response('{"call_id":"c4","status_url":"/api/calls/c4"}', { status: 202 }),
+    ]
+    const { call, calls } = await arrange(() => results.shift(), 'client')
+    expect(await call('look', { at: 'x' }, { 'sluice/idempotency-key': 'k' })).toMatchObject({
+      text: 'seen',
+      structuredContent: { n: 1 },
+      _meta: { 'sluice/call-id': 'c1', 'sluice/untrusted': 'the web' },
+    })
+    expect(calls).toMatchObject([
+      { method: 'POST', path: '/api/tools/look/calls', body: { input: { at: 'x' } }, headers: { 'x-idempotency-key': 'k' } },
+    ])
+    for (const text of ['it may have run', 'stopped', expect.stringContaining('/api/calls/c4')])
+      expect(await call('look', {})).toMatchObject({ isError: true, text })
   })
 })

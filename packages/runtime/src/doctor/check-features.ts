@@ -1,10 +1,10 @@
 /** Checks the features of this build: their state, and the problems that they find themselves. */
 import { leftOutFiles } from '@sluice/config'
-import { signalScope } from '@sluice/kit'
-import { errorText, type FeatureId, type Parts } from '@sluice/sdk'
+import { nearestNames, signalScope } from '@sluice/kit'
+import { errorText, type FeatureId, type Parts, printableLine } from '@sluice/sdk'
 import type { FeatureStatus } from '../features/feature-status.ts'
 import type { Snapshot } from '../features/snapshot.ts'
-import { type Check, fail, ok } from './check.ts'
+import { type Check, fail, ok, warn } from './check.ts'
 
 const CHECK_MS_MAX = 20_000
 
@@ -39,4 +39,17 @@ async function runCheck(id: FeatureId, check: NonNullable<Parts['check']>): Prom
   } catch (error) {
     return [fail(id, `its check failed: ${errorText(error)}`, `see the section of ${id} in the configuration`)]
   }
+}
+
+/** Finds names in `[gateway] callable_tools` that no tool has. Empty when every name has one. */
+export function checkCallableTools({ gateway, registry }: Pick<Snapshot, 'gateway' | 'registry'>): Check[] {
+  const offered = registry.offered.map(({ name }) => name)
+  const fix = 'correct callable_tools under [gateway]'
+  return gateway.callable_tools.flatMap((name): Check[] => {
+    if (offered.includes(name)) return []
+    if (registry.tools.has(name)) return [warn('callable tools', `'${name}' is not available`, "see 'sluice features' for the reason")]
+    const near = nearestNames(name, offered)
+    const hint = near.length > 0 ? `; similar names: ${near.join(', ')}` : ''
+    return [warn('callable tools', `there is no tool '${printableLine(name)}'${hint}`, fix)]
+  })
 }

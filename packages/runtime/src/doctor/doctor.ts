@@ -8,7 +8,7 @@ import { checkChannels, checkDeliveries, checkStrangers, checkWebhooks } from '.
 import { checkConfig, checkConfigPlace, checkExposure, checkPolicy, configProblems } from './check-config.ts'
 import { checkDaemon, type DaemonState } from './check-daemon.ts'
 import { checkMemory, checkStorage, checkStore } from './check-data.ts'
-import { checkFeatures, checkLeftOutFiles, runFeatureChecks } from './check-features.ts'
+import { checkCallableTools, checkFeatures, checkLeftOutFiles, runFeatureChecks } from './check-features.ts'
 import { checkDataDir, checkNode } from './check-machine.ts'
 import { checkProcedures } from './check-procedures.ts'
 import { checkProvider, tryTextHere } from './check-provider.ts'
@@ -54,6 +54,8 @@ export async function checkKept(runtime: OpenRuntime): Promise<Check[]> {
     await checkStorage(store, snapshot.config, runtime.clock.nowMs()),
     await checkMemory(store.memory),
     ...(await runFeatureChecks(snapshot)),
+    // The checks of features can find further tools.
+    ...checkCallableTools(runtime.snapshot()),
     ...(await checkDeliveries(store)),
     ...(await checkProcedures(runtime)),
   ]

@@ -1,0 +1,21 @@
+import { gatewaySection } from '@sluice/config'
+import { defineTool } from '@sluice/sdk'
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import { testSnapshot } from '../testing/test-snapshot.ts'
+import { checkCallableTools } from './check-features.ts'
+
+const tool = (name: string) =>
+  defineTool({ name, description: name, input: v.object({}), risk: 'read', egress: false, untrusted: false, run: async () => name })
+
+test('names of callable tools that no tool has, or that are not available, have a row', () => {
+  const gateway = v.parse(gatewaySection.schema, { callable_tools: ['file_read', 'fil_read', 'left_out'] })
+  const { registry } = testSnapshot()
+  const tools = [tool('file_read'), tool('left_out')]
+  const offered = tools.slice(0, 1)
+  const rows = checkCallableTools({ gateway, registry: { ...registry, offered, tools: new Map(tools.map((one) => [one.name, one])) } })
+  expect(rows.map(({ status, detail }) => [status, detail])).toEqual([
+    ['warn', "there is no tool 'fil_read'; similar names: file_read"],
+    ['warn', "'left_out' is not available"],
+  ])
+})
