@@ -4,12 +4,12 @@ import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, type IdempotencyKey, MAIN_AGENT, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
 import * as v from 'valibot'
+import type { AppParts } from '../app-parts.ts'
 import { chosenAgent } from '../chosen-agent.ts'
 import { limitedClient, ownerOf, personOf } from '../identity.ts'
 import { claimKey, keyIn } from '../middleware/idempotency.ts'
 import { prefersAsync } from '../prefer.ts'
 import { jsonResponse } from '../respond.ts'
-import type { ApiParts } from './own-routes.ts'
 
 /** The longest input, and the JSON around it. */
 const BODY_BYTES_MAX = 1_048_576 + 4096
@@ -46,7 +46,9 @@ const bodySchema = v.object({
 })
 type Body = v.InferOutput<typeof bodySchema>
 
-export function callRoutes(parts: ApiParts): Route[] {
+type CallParts = Pick<AppParts, 'runtime' | 'snapshot'>
+
+export function callRoutes(parts: CallParts): Route[] {
   const { runtime, snapshot } = parts
   const specs = createToolSpecs()
   return [
@@ -100,7 +102,7 @@ export function callRoutes(parts: ApiParts): Route[] {
   ]
 }
 
-async function callTool(parts: ApiParts, request: RouteRequest<Body>): Promise<unknown> {
+async function callTool(parts: CallParts, request: RouteRequest<Body>): Promise<unknown> {
   const { runtime, snapshot } = parts
   const { device, role, client, trace, headers, url, signal, body, onControlSocket } = request
   const { name = '' } = request.params
@@ -130,7 +132,7 @@ async function callTool(parts: ApiParts, request: RouteRequest<Body>): Promise<u
 }
 
 /** Returns the call that has the key; undefined when the key is free. Throws `conflict` for a key of another call. */
-async function earlierCall(parts: ApiParts, key: IdempotencyKey, text: string): Promise<string | undefined> {
+async function earlierCall(parts: CallParts, key: IdempotencyKey, text: string): Promise<string | undefined> {
   const { claim, turnId } = await claimKey(parts, key)
   if (claim === 'claimed') return undefined
   const turn = turnId === undefined ? undefined : await parts.runtime.store.turns.get(turnId)

@@ -51,6 +51,7 @@ export const OWN_POST_ROUTES = [
   '/api/sops/waiting/:folder/accept',
   '/api/sops/adopt',
   '/api/sops/simulate',
+  '/api/tools/:name/calls',
   '/api/sops/runs/:id/cancel',
   '/api/pairing/initiate',
   '/api/devices',
