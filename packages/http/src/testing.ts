@@ -241,7 +241,14 @@ interface TestParts {
 function testRuntime({ agent, store, ownership, clock, log, snapshots }: TestParts, options: TestGatewayOptions): Runtime {
   const bus = createEventBus({ clock, run: 'test' })
   const queued = (replies: readonly Waiting[]): void => options.queued?.(replies)
-  const health = createHealthWatch({ clock, store, bus, snapshot: snapshots.current, sandbox: () => undefined })
+  const health = createHealthWatch({
+    clock,
+    store,
+    bus,
+    snapshot: snapshots.current,
+    leases: () => ({ held: 1, wanted: 1 }),
+    sandbox: () => undefined,
+  })
   health.started()
   return {
     version: '0.0.0',

@@ -81,6 +81,11 @@ export class ShardOwnership implements Ownership {
     return this.#ranges.length === 1 && this.#ranges[0]?.from === ALL_SHARDS.from && this.#ranges[0].to === ALL_SHARDS.to
   }
 
+  /** Counts the shard leases that are held now, and those that this process wants. */
+  leases(): { readonly held: number; readonly wanted: number } {
+    return { held: this.#held.size, wanted: this.#ranges.length }
+  }
+
   /** Resolves once every range is held. */
   async start(): Promise<void> {
     const { signal } = this.#stopping

@@ -15,6 +15,7 @@ function arrange() {
     probe: () => Promise<void>
     channel: 'ok' | 'down'
     link: 'ok' | 'down'
+    held: number
     sandbox?: SandboxChoice
   } = {
     store: { lastCommitMs: null, fault: null },
@@ -22,6 +23,7 @@ function arrange() {
     probe: async () => {},
     channel: 'ok',
     link: 'ok',
+    held: 2,
   }
   const channel = { name: 'x', health: () => ({ state: seen.channel, detail: 'the token abc is wrong' }) } as unknown as Channel
   const health = createHealthWatch({
@@ -41,6 +43,7 @@ function arrange() {
       links: () => [{ name: 'mqtt', state: seen.link }],
       gateway: { require_pairing: true } as never,
     }),
+    leases: () => ({ held: seen.held, wanted: 2 }),
     sandbox: () => seen.sandbox,
   })
   return { clock, bus, seen, health }
@@ -57,10 +60,20 @@ describe('HealthWatch', () => {
       store: { state: 'ok', reason: null },
       config: { state: 'ok' },
       provider: { state: 'unknown' },
+      leases: { held: 2, wanted: 2 },
       channels: [{ name: 'x', state: 'ok' }],
       links: [{ name: 'mqtt', state: 'ok' }],
       warnings: [],
     })
+  })
+
+  test('is degraded by a lease that another process has, but stays ready', async () => {
+    const { health, seen } = arrange()
+    seen.held = 0
+    expect(health.look()).toMatchObject({ status: 'ok' })
+    health.started()
+    expect(health.look()).toMatchObject({ status: 'degraded', leases: { held: 0, wanted: 2 } })
+    expect(await health.notReady()).toBeNull()
   })
 
   test('is degraded by a full disk, or a channel, broker or provider that is down', () => {

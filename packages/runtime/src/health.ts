@@ -26,6 +26,10 @@ export const healthSchema = v.object({
   provider: v.object({
     state: v.pipe(v.picklist(['ok', 'failing', 'unknown']), v.description('The result of the last turn that asked the provider')),
   }),
+  leases: v.pipe(
+    v.object({ held: v.number(), wanted: v.number() }),
+    v.description('The leases of shards: the daemon runs the work of those that it holds. Fewer than wanted: another process has them'),
+  ),
   channels: v.array(linkSchema),
   links: v.pipe(v.array(linkSchema), v.description('Other connections that features keep open, such as the one to an MQTT broker')),
   warnings: v.pipe(
@@ -50,6 +54,8 @@ export interface HealthSources {
   readonly store: { health(): StoreHealth; keyValue(owner: string): Pick<KeyValue, 'set'> }
   readonly bus: Pick<EventBus, 'subscribe'>
   readonly snapshot: () => Pick<Snapshot, 'channels' | 'links' | 'gateway'>
+  /** The shard leases that this process holds, and those that it wants. */
+  readonly leases: () => { readonly held: number; readonly wanted: number }
   /** The choice in force; undefined before the first one is made. */
   readonly sandbox: () => SandboxChoice | undefined
 }
@@ -110,13 +116,16 @@ export class HealthWatch {
       links: links().map(({ name, state }) => ({ name, state })),
     }
     const isDown = [...connections.channels, ...connections.links].some(({ state }) => state === 'down')
-    const isDegraded = fault !== null || !this.#isConfigValid || this.#provider === 'failing' || isDown
+    const leases = this.#sources.leases()
+    const isDisowned = this.#phase === 'serving' && leases.held < leases.wanted
+    const isDegraded = fault !== null || isDisowned || !this.#isConfigValid || this.#provider === 'failing' || isDown
     return {
       status: isDegraded ? 'degraded' : 'ok',
       require_pairing: gateway.require_pairing,
       store: { state: fault === null ? 'ok' : 'failing', reason: fault },
       config: { state: this.#isConfigValid ? 'ok' : 'rejected' },
       provider: { state: this.#provider },
+      leases,
       ...connections,
       warnings: [
         ...[...this.ignoredForwarding].map((setting) => `${FORWARDING_IGNORED}: see [gateway] ${setting}`),

@@ -352,7 +352,7 @@ export class OpenRuntime implements Runtime {
 
   #createHealth(): HealthWatch {
     const { clock, store, bus, snapshot } = this
-    return createHealthWatch({ clock, store, bus, snapshot, sandbox: () => this.#sandboxChoice() })
+    return createHealthWatch({ clock, store, bus, snapshot, leases: () => this.ownership.leases(), sandbox: () => this.#sandboxChoice() })
   }
 
   #createApprovals(): ApprovalRegistry {

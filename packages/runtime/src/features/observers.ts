@@ -1,16 +1,35 @@
 /** Chooses the observers of `[observability]`, and hands each observation to all of them. */
-import { type EventEnvelope, errorText, type Logger, type Observation, type Observer } from '@sluice/sdk'
+import { type EventEnvelope, errorText, type Logger, type Observation, type Observer, type Span } from '@sluice/sdk'
+import type { ComponentLogger } from '../log/log.ts'
 
 /** The observer of `[observability] backend = "log"`: it logs each observation as a line. */
-const logObserver = (log: Logger): Observer => ({
-  name: 'log',
-  record({ kind, ...fields }) {
-    log.info(kind, fields)
-  },
-})
+const logObserver = (log: ComponentLogger): Observer => {
+  const own = log.child('observability')
+  return {
+    name: 'log',
+    record({ kind, ...fields }) {
+      const { span, ...rest } = { span: undefined, ...fields }
+      own.info(kind, { ...snakeCase(rest), ...(span && spanFields(span)) })
+    },
+  }
+}
+
+const MILLISECOND_DIGITS = 3
+const rounded = (ms: number): number => Number(ms.toFixed(MILLISECOND_DIGITS))
+
+const spanFields = ({ trace, tookMs }: Span) => ({ took_ms: rounded(tookMs), trace_id: trace.traceId, span_id: trace.spanId })
+
+/** Log lines name their fields in snake case. */
+const snakeCase = (fields: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      name === 'tookMs' && typeof value === 'number' ? rounded(value) : value,
+    ]),
+  )
 
 /** The observers that the configured backends name; `none` and `noop` name no observer. */
-export const chooseObservers = (backends: readonly string[], offered: readonly Observer[], log: Logger): readonly Observer[] =>
+export const chooseObservers = (backends: readonly string[], offered: readonly Observer[], log: ComponentLogger): readonly Observer[] =>
   [logObserver(log), ...offered].filter(({ name }) => backends.includes(name))
 
 /** The result hands an observation to every observer. An observer that throws is logged, and does not disturb the work. */

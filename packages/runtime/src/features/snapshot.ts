@@ -18,6 +18,7 @@ import {
   type Services,
   type Tool,
 } from '@sluice/sdk'
+import type { ComponentLogger } from '../log/log.ts'
 import { type FeatureStatus, featureStatuses } from './feature-status.ts'
 import type { Instance } from './instance.ts'
 import { chooseObservers, notifyObservers } from './observers.ts'
@@ -79,7 +80,7 @@ export interface SnapshotParts {
 }
 
 /** Reads the parts of every ready feature once, and freezes the result. */
-export function freezeSnapshot({ version, features, instances, config, models }: SnapshotParts, log: Logger): Snapshot {
+export function freezeSnapshot({ version, features, instances, config, models }: SnapshotParts, log: ComponentLogger): Snapshot {
   const ready = instances.filter((instance) => instance.state() === 'ready')
   const parts = ready.map((instance) => instance.parts)
   const tools = withoutClashes(ready, log).map(({ feature, tool }) => ({ feature, tool, available: tool.available?.() ?? true }))

@@ -1,7 +1,7 @@
 /** The log: one line for each message, as text or JSON. Logging never throws, and no line shows a credential. */
 import { type Clock, type LogFields, type Logger, printableLine, type Secret, withoutSecrets } from '@sluice/sdk'
 import { printableFields, redactText } from './printable-fields.ts'
-import { RepeatGuard, type Repetition } from './repeat-guard.ts'
+import { RepeatGuard } from './repeat-guard.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
@@ -24,7 +24,7 @@ export interface LogOptions {
   readonly format: 'auto' | 'text' | 'json'
   /** A logger gets each message with its fields, and the name of the component as the field `component`; `format` does not matter then. */
   readonly stream: LogStream | Logger
-  readonly clock: Pick<Clock, 'nowMs'>
+  readonly clock: Pick<Clock, 'nowMs' | 'sleep'>
   readonly component?: string
   /** Values that no line may show. */
   readonly secrets?: () => readonly Secret[]
@@ -48,8 +48,6 @@ const REPEATS_MAX = 20
 /** How often one warning or error is written in a minute, whatever its fields. */
 const PROBLEMS_MAX = 200
 
-const NOT_LIMITED: Repetition = { isDropped: false, droppedBefore: 0 }
-
 export function createLogger(options: LogOptions): ComponentLogger {
   return new LineLog(options).component(options.component)
 }
@@ -57,10 +55,12 @@ export function createLogger(options: LogOptions): ComponentLogger {
 /** Writes the lines of a logger and of all its children. */
 class LineLog {
   readonly #write: (entry: Entry) => void
-  readonly #clock: Pick<Clock, 'nowMs'>
+  readonly #clock: Pick<Clock, 'nowMs' | 'sleep'>
   readonly #secrets: () => readonly Secret[]
-  readonly #repeats = new RepeatGuard(REPEATS_MAX)
-  readonly #problems = new RepeatGuard(PROBLEMS_MAX)
+  /** Limits the same message with the same fields. */
+  readonly #repeats: RepeatGuard<Entry>
+  /** Limits warnings and errors with the same message, whatever their fields. */
+  readonly #problems: RepeatGuard<Entry>
   #level: LogLevel
 
   constructor({ level, format, stream, clock, secrets = () => [], noColor = process.env.NO_COLOR }: LogOptions) {
@@ -68,6 +68,17 @@ class LineLog {
     this.#secrets = secrets
     this.#level = level
     this.#write = 'write' in stream ? this.#lineWriter(stream, format, noColor) : passTo(stream)
+    const report = (last: Entry, fields: Entry['fields']): void => this.#writeSafely({ ...last, atMs: clock.nowMs(), fields })
+    this.#repeats = new RepeatGuard({
+      clock,
+      repeatsMax: REPEATS_MAX,
+      report: (last, repeated, repeated_secs) => report(last, { ...last.fields, repeated, repeated_secs }),
+    })
+    this.#problems = new RepeatGuard({
+      clock,
+      repeatsMax: PROBLEMS_MAX,
+      report: (last, repeated, repeated_secs) => report(last, { repeated, repeated_secs }),
+    })
   }
 
   component(name: string | undefined): ComponentLogger {
@@ -91,9 +102,15 @@ class LineLog {
   #log(level: LogLevel, component: string | undefined, message: string, fields: LogFields): void {
     try {
       const entry = this.#entryOf(level, component, message, fields)
-      const { isDropped, droppedBefore } = this.#countRepeats(entry)
-      if (isDropped) return
-      this.#write(droppedBefore > 0 ? { ...entry, fields: { ...entry.fields, repeated: droppedBefore } } : entry)
+      if (this.#passes(entry)) this.#writeSafely(entry)
+    } catch {
+      // A line that cannot be printed must not end the daemon.
+    }
+  }
+
+  #writeSafely(entry: Entry): void {
+    try {
+      this.#write(entry)
     } catch {
       // A line that cannot be written must not end the daemon.
     }
@@ -120,12 +137,11 @@ class LineLog {
     }
   }
 
-  #countRepeats({ atMs, level, component, message, fields }: Entry): Repetition {
+  #passes(entry: Entry): boolean {
+    const { level, component, message, fields } = entry
     const kind = `${level} ${component} ${message}`
-    const repeat = this.#repeats.take(`${kind} ${JSON.stringify(fields)}`, atMs)
-    if (repeat.isDropped) return repeat
-    const problem = RANKS[level] >= RANKS.warn ? this.#problems.take(kind, atMs) : NOT_LIMITED
-    return { isDropped: problem.isDropped, droppedBefore: repeat.droppedBefore + problem.droppedBefore }
+    if (!this.#repeats.passes(`${kind} ${JSON.stringify(fields)}`, entry)) return false
+    return RANKS[level] < RANKS.warn || this.#problems.passes(kind, entry)
   }
 }
 
