@@ -12,7 +12,8 @@ import { AppError, defineFeature, type Feature, type LogFields, type Logger, sec
 import { Hono } from 'hono'
 import * as v from 'valibot'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createSluice, type EventOf, type Sluice, type SluiceOptions } from './create-sluice.ts'
+import { createSluice, type Sluice, type SluiceOptions } from './create-sluice.ts'
+import type { EventOf } from './embedded-turns.ts'
 
 let folder: string
 const closers: (() => Promise<unknown>)[] = []

@@ -27,7 +27,7 @@ export async function startWork(runtime: OpenRuntime, undo: AsyncDisposableStack
 }
 
 /** Resumes the turns that the earlier owner of these shards left unfinished, before new ones are accepted. */
-async function resumeTurns({ agent, ownership, log }: OpenRuntime): Promise<void> {
+export async function resumeTurns({ agent, ownership, log }: OpenRuntime): Promise<void> {
   await ownership.onShards(async (owned) => {
     const unfinished = await agent.resume(owned)
     if (unfinished > 0) log.info('resuming unfinished turns', { turns: unfinished })

@@ -63,6 +63,8 @@ export interface RuntimeOptions extends ConfigSource {
   readonly version: string
   /** True: only warnings and errors are logged, whatever `[log] level` says. */
   readonly quiet?: boolean
+  /** False: no turn will run, so no provider is needed. Default: true, if features are built. */
+  readonly needsModel?: boolean | undefined
   /** Gets the log lines; default: standard error. Secrets are masked before. */
   readonly logger?: Logger | undefined
   /** Sends the requests to platforms and models; default: Node's `fetch`. Addresses that a model names are requested without it. */
@@ -307,7 +309,7 @@ export class OpenRuntime implements Runtime {
   }
 
   #createLifecycle(): Lifecycle {
-    const { env, configFile, only } = this.#options
+    const { env, configFile, only, needsModel } = this.#options
     const hasFeatures = only === undefined || only === 'features'
     const features = hasFeatures ? this.#options.features : []
     const { clock, log, store, bus, dataDir, traces } = this
@@ -317,7 +319,7 @@ export class OpenRuntime implements Runtime {
     const lifecycle = new Lifecycle({
       agents: (config) => createAgents(config, { dataDir, configFile }),
       features,
-      needsModel: hasFeatures,
+      needsModel: needsModel ?? hasFeatures,
       env,
       log: log.child('features'),
       host: { clock, log, store, secrets: openSecretBox(dataDir), events: bus, dataDir, traces, fetch: traces.traced(outbound) },

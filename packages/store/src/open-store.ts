@@ -1,5 +1,5 @@
 /** The embedded store: one SQLite file behind the `Store` port. */
-import { memoryCounters } from '@sluice/kit'
+import { memoryCounters, systemClock } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
 import { accessProblem } from './access-problem.ts'
 import { createAdmissions } from './admissions.ts'
@@ -26,19 +26,26 @@ import { createTurns } from './turns.ts'
 export interface StoreOptions {
   /** Created with its folder if it does not exist; readable only by this user. */
   readonly file: string
-  readonly clock: Clock
-  readonly log: Logger
+  /** Default: the clock of this machine. */
+  readonly clock?: Clock
+  /** Default: nothing is logged. */
+  readonly log?: Logger
   /** Called after each commit with the number of its writes and its duration, including the sync. Must not throw. */
   readonly onCommit?: (units: number, tookMs: number) => void
   /** Takes the lock for upgrading a file of an earlier release; throws if a daemon uses the file. Absent: the caller holds it. */
   readonly lockForUpgrade?: (() => { release(): void }) | undefined
 }
 
+const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+
+type CompleteOptions = StoreOptions & Required<Pick<StoreOptions, 'clock' | 'log'>>
+
 /**
  * Opens the file and migrates it to this release's schema. Throws `unavailable` when it cannot be opened, is not a store, or was
  * written by a newer release. Several processes may open the same file, of which at most one should be a daemon.
  */
-export function openStore(options: StoreOptions): Store {
+export function openStore(given: StoreOptions): Store {
+  const options = { clock: systemClock, log: SILENT, ...given }
   const { file, clock, log, onCommit } = options
   const db = openDatabase(options)
   const writer = new GroupCommit(db, { clock, log, onCommit })
@@ -79,7 +86,7 @@ export function openStore(options: StoreOptions): Store {
 }
 
 /** Returns the function that creates the groups of one caller. All callers share the caches. */
-function workOf(db: Database, { file, clock }: StoreOptions) {
+function workOf(db: Database, { file, clock }: CompleteOptions) {
   const idempotency = createIdempotency(db, clock)
   const histories = new HistoryCache()
   const recentIds = createRecentIds()
@@ -115,7 +122,7 @@ const ownedWork = (db: Database, writer: Writer, work: WorkStore, lease: Lease):
   admissions: { ...work.admissions, ...recoverAdmissions(db, writer, lease.shards) },
 })
 
-function openDatabase({ file, log, clock, lockForUpgrade: lock }: StoreOptions): Database {
+function openDatabase({ file, log, clock, lockForUpgrade: lock }: CompleteOptions): Database {
   let db: Database | undefined
   try {
     db = new Database(file)
