@@ -1,8 +1,11 @@
 // Builds a bundle into dist/<name>/: of a profile (`node scripts/build.mjs full`), of a profile file of your own, of either with more
-// features (`--features probe`), or of named features only (`--only provider-openai,channel-telegram`). Prints the size of each
+// features (`--features probe`), or of named features only (`--only provider-openai,channel-telegram`). A feature may also be an npm
+// package that is installed where the command runs (`--features sluice-feature-hello`). Prints the size of each
 // package and writes it to bundle-report.json. `--pack` also writes the archives of the build into dist/packed/<name>/.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
 import { basename, extname, join, relative, resolve, sep } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build } from 'tsup'
 import { CATALOGUE } from '../packages/sdk/src/catalogue.ts'
@@ -37,37 +40,47 @@ const usage = (message) => {
   process.exit(2)
 }
 
-/** Returns the packages of a build flag, of a catalogue id, or of an embedder's `x-…` package. */
+/** Returns the packages of a build flag, of a catalogue id, of an embedder's `x-…` package, or of an installed npm package. */
 function packagesOf(word) {
   const ids = Object.entries(CATALOGUE)
     .filter(([id, row]) => row.flag === word || id === word)
     .map(([id]) => id)
+  if (ids.length === 0 && isInstalled(word)) return [word]
   if (word.startsWith('x-')) ids.push(word)
-  if (ids.length === 0) usage(`unknown feature '${word}'; 'sluice features' lists them all`)
+  if (ids.length === 0) usage(`unknown feature '${word}'; 'sluice features' lists them all, and other packages are installed by npm first`)
   const missing = ids.filter((id) => !existsSync(join(ROOT, 'packages', id, 'package.json')))
   if (missing.length > 0)
     usage(`'${word}' needs ${missing.map((id) => `@sluice/${id}`).join(' and ')}, which this release does not have yet`)
-  return ids
+  return ids.map((id) => `@sluice/${id}`)
 }
 
-const importsOf = (ids) => ids.map((id, index) => `import feature${index} from '@sluice/${id}'`)
-const listOf = (ids) => `[${ids.map((_, index) => `feature${index}`).join(', ')}]`
+/** Whether a folder from where the user stands up to the root of the file system has this npm package. */
+function isInstalled(name) {
+  try {
+    return findPackageJSON(name, pathToFileURL(join(CALLER, 'any.mjs'))) !== undefined
+  } catch {
+    return false
+  }
+}
+
+const importsOf = (packages) => packages.map((name, index) => `import feature${index} from '${name}'`)
+const listOf = (packages) => `[${packages.map((_, index) => `feature${index}`).join(', ')}]`
 
 /** Returns the source of a profile with only these features. */
-const onlyThese = (ids, name) =>
+const onlyThese = (packages, name) =>
   [
     "import { main } from '@sluice/cli'",
-    ...importsOf(ids),
-    `await main({ profile: ${JSON.stringify(name)}, features: ${listOf(ids)} })`,
+    ...importsOf(packages),
+    `await main({ profile: ${JSON.stringify(name)}, features: ${listOf(packages)} })`,
   ].join('\n')
 
 /** Returns the source of the module that a profile imports in place of `@sluice/cli`: its `main` adds these features to the profile. */
-const cliThatAdds = (ids, name) =>
+const cliThatAdds = (packages, name) =>
   [
     "export * from '@sluice/cli'",
     "import { main as run } from '@sluice/cli'",
-    ...importsOf(ids),
-    `const added = ${listOf(ids)}`,
+    ...importsOf(packages),
+    `const added = ${listOf(packages)}`,
     'export const main = ({ features, ...options }) => {',
     '  const more = added.filter(({ id }) => !features.some((feature) => feature.id === id))',
     `  return run({ ...options, profile: ${JSON.stringify(name)}, features: [...features, ...more] })`,
@@ -81,7 +94,7 @@ function readList(option, list) {
     .map((word) => word.trim())
     .filter(Boolean)
   if (flags.length === 0) usage(`--${option} wants at least one flag`)
-  return { flags, ids: [...new Set(flags.flatMap(packagesOf))] }
+  return { flags, packages: [...new Set(flags.flatMap(packagesOf))] }
 }
 
 function parsed(options) {
@@ -104,8 +117,8 @@ function readArguments() {
   if (values.only !== undefined) {
     if (positionals.length > 0 || values.features !== undefined) usage('--only takes neither a profile nor --features')
     const name = values.name ?? 'custom'
-    const { flags, ids } = readList('only', values.only)
-    return { name, source: onlyThese(ids, name), recipe: { features: flags, ...named }, summary, pack }
+    const { flags, packages } = readList('only', values.only)
+    return { name, source: onlyThese(packages, name), recipe: { features: flags, ...named }, summary, pack }
   }
   const [profile = values.features === undefined ? undefined : 'minimal', ...rest] = positionals
   if (!profile || rest.length > 0) usage('name one profile')
@@ -115,8 +128,8 @@ function readArguments() {
   if (values.features === undefined)
     return { name: values.name ?? basename(file, extname(file)), file, recipe: { profile, features: [], ...named }, summary, pack }
   const name = values.name ?? 'custom'
-  const { flags, ids } = readList('features', values.features)
-  return { name, file, cli: cliThatAdds(ids, name), recipe: { profile, features: flags, ...named }, summary, pack }
+  const { flags, packages } = readList('features', values.features)
+  return { name, file, cli: cliThatAdds(packages, name), recipe: { profile, features: flags, ...named }, summary, pack }
 }
 
 /** Marks a resolution that has begun again from a folder of this repository. */
@@ -132,9 +145,9 @@ const profilePlugin = ({ file, source, cli }) => ({
       cli && importer === file ? { path: 'cli', namespace: 'sluice' } : undefined,
     )
     esbuild.onResolve({ filter: /^@sluice\/profiles\/[\w-]+\.ts$/ }, ({ path }) => ({ path: join(ROOT, path.slice('@sluice/'.length)) }))
-    // A profile file outside this repository finds the packages of this repository too.
+    // A profile file or a feature outside this repository gets the packages of this repository, so that a bundle has each of them once.
     esbuild.onResolve({ filter: /^@sluice\// }, ({ path, importer, kind, pluginData }) =>
-      pluginData === RESOLVED_HERE || importer.startsWith(ROOT + sep)
+      pluginData === RESOLVED_HERE || (importer.startsWith(ROOT + sep) && !importer.includes(`${sep}node_modules${sep}`))
         ? undefined
         : esbuild.resolve(path, { kind, resolveDir: join(ROOT, 'profiles'), pluginData: RESOLVED_HERE }),
     )
@@ -142,6 +155,12 @@ const profilePlugin = ({ file, source, cli }) => ({
       const entry = join(ROOT, 'packages', path.slice('@sluice/'.length), 'src', 'index.ts')
       return existsSync(entry) ? { path: entry } : undefined
     })
+    // A package of the command line is installed where the user stands.
+    esbuild.onResolve({ filter: /^[^./]/ }, ({ path, namespace, kind, pluginData }) =>
+      pluginData === RESOLVED_HERE || namespace !== 'sluice' || path.startsWith('@sluice/')
+        ? undefined
+        : esbuild.resolve(path, { kind, resolveDir: CALLER, pluginData: RESOLVED_HERE }),
+    )
     esbuild.onLoad({ filter: /.*/, namespace: 'sluice' }, ({ path }) => ({
       contents: generated[path],
       resolveDir: join(ROOT, 'profiles'),

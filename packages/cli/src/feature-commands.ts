@@ -1,11 +1,23 @@
 /** The commands of features. The catalogue names them, so that help and completions know a command even where its feature is left out. */
-import { AppError, buildHint, type CatalogueId, type CommandHelp, type Feature, ROWS } from '@sluice/sdk'
+import {
+  AppError,
+  buildHint,
+  type CatalogueId,
+  type CommandHelp,
+  type Feature,
+  type FeatureId,
+  type OwnRow,
+  ROWS,
+  type Row,
+  rowOf,
+} from '@sluice/sdk'
 import type { CliCommand, CommandOption, RunCommand } from './command.ts'
 
-/** Returns every command in the catalogue. A command whose feature this build leaves out throws `not_compiled` with the build instruction. */
+/** Returns every command in the catalogue and in the rows of embedders' features. A command whose feature this build leaves out throws `not_compiled` with the build instruction. */
 export function featureCommands(features: readonly Feature[]): CliCommand[] {
   const compiled = new Set<string>(features.map(({ id }) => id))
-  return ROWS.flatMap(([id, row]) =>
+  const own = features.flatMap(({ id, row }): [FeatureId, OwnRow][] => (row && !rowOf(id) ? [[id, row]] : []))
+  return [...ROWS, ...own].flatMap(([id, row]: readonly [FeatureId, Row | OwnRow]) =>
     (row.commands ?? []).map((name): CliCommand => {
       const isCompiled = compiled.has(id)
       const { summary, usage, options } = row.commandHelp?.[name] ?? { summary: row.summary }
@@ -15,7 +27,7 @@ export function featureCommands(features: readonly Feature[]): CliCommand[] {
         ...(usage === undefined ? {} : { usage }),
         ...(options ? { options: commandOptions(options) } : {}),
         passesOn: true,
-        load: async () => (isCompiled ? runFeatureCommand(name.split(' ')) : refuseLeftOut(id, name)),
+        load: async () => (isCompiled ? runFeatureCommand(name.split(' ')) : refuseLeftOut(id as CatalogueId, name)),
       }
     }),
   )

@@ -484,6 +484,14 @@ export type FeatureId = CatalogueId | `x-${string}`
 /** The rows with their common type. */
 export const ROWS: readonly (readonly [id: CatalogueId, row: Row])[] = Object.entries(CATALOGUE) as never
 
+/** The row of a feature that its own package brings: what lists show of it, and the names that answer while it is not ready. */
+export type OwnRow = Pick<Row, 'summary' | 'section' | 'tools' | 'namesItsTools' | 'routes' | 'commands' | 'commandHelp' | 'kinds'> & {
+  readonly kind: FeatureKind
+}
+
+/** The row of the catalogue or, for an embedder's feature, its own one. */
+export const rowOfFeature = ({ id, row }: { readonly id: string; readonly row?: OwnRow }): Row | OwnRow | undefined => rowOf(id) ?? row
+
 export const rowOf = (id: string): Row | undefined => (Object.hasOwn(CATALOGUE, id) ? CATALOGUE[id as CatalogueId] : undefined)
 
 const PROFILES: readonly Profile[] = ['minimal', 'standard', 'full']

@@ -1,6 +1,6 @@
 /** The port of features: a profile chooses which channels, tools, providers, sandboxes and exporters a build has. */
 import type * as v from 'valibot'
-import type { FeatureId } from './catalogue.ts'
+import type { FeatureId, OwnRow } from './catalogue.ts'
 import type { Channel } from './channel.ts'
 import type { Command } from './command.ts'
 import type { Host, Services } from './host.ts'
@@ -61,6 +61,8 @@ export interface Feature<Schema extends ConfigSchema = ConfigSchema> {
   /** Equals the folder and the catalogue key. A feature of an embedder starts with `x-`. */
   readonly id: FeatureId
   readonly section?: Section<Schema>
+  /** The catalogue row of a feature whose id starts with `x-`; the catalogue has those of all others. */
+  readonly row?: OwnRow
   /**
    * Phase 1, construction: synchronous and without I/O. Commands that never start the daemon call it, too. The feature may
    * keep `host` and call its methods from phase 2 on.

@@ -28,8 +28,8 @@ export type {
 export type { ApprovalRequest, Approvals, AskedTarget } from './approvals.ts'
 export { APPROVAL_MESSAGE_CHARS_MAX } from './approvals.ts'
 export { AUDIT_ROOT, auditHash } from './audit-hash.ts'
-export type { CatalogueId, CommandHelp, FeatureId, FeatureKind, Profile, Row } from './catalogue.ts'
-export { buildHint, CATALOGUE, isInProfile, ROWS, rowOf } from './catalogue.ts'
+export type { CatalogueId, CommandHelp, FeatureId, FeatureKind, OwnRow, Profile, Row } from './catalogue.ts'
+export { buildHint, CATALOGUE, isInProfile, ROWS, rowOf, rowOfFeature } from './catalogue.ts'
 export type {
   Address,
   Attachment,
@@ -132,6 +132,7 @@ export type { Backlog, Connection, Observation, Observer, Outcome, Span, Vitals 
 export { shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './ownership.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
 export { oneLine, printable, printableLine } from './printable.ts'
+export { type GivenHeaders, type RequestParts, rawRequest } from './raw-request.ts'
 export type { NewReply, ReplyExtras, ReplyFile } from './reply.ts'
 export { replyLane } from './reply.ts'
 export type { DeletedRows, Retention, StoreUsage } from './retention.ts'
@@ -149,7 +150,6 @@ export type {
   WrappedCommand,
 } from './sandbox.ts'
 export { unconfinedNote } from './sandbox.ts'
-
 export { Secret, secretValues, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Refined, Section } from './section.ts'
 export { fromEnv, headerSecret, httpUrl, secretText, whole } from './section.ts'
@@ -166,7 +166,6 @@ export {
   parseChatSession,
   policyHeader,
 } from './session-key.ts'
-
 export type {
   FireOptions,
   SopDispatch,
@@ -213,15 +212,12 @@ export type {
   WorkStore,
 } from './store.ts'
 export { SHARED_MEMORIES, sessionKeys, UNOWNED_MEMORIES } from './store.ts'
-
 export type { CallingAgent, Risk, Tool, ToolContext, ToolReport } from './tool.ts'
 export { defineTool } from './tool.ts'
 export type { Trace, TraceParent, WithinTrace } from './trace.ts'
 export { formatTraceContext, formatTraceparent, parseTraceContext, parseTraceparent } from './trace.ts'
-
 export { frameUntrusted, UNTRUSTED_RULE, untrustedSource, visibleText, withoutFrames } from './untrusted.ts'
 export { sameOrigin } from './url-host.ts'
-
 export { type Proof, type RequestToSign, type SignedRequest, signProof, verifyProof } from './webhook-proof.ts'
 export {
   authKey,

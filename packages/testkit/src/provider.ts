@@ -9,7 +9,7 @@ import {
   type ModelStreamPart,
   type Provider,
   type ProviderSettings,
-  rowOf,
+  rowOfFeature,
   Secret,
 } from '@sluice/sdk'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -44,7 +44,7 @@ const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 
 
 /** Registers the tests of a provider, run against a model server for each kind. */
 export function providerConformance({ feature, settings, invalid, detects, except = [] }: ProviderUnderTest): void {
-  const row = rowOf(feature.id)
+  const row = rowOfFeature(feature)
   const providersOf = (): readonly Provider[] => feature.build(testHost(), {}).providers ?? []
   const serving = (kind: string): Provider => {
     const provider = providersOf().find(({ kinds }) => kinds.includes(kind))

@@ -7,7 +7,7 @@ import {
   type Host,
   type Parts,
   type Risk,
-  rowOf,
+  rowOfFeature,
   type Tool,
   type ToolContext,
 } from '@sluice/sdk'
@@ -110,7 +110,7 @@ function createToolBench({ feature, config = {}, host: hostOf = () => ({}) }: To
 function definitionRules({ feature }: ToolSubject, { build, host, toolsOf }: ToolBench): Rules {
   return {
     'names equal the catalogue row': () => {
-      const row = rowOf(feature.id)
+      const row = rowOfFeature(feature)
       if (row) expect(toolsOf(host()).map(({ name }) => name)).toEqual(row.tools)
       else expect(feature.id).toMatch(/^x-/)
     },

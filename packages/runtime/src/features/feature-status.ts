@@ -38,7 +38,9 @@ export function featureStatuses(instances: readonly Instance[], leftOut: readonl
       build: buildHint(id),
     }
   })
-  const own = instances.filter(({ feature }) => !rowOf(feature.id)).map((instance) => statusOf(instance, null, 'own'))
+  const own = instances
+    .filter(({ feature }) => !rowOf(feature.id))
+    .map((instance) => statusOf(instance, null, instance.feature.row?.kind ?? 'own'))
   return [...rows, ...own]
 }
 

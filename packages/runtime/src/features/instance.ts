@@ -2,7 +2,7 @@
 
 import type { SectionState } from '@sluice/config'
 import { signalScope, untilAborted } from '@sluice/kit'
-import { errorText, type Feature, type Host, type Logger, type Parts, rowOf } from '@sluice/sdk'
+import { errorText, type Feature, type Host, type Logger, type Parts, rowOfFeature } from '@sluice/sdk'
 
 /** Registration that takes longer marks the feature failed; the daemon goes on without it. */
 const REGISTER_MS_MAX = 30_000
@@ -113,8 +113,9 @@ function buildParts(feature: Feature, host: Host, section: SectionState): BuiltF
  * Throws if a part has a name that the feature's catalogue row does not list: the row answers for the feature in builds
  * that leave it out.
  */
-function checkNames({ id }: Feature, parts: Parts): void {
-  const row = rowOf(id)
+function checkNames(feature: Feature, parts: Parts): void {
+  const { id } = feature
+  const row = rowOfFeature(feature)
   if (!row) return
   const check = (kind: string, names: readonly string[] = [], listed: readonly string[] = []) => {
     const unlisted = names.find((name) => !listed.includes(name))

@@ -14,7 +14,7 @@ import {
   type Observation,
   type Observer,
   type Route,
-  rowOf,
+  rowOfFeature,
   type Services,
   type Tool,
 } from '@sluice/sdk'
@@ -132,6 +132,7 @@ const nameOf = ({ name, description }: Tool) => ({ name, description })
 
 interface OwnedTool {
   readonly feature: FeatureId
+  readonly isNamedElsewhere: boolean
   readonly tool: Tool
 }
 
@@ -140,11 +141,13 @@ interface OwnedTool {
  * to every other feature.
  */
 function withoutClashes(instances: readonly Instance[], log: Logger): OwnedTool[] {
-  const owned = instances.flatMap(({ feature, parts: { tools = [] } }) => tools.map((tool): OwnedTool => ({ feature: feature.id, tool })))
-  const isNamedElsewhere = ({ feature }: OwnedTool) => rowOf(feature)?.namesItsTools === true
-  const taken = new Set(owned.filter((one) => !isNamedElsewhere(one)).map(({ tool }) => tool.name))
+  const owned = instances.flatMap(({ feature, parts: { tools = [] } }) => {
+    const isNamedElsewhere = rowOfFeature(feature)?.namesItsTools === true
+    return tools.map((tool): OwnedTool => ({ feature: feature.id, isNamedElsewhere, tool }))
+  })
+  const taken = new Set(owned.filter((one) => !one.isNamedElsewhere).map(({ tool }) => tool.name))
   return owned.filter((one) => {
-    if (!isNamedElsewhere(one)) return true
+    if (!one.isNamedElsewhere) return true
     const isFree = !taken.has(one.tool.name)
     if (!isFree) log.warn('tool left out because its name is used', { feature: one.feature, tool: one.tool.name })
     taken.add(one.tool.name)

@@ -1,5 +1,5 @@
 /** Tools and routes that answer in place of features that this build leaves out or that are not ready. */
-import { AppError, buildHint, type CatalogueId, type ErrorCode, type Feature, ROWS, type Row, rowOf, type Tool } from '@sluice/sdk'
+import { AppError, buildHint, type CatalogueId, type ErrorCode, type Feature, ROWS, type Row, rowOfFeature, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Instance } from './instance.ts'
 
@@ -93,7 +93,7 @@ const refusingTool = (name: string, description: string, refuse: () => AppError)
 /** The names that the catalogue lists for a feature that is not ready. */
 function namesOf(instance: Instance, kind: 'tools' | 'routes'): readonly string[] {
   if (instance.state() === 'ready') return []
-  return rowOf(instance.feature.id)?.[kind] ?? []
+  return rowOfFeature(instance.feature)?.[kind] ?? []
 }
 
 function methodAndPath(route: string): { method: string; path: string } {

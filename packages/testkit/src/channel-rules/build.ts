@@ -1,5 +1,5 @@
 /** Rules for building a channel: its name, routes, limits, allowlist and life cycle. */
-import { rowOf } from '@sluice/sdk'
+import { rowOfFeature } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { testHost, throwingHost } from '../host.ts'
 import type { Rules } from '../rules.ts'
@@ -8,13 +8,13 @@ import type { Bench } from './bench.ts'
 export function buildRules({ subject: { feature, config, allowKey }, build, channel, expectNoSecret }: Bench): Rules {
   return {
     'name and section equal the catalogue row': () => {
-      const row = rowOf(feature.id)
+      const row = rowOfFeature(feature)
       expect(channel().name).toBe(feature.id.replace(/^(?:channel|x)-/, ''))
       if (row) expect(feature.section?.path).toBe(row.section)
     },
 
     'routes equal the catalogue row': () => {
-      const row = rowOf(feature.id)
+      const row = rowOfFeature(feature)
       const { webhook } = channel()
       const routes = webhook ? [...(webhook.handshake ? [`GET ${webhook.path}`] : []), `POST ${webhook.path}`] : []
       if (row) expect(routes).toEqual(row.routes ?? [])
