@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { ByteBuffer } from '@sluice/kit'
-import { AppError, errorText } from '@sluice/sdk'
+import { AppError, errorText, sha256Hex } from '@sluice/sdk'
 import { createTarDecoder, type ParsedTarEntry, type TarHeader } from 'modern-tar'
 import { isSealed, SEALED_HEAD_BYTES, unseal } from './age.ts'
-import { MANIFEST_BYTES_MAX, MANIFEST_FILE, type Manifest, parseManifest } from './manifest.ts'
+import { MANIFEST_BYTES_MAX, MANIFEST_FILE, MANIFEST_HASH_FILE, type Manifest, parseManifest } from './manifest.ts'
 
 const READ_BYTES = 1024 * 1024
 
@@ -37,17 +37,17 @@ export interface ReadOptions {
 export async function readArchive(options: ReadOptions): Promise<Manifest> {
   const { file, take } = options
   const found = new Map<string, { readonly bytes: number; readonly sha256: string }>()
-  let manifest: Manifest | undefined
+  let manifestText: string | undefined
+  let hash: string | undefined
   try {
     const tar = ReadableStream.from(await openContent(options)).pipeThrough(createTarDecoder({ strict: true }))
     for await (const entry of tar) {
-      if (manifest) throw invalid('it has content after its manifest')
+      if (hash !== undefined) throw invalid('it has content after its end')
       const { name, type = 'file' } = entry.header
       const path = name.replace(/\/$/, '')
-      if (path === MANIFEST_FILE) {
-        manifest = parseManifest(await readText(entry))
-        continue
-      }
+      if (path === MANIFEST_HASH_FILE) hash = await readText(entry)
+      else if (path === MANIFEST_FILE) manifestText = await readText(entry)
+      if (path === MANIFEST_HASH_FILE || path === MANIFEST_FILE) continue
       requireSafe(path)
       if (type !== 'file' && type !== 'directory' && type !== 'symlink') throw invalid(`it has a ${type}, ${path}`)
       const { chunks, digest } = hashed(entry)
@@ -58,7 +58,9 @@ export async function readArchive(options: ReadOptions): Promise<Manifest> {
   } catch (error) {
     throw error instanceof AppError || !isTarError(error) ? error : invalid(errorText(error).replace(/\.$/, ''), error)
   }
-  if (!manifest) throw invalid('it is cut off, or it is not a backup of Sluice')
+  if (manifestText === undefined || hash === undefined) throw invalid('it is cut off, or it is not a backup of Sluice')
+  if (hash !== sha256Hex(manifestText)) throw invalid('its manifest is damaged')
+  const manifest = parseManifest(manifestText)
   compare(manifest, found)
   return manifest
 

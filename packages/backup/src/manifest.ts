@@ -1,8 +1,10 @@
-/** The manifest of a backup: the last file of the archive, with the hash of every other one. */
+/** The manifest of a backup, at the end of the archive, with the hash of every file before it. */
 import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
 
 export const MANIFEST_FILE = 'manifest.json'
+/** The file after the manifest, with its SHA-256 in hex. */
+export const MANIFEST_HASH_FILE = 'manifest.json.sha256'
 /** The format of the archive. A later one that this release cannot read has a higher number. */
 export const FORMAT = 1
 export const MANIFEST_BYTES_MAX = 256 * 1024 * 1024

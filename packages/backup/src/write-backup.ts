@@ -4,14 +4,14 @@ import { closeSync, existsSync, fstatSync, openSync, readlinkSync, readSync } fr
 import { join, relative, resolve, sep } from 'node:path'
 import { type ConfigSource, parseConfig, readConfigText, workspaceRoots } from '@sluice/config'
 import { withoutPlainSecrets } from '@sluice/config/edit'
-import { AppError, errorText } from '@sluice/sdk'
+import { AppError, errorText, sha256Hex } from '@sluice/sdk'
 import { secretKeyIds } from '@sluice/store/secret-box'
 import { openSnapshot, type Snapshot } from '@sluice/store/snapshot'
 import { createTarPacker, type TarHeader } from 'modern-tar'
 import { seal } from './age.ts'
 import { readArchive } from './archive.ts'
 import { CONFIG_FILE, contentsOf, type Entry } from './contents.ts'
-import { FORMAT, MANIFEST_FILE, type Manifest } from './manifest.ts'
+import { FORMAT, MANIFEST_FILE, MANIFEST_HASH_FILE, type Manifest } from './manifest.ts'
 import { PartFile } from './part-file.ts'
 
 const CHUNK_BYTES = 1024 * 1024
@@ -142,16 +142,14 @@ class ArchiveWriter {
   readonly #tar = createTarPacker()
   readonly #hashes: Manifest['files'] = []
   readonly warnings: string[] = []
+  /** The number of files without the manifest. */
+  files = 0
   #bytes = 0
   #bytesTotal = 0
 
   constructor(part: PartFile, options: BackupOptions) {
     this.#options = options
     this.#part = part
-  }
-
-  get files(): number {
-    return this.#hashes.length
   }
 
   async write(snapshot: Snapshot, config: ConfigText): Promise<void> {
@@ -168,7 +166,10 @@ class ArchiveWriter {
       snapshot.close()
       await this.#addText(CONFIG_FILE, config.text)
       for (const entry of entries) await this.#addEntry(entry)
-      await this.#addText(MANIFEST_FILE, JSON.stringify(this.#manifest(snapshot, config), null, 1))
+      this.files = this.#hashes.length
+      const manifest = JSON.stringify(this.#manifest(snapshot, config), null, 1)
+      await this.#addText(MANIFEST_FILE, manifest)
+      await this.#addText(MANIFEST_HASH_FILE, sha256Hex(manifest))
       this.#tar.controller.finalize()
     } catch (error) {
       this.#tar.controller.error(error)
@@ -237,7 +238,7 @@ class ArchiveWriter {
       this.#options.onProgress?.({ phase: 'write', bytes: this.#bytes, bytesTotal: Math.max(this.#bytes, this.#bytesTotal) })
     }
     await body.close()
-    if (header.name !== MANIFEST_FILE) this.#hashes.push({ path: header.name, bytes: header.size, sha256: hash.digest('hex') })
+    this.#hashes.push({ path: header.name, bytes: header.size, sha256: hash.digest('hex') })
   }
 
   /** Yields exactly `size` bytes: the header of the archive has been written, even if the file becomes shorter. */

@@ -114,6 +114,18 @@ const DESCRIPTIONS = [
       'passphrase-file': { type: 'string', value: '<file>', help: 'encrypt with the first line of this file' },
     },
   },
+  {
+    name: 'restore',
+    summary: 'Replace the data directory by a backup, while no daemon runs; nothing is sent again',
+    more: 'The backup is checked before anything changes, and the old data is kept next to the new. Work that was unfinished in the backup may have been done since: its messages become dead letters, its replies ambiguous, and its turns and runs end. Replay what was not done.',
+    usage: '<file>',
+    argsMin: 1,
+    argsMax: 1,
+    options: {
+      check: { type: 'boolean', help: 'only check the backup' },
+      'passphrase-file': { type: 'string', value: '<file>', help: 'decrypt with the first line of this file' },
+    },
+  },
   { name: 'features', remote: true, summary: 'List every feature: compiled in, configured, running, and how to get it' },
 
   { name: 'config check', summary: 'Validate the configuration file' },

@@ -10,6 +10,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   models: async () => (await import('./commands/models.ts')).run,
   'models test': async () => (await import('./commands/models-test.ts')).run,
   backup: async () => (await import('./commands/backup.ts')).run,
+  restore: async () => (await import('./commands/restore.ts')).run,
   features: async () => (await import('./commands/features.ts')).run,
   'config check': async () => (await import('./commands/config.ts')).check,
   'config get': async () => (await import('./commands/config.ts')).get,

@@ -1,4 +1,5 @@
 /** The entry of the command line: finds the command, runs it, and turns an error into one line and an exit code. */
+import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { AppError, ERRORS, type Feature } from '@sluice/sdk'
@@ -42,6 +43,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
     if (typeof selected === 'number') return selected
     const { values, positionals } = await parseArguments(argv.slice(selected.name.split(' ').length), selected)
     const dataDir = resolve(textValue(values['data-dir']) ?? env.SVC_DATA_DIR ?? join(homedir(), '.sluice'))
+    await finishInterruptedRestore(dataDir)
     return await run(selected, {
       version: manifest.version,
       profile: options.profile,
@@ -62,6 +64,13 @@ export async function runCommand(options: MainOptions): Promise<number> {
     clearInterval(keepAlive)
     ended.abort()
   }
+}
+
+/** Nothing may read half a restore; the code is loaded only for one. */
+async function finishInterruptedRestore(dataDir: string): Promise<void> {
+  if (!existsSync(join(dataDir, 'restore.json'))) return
+  const { finishRestore } = await import('@sluice/backup/finish-restore')
+  finishRestore(dataDir)
 }
 
 const startsDaemon = ([word, ...rest]: readonly string[]): boolean =>

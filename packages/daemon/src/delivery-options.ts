@@ -5,7 +5,8 @@ import { notify, type OpenRuntime } from '@sluice/runtime'
 import { logDelivery } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
 
-export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures): DeliveryOptions => ({
+export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures, restoredAtMs: number | undefined): DeliveryOptions => ({
+  restoredAtMs,
   store: runtime.store,
   ownership: runtime.ownership,
   features: {

@@ -42,6 +42,15 @@ describe('a turn that a client asked for earlier', () => {
     expect(process.asked).toHaveLength(1)
   })
 
+  test('counts as started if a backup was restored after its time', async () => {
+    const { process } = await daemon()
+    const startTurn = createStartTurn(process.runtime, process.deliveries, 5000)
+    const start = (atMs: number) => startTurn({ key: `r:${atMs}`, session: 'local/chat', caller: 'local', text: 'Stand up', atMs })
+    expect(await start(5000)).toBe('known')
+    expect(await start(5001)).toBe('started')
+    await eventually(() => expect(process.asked).toHaveLength(1))
+  })
+
   test('is refused for a device that was revoked, and when the channel is not connected', async () => {
     const { process, start } = await daemon()
     expect(await start('ada/chat', 'device:ada')).toBe('gone')

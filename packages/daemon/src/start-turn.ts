@@ -9,10 +9,13 @@ const DEVICE = 'device:'
 
 type Starting = Parameters<StartTurn>[0]
 
+/** After a restore at `restoredAtMs`, earlier turns count as started: they may have been, after the backup was made. */
 export const createStartTurn =
-  (runtime: OpenRuntime, deliveries: Pick<Deliveries, 'deliver'>): StartTurn =>
-  async (turn) =>
-    parseChatSession(turn.session) ? deliver(runtime, deliveries, turn) : accept(runtime, turn)
+  (runtime: OpenRuntime, deliveries: Pick<Deliveries, 'deliver'>, restoredAtMs?: number): StartTurn =>
+  async (turn) => {
+    if (restoredAtMs !== undefined && turn.atMs <= restoredAtMs) return 'known'
+    return parseChatSession(turn.session) ? deliver(runtime, deliveries, turn) : accept(runtime, turn)
+  }
 
 /** The turn is that of a message whose id is made of the key: the inbox keeps a message with a known id only once. */
 async function deliver(runtime: OpenRuntime, deliveries: Pick<Deliveries, 'deliver'>, turn: Starting): ReturnType<StartTurn> {

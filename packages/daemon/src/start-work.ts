@@ -1,6 +1,7 @@
 /** Starts everything that works on the stored work of the shards that this process owns. */
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import type { OpenRuntime } from '@sluice/runtime'
+import { restoredAtMs } from '@sluice/store'
 import { deliveryOptions } from './delivery-options.ts'
 import { type Procedures, startProcedures } from './procedures.ts'
 import { createStartTurn } from './start-turn.ts'
@@ -19,10 +20,11 @@ export async function startWork(runtime: OpenRuntime, undo: AsyncDisposableStack
   // Procedures start before deliveries: a message may trigger one.
   const procedures = await startProcedures(runtime)
   undo.defer(() => procedures.stop(0))
-  const deliveries = await startDeliveries(deliveryOptions(runtime, procedures))
+  const restored = await restoredAtMs(runtime.store)
+  const deliveries = await startDeliveries(deliveryOptions(runtime, procedures, restored))
   undo.defer(() => deliveries.stop(0))
   runtime.delivery.start(deliveries)
-  runtime.offer({ startTurn: createStartTurn(runtime, deliveries) })
+  runtime.offer({ startTurn: createStartTurn(runtime, deliveries, restored) })
   return { procedures, deliveries }
 }
 

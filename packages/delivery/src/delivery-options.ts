@@ -35,6 +35,8 @@ export interface DeliveryOptions {
   readonly events: Events
   readonly clock: Clock
   readonly log: Logger
+  /** When a backup was restored to the store last; undefined if never. */
+  readonly restoredAtMs?: number | undefined
   /** Removes secrets from a text that another system wrote, before it is stored or reported. */
   scrub(text: string): string
   /** Called after another process has changed the store. */

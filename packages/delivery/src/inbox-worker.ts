@@ -23,6 +23,7 @@ import {
   type Waiting,
 } from '@sluice/sdk'
 import { admitMessage, clientOf } from './admit-message.ts'
+import { holdBackOld } from './before-restore.ts'
 import { lateChanges, runChange } from './changes.ts'
 import { overtakes, runCommand } from './commands.ts'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
@@ -112,14 +113,16 @@ export class InboxWorker {
   }
 
   async #work({ number, channel: name, kind, lane, owned }: OwnedRow, attempt: Attempt): Promise<JobOutcome> {
-    const { clock, features, stopping } = this.#options
-    const later = { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
+    const { clock, features, stopping, restoredAtMs } = this.#options
+    const nowMs = clock.nowMs()
+    const later = { retryAtMs: nowMs + ABSENT_DELAY_MS }
     if (stopping.aborted) return later
-    if (kind === 'approval_reply') return this.#approvalReply(owned, number)
     if (kind === 'change') {
-      await runChange(owned, number, clock.nowMs())
+      await runChange(owned, number, nowMs)
       return 'done'
     }
+    if (restoredAtMs !== undefined && (await holdBackOld(owned, number, { restoredAtMs, nowMs }))) return 'done'
+    if (kind === 'approval_reply') return this.#approvalReply(owned, number)
     const channel = channelNamed(features, name)
     if (!channel) return later
     if (kind === 'command') return this.#command(owned, channel, number)

@@ -10,8 +10,6 @@ import { shareDataDir } from '@sluice/store'
 import type { CliContext } from '../context.ts'
 import { givenPassphrase, passphraseMissing, typedPassphrase } from '../passphrase.ts'
 
-const MEGABYTE = 1_000_000
-
 type Target = Pick<BackupOptions, 'file' | 'withSecrets' | 'passphrase'> & { readonly folder?: string; readonly keep?: number }
 
 export async function run(context: CliContext): Promise<number> {
@@ -61,6 +59,8 @@ async function targetOf(context: CliContext): Promise<Target> {
   }
 }
 
+export const megabytes = (bytes: number): string => (bytes / 1_000_000).toFixed(1)
+
 function daemonRuns(dataDir: string): boolean {
   const lock = shareDataDir(dataDir)
   lock?.release()
@@ -95,7 +95,7 @@ function printBackup({ out }: CliContext, backup: Backup, deleted: readonly stri
   const { file, bytes, files, isEncrypted, withSecrets, leftOut, warnings } = backup
   for (const warning of warnings) out.warn(`${out.style('yellow', 'warning')}: ${warning}`)
   const kind = [isEncrypted ? 'encrypted' : 'not encrypted', withSecrets ? 'with secrets' : 'without secrets'].join(', ')
-  out.print(`${file}: ${(bytes / MEGABYTE).toFixed(1)} MB, ${files} files, verified, ${kind}`)
+  out.print(`${file}: ${megabytes(bytes)} MB, ${files} files, verified, ${kind}`)
   if (leftOut.length > 0) out.print(`left out, because they hold secrets in plain text: ${leftOut.join(', ')}`)
   for (const old of deleted) out.print(`deleted ${old}`)
 }

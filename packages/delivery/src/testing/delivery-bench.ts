@@ -106,6 +106,7 @@ export interface DeliveryBenchOptions {
   readonly agentOf?: DeliveryOptions['features']['agentOf']
   /** The paths that procedures have triggers for; an array that a test may change. */
   readonly triggers?: readonly string[]
+  readonly restoredAtMs?: number
 }
 
 export async function bench(options: DeliveryBenchOptions = {}): Promise<DeliveryBench> {
@@ -140,6 +141,7 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
     changedElsewhere: async () => {},
     clock: options.clock ?? clock,
     log: host.log,
+    restoredAtMs: options.restoredAtMs,
     features: {
       onChange: () => () => {},
       channels: () => [channel],
