@@ -214,7 +214,30 @@ function channels() {
   return page.replace(/<!-- channels -->.*<!-- \/channels -->/s, () => filled.join('\n'))
 }
 
+/** The systems of the table of compatibility: the key of a row of the catalogue, and whether the tests run there. */
+const SYSTEMS = [
+  { name: 'Linux x64', key: 'linux', isTested: true },
+  { name: 'Linux arm64', key: 'linux', isTested: false },
+  { name: 'macOS', key: 'macos', isTested: false },
+  { name: 'Windows', key: 'windows', isTested: false },
+]
+
+/** Returns the page of compatibility with its table filled in. */
+function compatibility() {
+  const supportOf = ({ runsOn }) =>
+    SYSTEMS.map(({ key, isTested }) => (runsOn && !runsOn.includes(key) ? 'unsupported' : isTested ? 'tested' : 'expected'))
+  const rows = [
+    ['the daemon, its API and the commands', ...supportOf({})],
+    ['`sluice service`', ...supportOf({ runsOn: ['linux', 'macos'] })],
+    ...ROWS.filter(([, row]) => !row.planned).map(([id, row]) => [code(id), ...supportOf(row)]),
+  ]
+  const text = readFileSync(join(ROOT, 'docs/compatibility.md'), 'utf8')
+  const filled = ['<!-- systems -->', table(['feature', ...SYSTEMS.map(({ name }) => name)], rows), '<!-- /systems -->']
+  return text.replace(/<!-- systems -->.*<!-- \/systems -->/s, () => filled.join('\n'))
+}
+
 const pages = {
+  'compatibility.md': compatibility(),
   'channels/README.md': channels(),
   'features.md': features(),
   'configuration.md': configuration(),

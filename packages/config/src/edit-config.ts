@@ -2,6 +2,7 @@
 import { AppError, buildHint } from '@sluice/sdk'
 import * as v from 'valibot'
 import { assignInToml } from './assign-in-toml.ts'
+import { formerKeyHint } from './former-keys.ts'
 import { readGiven } from './given-value.ts'
 import { type KnownTable, knownKeys, lookUp } from './known-keys.ts'
 import { type LoadOptions, loadConfig } from './load-config.ts'
@@ -117,7 +118,7 @@ function findKey(sections: readonly OwnedSection[], path: KeyPath): { readonly k
       throw new AppError('not_compiled', detail, { fields: { feature: found.feature, build } })
     }
     case 'unknown':
-      throw new AppError('invalid_request', unknownKey(path.slice(0, found.at + 1), found.names))
+      throw new AppError('invalid_request', formerKeyHint(path) ?? unknownKey(path.slice(0, found.at + 1), found.names))
   }
 }
 

@@ -24,6 +24,7 @@ export {
 } from './core-sections.ts'
 export { effectiveConfig } from './effective-config.ts'
 export { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP, requireSignatures, unsignedChannels } from './exposure.ts'
+export { FORMER_KEYS } from './former-keys.ts'
 export { leftOutFiles } from './left-out-files.ts'
 export { type LimitedClient, limitsOf, loopTurnsOf } from './limits.ts'
 export { limitsSection } from './limits-section.ts'

@@ -6,10 +6,11 @@ import type { AppError, ConfigSchema, FeatureId, Section } from '@sluice/sdk'
 import type * as v from 'valibot'
 import { checkNames } from './check-names.ts'
 import type { Environment } from './env-overlay.ts'
+import { carryOver, FORMER_KEYS, type FormerKey } from './former-keys.ts'
 import { knownKeys } from './known-keys.ts'
 import type { Decrypt } from './open-secrets.ts'
 import { readSection, type SectionReading } from './read-section.ts'
-import { followPath, formatKeyPath } from './toml/key-path.ts'
+import { followPath, formatKeyPath, parseKeyPath } from './toml/key-path.ts'
 import { locateFindings } from './toml/locate.ts'
 import { parseToml } from './toml/parse-toml.ts'
 import { configError, type Finding } from './toml/problem.ts'
@@ -27,11 +28,16 @@ export interface LoadOptions {
   readonly sections: readonly OwnedSection[]
   readonly env: Environment
   readonly decrypt: Decrypt
+  /** Default: the former keys of this release. */
+  readonly formerKeys?: readonly FormerKey[]
 }
 
 /** Throws `config_invalid` with every problem. Loads no parser when there is no text. */
-export async function loadConfig({ file, text, values, sections, env, decrypt }: LoadOptions): Promise<LoadedConfig> {
-  const data = values ? withoutUndefined(values) : text?.trim() ? await parseToml(text, file) : {}
+export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
+  const { file, text, values, sections, env, formerKeys = FORMER_KEYS } = options
+  const given = values ? withoutUndefined(values) : text?.trim() ? await parseToml(text, file) : {}
+  const { data, origin, ...former } = carryOver(given, formerKeys)
+  const decrypt: Decrypt = (value, path) => options.decrypt(value, former.secretPath(path))
   const names = Object.keys(data).length > 0 ? checkNames(data, knownKeys(sections)) : { findings: [], leftOut: [] }
   const readings = new Map<string, SectionReading>()
   for (const owned of sections) {
@@ -40,10 +46,13 @@ export async function loadConfig({ file, text, values, sections, env, decrypt }:
   }
   const all = [...readings.values()]
   const findings = [...names.findings, ...all.flatMap((reading) => reading.findings)]
-  if (findings.length > 0) throw await findingsError({ file, text, values }, findings)
-  // A program that hands its configuration over as values keeps the secrets elsewhere: there is no file to encrypt them in.
-  const plainSecrets = values ? [] : [...new Set(all.flatMap(({ plain }) => plain))]
+  const inFile = findings.map((finding) => ({ ...finding, path: origin(finding.path) ?? finding.path }))
+  if (inFile.length > 0) throw await findingsError({ file, text, values }, inFile)
+  const plain = [...new Set(all.flatMap((reading) => reading.plain))]
+  // A program that hands its configuration over as values keeps the secrets elsewhere, and `seal` does not know former keys.
+  const plainSecrets = values ? [] : plain.filter((key) => !origin(parseKeyPath(key)))
   const warnings = [
+    ...former.warnings,
     ...new Set(all.flatMap((reading) => reading.warnings)),
     ...plainSecrets.map((key) => `\`${key}\` is in plain text in the file; \`sluice config seal\` encrypts it`),
     ...unknownVariables(env, sections),

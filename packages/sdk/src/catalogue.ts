@@ -4,6 +4,8 @@
  */
 
 export type Profile = 'minimal' | 'standard' | 'full'
+/** An operating system; Linux is the one that the tests run on. */
+export type System = 'linux' | 'macos' | 'windows'
 export type FeatureKind = 'channel' | 'provider' | 'tool' | 'hardware' | 'sandbox' | 'observability' | 'gateway'
 
 /** The usage of a command, for help and completion without loading its feature. */
@@ -24,6 +26,8 @@ export interface Row {
   /** True when the package is not part of this release. */
   readonly planned?: true
   readonly summary: string
+  /** The systems that it works on. Default: all. */
+  readonly runsOn?: readonly System[]
   /** The configuration section. `keys` lists the feature's keys in a shared section. */
   readonly section?: string
   /** Further sections of the feature. */
@@ -49,6 +53,9 @@ export interface Row {
 
 const always = { flag: null, profile: 'minimal' } as const
 const planned = { planned: true } as const
+const linux = { runsOn: ['linux'] } as const
+/** Windows has no process groups, by which the daemon ends what it has started. */
+const unix = { runsOn: ['linux', 'macos'] } as const
 
 export const CATALOGUE = {
   'provider-offline': {
@@ -93,7 +100,7 @@ export const CATALOGUE = {
     summary: 'Read, write and list files in the workspace',
     tools: ['file_read', 'file_write', 'file_list'],
   },
-  'tool-shell': { ...always, kind: 'tool', summary: 'Run a command inside the sandbox', section: 'tools.shell', tools: ['shell'] },
+  'tool-shell': { ...always, ...unix, kind: 'tool', summary: 'Run a command inside the sandbox', section: 'tools.shell', tools: ['shell'] },
   'tool-http': {
     ...always,
     kind: 'tool',
@@ -198,6 +205,7 @@ export const CATALOGUE = {
     kind: 'tool',
     profile: 'full',
     summary: 'Drive a browser',
+    ...unix,
     section: 'browser',
     tools: ['browser'],
   },
@@ -363,6 +371,7 @@ export const CATALOGUE = {
     kind: 'hardware',
     profile: null,
     summary: 'GPIO of single-board computers (Linux)',
+    ...linux,
     tools: ['gpio_sbc_write', 'gpio_sbc_read', 'gpio_sbc_blink', 'sbc_system_info'],
   },
   'hardware-probe': {
@@ -390,12 +399,13 @@ export const CATALOGUE = {
     tools: ['drive', 'sense', 'estop_reset'],
   },
 
-  'sandbox-jail': { ...always, kind: 'sandbox', summary: 'firejail (Linux)', backend: 'jail' },
+  'sandbox-jail': { ...always, ...linux, kind: 'sandbox', summary: 'firejail (Linux)', backend: 'jail' },
   'sandbox-userns': {
     flag: 'sandbox-userns',
     kind: 'sandbox',
     profile: null,
     summary: 'User namespaces by bubblewrap',
+    ...linux,
     backend: 'userns',
   },
   'sandbox-fsrestrict': {
@@ -403,13 +413,15 @@ export const CATALOGUE = {
     kind: 'sandbox',
     profile: null,
     summary: 'Landlock, Linux 5.13 or newer',
+    ...linux,
     backend: 'fsrestrict',
   },
-  'sandbox-seatbelt': { ...always, kind: 'sandbox', summary: 'sandbox-exec (macOS)', backend: 'seatbelt' },
+  'sandbox-seatbelt': { ...always, kind: 'sandbox', summary: 'sandbox-exec (macOS)', runsOn: ['macos'], backend: 'seatbelt' },
   'sandbox-container': {
     ...always,
     kind: 'sandbox',
     summary: 'Docker or Podman',
+    ...unix,
     section: 'security.sandbox',
     keys: ['engine', 'image'],
     backend: 'container',
