@@ -6,6 +6,7 @@ import type { Output } from './context.ts'
 import { CORE_COMMANDS } from './core-commands.ts'
 import { embedderCommand, featureCommands } from './feature-commands.ts'
 import { commandFamily, findCommand, unknownCommand } from './find-command.ts'
+import { formerCommand } from './former-commands.ts'
 import { commandHelp, familyHelp, overview } from './help.ts'
 
 /** Returns the command to run, or the exit code once `--version` or help has been printed. */
@@ -23,7 +24,7 @@ export async function selectCommand(argv: readonly string[], features: readonly 
     print(overview(commands, manifest.version))
     return firstWord === 'help' || wantsHelp ? 0 : 2
   }
-  const command = findCommand(argv, commands) ?? embedderCommand(features, firstWord)
+  const command = findCommand(argv, commands) ?? formerCommand(argv, commands, out) ?? embedderCommand(features, firstWord)
   const family = commandFamily(firstWord, commands)
   if (!command && wantsHelp && words.length === 1 && family.length > 0) return print(familyHelp(firstWord, family))
   const selected = command ?? (await unknownCommand(argv, commands))

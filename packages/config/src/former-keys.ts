@@ -52,7 +52,10 @@ export function carryOver(file: Readonly<Record<string, unknown>>, formerKeys: r
     data,
     warnings,
     origin: (path) => movedBack(path, moves),
-    secretPath: (path) => formatKeyPath(movedBack(parseKeyPath(path), secretMoves) ?? parseKeyPath(path)),
+    secretPath(path) {
+      const from = secretMoves.length > 0 ? movedBack(parseKeyPath(path), secretMoves) : undefined
+      return from ? formatKeyPath(from) : path
+    },
   }
 }
 

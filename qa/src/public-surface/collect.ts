@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { allOptions, type CommandDescription } from '@sluice/cli/command'
 import { COMMANDS } from '@sluice/cli/command-descriptions'
 import { featureCommands } from '@sluice/cli/feature-commands'
+import { FORMER_COMMANDS } from '@sluice/cli/former-commands'
 import { FORMER_KEYS } from '@sluice/config'
 import { ROOT, run, scratch, startDaemon } from '../daemons/bundle.ts'
 import { exportedNames } from './exported-names.ts'
@@ -144,7 +145,13 @@ export function collectPackages(root = ROOT): Items {
 export async function collectSurface(profile: string): Promise<Record<Surface, Items>> {
   const commands = collectCommands([...COMMANDS, ...featureCommands([])])
   const { configuration, ...others } = await collectFromBundle(profile)
-  // A former key is an item of its own, so that its row is not deleted before a release has warned.
-  const former = Object.fromEntries(FORMER_KEYS.map(({ key }) => [`former ${key}`, {}]))
-  return { ...others, configuration: { ...configuration, ...former }, commands, packages: collectPackages() }
+  return {
+    ...others,
+    configuration: { ...configuration, ...formerItems(FORMER_KEYS.map(({ key }) => key)) },
+    commands: { ...commands, ...formerItems(FORMER_COMMANDS.map(({ name }) => name)) },
+    packages: collectPackages(),
+  }
 }
+
+/** A former name is an item of its own, so that its row is not deleted before a release has warned. */
+const formerItems = (names: readonly string[]): Items => Object.fromEntries(names.map((name) => [`former ${name}`, {}]))

@@ -1,4 +1,5 @@
 /** Compares this build with the last recorded release, so that a release does not break the programs and files of its users. */
+import { FORMER_COMMANDS } from '@sluice/cli/former-commands'
 import { FORMER_KEYS } from '@sluice/config'
 import { beforeAll, expect, test } from 'vitest'
 import { ACCEPTED } from './accepted.ts'
@@ -16,13 +17,17 @@ beforeAll(async () => {
   now = await collectSurface('full')
 }, 120_000)
 
-/** A former key still loads, with a warning. */
-const isCarriedOver = (item: string): boolean => FORMER_KEYS.some(({ key }) => `${item.replaceAll('[]', '.*')}.`.startsWith(`${key}.`))
+/** Names that still work, with a warning. */
+const FORMER: Partial<Record<Surface, readonly string[]>> = {
+  configuration: FORMER_KEYS.map(({ key }) => key),
+  commands: FORMER_COMMANDS.map(({ name }) => name),
+}
+const isPartOf = (item: string, name: string): boolean => item === name || item.startsWith(`${name}.`) || item.startsWith(`${name} `)
+const isCarriedOver = (surface: Surface, item: string): boolean =>
+  FORMER[surface]?.some((name) => isPartOf(item.replaceAll('[]', '.*'), name)) === true
 
 const findingsOf = (surface: Surface) =>
-  compareSurface(recordedSurface(last, surface) ?? {}, now[surface], SURFACES[surface]).filter(
-    ({ item }) => surface !== 'configuration' || !isCarriedOver(item),
-  )
+  compareSurface(recordedSurface(last, surface) ?? {}, now[surface], SURFACES[surface]).filter(({ item }) => !isCarriedOver(surface, item))
 
 const CURE = `Keep it, or carry it over with a warning for one minor release: docs/compatibility.md says how. When ${last} has warned, add a row to qa/src/public-surface/accepted.ts.`
 
@@ -42,7 +47,11 @@ test('each accepted change exists, and was announced by a recorded release', () 
   }
 })
 
-test('a former key is no present key, and replaces it by one', () => {
+test('a former name is no present name, and becomes one', () => {
+  for (const { name, becomes } of FORMER_COMMANDS) {
+    expect(Object.keys(now.commands)).not.toContain(name)
+    expect(Object.keys(now.commands)).toContain(becomes)
+  }
   for (const { key, becomes } of FORMER_KEYS) {
     const items = Object.keys(now.configuration).map((item) => item.replaceAll('[]', '.*'))
     expect(items).not.toContain(key)
