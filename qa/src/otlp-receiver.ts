@@ -32,7 +32,7 @@ export interface OtlpReceiver {
   readonly headers: readonly Headers[]
   /** The reasons for refusing requests. */
   readonly refusals: readonly string[]
-  /** Resolves to the spans that `isWanted` accepts once there are `count` of them. Rejects after five seconds. */
+  /** Resolves to the spans that `isWanted` accepts once there are `count` of them. Rejects after 30 seconds. */
   until(count: number, isWanted?: (span: ReceivedSpan) => boolean): Promise<readonly ReceivedSpan[]>
   close(): Promise<void>
 }
@@ -45,7 +45,7 @@ export interface OtlpReceiverOptions {
 }
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024
-const PATIENCE_MS = 5000
+const PATIENCE_MS = 30_000
 const KINDS = [undefined, 'internal', 'server', 'client', 'producer', 'consumer'] as const
 
 const nanos = v.pipe(

@@ -6,18 +6,23 @@ import { join } from 'node:path'
 import { type ChatappFake, startChatappFake } from '@sluice/channel-chatapp/testing'
 import { type Daemon, startDaemon } from '@sluice/daemon'
 import { systemClock } from '@sluice/kit'
+import metrics from '@sluice/observability-metrics'
 import otel from '@sluice/observability-otel'
-import { formatTraceContext } from '@sluice/sdk'
+import { formatTraceContext, type Logger } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import type { Chat } from '@sluice/testkit/chat'
 import { testHost } from '@sluice/testkit/host'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { parseTextMetrics } from '@sluice/testkit/text-metrics'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { always } from '../../../profiles/always.ts'
 import { CHATAPP_PERSON, chatappRequest } from '../daemons/chatapp-requests.ts'
 import { startChat } from '../daemons/chats.ts'
 import { sendRequest } from '../daemons/send-request.ts'
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../otlp-receiver.ts'
+
+// Several daemons start and stop here.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const CALLER = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', state: 'vendor=1' }
 const TRACED: readonly (readonly [string, string])[] = [
@@ -44,10 +49,17 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-async function start(toml = ''): Promise<Daemon> {
+interface StartOptions {
+  /** The backends, as keys of the section. */
+  readonly observability?: string
+  /** Gets the log at level `info`. */
+  readonly logger?: Logger
+}
+
+async function start(toml = '', { observability = 'backend = "otlp"', logger }: StartOptions = {}): Promise<Daemon> {
   const configFile = join(dataDir, 'config.toml')
   const config = `[log]
-level = "error"
+level = "${logger ? 'info' : 'error'}"
 [gateway]
 require_pairing = false
 [provider]
@@ -56,7 +68,7 @@ model = "small-1"
 base_url = "${model.url}/v1"
 api_key = "${model.apiKey}"
 [observability]
-backend = "otlp"
+${observability}
 otel_endpoint = "${collector.url}"
 otel_service_name = "kitchen"
 [sop]
@@ -70,8 +82,9 @@ allowed_numbers = ["*"]
 api_url = "${chatapp.url}"
 ${toml}`
   writeFileSync(configFile, config, { mode: 0o600 })
-  const features = [...always, otel]
-  const daemon = await startDaemon({ features, dataDir, configFile, env: {}, profile: 'test', version: '0', host: '127.0.0.1', port: 0 })
+  const features = [...always, metrics, otel]
+  const options = { features, dataDir, configFile, env: {}, profile: 'test', version: '0', host: '127.0.0.1', port: 0, logger }
+  const daemon = await startDaemon(options)
   running.push(daemon)
   return daemon
 }
@@ -151,6 +164,34 @@ describe('a message of a chat', () => {
       }
     } finally {
       site.close()
+    }
+  })
+
+  test('is logged, counted and traced at the same time, without its text', async () => {
+    const { log, logs } = testHost()
+    const daemon = await start('', { observability: 'backends = ["log", "textmetrics", "otlp"]', logger: log })
+    model.script({ text: 'Done.' })
+    const { headers = [], ...request } = chatappRequest({ id: 'wamid.1', text: TEXT })
+    await sendRequest(daemon.url, { ...request, headers: [...headers, ...TRACED] })
+    await collector.until(6, ofCaller)
+    const found = (message: string, fields: object) =>
+      logs.filter((line) => line.message === message && Object.entries(fields).every(([name, value]) => line.fields[name] === value))
+    await vi.waitFor(() => expect(found('delivery finished', { channel: 'chatapp', outcome: 'ok' })).toHaveLength(2), { timeout: 20_000 })
+    // One line for the turn and one for each direction, at the default level, whatever the backends.
+    expect(found('turn finished', { source: 'chatapp', model: 'small-1' })).toHaveLength(1)
+    for (const direction of ['inbound', 'outbound'])
+      expect(found('delivery finished', { direction, trace_id: CALLER.traceId })).toHaveLength(1)
+    // The lines of the backend.
+    expect(found('turn', { component: 'observability', source: 'chatapp', trace_id: CALLER.traceId })).toHaveLength(1)
+
+    const body = await (await fetch(`${daemon.url}/metrics`)).text()
+    expect(Object.fromEntries(parseTextMetrics(body).values)).toMatchObject({
+      'sluice_deliveries_total{channel="chatapp",direction="outbound",outcome="ok"}': 1,
+      'sluice_turns_total{source="chatapp",provider="openai",model="small-1",outcome="ok"}': 1,
+    })
+    for (const text of [CODE, 'Done.', APP_SECRET, model.apiKey, chatapp.accessToken]) {
+      expect(body).not.toContain(text)
+      expect(JSON.stringify(logs)).not.toContain(text)
     }
   })
 
