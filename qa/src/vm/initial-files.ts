@@ -14,6 +14,8 @@ export interface Job {
   /** Arguments for `modprobe` in order, such as `i2c-stub chip_addr=0x50`; a path is loaded with `insmod`. */
   readonly modules: readonly string[]
   readonly udev: boolean
+  /** True: systemd runs the command as a service. */
+  readonly systemd: boolean
   readonly env: Readonly<Record<string, string>>
   readonly timeoutSecs: number
 }
@@ -35,6 +37,7 @@ export async function initialFiles(kernel: Kernel, packages: string, job: Job): 
   entries.push(
     { path: 'job' },
     { path: 'job/second.sh', bytes: await readFile(join(SCRIPTS, 'second.sh')) },
+    { path: 'job/third.sh', bytes: await readFile(join(SCRIPTS, 'third.sh')) },
     { path: 'job/settings', bytes: text(settings(kernel, job)) },
     { path: 'job/modules', bytes: text(`${['set -e', ...job.modules.map(loading)].join('\n')}\n`) },
     { path: 'job/command', bytes: text(`${job.command}\n`) },
@@ -45,11 +48,12 @@ export async function initialFiles(kernel: Kernel, packages: string, job: Job): 
 /** Quotes any text as one word for the shell. */
 export const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 
-function settings({ modules }: Kernel, { folder, udev, env, timeoutSecs }: Job): string {
+function settings({ modules }: Kernel, { folder, udev, systemd, env, timeoutSecs }: Job): string {
   const values = {
     VM_MODULES: modules,
     VM_FOLDER: folder,
     VM_UDEV: udev ? '1' : '0',
+    VM_SYSTEMD: systemd ? '1' : '0',
     VM_TIMEOUT_SECS: String(timeoutSecs),
   }
   const lines = Object.entries(values).map(([name, value]) => `${name}=${quote(value)}\n`)

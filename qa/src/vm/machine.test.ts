@@ -5,7 +5,15 @@ import { findQemu, guestKernel, guestPackages } from './guest-packages.ts'
 import { type Job, quote } from './initial-files.ts'
 import { runMachine } from './machine.ts'
 
-const job = (command: string): Job => ({ command, folder: '/', modules: [], udev: false, env: { WORD: "it's" }, timeoutSecs: 20 })
+const job = (command: string): Job => ({
+  command,
+  folder: '/',
+  modules: [],
+  udev: false,
+  systemd: false,
+  env: { WORD: "it's" },
+  timeoutSecs: 20,
+})
 
 async function boot(command: string) {
   const packages = await guestPackages()

@@ -87,6 +87,7 @@ async function pc(substrate: Substrate, { file, definition }: FoundCase, { loadM
     folder: ROOT,
     modules,
     udev: definition.udev ?? false,
+    systemd: definition.systemd ?? false,
     env: { HOME: '/root', LANG: 'C.UTF-8', NODE_COMPILE_CACHE: compileCache },
     timeoutSecs: caseTimeoutSecs(definition),
   }

@@ -28,6 +28,8 @@ export interface VmCase {
   readonly modules?: readonly string[]
   /** Whether udev runs; programs that list USB devices need it. */
   readonly udev?: boolean
+  /** True: this machine's systemd is the first process of the guest, and starts the tests as a service. Only for `pc`. */
+  readonly systemd?: boolean
   readonly memoryMib?: number
   /** The time limit of one test in seconds; default 90, because the emulated machine is slow. */
   readonly testTimeoutSecs?: number

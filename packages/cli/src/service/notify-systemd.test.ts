@@ -70,9 +70,10 @@ describe('reports to systemd', () => {
     }
   })
 
-  test('that fail are logged and change nothing', async () => {
-    const { reports, warnings } = arrange({ exitCode: 1 })
+  test('that fail are tried five times and logged', async () => {
+    const { reports, warnings, words } = arrange({ exitCode: 1 })
     await reports.ready()
-    expect(warnings).toEqual([expect.stringContaining('no such socket')])
+    expect(words()).toEqual(Array.from({ length: 5 }, () => 'READY=1'))
+    expect(warnings[4]).toContain('no such socket')
   })
 })

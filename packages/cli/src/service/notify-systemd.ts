@@ -27,6 +27,7 @@ export interface SystemdReportsOptions {
 
 /** Reports per period of the watchdog: one may fail or be late without a restart. */
 const REPORTS_PER_PERIOD = 3
+const ATTEMPTS_MAX = 5
 const MICROSECONDS = 1000
 
 /** Returns undefined if systemd does not wait for reports. No method rejects: a report that fails is logged. */
@@ -38,14 +39,22 @@ export function systemdReports({ env, pid, log, run = createRunBare(systemClock)
   let feeding: NodeJS.Timeout | undefined
   let isFeeding = false
 
-  async function send(...assignments: string[]): Promise<void> {
+  /** Resolves to the reason of a failure, or to undefined. */
+  async function trySend(assignments: readonly string[]): Promise<string | undefined> {
     try {
-      const command = { file: 'systemd-notify', args: assignments, cwd: '/', env: reporterEnv }
-      const { exitCode, stderr } = await run(command, ended.signal)
-      if (exitCode !== 0 && !ended.signal.aborted)
-        log.warn('systemd did not take a report', { report: assignments[0], error: stderr.trim() })
+      const { exitCode, stderr } = await run({ file: 'systemd-notify', args: assignments, cwd: '/', env: reporterEnv }, ended.signal)
+      return exitCode === 0 ? undefined : stderr.trim() || `exit code ${exitCode}`
     } catch (error) {
-      log.warn('systemd did not take a report', { report: assignments[0], error: errorText(error) })
+      return errorText(error)
+    }
+  }
+
+  /** systemd may not take a report in time on a busy machine. It would end a daemon whose readiness it does not hear of. */
+  async function send(...assignments: string[]): Promise<void> {
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX && !ended.signal.aborted; attempt++) {
+      const error = await trySend(assignments)
+      if (error === undefined || ended.signal.aborted) return
+      log.warn('systemd did not take a report', { report: assignments[0], attempt, error })
     }
   }
 

@@ -66,7 +66,9 @@ export async function runProgram(
 ): Promise<string> {
   const [file = '', ...args] = words
   const given = Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined))
-  const { exitCode, stdout, stderr } = await createRunBare(systemClock)({ file, args, cwd: '/', env: given }, new AbortController().signal)
+  // The start of a service may take as long as its manager allows.
+  const run = createRunBare(systemClock, Number.POSITIVE_INFINITY)
+  const { exitCode, stdout, stderr } = await run({ file, args, cwd: '/', env: given }, new AbortController().signal)
   if (exitCode !== 0 && !mayFail)
     throw new AppError('unavailable', `'${words.join(' ')}' failed: ${stderr.trim() || `exit code ${exitCode}`}`)
   return stdout

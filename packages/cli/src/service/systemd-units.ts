@@ -14,6 +14,7 @@ export const SOCKET_UNIT = `${SERVICE_NAME}.socket`
 /** Returns the text of the service unit. */
 export function serviceUnit(plan: ServicePlan): string {
   const isSystem = plan.scope === 'system'
+  const systemctl = isSystem ? 'systemctl' : 'systemctl --user'
   return unit({
     Unit: [
       'Description=Sluice agent runtime',
@@ -36,6 +37,8 @@ export function serviceUnit(plan: ServicePlan): string {
       'Restart=on-failure',
       'RestartSec=2',
       `RestartPreventExitStatus=${EXIT_CONFIG}`,
+      // Otherwise, the next connection to the port would start it again.
+      `ExecStopPost=${isSystem ? '+' : ''}/bin/sh -c '[ "$$EXIT_STATUS" != ${EXIT_CONFIG} ] || ${systemctl} --no-block stop ${SOCKET_UNIT}'`,
       // A command that needs too much memory must not stop the daemon.
       'OOMPolicy=continue',
       'LimitCORE=0',
@@ -50,8 +53,7 @@ export function serviceUnit(plan: ServicePlan): string {
 /** Returns the text of the socket unit. */
 export const socketUnit = ({ host, port }: ServicePlan): string =>
   unit({
-    // A stop of the service closes the port; a restart does not.
-    Unit: ['Description=The port of Sluice', `StopPropagatedFrom=${SERVICE_UNIT}`],
+    Unit: ['Description=The port of Sluice'],
     Socket: [`ListenStream=${host.includes(':') ? `[${host}]` : host}:${port}`, 'Backlog=1024', 'NoDelay=yes', 'FreeBind=yes'],
     Install: ['WantedBy=sockets.target'],
   })
@@ -96,10 +98,10 @@ const RESTRICTIONS: readonly Restriction[] = [
     except: ['setuid'],
   },
   { lines: ['RestrictNamespaces=yes'], except: ['setuid', 'namespaces'] },
-  { lines: ['CapabilityBoundingSet=', 'ProtectHostname=yes', 'ProtectKernelModules=yes'], isForSystem: true, except: ['setuid'] },
-  // They cover parts of /proc. The kernel then gives no new /proc to a sandbox with namespaces.
+  { lines: ['CapabilityBoundingSet=', 'ProtectKernelModules=yes'], isForSystem: true, except: ['setuid'] },
+  // A sandbox with namespaces sets a host name of its own. The others cover parts of /proc, and the kernel then gives it no new /proc.
   {
-    lines: ['ProtectKernelTunables=yes', 'ProtectKernelLogs=yes', 'ProtectProc=invisible'],
+    lines: ['ProtectHostname=yes', 'ProtectKernelTunables=yes', 'ProtectKernelLogs=yes', 'ProtectProc=invisible'],
     isForSystem: true,
     except: ['setuid', 'namespaces'],
   },

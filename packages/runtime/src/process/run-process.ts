@@ -14,16 +14,19 @@ const PIPE_DRAIN_MS = 250
 const BARE_TIMEOUT_MS = 60_000
 const BARE_OUTPUT_BYTES_MAX = 65_536
 
-/** Runs programs of the sandbox backends themselves, such as a container engine's client, without a sandbox. */
+/**
+ * Runs programs that Sluice itself needs without a sandbox, such as the client of a container engine. The time limit is a minute
+ * unless `timeoutMs` is another; it may be infinite.
+ */
 export const createRunBare =
-  (clock: Clock): RunBare =>
+  (clock: Clock, timeoutMs = BARE_TIMEOUT_MS): RunBare =>
   (command, signal) =>
     runProcess(
       command,
       {
         ...command,
         policy: { writable: [], network: true },
-        timeoutMs: BARE_TIMEOUT_MS,
+        timeoutMs,
         outputBytesMax: BARE_OUTPUT_BYTES_MAX,
         signal,
       },

@@ -1,4 +1,4 @@
-# Continues as the first process in the host's files: sets up the machine, runs its one command, reports the status, ends.
+# Continues as the first process in the host's files: sets up the machine, and goes on in third.sh, under systemd if the case wants it.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 . /run/vm/settings
 box=/run/vm/busybox
@@ -14,34 +14,20 @@ mkdir -p "/lib/modules/$kernel"
 mount --bind "$VM_MODULES" "/lib/modules/$kernel"
 modprobe -q configfs && mount -t configfs configfs /sys/kernel/config
 
-for port in /sys/class/virtio-ports/*; do
-  case $(cat "$port/name") in
-    vm.out) out=/dev/${port##*/} ;;
-    vm.err) err=/dev/${port##*/} ;;
-    vm.report) report=/dev/${port##*/} ;;
-  esac
-done
-exec 3>"$report"
-
 if [ "$VM_UDEV" = 1 ]; then
   /lib/systemd/systemd-udevd --daemon >/dev/kmsg 2>&1
 fi
-status=0
-/bin/sh /run/vm/modules 2>/run/vm/setup.err || status=125
-[ "$VM_UDEV" = 1 ] && udevadm settle -t 30 >/dev/null 2>&1
-read -r up _ </proc/uptime
-echo "{\"ready\":$up}" >&3
-if [ $status = 0 ]; then
-  cd "$VM_FOLDER"
-  $box timeout -s KILL "$VM_TIMEOUT_SECS" /bin/sh /run/vm/command </dev/null >"$out" 2>"$err" &
-  # The command runs in the background, because the shell would report a killed foreground command on the same output.
-  wait $!
-  status=$?
-else
-  cat /run/vm/setup.err >"$err"
-fi
-echo "{\"exit\":$status}" >&3
-exec 3>&-
-sync
-echo b >/proc/sysrq-trigger
-sleep 30
+if [ "$VM_SYSTEMD" = 0 ]; then . /run/vm/third.sh; fi
+
+# Only what the services of a case depend on starts, not the other services of this machine. systemd-tmpfiles would empty /tmp, which
+# takes long and may hold the checkout.
+: >/etc/fstab
+units=/run/systemd/system
+mkdir -p $units
+for unit in timers.target paths.target getty.target systemd-udevd.service systemd-udev-trigger.service systemd-udevd-kernel.socket \
+  systemd-udevd-control.socket systemd-timesyncd.service systemd-network-generator.service network-online.target \
+  systemd-tmpfiles-setup.service; do
+  ln -s /dev/null $units/$unit
+done
+printf '%s\n' '[Unit]' 'DefaultDependencies=no' '[Service]' 'ExecStart=/run/vm/busybox sh /run/vm/third.sh' >$units/vm.service
+exec /lib/systemd/systemd --unit=vm.service --log-target=kmsg --show-status=no
