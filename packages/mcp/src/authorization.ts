@@ -26,8 +26,10 @@ interface Kept {
   readonly tokens?: StoredOAuthTokens | undefined
   readonly verifier?: string | undefined
   readonly discovery?: OAuthDiscoveryState | undefined
-  /** The permissions that the server asked for last, separated by blanks. */
+  /** The permissions that refused requests needed, with those that the client had then, separated by blanks. */
   readonly scope?: string | undefined
+  /** The permissions that the last login asked for. */
+  readonly asked?: string | undefined
 }
 
 export interface AuthorizationOptions {
@@ -69,16 +71,22 @@ export class Authorization implements AuthProvider {
   async noticeRefusal(response: Response): Promise<void> {
     const { error, scope } = extractWWWAuthenticateParams(response)
     if (response.status !== 403 || error !== 'insufficient_scope' || scope === undefined) return
-    const known = (await this.#read()).scope?.split(' ') ?? []
-    await this.#change({ scope: [...new Set([...known, ...scope.split(' ')])].join(' ') })
+    const { scope: needed, asked, tokens } = await this.#read()
+    const scopes = [needed, asked, tokens?.scope, scope].flatMap((list) => list?.split(' ') ?? [])
+    const wanted = { scope: [...new Set(scopes)].join(' ') }
+    // Without a login, the next request gets a token with all of them.
+    await this.#change(this.#isClient ? { ...wanted, tokens: undefined } : wanted)
   }
 
-  /** Begins a login, which replaces an earlier one. */
+  /** Begins a login, which replaces an earlier one. Throws `invalid_request` for a server that needs none. */
   async begin(): Promise<BegunLogin> {
-    const { url: serverUrl, host } = this.#options
+    const { url: serverUrl, host, server } = this.#options
+    if (this.#isClient)
+      throw new AppError('invalid_request', `The MCP server '${server}' needs no login, because its oauth.grant is "client_credentials"`)
     const challenge = extractWWWAuthenticateParams(await this.#unauthorized())
     await this.#change({ tokens: undefined, verifier: undefined, discovery: undefined })
     const scope = (await this.#read()).scope ?? challenge.scope
+    await this.#change({ asked: scope })
     const found = {
       ...(challenge.resourceMetadataUrl && { resourceMetadataUrl: challenge.resourceMetadataUrl }),
       ...(scope !== undefined && { scope }),
@@ -116,8 +124,10 @@ export class Authorization implements AuthProvider {
     const needsLogin = () => {
       throw new AppError('unauthorized', `The MCP server '${server}' asks for a login: run 'sluice mcp login ${server}'`)
     }
-    if (!(await this.#read()).tokens?.refresh_token) needsLogin()
-    const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
+    const { tokens, scope: needed } = await this.#read()
+    if (!this.#isClient && !tokens?.refresh_token) needsLogin()
+    const { resourceMetadataUrl, scope: asked } = extractWWWAuthenticateParams(response)
+    const scope = this.#isClient ? (needed ?? asked) : asked
     await auth(this.#provider('', needsLogin), {
       serverUrl,
       fetchFn: host.fetch,
@@ -126,19 +136,17 @@ export class Authorization implements AuthProvider {
     })
   }
 
+  /** True: the client itself is allowed in, so that nobody logs in. */
+  get #isClient(): boolean {
+    return this.#options.oauth?.grant === 'client_credentials'
+  }
+
   #provider(state: string, open: (url: URL) => void): OAuthClientProvider {
     const { oauth } = this.#options
     const own = oauth?.client_id === undefined ? undefined : ownClient(oauth.client_id, oauth.client_secret?.reveal())
+    const scope = oauth?.scope !== undefined && { scope: oauth.scope }
     return {
-      redirectUrl: REDIRECT_URL,
-      clientMetadata: {
-        client_name: 'Sluice',
-        redirect_uris: [REDIRECT_URL],
-        grant_types: ['authorization_code', 'refresh_token'],
-        response_types: ['code'],
-        token_endpoint_auth_method: 'none',
-        ...(oauth?.scope !== undefined && { scope: oauth.scope }),
-      },
+      ...(this.#isClient ? forClient(scope) : forPerson(scope)),
       state: () => state,
       clientInformation: async () => own ?? (await this.#read()).client,
       saveClientInformation: (client) => this.#change({ client }),
@@ -171,6 +179,35 @@ export class Authorization implements AuthProvider {
     await this.#options.host.secrets.set(this.#key, JSON.stringify({ ...(await this.#read()), ...change }))
   }
 }
+
+type Scope = { readonly scope: string } | false
+
+/** The members of a provider by which a person logs in. */
+const forPerson = (scope: Scope) => ({
+  redirectUrl: REDIRECT_URL,
+  clientMetadata: {
+    client_name: 'Sluice',
+    redirect_uris: [REDIRECT_URL],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+    ...scope,
+  },
+})
+
+/** The members of a provider by which the client itself gets a token. */
+const forClient = (scope: Scope) => ({
+  redirectUrl: undefined,
+  clientMetadata: {
+    client_name: 'Sluice',
+    redirect_uris: [],
+    grant_types: ['client_credentials'],
+    token_endpoint_auth_method: 'client_secret_basic',
+    ...scope,
+  },
+  prepareTokenRequest: (asked?: string) =>
+    new URLSearchParams({ grant_type: 'client_credentials', ...(asked !== undefined && asked !== '' && { scope: asked }) }),
+})
 
 const ownClient = (client_id: string, client_secret: string | undefined): StoredOAuthClientInformation => ({
   client_id,

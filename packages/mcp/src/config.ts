@@ -32,12 +32,26 @@ const keys = v.object({
   headers: v.optional(described(v.record(v.string(), headerSecret()), 'Request headers for that address, such as Authorization'), {}),
   oauth: v.optional(
     described(
-      v.object({
-        client_id: v.optional(described(text, 'The client that was registered for Sluice; absent: it registers itself')),
-        client_secret: v.optional(described(secretText(), 'The secret of that client')),
-        scope: v.optional(described(text, 'The permissions to ask for, separated by blanks')),
-      }),
-      "How 'sluice mcp login' asks for access to that address",
+      v.pipe(
+        v.object({
+          grant: v.optional(
+            described(
+              v.picklist(['authorization_code', 'client_credentials']),
+              '"authorization_code": a person logs in with `sluice mcp login`. "client_credentials": the client itself is allowed in',
+            ),
+            'authorization_code',
+          ),
+          client_id: v.optional(described(text, 'The client that was registered for Sluice; absent: it registers itself')),
+          client_secret: v.optional(described(secretText(), 'The secret of that client')),
+          scope: v.optional(described(text, 'The permissions to ask for, separated by blanks')),
+        }),
+        v.check(
+          ({ grant, client_id, client_secret }) =>
+            grant !== 'client_credentials' || (client_id !== undefined && client_secret !== undefined),
+          'The grant "client_credentials" needs client_id and client_secret',
+        ),
+      ),
+      'How to ask for access to that address',
     ),
   ),
   tools: v.optional(described(v.array(text), 'The tools that the agent may use, by the names of the server; absent: all of them')),

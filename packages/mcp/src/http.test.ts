@@ -223,3 +223,45 @@ describe('a server that asks for a login', () => {
     await expect(call()).rejects.toMatchObject({ message: expect.stringContaining(advice) })
   })
 })
+
+describe('a server that lets clients in without a login', () => {
+  const oauth = { grant: 'client_credentials', client_id: 'the-client', client_secret: 'the-secret' }
+
+  test('gives the client a token, again when it has expired, and with more permissions when a call needs them', async () => {
+    const { server, call, listed, login } = await arrange({ oauth }, new Set())
+    await listed()
+    expect(await call({ a: 1 })).toBe('{"a":1}')
+    server.accepted?.clear()
+    expect(await call({ a: 2 })).toBe('{"a":2}')
+    server.instead = ({ body }, response) => {
+      if (!body.includes('tools/call')) return false
+      server.accepted?.clear()
+      response.writeHead(403, { 'www-authenticate': 'Bearer error="insufficient_scope", scope="write"' }).end()
+      return true
+    }
+    await expect(call()).rejects.toMatchObject({ code: 'unauthorized' })
+    server.instead = undefined
+    expect(await call({ a: 3 })).toBe('{"a":3}')
+    const asked = server.seen.filter(({ path }) => path === '/token').map(({ body }) => new URLSearchParams(body))
+    expect(asked.map((form) => form.get('grant_type'))).toEqual(asked.map(() => 'client_credentials'))
+    expect(asked.at(-1)?.get('scope')).toBe('write')
+    await expect(login(ended)).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('needs no login') })
+  })
+
+  test('refuses a wrong secret with the reason', async () => {
+    const { parts } = await arrange({ oauth: { ...oauth, client_secret: 'wrong' } }, new Set())
+    const findings = await parts.check?.(new AbortController().signal)
+    expect(JSON.stringify(findings)).toContain('invalid_grant')
+  })
+
+  test('needs the id and the secret of the client', () => {
+    const schema = feature.section?.schema
+    if (!schema) throw new Error('The feature has no section')
+    const accepts = (given: object) => v.safeParse(schema, { servers: { far: { url: 'https://far.example/mcp', oauth: given } } }).success
+    expect([accepts(oauth), accepts({ ...oauth, client_secret: undefined }), accepts({ grant: 'client_credentials' })]).toEqual([
+      true,
+      false,
+      false,
+    ])
+  })
+})

@@ -1,25 +1,29 @@
 /**
- * The MCP feature as a client for the conformance suite of the protocol:
- *
- *     npx @modelcontextprotocol/conformance client --command 'node qa/src/mcp/conformance-client.ts' --scenario tools_call
- *
- * The suite adds the address of its server as the last argument. Two scenarios fail: `auth/basic-cimd` wants a client that publishes its
- * metadata at an address, and `auth/2025-03-26-oauth-metadata-backcompat` has an issuer that does not match its address.
+ * The MCP feature as a client for the conformance suite of the protocol, which `conformance.slow.test.ts` runs. The suite adds the address
+ * of its server as the last argument; `MCP_CONFORMANCE_CONTEXT` has credentials and calls.
  */
+import { systemClock } from '@sluice/kit'
 import mcp from '@sluice/mcp'
 import type { ClientId, CommandContext } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 
+interface SuiteContext {
+  readonly client_id?: string
+  readonly client_secret?: string
+  readonly toolCalls?: readonly { readonly name: string; readonly arguments: object }[]
+}
+
 const url = process.argv.at(-1) ?? ''
-const context: Record<string, string> = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}')
+const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? ''
+const { client_id, client_secret, toolCalls }: SuiteContext = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}')
 const schema = mcp.section?.schema
 if (!schema) throw new Error('The feature has no section')
-const { client_id, client_secret } = context
-const oauth = client_id === undefined ? undefined : { client_id, ...(client_secret !== undefined && { client_secret }) }
+const grant = scenario.includes('client-credentials') ? { grant: 'client_credentials' } : {}
+const oauth = client_id === undefined ? undefined : { client_id, ...(client_secret !== undefined && { client_secret }), ...grant }
 
-const host = testHost({ fetch })
+const host = { ...testHost({ fetch }), clock: systemClock }
 const parts = mcp.build(host, v.parse(schema, { servers: { suite: { url, ...(oauth && { oauth }) } } }))
 const signal = new AbortController().signal
 
@@ -46,19 +50,40 @@ async function command(name: string): Promise<void> {
   process.stderr.write(`${printed.join('\n')}\n`)
 }
 
-/** Arguments for the tools of the suite. */
-const INPUTS: Readonly<Record<string, object>> = { mcp__suite__add_numbers: { a: 5, b: 3 } }
+const needsLogin = (error: unknown) => error instanceof Error && error.message.includes("run 'sluice mcp login")
+
+const LOGINS_MAX = 3
+
+/** Runs `work`, again after each login that the server asks for. */
+async function loggedIn(work: () => Promise<unknown>): Promise<void> {
+  for (let logins = 0; ; logins++) {
+    try {
+      await work()
+      return
+    } catch (error) {
+      if (!needsLogin(error) || logins === LOGINS_MAX) throw error
+      // After the login, the server may ask for another one, such as at another authorization server.
+      await command('mcp login').catch((again) => {
+        if (!needsLogin(again)) throw again
+      })
+    }
+  }
+}
+
+/** Arguments for the tools of the suite that need some. */
+const INPUTS: Readonly<Record<string, object>> = { add_numbers: { a: 5, b: 3 } }
+
+/** Calls a tool by the name of the suite. */
+async function call(name: string, input: object): Promise<void> {
+  const tool = parts.tools?.find((one) => one.name === `mcp__suite__${name}`)
+  if (!tool) return
+  const text = await tool.run(input, { ...toolContext(signal, host.by), client: 'suite' as ClientId, ask: async () => 'suite' })
+  process.stderr.write(`${name}: ${text}\n`)
+}
 
 await parts.register?.(signal)
-await command('mcp test').catch(() => command('mcp login'))
-for (const tool of parts.tools ?? []) {
-  if (!tool.name.startsWith('mcp__')) continue
-  const call = { ...toolContext(signal, host.by), client: 'suite' as ClientId, ask: async () => 'suite' }
-  const run = () => tool.run(INPUTS[tool.name] ?? {}, call)
-  const text = await run().catch(async () => {
-    await command('mcp login')
-    return run()
-  })
-  process.stderr.write(`${tool.name}: ${text}\n`)
-}
+await loggedIn(() => command('mcp test'))
+const names = (parts.tools ?? []).flatMap(({ name }) => (name.startsWith('mcp__suite__') ? [name.slice('mcp__suite__'.length)] : []))
+const calls = toolCalls ?? names.map((name) => ({ name, arguments: INPUTS[name] ?? {} }))
+for (const { name, arguments: input } of calls) await loggedIn(() => call(name, input)).catch((error) => process.stderr.write(`${error}\n`))
 await parts.close?.()

@@ -57,12 +57,12 @@ export class HttpServer {
           registration_endpoint: `${this.url}/register`,
           response_types_supported: ['code'],
           code_challenge_methods_supported: ['S256'],
-          token_endpoint_auth_methods_supported: ['none'],
+          token_endpoint_auth_methods_supported: ['none', 'client_secret_basic'],
         })
       case '/register':
         return send(201, { ...JSON.parse(body), client_id: 'registered' })
       case '/token':
-        return this.#token(new URLSearchParams(body), send)
+        return this.#token(new URLSearchParams(body), incoming.headers.authorization, send)
       default:
         return send(404)
     }
@@ -85,10 +85,11 @@ export class HttpServer {
     send(200, { jsonrpc: '2.0', id: message.id, ...answer })
   }
 
-  #token(form: URLSearchParams, send: Send) {
+  #token(form: URLSearchParams, credentials: string | undefined, send: Send) {
     const isCode = form.get('grant_type') === 'authorization_code' && form.get('code') === 'the-code' && form.get('code_verifier') !== ''
     const isRenewal = form.get('grant_type') === 'refresh_token' && this.renewals.delete(form.get('refresh_token') ?? '')
-    if (!isCode && !isRenewal) return send(400, { error: 'invalid_grant' })
+    const isClient = form.get('grant_type') === 'client_credentials' && credentials === `Basic ${btoa('the-client:the-secret')}`
+    if (!isCode && !isRenewal && !isClient) return send(400, { error: 'invalid_grant' })
     const [access_token, refresh_token] = [`token-${++this.#count}`, `renewal-${this.#count}`]
     this.accepted?.add(access_token)
     this.renewals.add(refresh_token)
