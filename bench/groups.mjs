@@ -4,6 +4,7 @@ import { measureFanOut } from './measures/fan-out.mjs'
 import { measureFeatureStarts } from './measures/feature-starts.mjs'
 import { measureBoards, measureHardwareIdle } from './measures/hardware.mjs'
 import { measureAcks, measureIngress, measureIngressMemory, measureMillion, measureRefusals } from './measures/ingress.mjs'
+import { measureMcpCalls, measureMcpTurns } from './measures/mcp.mjs'
 import { measurePdf } from './measures/pdf.mjs'
 import { measurePlugins } from './measures/plugins.mjs'
 import { measureSopEvents, measureSopMatch, measureSopStart } from './measures/procedures.mjs'
@@ -63,6 +64,8 @@ export const GROUPS = [
   { name: 'otel', rows: ['otel-throughput', 'otel-dead', 'otel-slow', 'otel-overloaded', 'otel-hangs'], measure: measureTracing },
   { name: 'plugins', rows: ['plugin-warm', 'plugin-cold'], measure: measurePlugins },
   { name: 'sandbox', rows: ['sandbox-userns', 'sandbox-fsrestrict'], measure: measureSandboxes },
+  { name: 'mcp', rows: ['mcp-read', 'mcp-effect'], measure: measureMcpCalls },
+  { name: 'mcp-turns', rows: ['mcp-turn'], measure: measureMcpTurns },
   { name: 'hardware', rows: ['board-read', 'board-discovery'], measure: measureBoards },
   { name: 'hardware-idle', rows: ['hardware-start', 'hardware-idle'], measure: measureHardwareIdle },
   { name: 'pdf', rows: ['pdf-text', 'pdf-first', 'pdf-block'], measure: measurePdf },

@@ -104,6 +104,17 @@ export const ROWS = {
   'plugin-cold': { title: 'first call of a plugin, compared with a bare worker', unit: 'ms', bar: { value: 'at most', limit: 50 } },
   'sandbox-userns': { title: '`true` in user namespaces, compared with no sandbox', unit: 'ms', bar: { ratio: 'at most', limit: 4 } },
   'sandbox-fsrestrict': { title: '`true` under Landlock, compared with no sandbox', unit: 'ms', bar: { ratio: 'at most', limit: 4 } },
+  'mcp-read': { title: 'read tool of an MCP server, compared with the bare SDK client', unit: 'ms', bar: { ratio: 'at most', limit: 1.5 } },
+  'mcp-effect': {
+    title: 'effect through an MCP server, compared with a native effect and 1.5 calls of the bare SDK client',
+    unit: 'ms',
+    bar: { ratio: 'at most', limit: 1.1 },
+  },
+  'mcp-turn': {
+    title: 'turn with 3 MCP servers of 20 tools, median, compared with none',
+    unit: 'ms',
+    bar: { ratio: 'at most', limit: 1.2 },
+  },
   'board-read': { title: 'pin read over a serial port, compared with bare serialport', unit: 'ms', bar: { ratio: 'at most', limit: 1.5 } },
   'board-discovery': { title: '3 boards discovered', unit: 'ms', bar: { value: 'at most', limit: 2000 } },
   'hardware-start': { title: 'start time added by hardware', unit: 'ms', bar: { value: 'at most', limit: 5 } },
