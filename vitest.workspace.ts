@@ -17,4 +17,4 @@ const projects = globSync(['packages/*/package.json', 'qa/package.json']).map((m
 // Many tests wait for a daemon, a browser or a sandbox of their own: a worker for each processor, this one's included.
 const maxWorkers = process.env.SLUICE_SLOW === '1' ? 1 : availableParallelism()
 
-export default defineConfig({ test: { projects, maxWorkers, testTimeout: 20_000, hookTimeout: 20_000 } })
+export default defineConfig({ test: { projects, maxWorkers, testTimeout: 60_000, hookTimeout: 60_000 } })
