@@ -19,6 +19,7 @@ export interface RunningDaemon {
   readonly agents: Status['agents']
   readonly model_limits: Status['model_limits']
   readonly queues: Status['queues']
+  readonly last_backup: Status['last_backup']
 }
 
 export interface MissingDaemon {
@@ -54,8 +55,8 @@ export async function askRunning<Answer>(context: CliContext, ask: (api: Api) =>
 
 async function probe(api: Api): Promise<RunningDaemon> {
   const [status, health] = await Promise.all([api.get<Status>('/api/status'), api.get('/health')])
-  const { pid, url, version, profile, started_at, agents, model_limits, queues } = status
-  return { running: true, pid, url, version, profile, started_at, health, agents, model_limits, queues }
+  const { pid, url, version, profile, started_at, agents, model_limits, queues, last_backup } = status
+  return { running: true, pid, url, version, profile, started_at, health, agents, model_limits, queues, last_backup }
 }
 
 /**

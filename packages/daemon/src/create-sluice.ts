@@ -20,6 +20,8 @@ export interface SluiceOptions extends EmbeddingOptions {
    * Default: false, so that nothing global changes.
    */
   readonly ownsProcess?: boolean
+  /** The command that starts the command line of Sluice, for the backups of `[backup] schedule`; without it, none are made. */
+  readonly program?: readonly string[]
 }
 
 /** A running instance. It keeps the process alive until it is closed. */
@@ -74,12 +76,13 @@ export async function createSluice(options: SluiceOptions): Promise<Sluice> {
 const stoppedEarly = ({ reason }: AbortSignal): AppError =>
   new AppError('aborted', 'Sluice was stopped before it had started', { cause: reason })
 
-const daemonOptions = ({ listen, newDatabase = false, ownsProcess = false, ...options }: SluiceOptions): DaemonOptions => ({
+const daemonOptions = ({ listen, newDatabase = false, ownsProcess = false, program, ...options }: SluiceOptions): DaemonOptions => ({
   ...runtimeOptions(options),
   newDatabase,
   listens: listen !== undefined,
   ...listen,
   replacesGlobals: ownsProcess,
+  ...(program && { program }),
 })
 
 class EmbeddedSluice implements Sluice {

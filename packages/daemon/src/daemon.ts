@@ -15,6 +15,7 @@ import {
 } from '@sluice/runtime'
 import type { ApiCall } from '@sluice/sdk'
 import { lockDataDirAfterCommands } from '@sluice/store'
+import { startBackups } from './backup-schedule.ts'
 import { ConfigReload } from './config-reload.ts'
 import { logTurn } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
@@ -25,6 +26,8 @@ export interface DaemonOptions extends RuntimeOptions, ListenAddress {
   readonly listens?: boolean
   /** See `ServerParts`. */
   readonly replacesGlobals?: boolean
+  /** The command that starts this program, for the backups of `[backup] schedule`: a file and its first arguments. */
+  readonly program?: readonly string[]
 }
 
 export interface Daemon {
@@ -183,6 +186,7 @@ class RunningDaemon implements Daemon {
     this.reload = config.reload
     startRetention({ ...runtime, log: runtime.log.child('store'), pruneRuns: (held) => parts.procedures.pruneEveryHour(held) }, signal)
     if (!options.configValues) config.watch(signal)
+    startBackups(runtime, { ...options, program: options.program }, signal)
     // Probed now and not at the first command, so that a missing sandbox is reported at the start.
     void runtime.guards().sandbox.choice()
     void retrySandbox(runtime, signal)

@@ -18,6 +18,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /api/status': 'operator',
   'GET /api/health': 'operator',
   'GET /api/doctor': 'operator',
+  'GET /api/backups': 'operator',
   'GET /api/tools': 'client',
   'GET /api/callable-tools': 'client',
   'POST /api/tools/{name}/calls': 'client',

@@ -253,6 +253,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots }: TestPar
   return {
     version: '0.0.0',
     profile: 'test',
+    dataDir: join(tmpdir(), 'sluice-test-without-data'),
     startedAtMs: clock.nowMs(),
     store,
     agent,

@@ -16,6 +16,7 @@ export interface Runtime {
   readonly version: string
   readonly profile: string
   readonly startedAtMs: number
+  readonly dataDir: string
   readonly store: Store
   readonly agent: Agent
   readonly admission: Admission

@@ -8,6 +8,7 @@ import { type BackupConfig, backupSection, readConfig } from '@sluice/config'
 import { errorText } from '@sluice/sdk'
 import { shareDataDir } from '@sluice/store'
 import type { CliContext } from '../context.ts'
+import { megabytes } from '../megabytes.ts'
 import { givenPassphrase, passphraseMissing, typedPassphrase } from '../passphrase.ts'
 
 type Target = Pick<BackupOptions, 'file' | 'withSecrets' | 'passphrase'> & { readonly folder?: string; readonly keep?: number }
@@ -58,8 +59,6 @@ async function targetOf(context: CliContext): Promise<Target> {
     passphrase: given,
   }
 }
-
-export const megabytes = (bytes: number): string => (bytes / 1_000_000).toFixed(1)
 
 function daemonRuns(dataDir: string): boolean {
   const lock = shareDataDir(dataDir)

@@ -24,6 +24,7 @@ export async function run(context: CliContext): Promise<number> {
     env,
     profile,
     newDatabase: options['new-database'] === true,
+    program: [process.execPath, ...process.execArgv, process.argv[1] ?? ''],
     listen: {
       ...(socket !== undefined && { socket }),
       ...(typeof options.host === 'string' && { host: options.host }),

@@ -1,12 +1,14 @@
 /** `sluice status`: the daemon of this data directory, its health and its queues. Exits with 1 if it is not running. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { readRecord } from '@sluice/backup'
 import type { Status } from '@sluice/http/answers'
 import { healthSchema } from '@sluice/runtime/health'
 import { errorText } from '@sluice/sdk'
 import * as v from 'valibot'
 import { openHere } from '../api/open-api.ts'
 import type { CliContext, Output } from '../context.ts'
+import { megabytes } from '../megabytes.ts'
 import { type DaemonProbe, probeDaemon } from '../probe-daemon.ts'
 
 type Queues = Status['queues']
@@ -15,8 +17,12 @@ export async function run(context: CliContext): Promise<number> {
   const { out, json } = context
   const daemon = await probeDaemon(context)
   const queues = daemon.running ? daemon.queues : await readQueues(context)
-  if (json) out.json({ ...daemon, queues })
-  else for (const line of [stateLine(daemon, out), ...agentLines(daemon), ...healthLines(daemon), ...queueLines(queues)]) out.print(line)
+  const backup = daemon.running ? daemon.last_backup : queues === null ? undefined : readRecord(context.dataDir).last
+  if (json) out.json({ ...daemon, queues, last_backup: backup ?? null })
+  else {
+    const parts = [agentLines(daemon), healthLines(daemon), queueLines(queues), backupLines(backup)]
+    for (const line of [stateLine(daemon, out), ...parts.flat()]) out.print(line)
+  }
   return daemon.running ? 0 : 1
 }
 
@@ -56,6 +62,13 @@ function queueLines(queues: Queues | string | null): string[] {
     `given up:    ${queues.messages_dead} messages, ${queues.replies_dead} replies; ${queues.replies_ambiguous} replies perhaps sent`,
     `approvals:   ${queues.approvals_pending} waiting`,
   ]
+}
+
+/** Returns no lines if nothing is known, such as of a daemon of an earlier release. */
+function backupLines(backup: Status['last_backup'] | undefined): string[] {
+  if (backup === undefined) return []
+  if (backup === null) return ["backup:      none; 'sluice backup' makes one"]
+  return [`backup:      ${backup.at}, ${megabytes(backup.bytes)} MB, verified: ${backup.file}`]
 }
 
 const age = (secs: number | null): string => (secs === null ? '' : `, the oldest for ${secs} s`)

@@ -3,6 +3,7 @@
 import type { Route } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
 import { approvalRoutes } from './approvals.ts'
+import { backupsRoute } from './backups.ts'
 import { callRoutes } from './calls.ts'
 import { commandRoutes } from './commands.ts'
 import { deliveryRoutes } from './deliveries.ts'
@@ -34,6 +35,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...deliveryRoutes(runtime),
     ...approvalRoutes(runtime),
     ...sopRoutes(runtime),
+    backupsRoute(runtime),
     ...deviceRoutes(runtime, snapshot, auth),
   ]
 }

@@ -1,6 +1,7 @@
 /** `/api/status`, `/api/health`, `/api/tools`, `/api/features` and the history of events: the state of the daemon. */
 
 import { shownLimits } from '@sluice/agent'
+import { backupRecordSchema, readRecord } from '@sluice/backup'
 import { healthOf } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
@@ -134,6 +135,10 @@ const statusSchema = v.object({
   paired_devices: v.number(),
   ...vitalsSchema.entries,
   queues: queuesSchema,
+  last_backup: v.pipe(
+    backupRecordSchema.entries.last,
+    v.description('The last backup that was written and verified on this machine; null if there was none'),
+  ),
 })
 
 /** The answer of `GET /api/status`. */
@@ -209,6 +214,7 @@ const statusRoute = (runtime: Runtime, { gateway, models, registries, version: g
       paired_devices: (await runtime.store.devices.list()).length,
       ...shownVitals(runtime),
       queues: shownQueues(await runtime.backlog()),
+      last_backup: readRecord(runtime.dataDir).last,
     }),
   })
 

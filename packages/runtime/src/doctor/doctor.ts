@@ -4,6 +4,7 @@ import { type DataDirLock, shareDataDir } from '@sluice/store'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from '../open-runtime.ts'
 import type { Check } from './check.ts'
 import { checkAgents } from './check-agents.ts'
+import { checkBackups } from './check-backups.ts'
 import { checkChannels, checkDeliveries, checkStrangers, checkWebhooks } from './check-channels.ts'
 import { checkConfig, checkConfigPlace, checkExposure, checkPolicy, configProblems } from './check-config.ts'
 import { checkDaemon, type DaemonState } from './check-daemon.ts'
@@ -53,6 +54,7 @@ export async function checkKept(runtime: OpenRuntime): Promise<Check[]> {
     await checkStore(store),
     await checkStorage(store, snapshot.config, runtime.clock.nowMs()),
     await checkMemory(store.memory),
+    checkBackups(runtime.dataDir, snapshot.config, runtime.clock.nowMs()),
     ...(await runFeatureChecks(snapshot)),
     // The checks of features can find further tools.
     ...checkCallableTools(runtime.snapshot()),

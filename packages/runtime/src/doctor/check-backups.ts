@@ -1,0 +1,19 @@
+/** Checks that there is a recent backup. */
+import { readRecord } from '@sluice/backup'
+import { backupSection, type LoadedConfig } from '@sluice/config'
+import { type Check, ok, warn } from './check.ts'
+
+const DAY_MS = 86_400_000
+const DAYS_MAX = 8
+
+export function checkBackups(dataDir: string, config: LoadedConfig, nowMs: number): Check {
+  const { last, failure } = readRecord(dataDir)
+  const { schedule } = config.core(backupSection)
+  const cure = 'run \'sluice backup\', or set [backup] schedule, such as "0 3 * * *"'
+  if (failure) return warn('backup', `the backup of ${failure.at} failed: ${failure.error}`, "repair the cause and run 'sluice backup'")
+  if (!last) return schedule === undefined ? warn('backup', 'there is no backup', cure) : ok('backup', 'scheduled; none was due yet')
+  const detail = `${last.file} of ${last.at}, ${last.bytes} bytes, verified`
+  if (nowMs - Date.parse(last.at) > DAYS_MAX * DAY_MS)
+    return warn('backup', `the last backup is more than ${DAYS_MAX} days old: ${detail}`, cure)
+  return ok('backup', detail)
+}
