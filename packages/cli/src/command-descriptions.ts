@@ -148,6 +148,11 @@ const DESCRIPTIONS = [
   { name: 'config seal', summary: 'Encrypt every secret that the file holds in plain text' },
   { name: 'config schema', summary: 'Print the JSON Schema of the configuration file' },
   { name: 'config init', summary: 'Write a commented starter configuration' },
+  {
+    name: 'secrets rotate',
+    summary: 'Encrypt every stored secret with a new key, also while the daemon runs',
+    more: 'Both keys work until all secrets are encrypted with the new one. If it is interrupted, nothing is lost: run it again. Backups from before the rotation need their own key: make a new one afterwards.',
+  },
 
   { name: 'pair new', remote: true, summary: 'Print a one-time pairing code', more: ROLES_EXPLAINED, options: { role: ROLE } },
   {

@@ -18,6 +18,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'config seal': async () => (await import('./commands/config.ts')).seal,
   'config schema': async () => (await import('./commands/config.ts')).schema,
   'config init': async () => (await import('./commands/config.ts')).init,
+  'secrets rotate': async () => (await import('./commands/secrets.ts')).rotate,
   'pair new': async () => (await import('./commands/pair.ts')).newCode,
   'pair token': async () => (await import('./commands/pair.ts')).token,
   'pair list': async () => (await import('./commands/pair.ts')).list,

@@ -100,7 +100,8 @@ export async function isSecretKey(source: ConfigSource, key: string): Promise<bo
   return (await findPlainSecret({ ...options, text: '' }, key)).secret
 }
 
-async function undisturbed<Result>(work: () => Promise<Result>): Promise<Result> {
+/** Runs `work` again when another process saved the file meanwhile. */
+export async function undisturbed<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()

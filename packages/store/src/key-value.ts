@@ -55,7 +55,7 @@ const asStored = (value: unknown): unknown => (value === undefined ? undefined :
 /** UTF-16 with the high byte first sorts like JavaScript strings and preserves invalid Unicode. */
 export const toBytes = (text: string): Buffer => Buffer.from(text, 'utf16le').swap16()
 
-const toText = (bytes: Uint8Array): string => Buffer.from(bytes).swap16().toString('utf16le')
+export const toText = (bytes: Uint8Array): string => Buffer.from(bytes).swap16().toString('utf16le')
 
 /** Returns the least bytes above all keys that start with `prefix`; undefined when there are none. */
 export function endOfPrefix(prefix: Buffer): Buffer | undefined {

@@ -1,9 +1,10 @@
 /** Encrypts small texts at rest with AES-256-GCM and the key file of the data directory. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError } from '@sluice/sdk'
 import { createPrivately } from './database.ts'
-import { createSecretKey, readSecretKey, type SecretKey } from './secret-key.ts'
+import { createSecretKey, readSecretKeys, type SecretKey } from './secret-key.ts'
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -27,25 +28,36 @@ export interface SecretBox {
 /** `dir` is the data directory. The key file in it is `secret.key`. */
 export function openSecretBox(dir: string): SecretBox {
   const file = join(dir, 'secret.key')
-  let known: SecretKey | undefined
+  let known: readonly SecretKey[] = []
+  let version: string | undefined
+
+  /** Reads the file again once it has changed: another process may rotate the key. */
+  const keys = (): readonly SecretKey[] => {
+    const stat = statSync(file, { throwIfNoEntry: false })
+    const found = stat && `${stat.ino} ${stat.mtimeMs} ${stat.size}`
+    if (known.length === 0 || (found !== undefined && found !== version)) known = readSecretKeys(file)
+    version = found
+    return known
+  }
 
   const keyFor = (keyId: string, path: string): SecretKey => {
-    known ??= readSecretKey(file)
-    if (!known) throw new AppError('config_invalid', `${path} is encrypted, but its key file ${file} is missing. Restore it from a backup.`)
-    if (known.id === keyId) return known
+    const key = known.find(({ id }) => id === keyId) ?? keys().find(({ id }) => id === keyId)
+    if (key) return key
+    const [own] = known
+    if (!own) throw new AppError('config_invalid', `${path} is encrypted, but its key file ${file} is missing. Restore it from a backup.`)
     throw new AppError(
       'config_invalid',
-      `${path} was encrypted with key ${keyId}, but ${file} is key ${known.id}. Restore the right key or set the value again.`,
+      `${path} was encrypted with key ${keyId}, but ${file} is key ${own.id}. Restore the right key or set the value again.`,
     )
   }
 
   return {
     encrypt(plain, aad) {
-      known ??= readSecretKey(file) ?? createFirstKey(dir, file)
+      const key = keys()[0] ?? createFirstKey(dir, file)
       const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', known.bytes, nonce).setAAD(Buffer.from(aad))
+      const cipher = createCipheriv('aes-256-gcm', key.bytes, nonce).setAAD(Buffer.from(aad))
       const sealed = Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
-      return `enc:1:${known.id}:${sealed.toString('base64url')}`
+      return `enc:1:${key.id}:${sealed.toString('base64url')}`
     },
     decrypt(text, aad) {
       const [, keyId = '', encoded = ''] = FORM.exec(text) ?? []
@@ -75,6 +87,5 @@ const unreadable = (path: string): AppError =>
 
 /** Returns the ids of the keys of a data directory, the one that encrypts first; empty without a key file. Throws as a box does. */
 export function secretKeyIds(dir: string): readonly string[] {
-  const key = readSecretKey(join(dir, 'secret.key'))
-  return key ? [key.id] : []
+  return readSecretKeys(join(dir, 'secret.key')).map(({ id }) => id)
 }

@@ -1,6 +1,6 @@
 /** The key file for encrypted values. */
 import { randomBytes } from 'node:crypto'
-import { closeSync, fstatSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError, sha256Hex } from '@sluice/sdk'
 
@@ -10,13 +10,16 @@ export interface SecretKey {
   readonly bytes: Buffer
 }
 
-/** Returns undefined when there is no file. Throws `config_invalid` for a file that other users may read or that holds no key. */
-export function readSecretKey(file: string): SecretKey | undefined {
+/**
+ * Returns the key that encrypts and then, while a rotation is under way, the previous one, which only decrypts; empty when there is no
+ * file. Throws `config_invalid` for a file that other users may read or that holds no key.
+ */
+export function readSecretKeys(file: string): readonly SecretKey[] {
   let descriptor: number
   try {
     descriptor = openSync(file, 'r')
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
+    if (hasCode(error, 'ENOENT')) return []
     throw new AppError('config_invalid', `The key file ${file} cannot be read.`, { cause: error })
   }
   try {
@@ -25,9 +28,12 @@ export function readSecretKey(file: string): SecretKey | undefined {
       throw new AppError('config_invalid', `The key file ${file} is readable for other users. Run: chmod 600 ${file}`)
     }
     const text = readFileSync(descriptor, 'utf8').trim()
-    if (!/^[0-9a-f]{64}$/.test(text)) throw new AppError('config_invalid', `The key file ${file} holds no key. Restore it from a backup.`)
-    const bytes = Buffer.from(text, 'hex')
-    return { id: sha256Hex(bytes).slice(0, 8), bytes }
+    if (!/^[0-9a-f]{64}(?:\n[0-9a-f]{64})?$/.test(text))
+      throw new AppError('config_invalid', `The key file ${file} holds no key. Restore it from a backup.`)
+    return text.split('\n').map((line) => {
+      const bytes = Buffer.from(line, 'hex')
+      return { id: sha256Hex(bytes).slice(0, 8), bytes }
+    })
   } finally {
     closeSync(descriptor)
   }
@@ -45,9 +51,22 @@ export function createSecretKey(file: string): SecretKey {
   } catch (error) {
     throw new AppError('unavailable', `The key file ${file} cannot be created.`, { cause: error })
   }
-  const key = readSecretKey(file)
+  const [key] = readSecretKeys(file)
   if (!key) throw new AppError('unavailable', `The key file ${file} was deleted right after it was created.`)
   return key
+}
+
+/** Replaces the keys of a file durably and at once: a crash leaves the old file or the new one. Throws `unavailable`. */
+export function replaceSecretKeys(file: string, keys: readonly Pick<SecretKey, 'bytes'>[]): void {
+  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  try {
+    writeDurably(draft, `${keys.map(({ bytes }) => bytes.toString('hex')).join('\n')}\n`)
+    renameSync(draft, file)
+    syncFolder(dirname(file))
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw new AppError('unavailable', `The key file ${file} cannot be replaced.`, { cause: error })
+  }
 }
 
 /** Creates the file with its whole content at once, so that another process never reads half a key. Keeps an existing file. */

@@ -1,6 +1,7 @@
-/** Checks that there is a recent backup. */
+/** Checks that there is a recent backup, and that no rotation of the key is unfinished. */
 import { readRecord } from '@sluice/backup'
 import { backupSection, type LoadedConfig } from '@sluice/config'
+import { secretKeyIds } from '@sluice/store/secret-box'
 import { type Check, ok, warn } from './check.ts'
 
 const DAY_MS = 86_400_000
@@ -16,4 +17,14 @@ export function checkBackups(dataDir: string, config: LoadedConfig, nowMs: numbe
   if (nowMs - Date.parse(last.at) > DAYS_MAX * DAY_MS)
     return warn('backup', `the last backup is more than ${DAYS_MAX} days old: ${detail}`, cure)
   return ok('backup', detail)
+}
+
+/** Returns no check if all is well, or if the key file cannot be read, which the configuration reports. */
+export function checkRotation(dataDir: string): Check[] {
+  try {
+    if (secretKeyIds(dataDir).length < 2) return []
+  } catch {
+    return []
+  }
+  return [warn('secrets', 'a rotation of the key was interrupted; both keys work', "run 'sluice secrets rotate' again")]
 }

@@ -4,7 +4,7 @@ import { type DataDirLock, shareDataDir } from '@sluice/store'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from '../open-runtime.ts'
 import type { Check } from './check.ts'
 import { checkAgents } from './check-agents.ts'
-import { checkBackups } from './check-backups.ts'
+import { checkBackups, checkRotation } from './check-backups.ts'
 import { checkChannels, checkDeliveries, checkStrangers, checkWebhooks } from './check-channels.ts'
 import { checkConfig, checkConfigPlace, checkExposure, checkPolicy, configProblems } from './check-config.ts'
 import { checkDaemon, type DaemonState } from './check-daemon.ts'
@@ -29,7 +29,7 @@ export interface DoctorOptions extends RuntimeOptions {
  * empty store, and the daemon sends the messages to models.
  */
 export async function runChecks(options: DoctorOptions): Promise<Check[]> {
-  const machine = [checkNode(), ...(await checkDataDir(options.dataDir))]
+  const machine = [checkNode(), ...(await checkDataDir(options.dataDir)), ...checkRotation(options.dataDir)]
   let lock: DataDirLock | undefined
   let runtime: OpenRuntime | undefined
   try {

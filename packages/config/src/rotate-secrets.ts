@@ -1,0 +1,78 @@
+/** Encrypts every stored secret with a new key: those of the configuration and those of features in the database. */
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openSecretBox } from '@sluice/store/secret-box'
+import { beginRotation, endRotation, type Reencrypted, reencryptRows } from '@sluice/store/secret-rotation'
+import type { ConfigSource } from './read-config.ts'
+import { saveConfig } from './save-config.ts'
+import { undisturbed } from './set-config.ts'
+import { type KeyPath, schemaPath } from './toml/key-path.ts'
+import { parseToml, withoutMark } from './toml/parse-toml.ts'
+
+/** Longer than a process takes to store a value that it encrypted before it saw the new key. */
+const SETTLE_MS = 2000
+
+export interface RotateOptions extends Pick<ConfigSource, 'configFile' | 'dataDir'> {
+  /** For tests: the time between the first pass and the last one. */
+  readonly settleMs?: number
+}
+
+/**
+ * Resolves once no secret needs the old key and the key file has only the new one. May run while a daemon uses the data directory, and
+ * again after it was interrupted anywhere. Throws `not_found` without a key file.
+ */
+export async function rotateSecrets(options: RotateOptions): Promise<Reencrypted> {
+  const { dataDir, settleMs = SETTLE_MS } = options
+  const oldId = beginRotation(dataDir)
+  const first = await reencryptAll(options, oldId)
+  await sleep(settleMs)
+  let changed = first.changed
+  for (;;) {
+    const pass = await reencryptAll(options, oldId)
+    changed += pass.changed
+    if (pass.changed > 0) continue
+    endRotation(dataDir)
+    return { changed, unreadable: pass.unreadable }
+  }
+}
+
+async function reencryptAll(options: RotateOptions, oldId: string): Promise<Reencrypted> {
+  const file = await undisturbed(() => reencryptFile(options, oldId))
+  const rows = reencryptRows(options.dataDir, oldId)
+  return { changed: file.changed + rows.changed, unreadable: [...file.unreadable, ...rows.unreadable] }
+}
+
+/** Replaces the encrypted texts themselves, so that everything else in the file stays as it is. */
+async function reencryptFile({ configFile: file, dataDir }: RotateOptions, oldId: string): Promise<Reencrypted> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  const prefix = `enc:1:${oldId}:`
+  if (!text?.includes(prefix)) return { changed: 0, unreadable: [] }
+  const box = openSecretBox(dataDir)
+  const unreadable: string[] = []
+  let changed = 0
+  let next = text
+  for (const [path, value] of textsIn(await parseToml(withoutMark(text), file), [])) {
+    if (!value.startsWith(prefix)) continue
+    const aad = schemaPath(path)
+    try {
+      const fresh = box.encrypt(box.decrypt(value, aad), aad)
+      // Each encrypted text is unique, because its nonce is random.
+      next = next.replace(value, fresh)
+      changed++
+    } catch {
+      unreadable.push(aad)
+    }
+  }
+  if (changed > 0) await saveConfig({ file, text: next, expected: text })
+  return { changed, unreadable }
+}
+
+function* textsIn(value: unknown, path: KeyPath): Iterable<readonly [path: KeyPath, text: string]> {
+  if (typeof value === 'string') yield [path, value]
+  else if (Array.isArray(value)) for (const [index, item] of value.entries()) yield* textsIn(item, [...path, index])
+  else if (typeof value === 'object' && value !== null && !(value instanceof Date))
+    for (const [name, child] of Object.entries(value)) yield* textsIn(child, [...path, name])
+}
