@@ -1121,6 +1121,26 @@ const untrusted = [
   ),
 ]
 
+const observability = [
+  bug(
+    'log: omitted repetitions are not reported',
+    'packages/runtime/src/log/repeat-guard.ts',
+    'if (window.count === repeatsMax + 1) void',
+    'if (window.count === 0) void',
+    ['packages/runtime/src/log/log.test.ts'],
+  ),
+  bug(
+    'metrics: dead replies are counted as dead messages',
+    'packages/observability-metrics/src/vitals-metrics.ts',
+    "{ value: repliesDead, labels: { queue: 'outbox' } }",
+    "{ value: messagesDead, labels: { queue: 'outbox' } }",
+    ['packages/observability-metrics/src/text-metrics.test.ts'],
+  ),
+  bug('health: a lost lease is not reported', 'packages/runtime/src/health.ts', 'fault !== null || isDisowned ||', 'fault !== null ||', [
+    'packages/runtime/src/health.test.ts',
+  ]),
+]
+
 export const MUTANTS = [
   ...signatures,
   ...intake,
@@ -1134,6 +1154,7 @@ export const MUTANTS = [
   ...confinement,
   ...features,
   ...hardware,
+  ...observability,
 ]
 
 /** Returns a line for each patch whose text does not occur exactly once in its file below `root`, and for each missing test file. */
