@@ -45,7 +45,7 @@ const service = (...args: string[]) =>
 const calls = () => (existsSync(join(home, 'calls')) ? readFileSync(join(home, 'calls'), 'utf8').trim().split('\n') : [])
 const unit = (name: string) => readFileSync(join(units, name), 'utf8')
 
-describe.runIf(process.platform === 'linux')('sluice service', () => {
+describe.runIf(process.platform === 'linux')('sluice service', { timeout: 60_000 }, () => {
   test('install writes a service and its socket, and starts them', async () => {
     const { code, out, err } = await service('install')
     expect({ code, err }).toEqual({ code: 0, err: '' })
