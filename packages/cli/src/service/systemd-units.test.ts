@@ -52,7 +52,7 @@ describe('the service unit', () => {
 
   test('lets sandboxes with namespaces mount, and nothing else', () => {
     expect(values(serviceUnit(plan()), 'SystemCallFilter').join(' ')).not.toContain('@mount')
-    expect(values(serviceUnit(plan({ needs: new Set(['namespaces']) })), 'SystemCallFilter')).toContain('@mount')
+    expect(values(serviceUnit(plan({ needs: new Set(['namespaces']) })), 'SystemCallFilter')).toContain('@mount sethostname')
   })
 
   test('opens the devices of boards to a service with hardware, and no others', () => {

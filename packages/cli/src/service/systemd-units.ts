@@ -117,8 +117,8 @@ function restrictions({ scope, needs, dataDir, writable }: ServicePlan): string[
   const lines = RESTRICTIONS.filter(
     ({ isForSystem, except = [] }) => (isSystem || !isForSystem) && !except.some((need) => needs.has(need)),
   ).flatMap((restriction) => restriction.lines)
-  // The mounts of a sandbox are system calls that other services do not need.
-  if (needs.has('namespaces') && !needs.has('setuid')) lines.push('SystemCallFilter=@mount')
+  // A sandbox with namespaces mounts its own view of the files and sets its own host name, which other services do not need.
+  if (needs.has('namespaces') && !needs.has('setuid')) lines.push('SystemCallFilter=@mount sethostname')
   if (!isSystem) return lines
   const folders = [...(dataDir === SYSTEM_DATA_DIR ? [] : [dataDir]), ...writable]
   if (![dataDir, ...writable].some(isHidden)) lines.push('ProtectHome=yes', 'PrivateTmp=yes')
