@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CommandContext, Parts } from '@sluice/sdk'
@@ -151,6 +151,22 @@ describe('skills', () => {
 })
 
 describe('sluice skills', () => {
+  test('a start finishes a replacement that a crash interrupted, whichever step it had reached', async () => {
+    const present = () => readdirSync(join(root, 'skills')).sort()
+    const text = (name: string) => readFileSync(join(root, 'skills', name, 'SKILL.md'), 'utf8')
+    write('skills/.new-half/SKILL.md', TEXT('half', 'half-written'))
+    write('skills/kept/SKILL.md', TEXT('kept', 'before'))
+    write('skills/.new-kept/SKILL.md', TEXT('kept', 'half-written'))
+    write('skills/.old-moved/SKILL.md', TEXT('moved', 'before'))
+    write('skills/.new-moved/SKILL.md', TEXT('moved', 'after'))
+    write('skills/done/SKILL.md', TEXT('done', 'after'))
+    write('skills/.old-done/SKILL.md', TEXT('done', 'before'))
+    write('skills/.old-lost/SKILL.md', TEXT('lost', 'before'))
+    await start()
+    expect(present()).toEqual(['done', 'kept', 'lost', 'moved'])
+    expect(present().map((name) => /before|after/.exec(text(name))?.[0])).toEqual(['after', 'before', 'before', 'after'])
+  })
+
   test('accepts exactly the content that was shown', async () => {
     write('workspace/skills/report/SKILL.md', TEXT('report'))
     write('workspace/skills/report/scripts/run.sh', 'echo hello')

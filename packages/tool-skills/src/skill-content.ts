@@ -63,11 +63,14 @@ async function readFileOf(path: string, bytesMax: number): Promise<Pick<SkillCon
   return { bytes: buffer.subarray(0, bytesRead), isExecutable: (stats.mode & 0o100) !== 0 }
 }
 
+/** The beginnings of the names of a folder that is being written, and of the one that it replaces. */
+const [NEW, OLD] = ['.new-', '.old-']
+
 /** Writes the content as the folder `name` of `parent`; a folder of this name is replaced as a whole. */
 export async function writeContent(parent: string, name: string, { files }: SkillContent): Promise<string> {
   const target = join(parent, name)
-  const temporary = join(parent, `.new-${name}`)
-  const old = join(parent, `.old-${name}`)
+  const temporary = join(parent, NEW + name)
+  const old = join(parent, OLD + name)
   await mkdir(parent, { recursive: true, mode: 0o700 })
   await Promise.all([temporary, old].map((path) => rm(path, { recursive: true, force: true })))
   for (const { path, bytes, isExecutable } of files) {
@@ -80,4 +83,20 @@ export async function writeContent(parent: string, name: string, { files }: Skil
   await rename(temporary, target)
   await rm(old, { recursive: true, force: true })
   return target
+}
+
+/**
+ * Finishes or undoes what a crash interrupted in `writeContent`, so that a replaced folder is never missing. Call it while nothing else
+ * writes in `parent`.
+ */
+export async function finishWriting(parent: string): Promise<void> {
+  const entries = await readdir(parent).catch((): string[] => [])
+  const replaced = entries.flatMap((entry) => (entry.startsWith(OLD) ? [entry.slice(OLD.length)] : []))
+  for (const name of replaced.filter((one) => !entries.includes(one))) {
+    // The new folder was complete before the old one was moved away.
+    const from = entries.includes(NEW + name) ? NEW : OLD
+    await rename(join(parent, from + name), join(parent, name))
+  }
+  const left = entries.filter((entry) => entry.startsWith(NEW) || entry.startsWith(OLD))
+  await Promise.all(left.map((entry) => rm(join(parent, entry), { recursive: true, force: true })))
 }

@@ -30,6 +30,10 @@ export class SkillLibrary {
   /** Reads the skills and watches the folder until `close`. */
   async start(signal: AbortSignal): Promise<void> {
     using starting = signalScope([signal, this.#ended.signal])
+    const { finishWriting } = await import('./skill-content.ts')
+    await finishWriting(this.folder).catch((error: unknown) =>
+      this.#host.log.error('interrupted change of a skill not finished', { error }),
+    )
     const { listening, ended } = watchFolder({
       folder: this.folder,
       files: ['SKILL.md'],
