@@ -31,7 +31,7 @@ const server = app.listen(Number(PORT), '127.0.0.1', async () => {
 
 /** Sends a signed request as the platform would, and the same one with another body. */
 async function tryIt(url) {
-  const { headers, body } = webhook.sample({ sender: '+15550199', text: 'hello', atMs: Date.now() })
+  const { headers, body } = webhook.sample({ id: 'try-1', sender: '+15550199', text: 'hello', atMs: Date.now() })
   for (const text of [body, body.replace('hello', 'HELLO')]) {
     const answer = await fetch(url, { method: 'POST', headers, body: text })
     console.log(answer.status, await answer.text())

@@ -32,11 +32,11 @@ beforeAll(async () => {
   for (const [name] of named.filter(([name]) => isOurs(name))) expect(Object.keys(tarballs)).toContain(name)
   const dependencies = { ...Object.fromEntries(named.filter(([name]) => !isOurs(name))), ...tarballs }
   writeFileSync(join(outside, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies, overrides: tarballs }))
-  const npm = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--omit=optional', '--prefer-offline']
+  const npm = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline']
   execFileSync('npm', npm, { cwd: outside, stdio: ['ignore', 'ignore', 'inherit'] })
   for (const example of EXAMPLES) cpSync(join(ROOT, 'examples', example), join(outside, example), { recursive: true })
 }, 900_000)
-afterAll(() => rmSync(outside, { recursive: true, force: true }))
+afterAll(() => rmSync(outside, { recursive: true, force: true }), 120_000)
 
 const runIn = (example: string, program: string, args: readonly string[]): string => {
   const dataDir = join(outside, 'data', example)

@@ -46,7 +46,7 @@ test('by a profile file outside the repository', () => {
   const features = JSON.parse(sluice('third-party-profile', 'features', '--json')) as object[]
   expect(features).toContainEqual(expect.objectContaining({ feature: 'x-hello', kind: 'tool', compiled: true, state: 'ready' }))
   expect(sluice('third-party-profile', 'hello', 'say', 'Ann')).toBe('Hello, Ann!\n')
-  expect(sluice('third-party-profile', '--help')).toContain('hello say <name>')
+  expect(run(join(ROOT, 'dist/third-party-profile/sluice.mjs'), ['hello', 'say', '--help'])).toContain('hello say <name>')
   expect(sluice('third-party-profile', 'config', 'schema')).toContain('The word before the name')
 })
 
