@@ -1,9 +1,11 @@
 // Generates the pages of docs/ that list features, keys, commands, routes and events, from the data that the program itself uses.
-// `--check` writes nothing and fails if a page is out of date.
+// `--check` writes nothing and fails if a page is out of date. `--feature <package>` prints the page of a feature in an npm package that is
+// installed in the working directory.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { sectionsOf } from '@sluice/config'
 import { configReference } from '@sluice/config/reference'
 import { startDaemon } from '@sluice/daemon'
@@ -61,9 +63,9 @@ function neededFlags(keys) {
   return flagged.length === keys.length ? builds.replace('in', 'In') : `${flagged.map(({ key }) => code(key)).join(', ')}: ${builds}`
 }
 
-function configuration() {
-  const rows = configReference(sectionsOf(everything))
-  const sections = [...new Set(rows.map(({ section }) => section))].map((section) => {
+/** One chapter for each section of these rows. */
+const sectionChapters = (rows) =>
+  [...new Set(rows.map(({ section }) => section))].map((section) => {
     const keys = rows.filter((row) => row.section === section)
     const lines = keys.map((row) => [
       code(row.key),
@@ -76,12 +78,30 @@ function configuration() {
       .filter(Boolean)
       .join('\n\n')
   })
+
+function configuration() {
   return page(
     'Configuration',
     'The configuration is one TOML file, `~/.sluice/config.toml` unless `--config` or `--data-dir` name another place. A missing file means all defaults. An unknown key or section is an error with file, line, column and the nearest known key. The daemon watches the file and applies a change; an invalid file changes nothing. An environment variable overrides the file. `sluice config schema` prints a JSON Schema for editors.',
     'A secret may be in plain text. `sluice config set KEY VALUE` stores it encrypted; without a value, `sluice config set KEY` encrypts the present value, or reads a new one from the terminal or from standard input. `sluice config set KEY VALUE KEY VALUE` sets several keys together, which a new section often needs. A secret that consists of white space counts as not set, in the file and in the environment. A section with `enabled = false` may be incomplete.',
-    ...sections,
+    ...sectionChapters(configReference(sectionsOf(everything))),
   )
+}
+
+/** The page of a feature in an npm package of its own, which is installed where the user stands: its row, its commands and its keys. */
+async function ownFeature(name) {
+  const entry = createRequire(join(process.cwd(), 'any.mjs')).resolve(name)
+  const { default: feature } = await import(pathToFileURL(entry))
+  const { summary, tools = [], routes = [] } = feature.row ?? { summary: feature.id }
+  const commandList = featureCommands([feature]).filter(({ name: words }) => feature.row?.commands?.includes(words))
+  const list = (title, names) => (names.length > 0 ? `${title}: ${names.map(code).join(', ')}.` : undefined)
+  const parts = [
+    `# ${name}`,
+    [`${summary}.`, list('Tools', tools), list('Routes', routes)].filter(Boolean).join(' '),
+    ...commandList.map(({ name: words, usage, summary }) => `${code(['sluice', words, usage].filter(Boolean).join(' '))}: ${summary}.`),
+    ...sectionChapters(configReference(feature.section ? [{ owner: feature.id, section: feature.section }] : [])),
+  ]
+  return `${parts.join('\n\n')}\n`
 }
 
 function commands() {
@@ -234,6 +254,12 @@ function compatibility() {
   const text = readFileSync(join(ROOT, 'docs/compatibility.md'), 'utf8')
   const filled = ['<!-- systems -->', table(['feature', ...SYSTEMS.map(({ name }) => name)], rows), '<!-- /systems -->']
   return text.replace(/<!-- systems -->.*<!-- \/systems -->/s, () => filled.join('\n'))
+}
+
+const asked = process.argv.indexOf('--feature')
+if (asked > 0) {
+  process.stdout.write(await ownFeature(process.argv[asked + 1]))
+  process.exit()
 }
 
 const pages = {

@@ -15,6 +15,17 @@ beforeAll(() => {
   mkdirSync(installed, { recursive: true })
   for (const file of ['package.json', 'index.mjs']) cpSync(join(ROOT, 'examples/feature-hello', file), join(installed, file))
   cpSync(join(ROOT, 'node_modules/valibot'), join(outside, 'node_modules/valibot'), { recursive: true, dereference: true })
+  // The generator loads a feature with the sdk that is installed for it.
+  const documented = join(outside, 'node_modules', 'sluice-feature-hello-docs')
+  mkdirSync(documented, { recursive: true })
+  writeFileSync(
+    join(documented, 'package.json'),
+    '{"name":"sluice-feature-hello-docs","version":"1.0.0","type":"module","exports":"./index.mjs"}',
+  )
+  writeFileSync(
+    join(documented, 'index.mjs'),
+    `export { default } from ${JSON.stringify(join(ROOT, 'examples/feature-hello/index.mjs'))}\n`,
+  )
   // Another copy of the sdk, as npm installs for a peer dependency: the bundle must not take it.
   const sdk = join(outside, 'node_modules', '@sluice', 'sdk')
   mkdirSync(sdk, { recursive: true })
@@ -48,6 +59,13 @@ test('by a profile file outside the repository', () => {
   expect(sluice('third-party-profile', 'hello', 'say', 'Ann')).toBe('Hello, Ann!\n')
   expect(run(join(ROOT, 'dist/third-party-profile/sluice.mjs'), ['hello', 'say', '--help'])).toContain('hello say <name>')
   expect(sluice('third-party-profile', 'config', 'schema')).toContain('The word before the name')
+})
+
+test('has a generated page of its tools, commands and keys', () => {
+  const page = run(join(ROOT, 'scripts/docs.mjs'), ['--feature', 'sluice-feature-hello-docs'])
+  expect(page).toContain('Greets people. Tools: `hello_greet`.')
+  expect(page).toContain('`sluice hello say <name>`: Greet somebody.')
+  expect(page).toMatch(/## `\[hello\]`[\s\S]*\| `greeting` \| .* \| The word before the name \|/)
 })
 
 test('by its name, added to a profile', () => {

@@ -96,7 +96,8 @@ describe('two instances in one process', () => {
     expect(JSON.parse(await chatWith('', t2))).toMatchObject({ type: 'session_start' })
     expect((await ask(url, t2)).status).toBe(200)
     await two.close()
-    expect((await ask(url, t2)).status).toBe(503)
+    const refused = await ask(url, t2)
+    expect([refused.status, await refused.json()]).toMatchObject([503, { code: 'unavailable' }])
   })
 
   test('a second one on the same data directory is refused, and the first one goes on', async () => {

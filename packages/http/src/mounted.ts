@@ -40,8 +40,9 @@ export class Mounted {
 
   readonly handleRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (this.#isClosed) {
-      const { status, headers } = stopped()
-      outgoing.writeHead(status, Object.fromEntries(headers)).end()
+      const answer = stopped()
+      outgoing.writeHead(answer.status, Object.fromEntries(answer.headers))
+      void answer.text().then((body) => outgoing.end(body))
       return
     }
     this.isUsed = true
