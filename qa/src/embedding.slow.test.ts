@@ -1,5 +1,5 @@
 /** The examples of docs/embedding.md as their readers run them: on packed packages, installed by npm outside the repository. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -41,12 +41,10 @@ afterAll(() => rmSync(outside, { recursive: true, force: true }), 120_000)
 const runIn = (example: string, program: string, args: readonly string[]): string => {
   const dataDir = join(outside, 'data', example)
   mkdirSync(dataDir, { recursive: true })
-  return execFileSync(program, args, {
-    cwd: join(outside, example),
-    encoding: 'utf8',
-    timeout: 120_000,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', DATA_DIR: dataDir },
-  })
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', DATA_DIR: dataDir }
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: join(outside, example), encoding: 'utf8', timeout: 120_000, env })
+  expect({ status, stderr, stdout }).toMatchObject({ status: 0 })
+  return stdout
 }
 
 const OUTPUT: Readonly<Record<string, RegExp>> = {
