@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter((name) => name.startsWith('embed-'))
+const FEATURE = 'feature-hello'
 let outside: string
 
 interface Manifest {
@@ -34,14 +35,14 @@ beforeAll(async () => {
   writeFileSync(join(outside, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies, overrides: tarballs }))
   const npm = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline']
   execFileSync('npm', npm, { cwd: outside, stdio: ['ignore', 'ignore', 'inherit'] })
-  for (const example of EXAMPLES) cpSync(join(ROOT, 'examples', example), join(outside, example), { recursive: true })
+  for (const example of [...EXAMPLES, FEATURE]) cpSync(join(ROOT, 'examples', example), join(outside, example), { recursive: true })
 }, 900_000)
 afterAll(() => rmSync(outside, { recursive: true, force: true }), 120_000)
 
 const runIn = (example: string, program: string, args: readonly string[]): string => {
   const dataDir = join(outside, 'data', example)
   mkdirSync(dataDir, { recursive: true })
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', DATA_DIR: dataDir }
+  const env = { NO_COLOR: '1', PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', DATA_DIR: dataDir }
   const { status, stdout, stderr } = spawnSync(program, args, { cwd: join(outside, example), encoding: 'utf8', timeout: 120_000, env })
   expect({ status, stderr, stdout }).toMatchObject({ status: 0 })
   return stdout
@@ -68,4 +69,8 @@ describe.each(EXAMPLES)('%s', (example) => {
     const [program = '', ...args] = manifestOf(example).scripts.types.split(' ')
     expect(runIn(example, join(outside, 'node_modules/.bin', program), args)).toBe('')
   })
+})
+
+test('a feature of another package passes its conformance suite with the packed test kit', () => {
+  expect(runIn(FEATURE, join(outside, 'node_modules/.bin/vitest'), ['run'])).toMatch(/Tests .*17 passed/)
 })
