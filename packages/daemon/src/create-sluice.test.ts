@@ -100,6 +100,17 @@ describe('two instances in one process', () => {
     expect([refused.status, await refused.json()]).toMatchObject([503, { code: 'unavailable' }])
   })
 
+  test('name paths below the path that Express mounted them under', { timeout: 60_000 }, async () => {
+    const sluice = await create('one')
+    const { url } = await serve((request, response) => {
+      // As Express does for `app.use('/assistant', …)`.
+      Object.assign(request, { baseUrl: '/assistant', url: request.url?.slice('/assistant'.length) })
+      sluice.handleRequest(request, response)
+    })
+    const answer = await ask(`${url}/assistant`, await newToken(sluice), { prefer: 'respond-async' })
+    expect(await answer.json()).toMatchObject({ status_url: expect.stringMatching(/^\/assistant\/api\/turns\//) })
+  })
+
   test('a second one on the same data directory is refused, and the first one goes on', async () => {
     const one = await create('one')
     await expect(create('one')).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining(join(folder, 'one')) })

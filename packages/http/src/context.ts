@@ -134,6 +134,12 @@ class ParsedHeaders implements HeaderReader {
 /** The address of the socket, whatever the headers claim; empty without a socket. */
 export const socketAddress = (c: HttpContext): string => c.env?.incoming?.socket.remoteAddress ?? ''
 
+/** The path that a program mounted the API under; empty without one. Express keeps it in `baseUrl` and takes it away from `url`. */
+export function basePathOf({ env }: HttpContext): string {
+  const { baseUrl } = (env?.incoming ?? {}) as { readonly baseUrl?: unknown }
+  return env?.basePath ?? (typeof baseUrl === 'string' ? baseUrl : '')
+}
+
 /** The span of this request, in the trace that its `traceparent` header names. */
 export function traceOf(c: HttpContext): Trace {
   const known = c.get('trace')

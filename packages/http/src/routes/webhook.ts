@@ -7,7 +7,7 @@ import * as v from 'valibot'
 import type { AppParts } from '../app-parts.ts'
 import { BODY_BYTES_MAX, parseJsonObject } from '../body.ts'
 import { chosenAgent } from '../chosen-agent.ts'
-import { type Endpoint, type EndpointDoc, type HttpContext, headersOf, type Step, traceOf } from '../context.ts'
+import { basePathOf, type Endpoint, type EndpointDoc, type HttpContext, headersOf, type Step, traceOf } from '../context.ts'
 import { checkSessionName, limitedClient, ownerOf, storedSession } from '../identity.ts'
 import { bufferBody, requireJson } from '../middleware/body.ts'
 import { idempotent } from '../middleware/idempotency.ts'
@@ -105,7 +105,7 @@ const runTurn =
     }
     if (prefersAsync(headersOf(c))) {
       const id = await agent.accept(turn)
-      return jsonResponse({ turn_id: id, status_url: `${c.env?.basePath ?? ''}/api/turns/${id}` }, 202)
+      return jsonResponse({ turn_id: id, status_url: `${basePathOf(c)}/api/turns/${id}` }, 202)
     }
     const { id, text: response, model } = await agent.run(turn)
     return jsonResponse({ response, model, session_id: session, turn_id: id })
