@@ -1,9 +1,16 @@
 // Reads the optional packages of a bundle and everything they depend on from pnpm-lock.yaml, and lays them out as npm does.
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 
 const withoutPeers = (version) => version.replace(/\(.*$/s, '')
+
+/** Returns the programs of an installed package, which its install script may need; the lockfile of pnpm does not have them. */
+function programsOf(root, name, version) {
+  const file = join(root, 'node_modules', '.pnpm', `${name.replace('/', '+')}@${version}`, 'node_modules', name, 'package.json')
+  const { bin } = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}
+  return typeof bin === 'string' ? { [name.split('/').pop()]: bin } : bin
+}
 
 /** Returns the locked versions of optional dependencies of this repository, and a function that describes any locked package. */
 export function readLock(root) {
@@ -21,9 +28,9 @@ export function readLock(root) {
       dependencies: Object.fromEntries(Object.entries(dependencies).map(([to, locked]) => [to, withoutPeers(locked)])),
       optionalDependencies: Object.fromEntries(Object.entries(optionalDependencies).map(([to, locked]) => [to, withoutPeers(locked)])),
       ...Object.fromEntries(Object.entries({ engines, cpu, os, libc }).filter(([, value]) => value !== undefined)),
-      hasBin: hasBin === true,
+      bin: hasBin ? programsOf(root, name, version) : undefined,
       hasInstallScript: name in allowBuilds,
-      isCompiled: allowBuilds[name] === true,
+      isCompiled: allowBuilds[name],
     }
   }
   const integrityOf = (key) => packages[key]?.resolution.integrity

@@ -11,14 +11,19 @@ const optionalPeers = (roots) =>
         peerDependenciesMeta: Object.fromEntries(Object.keys(roots).map((name) => [name, { optional: true }])),
       }
 
+/** Returns which packages may run their install script: those that are compiled. The others contain what the script would make. */
+function allowedScripts(tree) {
+  const entries = [...tree].flatMap(([path, { hasInstallScript, isCompiled }]) =>
+    hasInstallScript ? [[path.slice(path.lastIndexOf(MODULES) + MODULES.length), isCompiled]] : [],
+  )
+  return entries.length === 0 ? {} : { allowScripts: Object.fromEntries(entries) }
+}
+
 /**
- * Returns the `package.json` of a build. Its optional packages have exact versions, and those that are compiled are allowed to run
- * their install script. The manifest has no `type`, so that the program `sluice` starts with every version of Node.
+ * Returns the `package.json` of a build, with exact versions of its optional packages. The manifest has no `type`, so that the
+ * program `sluice` starts with every version of Node.
  */
 export function npmManifest({ version, description, license, engines }, roots, tree) {
-  const compiled = [...tree]
-    .filter(([, { isCompiled }]) => isCompiled)
-    .map(([path]) => path.slice(path.lastIndexOf(MODULES) + MODULES.length))
   return {
     name: 'sluice',
     version,
@@ -29,7 +34,7 @@ export function npmManifest({ version, description, license, engines }, roots, t
     bin: { sluice: 'sluice' },
     man: ['./sluice.1'],
     ...optionalPeers(roots),
-    ...(compiled.length > 0 && { allowScripts: Object.fromEntries(compiled.map((name) => [name, true])) }),
+    ...allowedScripts(tree),
   }
 }
 
@@ -37,7 +42,7 @@ export function npmManifest({ version, description, license, engines }, roots, t
 export function npmShrinkwrap({ name, version, license, engines, bin }, roots, tree) {
   const root = { name, version, license, bin, engines, ...optionalPeers(roots) }
   const entries = [...tree].map(([path, locked]) => {
-    const { integrity, dependencies, optionalDependencies: optional, engines: needs, cpu, os, libc, hasInstallScript } = locked
+    const { integrity, dependencies, optionalDependencies: optional, engines: needs, cpu, os, libc, bin, hasInstallScript } = locked
     return [
       path,
       {
@@ -46,6 +51,7 @@ export function npmShrinkwrap({ name, version, license, engines, bin }, roots, t
         optional: true,
         peer: true,
         ...(hasInstallScript && { hasInstallScript }),
+        ...(bin && { bin }),
         ...(Object.keys(dependencies).length > 0 && { dependencies }),
         ...(Object.keys(optional).length > 0 && { optionalDependencies: optional }),
         ...(needs && { engines: needs }),

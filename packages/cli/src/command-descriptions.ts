@@ -6,6 +6,8 @@ import { DAEMON } from './daemon-command.ts'
 
 /** The largest number of keys and values in one command; a section has fewer. */
 const CONFIG_SET_ARGS_MAX = 64
+/** The largest number of packages in one command; a build uses fewer. */
+const NATIVE_PACKAGES_MAX = 32
 /** The largest number of messages that one replay command names. */
 const REPLAY_NUMBERS_MAX = 1000
 
@@ -511,6 +513,13 @@ const DESCRIPTIONS = [
     name: 'service uninstall',
     summary: 'Stop the service and remove its files; the data directory stays',
     options: { scope: SERVICE_SCOPE },
+  },
+  {
+    name: 'native install',
+    summary: 'Install the native packages that this build can use, at the versions that it was tested with',
+    more: 'Uses npm. Without names, it installs every package of the build. Packages that are compiled need Python 3, make and a C++ compiler; the others work without them.',
+    usage: '[package]...',
+    argsMax: NATIVE_PACKAGES_MAX,
   },
   { name: 'completion', summary: 'Print a completion script for bash, zsh or fish', usage: '<shell>', argsMin: 1, argsMax: 1 },
 ] as const satisfies readonly CommandDescription[]

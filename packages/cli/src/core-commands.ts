@@ -64,6 +64,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'service install': async () => (await import('./commands/service.ts')).install,
   'service status': async () => (await import('./commands/service.ts')).status,
   'service uninstall': async () => (await import('./commands/service.ts')).uninstall,
+  'native install': async () => (await import('./commands/native-install.ts')).run,
   completion: async () => (await import('./commands/completion.ts')).run,
 }
 

@@ -80,12 +80,14 @@ test('the manifests of npm pin the optional packages that the bundle imports', (
   const { peerDependencies, peerDependenciesMeta, allowScripts } = readJson('full', 'package.json')
   expect(Object.keys(peerDependencies)).toEqual(['i2c-bus', 'node-hid', 'playwright-core', 'serialport', 'spi-device', 'usb'])
   expect(Object.keys(peerDependenciesMeta)).toEqual(Object.keys(peerDependencies))
-  expect(allowScripts).toEqual({ 'i2c-bus': true, 'spi-device': true })
+  expect(allowScripts).toEqual({ '@serialport/bindings-cpp': false, 'i2c-bus': true, 'node-hid': false, 'spi-device': true })
   const { packages } = readJson('full', 'npm-shrinkwrap.json')
   for (const [name, version] of Object.entries(peerDependencies)) {
     expect(version).toMatch(/^\d+\.\d+\.\d+$/)
     expect(packages[`node_modules/${name}`]).toMatchObject({ version, integrity: expect.stringMatching(/^sha512-/), optional: true })
   }
+  // Install scripts run programs of dependencies, and npm links only the programs that the lockfile names.
+  expect(packages['node_modules/node-gyp-build'].bin).toHaveProperty('node-gyp-build')
   expect(readJson('minimal', 'package.json')).not.toHaveProperty('peerDependencies')
   expect(Object.keys(readJson('minimal', 'npm-shrinkwrap.json').packages)).toEqual([''])
 })

@@ -134,6 +134,6 @@ describe('openSerialPort', () => {
       const { loadSerialLibrary } = await import('../native.ts')
       return loadSerialLibrary(() => Promise.reject(new Error("Cannot find package 'serialport'")))
     }
-    await expect(openSerialPort('/dev/ttyACM0', 9600, systemClock, never, load)).rejects.toThrow('npm install serialport')
+    await expect(openSerialPort('/dev/ttyACM0', 9600, systemClock, never, load)).rejects.toThrow('sluice native install serialport')
   })
 })
