@@ -36,6 +36,7 @@ function isBuilt(profile) {
       'qa/package.json',
       'profiles/*.ts',
       'scripts/**/*.mjs',
+      'install.*',
       'pnpm-lock.yaml',
     ],
     {
@@ -74,6 +75,14 @@ function sluice() {
 /** Builds a bundle. Names of profile files are relative to the folder of the caller. */
 function build() {
   handOver(process.execPath, [join(ROOT, 'scripts', 'build.mjs'), ...args], process.env, process.cwd())
+}
+
+/** Builds the chosen profile and installs it. install.sh and install.ps1 run this task in a clone. */
+function install() {
+  const profile = PROFILES.find((name) => args.includes(`--${name}`)) ?? 'full'
+  buildUnlessFresh(profile)
+  const folder = join(ROOT, 'dist', profile)
+  handOver(process.execPath, [join(folder, 'install.mjs'), '--from', folder, ...args], process.env, process.cwd())
 }
 
 /** Runs the daemon from the sources, and restarts it when a source changes. */
@@ -163,7 +172,7 @@ function slow() {
   process.exitCode = run(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args], { ...process.env, SLUICE_SLOW: '1' })
 }
 
-const tasks = { start, sluice, build, dev, exec, check, test, slow }
+const tasks = { start, sluice, build, install, dev, exec, check, test, slow }
 if (!Object.hasOwn(tasks, task)) {
   console.error(`usage: node scripts/tasks.mjs ${Object.keys(tasks).join('|')}`)
   process.exit(2)

@@ -1,5 +1,5 @@
 // Adds to a bundle what belongs to a release of it: the program `sluice`, the manifests of npm, the manual page, shell completions,
-// licences, the bill of materials and checksums.
+// licences, the installers, the bill of materials and checksums.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -16,6 +16,15 @@ export const CHECKSUMS = 'SHA256SUMS'
 const SHELLS = { bash: 'sluice.bash', zsh: 'sluice.zsh', fish: 'sluice.fish' }
 const FEATURE_ENTRY = /(?:^|\/)packages\/([\w-]+)\/src\/index\.ts$/
 const EXECUTABLE = 0o755
+/** Files of this repository that a build contains, by their names in it. */
+const COPIED = {
+  LICENSE: 'LICENSE',
+  'install.sh': 'install.sh',
+  'install.ps1': 'install.ps1',
+  'install.bat': 'install.bat',
+  'scripts/install/install.mjs': 'install.mjs',
+  'scripts/toolchain/node/package-lock.json': 'node-runtime.json',
+}
 
 /** Returns the program that starts the bundle. It is a CommonJS script, which Node older than the required one can run too. */
 const launcher = (nodeMajorMin) => `#!/usr/bin/env node
@@ -77,7 +86,7 @@ export function completeBuild({ root, folder, metafile, profile }) {
     billOfMaterials({ version, license, profile, bundled: packages, imported, roots, tree, integrityOf: lock.integrityOf }),
   )
   write('THIRD-PARTY-NOTICES.txt', thirdPartyNotices(packages))
-  cpSync(join(root, 'LICENSE'), join(folder, 'LICENSE'))
+  for (const [path, name] of Object.entries(COPIED)) cpSync(join(root, path), join(folder, name))
   write('sluice.1', manPage({ version, description, ids: featuresIn(metafile) }))
   for (const [shell, name] of Object.entries(SHELLS)) write(name, completion(folder, shell))
   write(CHECKSUMS, checksums(folder, readdirSync(folder)))

@@ -80,7 +80,7 @@ test('the manifests of npm pin the optional packages that the bundle imports', (
   const { peerDependencies, peerDependenciesMeta, allowScripts } = readJson('full', 'package.json')
   expect(Object.keys(peerDependencies)).toEqual(['i2c-bus', 'node-hid', 'playwright-core', 'serialport', 'spi-device', 'usb'])
   expect(Object.keys(peerDependenciesMeta)).toEqual(Object.keys(peerDependencies))
-  expect(allowScripts).toEqual({ '@serialport/bindings-cpp': false, 'i2c-bus': true, 'node-hid': false, 'spi-device': true })
+  expect(allowScripts).toEqual({ '@serialport/bindings-cpp': false, 'i2c-bus': true, 'node-hid': false, 'spi-device': true, usb: false })
   const { packages } = readJson('full', 'npm-shrinkwrap.json')
   for (const [name, version] of Object.entries(peerDependencies)) {
     expect(version).toMatch(/^\d+\.\d+\.\d+$/)

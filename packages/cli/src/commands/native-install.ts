@@ -5,7 +5,7 @@ import { installNative } from '../native/install-native.ts'
 import { readBuild } from '../native/native-lock.ts'
 
 /** `folder` is the folder of the build; the modules of a bundle are in it. */
-export async function run({ args, env, out, json }: CliContext, folder: string = import.meta.dirname): Promise<number> {
+export async function run({ args, env, out, json, interrupted }: CliContext, folder: string = import.meta.dirname): Promise<number> {
   const build = await readBuild(folder)
   if (!build) throw new AppError('unavailable', "The sources use the packages of the workspace, which 'pnpm install' installs.")
   const known = Object.keys(build.versions)
@@ -21,7 +21,7 @@ export async function run({ args, env, out, json }: CliContext, folder: string =
     return 0
   }
   if (!json) out.print(`Installing ${names.map((name) => `${name} ${build.versions[name]}`).join(', ')} from the npm registry`)
-  const results = await installNative({ folder, build, names, env })
+  const results = await installNative({ folder, build, names, env, signal: interrupted() })
   const failed = results.filter(({ problem }) => problem !== undefined)
   if (json) out.json(results.map(({ problem, ...result }) => ({ ...result, problem: problem ?? null })))
   else {

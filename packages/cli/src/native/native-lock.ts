@@ -37,13 +37,23 @@ async function readJson(file: string): Promise<any> {
   return text === undefined ? undefined : JSON.parse(text)
 }
 
-/** The `package.json` and the lockfile of a project that has only these packages of a build. */
-export function projectOf({ lock, versions, allowScripts }: Build, names: readonly string[]): { manifest: object; lockfile: object } {
-  const optionalDependencies = Object.fromEntries(names.map((name) => [name, versions[name]]))
-  const project = { name: 'sluice-native', version: lock.version, private: true, optionalDependencies }
-  const folders = reachable(lock, names)
+export interface Project {
+  readonly manifest: {
+    readonly dependencies: Readonly<Record<string, string | undefined>>
+    readonly allowScripts: Readonly<Record<string, boolean>>
+  }
+  readonly lockfile: object
+}
+
+/** Returns the `package.json` and the lockfile of a project that has only these packages of a build. */
+export function projectOf({ lock, versions, allowScripts }: Build, names: readonly string[]): Project {
+  const dependencies = Object.fromEntries(names.map((name) => [name, versions[name]]))
+  const project = { name: 'sluice-native', version: lock.version, private: true, dependencies }
+  // npm passes over the failure of an optional package, so only builds for other machines are optional.
+  const required = reachable(lock, names, ({ dependencies: needed }) => Object.keys(needed ?? {}))
+  const folders = reachable(lock, names, (entry) => Object.keys({ ...entry.dependencies, ...entry.optionalDependencies }))
   const packages = Object.entries(lock.packages).flatMap(([folder, entry]) =>
-    folders.has(folder) ? [[folder, { ...entry, peer: undefined }]] : [],
+    folders.has(folder) ? [[folder, { ...entry, peer: undefined, optional: required.has(folder) ? undefined : true }]] : [],
   )
   return {
     manifest: { ...project, allowScripts },
@@ -51,15 +61,16 @@ export function projectOf({ lock, versions, allowScripts }: Build, names: readon
   }
 }
 
+type Dependencies = (entry: LockedPackage) => readonly string[]
+
 /** Returns the folders of these packages and of everything that they depend on. */
-function reachable({ packages }: Lock, names: readonly string[]): ReadonlySet<string> {
+function reachable({ packages }: Lock, names: readonly string[], dependenciesOf: Dependencies): ReadonlySet<string> {
   const found = new Set<string>()
   const visit = (from: string, name: string): void => {
     const folder = visibleFrom(from, name, packages)
     if (folder === undefined || found.has(folder)) return
     found.add(folder)
-    const { dependencies, optionalDependencies } = packages[folder] ?? {}
-    for (const next of Object.keys({ ...dependencies, ...optionalDependencies })) visit(folder, next)
+    for (const next of dependenciesOf(packages[folder] ?? {})) visit(folder, next)
   }
   for (const name of names) visit('', name)
   return found

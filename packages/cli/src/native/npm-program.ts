@@ -24,16 +24,10 @@ export async function headersFolder(): Promise<string | undefined> {
   return major === process.versions.node.split('.')[0] ? prefix : undefined
 }
 
-/**
- * Returns the environment of npm: scripts run with this Node and compile with its headers. Without headers no script runs, because
- * the compiler would download them.
- */
-export function npmEnvironment(env: NodeJS.ProcessEnv, headers: string | undefined): NodeJS.ProcessEnv {
-  return {
-    ...env,
-    PATH: [dirname(process.execPath), env.PATH].filter(Boolean).join(delimiter),
-    npm_config_update_notifier: 'false',
-    npm_config_ignore_scripts: headers === undefined ? 'true' : 'false',
-    ...(headers === undefined ? {} : { npm_config_nodedir: headers }),
-  }
-}
+/** Returns the environment of npm: scripts run with this Node and compile with its headers. */
+export const npmEnvironment = (env: NodeJS.ProcessEnv, headers: string | undefined): NodeJS.ProcessEnv => ({
+  ...env,
+  PATH: [dirname(process.execPath), env.PATH].filter(Boolean).join(delimiter),
+  npm_config_update_notifier: 'false',
+  ...(headers === undefined ? {} : { npm_config_nodedir: headers }),
+})
