@@ -1,4 +1,5 @@
 // The groups of measurements: each runs together and yields some rows of the table.
+import { measureBackup } from './measures/backup.mjs'
 import { measureCommands } from './measures/commands.mjs'
 import { measureFanOut } from './measures/fan-out.mjs'
 import { measureFeatureStarts } from './measures/feature-starts.mjs'
@@ -44,6 +45,8 @@ export const GROUPS = [
     measure: measureSoak,
     onlyWhenAsked: true,
   },
+  // Writes several gigabytes, so it runs only with --only.
+  { name: 'backup', rows: ['backup-ingress', 'backup-restore'], measure: measureBackup, onlyWhenAsked: true },
   { name: 'sop-events', rows: ['sop-event', 'sop-event-p99'], measure: measureSopEvents },
   {
     name: 'sop-match',

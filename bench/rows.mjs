@@ -35,6 +35,12 @@ export const ROWS = {
     unit: 'ms',
     bar: { ratio: 'at most', limit: 1.2 },
   },
+  'backup-ingress': {
+    title: 'message stored during a backup of 1 GB, compared with none, p99',
+    unit: 'ms',
+    bar: { ratio: 'at most', limit: 1.5 },
+  },
+  'backup-restore': { title: 'restore of 1 GB, compared with a plain copy', unit: 'MB/s', bar: { value: 'at least', limit: 100 } },
   'soak-signals': { title: 'abort signals gained since minute 5 of a soak', unit: '', bar: { value: 'at most', limit: 5 } },
   'soak-timers': { title: 'timers gained', unit: '', bar: { value: 'at most', limit: 5 } },
   'soak-listeners': { title: 'listeners gained', unit: '', bar: { value: 'at most', limit: 5 } },
