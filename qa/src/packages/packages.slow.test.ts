@@ -92,6 +92,12 @@ test('the checks find a package that is broken', async () => {
   expect(await typeProblems(new Package(files, 'broken', '1.0.0'))).not.toEqual([])
 })
 
+test('the API reference has the present declarations', () => {
+  const { stderr, status } = spawnSync(process.execPath, [join(ROOT, 'scripts/api-docs.mjs'), '--check'], { encoding: 'utf8' })
+  expect(stderr).toBe('')
+  expect(status).toBe(0)
+})
+
 describe('all packages installed with npm', () => {
   const specifiers = () =>
     installed.packages.flatMap((each) => Object.keys(readManifest(installed.folderOf(each)).exports).map((key) => each.name + key.slice(1)))
