@@ -37,22 +37,38 @@ function featureParts(id, { name }, feature) {
   const variable = id
     .replace(/^(?:channel|provider|tool|hardware|observability|trigger)-/, '')
     .replace(/-(\w)/g, (_, letter) => letter.toUpperCase())
-  const example = [
-    "import { createSluice } from '@sluice/daemon'",
-    `import ${variable} from '${name}'`,
-    '',
-    `const sluice = await createSluice({ dataDir: './data', features: [${variable}] })`,
-    'await sluice.listen()',
-  ]
   return [
     install('@sluice/daemon', name),
-    `The package exports a feature. Give it to \`createSluice\`, with a provider and the other features that the program needs:`,
-    `\`\`\`ts\n${example.join('\n')}\n\`\`\``,
+    row.kind === 'sandbox' ? sandboxExample(name, variable) : featureExample(name, variable),
     `In the program \`sluice\`: ${howToGet(id, row)}`,
     additions(row),
     row.kind === 'channel' ? undefined : keys(feature),
   ]
 }
+
+const featureExample = (
+  name,
+  variable,
+) => `The package exports a feature. Give it to \`createSluice\`, with a provider and the other features that the program needs:
+
+\`\`\`ts
+import { createSluice } from '@sluice/daemon'
+import ${variable} from '${name}'
+
+const sluice = await createSluice({ dataDir: './data', features: [${variable}] })
+await sluice.listen()
+\`\`\``
+
+const sandboxExample = (name, variable) => `The package exports a feature. Give it to \`createSluice\`, or use it without an agent:
+
+\`\`\`ts
+import { openSandbox } from '@sluice/daemon/sandbox'
+import ${variable} from '${name}'
+
+await using sandbox = await openSandbox({ dataDir: './data', features: [${variable}] })
+const { stdout } = await sandbox.run({ file: 'sh', args: ['-c', 'id'] })
+console.log(sandbox.backend.name, stdout)
+\`\`\``
 
 function howToGet(id, row) {
   if (row.profile && row.flag === null) return 'every build contains this feature.'
