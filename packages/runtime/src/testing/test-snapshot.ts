@@ -3,11 +3,14 @@ import { gatewaySection, type LoadedConfig } from '@sluice/config'
 import * as v from 'valibot'
 import type { Snapshot } from '../features/snapshot.ts'
 
+/** A configuration in which every core section has its defaults. */
+const DEFAULTS: Pick<LoadedConfig, 'core'> = { core: ({ schema }) => v.parse(schema, {}) }
+
 export function testSnapshot(members: Partial<Snapshot> = {}): Snapshot {
   const observe: Snapshot['observe'] = members.observe ?? (() => {})
   return {
     version: 1,
-    config: {} as LoadedConfig,
+    config: DEFAULTS as LoadedConfig,
     gateway: v.parse(gatewaySection.schema, {}),
     instances: [],
     registry: {
