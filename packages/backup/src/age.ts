@@ -19,7 +19,7 @@ const CHUNK_BYTES = 64 * 1024
 const HEADER_BYTES_MAX = 4096
 const HEADER = /^age-encryption\.org\/v1\n-> scrypt ([A-Za-z0-9+/]{22}) ([1-9]\d?)\n([A-Za-z0-9+/]{43})\n--- ([A-Za-z0-9+/]{43})\n/
 
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64').replace(/=+$/, '')
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64').replaceAll('=', '')
 
 /** The first bytes of every encrypted file. */
 export const isSealed = (head: Uint8Array): boolean => Buffer.from(head).subarray(0, VERSION_LINE.length).equals(Buffer.from(VERSION_LINE))

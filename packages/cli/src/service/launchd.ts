@@ -26,8 +26,8 @@ export function launchd(context: CliContext): ServiceManager {
     async status(scope) {
       const installed = existsSync(path(scope))
       const shown = await runProgram(context, ['launchctl', 'print', target(scope)], { mayFail: true })
-      const state = /^\s*state = (.+)$/m.exec(shown)?.[1] ?? 'not loaded'
-      const pid = /^\s*pid = (\d+)$/m.exec(shown)?.[1]
+      const state = /^[\t ]*state = (.+)$/m.exec(shown)?.[1] ?? 'not loaded'
+      const pid = /^[\t ]*pid = (\d+)$/m.exec(shown)?.[1]
       return {
         installed,
         running: state === 'running',
