@@ -107,7 +107,11 @@ export class KeyTable {
     const stored = new Set(queued.map(({ key }) => key))
     const over = [...this.#inFlight.entries()].filter(([key, { isQueued }]) => isQueued && !stored.has(key))
     for (const [key] of over) this.#inFlight.delete(key)
-    for (const { key, turnId, endedAtMs } of done) if (!this.#done.has(key)) this.ended(key, turnId, endedAtMs)
+    for (const { key, turnId, endedAtMs } of done) {
+      const known = this.#done.get(key)
+      // A key in flight was used again since.
+      if (!this.#inFlight.has(key) && !(known && known.endedAtMs >= endedAtMs)) this.ended(key, turnId, endedAtMs)
+    }
     for (const { key, turnId } of queued) this.queued(key, turnId)
   }
 
