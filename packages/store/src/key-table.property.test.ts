@@ -128,7 +128,10 @@ class Queueing implements fc.AsyncCommand<Model, Real> {
   constructor(key: string) {
     this.key = key
   }
-  check = (model: Model) => model.inFlight.some(({ key, queued }) => key === this.key && !queued)
+  /** The store refuses a second turn while an unfinished one holds the key, also when the table has dropped the key for lack of room. */
+  check = (model: Model) =>
+    model.inFlight.some(({ key, queued }) => key === this.key && !queued) &&
+    !model.rows.some(({ key, state }) => key === this.key && state === 'queued')
   async run(model: Model, real: Real): Promise<void> {
     await real.clock.advance(1) // the order of two turns in one millisecond is undefined
     const createdAtMs = real.clock.nowMs()

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export const ROOT = resolve(import.meta.dirname, '../../..')
-const START_MS_MAX = 15_000
+const START_MS_MAX = 60_000
 const RUN_MS_MAX = 30_000
 
 export interface Finished {

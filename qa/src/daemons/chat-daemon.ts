@@ -20,7 +20,7 @@ type Found<T> = T | undefined | false
 
 const START_MS = Date.UTC(2026, 0, 1)
 /** In real time. */
-const WAIT_MS_MAX = 15_000
+const WAIT_MS_MAX = 60_000
 const STEP_MS = 20
 /** A stop may take ten seconds. */
 const STOPPING_STEP_MS = 200

@@ -9,7 +9,7 @@ export interface SourceDaemon {
 }
 
 const PROFILE = join(ROOT, 'profiles', 'full.ts')
-const START_MS_MAX = 15_000
+const START_MS_MAX = 60_000
 
 /** Resolves once the daemon accepts connections. */
 export async function startSourceDaemon(dataDir: string): Promise<SourceDaemon> {
