@@ -39,20 +39,26 @@ function showResult(name: string, { test, passed, tookMs, error }: VmTestResult)
   if (error !== undefined) console.log(error.replaceAll(/^/gm, '         '))
 }
 
+const hasFailed = ({ lost, results }: Pick<CaseResult, 'lost' | 'results'>): boolean =>
+  lost.length > 0 || results.some(({ passed }) => !passed)
+
 function showCase({ name, skipped, results, lost, output, bootMs, tookMs }: CaseResult, streamed: boolean): void {
   if (skipped !== undefined) {
     console.log(`skipped ${name}: ${skipped}`)
     return
   }
   for (const test of lost) console.log(`FAILED ${name}: ${test}: the machine ended before this test`)
-  const isBroken = lost.length > 0 || results.some(({ passed }) => !passed)
-  if (isBroken && !streamed && output !== '') console.log(output.trimEnd().replaceAll(/^/gm, `${name} | `))
+  if (hasFailed({ lost, results }) && !streamed && output !== '') console.log(output.trimEnd().replaceAll(/^/gm, `${name} | `))
   else if (lost.length > 0) console.log(output.trimEnd())
   console.log(`      ${name} took ${seconds(tookMs)}, including ${seconds(bootMs)} to boot`)
 }
 
-/** A machine has one processor, so as many machines run at once as this host has processors. */
-async function runAll(cases: readonly FoundCase[], machine: Substrate, signal: AbortSignal): Promise<readonly CaseResult[]> {
+/** A machine has one processor, so at most as many machines should run at once as this host has processors. */
+async function runAll(
+  cases: readonly FoundCase[],
+  machine: Substrate,
+  { signal, machinesMax }: { readonly signal: AbortSignal; readonly machinesMax: number },
+): Promise<readonly CaseResult[]> {
   const done: CaseResult[] = []
   const waiting = [...cases]
   const streamed = cases.length === 1
@@ -73,7 +79,7 @@ async function runAll(cases: readonly FoundCase[], machine: Substrate, signal: A
       done.push(result)
     }
   }
-  await Promise.all(Array.from({ length: Math.min(availableParallelism(), cases.length) }, work))
+  await Promise.all(Array.from({ length: Math.min(machinesMax, cases.length) }, work))
   return done
 }
 
@@ -93,7 +99,15 @@ async function main(): Promise<void> {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort())
   const startedAtMs = performance.now()
-  const done = await runAll(cases, machine, stop.signal)
+  const { signal } = stop
+  let done = await runAll(cases, machine, { signal, machinesMax: availableParallelism() })
+  const failedCases = done.filter(hasFailed).map(({ name }) => name)
+  // Machines without hardware support are slow, and their clocks go on: a case may miss a deadline beside another one.
+  if (process.env.CI === 'true' && failedCases.length > 0 && !signal.aborted) {
+    console.log(`[vm] UNRELIABLE or broken: runs once more, one at a time: ${failedCases.join(', ')}`)
+    const again = cases.filter(({ name }) => failedCases.includes(name))
+    done = [...done.filter((result) => !hasFailed(result)), ...(await runAll(again, machine, { signal, machinesMax: 1 }))]
+  }
   const results = done.flatMap(({ results }) => results)
   const failed = results.filter(({ passed }) => !passed).length + done.flatMap(({ lost }) => lost).length
   const skipped = done.filter((result) => result.skipped !== undefined).length
