@@ -15,7 +15,7 @@ const CHANGES_MAX = 20
 /** The lane of a change, in the place of a session. Changes overtake the turn that runs. */
 export const changeLane = (session: string): string => `${LANE}${session}`
 
-/** True if only the text of the message was changed by its deletion, by somebody whom the platform does not name. */
+/** True for the report of a deletion for which the platform names no sender, so that no allowlist can be asked. */
 export const isUnsignedDeletion = ({ sender, changes }: Inbound): boolean => changes?.what === 'deleted' && sender === ''
 
 /** A change that the next turn is told about. */

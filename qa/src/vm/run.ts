@@ -102,7 +102,7 @@ async function main(): Promise<void> {
   const { signal } = stop
   let done = await runAll(cases, machine, { signal, machinesMax: availableParallelism() })
   const failedCases = done.filter(hasFailed).map(({ name }) => name)
-  // Machines without hardware support are slow, and their clocks go on: a case may miss a deadline beside another one.
+  // Machines without hardware support are slow, and their clocks go on: a case may miss a deadline while another case runs.
   if (process.env.CI === 'true' && failedCases.length > 0 && !signal.aborted) {
     console.log(`[vm] UNRELIABLE or broken: runs once more, one at a time: ${failedCases.join(', ')}`)
     const again = cases.filter(({ name }) => failedCases.includes(name))
