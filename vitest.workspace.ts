@@ -17,4 +17,5 @@ const projects = globSync(['packages/*/package.json', 'qa/package.json']).map((m
 // Many tests wait for a daemon, a browser or a sandbox of their own: a worker for each processor, this one's included.
 const maxWorkers = process.env.SLUICE_SLOW === '1' ? 1 : availableParallelism()
 
-export default defineConfig({ test: { projects, maxWorkers, testTimeout: 60_000, hookTimeout: 60_000 } })
+// A worker loads each module once for all its test files, which saves a sixth of the time: a test must undo what it changes.
+export default defineConfig({ test: { projects, maxWorkers, isolate: false, testTimeout: 60_000, hookTimeout: 60_000 } })

@@ -301,7 +301,7 @@ const replies = [
     'packages/delivery/src/reply-files.ts',
     '([^[\\]\\n]{1,1000})',
     '([^\\]\\n]{1,20000})',
-    ['qa/src/linear-patterns.test.ts'],
+    ['qa/src/linear-patterns.slow.test.ts'],
   ),
   {
     name: 'replies: an interrupted attempt is sent again after a crash',

@@ -67,6 +67,7 @@ async function runTests(copy, files, { bail, msMax }) {
   const child = spawn(process.execPath, [vitest, ...args, ...(bail ? ['--bail=1'] : []), ...files], {
     cwd: copy,
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: files.some((file) => file.endsWith('.slow.test.ts')) ? { ...process.env, SLUICE_SLOW: '1' } : process.env,
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output = (output + data).slice(-OUTPUT_CHARS_MAX)))

@@ -45,6 +45,8 @@ const isBounded = ({ source, flags }: { readonly source: string; readonly flags:
   BOUNDED.some(([pattern]) => pattern.source === source && pattern.flags === flags)
 /** Replaces character classes and escapes, in which `*` and `+` are plain characters. */
 const repeats = (source: string): string => source.replace(/\\.|\[(?:\\.|[^\]])*\]/gs, 'x')
+/** A pattern without repetitions takes a bounded number of steps at each position, so the checker need not look at it. */
+const repeatsSomething = ({ source }: { readonly source: string }): boolean => /[*+{]/.test(repeats(source))
 
 /** The checker gives up before the test's own time limit. */
 const LIMITS = { timeout: 15_000, maxIteration: 3 } as const
@@ -66,7 +68,9 @@ beforeAll(async () => {
 
 describe('a regular expression of product code', () => {
   const constructed = instances.map(({ source, flags }) => ({ source, flags, place: 'constructed' }))
-  const patterns = [...literals.flatMap(([first]) => first ?? []), ...constructed].filter((pattern) => !isBounded(pattern))
+  const patterns = [...literals.flatMap(([first]) => first ?? []), ...constructed].filter(
+    (pattern) => repeatsSomething(pattern) && !isBounded(pattern),
+  )
   test.each(patterns)('takes linear time: $place /$source/$flags', ({ source, flags }) => {
     const verdict = check(source, flags, LIMITS)
     expect(verdict.status, JSON.stringify('attack' in verdict ? verdict.attack.pattern : verdict)).toBe('safe')
