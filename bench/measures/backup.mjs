@@ -8,7 +8,7 @@ import { chatappConfig } from '../load/chatapp-requests.mjs'
 
 const GIGABYTE = 1_000_000_000
 const ROW_BYTES = 100_000
-const PACED = { connections: 16, perSec: 100, secs: 10 }
+const PACED = { connections: 16, perSec: 100, secs: 40 }
 /** Longer than any load, so that no turn ends during one. */
 const MODEL_SECS = 300
 const PROFILE = 'minimal'

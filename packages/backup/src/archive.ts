@@ -8,7 +8,7 @@ import { createTarDecoder, type ParsedTarEntry, type TarHeader } from 'modern-ta
 import { isSealed, SEALED_HEAD_BYTES, unseal } from './age.ts'
 import { MANIFEST_BYTES_MAX, MANIFEST_FILE, MANIFEST_HASH_FILE, type Manifest, parseManifest } from './manifest.ts'
 
-const READ_BYTES = 1024 * 1024
+const READ_BYTES = 256 * 1024
 
 /** One entry of an archive. */
 export interface ArchiveEntry {
@@ -24,8 +24,8 @@ export interface ReadOptions {
   readonly file: string
   /** Asked for if the archive is encrypted. */
   readonly passphrase: () => Promise<string | undefined>
-  /** Called with the number of bytes of the archive that have been read. */
-  readonly onRead?: (bytes: number) => void
+  /** Called with the number of bytes of the archive that have been read. The reader waits until it resolves. */
+  readonly onRead?: (bytes: number) => void | Promise<void>
   /** Takes an entry. Chunks that it does not read are read afterwards. */
   readonly take?: (entry: ArchiveEntry) => Promise<void>
 }
@@ -112,7 +112,7 @@ async function* readFrom(file: string, onRead: ReadOptions['onRead']): AsyncIter
   for await (const chunk of createReadStream(file, { highWaterMark: READ_BYTES })) {
     yield chunk
     bytes += chunk.length
-    onRead?.(bytes)
+    await onRead?.(bytes)
   }
 }
 

@@ -3,15 +3,12 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '@sluice/sdk'
+import type { Pace } from './pace.ts'
 import { syncFolder } from './write-durably.ts'
 
 /** The bytes that are written between two syncs, so that a sync of the database on the same disk never waits for many of them. */
-const SYNC_BYTES = 2 * 1024 * 1024
-/** How long a paced writer rests after each sync, compared with the time that the bytes took. */
-const REST_RATIO = 1
-const REST_MS_MAX = 500
+const SYNC_BYTES = 256 * 1024
 /** An incomplete file that was not written for this long was left behind by a process that has ended. */
 const STALE_MS = 3_600_000
 
@@ -20,24 +17,23 @@ export class PartFile {
   readonly file: string
   readonly #part: string
   readonly #handle: FileHandle
-  readonly #isPaced: boolean
+  readonly #pace: Pace | undefined
   #bytes = 0
   #unsynced = 0
-  #sinceMs = performance.now()
 
-  private constructor(file: string, part: string, handle: FileHandle, isPaced: boolean) {
+  private constructor(file: string, part: string, handle: FileHandle, pace: Pace | undefined) {
     this.file = file
     this.#part = part
     this.#handle = handle
-    this.#isPaced = isPaced
+    this.#pace = pace
   }
 
   /** Throws `conflict` if the file exists, and errors of the file system. Removes what interrupted writers of the file left behind. */
-  static async create(file: string, isPaced: boolean): Promise<PartFile> {
+  static async create(file: string, pace: Pace | undefined): Promise<PartFile> {
     if (existsSync(file)) throw new AppError('conflict', `${file} exists already.`)
     removeStaleParts(dirname(file), basename(file))
     const part = `${file}.${randomBytes(4).toString('hex')}.part`
-    return new PartFile(file, part, await open(part, 'wx', 0o600), isPaced)
+    return new PartFile(file, part, await open(part, 'wx', 0o600), pace)
   }
 
   get bytes(): number {
@@ -55,9 +51,8 @@ export class PartFile {
     this.#unsynced += chunk.length
     if (this.#unsynced < SYNC_BYTES) return
     await this.#handle.datasync()
-    if (this.#isPaced) await sleep(Math.min(REST_MS_MAX, REST_RATIO * (performance.now() - this.#sinceMs)))
     this.#unsynced = 0
-    this.#sinceMs = performance.now()
+    await this.#pace?.rest()
   }
 
   /** Makes the content durable. Nothing is written afterwards. */

@@ -12,9 +12,10 @@ import { seal } from './age.ts'
 import { readArchive } from './archive.ts'
 import { CONFIG_FILE, contentsOf, type Entry } from './contents.ts'
 import { FORMAT, MANIFEST_FILE, MANIFEST_HASH_FILE, type Manifest } from './manifest.ts'
+import { Pace } from './pace.ts'
 import { PartFile } from './part-file.ts'
 
-const CHUNK_BYTES = 1024 * 1024
+const CHUNK_BYTES = 256 * 1024
 
 export interface BackupOptions extends ConfigSource {
   /** The absolute path of the backup, which must not exist. */
@@ -25,7 +26,7 @@ export interface BackupOptions extends ConfigSource {
   readonly withSecrets: boolean
   /** Encrypts the backup. */
   readonly passphrase?: string | undefined
-  /** True: the disk rests half of the time, for the commits of a daemon. */
+  /** True: disk and processor rest most of the time, for a daemon. */
   readonly isPaced: boolean
   /** Folders that are not in the backup. */
   readonly except?: readonly string[]
@@ -64,7 +65,8 @@ export async function writeBackup(options: BackupOptions): Promise<Backup> {
   if (!existsSync(database)) throw new AppError('not_found', `There is no database ${database}, so there is nothing to back up.`)
   const createdAtMs = Date.now()
   const config = await configText(options)
-  const part = await PartFile.create(file, isPaced).catch((error) => fail(file, error))
+  const pace = isPaced ? new Pace() : undefined
+  const part = await PartFile.create(file, pace).catch((error) => fail(file, error))
   let snapshot: Snapshot | undefined
   try {
     snapshot = openSnapshot(database)
@@ -72,7 +74,7 @@ export async function writeBackup(options: BackupOptions): Promise<Backup> {
     await writer.write(snapshot, config)
     snapshot.close()
     await part.finish()
-    await verify(options, part)
+    await verify(options, part, pace)
     part.name()
     const { files, warnings } = writer
     return {
@@ -117,10 +119,11 @@ const isOutside = (folder: string, path: string): boolean =>
   relative(folder, path).split(sep)[0] === '..' || resolve(path) === resolve(folder)
 
 /** Reads the backup back: decrypts it, and compares every file in it with its hash. */
-async function verify({ onProgress, passphrase, signal }: BackupOptions, part: PartFile): Promise<void> {
-  const onRead = (bytes: number): void => {
+async function verify({ onProgress, passphrase, signal }: BackupOptions, part: PartFile, pace: Pace | undefined): Promise<void> {
+  const onRead = async (bytes: number): Promise<void> => {
     signal?.throwIfAborted()
     onProgress?.({ phase: 'verify', bytes, bytesTotal: part.bytes })
+    await pace?.rest()
   }
   await readArchive({ file: part.path, passphrase: async () => passphrase, onRead })
 }

@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { AppError } from '@sluice/sdk'
 
-const CHUNK_BYTES = 1024 * 1024
+const CHUNK_BYTES = 256 * 1024
 const BUSY_MS_MAX = 5000
 /** SQLite rewrites the header of the log when it starts the log anew. */
 const LOG_HEADER_BYTES = 32
