@@ -170,7 +170,7 @@ const profilePlugin = ({ file, source, cli }) => ({
 })
 
 const target = readArguments()
-process.chdir(ROOT) // The bundle contains hashes of paths, which are relative to the working directory.
+process.chdir(ROOT)
 const dist = join(ROOT, 'dist')
 mkdirSync(dist, { recursive: true })
 const outDir = mkdtempSync(join(dist, `.${target.name}-`))
@@ -195,6 +195,10 @@ await build({
   external: EXTERNAL,
   banner: { js: BANNER },
   esbuildPlugins: [profilePlugin(target), trimDependencies],
+  // The bundle contains hashes of paths that are relative to this folder. The default is the folder in which this process started.
+  esbuildOptions: (options) => {
+    options.absWorkingDir = ROOT
+  },
 }).catch(() => process.exit(1)) // tsup has printed the error.
 takeBuiltins(outDir)
 const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf8'))

@@ -317,7 +317,8 @@ const idle = (startedAtMs: number): Vitals => ({
   eventsDropped: 0,
   channels: [],
   links: [],
-  faults: { store: false, config: false, provider: false },
+  lastBackupMs: null,
+  faults: { store: false, config: false, provider: false, backup: false },
   sandbox: null,
 })
 

@@ -77,6 +77,8 @@ export const METRICS = {
   sluice_commits_queued: gauge('Writes waiting for their commit'),
   sluice_store_failing: gauge('1: the store takes no writes, such as on a full disk; else 0'),
   sluice_config_rejected: gauge('1: the configuration file is not valid, so the configuration before it stays in force; else 0'),
+  sluice_last_backup_timestamp_seconds: gauge('Time of the last complete backup since 1970; absent if there was none'),
+  sluice_backup_failing: gauge('1: the last attempt to make a backup failed; else 0'),
   sluice_errors_total: counter('Errors by component', 'component'),
   sluice_observations_dropped_total: counter('Observations lost before metrics were ready'),
 

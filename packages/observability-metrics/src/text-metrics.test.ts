@@ -82,7 +82,8 @@ describe('TextMetrics', () => {
         { name: 'telegram', state: 'down' },
       ],
       links: [{ name: 'mqtt', state: 'connecting' }],
-      faults: { store: true, config: false, provider: true },
+      lastBackupMs: 1_700_000_000_500,
+      faults: { store: true, config: false, provider: true, backup: true },
       sandbox: { backend: 'userns', state: 'fallback', detail: 'works' },
     })
     const counted = { messagesPending: 1, oldestMessageSecs: 2, repliesPending: 3, oldestReplySecs: null }
@@ -108,6 +109,8 @@ describe('TextMetrics', () => {
       sluice_store_failing: 1,
       sluice_config_rejected: 0,
       sluice_provider_failing: 1,
+      sluice_last_backup_timestamp_seconds: 1_700_000_000.5,
+      sluice_backup_failing: 1,
       'sluice_dead_letters{queue="inbox"}': 11,
       'sluice_dead_letters{queue="outbox"}': 12,
       sluice_ambiguous_replies: 13,

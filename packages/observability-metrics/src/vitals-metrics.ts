@@ -41,6 +41,8 @@ const VITALS: Partial<Record<NameOf<'gauge'>, (vitals: Vitals) => readonly Sampl
   sluice_commits_queued: ({ commitsQueued }) => one(commitsQueued),
   sluice_store_failing: ({ faults }) => one(faults.store),
   sluice_config_rejected: ({ faults }) => one(faults.config),
+  sluice_last_backup_timestamp_seconds: ({ lastBackupMs }) => (lastBackupMs === null ? [] : one(lastBackupMs / 1000)),
+  sluice_backup_failing: ({ faults }) => one(faults.backup),
 }
 
 const BACKLOG: Partial<Record<NameOf<'gauge'>, (backlog: Backlog) => readonly Sample[]>> = {
@@ -67,12 +69,20 @@ export function registerVitals(prom: typeof Prom, registry: Prom.Registry, sourc
         for (const { value, labels = {} } of samples) this.set(labels, value)
       },
     })
+  // The daemon and the store are asked once for each rendering, whose gauges are read at the same time.
+  let vitals: Vitals | undefined
+  const lookOnce = (): Vitals | undefined => {
+    vitals ??= source.vitals()
+    queueMicrotask(() => {
+      vitals = undefined
+    })
+    return vitals
+  }
   for (const [name, samplesOf] of Object.entries(VITALS))
     register(name as NameOf<'gauge'>, () => {
-      const vitals = source.vitals()
-      return vitals ? samplesOf(vitals) : []
+      const look = lookOnce()
+      return look ? samplesOf(look) : []
     })
-  // The store is asked once for each rendering, whose gauges are read at the same time.
   let reading: Promise<Backlog | undefined> | undefined
   const readOnce = (): Promise<Backlog | undefined> => {
     reading ??= Promise.resolve(source.backlog())

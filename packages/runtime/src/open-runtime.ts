@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Admission, type Agent, type Approver, createAgent, createScrub } from '@sluice/agent'
 import { ApprovalRegistry, createToolApprover } from '@sluice/approvals'
+import { readRecord } from '@sluice/backup'
 import {
   agentSection,
   approvalsSection,
@@ -225,6 +226,7 @@ export class OpenRuntime implements Runtime {
     const { messages, replies } = this.delivery.load()
     const { messageSecs, replySecs } = this.delivery.ages()
     const { channels, links, store, config, provider } = this.health.look()
+    const backups = readRecord(this.dataDir)
     return {
       version: this.version,
       profile: this.profile,
@@ -242,7 +244,13 @@ export class OpenRuntime implements Runtime {
       eventsDropped: this.subscribers.dropped,
       channels,
       links,
-      faults: { store: store.state === 'failing', config: config.state === 'rejected', provider: provider.state === 'failing' },
+      lastBackupMs: backups.last && Date.parse(backups.last.at),
+      faults: {
+        store: store.state === 'failing',
+        config: config.state === 'rejected',
+        provider: provider.state === 'failing',
+        backup: backups.failure !== null,
+      },
       sandbox: measuredSandbox(this.#sandboxChoice()),
     }
   }

@@ -112,8 +112,13 @@ export interface Vitals {
   readonly channels: readonly Connection[]
   /** Other connections that features keep open, such as the one to an MQTT broker. */
   readonly links: readonly Connection[]
-  /** True: the store takes no writes, the configuration file is not valid, or the provider of the model did not answer. */
-  readonly faults: { readonly store: boolean; readonly config: boolean; readonly provider: boolean }
+  /** When the last backup was complete, in milliseconds since 1970; null if there was none. */
+  readonly lastBackupMs: number | null
+  /**
+   * True: the store takes no writes, the configuration file is not valid, the provider of the model did not answer, or the last attempt
+   * to make a backup failed.
+   */
+  readonly faults: { readonly store: boolean; readonly config: boolean; readonly provider: boolean; readonly backup: boolean }
   /** The sandbox that confines commands, as measured; null before the first measurement. */
   readonly sandbox: {
     readonly backend: string
