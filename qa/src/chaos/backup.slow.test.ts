@@ -1,5 +1,6 @@
 /** Kills the built command at any time of a backup, a restore and a rotation: what is left is old or new as a whole. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -64,6 +65,28 @@ test('a backup that is killed leaves no file of its name', TIMEOUT, async () => 
   } finally {
     daemon.kill('SIGTERM')
     await daemon.exited
+    dispose()
+  }
+})
+
+// Only root may mount a file system.
+test.skipIf(process.getuid?.() !== 0)('a backup on a full disk fails and leaves nothing there', TIMEOUT, async () => {
+  const { dir, dispose } = scratch('[provider]\nkind = "offline"\n')
+  const disk = join(dir, 'disk')
+  mkdirSync(disk)
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'sluice-test', disk])
+  const daemon = await startDaemon('full', dir)
+  try {
+    fill(dir, 'then')
+    writeFileSync(join(dir, 'workspace', 'large'), randomBytes(2 ** 20))
+    const { code, stderr } = await run('full', ['backup', join(disk, 'one.tar'), '--data-dir', dir])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('Make room, or write the backup to another disk.')])
+    expect(readdirSync(disk)).toEqual([])
+    await succeed('backup', join(dir, 'one.tar'), '--data-dir', dir)
+  } finally {
+    daemon.kill('SIGTERM')
+    await daemon.exited
+    execFileSync('umount', [disk])
     dispose()
   }
 })

@@ -26,7 +26,10 @@ test('a backup is written to the given file and noted in the data directory', TI
   expect(record()).toMatchObject({ last: { file, encrypted: false, with_secrets: false }, failure: null })
   const again = await sluice('backup', file)
   expect([again.code, again.err]).toEqual([1, expect.stringContaining('exists already')])
-  expect(record()).toMatchObject({ last: { file }, failure: { error: expect.stringContaining('exists already') } })
+  expect(record()).toMatchObject({ last: { file }, failure: null })
+  const nowhere = await sluice('backup', join(dataDir, 'missing', 'mine.tar'))
+  expect([nowhere.code, nowhere.err]).toEqual([1, expect.stringContaining('cannot be written')])
+  expect(record()).toMatchObject({ last: { file }, failure: { error: expect.stringContaining('cannot be written') } })
 })
 
 test('without a file, it goes to the folder of the configuration, which keeps the newest ones', TIMEOUT, async () => {
@@ -47,4 +50,33 @@ test('the passphrase comes from a file or the environment', TIMEOUT, async () =>
   const env = { SVC_BACKUP_PASSPHRASE: 'open sesame' }
   const given = await sluiceWith([], piped(''), env)('backup', join(dataDir, 'third'), '--encrypt', '--data-dir', dataDir)
   expect([given.code, given.out]).toEqual([0, expect.stringContaining('encrypted')])
+})
+
+test('a backup is checked and restored, and the replaced data is kept', TIMEOUT, async () => {
+  const file = join(dataDir, 'mine.tar')
+  writeFileSync(join(dataDir, 'config.toml'), '[gateway]\nport = 4000\n')
+  await sluice('backup', file)
+  writeFileSync(join(dataDir, 'config.toml'), '[gateway]\nport = 5000\n')
+  const checked = await sluice('restore', '--check', file)
+  expect([checked.code, checked.out]).toEqual([0, expect.stringMatching(/mine\.tar is sound: written .* 2 files, without secrets\n/)])
+  expect(readFileSync(join(dataDir, 'config.toml'), 'utf8')).toContain('5000')
+  const restored = await sluice('restore', file, '--json')
+  const { old_data } = JSON.parse(restored.out)
+  expect(JSON.parse(restored.out)).toMatchObject({ data_dir: dataDir, marked: { messages: 0, replies: 0 }, missing_keys: [] })
+  expect(readFileSync(join(dataDir, 'config.toml'), 'utf8')).toContain('4000')
+  expect(readFileSync(join(old_data, 'config.toml'), 'utf8')).toContain('5000')
+})
+
+test.each([
+  ['that is cut off', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
+  ['with a changed byte', (bytes: Buffer) => bytes.with(2000, (bytes[2000] ?? 0) ^ 1)],
+])('a backup %s is refused, and nothing changes', TIMEOUT, async (_, spoil) => {
+  const file = join(dataDir, 'mine.tar')
+  await sluice('backup', file)
+  writeFileSync(file, spoil(readFileSync(file)))
+  writeFileSync(join(dataDir, 'config.toml'), '[gateway]\nport = 5000\n')
+  const { code, err } = await sluice('restore', file)
+  expect([code, err]).toEqual([2, expect.stringContaining('cannot be used')])
+  expect(readFileSync(join(dataDir, 'config.toml'), 'utf8')).toContain('5000')
+  expect(readdirSync(dataDir).filter((name) => name.includes('restore'))).toEqual([])
 })

@@ -5,7 +5,7 @@ import { readRecord, writeRecord } from '@sluice/backup'
 import { backupFolder, dropOldBackups, newBackupFile } from '@sluice/backup/folder'
 import { type Backup, type BackupOptions, type Progress, writeBackup } from '@sluice/backup/write'
 import { type BackupConfig, backupSection, readConfig } from '@sluice/config'
-import { errorText } from '@sluice/sdk'
+import { AppError, errorText } from '@sluice/sdk'
 import { shareDataDir } from '@sluice/store'
 import type { CliContext } from '../context.ts'
 import { megabytes } from '../megabytes.ts'
@@ -34,7 +34,9 @@ export async function run(context: CliContext): Promise<number> {
     else printBackup(context, backup, deleted)
     return 0
   } catch (error) {
-    record(context, { last: readRecord(dataDir).last, failure: { at: new Date().toISOString(), error: errorText(error) } })
+    // A name that is taken is a mistake of the caller, which says nothing about the backups.
+    if (!(error instanceof AppError && error.code === 'conflict'))
+      record(context, { last: readRecord(dataDir).last, failure: { at: new Date().toISOString(), error: errorText(error) } })
     throw error
   }
 }
