@@ -4,11 +4,11 @@
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { replaceDurably, syncFolder } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
 import * as v from 'valibot'
 import { JOURNAL_FILE } from './contents.ts'
-import { syncFolder, writeDurably } from './write-durably.ts'
 
 const name = v.pipe(
   v.string(),
@@ -30,7 +30,7 @@ export type Journal = v.InferOutput<typeof journalSchema>
 
 /** Decides the restore: from here on, it is finished even if this process ends. */
 export function writeJournal(dataDir: string, journal: Journal): void {
-  writeDurably(join(dataDir, JOURNAL_FILE), JSON.stringify(journal))
+  replaceDurably(join(dataDir, JOURNAL_FILE), JSON.stringify(journal))
 }
 
 /** Finishes a restore that was interrupted. Throws `conflict` while another process uses the data directory. */

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { syncFolder } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
 import type { Pace } from './pace.ts'
-import { syncFolder } from './write-durably.ts'
 
 /** The bytes that are written between two syncs, so that a sync of the database on the same disk never waits for many of them. */
 const SYNC_BYTES = 256 * 1024

@@ -1,9 +1,9 @@
 /** The record of the last backup, in the data directory, for `sluice status`, `sluice doctor` and the schedule. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { replaceDurably } from '@sluice/kit'
 import * as v from 'valibot'
 import { RECORD_FILE } from './contents.ts'
-import { writeDurably } from './write-durably.ts'
 
 const lastSchema = v.object({
   at: v.pipe(v.string(), v.isoTimestamp()),
@@ -34,4 +34,4 @@ export function readRecord(dataDir: string): BackupRecord {
 
 /** Throws errors of the file system. */
 export const writeRecord = (dataDir: string, record: BackupRecord): void =>
-  writeDurably(join(dataDir, RECORD_FILE), `${JSON.stringify(record, null, 1)}\n`)
+  replaceDurably(join(dataDir, RECORD_FILE), `${JSON.stringify(record, null, 1)}\n`)

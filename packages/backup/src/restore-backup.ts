@@ -15,6 +15,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { syncFolder } from '@sluice/kit'
 import { AppError, type Clock, errorText, type Logger } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
 import { type Marked, markRestored } from '@sluice/store/mark-restored'
@@ -23,7 +24,6 @@ import { type ArchiveEntry, type ReadOptions, readArchive } from './archive.ts'
 import { ASIDE_PREFIX, JOURNAL_FILE, KEY_FILE, STAGING_PREFIX, staysInPlace } from './contents.ts'
 import { moveEntries, writeJournal } from './finish-restore.ts'
 import type { Manifest } from './manifest.ts'
-import { syncFolder } from './write-durably.ts'
 
 export interface RestoreOptions extends Pick<ReadOptions, 'file' | 'passphrase' | 'onRead'> {
   /** An absolute path; made if it is missing. */

@@ -1,8 +1,9 @@
 /** The copy of a database that is made before an upgrade and kept for a while. */
 import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { syncFolder } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
-import { createPrivately, type Database, syncFolder } from './database.ts'
+import { createPrivately, type Database } from './database.ts'
 
 /** Room for the copy, and for the log of the rewrite that follows. */
 const ROOM_FACTOR = 2

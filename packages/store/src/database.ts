@@ -1,7 +1,8 @@
 /** A connection to an SQLite file. It creates the file privately, makes commits durable and prepares statements at first use. */
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+import { syncFolder } from '@sluice/kit'
 import { AppError, shardOfConversation, shardOfSession, shardOfTurn } from '@sluice/sdk'
 import { damageOf, isBusy, storageError } from './storage-error.ts'
 
@@ -164,15 +165,4 @@ export function createPrivately(file: string): void {
   // After a power cut, a file exists only if its folder was synced, and the folder only if its parent was.
   syncFolder(dirname(file))
   syncFolder(dirname(dirname(file)))
-}
-
-/** Some systems do not allow opening or syncing a folder; that is ignored. */
-export function syncFolder(folder: string): void {
-  try {
-    const opened = openSync(folder, 'r')
-    fsyncSync(opened)
-    closeSync(opened)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && /^(?:EISDIR|EPERM|EACCES|EINVAL)$/.test(String(error.code)))) throw error
-  }
 }

@@ -1,7 +1,8 @@
 /** The key file for encrypted values. */
 import { randomBytes } from 'node:crypto'
-import { closeSync, fstatSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, linkSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { createDurably, replaceDurably, syncFolder } from '@sluice/kit'
 import { AppError, sha256Hex } from '@sluice/sdk'
 
 export interface SecretKey {
@@ -58,13 +59,9 @@ export function createSecretKey(file: string): SecretKey {
 
 /** Replaces the keys of a file durably and at once: a crash leaves the old file or the new one. Throws `unavailable`. */
 export function replaceSecretKeys(file: string, keys: readonly Pick<SecretKey, 'bytes'>[]): void {
-  const draft = `${file}.${randomBytes(6).toString('hex')}`
   try {
-    writeDurably(draft, `${keys.map(({ bytes }) => bytes.toString('hex')).join('\n')}\n`)
-    renameSync(draft, file)
-    syncFolder(dirname(file))
+    replaceDurably(file, `${keys.map(({ bytes }) => bytes.toString('hex')).join('\n')}\n`)
   } catch (error) {
-    rmSync(draft, { force: true })
     throw new AppError('unavailable', `The key file ${file} cannot be replaced.`, { cause: error })
   }
 }
@@ -73,33 +70,12 @@ export function replaceSecretKeys(file: string, keys: readonly Pick<SecretKey, '
 function placeFile(text: string, file: string): void {
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   try {
-    writeDurably(draft, text)
+    createDurably(draft, text)
     linkSync(draft, file)
   } catch (error) {
     if (!hasCode(error, 'EEXIST')) throw error
   } finally {
     rmSync(draft, { force: true })
-  }
-}
-
-function writeDurably(file: string, text: string): void {
-  const descriptor = openSync(file, 'wx', 0o600)
-  try {
-    writeSync(descriptor, text)
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
-/** A new file survives a power cut only after its folder was synced. */
-function syncFolder(folder: string): void {
-  if (process.platform === 'win32') return
-  const descriptor = openSync(folder, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
   }
 }
 
