@@ -166,7 +166,7 @@ function installStamp(nodeVersion, pnpmVersion) {
 function installWorkspace(pnpm, env, stamp) {
   const stampFile = join(ROOT, 'node_modules', '.bootstrap-stamp')
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
-  say('installing the packages of this repository; the first time some are compiled, which takes up to a minute')
+  say('installing the packages of this repository from the npm registry; the first time some are compiled, which takes up to a minute')
   const [command, ...first] = pnpm.command
   const result = spawnSync(command, [...first, 'install', '--frozen-lockfile', '--prefer-offline', '--reporter=append-only'], {
     cwd: ROOT,
