@@ -1,6 +1,7 @@
 import bizchat from '@sluice/channel-bizchat'
 import chatapp from '@sluice/channel-chatapp'
 import discord from '@sluice/channel-discord'
+import irc from '@sluice/channel-irc'
 import mailpush from '@sluice/channel-mailpush'
 import roomchat from '@sluice/channel-roomchat'
 import slack from '@sluice/channel-slack'
@@ -25,6 +26,6 @@ const providers = [offline, openai, anthropic]
 const tools = [files, shell, http, memory, sop]
 const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush]
 const sandboxes = [jail, seatbelt, container]
-const chats = [telegram, discord, slack]
+const chats = [telegram, discord, slack, irc]
 
 export const always = [...providers, ...tools, ...webhooks, ...chats, ...sandboxes, mqtt, transcription, metrics]

@@ -270,7 +270,7 @@ export const CATALOGUE = {
   },
   'channel-mattermost': { ...always, kind: 'channel', ...planned, summary: 'Mattermost', section: 'channels_config.mattermost' },
   'channel-signal': { ...always, kind: 'channel', ...planned, summary: 'Signal', section: 'channels_config.signal' },
-  'channel-irc': { ...always, kind: 'channel', ...planned, summary: 'IRC', section: 'channels_config.irc' },
+  'channel-irc': { ...always, kind: 'channel', summary: 'IRC', section: 'channels_config.irc' },
   'channel-email': { ...always, kind: 'channel', ...planned, summary: 'E-mail by IMAP and SMTP', section: 'channels_config.email' },
   'channel-voice-call': { ...always, kind: 'channel', ...planned, summary: 'Voice calls', section: 'channels_config.voice_call' },
   'channel-dingtalk': { ...always, kind: 'channel', ...planned, summary: 'DingTalk', section: 'channels_config.dingtalk' },

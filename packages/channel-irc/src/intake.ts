@@ -1,0 +1,82 @@
+/** Delivers messages one after another. They wait here while the store fails, because most servers never send a message again. */
+import type { Cursors } from '@sluice/kit'
+import { type Deliver, errorText, type Host, type Inbound } from '@sluice/sdk'
+
+interface Waiting {
+  readonly inbound: Inbound
+  readonly atMs: number
+  /** Resolves when the message is durable, or dropped because the channel stopped. */
+  readonly done: () => void
+}
+
+const RETRY_MS = 1000
+const RETRY_MS_MAX = 30_000
+/** The connection is not read while so many messages wait. */
+const WAITING_MAX = 1000
+
+export class Intake {
+  readonly #host: Host
+  readonly #cursors: Cursors
+  readonly #scope: string
+  readonly #deliver: Deliver
+  readonly #signal: AbortSignal
+  readonly #waiting: Waiting[] = []
+  #running: Promise<void> | undefined
+
+  /** `scope` is the name of the position in the cursors; `signal` aborts when the channel stops. */
+  constructor(host: Host, cursors: Cursors, scope: string, deliver: Deliver, signal: AbortSignal) {
+    this.#host = host
+    this.#cursors = cursors
+    this.#scope = scope
+    this.#deliver = deliver
+    this.#signal = signal
+  }
+
+  get isFull(): boolean {
+    return this.#waiting.length >= WAITING_MAX
+  }
+
+  /** Takes a message that the server got at `atMs`. Resolves when it is durable. */
+  take(inbound: Inbound, atMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.push({ inbound, atMs, done: resolve })
+    this.#running ??= this.#run()
+    return promise
+  }
+
+  /** Records that every message up to `atMs` has arrived. */
+  seen(atMs: number): void {
+    if (!this.#running && !this.#signal.aborted) this.#cursors.advance(this.#scope, String(atMs))
+  }
+
+  /** Resolves when no message waits. */
+  async settled(): Promise<void> {
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
+      const isStored = await this.#store(next.inbound)
+      this.#waiting.shift()
+      if (isStored) this.#cursors.advance(this.#scope, String(next.atMs))
+      next.done()
+      // The position stays before the messages that are dropped now.
+      if (!isStored) for (const { done } of this.#waiting.splice(0)) done()
+    }
+    this.#running = undefined
+  }
+
+  /** Returns false when the store failed until the channel stopped. */
+  async #store(inbound: Inbound): Promise<boolean> {
+    for (let delayMs = RETRY_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MS_MAX)) {
+      try {
+        await this.#deliver(inbound)
+        return true
+      } catch (error) {
+        this.#host.log.warn('message not stored, trying again', { channel: 'irc', reason: errorText(error) })
+        if (this.#signal.aborted) return false
+        await this.#host.clock.sleep(delayMs, this.#signal)
+      }
+    }
+  }
+}
