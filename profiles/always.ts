@@ -7,6 +7,7 @@ import roomchat from '@sluice/channel-roomchat'
 import slack from '@sluice/channel-slack'
 import telegram from '@sluice/channel-telegram'
 import textrelay from '@sluice/channel-textrelay'
+import webhook from '@sluice/channel-webhook'
 import metrics from '@sluice/observability-metrics'
 import anthropic from '@sluice/provider-anthropic'
 import offline from '@sluice/provider-offline'
@@ -24,7 +25,7 @@ import mqtt from '@sluice/trigger-mqtt'
 
 const providers = [offline, openai, anthropic]
 const tools = [files, shell, http, memory, sop]
-const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush]
+const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, webhook]
 const sandboxes = [jail, seatbelt, container]
 const chats = [telegram, discord, slack, irc]
 

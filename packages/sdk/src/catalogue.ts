@@ -277,7 +277,13 @@ export const CATALOGUE = {
   'channel-qq': { ...always, kind: 'channel', ...planned, summary: 'QQ', section: 'channels_config.qq' },
   'channel-wecom': { ...always, kind: 'channel', ...planned, summary: 'WeCom', section: 'channels_config.wecom' },
   'channel-line': { ...always, kind: 'channel', ...planned, summary: 'LINE', section: 'channels_config.line' },
-  'channel-webhook': { ...always, kind: 'channel', ...planned, summary: 'Generic outgoing webhook', section: 'channels_config.webhook' },
+  'channel-webhook': {
+    ...always,
+    kind: 'channel',
+    summary: 'Generic webhook',
+    section: 'channels_config.webhook',
+    routes: ['POST /webhook/channel'],
+  },
   'channel-fedchat': {
     flag: 'channel-fedchat',
     kind: 'channel',

@@ -150,14 +150,14 @@ describe('finds an acknowledged message that is not done', () => {
     )
   })
   test('from a webhook, with an unfinished turn or none', () => {
-    const messages = [message('a'), message('b', { kind: 'webhook', parts: 0 })]
+    const messages = [message('a'), message('b', { kind: 'post', parts: 0 })]
     const rest = { inbox: [inboxRow('a', 1)], outbox: [outboxRow('a', 1)] }
     expect(broken({ messages, seen: without(sending('b')) }, { ...rest, sessions: [['a'], ['b']] })).toEqual([])
     expect(broken({ messages, seen: without(sending('b')) }, { ...rest, sessions: [['a']], unfinished: ['b'] })).toEqual(['lost'])
     expect(broken({ messages, seen: without(sending('b')) }, { ...rest, sessions: [['a']] })).toEqual(['lost'])
   })
   test('from a webhook, with a failed turn, unless five kills interrupted it', () => {
-    const messages = [message('a'), message('b', { kind: 'webhook', parts: 0 })]
+    const messages = [message('a'), message('b', { kind: 'post', parts: 0 })]
     const rest = { inbox: [inboxRow('a', 1)], outbox: [outboxRow('a', 1)], sessions: [['a']] }
     const interrupted = without(asked('b'), sending('b')).toSpliced(-2, 0, ...kills(4))
     expect(broken({ messages, seen: interrupted }, { ...rest, failed: [{ mark: 'b', attempts: 6 }] })).toEqual([])

@@ -31,7 +31,7 @@ export function checkKept({ attemptsMax, messages, seen }: History, store: Store
     if (!message) continue
     /** A message that kills interrupted this often is rightly given up. */
     const isRightlyGivenUp = (attempts: number, max: number): boolean => attempts >= max && acknowledged.killsSince(mark) >= max
-    if (message.kind === 'webhook') checkTurn(message, index, (attempts) => isRightlyGivenUp(attempts, WEBHOOK_ATTEMPTS_MAX), report)
+    if (message.kind === 'post') checkTurn(message, index, (attempts) => isRightlyGivenUp(attempts, WEBHOOK_ATTEMPTS_MAX), report)
     else checkMessage(message, index, (attempts) => isRightlyGivenUp(attempts, attemptsMax), report)
   }
   return found

@@ -69,7 +69,7 @@ async function inspect({ world: { recorder }, dataDir }: Stage): Promise<void> {
   const done = sessions.flat()
   const turns = new Set([...done, ...unfinished])
   const kept = [...recorder.messages.values()].filter(({ mark, kind, id }) =>
-    kind === 'webhook' ? turns.has(mark) : ids.has(`${kind} ${id}`),
+    kind === 'post' ? turns.has(mark) : ids.has(`${kind} ${id}`),
   )
   recorder.see({ type: 'inspected', kept: kept.map(({ mark }) => mark), done, problems })
 }

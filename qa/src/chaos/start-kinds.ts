@@ -5,11 +5,11 @@ import { sectionToml } from '../daemons/section-toml.ts'
 import type { Message } from './history.ts'
 import type { Kind } from './kind.ts'
 import { textOf } from './marks.ts'
-import { webhookKind } from './webhook-kind.ts'
+import { postKind } from './post-kind.ts'
 
 export async function startKinds(): Promise<readonly [Kind, ...Kind[]]> {
   const channels = CHANNELS.flatMap(async ({ name, testing }) => (testing.crashKind ? [kindOf(name, await testing.crashKind())] : []))
-  return [webhookKind(), ...(await Promise.all(channels)).flat()]
+  return [postKind(), ...(await Promise.all(channels)).flat()]
 }
 
 /** The kind of a channel, whose messages have the texts of the run. */

@@ -2,13 +2,13 @@
 import type { Kind } from './kind.ts'
 import { textOf } from './marks.ts'
 
-export const webhookKind = (): Kind => ({
-  name: 'webhook',
+export const postKind = (): Kind => ({
+  name: 'post',
   config: '',
   senders: ['session-1', 'session-2', 'session-3', 'session-4'],
   batchMax: 1,
   isPulled: false,
-  write: (draft) => ({ ...draft, kind: 'webhook', id: `key-${draft.mark}`, parts: 0 }),
+  write: (draft) => ({ ...draft, kind: 'post', id: `key-${draft.mark}`, parts: 0 }),
   request([message]) {
     if (!message) throw new Error('A request of this kind carries one message; got none.')
     const headers = {

@@ -1,0 +1,56 @@
+/** Webhook requests: verifies who sent them and builds signed samples; see `docs/contract.md#signatures`. */
+import {
+  AppError,
+  type Raw,
+  type Sample,
+  type SampleRequest,
+  signProof,
+  type Verified,
+  verifyProof,
+  type Webhook,
+} from '@sluice/sdk/webhook'
+import { parse } from './parse.ts'
+import { schemeOf } from './signature.ts'
+
+export { parse }
+
+const BODY_BYTES_MAX = 262_144
+/** How far a signed time may lie in the past or the future. */
+const WINDOW_SECS = 300
+const SHA256_PREFIX = 'sha256='
+
+export interface WebhookOptions {
+  /** The secret that signs requests. Empty: every request is accepted. */
+  readonly secret: string
+}
+
+/** The webhook of the channel. It needs no Sluice runtime. */
+export const createWebhook = (options: WebhookOptions): Webhook => ({
+  path: '/webhook/channel',
+  bodyBytesMax: BODY_BYTES_MAX,
+  ...(options.secret === '' && { unsigned: 'secret' }),
+  verify: (raw) => verify(raw, options),
+  parse,
+  sample: (sample) => sampleRequest(sample, options),
+})
+
+/** Throws `unauthorized` for a request without a valid signature. */
+export function verify({ headers, body, receivedAtMs }: Omit<Raw, 'url'>, { secret }: WebhookOptions): Verified {
+  if (secret === '') return { by: 'nothing: secret is not set' }
+  const known = schemeOf(secret)
+  const hasPrefix = headers[known.header]?.trim().startsWith(SHA256_PREFIX)
+  const scheme = known.prefix === SHA256_PREFIX && !hasPrefix ? { ...known, prefix: '' } : known
+  const proof = verifyProof(scheme, [secret], { headers, body, receivedAtMs, url: '' }, WINDOW_SECS)
+  if (proof.isValid) return { by: scheme.header }
+  const cause = proof.isGuess ? `${proof.reason}: is secret right?` : proof.reason
+  throw new AppError('unauthorized', 'Invalid signature', { cause })
+}
+
+/** Builds a request as a sender makes it; unsigned without a secret. */
+function sampleRequest({ id, sender, to, text, atMs, ignored }: Sample, { secret }: WebhookOptions): SampleRequest {
+  const message = { id, sender, content: text, thread_id: to, sent_at: new Date(atMs).toISOString() }
+  const body = JSON.stringify(ignored ? { id, type: 'typing', sender } : message)
+  const headers = { 'content-type': 'application/json' }
+  if (secret === '') return { headers, body }
+  return { headers: { ...headers, ...signProof(schemeOf(secret), secret, { url: '', body, id, atMs }).headers }, body }
+}
