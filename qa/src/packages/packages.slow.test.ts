@@ -17,7 +17,7 @@ const folders = globSync('packages/*/package.json', { cwd: ROOT })
   .filter((file) => JSON.parse(readFileSync(join(ROOT, file), 'utf8')).private !== true)
   .map((file) => file.split('/')[1] ?? '')
 /** The channels whose entry `./webhook` needs no other package. The one of mailpush checks JSON Web Tokens with libraries. */
-const webhooks = ['channel-bizchat', 'channel-chatapp', 'channel-roomchat', 'channel-textrelay']
+const webhooks = ['channel-bizchat', 'channel-chatapp', 'channel-roomchat', 'channel-textrelay', 'channel-webhook']
 
 let installed: Awaited<ReturnType<typeof installAll>>
 beforeAll(async () => {
