@@ -1,11 +1,15 @@
 /** The channel against a receiver of its replies. */
+
 import type { Channel } from '@sluice/sdk'
+import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
+import { Webhook as StandardWebhook } from 'standardwebhooks'
 import * as v from 'valibot'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { webhookSection } from './config.ts'
 import feature from './index.ts'
-import { testing, WEBHOOK_PLAIN_SECRET, type WebhookFake } from './testing/index.ts'
+import { testing, WEBHOOK_PLAIN_SECRET, WEBHOOK_SECRET, type WebhookFake } from './testing/index.ts'
+import { verify } from './webhook.ts'
 
 const { signal } = new AbortController()
 let fake: WebhookFake
@@ -27,6 +31,23 @@ test('sends a signed reply with its thread, the message that it answers, and fil
   const reply = { id: 'c-1', recipient: 'ada', thread_id: 't-1', in_reply_to: 'm-1', content: 'hello', attachments: sentFiles }
   expect(fake.sent).toEqual([reply])
   expect(fake.requests[0]?.headers.get('idempotency-key')).toBe('c-1')
+})
+
+test('the library of Standard Webhooks verifies replies, and signs messages that verify', async () => {
+  const library = new StandardWebhook(WEBHOOK_SECRET)
+  const host = testHost({ fetch, clock: testClock(Date.now()) })
+  const [real] = feature.build(host, v.parse(webhookSection.schema, section)).channels ?? []
+  await real?.send({ to: 'ada' }, { text: 'hello', clientId: 'c-1' }, signal)
+  const [request] = fake.requests
+  const headers = Object.fromEntries(request?.headers ?? [])
+  expect(library.verify(request?.body ?? '', headers)).toMatchObject({ id: 'c-1', content: 'hello' })
+
+  const now = new Date()
+  const body = '{"id":"m-1","sender":"ada","content":"hello"}'
+  const signature = library.sign('m-1', now, body)
+  const time = String(Math.floor(now.getTime() / 1000))
+  const raw = { headers: { 'webhook-id': 'm-1', 'webhook-timestamp': time, 'webhook-signature': signature }, body: Buffer.from(body) }
+  expect(verify({ ...raw, receivedAtMs: now.getTime() }, { secret: WEBHOOK_SECRET })).toEqual({ by: 'webhook-signature' })
 })
 
 test('signs with a plain secret as messages are signed', async () => {
