@@ -46,6 +46,7 @@ export class Connection {
     const intake = this.#intakeFor(deliver, signal)
     const since = this.#cursors.get(this.#account)?.after
     this.#release ??= this.#cursors.hold()
+    intake.hold()
     const over = new AbortController()
     let link: Link | undefined
     const stop = (): void => (link ? link.quit() : over.abort())
@@ -105,7 +106,8 @@ export class Connection {
     const inbound = this.#parse(line, session)
     if (!inbound) return void intake.seen(atMs)
     report.event()
-    const taken = intake.take(inbound, atMs)
+    const taken = intake.takeNew(inbound, atMs)
+    if (intake.isOverfull) return void session.link.break('because too many messages wait')
     if (!intake.isFull) return
     session.link.pause()
     void taken.then(() => session.link.resume())
@@ -129,7 +131,7 @@ export class Connection {
     const sinceMs = since === undefined ? undefined : Number(since)
     if (sinceMs === undefined || !session.keepsHistory) {
       if (sinceMs !== undefined) report.gap({ sinceMs, why: 'the server keeps no messages for a bot that is not connected' })
-      this.#caughtUp()
+      this.#caughtUp(intake)
       return
     }
     void context.catchUp(async () => {
@@ -143,11 +145,12 @@ export class Connection {
         if (inbound) await intake.take(inbound, timeOf(line) ?? sinceMs)
       }
       if (refused.length > 0) report.gap({ sinceMs, why: `the server did not show all messages (${refused.join('; ')})` })
-      if (!context.signal.aborted) this.#caughtUp()
+      if (!context.signal.aborted) this.#caughtUp(intake)
     })
   }
 
-  #caughtUp(): void {
+  #caughtUp(intake: Intake): void {
+    intake.release()
     this.#release?.()
     this.#release = undefined
   }

@@ -13,6 +13,7 @@ const RETRY_MS = 1000
 const RETRY_MS_MAX = 30_000
 /** The connection is not read while so many messages wait. */
 const WAITING_MAX = 1000
+const HELD_MAX = 10_000
 
 export class Intake {
   readonly #host: Host
@@ -21,6 +22,8 @@ export class Intake {
   readonly #deliver: Deliver
   readonly #signal: AbortSignal
   readonly #waiting: Waiting[] = []
+  /** New messages that wait until earlier ones were read; undefined while they need not. */
+  #held: Waiting[] | undefined
   #running: Promise<void> | undefined
 
   /** `scope` is the name of the position in the cursors; `signal` aborts when the channel stops. */
@@ -36,22 +39,50 @@ export class Intake {
     return this.#waiting.length >= WAITING_MAX
   }
 
-  /** Takes a message that the server got at `atMs`. Resolves when it is durable. */
+  /** Whether so many new messages are held that reading the missed ones has to begin again. */
+  get isOverfull(): boolean {
+    return (this.#held?.length ?? 0) >= HELD_MAX
+  }
+
+  /** Keeps new messages back until `release`, so that missed ones come first. Messages that are held already stay. */
+  hold(): void {
+    this.#held ??= []
+  }
+
+  release(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const waiting of held) this.#queue(waiting)
+  }
+
+  /** Takes a new message that the server got at `atMs`. Resolves when it is durable. */
+  takeNew(inbound: Inbound, atMs: number): Promise<void> {
+    if (!this.#held) return this.take(inbound, atMs)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#held.push({ inbound, atMs, done: resolve })
+    return promise
+  }
+
+  /** Takes a message ahead of those that are held. Resolves when it is durable. */
   take(inbound: Inbound, atMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    this.#waiting.push({ inbound, atMs, done: resolve })
-    this.#running ??= this.#run()
+    this.#queue({ inbound, atMs, done: resolve })
     return promise
   }
 
   /** Records that every message up to `atMs` has arrived. */
   seen(atMs: number): void {
-    if (!this.#running && !this.#signal.aborted) this.#cursors.advance(this.#scope, String(atMs))
+    if (!this.#running && !this.#held && !this.#signal.aborted) this.#cursors.advance(this.#scope, String(atMs))
   }
 
   /** Resolves when no message waits. */
   async settled(): Promise<void> {
     await this.#running
+  }
+
+  #queue(waiting: Waiting): void {
+    this.#waiting.push(waiting)
+    this.#running ??= this.#run()
   }
 
   async #run(): Promise<void> {
