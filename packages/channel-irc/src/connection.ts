@@ -145,7 +145,8 @@ export class Connection {
         if (inbound) await intake.take(inbound, timeOf(line) ?? sinceMs)
       }
       if (refused.length > 0) report.gap({ sinceMs, why: `the server did not show all messages (${refused.join('; ')})` })
-      if (!context.signal.aborted) this.#caughtUp(intake)
+      // The task of a connection that has ended must not let the messages of the next one overtake those that it missed.
+      if (this.#session === session && !context.signal.aborted) this.#caughtUp(intake)
     })
   }
 
