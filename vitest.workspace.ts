@@ -9,13 +9,20 @@ const SLOW = '**/*.slow.test.ts'
 const selection =
   process.env.SLUICE_SLOW === '1' ? { include: [SLOW], testTimeout: 600_000 } : { exclude: [...configDefaults.exclude, SLOW] }
 
+// A worker loads each module once for all its test files, which saves a sixth of the time: a test must undo what it changes. The
+// helpers of these packages clean up after the file that loads them, so each of their files loads them anew.
+const ISOLATED = ['hardware-adapter', 'mcp']
+
 const projects = globSync(['packages/*/package.json', 'qa/package.json']).map((manifest) => {
   const root = dirname(manifest)
-  return { extends: true as const, root, test: { name: `@sluice/${basename(root)}`, ...selection } }
+  return {
+    extends: true as const,
+    root,
+    test: { name: `@sluice/${basename(root)}`, isolate: ISOLATED.includes(basename(root)), ...selection },
+  }
 })
 
 // Many tests wait for a daemon, a browser or a sandbox of their own: a worker for each processor, this one's included.
 const maxWorkers = process.env.SLUICE_SLOW === '1' ? 1 : availableParallelism()
 
-// A worker loads each module once for all its test files, which saves a sixth of the time: a test must undo what it changes.
-export default defineConfig({ test: { projects, maxWorkers, isolate: false, testTimeout: 60_000, hookTimeout: 60_000 } })
+export default defineConfig({ test: { projects, maxWorkers, testTimeout: 60_000, hookTimeout: 60_000 } })

@@ -4,6 +4,7 @@ import discord from '@sluice/channel-discord'
 import irc from '@sluice/channel-irc'
 import mailpush from '@sluice/channel-mailpush'
 import roomchat from '@sluice/channel-roomchat'
+import signal from '@sluice/channel-signal'
 import slack from '@sluice/channel-slack'
 import telegram from '@sluice/channel-telegram'
 import textrelay from '@sluice/channel-textrelay'
@@ -27,6 +28,6 @@ const providers = [offline, openai, anthropic]
 const tools = [files, shell, http, memory, sop]
 const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, webhook]
 const sandboxes = [jail, seatbelt, container]
-const chats = [telegram, discord, slack, irc]
+const chats = [telegram, discord, slack, irc, signal]
 
 export const always = [...providers, ...tools, ...webhooks, ...chats, ...sandboxes, mqtt, transcription, metrics]

@@ -269,7 +269,7 @@ export const CATALOGUE = {
     target: 'workspace',
   },
   'channel-mattermost': { ...always, kind: 'channel', ...planned, summary: 'Mattermost', section: 'channels_config.mattermost' },
-  'channel-signal': { ...always, kind: 'channel', ...planned, summary: 'Signal', section: 'channels_config.signal' },
+  'channel-signal': { ...always, kind: 'channel', summary: 'Signal', section: 'channels_config.signal' },
   'channel-irc': { ...always, kind: 'channel', summary: 'IRC', section: 'channels_config.irc' },
   'channel-email': { ...always, kind: 'channel', ...planned, summary: 'E-mail by IMAP and SMTP', section: 'channels_config.email' },
   'channel-voice-call': { ...always, kind: 'channel', ...planned, summary: 'Voice calls', section: 'channels_config.voice_call' },

@@ -26,6 +26,8 @@ export interface ProviderReply {
   readonly headers?: Readonly<Record<string, string>>
   /** A string or bytes are sent unchanged; anything else is sent as JSON. */
   readonly body?: unknown
+  /** Writes the body piece by piece, such as events, after the headers were sent. Takes the place of `body`. */
+  stream?(outgoing: ServerResponse): void
 }
 
 /**
@@ -145,6 +147,11 @@ const headersOf = ({ headers }: ProviderReply, bytes: Buffer) => ({
 })
 
 function sendReply(outgoing: ServerResponse, reply: ProviderReply): void {
+  if (reply.stream) {
+    outgoing.writeHead(reply.status, reply.headers).flushHeaders()
+    reply.stream(outgoing)
+    return
+  }
   const bytes = bytesOf(reply)
   outgoing.writeHead(reply.status, headersOf(reply, bytes)).end(bytes)
 }

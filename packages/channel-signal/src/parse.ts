@@ -1,0 +1,98 @@
+/** Parses the envelopes that signal-cli reports; see its manual page signal-cli-jsonrpc(5). */
+import { list, type Members, members, text } from '@sluice/kit/foreign-json'
+import { attachmentKind } from '@sluice/kit/media-type'
+import type { Address, Attachment, Inbound } from '@sluice/sdk'
+
+/** The settings that decide which messages are taken. */
+export interface ParseOptions {
+  readonly account: string
+  readonly group_id?: string | undefined
+  readonly ignore_attachments: boolean
+  readonly ignore_stories: boolean
+}
+
+const GROUP = 'group:'
+/** Stands in the text where a person is mentioned. */
+const MENTION = '\uFFFC'
+const ATTACHMENTS_MAX = 32
+
+/** Returns the address of a group. */
+export const groupOf = ({ to }: Address): string | undefined => (to.startsWith(GROUP) ? to.slice(GROUP.length) : undefined)
+
+/** Returns the author and the time in a message id, or undefined for another text. */
+export function partsOf(id: string): { readonly author: string; readonly atMs: number } | undefined {
+  const [author = '', time = ''] = id.split('/')
+  return author !== '' && /^\d{1,15}$/.test(time) ? { author, atMs: Number(time) } : undefined
+}
+
+/** Returns the message of an event as a list of one; empty for receipts, typing, our own messages and groups that are not configured. */
+export function parse(json: unknown, options: ParseOptions): Inbound[] {
+  const envelope = members(members(json).envelope)
+  const author = text(envelope.sourceUuid) || text(envelope.source)
+  const sender = text(envelope.sourceNumber) || author
+  if (author === '' || sender === options.account) return []
+  const { storyMessage, editMessage } = envelope
+  const edit = members(editMessage)
+  const data = members(editMessage === undefined ? envelope.dataMessage : edit.dataMessage)
+  const story = options.ignore_stories ? {} : members(storyMessage)
+  const atMs = timeOf(data.timestamp) ?? timeOf(envelope.timestamp)
+  if (atMs === undefined) return []
+  const group = text(members(data.groupInfo ?? data.groupV2).groupId) || text(story.groupId)
+  if (!isTaken(group, options)) return []
+  const content = contentOf({ data, story, edit, author }, options)
+  if (!content) return []
+  const id = `${author}/${atMs}`
+  const to = { to: group === '' ? sender : GROUP + group, replyTo: id }
+  return [{ id, account: options.account, sender, to, ...content, sentAtMs: atMs }]
+}
+
+const isTaken = (group: string, { group_id: wanted }: ParseOptions): boolean =>
+  wanted === undefined || (wanted === 'dm' ? group === '' : group === wanted)
+
+interface Parts {
+  readonly data: Members
+  readonly story: Members
+  readonly edit: Members
+  readonly author: string
+}
+
+type Content = Pick<Inbound, 'text' | 'attachments' | 'changes' | 'inReplyTo'>
+
+/** Returns undefined for an envelope without a text, a file or a change. */
+function contentOf({ data, story, edit, author }: Parts, { ignore_attachments }: ParseOptions): Content | undefined {
+  const deletedMs = timeOf(members(data.remoteDelete).timestamp)
+  if (deletedMs !== undefined) return { text: '', changes: { message: `${author}/${deletedMs}`, what: 'deleted' } }
+  const files = [...list(data.attachments), ...(story.fileAttachment ? [story.fileAttachment] : [])].slice(0, ATTACHMENTS_MAX)
+  const attachments = ignore_attachments ? [] : files.map((file) => attachmentOf(members(file))).filter((file) => file !== undefined)
+  const words = withNames(text(data.message), list(data.mentions)) || text(members(story.textAttachment).text)
+  if (words === '' && attachments.length === 0) return undefined
+  const editedMs = timeOf(edit.targetSentTimestamp)
+  const quote = members(data.quote)
+  const quotedMs = timeOf(quote.id)
+  const quoted = text(quote.authorUuid) || text(quote.author)
+  return {
+    text: words,
+    ...(attachments.length > 0 && { attachments }),
+    ...(editedMs !== undefined && { changes: { message: `${author}/${editedMs}`, what: 'edited' as const } }),
+    ...(quotedMs !== undefined && quoted !== '' && { inReplyTo: `${quoted}/${quotedMs}` }),
+  }
+}
+
+/** Replaces the marks of mentions by names, in their order. */
+function withNames(message: string, mentions: readonly unknown[]): string {
+  const names = mentions
+    .map(members)
+    .toSorted((a, b) => Number(a.start) - Number(b.start))
+    .map(({ name, number, uuid }) => text(name) || text(number) || text(uuid))
+  const [first = '', ...rest] = message.split(MENTION)
+  return first + rest.map((part, index) => `@${names[index] || 'somebody'}${part}`).join('')
+}
+
+function attachmentOf({ id, contentType, filename }: Members): Attachment | undefined {
+  if (text(id) === '') return undefined
+  const mime = text(contentType)
+  const kind = attachmentKind(mime)
+  return { kind, name: text(filename) || kind, ...(mime && { mime }), source: { id: text(id) } }
+}
+
+const timeOf = (value: unknown): number | undefined => (Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : undefined)
