@@ -25,4 +25,7 @@ const projects = globSync(['packages/*/package.json', 'qa/package.json']).map((m
 // Many tests wait for a daemon, a browser or a sandbox of their own: a worker for each processor, this one's included.
 const maxWorkers = process.env.SLUICE_SLOW === '1' ? 1 : availableParallelism()
 
-export default defineConfig({ test: { projects, maxWorkers, testTimeout: 60_000, hookTimeout: 60_000 } })
+// A condition that a test waits for may take long on a busy machine.
+const expectation = { poll: { timeout: 20_000 } }
+
+export default defineConfig({ test: { projects, maxWorkers, testTimeout: 60_000, hookTimeout: 60_000, expect: expectation } })
