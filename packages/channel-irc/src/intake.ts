@@ -1,6 +1,6 @@
 /** Delivers messages one after another. They wait here while the store fails, because most servers never send a message again. */
-import type { Cursors } from '@sluice/kit'
-import { type Deliver, errorText, type Host, type Inbound } from '@sluice/sdk'
+import { type Cursors, storePatiently } from '@sluice/kit'
+import type { Deliver, Host, Inbound } from '@sluice/sdk'
 
 interface Waiting {
   readonly inbound: Inbound
@@ -9,8 +9,6 @@ interface Waiting {
   readonly done: () => void
 }
 
-const RETRY_MS = 1000
-const RETRY_MS_MAX = 30_000
 /** The connection is not read while so many messages wait. */
 const WAITING_MAX = 1000
 const HELD_MAX = 10_000
@@ -86,8 +84,9 @@ export class Intake {
   }
 
   async #run(): Promise<void> {
+    const delivery = { channel: 'irc', deliver: this.#deliver, signal: this.#signal }
     for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
-      const isStored = await this.#store(next.inbound)
+      const isStored = await storePatiently(this.#host, { ...delivery, inbound: next.inbound })
       this.#waiting.shift()
       if (isStored) this.#cursors.advance(this.#scope, String(next.atMs))
       next.done()
@@ -95,19 +94,5 @@ export class Intake {
       if (!isStored) for (const { done } of this.#waiting.splice(0)) done()
     }
     this.#running = undefined
-  }
-
-  /** Returns false when the store failed until the channel stopped. */
-  async #store(inbound: Inbound): Promise<boolean> {
-    for (let delayMs = RETRY_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MS_MAX)) {
-      try {
-        await this.#deliver(inbound)
-        return true
-      } catch (error) {
-        this.#host.log.warn('message not stored, trying again', { channel: 'irc', reason: errorText(error) })
-        if (this.#signal.aborted) return false
-        await this.#host.clock.sleep(delayMs, this.#signal)
-      }
-    }
   }
 }

@@ -2,16 +2,14 @@
  * Receives messages as server-sent events. signal-cli acknowledges a message to the servers of Signal when it has written it to this
  * connection, so a message is kept here until it is stored, and nothing further is read meanwhile.
  */
-import { urlUnder } from '@sluice/kit'
+import { storePatiently, urlUnder } from '@sluice/kit'
 import { parsedOrUndefined } from '@sluice/kit/foreign-json'
-import { AppError, type Deliver, errorText, type Host, type Inbound, type ListenContext } from '@sluice/sdk'
+import { AppError, type Deliver, errorText, type Host, type ListenContext } from '@sluice/sdk'
 import { type ParseOptions, parse } from './parse.ts'
 
 /** signal-cli writes a comment every 15 s. */
 const SILENT_MS_MAX = 60_000
 const CONNECT_MS_MAX = 30_000
-const RETRY_MS = 1000
-const RETRY_MS_MAX = 30_000
 /** An event with a large quoted message; attachments are not in it. */
 const EVENT_CHARS_MAX = 4 * 1024 * 1024
 
@@ -89,20 +87,7 @@ export class Connection {
   async #take(data: string, deliver: Deliver, { signal, report }: ListenContext): Promise<void> {
     for (const inbound of parse(parsedOrUndefined(data), this.#options)) {
       report.event()
-      await this.#store(inbound, deliver, signal)
-    }
-  }
-
-  /** Tries until the message is durable, because signal-cli never reports it again. */
-  async #store(inbound: Inbound, deliver: Deliver, signal: AbortSignal): Promise<void> {
-    for (let delayMs = RETRY_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MS_MAX)) {
-      try {
-        return await deliver(inbound)
-      } catch (error) {
-        this.#host.log.warn('message not stored, trying again', { channel: 'signal', reason: errorText(error) })
-        if (signal.aborted) throw error
-        await this.#host.clock.sleep(delayMs, signal)
-      }
+      await storePatiently(this.#host, { channel: 'signal', inbound, deliver, signal })
     }
   }
 
