@@ -4,6 +4,7 @@
 // package and writes it to bundle-report.json. `--pack` also writes the archives of the build into dist/packed/<name>/.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
+import { constants } from 'node:os'
 import { basename, extname, join, relative, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -12,7 +13,7 @@ import { CATALOGUE } from '../packages/sdk/src/catalogue.ts'
 import { completeBuild } from './artefact/complete-build.mjs'
 import { packBuild } from './artefact/pack-build.mjs'
 import { bundleReport, printReport } from './bundle-report.mjs'
-import { replaceBuild } from './replace-build.mjs'
+import { alone, replaceBuild } from './replace-build.mjs'
 import { takeBuiltins } from './take-builtins.mjs'
 import { trimDependencies } from './trim-dependencies.mjs'
 
@@ -175,6 +176,8 @@ const dist = join(ROOT, 'dist')
 mkdirSync(dist, { recursive: true })
 const outDir = mkdtempSync(join(dist, `.${target.name}-`))
 process.on('exit', () => rmSync(outDir, { recursive: true, force: true }))
+// A process that a signal ends runs no handlers of its exit.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(128 + constants.signals[signal]))
 await build({
   config: false,
   entry: { sluice: join(ROOT, 'scripts', 'entry.mjs') },
@@ -212,8 +215,10 @@ try {
   process.exit(1)
 }
 const folder = join(dist, target.name)
-replaceBuild(outDir, folder, Date.now())
+const packed = await alone(join(dist, '.lock'), async () => {
+  replaceBuild(outDir, folder, Date.now())
+  return target.pack ? await packBuild(folder, join(dist, 'packed', target.name)) : []
+})
 printReport(report, { packages: !target.summary })
 console.log(`built ${relative(CALLER, join(folder, 'sluice'))}`)
-if (target.pack)
-  for (const file of await packBuild(folder, join(dist, 'packed', target.name))) console.log(`packed ${relative(CALLER, file)}`)
+for (const file of packed) console.log(`packed ${relative(CALLER, file)}`)

@@ -4,7 +4,9 @@
 // contain a hash of the content, so a new file never overwrites one with other content.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 
+const LOCK_MS_MAX = 600_000
 const KEEP_MS = 7 * 24 * 60 * 60 * 1000
 const ENTRY = 'sluice.mjs'
 /** The file with the times, in milliseconds since 1970, at which files that are no longer part of the build were replaced. */
@@ -20,6 +22,20 @@ function readReplaced(folder) {
   }
 }
 
+/**
+ * Does `work` while no other process does so with the same file. The lock of an SQLite file ends with its process, however that ends.
+ * Waits for ten minutes at most.
+ */
+export async function alone(file, work) {
+  const lock = new DatabaseSync(file, { timeout: LOCK_MS_MAX })
+  try {
+    lock.exec('BEGIN EXCLUSIVE')
+    return await work()
+  } finally {
+    lock.close()
+  }
+}
+
 /** Moves the files of `built` into `folder`, the entry last, and removes files that were replaced more than a week ago. */
 export function replaceBuild(built, folder, nowMs) {
   mkdirSync(folder, { recursive: true })
@@ -31,7 +47,11 @@ export function replaceBuild(built, folder, nowMs) {
   for (const file of expired) delete replaced[file]
   if (Object.keys(replaced).length > 0) writeFileSync(join(built, REPLACED), JSON.stringify(replaced))
   else rmSync(join(folder, REPLACED), { force: true })
-  for (const file of readdirSync(built).filter((name) => name !== ENTRY)) renameSync(join(built, file), join(folder, file))
+  // The files that describe the build move right before its entry, so that a crash hardly ever leaves those of two builds.
+  const isChunk = (name) => name.endsWith('.mjs')
+  const names = readdirSync(built).filter((name) => name !== ENTRY)
+  const ordered = [...names.filter(isChunk), ...names.filter((name) => !isChunk(name))]
+  for (const file of ordered) renameSync(join(built, file), join(folder, file))
   if (existsSync(join(built, ENTRY))) renameSync(join(built, ENTRY), join(folder, ENTRY))
   for (const file of expired) rmSync(join(folder, file), { recursive: true, force: true })
 }

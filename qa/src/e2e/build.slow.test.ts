@@ -1,6 +1,7 @@
 /** Builds of the sources: the same each time, from any folder, and of every feature. */
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROWS } from '@sluice/sdk'
@@ -38,6 +39,34 @@ test('two builds of the same sources are equal, wherever the caller stands', TIM
   rmSync(dist, { recursive: true })
   node('build.mjs', ['minimal'], folder)
   expect(sums()).toBe(first)
+})
+
+const buildInBackground = () =>
+  spawn(process.execPath, [join(ROOT, 'scripts/build.mjs'), 'minimal', '--summary', '--name', NAME], {
+    stdio: 'ignore',
+    env: environment(),
+  })
+/** The temporary folders of builds under way. */
+const underWay = () => readdirSync(join(ROOT, 'dist')).filter((name) => name.startsWith(`.${NAME}-`))
+
+test('an interrupted build leaves nothing behind, and the build before it as it was', TIMEOUT, async () => {
+  node('build.mjs', ['minimal'], ROOT)
+  const before = sums()
+  const build = buildInBackground()
+  await expect.poll(underWay).toHaveLength(1)
+  build.kill('SIGINT')
+  expect(await once(build, 'exit')).toEqual([130, null])
+  expect([underWay(), sums()]).toEqual([[], before])
+})
+
+test('builds at the same time leave one complete build', TIMEOUT, async () => {
+  const exits = [buildInBackground(), buildInBackground(), buildInBackground()].map((build) => once(build, 'exit'))
+  expect(await Promise.all(exits)).toEqual([
+    [0, null],
+    [0, null],
+    [0, null],
+  ])
+  execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: dist })
 })
 
 test('every feature of this release can be bundled: no package has a licence that is not permissive', TIMEOUT, () => {
