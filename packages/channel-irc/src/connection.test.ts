@@ -56,6 +56,17 @@ test('a reply has the id of the server, names the person in a channel, and quote
   ])
 })
 
+test('a stop waits for the message that is being sent', async () => {
+  await start()
+  const sending = send('ada', 'one')
+  // The message is written, and its confirmation is on its way.
+  await new Promise((resolve) => setImmediate(resolve))
+  await listening.stop()
+  expect(await sending).toEqual({ id: 'm-1' })
+  await expect(send('ada', 'two')).rejects.toMatchObject({ code: 'unavailable' })
+  expect(fake.sent.map(({ text }) => text)).toEqual(['one'])
+})
+
 test('the server accepts each line of the longest message', async () => {
   await start()
   await send('ada', '😀'.repeat(250))

@@ -16,6 +16,8 @@ const MISSED_MS_MAX = 3_600_000
 /** Clocks differ, and messages may arrive late. Repeats are dropped by their id. */
 const OVERLAP_MS = 10_000
 const ENTER_MS = 10_000
+/** A message that is not confirmed by then may be ambiguous. */
+const LEAVE_MS = 5000
 const SENDS_MAX = 1000
 
 export class Connection {
@@ -26,6 +28,8 @@ export class Connection {
   readonly #pace: Pace
   readonly #sending = new SerialQueue({ name: 'the irc server', tasksMax: SENDS_MAX })
   #session: Session | undefined
+  /** Resolves when the message that is being sent has an outcome. */
+  #underWay: Promise<unknown> = Promise.resolve()
   /** Takes the messages of all connections until `signal` aborts. */
   #intake: { readonly signal: AbortSignal; readonly intake: Intake } | undefined
   /** Keeps the position where it is until the missed messages are read. */
@@ -49,7 +53,7 @@ export class Connection {
     intake.hold()
     const over = new AbortController()
     let link: Link | undefined
-    const stop = (): void => (link ? link.quit() : over.abort())
+    const stop = (): void => (link ? void this.#leave(link) : over.abort())
     signal.addEventListener('abort', stop, { once: true })
     try {
       link = await Link.open(this.#config, clock, over.signal)
@@ -64,7 +68,7 @@ export class Connection {
       if (link.signal.aborted) throw await link.closed
       report.connected()
       session.reportProblem()
-      this.#session = session
+      if (!signal.aborted) this.#session = session
       this.#catchUp(session, intake, since, context)
       throw await link.closed
     } catch (error) {
@@ -79,7 +83,18 @@ export class Connection {
 
   /** See `Channel.send`. Messages go out one after another, in the order of the calls. */
   send(to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> {
-    return this.#sending.run(() => sendMessage(this.#connected(), this.#pace, to, message, { clock: this.#host.clock, signal }), signal)
+    return this.#sending.run(() => {
+      const sending = sendMessage(this.#connected(), this.#pace, to, message, { clock: this.#host.clock, signal })
+      this.#underWay = sending.catch(() => undefined)
+      return sending
+    }, signal)
+  }
+
+  /** Ends the connection once the message that is being sent is confirmed; later ones are refused meanwhile. */
+  async #leave(link: Link): Promise<void> {
+    this.#session = undefined
+    await Promise.race([this.#underWay, this.#host.clock.sleep(LEAVE_MS, link.signal)])
+    link.quit()
   }
 
   /** See `Channel.typing` and https://ircv3.net/specs/client-tags/typing. Shows nothing while messages wait for their turn. */
