@@ -151,6 +151,11 @@ export interface Webhook {
   verify(raw: Raw): Verified | Promise<Verified>
   /** Returns the messages of a request without the channel's own messages and other events. Throws `invalid_request`. */
   parse(raw: Raw): readonly Inbound[] | Promise<readonly Inbound[]>
+  /**
+   * Returns the answer to a verified request once its messages are durable, for a platform that expects another one than
+   * `{"status":"ok"}`, such as a challenge or the instructions for a call. Undefined is the usual answer. Repeats are answered, too.
+   */
+  answer?(raw: Raw): Response | undefined | Promise<Response | undefined>
   /** Makes a request for operators who try a set-up without the platform. Throws `invalid_request` for impossible values. */
   sample(sample: Sample): SampleRequest
 }

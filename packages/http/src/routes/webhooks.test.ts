@@ -55,6 +55,24 @@ describe('the webhook of a channel', () => {
     expect(made.observations).toContainEqual({ kind: 'ingress', channel: 'x', verdict: 'kept', signed: true })
   })
 
+  test('gives the answer of the channel once the messages are kept, to repeats too', async () => {
+    const { post, steps } = served({
+      answer: ({ body }) => {
+        steps.push('answer')
+        return body.length > 13 ? new Response('<Response/>', { headers: { 'content-type': 'text/xml' } }) : undefined
+      },
+    })
+    for (let repeat = 0; repeat < 2; repeat++) {
+      const response = await post('{"text":"hello"}')
+      expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([200, 'text/xml', '<Response/>'])
+      expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+    }
+    expect(await bodyOf(await post('{"text":"hi"}'))).toEqual([200, { status: 'ok' }])
+    expect(steps.slice(0, 3)).toEqual(['verify', 'parse', 'answer'])
+    expect((await post('{"text":"hello"}', { 'x-signature': sign('other') })).status).toBe(401)
+    expect(steps.at(-1)).toBe('verify')
+  })
+
   test('needs no token and has no rate limit', async () => {
     const { post } = served()
     for (let request = 0; request < 100; request++) expect((await post('{"text":"hi"}')).status).toBe(200)

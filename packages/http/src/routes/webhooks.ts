@@ -73,8 +73,8 @@ const receiveMessages =
   async (c) => {
     const room = budget.open(receiver.channel.name, c.get('peer').address)
     try {
-      await receiver.receive(c, room)
-      return new Response(RECEIVED, { headers: JSON_HEADERS })
+      const answer = await receiver.receive(c, room)
+      return answer ? withSecurityHeaders(answer) : new Response(RECEIVED, { headers: JSON_HEADERS })
     } finally {
       room.release()
     }
@@ -100,8 +100,8 @@ class WebhookReceiver {
     this.#bodyBytesMax = webhook.bodyBytesMax ?? BODY_BYTES_MAX
   }
 
-  /** Throws `AppError` to refuse. */
-  async receive(c: HttpContext, room: BodyRoom): Promise<void> {
+  /** Resolves to the channel's own answer; undefined for the usual one. Throws `AppError` to refuse. */
+  async receive(c: HttpContext, room: BodyRoom): Promise<Response | undefined> {
     const { wantsTraces, observe } = this.#snapshot
     const about = { channel: this.channel.name, signed: this.#webhook.unsigned === undefined }
     const watch = watchIngress({ clock: this.#runtime.clock, traces: wantsTraces, observe }, about, wantsTraces ? traceOf(c) : undefined)
@@ -111,6 +111,7 @@ class WebhookReceiver {
       const raw = new RawRequest(c, body, this.#runtime.clock.nowMs())
       const verified = await this.#verify(raw, watch)
       watch.ended(await this.#take(raw, verified, watch))
+      return await this.#webhook.answer?.(raw)
     } catch (error) {
       if (error instanceof AppError && error.code === 'unavailable') watch.ended('refused')
       throw error
