@@ -22,6 +22,7 @@ import {
   type Trace,
   type Waiting,
 } from '@sluice/sdk'
+import { acknowledge } from './acknowledge.ts'
 import { admitMessage, clientOf } from './admit-message.ts'
 import { holdBackOld } from './before-restore.ts'
 import { lateChanges, runChange } from './changes.ts'
@@ -137,10 +138,10 @@ export class InboxWorker {
     return this.#turn(owned, channel, number, attempt)
   }
 
-  /** Begins an attempt durably. Resolves to undefined if the message has ended, or crashes have interrupted all its attempts. */
-  async #start(owned: OwnedStore, number: number): Promise<StartedMessage | undefined> {
+  /** Begins an attempt durably; `turnId` names the turn of a first attempt. Resolves to undefined if the message has ended, or crashes have interrupted all its attempts. */
+  async #start(owned: OwnedStore, number: number, turnId?: string): Promise<StartedMessage | undefined> {
     const { clock, features } = this.#options
-    const started = await owned.inbox.start(number, newTurnId(clock.nowMs()), features.config().max_attempts)
+    const started = await owned.inbox.start(number, turnId ?? newTurnId(clock.nowMs()), features.config().max_attempts)
     if (!started || !('spent' in started)) return started
     await this.#giveUp(owned, started, `it was started ${started.attempts} times and never reached its end`)
     return undefined
@@ -179,10 +180,12 @@ export class InboxWorker {
   }
 
   async #turn(owned: OwnedStore, channel: Channel, number: number, attempt: Attempt): Promise<JobOutcome> {
-    const { clock, onReplies, stopping, telemetry } = this.#options
-    const started = await this.#start(owned, number)
+    const { clock, log, onReplies, stopping, telemetry } = this.#options
+    const turnId = newTurnId(clock.nowMs())
+    const started = await this.#start(owned, number, turnId)
     if (!started) return 'done'
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
+    void telemetry.within(trace, () => acknowledge({ owned, channel, started, turnId, log, signal: stopping }))
     const drafting = { ...this.#options, owned, channel, started, signal: stopping }
     const draft = await telemetry.within(trace, () => openDraft(drafting))
     const typing = startTyping({ channel, to: started.message.to, clock })

@@ -230,6 +230,12 @@ export interface Channel {
   /** Shows for a few seconds that a reply is being written. */
   typing?(to: Address, signal: AbortSignal): Promise<void>
   /**
+   * Shows the sender that the message was accepted, such as by a reaction. The daemon calls it once, when the turn of the message
+   * begins for the first time: after the allowlist and the limits, and never for a command, an answer to an approval, a message that a
+   * procedure takes, or a replayed message. The turn does not wait for it, and a failure is only logged.
+   */
+  acknowledge?(message: Inbound, signal: AbortSignal): Promise<void>
+  /**
    * Downloads an inbound attachment of at most `bytesMax` bytes. The daemon calls it when the turn begins, after the
    * allowlist. Throws an `AppError`: `unavailable` may succeed later, any other code is final.
    */
