@@ -9,6 +9,7 @@ import type { Observer } from './observer.ts'
 import type { Route } from './route.ts'
 import type { Sandbox } from './sandbox.ts'
 import type { ConfigSchema, Section } from './section.ts'
+import type { SocketRoute } from './socket.ts'
 import type { Tool } from './tool.ts'
 
 /** The parts that a feature adds. The catalogue row of the feature lists the same names. */
@@ -17,6 +18,8 @@ export interface Parts {
   /** Read again after `register` for features that name their own tools, so a getter may return what `register` found. */
   readonly tools?: readonly Tool[]
   readonly routes?: readonly Route[]
+  /** WebSockets; the catalogue row lists each as `GET <path>`. */
+  readonly sockets?: readonly SocketRoute[]
   readonly commands?: readonly Command[]
   readonly providers?: readonly Provider[]
   readonly sandboxes?: readonly Sandbox[]

@@ -166,6 +166,7 @@ export {
   parseChatSession,
   policyHeader,
 } from './session-key.ts'
+export type { FeatureSocket, SocketListener, SocketRequest, SocketRoute } from './socket.ts'
 export type {
   FireOptions,
   SopDispatch,

@@ -10,6 +10,7 @@ import { chatSocketEndpoint } from './chat-socket.ts'
 import { createConnections, type SubscriberCounts } from './connections.ts'
 import { eventSocketEndpoint } from './event-socket.ts'
 import { createFanOut } from './fan-out.ts'
+import { featureSocketEndpoint } from './feature-socket.ts'
 import { socketFraming, sseFraming } from './frames.ts'
 import { keepAlive, sseEndpoint } from './sse.ts'
 import { createHeartbeat } from './websocket.ts'
@@ -17,7 +18,7 @@ import { createHeartbeat } from './websocket.ts'
 /** Made once per daemon: connections outlive a reload. */
 export interface Streams {
   /**
-   * `GET /api/events`, `/ws/events`, `/ws/chat` and `POST /api/channel-events`. The sockets need a server that was made
+   * `GET /api/events`, `/ws/events`, `/ws/chat`, `POST /api/channel-events` and the WebSockets of features. They need a server that was made
    * with `websocket: { server: createSocketServer() }`.
    */
   endpoints(parts: AppParts): readonly Endpoint[]
@@ -46,6 +47,7 @@ export function createStreams(runtime: Runtime, auth: Auth, counts: SubscriberCo
       eventSocketEndpoint({ bus, connections, heartbeat, fanOut: socketFanOut }, parts),
       chatSocketEndpoint({ runtime, connections, heartbeat }, parts),
       routeEndpoint(channelEventsRoute(runtime), parts),
+      ...parts.snapshot.sockets.map((route) => featureSocketEndpoint({ connections, heartbeat }, route, parts)),
     ],
     closeAll(reason) {
       closing.abort()

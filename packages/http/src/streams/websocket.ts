@@ -97,10 +97,14 @@ export type OpenSocket = (socket: WebSocket, transport: Socket) => () => void
 /**
  * Answers the upgrade and hands the open socket to the function that `prepare` returned; needs `caller`. A refusal (no room, or
  * anything that `prepare` throws) is an HTTP answer. The connection counts from here to the end of its TCP connection, so that
- * a device that is revoked during the handshake loses its socket too.
+ * a device that is revoked during the handshake loses its socket too. `credentialOf` names the credential whose end ends the socket.
  */
 export const upgrade =
-  (connections: Connections, prepare: (c: HttpContext, caller: Caller) => OpenSocket | Promise<OpenSocket>): Step =>
+  (
+    connections: Connections,
+    prepare: (c: HttpContext, caller: Caller) => OpenSocket | Promise<OpenSocket>,
+    credentialOf = ({ tokenHash }: Caller): string | null => tokenHash,
+  ): Step =>
   async (c) => {
     const { incoming, wss } = (c.env ?? {}) as Partial<HttpBindings & { wss: SocketServer }>
     if (!incoming || !wss || c.req.header('upgrade')?.toLowerCase() !== 'websocket') {
@@ -110,7 +114,7 @@ export const upgrade =
     if (transport.destroyed) throw new AppError('aborted', 'The client disconnected before it was admitted')
     connections.checkRoom()
     const caller = c.get('caller')
-    const connection = new SocketConnection(transport, caller.tokenHash)
+    const connection = new SocketConnection(transport, credentialOf(caller))
     transport.on('close', connections.add(connection))
     await wss.ready()
     const open = await prepare(c, caller)

@@ -123,7 +123,10 @@ function checkNames(feature: Feature, parts: Parts): void {
   }
   const toolNames = parts.tools?.map(({ name }) => name)
   const commandNames = parts.commands?.map(({ name }) => name)
-  const routeNames = parts.routes?.map(({ method, path }) => `${method} ${path}`)
+  const routeNames = [
+    ...(parts.routes ?? []).map(({ method, path }) => `${method} ${path}`),
+    ...(parts.sockets ?? []).map(({ path }) => `GET ${path}`),
+  ]
   const providerKinds = parts.providers?.flatMap(({ kinds }) => kinds)
   if (!row.namesItsTools) check('tool', toolNames, row.tools)
   check('command', commandNames, row.commands)

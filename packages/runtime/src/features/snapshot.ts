@@ -16,6 +16,7 @@ import {
   type Route,
   rowOfFeature,
   type Services,
+  type SocketRoute,
   type Tool,
 } from '@sluice/sdk'
 import type { ComponentLogger } from '../log/log.ts'
@@ -37,6 +38,7 @@ export interface Snapshot {
   /** The features as a turn of each agent sees them, by the name of the agent. */
   readonly registries: ReadonlyMap<string, Registry>
   readonly routes: readonly Route[]
+  readonly sockets: readonly SocketRoute[]
   /** Routes that answer in place of features that are left out of the build or not ready. */
   readonly stubs: readonly StubRoute[]
   /** The channels that are ready. */
@@ -111,6 +113,7 @@ export function freezeSnapshot({ version, features, instances, config, models }:
     registry,
     registries,
     routes: parts.flatMap((part) => part.routes ?? []),
+    sockets: parts.flatMap((part) => part.sockets ?? []),
     stubs: stubRoutes(features, instances),
     channels: parts.flatMap((part) => part.channels ?? []),
     features: featureStatuses(instances, config.leftOut),

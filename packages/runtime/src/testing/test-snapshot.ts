@@ -29,6 +29,7 @@ export function testSnapshot(members: Partial<Snapshot> = {}): Snapshot {
     },
     registries: new Map(),
     routes: [],
+    sockets: [],
     stubs: [],
     channels: [],
     features: [],

@@ -50,12 +50,14 @@ export interface StreamServerOptions {
   /** The names of the configured agents besides main. */
   readonly agents?: readonly string[]
   readonly keptMax?: number
+  /** The WebSockets of features. */
+  readonly sockets?: Snapshot['sockets']
   /** Delays the lookup of a device. */
   readonly lookUp?: () => Promise<void>
 }
 
 export async function startStreamServer(options: StreamServerOptions = {}): Promise<StreamServer> {
-  const { agent, agents = [], config, sessions = [], keptMax, lookUp } = options
+  const { agent, agents = [], config, sessions = [], keptMax, sockets = [], lookUp } = options
   const clock = testClock()
   const host = testHost({ clock })
   const bus = createEventBus({ clock, run: 'r1', ...(keptMax ? { keptMax } : {}) })
@@ -63,7 +65,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   const gateway = { require_pairing: true, max_subscribers: 100, allowed_hosts: [], trust_forwarded_headers: false, ...config }
   const { registry } = testSnapshot()
   const registries = new Map([MAIN_AGENT, ...agents].map((name) => [name, registry]))
-  const snapshot = testSnapshot({ gateway: gateway as unknown as GatewayConfig, registry, registries })
+  const snapshot = testSnapshot({ gateway: gateway as unknown as GatewayConfig, registry, registries, sockets })
   const listeners = new Set<(snapshot: Snapshot) => void>()
   const kept = openTestApprovals({ bus, clock, log: host.log })
   const { approvals } = kept
