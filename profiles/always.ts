@@ -16,6 +16,7 @@ import openai from '@sluice/provider-openai'
 import container from '@sluice/sandbox-container'
 import jail from '@sluice/sandbox-jail'
 import seatbelt from '@sluice/sandbox-seatbelt'
+import speech from '@sluice/speech'
 import files from '@sluice/tool-files'
 import http from '@sluice/tool-http'
 import memory from '@sluice/tool-memory'
@@ -30,4 +31,4 @@ const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, webhook]
 const sandboxes = [jail, seatbelt, container]
 const chats = [telegram, discord, slack, irc, signal]
 
-export const always = [...providers, ...tools, ...webhooks, ...chats, ...sandboxes, mqtt, transcription, metrics]
+export const always = [...providers, ...tools, ...webhooks, ...chats, ...sandboxes, mqtt, transcription, speech, metrics]

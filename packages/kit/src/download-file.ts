@@ -8,6 +8,8 @@ import { signalScope } from './signal-scope.ts'
 export interface FileDownload {
   /** The channel's name, for errors. */
   readonly provider: string
+  /** The noun for the file in errors; `attachment` unless given. */
+  readonly what?: string
   readonly bytesMax: number
   readonly signal: AbortSignal
   /** Whether the request carries a credential. A 401 is temporary then, because the operator can correct the credential. */
@@ -28,16 +30,16 @@ const REDIRECT_STATUSES = [301, 302, 303, 307, 308]
  * any other `AppError` of `request`.
  */
 export async function downloadFile(download: FileDownload): Promise<Media> {
-  const { provider, bytesMax, signal, isAuthorized, timeoutMs = TIMEOUT_MS } = download
+  const { provider, bytesMax, signal, isAuthorized, timeoutMs = TIMEOUT_MS, what = 'attachment' } = download
   using limit = signalScope([signal], timeoutMs)
   try {
     const response = await download.request(limit.signal)
     if (!response.ok) {
       await response.body?.cancel()
-      throw refusal(provider, response.status, isAuthorized)
+      throw refusal(provider, response.status, isAuthorized, what)
     }
     const bytes = await readUpTo(response, bytesMax)
-    if (!bytes) throw new AppError('too_large', `The attachment is larger than ${bytesMax} bytes`)
+    if (!bytes) throw new AppError('too_large', `The ${what} is larger than ${bytesMax} bytes`)
     const mime = mediaType(response.headers)
     return { bytes, ...(mime && { mime }) }
   } catch (error) {
@@ -66,7 +68,7 @@ export async function followRedirects(firstUrl: string, request: (url: string) =
   throw new AppError('invalid_request', `The attachment is more than ${REDIRECTS_MAX} redirects away`)
 }
 
-function refusal(provider: string, status: number, isAuthorized: boolean): AppError {
+function refusal(provider: string, status: number, isAuthorized: boolean, what: string): AppError {
   const isTemporary = status >= 500 || status === 408 || status === 429 || (status === 401 && isAuthorized)
-  return new AppError(isTemporary ? 'unavailable' : 'invalid_request', `${provider} answered ${status} to the request for an attachment`)
+  return new AppError(isTemporary ? 'unavailable' : 'invalid_request', `${provider} answered ${status} to the request for an ${what}`)
 }

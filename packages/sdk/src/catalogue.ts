@@ -211,6 +211,7 @@ export const CATALOGUE = {
   },
 
   transcription: { ...always, kind: 'gateway', summary: 'Recordings to text', section: 'transcription' },
+  speech: { ...always, kind: 'gateway', summary: 'Text to spoken audio', section: 'speech' },
 
   'channel-chatapp': {
     ...always,

@@ -67,6 +67,8 @@ export interface Services {
   readonly readToml: <Schema extends v.GenericSchema>(file: string, schema: Schema) => Promise<v.InferOutput<Schema> | undefined>
   /** Present when `[transcription]` is enabled. */
   readonly transcribe: Transcribe
+  /** Present when `[speech]` is enabled. */
+  readonly speak: Speak
   /** Starts a turn that a client asked for earlier. Absent in commands that run without a daemon. */
   readonly startTurn: StartTurn
   /** Returns the absolute paths, without links, of the folders whose scripts commands of the agent may read and run. */
@@ -102,6 +104,18 @@ export type Transcribe = (
   audio: { readonly bytes: Uint8Array; readonly name: string; readonly mime?: string },
   options: { readonly signal: AbortSignal; readonly workspace: Workspace },
 ) => Promise<string>
+
+/** A container of spoken audio: `wav` has 16-bit PCM, `ogg` has Opus. */
+export type SpokenFormat = 'wav' | 'ogg'
+
+/**
+ * Speaks a text in one of `formats`, of which the first is preferred; `workspace` is that of the agent who speaks. Throws
+ * `invalid_request` for a text that cannot be spoken, and `unavailable` when a later call may succeed.
+ */
+export type Speak = (
+  text: string,
+  options: { readonly formats: readonly SpokenFormat[]; readonly signal: AbortSignal; readonly workspace: Workspace },
+) => Promise<{ readonly bytes: Uint8Array; readonly format: SpokenFormat; readonly mime: string }>
 
 export interface DeviceRecord {
   /** Who did it, as in `SopEvent.by`. */

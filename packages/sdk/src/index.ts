@@ -101,6 +101,8 @@ export type {
   SecretStore,
   Services,
   SharedGpio,
+  Speak,
+  SpokenFormat,
   StartTurn,
   Transcribe,
 } from './host.ts'

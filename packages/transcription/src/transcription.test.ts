@@ -256,7 +256,7 @@ describe('CommandTranscriber', () => {
     const workspace = { ...realWorkspace(folder), remove: () => Promise.reject(new Error('read-only')) }
     const { run, host } = setUp({ command: ['cat', '{file}'] }, { workspace, spawn: realSpawn })
     expect(await run()).toBe('turn on the light')
-    expect(host.logs).toMatchObject([{ level: 'warn', message: 'recording not removed from the workspace' }])
+    expect(host.logs).toMatchObject([{ level: 'warn', message: 'the folder of a program was not removed from the workspace' }])
     expect(readFileSync(join(folder, String(host.logs[0]?.fields.folder), 'recording.ogg'), 'utf8')).toBe('turn on the light')
   })
 })
