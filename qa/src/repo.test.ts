@@ -8,7 +8,14 @@ import { describe, expect, test } from 'vitest'
 const ROOT = resolve(import.meta.dirname, '../..')
 /** The packages of the core in layers; each depends only on earlier ones. */
 const LAYERS = ['sdk', 'kit', 'store', 'config', 'backup', 'agent', 'sop', 'delivery', 'approvals', 'runtime', 'http', 'daemon', 'cli']
-const CORE = [...LAYERS, 'sandbox-common', 'testkit', 'hardware']
+const CORE = [...LAYERS, 'sandbox-common', 'mail-common', 'testkit', 'hardware']
+/** The package that the features of a family share, by the beginning of their names. */
+const FAMILIES: Readonly<Record<string, string>> = {
+  'hardware-': '@sluice/hardware',
+  'sandbox-': '@sluice/sandbox-common',
+  'channel-email': '@sluice/mail-common',
+  'channel-mailpush': '@sluice/mail-common',
+}
 const folders = readdirSync(join(ROOT, 'packages')).filter((name) => existsSync(join(ROOT, 'packages', name, 'package.json')))
 const features = folders.filter((name) => !CORE.includes(name) && !name.startsWith('x-'))
 const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8')
@@ -84,7 +91,7 @@ describe('the catalogue', () => {
 
 describe('dependencies between packages', () => {
   test.each(features)('%s depends only on the sdk, the kit and its family package', (id) => {
-    const shared = id.startsWith('hardware-') ? ['@sluice/hardware'] : id.startsWith('sandbox-') ? ['@sluice/sandbox-common'] : []
+    const shared = Object.keys(FAMILIES).filter((prefix) => id.startsWith(prefix)).map((prefix) => FAMILIES[prefix])
     const ours = Object.keys(manifest(id).dependencies ?? {}).filter((name) => name.startsWith('@sluice/'))
     expect(ours).toContain('@sluice/sdk')
     expect(ours.filter((name) => !['@sluice/sdk', '@sluice/kit', ...shared].includes(name))).toEqual([])

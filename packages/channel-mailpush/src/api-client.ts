@@ -1,8 +1,8 @@
 /** Requests to the mail API with the access token, which is renewed once when the API rejects it. */
 import { callProvider, type ProviderAnswer, pathSegment, retryAfterSecs, withoutTrailing } from '@sluice/kit'
+import { AccessToken, tokenRefused } from '@sluice/mail-common'
 import { AppError, type Host, type Secret } from '@sluice/sdk'
 import * as v from 'valibot'
-import { AccessToken, tokenRefused } from './access-token.ts'
 import type { MailpushConfig } from './config.ts'
 
 export interface ApiRequest {
@@ -33,7 +33,14 @@ export class ApiClient {
   constructor(host: Host, config: MailpushConfig) {
     this.#host = host
     this.#baseUrl = withoutTrailing(config.api_url, '/') + MAILBOX_PATH
-    this.#accessToken = new AccessToken(host, config)
+    this.#accessToken = new AccessToken({
+      host,
+      service: 'mailpush',
+      token: config.oauth_token,
+      tokenUrl: config.token_url,
+      missing: 'oauth_token, or refresh_token with its client',
+      form: () => grantForm(config),
+    })
   }
 
   /** Throws like `callProvider`. Reports exceeded rate limits as `rate_limited` under any status. */
@@ -63,6 +70,13 @@ export class ApiClient {
       explain: (json) => refusalOf(json)?.message,
     })
   }
+}
+
+/** Returns undefined unless all three keys of a refresh are set. */
+function grantForm({ client_id, client_secret, refresh_token }: MailpushConfig): URLSearchParams | undefined {
+  if (!client_id || !client_secret || !refresh_token) return undefined
+  const form = { grant_type: 'refresh_token', client_id, client_secret: client_secret.reveal(), refresh_token: refresh_token.reveal() }
+  return new URLSearchParams(form)
 }
 
 const refusalOf = (json: unknown) => {

@@ -1,8 +1,8 @@
+import { decodeWords } from '@sluice/mail-common'
 import type { Address } from '@sluice/sdk'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decodeWords } from './encoded-words.ts'
-import { composeMail } from './send.ts'
+import { composeReply } from './send.ts'
 import { readSentMail } from './testing/fake-sent.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5)
@@ -15,7 +15,7 @@ const TO: Address = {
 
 /** Composes a mail and parses it like a server. */
 const compose = (changes: Partial<Address> = {}, text = 'hi', clientId = 'client-1') => {
-  const raw = Buffer.from(composeMail({ ...TO, ...changes }, { text, clientId }, NOW_MS)).toString('base64url')
+  const raw = Buffer.from(composeReply({ ...TO, ...changes }, { text, clientId }, NOW_MS)).toString('base64url')
   const read = readSentMail(raw, undefined)
   if (typeof read === 'string') throw new Error(read)
   return read

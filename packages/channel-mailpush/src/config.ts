@@ -1,7 +1,7 @@
 /** The section `[channels_config.mailpush]`. */
+import { isAddress, isDomain } from '@sluice/mail-common'
 import { headerSecret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
-import { isAddress, isDomain } from './address.ts'
 
 const url = v.pipe(v.string(), v.url(), v.regex(/^https?:/i, 'Not an http or https URL'))
 const text = v.pipe(v.string(), v.minLength(1))

@@ -1,8 +1,7 @@
 /** Checks the mailbox at start, on each push and every five minutes, one check at a time. */
 import { SerialQueue, signalScope } from '@sluice/kit'
+import { coversAddress, isTokenRefused, normaliseAddress } from '@sluice/mail-common'
 import { AppError, type Deliver, errorText, type Host, isAllowed, type ListenContext } from '@sluice/sdk'
-import { isTokenRefused } from './access-token.ts'
-import { coversAddress, normaliseAddress } from './address.ts'
 import { catchUp, type OpenMailbox } from './catch-up.ts'
 import type { MailpushConfig } from './config.ts'
 import { type Cursor, readCursor, readFirstPush, saveCursor, saveFirstPush } from './cursor.ts'

@@ -1,13 +1,13 @@
 /** mailpush: Gmail with push notifications; pushes in, mails of the API in and out. See `README.md`. */
+import { coversAddress, normaliseAddress } from '@sluice/mail-common'
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
-import { coversAddress, normaliseAddress } from './address.ts'
 import { ApiClient } from './api-client.ts'
 import { type MailpushConfig, mailpushSection } from './config.ts'
 import type { Connection } from './connection.ts'
 import { MailApi } from './mail-api.ts'
 import { fetchMedia } from './media.ts'
 import { pushOptions } from './push-options.ts'
-import { composeMail } from './send.ts'
+import { composeReply } from './send.ts'
 import { createVerification, parse, samplePush } from './webhook.ts'
 
 const BODY_BYTES_MAX = 1_048_576
@@ -52,7 +52,7 @@ function mailpush(host: Host, config: MailpushConfig): Channel {
     },
     listen: async (deliver, context) => (await connection()).listen(deliver, context),
     async send(to, message, signal) {
-      const id = await api.send(composeMail(to, message, host.clock.nowMs()), to.thread, signal)
+      const id = await api.send(composeReply(to, message, host.clock.nowMs()), to.thread, signal)
       return { id }
     },
     limits: { text: TEXT_MAX, unit: 'utf16' },

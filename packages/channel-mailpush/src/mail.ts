@@ -59,6 +59,3 @@ export function parseMail(json: unknown): Mail | undefined {
 /** Returns the values of all headers with a name in lower case, topmost first. */
 export const headersOf = ({ headers }: MailPart, name: string): string[] =>
   headers.filter((header) => header.name.toLowerCase() === name).map(({ value }) => value.trim())
-
-/** Returns the message ids in a header such as `References`: visible ASCII in angle brackets, which cannot start another header. */
-export const messageIds = (text: string): string[] => text.match(/<[\x21-\x3b\x3d\x3f-\x7e]{1,250}>/g) ?? []

@@ -1,30 +1,33 @@
 /** Turns a mail into a message for the agent, or into the reason why it is ignored. */
+import {
+  decodeEntities,
+  decodeText,
+  htmlToText,
+  messageIds,
+  messageText,
+  oneLineSubject,
+  onlyAddress,
+  quoteStart,
+  referencesOf,
+} from '@sluice/mail-common'
 import type { Address, Inbound } from '@sluice/sdk'
-import { onlyAddress } from './address.ts'
-import { decodeText, decodeWords } from './encoded-words.ts'
-import { decodeEntities, htmlToText } from './html-to-text.ts'
-import { headersOf, type Mail, type MailPart, messageIds } from './mail.ts'
+import { headersOf, type Mail, type MailPart } from './mail.ts'
 import { attachmentsOf } from './media.ts'
-import { quoteStart } from './quote-start.ts'
 import { type MailPolicy, passesDmarc, whyIgnored } from './why-ignored.ts'
 
 export type Reading = { readonly inbound: Inbound } | { readonly ignored: string }
 
-const TEXT_CHARS_MAX = 200_000
 /** The most characters that are decoded of all parts of one mail, which bounds the time it takes. */
 const DECODED_CHARS_MAX = 2_000_000
-const SUBJECT_CHARS_MAX = 500
-/** The first message of a thread and the latest ones, which mail programs need to keep the thread together. */
-const REFERENCES_MAX = 20
 
 export function readMail(mail: Mail, policy: MailPolicy): Reading {
   const { payload } = mail
   const sender = onlyAddress(headersOf(payload, 'from'))
   const ignored = whyIgnored(mail, sender, policy)
   if (ignored !== undefined || sender === undefined) return { ignored: ignored ?? 'it has no sender' }
-  const subject = subjectOf(payload)
+  const subject = oneLineSubject(headersOf(payload, 'subject')[0] ?? '')
   const attachments = attachmentsOf(payload, mail.id)
-  const text = shorten(`Subject: ${subject || '(none)'}\n\n${textOf(payload) || decodeEntities(mail.snippet)}`.trimEnd())
+  const text = messageText({ subject, body: textOf(payload) || decodeEntities(mail.snippet) })
   const quotedFrom = quoteStart(text)
   return {
     inbound: {
@@ -50,26 +53,12 @@ function replyAddress(payload: MailPart, sender: string, { ownAddress, isAllowed
 /** Returns what a reply needs to stay in the thread of the mail. */
 function threadOf({ threadId, payload }: Mail, ownAddress: string, subject: string): Omit<Address, 'to'> {
   const [messageId] = messageIds(headersOf(payload, 'message-id').join(' '))
-  const all = messageIds([...headersOf(payload, 'references'), ...headersOf(payload, 'message-id')].join(' '))
-  const references = all.length > REFERENCES_MAX ? [...all.slice(0, 1), ...all.slice(1 - REFERENCES_MAX)] : all
+  const references = referencesOf([...headersOf(payload, 'references'), ...headersOf(payload, 'message-id')])
   return {
     thread: threadId,
     ...(messageId !== undefined && { replyTo: messageId }),
     more: { subject, from: ownAddress, ...(references.length > 0 && { references: references.join(' ') }) },
   }
-}
-
-function subjectOf(payload: MailPart): string {
-  const [value = ''] = headersOf(payload, 'subject')
-  const line = decodeWords(value)
-    .replace(/[\p{Cc}\s]+/gu, ' ')
-    .trim()
-  return [...line].slice(0, SUBJECT_CHARS_MAX).join('')
-}
-
-function shorten(text: string): string {
-  if (text.length <= TEXT_CHARS_MAX) return text
-  return `${text.slice(0, TEXT_CHARS_MAX).replace(/[\ud800-\udbff]$/, '')}\n\n[The rest of this mail is left out.]`
 }
 
 /**
