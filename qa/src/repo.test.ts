@@ -91,7 +91,9 @@ describe('the catalogue', () => {
 
 describe('dependencies between packages', () => {
   test.each(features)('%s depends only on the sdk, the kit and its family package', (id) => {
-    const shared = Object.keys(FAMILIES).filter((prefix) => id.startsWith(prefix)).map((prefix) => FAMILIES[prefix])
+    const shared = Object.keys(FAMILIES)
+      .filter((prefix) => id.startsWith(prefix))
+      .map((prefix) => FAMILIES[prefix])
     const ours = Object.keys(manifest(id).dependencies ?? {}).filter((name) => name.startsWith('@sluice/'))
     expect(ours).toContain('@sluice/sdk')
     expect(ours.filter((name) => !['@sluice/sdk', '@sluice/kit', ...shared].includes(name))).toEqual([])

@@ -94,6 +94,16 @@ describe('a reply that matches resolves the approval', () => {
     expect(await approvals.get(KEY)).toMatchObject({ state: 'rejected', feedback: 'too risky today' })
   })
 
+  test('in what the sender typed, where the text has more', async () => {
+    const { say, approvals, turns } = await asked()
+    const reply = { to: { to: 'ops' }, inReplyTo: '1', sender: 'ann' }
+    await say('community', { ...reply, text: 'yes', typed: 'why?' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'pending' })
+    expect(turns).toHaveLength(1)
+    await say('community', { ...reply, text: 'Subject: Re: Deploy\n\nreject too risky\n\n> Deploy 1.2?', typed: 'reject too risky' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'rejected', feedback: 'too risky' })
+  })
+
   test('by a message id that contains the conversation', async () => {
     const options = { channels: [richChannel('messenger')], idOf: () => '-100:5' }
     const { say, state } = await asked(options, { channels: ['messenger'] })

@@ -10,6 +10,7 @@ import {
   gatewayText,
   type InboxStore,
   type StartedMessage,
+  typedText,
 } from '@sluice/sdk'
 import { type Verdict, verdictOf } from './keywords.ts'
 import { lateText, noticeTo } from './prompts.ts'
@@ -60,7 +61,7 @@ async function matchedReply(
 ): Promise<Reply | undefined> {
   if (message.pressed) return matcher.matchPress(channel, message)
   const approval = key && (await store.get(key))
-  return approval && { approval, verdict: verdictOf(message.text, approval) }
+  return approval && { approval, verdict: verdictOf(typedText(message), approval) }
 }
 
 /** Answers the sender. The notice is queued and the message ended in one commit, so that it is sent once. */

@@ -1,7 +1,15 @@
 /** Matches replies to approvals: by the message that is quoted, by its thread, by a pressed button, or without a quote. */
 
 import { BoundedMap } from '@sluice/kit'
-import type { Approval, ApprovalKey, ApprovalPrompt, ApprovalStore, Channel, Inbound } from '@sluice/sdk'
+import {
+  type Approval,
+  type ApprovalKey,
+  type ApprovalPrompt,
+  type ApprovalStore,
+  type Channel,
+  type Inbound,
+  typedText,
+} from '@sluice/sdk'
 import { type Verdict, verdictOf } from './keywords.ts'
 import { messageKey, type OpenApproval, type OpenApprovals, openApprovalOf } from './open-approvals.ts'
 
@@ -84,12 +92,12 @@ export class ReplyMatcher {
     const there = this.#open.at({ channel: channel.name, account: inbound.account, to: inbound.to })
     if (there?.size !== 1) return undefined
     const [only] = there
-    return only && mayOmitQuote(inbound, channel, only.person) && isClear(inbound.text, only) ? only : undefined
+    return only && mayOmitQuote(inbound, channel, only.person) && isClear(typedText(inbound), only) ? only : undefined
   }
 
   /** Reads approvals whose prompts are being sent: a reply may arrive before the platform id of its prompt is known here. */
   async #matchJustSent(channel: Channel, inbound: Inbound): Promise<OpenApproval | undefined> {
-    const candidates = [...this.#open.unsent(channel.name, inbound.account)].filter((candidate) => verdictOf(inbound.text, candidate))
+    const candidates = [...this.#open.unsent(channel.name, inbound.account)].filter((candidate) => verdictOf(typedText(inbound), candidate))
     for (const candidate of candidates.slice(0, UNSENT_READ_MAX)) {
       const approval = await this.#store.get(candidate)
       if (approval?.state !== 'pending') continue
@@ -101,7 +109,7 @@ export class ReplyMatcher {
 }
 
 const answers = (candidate: OpenApproval, channel: Channel, inbound: Inbound): boolean =>
-  candidate.prompts.some((prompt) => quotesPrompt(inbound, channel.name, prompt)) && verdictOf(inbound.text, candidate) !== undefined
+  candidate.prompts.some((prompt) => quotesPrompt(inbound, channel.name, prompt)) && verdictOf(typedText(inbound), candidate) !== undefined
 
 /** A keyword alone, or the rejection that the prompt asks for. Any other text that begins with a keyword may be conversation. */
 function isClear(text: string, candidate: OpenApproval): boolean {

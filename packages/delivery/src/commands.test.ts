@@ -59,6 +59,15 @@ describe('/stop', () => {
     expect(await states(made)).toEqual({ inbox: ['done', 'done', 'done'], outbox: ['sent', 'sent'] })
   })
 
+  test('is recognised in what the sender typed, where the text has more', async () => {
+    const { made, release } = await slowBench()
+    release()
+    await made.receive(message('c', { text: 'Subject: Re: hi\n\n/stop\n\n> hello', typed: '/stop' }))
+    await made.receive(message('m', { text: '/stop', typed: 'not a command' }))
+    await until(() => made.sent.length === 2)
+    expect(made.sent.map(({ text }) => text).toSorted()).toEqual(['Nothing is running.', 're: /stop'])
+  })
+
   test('does not end the turn of another sender', async () => {
     const { made, release } = await slowBench()
     await made.receive(message('m1'))

@@ -8,6 +8,7 @@ import {
   gatewayText,
   type InboxEntry,
   type OwnedStore,
+  typedText,
 } from '@sluice/sdk'
 import { type QueuedReply, waitingReplies } from './delivery-queue.ts'
 import { noticeTo } from './notice.ts'
@@ -50,7 +51,7 @@ export interface GivenCommand {
 export async function runCommand(options: CommandOptions, { owned, channel, entry }: GivenCommand): Promise<void> {
   const { clock, onReplies, texts } = options
   const { message, number } = entry
-  const command = commandIn(message?.text ?? '')
+  const command = message && commandIn(typedText(message))
   const session = overtakes(entry.session) ? entry.session.slice(LANE.length) : entry.session
   const text = command && (await RUN[command](options, owned, session))
   const nowMs = clock.nowMs()

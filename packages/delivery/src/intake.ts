@@ -10,6 +10,7 @@ import {
   type Logger,
   type MessageKind,
   type Store,
+  typedText,
   type Verified,
   type WaitingMessage,
 } from '@sluice/sdk'
@@ -133,7 +134,7 @@ export class Intake {
   #classify(channel: Channel, message: Inbound): Classified | Promise<Classified> {
     const account = accountKey({ channel: channel.name, account: message.account })
     if (message.changes) return { message, kind: 'change', session: changeLane(this.#session(channel, message)), account }
-    const command = message.pressed ? undefined : commandIn(message.text)
+    const command = message.pressed ? undefined : commandIn(typedText(message))
     if (command) return { message, kind: 'command', session: commandLane(command, this.#session(channel, message)), account }
     const classify = (approval: ApprovalKey | undefined): Classified => {
       if (approval || message.pressed) {
@@ -247,6 +248,12 @@ const noRoom = (detail: string): AppError => new AppError('unavailable', detail,
 
 /** Half a surrogate pair cannot be stored as it is, and every retry of the platform would bring it again. */
 const wellFormed = (message: Inbound): Inbound =>
-  message.text.isWellFormed() && message.id.isWellFormed() && message.sender.isWellFormed()
+  [message.text, message.typed ?? '', message.id, message.sender].every((part) => part.isWellFormed())
     ? message
-    : { ...message, id: message.id.toWellFormed(), sender: message.sender.toWellFormed(), text: message.text.toWellFormed() }
+    : {
+        ...message,
+        id: message.id.toWellFormed(),
+        sender: message.sender.toWellFormed(),
+        text: message.text.toWellFormed(),
+        ...(message.typed !== undefined && { typed: message.typed.toWellFormed() }),
+      }

@@ -100,8 +100,7 @@ export class AccessToken {
       if (grant.refresh_token !== undefined) await onRefreshToken?.(grant.refresh_token)
       return { token: new Secret(grant.access_token), expiresAtMs: host.clock.nowMs() + grant.expires_in * 1000 - MARGIN_MS }
     } catch (error) {
-      if (error instanceof v.ValiError)
-        throw new AppError('unavailable', `${endpoint.replace('the', 'The')} returned no access token`)
+      if (error instanceof v.ValiError) throw new AppError('unavailable', `${endpoint.replace('the', 'The')} returned no access token`)
       if (error instanceof AppError && (error.code === 'invalid_request' || error.code === 'forbidden')) throw tokenRefused(error.message)
       const wait = error instanceof AppError && error.retryAfterSecs !== undefined ? { retryAfterSecs: error.retryAfterSecs } : {}
       throw new AppError('unavailable', errorText(error), wait)

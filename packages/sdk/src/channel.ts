@@ -50,6 +50,11 @@ export interface Inbound {
   readonly unverified?: true
   /** Where in `text` the words of others begin that the sender quotes or forwards. The model gets the rest as untrusted text. */
   readonly quotedFrom?: number
+  /**
+   * What the sender typed, where `text` has more, such as the subject of a mail and the mail that it answers. Commands and answers to
+   * approvals are recognised in it; the model gets `text`.
+   */
+  readonly typed?: string
   readonly sentAtMs?: number
   readonly attachments?: readonly Attachment[]
   /** The platform's id of the message that this one quotes, where the platform reports it. */

@@ -219,6 +219,7 @@ export type { CallingAgent, Risk, Tool, ToolContext, ToolReport } from './tool.t
 export { defineTool } from './tool.ts'
 export type { Trace, TraceParent, WithinTrace } from './trace.ts'
 export { formatTraceContext, formatTraceparent, parseTraceContext, parseTraceparent } from './trace.ts'
+export { typedText } from './typed-text.ts'
 export { frameUntrusted, UNTRUSTED_RULE, untrustedSource, visibleText, withoutFrames } from './untrusted.ts'
 export { sameOrigin } from './url-host.ts'
 export { type Proof, type RequestToSign, type SignedRequest, signProof, verifyProof } from './webhook-proof.ts'

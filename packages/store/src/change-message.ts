@@ -49,7 +49,7 @@ const isBySender = ({ sender, changes }: Inbound, changed: Changed): boolean => 
 /** The message keeps its id, its time and where its reply goes. */
 function edited(
   { id, account, sender, to, sentAtMs, inReplyTo }: Inbound,
-  { text, attachments, quotedFrom, unverified }: Inbound,
+  { text, typed, attachments, quotedFrom, unverified }: Inbound,
 ): Inbound {
   return {
     id,
@@ -60,6 +60,7 @@ function edited(
     ...(sentAtMs !== undefined && { sentAtMs }),
     ...(inReplyTo !== undefined && { inReplyTo }),
     ...(attachments && { attachments }),
+    ...(typed !== undefined && { typed }),
     ...(quotedFrom !== undefined && { quotedFrom }),
     ...(unverified && { unverified }),
   }
