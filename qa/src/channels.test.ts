@@ -2,6 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { testHost } from '@sluice/testkit/host'
+import { Link } from '@sluice/testkit/link'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { CHANNELS } from './channels.ts'
@@ -51,6 +52,14 @@ describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
 
   test('has a crash kind, for the crash suite', () => {
     if (name !== FORGETFUL) expect(testing.crashKind, 'testing.crashKind').toBeDefined()
+  })
+
+  test('has a fake that listens by listenOnLoopback of testkit, so that the crash suite can cut its network', async () => {
+    const link = new Link()
+    const { fake } = await link.through(() => testing.connect(() => 0))
+    const { servers } = link
+    await Promise.all([fake.close(), link.close()])
+    expect(servers).toBeGreaterThan(0)
   })
 
   test('states in its crash kind whether the platform drops repeats', async () => {

@@ -1,27 +1,32 @@
 /** Helpers of the test servers: they listen only on loopback and read whole requests. */
-import type { IncomingMessage, Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { Server as HttpServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo, Server } from 'node:net'
+import { currentLink } from './link.ts'
 
 /** A server that listens on loopback. */
 export interface Listening {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string
-  /** Breaks open connections and frees the port. */
+  readonly port: number
+  /** Breaks open connections and frees the port. The owner of any other server than an HTTP server breaks its connections. */
   close(): Promise<void>
 }
 
-/** Listens on 127.0.0.1; port 0 means any free port. Rejects if the port is in use. */
+/** Listens on 127.0.0.1; port 0 means any free port. Rejects if the port is in use. Inside `Link.through`, the port is one of the link. */
 export async function listenOnLoopback(server: Server, port = 0): Promise<Listening> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, '127.0.0.1', resolve)
   })
+  const own = (server.address() as AddressInfo).port
+  const reached = (await currentLink()?.portTo(own)) ?? own
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${reached}`,
+    port: reached,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
-        server.closeAllConnections()
+        if (server instanceof HttpServer) server.closeAllConnections()
       }),
   }
 }

@@ -1,6 +1,7 @@
 /** The interface of one kind of message: how its platform writes and delivers it. */
 import type { PostedRequest } from '@sluice/testkit/crash-kind'
 import type { FakeProvider, ProviderRequest } from '@sluice/testkit/fake-provider'
+import type { Link } from '@sluice/testkit/link'
 import type { KindName, Message } from './history.ts'
 
 /** A message before it has an id. */
@@ -25,4 +26,6 @@ export interface Kind {
   readonly provider?: FakeProvider
   textIn?(request: ProviderRequest): string
   delivered(): readonly string[]
+  /** The network between its platform and the daemon. Absent unless the run cuts it. */
+  readonly link?: Link
 }

@@ -1,11 +1,13 @@
-/** `pnpm chaos --loops 500`: plays one or both crash runs by hand, and with `--all` every scenario too. Ends by itself. */
+/** `pnpm chaos --loops 500`: plays crash runs by hand, and with `--all` every scenario too. Ends by itself. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { bundle, ROOT } from '../daemons/bundle.ts'
+import { runBurst } from './burst/run-burst.ts'
 import type { Violation } from './history.ts'
+import { runLinks } from './links/run-links.ts'
+import { readOptions } from './options.ts'
 import { runLoops } from './run-loops.ts'
 import { SCENARIOS } from './scenarios/all-scenarios.ts'
 import { runSopLoops } from './sops/run-sop-loops.ts'
@@ -13,29 +15,15 @@ import { sopsSummary } from './sops/summary.ts'
 import type { RunOptions } from './stage.ts'
 import { summary } from './summary.ts'
 
-const USAGE = 'usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--profile minimal]'
 /** A loop takes about a second; a run that needs this much longer hangs. */
 const LOOP_MS_MAX = 6000
 const REST_MS_MAX = 240_000
+/** A connection that fell silent is replaced, and the messages since then are read, within this time after the cut. */
+const LINKS_MS_MAX = 600_000
+const BURST_MS_MAX = 600_000
 
-const { values } = parseArgs({
-  options: {
-    suite: { type: 'string' },
-    loops: { type: 'string', default: '100' },
-    seed: { type: 'string' },
-    all: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-    profile: { type: 'string', default: 'minimal' },
-  },
-})
-const { profile } = values
-const [loops, seed] = [Number(values.loops), Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))]
-/** Without `--suite`, all suites. */
-const suites = values.suite === undefined ? ['messages', 'sops'] : [values.suite]
-if (!Number.isInteger(loops) || loops < 0 || !Number.isInteger(seed) || !suites.every((suite) => ['messages', 'sops'].includes(suite))) {
-  console.error(USAGE)
-  process.exit(2)
-}
+const options = readOptions(process.argv.slice(2))
+const { profile, seed, loops } = options
 if (!existsSync(bundle(profile))) spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs'), profile], { stdio: ['ignore', 2, 2] })
 
 const say = (text: string): void => void process.stderr.write(text)
@@ -65,25 +53,48 @@ async function play<Result extends { readonly violations: readonly Violation[] }
 }
 
 const report: Record<string, unknown> = { seed }
+const isWanted = (suite: string): boolean => options.suites.includes(suite) && !interrupted.signal.aborted
 const msMax = loops * LOOP_MS_MAX + REST_MS_MAX
 const onLoop =
   (items: string) =>
   (loop: number, count: number): void =>
     say(`\r${loop} of ${loops} loops, ${count} ${items} ${loop < loops ? '' : '\n'}`)
-if (loops > 0 && suites.includes('messages')) {
+if (loops > 0 && isWanted('messages')) {
   say(`messages, seed ${seed}\n`)
-  const result = await play('messages', msMax, (options) => runLoops({ ...options, loops, onLoop: onLoop('messages') }))
+  const result = await play('messages', msMax, (run) => runLoops({ ...run, loops, onLoop: onLoop('messages') }))
   report.messages = result && { loops, ...summary(result), violations: result.violations }
 }
-if (loops > 0 && suites.includes('sops') && !interrupted.signal.aborted) {
+if (loops > 0 && isWanted('sops')) {
   say(`sops, seed ${seed}\n`)
-  const result = await play('sops', msMax, (options) => runSopLoops({ ...options, loops, onLoop: onLoop('events') }))
+  const result = await play('sops', msMax, (run) => runSopLoops({ ...run, loops, onLoop: onLoop('events') }))
   report.sops = result && { loops, ...sopsSummary(result), violations: result.violations }
 }
-for (const [name, scenario] of values.all ? Object.entries(SCENARIOS) : []) {
+for (const cut of isWanted('links') ? options.cuts : []) {
+  const { seconds, channels: only, messages = 20 } = options
+  say(`links, cut for ${seconds} s: ${cut}\n`)
+  const name = `links ${cut}`
+  const run = (stage: RunOptions) => runLinks({ ...stage, cut, cutMs: seconds * 1000, messages, only })
+  const result = await play(name, seconds * 1000 + LINKS_MS_MAX, run)
+  report[name] = result && { seconds, ...result }
+  if (result && !options.json) console.table(result.rows)
+}
+if (isWanted('burst')) {
+  const { messages = 1000, kills } = options
+  const bursts: unknown[] = []
+  for (const channel of options.channels) {
+    if (interrupted.signal.aborted) break
+    const result = await play(`burst ${channel}`, BURST_MS_MAX, (run) => runBurst({ ...run, channel, messages, kills }))
+    if (result) bursts.push(result.violations.length > 0 ? { ...result.row, violations: result.violations } : result.row)
+    say(`burst ${channel}: ${result ? `${result.row.seconds} s` : 'failed'}\n`)
+  }
+  report.burst = bursts
+  if (!options.json) console.table(bursts)
+}
+for (const [name, scenario] of options.all ? Object.entries(SCENARIOS) : []) {
   if (interrupted.signal.aborted) break
   say(`${name}\n`)
   report[name] = await play(name, REST_MS_MAX, scenario)
 }
-if (values.json) console.log(JSON.stringify(report, null, 2))
+if (options.out !== undefined) writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`)
+if (options.json) console.log(JSON.stringify(report, null, 2))
 else console.dir(report, { depth: null })

@@ -1,5 +1,6 @@
 /** Starts the kinds of messages of a run: one for each channel with a crash kind, and the generic `POST /webhook`. */
 import type { CrashKind, WrittenMessage } from '@sluice/testkit/crash-kind'
+import { Link } from '@sluice/testkit/link'
 import { CHANNELS } from '../channels.ts'
 import { sectionToml } from '../daemons/section-toml.ts'
 import type { Message } from './history.ts'
@@ -7,9 +8,27 @@ import type { Kind } from './kind.ts'
 import { textOf } from './marks.ts'
 import { postKind } from './post-kind.ts'
 
-export async function startKinds(): Promise<readonly [Kind, ...Kind[]]> {
-  const channels = CHANNELS.flatMap(async ({ name, testing }) => (testing.crashKind ? [kindOf(name, await testing.crashKind())] : []))
-  return [postKind(), ...(await Promise.all(channels)).flat()]
+/** What `POST /webhook` is called among the channels. */
+const POST = 'post'
+/** The names of all kinds. */
+export const KIND_NAMES: readonly string[] = [POST, ...CHANNELS.flatMap(({ name, testing }) => (testing.crashKind ? [name] : []))]
+
+export interface KindsOptions {
+  /** The names of the kinds. Default: all. */
+  readonly only?: readonly string[]
+  /** Whether each channel's platform is behind a link of its own. Default: false. */
+  readonly isLinked?: boolean
+}
+
+export async function startKinds({ only = KIND_NAMES, isLinked = false }: KindsOptions = {}): Promise<readonly [Kind, ...Kind[]]> {
+  const channels = CHANNELS.filter(({ name }) => only.includes(name)).map(async ({ name, testing: { crashKind } }) => {
+    if (!crashKind) return []
+    const link = isLinked ? new Link() : undefined
+    return [{ ...kindOf(name, await (link ? link.through(crashKind) : crashKind())), ...(link && { link }) }]
+  })
+  const [first, ...rest] = [...(only.includes(POST) ? [postKind()] : []), ...(await Promise.all(channels)).flat()]
+  if (!first) throw new Error(`No kind of messages has one of these names: ${only.join(', ')}.`)
+  return [first, ...rest]
 }
 
 /** The kind of a channel, whose messages have the texts of the run. */

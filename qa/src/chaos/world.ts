@@ -8,7 +8,7 @@ import { lineCommand, markIn, partsIn, replyOf } from './marks.ts'
 import { type Asked, type Model, type ModelAnswer, startModel } from './model.ts'
 import type { Random } from './random.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
-import { startKinds } from './start-kinds.ts'
+import { type KindsOptions, startKinds } from './start-kinds.ts'
 
 const MODEL_MS_MAX = 60
 /** Parts of the texts that the agent gives the model in place of a result. */
@@ -34,12 +34,19 @@ export interface WorldOptions {
   readonly attemptsMax?: number
   /** `[delivery] max_pending`. */
   readonly pendingMax?: number
+  /** `[agent] max_concurrent_turns`. */
+  readonly turnsAtOnce?: number
+  /** Default: all kinds, without links. */
+  readonly kinds?: KindsOptions
 }
 
-export async function startWorld(random: Random, { answer, attemptsMax = 5, pendingMax = 10_000 }: WorldOptions = {}): Promise<World> {
+export async function startWorld(
+  random: Random,
+  { answer, attemptsMax = 5, pendingMax = 10_000, turnsAtOnce = 8, kinds: kindsOptions }: WorldOptions = {},
+): Promise<World> {
   const recorder = createRecorder()
   const faults = { on: false, away: false }
-  const kinds = await startKinds()
+  const kinds = await startKinds(kindsOptions)
   for (const { name, provider, textIn } of kinds) {
     if (!provider) continue
     injectFaults(provider, { channel: name, random, recorder, isOn: () => faults.on, isAway: () => faults.away, ...(textIn && { textIn }) })
@@ -64,7 +71,7 @@ export async function startWorld(random: Random, { answer, attemptsMax = 5, pend
     kinds,
     recorder,
     model,
-    config: [daemonConfig(model, attemptsMax, pendingMax), ...kinds.map(({ config }) => config)].join('\n\n'),
+    config: [daemonConfig(model, { attemptsMax, pendingMax, turnsAtOnce }), ...kinds.map(({ config }) => config)].join('\n\n'),
     faults,
     history: () => ({
       attemptsMax,
@@ -74,6 +81,7 @@ export async function startWorld(random: Random, { answer, attemptsMax = 5, pend
       delivered: deliveredTo(kinds),
     }),
     async close() {
+      await Promise.all(kinds.map(({ link }) => link?.close()))
       await Promise.all([model, effects, ...kinds.flatMap(({ provider }) => provider ?? [])].map((server) => server.close()))
     },
   }
@@ -91,7 +99,9 @@ const startEffects = (recorder: Recorder): Promise<FakeProvider> =>
     return { status: 200, body: { done: true } }
   })
 
-const daemonConfig = ({ url }: Model, attemptsMax: number, pendingMax: number): string => `[gateway]
+type Numbers = Readonly<Record<'attemptsMax' | 'pendingMax' | 'turnsAtOnce', number>>
+
+const daemonConfig = ({ url }: Model, { attemptsMax, pendingMax, turnsAtOnce }: Numbers): string => `[gateway]
 require_pairing = false
 webhook_rate_limit_per_minute = 0
 idempotency_ttl_secs = 86400
@@ -109,6 +119,7 @@ model = "chaos"
 [agent]
 model_timeout_secs = 300
 max_history_messages = 6
+max_concurrent_turns = ${turnsAtOnce}
 
 [limits]
 loop_turns = 0

@@ -1,8 +1,8 @@
 /** An IRC server on loopback for one bot: it refuses what servers refuse, and keeps the messages that it accepted. */
 
-import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 import type { FakeProvider, ProviderFault, ProviderRequest } from '@sluice/testkit/fake-provider'
+import { listenOnLoopback } from '@sluice/testkit/loopback-server'
 import { FakeClient, type IrcMessage, type IrcState } from './fake-client.ts'
 
 export type { IrcMessage } from './fake-client.ts'
@@ -95,10 +95,9 @@ export async function startIrcFake({
     clients.add(client)
     socket.once('close', () => clients.delete(client))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const { url, port, close } = await listenOnLoopback(server)
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     port,
     requests,
     lines: state.lines,
@@ -130,11 +129,11 @@ export async function startIrcFake({
       isDown = options.isDown ?? false
       for (const client of clients) client.reset()
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        for (const client of clients) client.reset()
-      }),
+    async close() {
+      const closed = close()
+      for (const client of clients) client.reset()
+      await closed
+    },
   }
 }
 

@@ -1,0 +1,140 @@
+/**
+ * The network between a daemon and the servers of a test, which a test cuts and restores. A server that starts inside `through` is
+ * reached only by a proxy of the link, also at the addresses that it gives to its clients.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
+
+/**
+ * How a cut looks to both ends. `reset`: open connections break, and nothing accepts others. `silent`: open connections stay
+ * open and carry nothing more, also after the cut; others are accepted and carry nothing.
+ */
+export type Cut = 'reset' | 'silent'
+
+/** Below the ports that a system gives to outgoing connections, so that a proxy gets its port back after a cut. */
+const PORTS = { first: 20_000, count: 12_000 }
+const PORT_ATTEMPTS_MAX = 50
+
+/** A connection of a client, and its continuation to the server, which a connection that was opened in silence does not have. */
+interface Pair {
+  readonly client: Socket
+  readonly server: Socket | undefined
+}
+
+interface Proxy {
+  readonly port: number
+  server: Server | undefined
+}
+
+const current = new AsyncLocalStorage<Link>()
+
+/** The link of the running `through`, for servers that start to listen. */
+export const currentLink = (): Link | undefined => current.getStore()
+
+export class Link {
+  readonly #proxies = new Map<number, Proxy>()
+  readonly #pairs = new Set<Pair>()
+  #cut: Cut | undefined
+  /** The connections that clients have opened while the link was whole. */
+  opened = 0
+  /** The attempts of clients to connect during a silent cut. */
+  swallowed = 0
+
+  /** Runs a function whose servers are reached by this link. */
+  through<Result>(run: () => Promise<Result>): Promise<Result> {
+    return current.run(this, run)
+  }
+
+  /** The number of servers behind the link. */
+  get servers(): number {
+    return this.#proxies.size
+  }
+
+  /** Returns the port at which the link leads to a port of this machine. */
+  async portTo(port: number): Promise<number> {
+    const known = this.#proxies.get(port)
+    if (known) return known.port
+    for (let attempt = 1; ; attempt++) {
+      const own = PORTS.first + Math.floor(Math.random() * PORTS.count)
+      try {
+        const proxy: Proxy = { port: own, server: await this.#listen(own, port) }
+        this.#proxies.set(port, proxy)
+        return own
+      } catch (error) {
+        if (attempt === PORT_ATTEMPTS_MAX) throw error
+      }
+    }
+  }
+
+  async cut(cut: Cut): Promise<void> {
+    this.#cut = cut
+    if (cut === 'silent') return
+    const closing = [...this.#proxies.values()].map((proxy) => closeServer(proxy))
+    this.#breakAll()
+    await Promise.all(closing)
+  }
+
+  /** After a silent cut, servers see the end of the old connections, as after a time-out of theirs; clients see nothing. */
+  async restore(): Promise<void> {
+    const was = this.#cut
+    this.#cut = undefined
+    if (was === 'silent') for (const { server } of this.#pairs) server?.resetAndDestroy()
+    if (was !== 'reset') return
+    for (const [port, proxy] of this.#proxies) proxy.server ??= await this.#listen(proxy.port, port)
+  }
+
+  async close(): Promise<void> {
+    const closing = [...this.#proxies.values()].map((proxy) => closeServer(proxy))
+    this.#breakAll()
+    await Promise.all(closing)
+  }
+
+  #breakAll(): void {
+    for (const { client, server } of this.#pairs) {
+      client.resetAndDestroy()
+      server?.resetAndDestroy()
+    }
+    this.#pairs.clear()
+  }
+
+  #listen(own: number, port: number): Promise<Server> {
+    const server = createServer({ allowHalfOpen: true }, (client) => this.#accept(client, port))
+    return new Promise((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(own, '127.0.0.1', () => resolve(server))
+    })
+  }
+
+  #accept(client: Socket, port: number): void {
+    if (this.#cut === 'reset') return void client.resetAndDestroy()
+    const isSilent = this.#cut === 'silent'
+    if (isSilent) this.swallowed += 1
+    else this.opened += 1
+    const server = isSilent ? undefined : openSocket({ port, host: '127.0.0.1', allowHalfOpen: true })
+    const pair: Pair = { client, server }
+    this.#pairs.add(pair)
+    // Once a silent cut has met a connection, nothing passes any more, not even its end.
+    let isDead = isSilent
+    const passes = (): boolean => {
+      isDead ||= this.#cut === 'silent'
+      return !isDead
+    }
+    client.on('data', (bytes) => void (passes() && server?.write(bytes)))
+    client.on('end', () => void (passes() && server?.end()))
+    server?.on('data', (bytes) => void (passes() && client.write(bytes)))
+    server?.on('end', () => void (passes() && client.end()))
+    client.on('error', () => client.destroy())
+    server?.on('error', () => server.destroy())
+    client.on('close', () => {
+      this.#pairs.delete(pair)
+      if (passes()) server?.destroy()
+    })
+    server?.on('close', () => void (passes() && client.destroy()))
+  }
+}
+
+function closeServer(proxy: Proxy): Promise<void> {
+  const { server } = proxy
+  proxy.server = undefined
+  return new Promise((resolve) => (server ? server.close(() => resolve()) : resolve()))
+}

@@ -1,0 +1,79 @@
+/** The command line of `pnpm chaos`. */
+import { parseArgs } from 'node:util'
+import { CHANNELS } from '../channels.ts'
+import { KIND_NAMES } from './start-kinds.ts'
+
+const USAGE = `usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--out FILE] [--profile minimal]
+       pnpm chaos --suite links [--seconds 10] [--cut reset|silent] [--messages 20] [--channel a,b]
+       pnpm chaos --suite burst [--messages 1000] [--kills 10] [--channel a,b]`
+/** These run only when they are asked for. */
+const ON_REQUEST = ['links', 'burst']
+const DEFAULT = ['messages', 'sops']
+const CUTS = ['reset', 'silent'] as const
+
+export interface ChaosOptions {
+  readonly suites: readonly string[]
+  readonly loops: number
+  readonly seed: number
+  readonly all: boolean
+  readonly json: boolean
+  readonly out: string | undefined
+  readonly profile: string
+  /** The names of kinds of messages, for `links` and `burst`. */
+  readonly channels: readonly string[]
+  readonly messages: number | undefined
+  readonly kills: number
+  readonly seconds: number
+  readonly cuts: readonly ('reset' | 'silent')[]
+}
+
+/** Exits with 2 and the usage if the arguments are wrong. */
+export function readOptions(args: readonly string[]): ChaosOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      suite: { type: 'string' },
+      loops: { type: 'string', default: '100' },
+      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+      all: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      out: { type: 'string' },
+      profile: { type: 'string', default: 'minimal' },
+      channel: { type: 'string' },
+      messages: { type: 'string' },
+      kills: { type: 'string', default: '10' },
+      seconds: { type: 'string', default: '10' },
+      cut: { type: 'string' },
+    },
+  })
+  const numbers = { loops: values.loops, seed: values.seed, kills: values.kills, seconds: values.seconds, messages: values.messages ?? '1' }
+  for (const [name, text] of Object.entries(numbers)) if (!/^\d+$/.test(text)) refuse(`--${name} wants a whole number`)
+  const suites = values.suite === undefined ? DEFAULT : [values.suite]
+  if (!suites.every((suite) => [...DEFAULT, ...ON_REQUEST].includes(suite))) refuse(`there is no suite '${values.suite}'`)
+  const channels = values.channel?.split(',') ?? KIND_NAMES
+  const unknown = channels.find((name) => !KIND_NAMES.includes(name))
+  if (unknown !== undefined) refuse(`there is no channel '${unknown}' with a crash kind`)
+  const cuts = CUTS.filter((cut) => values.cut === undefined || values.cut === cut)
+  if (cuts.length === 0) refuse(`there is no cut '${values.cut}'`)
+  const missing = CHANNELS.filter(({ testing }) => !testing.crashKind).map(({ name }) => name)
+  if (values.channel === undefined && missing.length > 0) console.error(`without a crash kind, so left out: ${missing.join(', ')}`)
+  return {
+    suites,
+    loops: Number(values.loops),
+    seed: Number(values.seed),
+    all: values.all,
+    json: values.json,
+    out: values.out,
+    profile: values.profile,
+    channels,
+    messages: values.messages === undefined ? undefined : Number(values.messages),
+    kills: Number(values.kills),
+    seconds: Number(values.seconds),
+    cuts,
+  }
+}
+
+function refuse(message: string): never {
+  console.error(`${message}\n${USAGE}`)
+  process.exit(2)
+}
