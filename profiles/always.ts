@@ -1,5 +1,6 @@
 import bizchat from '@sluice/channel-bizchat'
 import chatapp from '@sluice/channel-chatapp'
+import dingtalk from '@sluice/channel-dingtalk'
 import discord from '@sluice/channel-discord'
 import irc from '@sluice/channel-irc'
 import mailpush from '@sluice/channel-mailpush'
@@ -29,6 +30,6 @@ const providers = [offline, openai, anthropic]
 const tools = [files, shell, http, memory, sop]
 const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, webhook]
 const sandboxes = [jail, seatbelt, container]
-const chats = [telegram, discord, slack, irc, signal]
+const chats = [telegram, discord, slack, irc, signal, dingtalk]
 
 export const always = [...providers, ...tools, ...webhooks, ...chats, ...sandboxes, mqtt, transcription, speech, metrics]

@@ -274,7 +274,7 @@ export const CATALOGUE = {
   'channel-irc': { ...always, kind: 'channel', summary: 'IRC', section: 'channels_config.irc' },
   'channel-email': { ...always, kind: 'channel', ...planned, summary: 'E-mail by IMAP and SMTP', section: 'channels_config.email' },
   'channel-voice-call': { ...always, kind: 'channel', ...planned, summary: 'Voice calls', section: 'channels_config.voice_call' },
-  'channel-dingtalk': { ...always, kind: 'channel', ...planned, summary: 'DingTalk', section: 'channels_config.dingtalk' },
+  'channel-dingtalk': { ...always, kind: 'channel', summary: 'DingTalk', section: 'channels_config.dingtalk' },
   'channel-qq': { ...always, kind: 'channel', ...planned, summary: 'QQ', section: 'channels_config.qq' },
   'channel-wecom': { ...always, kind: 'channel', ...planned, summary: 'WeCom', section: 'channels_config.wecom' },
   'channel-line': { ...always, kind: 'channel', ...planned, summary: 'LINE', section: 'channels_config.line' },
