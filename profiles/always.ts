@@ -4,6 +4,7 @@ import dingtalk from '@sluice/channel-dingtalk'
 import discord from '@sluice/channel-discord'
 import irc from '@sluice/channel-irc'
 import mailpush from '@sluice/channel-mailpush'
+import mattermost from '@sluice/channel-mattermost'
 import roomchat from '@sluice/channel-roomchat'
 import signal from '@sluice/channel-signal'
 import slack from '@sluice/channel-slack'
@@ -30,6 +31,6 @@ const providers = [offline, openai, anthropic]
 const tools = [files, shell, http, memory, sop]
 const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, webhook]
 const sandboxes = [jail, seatbelt, container]
-const chats = [telegram, discord, slack, irc, signal, dingtalk]
+const chats = [telegram, discord, slack, irc, signal, dingtalk, mattermost]
 
 export const always = [...providers, ...tools, ...webhooks, ...chats, ...sandboxes, mqtt, transcription, speech, metrics]

@@ -269,7 +269,7 @@ export const CATALOGUE = {
     section: 'channels_config.slack',
     target: 'workspace',
   },
-  'channel-mattermost': { ...always, kind: 'channel', ...planned, summary: 'Mattermost', section: 'channels_config.mattermost' },
+  'channel-mattermost': { ...always, kind: 'channel', summary: 'Mattermost', section: 'channels_config.mattermost' },
   'channel-signal': { ...always, kind: 'channel', summary: 'Signal', section: 'channels_config.signal' },
   'channel-irc': { ...always, kind: 'channel', summary: 'IRC', section: 'channels_config.irc' },
   'channel-email': { ...always, kind: 'channel', ...planned, summary: 'E-mail by IMAP and SMTP', section: 'channels_config.email' },

@@ -1,0 +1,133 @@
+/** Parses posts, their changes, reactions and files. None of these functions throws or asks the server. */
+import { attachmentKind } from '@sluice/kit'
+import { list, type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
+import type { Attachment, Inbound } from '@sluice/sdk'
+import { pressedValue } from './buttons.ts'
+import { isId } from './ids.ts'
+import { withoutMention } from './mentions.ts'
+
+/** The bot for which posts are parsed. */
+export interface Bot {
+  readonly account: string
+  readonly userId: string
+  readonly username: string
+  readonly threadReplies: boolean
+}
+
+/** A post with the members that every post has. */
+export interface Post {
+  readonly id: string
+  readonly channel: string
+  readonly user: string
+  /** Empty for a post that is in no thread, or begins one. */
+  readonly root: string
+  readonly createdAtMs: number
+  /** 0 if the post was never edited or deleted. */
+  readonly editedAtMs: number
+  readonly deletedAtMs: number
+  readonly json: Members
+}
+
+/** More files than Mattermost allows in one post. */
+const FILES_MAX = 20
+/** Reactions of one post that are read after an outage; Mattermost allows 50 different ones. */
+const REACTIONS_MAX = 500
+
+const milliseconds = (value: unknown): number => (typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0)
+
+/** Returns undefined for JSON that is not a post, and for an earlier version of an edited post. */
+export function postOf(json: unknown): Post | undefined {
+  const post = members(json)
+  const { id, channel_id, user_id } = post
+  const createdAtMs = milliseconds(post.create_at)
+  if (!isId(id) || !isId(channel_id) || !isId(user_id) || createdAtMs === 0 || text(post.original_id) !== '') return undefined
+  return {
+    id,
+    channel: channel_id,
+    user: user_id,
+    root: isId(post.root_id) ? post.root_id : '',
+    createdAtMs,
+    editedAtMs: milliseconds(post.edit_at),
+    deletedAtMs: milliseconds(post.delete_at),
+    json: post,
+  }
+}
+
+/** Returns the post in the data of an event, where it is JSON in a text. */
+export const postIn = (data: Members): Post | undefined => postOf(parsedOrUndefined(text(data.post)))
+
+/** Parses a post that a person wrote, whether or not it is for the bot. `isDirect` is true in a conversation with the bot alone. */
+export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
+  const props = members(json.props)
+  if (post.user === bot.userId || text(json.type) !== '' || isTrue(props.from_bot) || isTrue(props.from_webhook)) return undefined
+  const attachments = attachmentsOf(json)
+  const plain = withoutMention(text(json.message), bot.username)
+  if (plain === '' && attachments.length === 0) return undefined
+  return {
+    id: post.id,
+    account: bot.account,
+    sender: post.user,
+    to: replyAddress(post, bot, isDirect),
+    text: plain,
+    sentAtMs: post.createdAtMs,
+    ...(attachments.length > 0 && { attachments }),
+  }
+}
+
+/** Parses an edit. Mattermost also reports a post as edited when it is pinned. */
+export function parseEdit(post: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
+  const inbound = post.editedAtMs === 0 ? undefined : parseMessage(post, bot, isDirect)
+  return inbound && { ...inbound, id: `edit:${post.id}:${post.editedAtMs}`, changes: { message: post.id, what: 'edited' } }
+}
+
+export function parseDeletion(post: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
+  if (post.user === bot.userId || text(post.json.type) !== '') return undefined
+  return {
+    id: `delete:${post.id}`,
+    account: bot.account,
+    sender: post.user,
+    to: replyAddress(post, bot, isDirect),
+    text: '',
+    changes: { message: post.id, what: 'deleted' },
+  }
+}
+
+/** Parses a reaction of a person to a post of the bot that has buttons. */
+export function parsePress(reaction: Members, post: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
+  const { user_id, emoji_name, post_id, create_at } = reaction
+  const value = pressedValue(post.json, text(emoji_name))
+  if (!isId(user_id) || user_id === bot.userId || post.user !== bot.userId || post_id !== post.id || value === '') return undefined
+  return {
+    id: `react:${post.id}:${user_id}:${text(emoji_name)}:${milliseconds(create_at)}`,
+    account: bot.account,
+    sender: user_id,
+    to: replyAddress(post, bot, isDirect),
+    text: '',
+    sentAtMs: milliseconds(create_at) || post.createdAtMs,
+    pressed: { message: post.id, value },
+  }
+}
+
+/** Returns the reactions that the server sends with a post. */
+export const reactionsOf = ({ json }: Post): readonly Members[] =>
+  list(members(json.metadata).reactions).slice(0, REACTIONS_MAX).map(members)
+
+/** A thread is named by the post that begins it. In a direct conversation a reply begins none. */
+function replyAddress({ channel, root, id }: Pick<Post, 'channel' | 'root' | 'id'>, bot: Bot, isDirect: boolean): Inbound['to'] {
+  if (root !== '') return { to: channel, thread: root }
+  return bot.threadReplies && !isDirect ? { to: channel, thread: id } : { to: channel }
+}
+
+const isTrue = (value: unknown): boolean => value === true || value === 'true'
+
+function attachmentsOf(post: Members): readonly Attachment[] {
+  const described = list(members(post.metadata).files).map(members)
+  return list(post.file_ids)
+    .filter(isId)
+    .slice(0, FILES_MAX)
+    .map((id) => {
+      const { name, mime_type } = described.find((file) => file.id === id) ?? {}
+      const mime = text(mime_type).split(';')[0]?.trim().toLowerCase() ?? ''
+      return { kind: attachmentKind(mime), name: text(name) || id, ...(mime !== '' && { mime }), source: { id } }
+    })
+}
