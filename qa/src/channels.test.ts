@@ -10,8 +10,6 @@ import { CHATS } from './daemons/chats.ts'
 import { SCHEMES } from './fuzz/schemes.ts'
 import { SENDER_FUZZ } from './fuzz/sender-schemes.ts'
 
-/** signal-cli forgets a message that it has written to a connection, so a killed reader loses what it had not stored. */
-const FORGETFUL = 'signal'
 const PACKAGES = join(import.meta.dirname, '../../packages')
 
 test('the names of signing schemes are unique', () => {
@@ -51,7 +49,7 @@ describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
   })
 
   test('has a crash kind, for the crash suite', () => {
-    if (name !== FORGETFUL) expect(testing.crashKind, 'testing.crashKind').toBeDefined()
+    expect(testing.crashKind, 'testing.crashKind').toBeDefined()
   })
 
   test('has a fake that listens by listenOnLoopback of testkit, so that the crash suite can cut its network', async () => {

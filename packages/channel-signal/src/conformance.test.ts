@@ -53,10 +53,4 @@ channelConformance({
       }
     },
   },
-  except: [
-    {
-      rule: 'a message that was not durable when the process was killed is delivered again',
-      why: 'signal-cli forgets a message once it has written it to the connection',
-    },
-  ],
 })

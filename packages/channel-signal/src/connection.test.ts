@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { signalSection } from './config.ts'
 import feature from './index.ts'
 import { SIGNAL_ACCOUNT, type SignalFake, testing } from './testing/index.ts'
+import { connect } from './testing/section.ts'
 
 const { signal } = new AbortController()
 const ADA = '+15550003333'
@@ -27,23 +28,27 @@ beforeEach(async () => {
   received = []
   storeError = undefined
   refused = 0
-  const host = testHost({ fetch, clock })
-  const [built] = feature.build(host, v.parse(signalSection.schema, connected.section)).channels ?? []
-  if (!built) throw new Error('The section of the fake builds no channel.')
-  channel = built
-  listening = startListening(channel, host, async (inbound) => {
-    if (storeError) {
-      refused += 1
-      throw storeError
-    }
-    received.push(inbound)
-  })
+  listening = listenTo(connected.section)
   await expect.poll(() => listening.health.state).toBe('ok')
 })
 afterEach(async () => {
   await listening.stop()
   await fake.close()
 })
+
+function listenTo(section: object): Listening {
+  const host = testHost({ fetch, clock })
+  const [built] = feature.build(host, v.parse(signalSection.schema, section)).channels ?? []
+  if (!built) throw new Error('The section of the fake builds no channel.')
+  channel = built
+  return startListening(channel, host, async (inbound) => {
+    if (storeError) {
+      refused += 1
+      throw storeError
+    }
+    received.push(inbound)
+  })
+}
 
 const texts = (): string[] => received.map(({ text }) => text)
 
@@ -67,6 +72,41 @@ test('keeps a message until it is stored, and reads nothing further meanwhile', 
       return texts()
     })
     .toEqual(['one', 'two'])
+})
+
+test('messages that signal-cli wrote to a connection that carried nothing arrive over the next one, once and in order', async () => {
+  fake.say({ text: 'one' })
+  await expect.poll(texts).toEqual(['one'])
+  fake.mute()
+  fake.say({ text: 'two' })
+  fake.say({ text: 'three' })
+  fake.cut()
+  await expect
+    .poll(async () => {
+      await clock.advance(1000)
+      return texts()
+    })
+    .toEqual(['one', 'two', 'three'])
+  expect(listening.gaps).toEqual([])
+})
+
+test('an older signal-cli, which repeats nothing, makes a broken connection a gap', async () => {
+  await listening.stop()
+  await fake.close()
+  const older = await connect(clock.nowMs, { forgets: true })
+  fake = older.fake
+  listening = listenTo(older.section)
+  await expect.poll(() => listening.health.state).toBe('ok')
+  fake.say({ text: 'one' })
+  await expect.poll(texts).toEqual(['one'])
+  const sinceMs = clock.nowMs()
+  fake.cut()
+  await expect
+    .poll(async () => {
+      await clock.advance(1000)
+      return listening.gaps
+    })
+    .toEqual([{ sinceMs, why: 'this version of signal-cli does not repeat what it wrote to a broken connection' }])
 })
 
 test('an account that signal-cli does not have is reported, and tried rarely', async () => {

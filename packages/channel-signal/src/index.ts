@@ -2,6 +2,7 @@
 import { type Channel, defineFeature, type Host, normaliseE164 } from '@sluice/sdk'
 import { type SignalConfig, signalSection } from './config.ts'
 import { Connection } from './connection.ts'
+import { EventCursor } from './event-cursor.ts'
 import { fetchMedia } from './media.ts'
 import type { Rpc } from './rpc.ts'
 import { sendMessage, sendTyping } from './send.ts'
@@ -19,12 +20,14 @@ export default defineFeature({
 function signalChannel(host: Host, config: SignalConfig): Channel {
   const { http_url: url, account } = config
   const rpc: Rpc = { fetch: host.fetch, url, account }
-  const connection = new Connection(host, url, config)
+  const cursor = new EventCursor(host.keyValue)
+  const connection = new Connection(host, url, config, cursor)
   return {
     name: 'signal',
     allow: config.allowed_from,
     normalise: (sender) => (sender.startsWith('+') ? normaliseE164(sender) : sender.toLowerCase()),
     listen: (deliver, context) => connection.listen(deliver, context),
+    cursors: cursor,
     limits: { text: TEXT_BYTES_MAX, unit: 'byte', attachments: ATTACHMENTS },
     send: (to, message, signal) => sendMessage(rpc, to, message, signal),
     typing: (to, signal) => sendTyping(rpc, to, signal),

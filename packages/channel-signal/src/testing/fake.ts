@@ -1,6 +1,7 @@
 /**
  * `signal-cli daemon --http --receive-mode=on-connection` on loopback: events and JSON-RPC as in its manual pages signal-cli-jsonrpc(5) and
- * signal-cli(1). It keeps messages while nothing is connected, and refuses what signal-cli refuses.
+ * signal-cli(1), and ids of events as in its `SseEventBuffer.java`. Messages wait at Signal while nothing is connected. It refuses what
+ * signal-cli refuses.
  */
 import type { ServerResponse } from 'node:http'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
@@ -9,7 +10,14 @@ import * as v from 'valibot'
 /** The number of the bot. */
 export const SIGNAL_ACCOUNT = '+15550001111'
 
-const ADA = { sourceNumber: '+15550003333', sourceUuid: '0d1e7c4a-9f5b-4c63-8a55-1f0f5d2f7a01' }
+const ADA = '+15550003333'
+/** Events that it repeats to a client that connects again. */
+const KEPT_MAX = 1000
+/** The ids of one run of signal-cli begin with the time of its start. */
+const RUN = '1767225600000-'
+
+/** The id of the account of a person. */
+export const uuidOf = (number: string): string => `0d1e7c4a-9f5b-4c63-8a55-${number.replace('+', '').padStart(12, '0')}`
 
 const quoted = { quoteTimestamp: v.optional(v.number()), quoteAuthor: v.optional(v.string()) }
 const target = { recipient: v.optional(v.array(v.string())), groupId: v.optional(v.string()) }
@@ -33,6 +41,8 @@ export type SignalSent = v.InferOutput<typeof sendSchema>
 /** What a person writes; members replace those of `dataMessage`. */
 export interface SignalSay {
   readonly text: string
+  /** The number of the person. Default: the one of Ada. */
+  readonly from?: string
   readonly group?: string
   readonly data?: object
 }
@@ -40,13 +50,15 @@ export interface SignalSay {
 export interface SignalFake extends FakeProvider {
   readonly sent: readonly SignalSent[]
   readonly typing: readonly object[]
+  /** The number of open connections for events. */
+  readonly listeners: number
   /** Attachments by id. */
   readonly files: Map<string, Uint8Array>
   /** Writes a message. Returns its time, which is a part of its id. */
   say(message: SignalSay): number
   /** Reports an envelope as it is. */
   report(envelope: object): void
-  /** Sends nothing more over the open connections. */
+  /** Nothing that it writes to the open connections arrives any more. */
   mute(): void
   /** Removes the account, as if it had been unregistered. */
   forget(): void
@@ -54,10 +66,18 @@ export interface SignalFake extends FakeProvider {
   outcome: string
 }
 
-export async function startSignalFake(nowMs: () => number): Promise<SignalFake> {
+export interface SignalFakeOptions {
+  /** Like versions up to 0.14.8: events have no ids, and are not repeated. Default: false. */
+  readonly forgets?: boolean
+}
+
+export async function startSignalFake(nowMs: () => number, { forgets = false }: SignalFakeOptions = {}): Promise<SignalFake> {
   const [sent, typing, files]: [SignalSent[], object[], Map<string, Uint8Array>] = [[], [], new Map()]
-  const waiting: string[] = []
+  /** Messages at Signal, and the events of those that signal-cli has received. */
+  const [waiting, kept]: [string[], { readonly number: number; readonly data: string }[]] = [[], []]
   const open = new Set<ServerResponse>()
+  const muted = new Set<ServerResponse>()
+  let received = 0
   let account: string | undefined = SIGNAL_ACCOUNT
   let lastMs = 0
 
@@ -66,17 +86,27 @@ export async function startSignalFake(nowMs: () => number): Promise<SignalFake> 
     lastMs = Math.max(lastMs + 1, nowMs())
     return lastMs
   }
-  const flush = (): void => {
-    if (open.size > 0) for (const event of waiting.splice(0)) for (const outgoing of open) outgoing.write(event)
+  const write = (outgoing: ServerResponse, { number, data }: { readonly number: number; readonly data: string }): void => {
+    if (!muted.has(outgoing)) outgoing.write(`${forgets ? '' : `id:${RUN}${number}\n`}event:receive\ndata:${data}\n\n`)
   }
-  const stream = (outgoing: ServerResponse): void => {
+  const flush = (): void => {
+    for (const data of open.size > 0 ? waiting.splice(0) : []) {
+      const event = { number: ++received, data }
+      kept.push(event)
+      if (kept.length > KEPT_MAX) kept.shift()
+      for (const outgoing of open) write(outgoing, event)
+    }
+  }
+  const stream = (outgoing: ServerResponse, lastId: string | null): void => {
     outgoing.write(':\n')
+    const last = lastId?.startsWith(RUN) ? Number(lastId.slice(RUN.length)) : 0
+    for (const event of lastId === null || forgets ? [] : kept) if (event.number > last) write(outgoing, event)
     open.add(outgoing)
     outgoing.once('close', () => open.delete(outgoing))
     flush()
   }
   const report = (envelope: object): void => {
-    waiting.push(`event:receive\ndata:${JSON.stringify({ envelope, account })}\n\n`)
+    waiting.push(JSON.stringify({ envelope, account }))
     flush()
   }
 
@@ -95,12 +125,13 @@ export async function startSignalFake(nowMs: () => number): Promise<SignalFake> 
     return answer({ timestamp: nextMs(), results: [{ recipientAddress: { number: message.output.recipient?.[0] }, type: fake.outcome }] })
   }
 
-  function answer({ method, path, query, json }: ProviderRequest): ProviderReply {
+  function answer({ method, path, query, headers, json }: ProviderRequest): ProviderReply {
     if (path === '/api/v1/rpc' && method === 'POST') return { status: 200, body: rpc(json) }
     if (path !== '/api/v1/events') return { status: 404 }
     if (method !== 'GET') return { status: 405 }
     if (account === undefined || query.get('account') !== account) return { status: 400 }
-    return { status: 200, headers: { 'content-type': 'text/event-stream' }, stream }
+    const lastId = headers.get('last-event-id')
+    return { status: 200, headers: { 'content-type': 'text/event-stream' }, stream: (outgoing) => stream(outgoing, lastId) }
   }
 
   const fake: SignalFake = {
@@ -109,12 +140,16 @@ export async function startSignalFake(nowMs: () => number): Promise<SignalFake> 
     typing,
     files,
     outcome: 'SUCCESS',
-    say({ text, group, data }) {
+    get listeners() {
+      return open.size
+    },
+    say({ text, from = ADA, group, data }) {
       const timestamp = nextMs()
       const groupInfo = group === undefined ? {} : { groupInfo: { groupId: group, type: 'DELIVER' } }
       report({
-        source: ADA.sourceNumber,
-        ...ADA,
+        source: from,
+        sourceNumber: from,
+        sourceUuid: uuidOf(from),
         sourceDevice: 1,
         timestamp,
         dataMessage: { timestamp, message: text, ...groupInfo, ...data },
@@ -122,7 +157,9 @@ export async function startSignalFake(nowMs: () => number): Promise<SignalFake> 
       return timestamp
     },
     report,
-    mute: () => open.clear(),
+    mute() {
+      for (const outgoing of open) muted.add(outgoing)
+    },
     forget() {
       account = undefined
     },
