@@ -76,7 +76,8 @@ for (const cut of isWanted('links') ? options.cuts : []) {
   const run = (stage: RunOptions) => runLinks({ ...stage, cut, cutMs: seconds * 1000, messages, only })
   const result = await play(name, seconds * 1000 + LINKS_MS_MAX, run)
   report[name] = result && { seconds, ...result }
-  if (result && !options.json) console.table(result.rows)
+  if (result && !options.json) console.table(result.rows.map(({ gaps, ...row }) => ({ ...row, gaps: gaps.join('; ') })))
+  if (result && !options.json && result.violations.length > 0) console.table(result.violations)
 }
 if (isWanted('burst')) {
   const { messages = 1000, kills } = options
@@ -97,4 +98,5 @@ for (const [name, scenario] of options.all ? Object.entries(SCENARIOS) : []) {
 }
 if (options.out !== undefined) writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`)
 if (options.json) console.log(JSON.stringify(report, null, 2))
-else console.dir(report, { depth: null })
+else if (!isWanted('links') && !isWanted('burst')) console.dir(report, { depth: null })
+else console.log(`seed ${seed}`)

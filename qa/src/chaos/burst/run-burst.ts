@@ -24,7 +24,9 @@ export interface BurstResult extends BurstRow {
 
 const MODEL_MS_MAX = 20
 const ATTEMPTS_MAX = 100
-const LIFE_MS = { min: 100, max: 700 }
+/** A life ends at a random time after it has done its share of the work, or after the longest time. */
+const REST_MS_MAX = 200
+const LIFE_MS_MAX = 8000
 const POLL_MS = 100
 const READY_MS_MAX = 30_000
 /** With no progress for this long, a run ends. */
@@ -58,11 +60,11 @@ export async function runBurst({ channel, messages, kills, ...options }: BurstOp
     for (const endMs = performance.now() + READY_MS_MAX; kind.isReady?.() === false && performance.now() < endMs; )
       await pause(POLL_MS, signal)
     for (let number = 0; number < messages; number++) traffic.write(kind, { phase: 'burst', number, url })
-    await life(first)
+    await life(first, 1)
     for (let kill = 1; kill < kills; kill++) {
       const next = stage.begin()
       current = await listening(next)
-      await life(next)
+      await life(next, kill + 1)
     }
     const last = stage.begin()
     current = await listening(last)
@@ -83,11 +85,18 @@ export async function runBurst({ channel, messages, kills, ...options }: BurstOp
     await stage.close()
   }
 
-  /** Lets a daemon work for a while and kills it. */
-  async function life(daemon: ReturnType<typeof stage.begin>): Promise<void> {
-    await pause(random.within(LIFE_MS.min, LIFE_MS.max), signal)
+  /** Lets a daemon do its share of the work and kills it. */
+  async function life(daemon: ReturnType<typeof stage.begin>, number: number): Promise<void> {
+    const share = Math.floor((number * messages) / (kills + 1))
+    for (const endMs = performance.now() + LIFE_MS_MAX; askedCount() < share && performance.now() < endMs; )
+      await pause(POLL_MS / 4, signal)
+    await pause(random.within(0, REST_MS_MAX), signal)
     current = undefined
     await daemon.end('SIGKILL')
+  }
+
+  function askedCount(): number {
+    return traffic.written.filter(({ message: { mark } }) => recorder.isAsked(mark)).length
   }
 
   /** Resolves once all messages have reached the model, or nothing has happened for a long time. */
@@ -95,7 +104,7 @@ export async function runBurst({ channel, messages, kills, ...options }: BurstOp
     let [left, sinceMs] = [messages, performance.now()]
     while (left > 0 && performance.now() - sinceMs < STALLED_MS && !signal.aborted) {
       await pause(POLL_MS, signal)
-      const now = traffic.written.filter(({ message: { mark } }) => !recorder.isAsked(mark)).length
+      const now = messages - askedCount()
       if (now < left) sinceMs = performance.now()
       left = now
     }

@@ -69,20 +69,22 @@ export async function runLinks({ cut, cutMs, messages, only, ...options }: Links
     const write = (kind: Kind, phase: 'before' | 'at' | 'during' | 'after', number: number) =>
       traffic.write(kind, { phase, number, url: () => urls.get(kind.name) })
 
-    expect(await until(() => kinds.every((kind) => kind.isReady?.() !== false), READY_MS_MAX), 'a channel did not become ready')
-    for (const kind of kinds) write(kind, 'before', 0)
-    const isAsked = (): boolean => traffic.written.every(({ message: { mark } }) => recorder.isAsked(mark))
-    const arrive = async (phase: string): Promise<void> => {
-      await until(isAsked, READY_MS_MAX)
-      for (const { message } of traffic.written)
-        expect(recorder.isAsked(message.mark), `the message "${phase}" of ${message.kind} did not arrive before the cut`)
+    /** What goes wrong before the cut is no result of it, such as a channel that the bundle is too old to contain. */
+    const mustCome = async (what: string, isThere: (kind: Kind) => boolean): Promise<void> => {
+      await until(() => kinds.every(isThere), READY_MS_MAX)
+      const missing = kinds.filter((kind) => !isThere(kind)).map(({ name }) => name)
+      if (missing.length > 0) throw new Error(`Before the cut, ${what} of ${missing.join(', ')}. Is the bundle up to date?`)
     }
-    await arrive('before')
+    const isAsked = ({ name }: Kind): boolean =>
+      traffic.written.every(({ message }) => message.kind !== name || recorder.isAsked(message.mark))
+    await mustCome('no connection came', ({ isReady }) => isReady?.() !== false)
+    for (const kind of kinds) write(kind, 'before', 0)
+    await mustCome('the first message did not arrive', isAsked)
     await quiet(direct, READY_MS_MAX, signal)
     for (const kind of kinds) expect((kind.link?.opened ?? 0) > 0, `the daemon did not connect to ${kind.name} over its link`)
     // The turn of this message runs while the network is cut, so that the first attempt to reply fails.
     for (const kind of kinds) held.set(write(kind, 'at', 0).mark, Promise.withResolvers())
-    await arrive('at')
+    await mustCome('the second message did not arrive', isAsked)
 
     const cutAtMs = performance.now()
     await Promise.all(kinds.map(({ link }) => link?.cut(cut)))
@@ -106,7 +108,7 @@ export async function runLinks({ cut, cutMs, messages, only, ...options }: Links
         const isCaughtUp = traffic.written.every(
           ({ message, phase }) => message.kind !== name || phase !== 'during' || recorder.isAsked(message.mark),
         )
-        if (isCaughtUp && !caughtUp.has(name)) caughtUp.set(name, (performance.now() - restoredAtMs) / 1000)
+        if (isCaughtUp && !caughtUp.has(name)) caughtUp.set(name, Math.round((performance.now() - restoredAtMs) / 100) / 10)
       }
       const withGap = new Set(gaps.map(({ channel }) => channel))
       return traffic.written.every(
