@@ -306,8 +306,7 @@ export const CATALOGUE = {
     flag: 'channel-relaynet',
     kind: 'channel',
     profile: null,
-    ...planned,
-    summary: 'Relay-network messages',
+    summary: 'Direct messages over relays (Nostr)',
     section: 'channels_config.relaynet',
   },
   'channel-chatapp-web': {

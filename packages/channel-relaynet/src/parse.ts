@@ -1,0 +1,75 @@
+/** Turns verified and decrypted events into messages. */
+import { attachmentKind } from '@sluice/kit/media-type'
+import type { Attachment, Inbound } from '@sluice/sdk'
+import { encodeFile, fileIn } from './encrypted-file.ts'
+import { type Rumor, tagValue, tagValues } from './event.ts'
+import { isHexKey } from './keys.ts'
+import { LEGACY_MESSAGE } from './nip04.ts'
+
+export const CHAT_MESSAGE = 14
+export const FILE_MESSAGE = 15
+export const DELETION = 5
+
+/** The protocol of a message, kept in its address so that the reply uses the same one. */
+export const LEGACY = { protocol: 'nip04' } as const
+
+/** A conversation with more members is ignored: each reply is encrypted once for each of them. */
+const MEMBERS_MAX = 20
+const DELETED_MAX = 20
+
+/** Returns the messages of a private message (NIP-17); none for the bot's own ones and other kinds, such as reactions. */
+export function parsePrivate(rumor: Rumor, account: string): Inbound[] {
+  if (rumor.pubkey === account) return []
+  const members = [...new Set([rumor.pubkey, ...tagValues(rumor, 'p')])].filter((key) => key !== account)
+  if (members.length > MEMBERS_MAX || !members.every(isHexKey)) return []
+  const to = members.toSorted().join(',')
+  const common = { account, sender: rumor.pubkey, sentAtMs: rumor.created_at * 1000 }
+  if (rumor.kind === DELETION) {
+    const deleted = [...new Set(tagValues(rumor, 'e'))].filter(isHexKey).slice(0, DELETED_MAX)
+    return deleted.map((message) => ({
+      ...common,
+      id: `${rumor.id}:${message}`,
+      to: { to, replyTo: message },
+      text: '',
+      changes: { message, what: 'deleted' },
+    }))
+  }
+  const message = { ...common, id: rumor.id, to: { to, replyTo: rumor.id }, ...reply(rumor) }
+  if (rumor.kind === CHAT_MESSAGE) return rumor.content.trim() === '' ? [] : [{ ...message, text: rumor.content }]
+  if (rumor.kind !== FILE_MESSAGE) return []
+  const attachment = attachmentOf(rumor)
+  if (attachment) return [{ ...message, text: '', attachments: [attachment] }]
+  return [{ ...message, text: '[A file that cannot be decrypted, because its encryption is not supported]' }]
+}
+
+/** Returns the message of a legacy event with its decrypted text. */
+export function parseLegacy(event: Rumor, text: string, account: string): Inbound[] {
+  if (event.pubkey === account || event.kind !== LEGACY_MESSAGE || text.trim() === '') return []
+  return [
+    {
+      id: event.id,
+      account,
+      sender: event.pubkey,
+      to: { to: event.pubkey, replyTo: event.id, more: LEGACY },
+      text,
+      sentAtMs: event.created_at * 1000,
+      ...reply(event),
+    },
+  ]
+}
+
+/** Returns the message that is answered: the one with the marker of NIP-10, else the first. */
+function reply({ tags }: Rumor): { readonly inReplyTo?: string } {
+  const answered = tags.filter(([name, id]) => name === 'e' && id !== undefined && isHexKey(id))
+  const [, id] = answered.find(([, , , marker]) => marker === 'reply') ?? answered[0] ?? []
+  return id === undefined ? {} : { inReplyTo: id }
+}
+
+function attachmentOf(rumor: Rumor): Attachment | undefined {
+  const file = fileIn(rumor)
+  if (!file) return undefined
+  const mime = tagValue(rumor, 'file-type')?.trim().toLowerCase() ?? ''
+  const isMime = /^[\w.+-]+\/[\w.+-]+$/.test(mime)
+  const name = tagValue(rumor, 'name') || URL.parse(file.url)?.pathname.split('/').at(-1) || 'file'
+  return { kind: attachmentKind(mime), name, ...(isMime && { mime }), source: { id: encodeFile(file) } }
+}
