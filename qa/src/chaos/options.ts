@@ -1,7 +1,7 @@
 /** The command line of `pnpm chaos`. */
 import { parseArgs } from 'node:util'
 import { CHANNELS } from '../channels.ts'
-import { KIND_NAMES } from './start-kinds.ts'
+import { KIND_NAMES, kindNamesOf } from './start-kinds.ts'
 
 const USAGE = `usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--out FILE] [--profile minimal]
        pnpm chaos --suite links [--seconds 10] [--cut reset|silent] [--messages 20] [--channel a,b]
@@ -50,7 +50,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
   for (const [name, text] of Object.entries(numbers)) if (!/^\d+$/.test(text)) refuse(`--${name} wants a whole number`)
   const suites = values.suite === undefined ? DEFAULT : [values.suite]
   if (!suites.every((suite) => [...DEFAULT, ...ON_REQUEST].includes(suite))) refuse(`there is no suite '${values.suite}'`)
-  const channels = values.channel?.split(',') ?? KIND_NAMES
+  const channels = values.channel?.split(',') ?? kindNamesOf(values.profile)
   const unknown = channels.find((name) => !KIND_NAMES.includes(name))
   if (unknown !== undefined) refuse(`there is no channel '${unknown}' with a crash kind`)
   const cuts = CUTS.filter((cut) => values.cut === undefined || values.cut === cut)

@@ -9,6 +9,7 @@ import { createPeople, type People } from './people.ts'
 import { createRandom, type Random } from './random.ts'
 import { readStore } from './read-store.ts'
 import { settle } from './settle.ts'
+import { kindNamesOf } from './start-kinds.ts'
 import { Traffic } from './traffic.ts'
 import { startWorld, type World, type WorldOptions } from './world.ts'
 
@@ -53,7 +54,7 @@ const LISTEN_MS_MAX = 15_000
 
 export async function setStage({ profile, seed, dir, signal, asksPeople = false, ...options }: StageOptions): Promise<Stage> {
   const random = createRandom(seed)
-  const world = await startWorld(random, options)
+  const world = await startWorld(random, { ...options, kinds: { only: kindNamesOf(profile), ...options.kinds } })
   const { recorder } = world
   const traffic = new Traffic(world, { random, asksPeople })
   const people = createPeople({ world, traffic, random })

@@ -1,7 +1,11 @@
 /** Starts the kinds of messages of a run: one for each channel with a crash kind, and the generic `POST /webhook`. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { isInProfile } from '@sluice/sdk'
 import type { CrashKind, WrittenMessage } from '@sluice/testkit/crash-kind'
 import { Link } from '@sluice/testkit/link'
 import { CHANNELS } from '../channels.ts'
+import { ROOT } from '../daemons/bundle.ts'
 import { sectionToml } from '../daemons/section-toml.ts'
 import type { Message } from './history.ts'
 import type { Kind } from './kind.ts'
@@ -12,6 +16,13 @@ import { postKind } from './post-kind.ts'
 const POST = 'post'
 /** The names of all kinds. */
 export const KIND_NAMES: readonly string[] = [POST, ...CHANNELS.flatMap(({ name, testing }) => (testing.crashKind ? [name] : []))]
+
+/** Returns the kinds whose channels are in the bundle of a profile. A bundle that is not of a profile of this folder has all of them. */
+export function kindNamesOf(profile: string): readonly string[] {
+  if (!existsSync(join(ROOT, 'profiles', `${profile}.ts`))) return KIND_NAMES
+  const missing = CHANNELS.flatMap(({ name, row }) => (isInProfile(row, profile) ? [] : [name]))
+  return KIND_NAMES.filter((name) => !missing.includes(name))
+}
 
 export interface KindsOptions {
   /** The names of the kinds. Default: all. */
