@@ -13,8 +13,7 @@ export function decryptLegacy(identity: Identity, event: Rumor): string | undefi
   if (data === undefined || iv === undefined) return undefined
   try {
     const decipher = createDecipheriv('aes-256-cbc', identity.sharedPoint(event.pubkey), Buffer.from(iv, 'base64'))
-    const bytes = [decipher.update(data, 'base64'), decipher.final()]
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(bytes))
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat([decipher.update(data, 'base64'), decipher.final()]))
   } catch {
     return undefined
   }
