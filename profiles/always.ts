@@ -2,6 +2,7 @@ import bizchat from '@sluice/channel-bizchat'
 import chatapp from '@sluice/channel-chatapp'
 import dingtalk from '@sluice/channel-dingtalk'
 import discord from '@sluice/channel-discord'
+import email from '@sluice/channel-email'
 import irc from '@sluice/channel-irc'
 import mailpush from '@sluice/channel-mailpush'
 import mattermost from '@sluice/channel-mattermost'
@@ -31,6 +32,6 @@ const providers = [offline, openai, anthropic]
 const tools = [files, shell, http, memory, sop]
 const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, webhook]
 const sandboxes = [jail, seatbelt, container]
-const chats = [telegram, discord, slack, irc, signal, dingtalk, mattermost]
+const chats = [telegram, discord, slack, irc, email, signal, dingtalk, mattermost]
 
 export const always = [...providers, ...tools, ...webhooks, ...chats, ...sandboxes, mqtt, transcription, speech, metrics]

@@ -1,19 +1,20 @@
 /** Composes a reply as a complete mail (RFC 5322) for the mail API. */
-import { composeMail, isAddress, messageIds } from '@sluice/mail-common'
+import { composeMail, isAddress, messageIds, replySubject } from '@sluice/mail-common'
 import { type Address, AppError, type Outbound, sha256Hex } from '@sluice/sdk'
 
 /** Throws `invalid_request` if the recipient is not a mail address. No value of the address can add another header. */
 export function composeReply(to: Address, { text, clientId }: Outbound, nowMs: number): string {
   if (!isAddress(to.to)) throw new AppError('invalid_request', 'mailpush sends only to mail addresses')
-  const from = to.more?.from ?? ''
+  const { from = '', subject = '' } = to.more ?? {}
+  const isReply = to.thread !== undefined
   const mail = {
     from,
     to: to.to,
-    subject: to.more?.subject ?? '',
+    subject: isReply ? replySubject(subject) : subject,
     messageId: messageId(clientId, from),
     inReplyTo: messageIds(to.replyTo ?? '')[0],
     references: messageIds(to.more?.references ?? ''),
-    isReply: to.thread !== undefined,
+    isReply,
     text,
   }
   return composeMail(mail, nowMs)

@@ -15,7 +15,7 @@ export interface MailToCompose {
   readonly messageId: string
   readonly inReplyTo?: string | undefined
   readonly references?: readonly string[]
-  /** Whether it answers a mail, or was sent by the agent for another reason. */
+  /** Whether it answers a mail, or is sent for another reason. */
   readonly isReply: boolean
   readonly text: string
   /** Attachments with their bytes. */
@@ -23,6 +23,8 @@ export interface MailToCompose {
 }
 
 const SUBJECT_CHARS_MAX = 500
+/** A subject with `Re:`. */
+const LINE_CHARS_MAX = SUBJECT_CHARS_MAX + 10
 const NAME_CHARS_MAX = 200
 /** RFC 2045 allows 76 characters a line. 57 bytes make 76 characters of base64. */
 const BASE64_LINE_BYTES = 57
@@ -32,11 +34,10 @@ const TOKEN = /^[\w!#$&.+^-]{1,60}\/[\w!#$&.+^-]{1,60}$/
 export function composeMail(mail: MailToCompose, nowMs: number): string {
   const { from = '', to, subject, messageId, inReplyTo, references = [], isReply, text, attachments = [] } = mail
   if (!isAddress(to)) throw new AppError('invalid_request', 'The recipient is not a mail address')
-  const line = oneLine(subject)
   return [
     ...(isAddress(from) ? [`From: ${withName(mail.fromName, from)}`] : []),
     `To: ${to}`,
-    `Subject: ${encodeWords(isReply ? replySubject(line) : line)}`,
+    `Subject: ${encodeWords(oneLine(subject, LINE_CHARS_MAX))}`,
     `Date: ${new Date(nowMs).toUTCString().replace('GMT', '+0000')}`,
     `Message-ID: ${messageId}`,
     ...(inReplyTo === undefined ? [] : [`In-Reply-To: ${inReplyTo}`]),
@@ -94,10 +95,11 @@ const percentEncoded = (name: string): string =>
     return /[A-Za-z\d._-]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
   }).join('')
 
-const oneLine = (text: string): string => [...text.replace(/[\p{Cc}\s]+/gu, ' ').trim()].slice(0, SUBJECT_CHARS_MAX).join('')
+const oneLine = (text: string, charsMax = SUBJECT_CHARS_MAX): string =>
+  [...text.replace(/[\p{Cc}\s]+/gu, ' ').trim()].slice(0, charsMax).join('')
 
-/** Adds `Re:`, or reduces several of them to one. */
-const replySubject = (subject: string): string => `Re: ${subject.replace(/^(?:re\s*:\s*)+/i, '')}`.trim()
+/** Adds `Re:` to the subject of a mail, or reduces several of them to one. */
+export const replySubject = (subject: string): string => `Re: ${oneLine(subject).replace(/^(?:re\s*:\s*)+/i, '')}`.trim()
 
 function base64Lines(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

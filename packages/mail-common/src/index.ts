@@ -3,7 +3,7 @@
 export { AccessToken, type AccessTokenOptions, isTokenRefused, tokenRefused } from './access-token.ts'
 export { coversAddress, isAddress, isDomain, normaliseAddress, onlyAddress } from './address.ts'
 export { automaticBecause, type Headers } from './automatic-mail.ts'
-export { composeMail, type MailToCompose } from './compose-mail.ts'
+export { composeMail, type MailToCompose, replySubject } from './compose-mail.ts'
 export { decodeText, decodeWords, encodeWords } from './encoded-words.ts'
 export { decodeEntities, htmlToText } from './html-to-text.ts'
 export { messageIds } from './message-ids.ts'

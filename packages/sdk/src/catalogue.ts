@@ -272,7 +272,7 @@ export const CATALOGUE = {
   'channel-mattermost': { ...always, kind: 'channel', summary: 'Mattermost', section: 'channels_config.mattermost' },
   'channel-signal': { ...always, kind: 'channel', summary: 'Signal', section: 'channels_config.signal' },
   'channel-irc': { ...always, kind: 'channel', summary: 'IRC', section: 'channels_config.irc' },
-  'channel-email': { ...always, kind: 'channel', ...planned, summary: 'E-mail by IMAP and SMTP', section: 'channels_config.email' },
+  'channel-email': { ...always, kind: 'channel', summary: 'E-mail by IMAP and SMTP', section: 'channels_config.email' },
   'channel-voice-call': { ...always, kind: 'channel', ...planned, summary: 'Voice calls', section: 'channels_config.voice_call' },
   'channel-dingtalk': { ...always, kind: 'channel', summary: 'DingTalk', section: 'channels_config.dingtalk' },
   'channel-qq': { ...always, kind: 'channel', ...planned, summary: 'QQ', section: 'channels_config.qq' },

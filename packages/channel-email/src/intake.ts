@@ -1,0 +1,115 @@
+/** Takes one mail from the mailbox to the inbox: fetches it, reads it and delivers it. */
+import { storePatiently } from '@sluice/kit'
+import { AppError, type Deliver, errorText, type Host, type Inbound, isAllowed } from '@sluice/sdk'
+import { whyUnverified } from './authentication.ts'
+import { fetchMail } from './fetch-mail.ts'
+import { coversSender } from './identity.ts'
+import { type Imap, ImapRefusal, UnreadableResponse } from './imap.ts'
+import { type FetchedMail, type MailPolicy, readMail } from './parse.ts'
+import { SenderLimit } from './sender-limit.ts'
+
+export interface MailToTake {
+  readonly uidValidity: string
+  readonly uid: number
+  /** Returns why a mail is skipped, as a clause for the log; undefined for one to deliver. */
+  skips?(mail: FetchedMail, inbound: Inbound): string | undefined
+}
+
+/** A mail that the server refuses is skipped once it has been refused for this time and at least this number of times. */
+const REFUSED_MS = 3_600_000
+const REFUSALS_MIN = 10
+/** A mail whose description cannot be read is tried again on other connections, because the connection may have been the cause. */
+const UNREADABLE_MAX = 3
+
+export class Intake {
+  readonly #host: Pick<Host, 'log' | 'clock'>
+  readonly #policy: MailPolicy
+  readonly #limit: SenderLimit
+  /** The mail that cannot be fetched. No later mail is read until it is fetched or skipped. */
+  #failed = { mail: '', sinceMs: 0, times: 0 }
+
+  constructor(host: Pick<Host, 'log' | 'clock'>, policy: MailPolicy, mailsPerHour: number) {
+    this.#host = host
+    this.#policy = policy
+    this.#limit = new SenderLimit(mailsPerHour)
+  }
+
+  /**
+   * Resolves once the mail is durable or ignored: to its message, or undefined without one, and to `stopped` when `signal` aborted before
+   * it was durable. Rejects when it cannot be fetched, so that the caller tries again over another connection.
+   */
+  async take(imap: Imap, mail: MailToTake, deliver: Deliver, signal: AbortSignal): Promise<Inbound | 'stopped' | undefined> {
+    const { log } = this.#host
+    const found = await this.#fetch(imap, mail)
+    if (!found) return undefined
+    const read = this.#read(mail.uid, found)
+    if (!read) return undefined
+    const { fetched, inbound } = read
+    const skipped = mail.skips?.(fetched, inbound)
+    if (skipped !== undefined) {
+      log.info('mail skipped', { channel: 'email', uid: mail.uid, reason: skipped })
+      return undefined
+    }
+    if (!this.#isWithinLimit(inbound)) return undefined
+    this.#explain(fetched, inbound)
+    return (await storePatiently(this.#host, { channel: 'email', inbound, deliver, signal })) ? inbound : 'stopped'
+  }
+
+  /** Returns undefined for a mail that was deleted, or that is skipped. */
+  async #fetch(imap: Imap, { uidValidity, uid }: MailToTake): Promise<Awaited<ReturnType<typeof fetchMail>>> {
+    try {
+      return await fetchMail(imap, { uidValidity, uid }, this.#policy)
+    } catch (error) {
+      if (!this.#isGivenUp(`${uidValidity}/${uid}`, error)) throw asUnavailable(error)
+      this.#host.log.error('mail skipped: it cannot be fetched', { channel: 'email', uid, error })
+      return undefined
+    }
+  }
+
+  #read(uid: number, found: FetchedMail | { readonly ignored: string }): { fetched: FetchedMail; inbound: Inbound } | undefined {
+    const { log } = this.#host
+    try {
+      if ('ignored' in found) log.info('mail ignored', { channel: 'email', uid, reason: found.ignored })
+      else {
+        const reading = readMail(found, this.#policy)
+        if ('inbound' in reading) return { fetched: found, inbound: reading.inbound }
+        log.info('mail ignored', { channel: 'email', uid, reason: reading.ignored })
+      }
+    } catch (error) {
+      log.error('mail cannot be read', { channel: 'email', uid, error })
+    }
+    return undefined
+  }
+
+  #isWithinLimit({ sender }: Inbound): boolean {
+    const verdict = this.#limit.count(sender, this.#host.clock.nowMs())
+    if (verdict === 'first')
+      this.#host.log.warn('mails ignored for up to an hour: more than max_mails_per_hour of one sender', { channel: 'email', sender })
+    return verdict === 'within'
+  }
+
+  /** Tells the operator why the allowlist does not count for the sender that the mail names. */
+  #explain({ headers }: FetchedMail, { unverified, sender, to }: Inbound): void {
+    const { allow, authservIds } = this.#policy
+    if (!unverified || !isAllowed(allow, to.to, undefined, coversSender)) return
+    this.#host.log.info('mail unverified: its sender may be forged', {
+      channel: 'email',
+      sender,
+      reason: whyUnverified(headers('authentication-results'), authservIds),
+    })
+  }
+
+  /** Counts a failure of one mail; outages of the server are not counted. Returns whether the mail is to be skipped. */
+  #isGivenUp(mail: string, error: unknown): boolean {
+    const isUnreadable = error instanceof UnreadableResponse
+    if (!isUnreadable && !(error instanceof ImapRefusal)) return false
+    const nowMs = this.#host.clock.monotonicMs()
+    const { sinceMs, times } = this.#failed.mail === mail ? this.#failed : { sinceMs: nowMs, times: 0 }
+    this.#failed = { mail, sinceMs, times: times + 1 }
+    if (isUnreadable) return times + 1 >= UNREADABLE_MAX
+    return nowMs - sinceMs >= REFUSED_MS && times + 1 >= REFUSALS_MIN
+  }
+}
+
+const asUnavailable = (error: unknown): unknown =>
+  error instanceof AppError ? error : new AppError('unavailable', `The IMAP server did not return a mail: ${errorText(error)}`)
