@@ -83,8 +83,12 @@ test('messages of more than an hour are skipped and reported, and fresh ones arr
   const first = await harness.connect()
   fake.say({ text: 'before' })
   await receives(first, 'before')
+  await until(async () => {
+    await host.advance(6000)
+    expect(await position()).toBeGreaterThan(OVERLAP_MS * 2)
+  })
   await first.stop()
-  const lastMs = host.clock.nowMs()
+  const lastMs = await position()
   await host.advance(60_000)
   fake.say({ text: 'old', isLost: true })
   fake.say({ text: 'of a bot', props: { from_bot: 'true' }, channel: MATTERMOST_PRIVATE, isLost: true })
@@ -94,7 +98,24 @@ test('messages of more than an hour are skipped and reported, and fresh ones arr
   await receives(second, 'fresh')
   await until(() => expect(second.gaps).toHaveLength(1))
   expect(second.gaps[0]?.why).toContain('more than an hour old')
-  expect(Math.abs((second.gaps[0]?.sinceMs ?? 0) - lastMs)).toBeLessThanOrEqual(OVERLAP_MS)
+  expect(second.gaps[0]?.sinceMs).toBe(lastMs)
+})
+
+test('after hours without messages no gap is reported', async () => {
+  const { fake, host } = harness
+  const first = await harness.connect()
+  fake.say({ text: 'before' })
+  await receives(first, 'before')
+  await until(async () => {
+    await host.advance(6000)
+    expect(await position()).toBeGreaterThan(OVERLAP_MS * 2)
+  })
+  await first.stop()
+  await host.advance(3 * 3_600_000)
+  const second = await harness.connect()
+  fake.say({ text: 'after' })
+  await receives(second, 'after')
+  expect(second.gaps).toEqual([])
 })
 
 test('a conversation that the bot left does not keep the others from being read', async () => {

@@ -121,7 +121,7 @@ export class CatchUp {
       if (post.createdAtMs >= window.freshFromMs) {
         const message = await this.#places.messageOf(post, signal)
         if (message) await this.#deliver(message)
-      } else if (post.createdAtMs >= window.fromMs + OVERLAP_MS && (await this.#places.messageOf(post, signal))) skipped += 1
+      } else if (post.createdAtMs > window.fromMs + OVERLAP_MS && (await this.#places.messageOf(post, signal))) skipped += 1
       for (const change of this.#changesOf(post, isDirect, window)) await this.#deliver(change)
     }
     if (skipped > 0) {

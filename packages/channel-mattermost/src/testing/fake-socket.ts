@@ -45,6 +45,8 @@ export class MattermostSockets {
   /** How often a connection was authenticated, and how often one was resumed. */
   opened = 0
   resumed = 0
+  /** Forgets connections that broke, as the server does after some minutes and when it restarts. */
+  forgets = false
   /** Removes the header that authenticates, as a proxy may do. */
   losesHeader = false
 
@@ -76,11 +78,6 @@ export class MattermostSockets {
       else if (conn.queue.length < QUEUE_MAX) conn.queue.push({ event, data, broadcast })
       else this.#kept.delete(conn.id)
     }
-  }
-
-  /** Forgets connections that broke, as the server does after some minutes and when it restarts. */
-  forget(): void {
-    for (const [id, { socket }] of this.#kept) if (!socket) this.#kept.delete(id)
   }
 
   /** Loses the next event, which a client notices by its number. */
@@ -148,7 +145,7 @@ export class MattermostSockets {
     const conn = this.#kept.get(query.get('connection_id') ?? '')
     const sequence = query.get('sequence_number') ?? ''
     if (query.get('connection_id') && !/^\d+$/.test(sequence)) socket.terminate()
-    if (!conn || conn.socket || conn.token !== token) return undefined
+    if (!conn || conn.socket || conn.token !== token || this.forgets) return undefined
     const next = Number(sequence)
     const from = conn.dead.findIndex(({ seq }) => seq === next)
     conn.socket = socket
