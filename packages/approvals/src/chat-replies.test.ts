@@ -120,6 +120,12 @@ describe('a reply that matches resolves the approval', () => {
     expect(await store.inbox.list({ limit: 9 })).toMatchObject([{ state: 'done', turnId: expect.anything() }])
   })
 
+  test('by a button on a platform that does not name the message with the button', async () => {
+    const { say, approvals, prompt } = await asked()
+    await say('community', { pressed: { message: '', value: prompt.buttons?.[1]?.value ?? '' } })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'rejected', by: 'community:ann' })
+  })
+
   test('by the keywords of the question instead of the default list', async () => {
     const { say, state } = await asked({}, { approveKeywords: [' Ship It '] })
     await say('community', { inReplyTo: '1', text: 'yes' })
@@ -177,6 +183,7 @@ describe('an approval is not resolved by', () => {
   test.each([
     ['under another message', { pressed: { message: '7' } }],
     ['in another conversation', { to: { to: 'lounge' }, pressed: { message: '1' } }],
+    ['in another conversation, where the message is not named', { to: { to: 'lounge' }, pressed: { message: '' } }],
     ['of another account', { account: 'other-bot', pressed: { message: '1' } }],
   ])('the right token %s', async (_, { pressed, ...where }) => {
     const { say, state, prompt } = await asked()

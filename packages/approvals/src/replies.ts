@@ -62,7 +62,7 @@ export class ReplyMatcher {
         prompt.channel === channel &&
         prompt.account === account &&
         (isConversationOf(to.to, prompt) || prompt.providerId === to.to) &&
-        (prompt.providerId === null || prompt.providerId === pressed.message),
+        (prompt.providerId === null || pressed.message === '' || prompt.providerId === pressed.message),
     )
     if (!approval || !isItsButton) return undefined
     return { approval, verdict: { approved: pressed.value.startsWith(APPROVE), feedback: null } }

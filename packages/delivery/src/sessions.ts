@@ -15,7 +15,7 @@ export function sessionOf(agent: string, channel: string, { account, sender, to:
  * which would otherwise hold it up. The reply of a pressed button is in the lane of the message that has the button.
  */
 export const approvalReplyLane = (channel: string, approval: ApprovalKey | undefined, { pressed }: Inbound): string =>
-  `approval:${channel}/${escapedParts(approval ? [approval.runId, approval.stepId] : [pressed?.message ?? ''])}`
+  `approval:${channel}/${escapedParts(approval ? [approval.runId, approval.stepId] : [pressed?.message || (pressed?.value ?? '')])}`
 
 /** The beginning, without the agent, and the end that all sessions of one sender of a channel have. */
 export const sessionsOfSender = (channel: string, sender: string): { readonly prefix: string; readonly suffix: string } => ({

@@ -59,7 +59,10 @@ export interface Inbound {
   readonly attachments?: readonly Attachment[]
   /** The platform's id of the message that this one quotes, where the platform reports it. */
   readonly inReplyTo?: string
-  /** Set when the sender pressed a button: the id of the message with the button, and the button's value. `text` is then empty. */
+  /**
+   * Set when the sender pressed a button: the id of the message with the button, which is empty where the platform does not name it, and
+   * the button's value. `text` is then empty.
+   */
   readonly pressed?: { readonly message: string; readonly value: string }
   /**
    * Set when the sender edited or deleted an earlier message: the id of that message. `id` then names the change, and differs for each
