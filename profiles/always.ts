@@ -4,6 +4,7 @@ import dingtalk from '@sluice/channel-dingtalk'
 import discord from '@sluice/channel-discord'
 import email from '@sluice/channel-email'
 import irc from '@sluice/channel-irc'
+import line from '@sluice/channel-line'
 import mailpush from '@sluice/channel-mailpush'
 import mattermost from '@sluice/channel-mattermost'
 import roomchat from '@sluice/channel-roomchat'
@@ -30,7 +31,7 @@ import mqtt from '@sluice/trigger-mqtt'
 
 const providers = [offline, openai, anthropic]
 const tools = [files, shell, http, memory, sop]
-const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, webhook]
+const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, line, webhook]
 const sandboxes = [jail, seatbelt, container]
 const chats = [telegram, discord, slack, irc, email, signal, dingtalk, mattermost]
 

@@ -277,7 +277,13 @@ export const CATALOGUE = {
   'channel-dingtalk': { ...always, kind: 'channel', summary: 'DingTalk', section: 'channels_config.dingtalk' },
   'channel-qq': { ...always, kind: 'channel', ...planned, summary: 'QQ', section: 'channels_config.qq' },
   'channel-wecom': { ...always, kind: 'channel', ...planned, summary: 'WeCom', section: 'channels_config.wecom' },
-  'channel-line': { ...always, kind: 'channel', ...planned, summary: 'LINE', section: 'channels_config.line' },
+  'channel-line': {
+    ...always,
+    kind: 'channel',
+    summary: 'LINE',
+    section: 'channels_config.line',
+    routes: ['POST /line'],
+  },
   'channel-webhook': {
     ...always,
     kind: 'channel',
