@@ -40,7 +40,7 @@ function features() {
     row.flag ? code(row.flag) : 'always',
     row.summary,
     [...(row.tools ?? []), ...(row.routes ?? []), ...(row.commands ?? [])].map(code).join(', '),
-    row.section ? code(`[${row.section}]`) : '',
+    [row.section, ...(row.moreSections ?? [])].filter(Boolean).map((section) => code(`[${section}]`)).join(', '),
     howToGet(id, row),
   ])
   return page(
@@ -87,7 +87,7 @@ async function ownFeature(name) {
     `# ${name}`,
     [`${summary}.`, list('Tools', tools), list('Routes', routes)].filter(Boolean).join(' '),
     ...commandList.map(({ name: words, usage, summary }) => `${code(['sluice', words, usage].filter(Boolean).join(' '))}: ${summary}.`),
-    ...sectionChapters(configReference(feature.section ? [{ owner: feature.id, section: feature.section }] : [])),
+    ...sectionChapters(configReference(sectionsOf([feature]).filter(({ owner }) => owner === feature.id))),
   ]
   return `${parts.join('\n\n')}\n`
 }

@@ -85,6 +85,7 @@ describe('the catalogue', () => {
       expect({ summary, usage, options }).toEqual(row.commandHelp?.[name])
     expect((parts.providers ?? []).flatMap(({ kinds }) => kinds).toSorted()).toEqual([...(row.kinds ?? [])].toSorted())
     expect(feature.section?.path).toBe(row.section)
+    expect(feature.moreSections?.map(({ path }) => path)).toEqual(row.moreSections)
     await parts.close?.()
   })
 })

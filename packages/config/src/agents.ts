@@ -1,6 +1,6 @@
 /** The agents of a configuration, each with everything that it does not set itself taken from the main agent's sections. */
 import { join, resolve } from 'node:path'
-import { type ChatSession, type Feature, MAIN_AGENT, type Policy, rowOf, type Section } from '@sluice/sdk'
+import { type ChatSession, type Feature, MAIN_AGENT, type Policy, rowOf, type Section, sectionsOfFeature } from '@sluice/sdk'
 import { type AgentConfig, agentSection } from './agent-sections.ts'
 import { agentsSection, routingSchema } from './agents-section.ts'
 import { policySection } from './policy-section.ts'
@@ -68,9 +68,10 @@ const CHANNELS = 'channels_config.'
 
 /** Returns the keys of the core in the sections of these channels. */
 export const routingSections = (features: readonly Feature[]): readonly Section<typeof routingSchema>[] =>
-  features.flatMap(({ id, section }) => {
-    if (!section?.path.startsWith(CHANNELS) || (rowOf(id)?.kind ?? 'channel') !== 'channel') return []
-    return [{ path: section.path, schema: routingSchema }]
+  features.flatMap((feature) => {
+    if ((rowOf(feature.id)?.kind ?? 'channel') !== 'channel') return []
+    const sections = sectionsOfFeature(feature).filter(({ path }) => path.startsWith(CHANNELS))
+    return sections.map(({ path }) => ({ path, schema: routingSchema }))
   })
 
 /** Returns the agent that answers a conversation: that of the conversation, else of the account, else of the channel. */

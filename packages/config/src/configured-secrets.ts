@@ -1,14 +1,16 @@
 /** Collects every secret of the configuration, so that they can be masked in output. */
-import { type Feature, Secret, type Section } from '@sluice/sdk'
+import { type Feature, Secret, type Section, sectionsOfFeature } from '@sluice/sdk'
 import { CORE_SECTIONS } from './core-sections.ts'
 import type { LoadedConfig } from './types.ts'
 
 export function configuredSecrets(config: LoadedConfig, features: readonly Feature[]): Secret[] {
   const core = CORE_SECTIONS.map((section: Section): unknown => config.core(section))
-  const own = features.map(({ id }): unknown => {
-    const state = config.of(id)
-    return state.state === 'unconfigured' ? undefined : state.value
-  })
+  const own = features.flatMap((feature) =>
+    sectionsOfFeature(feature).map(({ path }): unknown => {
+      const state = config.of(feature.id, path)
+      return state.state === 'unconfigured' ? undefined : state.value
+    }),
+  )
   return [...core, ...own].flatMap(secretsIn)
 }
 

@@ -101,7 +101,7 @@ export function getValue(loaded: LoadedConfig, sections: readonly OwnedSection[]
   const owners = sections.filter((owned) => owned.section.path === section.path.join('.'))
   const owned = owners.find((candidate) => sectionKeys(candidate.section.schema).has(String(steps[0]))) ?? owners[0]
   if (!owned) return undefined
-  const state = owned.owner === 'core' ? { value: loaded.core(owned.section) } : loaded.of(owned.owner)
+  const state = owned.owner === 'core' ? { value: loaded.core(owned.section) } : loaded.of(owned.owner, owned.section.path)
   return followPath('value' in state ? state.value : undefined, steps)
 }
 

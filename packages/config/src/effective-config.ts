@@ -1,13 +1,15 @@
 /** Returns the configuration in force as plain data under its TOML paths, with secrets as `[secret]`. */
-import type { Feature, Section } from '@sluice/sdk'
+import { type Feature, type Section, sectionsOfFeature } from '@sluice/sdk'
 import type { LoadedConfig } from './types.ts'
 
 export function effectiveConfig(config: LoadedConfig, features: readonly Feature[], core: readonly Section[]): Record<string, unknown> {
   const root: Record<string, unknown> = {}
   for (const section of core) merge(root, section.path, config.core(section))
-  for (const { id, section } of features) {
-    const state = config.of(id)
-    if (section && state.state !== 'unconfigured') merge(root, section.path, state.value)
+  for (const feature of features) {
+    for (const { path } of sectionsOfFeature(feature)) {
+      const state = config.of(feature.id, path)
+      if (state.state !== 'unconfigured') merge(root, path, state.value)
+    }
   }
   return root
 }

@@ -102,8 +102,8 @@ function loadedConfig({ file, data, sections, readings, leftOut, warnings, plain
       return state.value as v.InferOutput<Schema>
     },
     hasCore: (path) => readings.has(id('core', path)),
-    of(owner: FeatureId): SectionState {
-      const path = sections.find((owned) => owned.owner === owner)?.section.path
+    of(owner: FeatureId, at?: string): SectionState {
+      const path = at ?? sections.find((owned) => owned.owner === owner)?.section.path
       return path === undefined ? { state: 'defaults', value: Object.freeze({}) } : reading(owner, path).state
     },
     source(path) {

@@ -1,6 +1,6 @@
 /** Reads and validates the configuration for the daemon, `config check` and every other command. */
 import { readFile } from 'node:fs/promises'
-import { AppError, buildHint, type Feature, ROWS, type Section } from '@sluice/sdk'
+import { AppError, buildHint, type Feature, ROWS, type Section, sectionsOfFeature } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { routingSections } from './agents.ts'
 import { routingFindings, workspaceFindings } from './check-agents.ts'
@@ -25,7 +25,7 @@ export type ConfigValues = Readonly<Record<string, unknown>>
 /** Returns the sections of the core and of the features of a build. */
 export const sectionsOf = (features: readonly Feature[]): OwnedSection[] => [
   ...CORE_SECTIONS.map((section): OwnedSection => ({ owner: 'core', section })),
-  ...features.flatMap(({ id, section }): OwnedSection[] => (section ? [{ owner: id, section }] : [])),
+  ...features.flatMap((feature) => sectionsOfFeature(feature).map((section): OwnedSection => ({ owner: feature.id, section }))),
   ...routingSections(features).map(
     (section): OwnedSection => ({ owner: 'core', section: section as unknown as Section, isAddition: true }),
   ),
@@ -60,11 +60,26 @@ export async function parseConfig({ configFile, configValues, dataDir, features,
   const findings = [
     ...(await workspaceFindings(config, dataDir)),
     ...routingFindings(config, features),
+    ...features.flatMap((feature) => sectionFindings(config, feature)),
     ...(await scheduleFindings(config)),
   ]
   if (findings.length > 0) throw await findingsError({ file: configFile, text, values: configValues }, findings)
   const leftOut = [...config.leftOut, ...leftOutBackends(config, features)]
   return leftOut.length === config.leftOut.length ? config : { ...config, leftOut }
+}
+
+/** Finds mistakes that only several sections of one feature together show. */
+function sectionFindings(config: LoadedConfig, feature: Feature): Finding[] {
+  const values = sectionsOfFeature(feature).flatMap(({ path }) => {
+    const state = config.of(feature.id, path)
+    const isOn = state.state === 'configured' && !('enabled' in state.value && state.value.enabled === false)
+    return isOn ? [[path, state.value] as const] : []
+  })
+  if (!feature.checkSections || values.length < 2) return []
+  return feature.checkSections(new Map(values)).map(({ section, key, message }) => {
+    const path = [...section.split('.'), key]
+    return { path, at: 'value', message: `\`${path.join('.')}\`: ${message}` }
+  })
 }
 
 /** The library for cron expressions is loaded only for a schedule. */

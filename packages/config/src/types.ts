@@ -39,7 +39,8 @@ export interface LoadedConfig {
   core<Schema extends ConfigSchema>(section: Section<Schema>): v.InferOutput<Schema>
   /** Tells whether the core has keys of its own in the section at this path. */
   hasCore(path: string): boolean
-  of(owner: FeatureId): SectionState
+  /** Returns the state of the section of a feature; `path` names one of several. */
+  of(owner: FeatureId, path?: string): SectionState
   /** Returns the hash of the effective values of the owner's keys, environment and secrets included. Equal hashes mean that nothing changed. */
   hash(owner: FeatureId | 'core', path: string): string
   /** Returns the source of the value of a key; a key without a value has the source `default`. */

@@ -64,14 +64,35 @@ export interface Feature<Schema extends ConfigSchema = ConfigSchema> {
   /** Equals the folder and the catalogue key. A feature of an embedder starts with `x-`. */
   readonly id: FeatureId
   readonly section?: Section<Schema>
+  /**
+   * Further sections of a feature that brings only channels, such as one for another region of a platform. Each of them has a channel
+   * of its own with the name of the section, and a value that `build` accepts.
+   */
+  readonly moreSections?: readonly Section[]
+  /** Finds mistakes that only several sections together show. `values` has those that are configured and turned on, by path. */
+  checkSections?(values: ReadonlyMap<string, object>): readonly SectionProblem[]
   /** The catalogue row of a feature whose id starts with `x-`; the catalogue has those of all others. */
   readonly row?: OwnRow
   /**
    * Phase 1, construction: synchronous and without I/O. Commands that never start the daemon call it, too. The feature may
-   * keep `host` and call its methods from phase 2 on.
+   * keep `host` and call its methods from phase 2 on. Runs once for each configured section of a feature with several; `path`
+   * names the section, and is absent for `section`.
    */
-  build(host: Host, config: v.InferOutput<Schema>): Parts
+  build(host: Host, config: v.InferOutput<Schema>, path?: string): Parts
 }
+
+/** A mistake in one of several sections. */
+export interface SectionProblem {
+  /** The path of the section, such as `channels_config.workchat`. */
+  readonly section: string
+  readonly key: string
+  /** Why the value is wrong, and how to correct it. */
+  readonly message: string
+}
+
+/** Returns all sections of a feature. */
+export const sectionsOfFeature = ({ section, moreSections = [] }: Pick<Feature, 'section' | 'moreSections'>): readonly Section[] =>
+  section ? [section, ...moreSections] : []
 
 /** Returns its argument; types `config` from `section.schema`. */
 export const defineFeature = <const Schema extends ConfigSchema>(feature: Feature<Schema>): Feature => feature as unknown as Feature

@@ -52,7 +52,9 @@ const configKeys = (features: readonly Feature[]): string[] => [
 /** Returns the channels of this build, by the names of their sections. */
 function channelNames(features: readonly Feature[]): string[] {
   const compiled = new Set<string>(features.map(({ id }) => id))
-  const sections = ROWS.flatMap(([id, { kind, section }]) => (kind === 'channel' && section && compiled.has(id) ? section : []))
+  const sections = ROWS.flatMap(([id, { kind, section, moreSections = [] }]) =>
+    kind === 'channel' && section && compiled.has(id) ? [section, ...moreSections] : [],
+  )
   return [...new Set(sections.map((section) => section.slice(section.lastIndexOf('.') + 1)))]
 }
 

@@ -1,7 +1,7 @@
 /** The channels of a snapshot, by the sections and keys of the configuration in which an operator sets them up. */
 
 import { sectionKeys } from '@sluice/config'
-import type { Channel, Section } from '@sluice/sdk'
+import { type Channel, type Section, sectionsOfFeature } from '@sluice/sdk'
 import type { Snapshot } from './snapshot.ts'
 
 export interface ReadyChannel {
@@ -34,14 +34,17 @@ export function configuredChannels({ instances, config }: Snapshot): ConfiguredC
   const broken: AbsentChannel[] = []
   const unconfigured: AbsentChannel[] = []
   for (const instance of instances) {
-    const { section } = instance.feature
-    if (!section?.path.startsWith(PREFIX)) continue
+    const sections = sectionsOfFeature(instance.feature).filter(({ path }) => path.startsWith(PREFIX))
     const state = instance.state()
-    const channels = state === 'ready' ? (instance.parts.channels ?? []) : []
-    ready.push(...channels.map((channel) => ({ channel, section: section.path, allowKey: allowKeyOf(section) })))
-    if (channels.length > 0) continue
-    const list = state === 'failed' || state === 'starting' ? broken : unconfigured
-    list.push({ name: nameOf(section.path), section: section.path, reason: instance.reason() ?? 'it is not enabled' })
+    const built = state === 'ready' ? (instance.parts.channels ?? []) : []
+    for (const section of sections) {
+      const name = nameOf(section.path)
+      const channels = sections.length > 1 ? built.filter((channel) => channel.name === name) : built
+      ready.push(...channels.map((channel) => ({ channel, section: section.path, allowKey: allowKeyOf(section) })))
+      if (channels.length > 0) continue
+      const list = state === 'failed' || state === 'starting' ? broken : unconfigured
+      list.push({ name, section: section.path, reason: instance.reason() ?? 'it is not enabled' })
+    }
   }
   for (const { section, build } of config.leftOut) {
     if (section.startsWith(PREFIX)) broken.push({ name: nameOf(section), section, reason: `this build leaves it out; to get it: ${build}` })

@@ -1,8 +1,8 @@
 /** One feature of this build: built, registered, drained and closed. */
 
-import type { SectionState } from '@sluice/config'
+import type { LoadedConfig, SectionState } from '@sluice/config'
 import { signalScope, untilAborted } from '@sluice/kit'
-import { errorText, type Feature, type Host, type Logger, type Parts, rowOfFeature } from '@sluice/sdk'
+import { errorText, type Feature, type Host, type Logger, type Parts, rowOfFeature, sectionsOfFeature } from '@sluice/sdk'
 
 /** Registration that takes longer marks the feature failed; the daemon goes on without it. */
 const REGISTER_MS_MAX = 30_000
@@ -90,14 +90,30 @@ interface BuiltFeature {
 }
 
 /** Builds a feature. Synchronous, so that building does no I/O. A feature whose `build` throws is failed. */
-export function buildInstance(feature: Feature, host: Host, section: SectionState): Instance {
-  return new Instance(feature, buildParts(feature, host, section), section.state === 'configured', host.log)
+export function buildInstance(feature: Feature, host: Host, config: Pick<LoadedConfig, 'of'>): Instance {
+  const more = sectionsOfFeature(feature)
+    .slice(1)
+    .map(({ path }) => ({ path, state: config.of(feature.id, path) }))
+  const sections: SectionToBuild[] = [{ state: config.of(feature.id) }, ...more]
+  const isConfigured = sections.some(({ state }) => state.state === 'configured')
+  return new Instance(feature, buildParts(feature, host, sections), isConfigured, host.log)
 }
 
-function buildParts(feature: Feature, host: Host, section: SectionState): BuiltFeature {
-  if (section.state === 'unconfigured') return { parts: {}, state: 'unconfigured', reason: section.why }
+interface SectionToBuild {
+  /** Absent for `Feature.section`. */
+  readonly path?: string
+  readonly state: SectionState
+}
+
+function buildParts(feature: Feature, host: Host, sections: readonly SectionToBuild[]): BuiltFeature {
+  const ready = sections.flatMap(({ path, state }) => (state.state === 'unconfigured' ? [] : [{ path, value: state.value }]))
+  if (ready.length === 0) {
+    const reasons = sections.flatMap(({ state }) => ('why' in state ? state.why : []))
+    return { parts: {}, state: 'unconfigured', reason: reasons.join('; ') }
+  }
   try {
-    const parts = feature.build(host, section.value)
+    const built = ready.map(({ path, value }) => (path === undefined ? feature.build(host, value) : feature.build(host, value, path)))
+    const parts = feature.moreSections ? joinChannels(feature, built) : (built[0] ?? {})
     checkNames(feature, parts)
     if (parts.disabledReason !== undefined)
       return { parts: { commands: parts.commands ?? [] }, state: 'unconfigured', reason: parts.disabledReason }
@@ -107,6 +123,14 @@ function buildParts(feature: Feature, host: Host, section: SectionState): BuiltF
     host.log.error('feature build failed', { error })
     return { parts: {}, state: 'failed', reason: errorText(error) }
   }
+}
+
+/** Joins the parts of several sections, which are channels only; it is disabled if each of them is. */
+function joinChannels({ id }: Feature, built: readonly Parts[]): Parts {
+  const other = built.flatMap((parts) => Object.keys(parts)).find((name) => name !== 'channels' && name !== 'disabledReason')
+  if (other !== undefined) throw new Error(`${id} has several sections and brings ${other}; such a feature can bring only channels`)
+  const on = built.filter(({ disabledReason }) => disabledReason === undefined)
+  return on.length === 0 ? (built[0] ?? {}) : { channels: on.flatMap(({ channels = [] }) => channels) }
 }
 
 /**

@@ -8,7 +8,7 @@ import { chooseProviders, createModelChain, type ModelChain, type RegistryPin } 
 import type { LoadedConfig } from '@sluice/config'
 import { agentsSection, CORE_SECTIONS, httpSection, policySection, providerSection, sandboxSection, workspaceRoots } from '@sluice/config'
 import { SerialQueue } from '@sluice/kit'
-import { AppError, type Feature, type FeatureId, type Host, MAIN_AGENT, type Services } from '@sluice/sdk'
+import { AppError, type Feature, type FeatureId, type Host, MAIN_AGENT, type Services, sectionsOfFeature } from '@sluice/sdk'
 import type { ComponentLogger } from '../log/log.ts'
 import type { AgentInForce, AgentsInForce } from './agents.ts'
 import type { Guards } from './guards.ts'
@@ -163,13 +163,14 @@ export class Lifecycle {
     const guards = this.#applied && !guardsChanged ? this.#applied.guards : this.#options.guards(next)
 
     const previous = new Map(this.#instances().map((instance) => [instance.feature.id, instance]))
-    const stale = features.filter(({ id, section }) => {
-      const instance = previous.get(id)
-      return !instance || (section && hasChanged(id, section)) || (guardsChanged && usesGuards(instance))
+    const changedSections = (feature: Feature) => sectionsOfFeature(feature).filter((section) => hasChanged(feature.id, section))
+    const stale = features.filter((feature) => {
+      const instance = previous.get(feature.id)
+      return !instance || changedSections(feature).length > 0 || (guardsChanged && usesGuards(instance))
     })
     const instances = features.map((feature) => {
       const kept = stale.includes(feature) ? undefined : previous.get(feature.id)
-      return kept ?? buildInstance(feature, this.#hostOf(feature.id, guards), next.of(feature.id))
+      return kept ?? buildInstance(feature, this.#hostOf(feature.id, guards), next)
     })
     const fresh = instances.filter((instance) => previous.get(instance.feature.id) !== instance)
 
@@ -182,7 +183,7 @@ export class Lifecycle {
 
     const sections = [
       ...CORE_SECTIONS.filter((section) => hasChanged('core', section)).map(({ path }) => path),
-      ...features.flatMap(({ id, section }) => (section && hasChanged(id, section) ? [section.path] : [])),
+      ...features.flatMap(changedSections).map(({ path }) => path),
     ]
     return { sections: [...new Set(sections)], rebuilt: stale.map(({ id }) => id) }
   }
@@ -192,7 +193,7 @@ export class Lifecycle {
     if (!feature || this.#isClosed || !this.#applied) return
     const { config, guards, agents } = this.#applied
     this.#options.log.info('rebuilding a feature', { feature: id, reason })
-    const fresh = buildInstance(feature, this.#hostOf(id, guards), config.of(id))
+    const fresh = buildInstance(feature, this.#hostOf(id, guards), config)
     const instances = this.#instances().map((instance) => (instance.feature.id === id ? fresh : instance))
     const models = fresh.parts.providers ? await this.#modelsOrClose(agents, instances, [fresh]) : this.#applied.models
     await this.#registerAndReplace({ config, guards, agents, models }, instances)
