@@ -1,3 +1,4 @@
+import workchat from '@sluice/channel-workchat'
 import { main } from '@sluice/cli'
 import adapter from '@sluice/hardware-adapter'
 import boards from '@sluice/hardware-boards'
@@ -10,4 +11,4 @@ import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
 import { always } from './always.ts'
 
-await main({ profile: 'full', features: [...always, google, boards, adapter, browser, pdf, otel, mcp, skills, schedule] })
+await main({ profile: 'full', features: [...always, workchat, google, boards, adapter, browser, pdf, otel, mcp, skills, schedule] })

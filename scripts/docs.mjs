@@ -40,7 +40,10 @@ function features() {
     row.flag ? code(row.flag) : 'always',
     row.summary,
     [...(row.tools ?? []), ...(row.routes ?? []), ...(row.commands ?? [])].map(code).join(', '),
-    [row.section, ...(row.moreSections ?? [])].filter(Boolean).map((section) => code(`[${section}]`)).join(', '),
+    [row.section, ...(row.moreSections ?? [])]
+      .filter(Boolean)
+      .map((section) => code(`[${section}]`))
+      .join(', '),
     howToGet(id, row),
   ])
   return page(

@@ -303,10 +303,10 @@ export const CATALOGUE = {
     flag: 'channel-workchat',
     kind: 'channel',
     profile: 'standard',
-    ...planned,
     summary: 'Workplace chat',
     section: 'channels_config.workchat',
     moreSections: ['channels_config.workchat_cn'],
+    routes: ['POST /workchat', 'POST /workchat_cn'],
   },
   'channel-relaynet': {
     flag: 'channel-relaynet',

@@ -17,9 +17,14 @@ afterEach(async () => {
 })
 
 /** Starts a daemon with only this channel. */
-async function start({ name, testing }: FoundChannel, { nowSecs = NOW_SECS, section = {} }: Pick<Vector, 'nowSecs' | 'section'> = {}) {
+async function start(
+  { name, feature, testing }: FoundChannel,
+  { nowSecs = NOW_SECS, section = {} }: Pick<Vector, 'nowSecs' | 'section'> = {},
+) {
   connected = await testing.connect(() => NOW_SECS * 1000)
-  daemon = await startChannelDaemon({ features: always, channels: { [name]: { ...connected.section, ...section } }, nowSecs })
+  // A channel that not every build has.
+  const features = always.some(({ id }) => id === feature.id) ? always : [...always, feature]
+  daemon = await startChannelDaemon({ features, channels: { [name]: { ...connected.section, ...section } }, nowSecs })
   return { ...daemon, fake: connected.fake }
 }
 

@@ -1,0 +1,114 @@
+/** Calls of the platform's API. Each has the tenant access token, and is repeated once with another one if the platform refuses it. */
+import { callProvider, readUpTo, retryAfterSecs, SharedToken, urlUnder } from '@sluice/kit'
+import { type Members, members, parsedOrUndefined } from '@sluice/kit/foreign-json'
+import { AppError, type Host } from '@sluice/sdk'
+import type { WorkchatConfig } from './config.ts'
+import { isInvalidToken, type Refusal, RefusedError, refusalIn } from './refusal.ts'
+import { requestToken } from './token.ts'
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PATCH'
+  /** Below `/open-apis`, without a query. */
+  readonly path: `/${string}`
+  readonly query?: Readonly<Record<string, string>>
+  /** An object is sent as JSON. */
+  readonly body?: object | FormData
+  readonly signal: AbortSignal
+  readonly timeoutMs?: number
+  readonly answerBytesMax?: number
+}
+
+type Outcome = { readonly answer: Members } | { readonly error: unknown }
+
+const REFUSAL_BYTES_MAX = 65_536
+/** The seconds until a limit of the gateway ends. */
+const RESET_HEADER = 'x-ogw-ratelimit-reset'
+/** Errors whose number in the body says more than their status: the platform sends most refusals as 4xx, and some as 5xx. */
+const OF_STATUS = new Set(['invalid_request', 'forbidden', 'unavailable'])
+
+export class WorkchatApi {
+  readonly baseUrl: string
+  readonly #host: Host
+  readonly #token: SharedToken
+
+  constructor(host: Host, config: WorkchatConfig, baseUrl: string) {
+    this.#host = host
+    this.baseUrl = baseUrl
+    this.#token = new SharedToken(host.clock, () => requestToken(host, config, baseUrl))
+  }
+
+  /** Returns `data` of the answer, or the whole answer where the platform has no `data`. Throws as `Channel.send` does. */
+  async call(call: Call): Promise<Members> {
+    const isRefused = (outcome: Outcome): boolean =>
+      'error' in outcome && outcome.error instanceof RefusedError && isInvalidToken(outcome.error.refusal)
+    const outcome = await this.#token.use(call.signal, (token) => this.#attempt(call, token), isRefused)
+    if ('error' in outcome) throw outcome.error
+    return outcome.answer
+  }
+
+  /** Requests a file, and returns the answer, whatever its status. Follows no redirect. */
+  async download({ path, query = {}, signal }: Pick<Call, 'path' | 'query' | 'signal'>): Promise<Response> {
+    const url = this.#urlOf(path, query)
+    const attempt = async (token: string): Promise<{ readonly response: Response; readonly refusal?: Refusal | undefined }> => {
+      const headers = { authorization: `Bearer ${token}` }
+      const response = await this.#host.fetch(url, { headers, redirect: 'manual', signal })
+      if (![400, 401].includes(response.status)) return { response }
+      const said = await readUpTo(response, REFUSAL_BYTES_MAX)
+      const refusal = said && refusalIn(parsedOrUndefined(said))
+      return { response: new Response(null, { status: response.status }), refusal }
+    }
+    const { response } = await this.#token.use(signal, attempt, ({ refusal }) => isInvalidToken(refusal))
+    return response
+  }
+
+  #urlOf(path: `/${string}`, query: Readonly<Record<string, string>>): string {
+    const search = new URLSearchParams(query).toString()
+    return urlUnder(this.baseUrl, `/open-apis${path}`) + (search === '' ? '' : `?${search}`)
+  }
+
+  async #attempt(call: Call, token: string): Promise<Outcome> {
+    try {
+      return { answer: await this.#once(call, token) }
+    } catch (error) {
+      return { error }
+    }
+  }
+
+  async #once({ path, query = {}, method, ...options }: Call, token: string): Promise<Members> {
+    const what = `${method} ${path.replace(/\/om_[^/]+/g, '/…')}`
+    let headers = new Headers()
+    let refusal: Refusal | undefined
+    const fetch: Host['fetch'] = async (input, init) => {
+      const response = await this.#host.fetch(input, init)
+      headers = response.headers
+      return response
+    }
+    try {
+      const { json } = await callProvider({
+        fetch,
+        provider: 'workchat',
+        url: this.#urlOf(path, query),
+        method,
+        headers: { authorization: `Bearer ${token}` },
+        explain(answer) {
+          refusal = refusalIn(answer)
+          return refusal && `${refusal.code}: ${refusal.message}`
+        },
+        ...options,
+      })
+      const answer = members(json)
+      const refused = refusalIn(answer)
+      if (refused) throw new RefusedError(what, refused, this.#waitSecs(headers))
+      if (answer.code !== 0) throw new AppError('upstream', `workchat answered ${what} in a form that it does not document`)
+      return 'data' in answer ? members(answer.data) : answer
+    } catch (error) {
+      const isOfStatus = error instanceof AppError && OF_STATUS.has(error.code) && !(error instanceof RefusedError)
+      throw refusal && isOfStatus ? new RefusedError(what, refusal, this.#waitSecs(headers)) : error
+    }
+  }
+
+  #waitSecs(headers: Headers): number | undefined {
+    const reset = headers.get(RESET_HEADER)?.trim() ?? ''
+    return retryAfterSecs(headers, this.#host.clock.nowMs()) ?? (/^\d{1,6}$/.test(reset) ? Number(reset) : undefined)
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * The channels `workchat` and `workchat_cn`: bots of Lark and Feishu. Events arrive over a long connection or as signed webhooks,
+ * replies go out as cards. See `README.md`.
+ */
+import { type Channel, defineFeature, type Host } from '@sluice/sdk'
+import { acknowledge } from './acknowledge.ts'
+import { WorkchatApi } from './api.ts'
+import { rememberBot } from './bot.ts'
+import { baseUrlOf, sectionProblems, WORKCHAT, WORKCHAT_CN, type WorkchatConfig, workchatCnSection, workchatSection } from './config.ts'
+import type { Connection } from './connection.ts'
+import { createCursors } from './cursors.ts'
+import { Identities } from './identities.ts'
+import { FILE_BYTES_MAX, fetchMedia } from './media.ts'
+import { sendMessage, updateMessage } from './send.ts'
+import { createWebhook } from './webhook.ts'
+
+/** A card may have 30 KB; the rest is for its frame and for escapes. */
+const TEXT_BYTES_MAX = 28_000
+const FILES_MAX = 10
+
+export default defineFeature({
+  id: 'channel-workchat',
+  section: workchatSection,
+  moreSections: [workchatCnSection],
+  checkSections: sectionProblems,
+  build: (host, config, path = WORKCHAT) =>
+    config.enabled ? { channels: [createWorkchat(host, config, path)] } : { disabledReason: '`enabled` is false' },
+})
+
+function createWorkchat(host: Host, config: WorkchatConfig, path: string): Channel {
+  const name = path === WORKCHAT_CN ? 'workchat_cn' : 'workchat'
+  const api = new WorkchatApi(host, config, baseUrlOf(config, path))
+  const identities = new Identities()
+  return {
+    name,
+    allow: config.allowed_users,
+    matches: (entry, sender) => identities.matches(entry, sender),
+    ...(config.receive_mode === 'webhook'
+      ? receiving({ api, config, name, identities })
+      : listening({ host, api, config, path, identities })),
+    send: (to, message, signal) => sendMessage(api, to, message, signal),
+    update: (to, sent, message, signal) => updateMessage(api, to, sent, message, signal),
+    limits: { text: TEXT_BYTES_MAX, unit: 'byte', attachments: { count: FILES_MAX, bytesMax: FILE_BYTES_MAX } },
+    ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
+    ...(config.ack_reactions && { acknowledge: (message, signal) => acknowledge(api, message, signal) }),
+    fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
+  }
+}
+
+interface Parts {
+  readonly api: WorkchatApi
+  readonly config: WorkchatConfig
+  readonly identities: Identities
+}
+
+function receiving({ api, config, name, identities }: Parts & { readonly name: 'workchat' | 'workchat_cn' }): Pick<Channel, 'webhook'> {
+  const { encrypt_key, verification_token, mention_only } = config
+  const remembered = rememberBot(api)
+  return {
+    webhook: createWebhook({
+      path: `/${name}`,
+      appId: config.app_id,
+      ...(encrypt_key && { encryptKey: encrypt_key.reveal().trim() }),
+      ...(verification_token && { verificationToken: verification_token.reveal().trim() }),
+      mentionOnly: mention_only,
+      threadReplies: config.thread_replies,
+      // Without the id, a mention of the bot stays in the text; it is needed only to tell messages that mention the bot.
+      botOpenId: () => (mention_only ? remembered() : remembered().catch(() => undefined)),
+      onIdentity: (identity) => identities.learn(identity),
+    }),
+  }
+}
+
+function listening(parts: Parts & { readonly host: Host; readonly path: string }): Pick<Channel, 'listen' | 'cursors'> {
+  const { host, path } = parts
+  const cursors = createCursors(host.keyValue, path.slice(path.lastIndexOf('.') + 1))
+  /** A daemon without this channel does not load the code of connections. */
+  let loading: Promise<Connection> | undefined
+  const connection = () => {
+    loading ??= import('./connection.ts').then(({ Connection }) => new Connection({ ...parts, cursors }))
+    return loading
+  }
+  return { cursors, listen: async (deliver, context) => (await connection()).listen(deliver, context) }
+}

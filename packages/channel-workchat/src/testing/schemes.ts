@@ -1,0 +1,85 @@
+/** workchat: a hash over time, nonce, key and body, valid for 300 s, or a token inside of the body. */
+import { createHash } from 'node:crypto'
+import { sha256Hex } from '@sluice/sdk'
+import { forgeMac, otherSecret } from '@sluice/testkit/webhook-fuzz/forge-mac'
+import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
+import type { Random } from '@sluice/testkit/webhook-fuzz/random'
+import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
+import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
+import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'
+import feature from '../index.ts'
+import { WORKCHAT_ENCRYPT_KEY, WORKCHAT_VERIFICATION_TOKEN } from './fake.ts'
+import { workchatSignature } from './signed.ts'
+
+const WINDOW_SECS = 300
+const SIGNATURE = 'x-lark-signature'
+const TIME = 'x-lark-request-timestamp'
+const NONCE = 'x-lark-request-nonce'
+
+const open = (proof: object) =>
+  openWebhook(feature, { app_id: 'cli_fuzz', app_secret: 'app-secret', receive_mode: 'webhook', ...proof }, () =>
+    Promise.reject(new Error('no platform')),
+  ).webhook
+
+const headerIn = ({ headers }: WebhookRequest, name: string): string => headers[name]?.trim() ?? ''
+
+export function signatureScheme(random: Random): Scheme {
+  const webhook = open({ encrypt_key: WORKCHAT_ENCRYPT_KEY })
+  const secondsIn = (request: WebhookRequest): number => {
+    const number = Number(headerIn(request, TIME))
+    return number > 100_000_000_000 ? Math.floor(number / 1000) : number
+  }
+  return {
+    count: 1_000_000,
+    webhook,
+    coversBody: true,
+    isTimed: true,
+    // The hash covers the time, the nonce and the key without a separator.
+    hasMovableBytes: true,
+    valid: validBodies(webhook, random).map(({ body, atMs, id }) => {
+      const made = workchatSignature(body, { encryptKey: WORKCHAT_ENCRYPT_KEY, atMs, nonce: id })
+      const headers = Object.fromEntries(Object.entries(made).map(([name, value]) => [name.toLowerCase(), value]))
+      return { headers, query: '', body, atMs }
+    }),
+    forge(request, random) {
+      const parts = [headerIn(request, TIME), headerIn(request, NONCE), otherSecret(WORKCHAT_ENCRYPT_KEY, random), request.body]
+      const hash = createHash('sha256')
+      for (const part of parts) hash.update(part)
+      const mac = random.chance(0.5) ? hash.digest() : forgeMac({ secret: WORKCHAT_ENCRYPT_KEY, parts: [request.body] }, random)
+      return { ...request, headers: { ...request.headers, [SIGNATURE]: Buffer.from(mac).toString('hex') } }
+    },
+    proofs(request) {
+      const time = headerIn(request, TIME)
+      const isFresh = /^\d{1,15}$/.test(time) && Math.abs(Math.floor(request.atMs / 1000) - secondsIn(request)) <= WINDOW_SECS
+      const nonce = headerIn(request, NONCE)
+      if (!isFresh || nonce === '') return []
+      return [JSON.stringify([headerIn(request, SIGNATURE).toLowerCase(), time + nonce, sha256Hex(request.body)])]
+    },
+  }
+}
+
+/** The token is the same in all requests, and nothing covers the rest of the body. */
+export function tokenScheme(random: Random): Scheme {
+  const webhook = open({ verification_token: WORKCHAT_VERIFICATION_TOKEN })
+  const withToken = (body: Uint8Array, token: string): Uint8Array =>
+    Buffer.from(Buffer.from(body).toString().replace(WORKCHAT_VERIFICATION_TOKEN, token))
+  return {
+    count: 1_000_000,
+    webhook,
+    coversBody: false,
+    isTimed: false,
+    valid: validBodies(webhook, random).map(({ body, atMs }) => ({ headers: {}, query: '', body, atMs })),
+    forge(request, random) {
+      const other = Buffer.from(otherSecret(WORKCHAT_VERIFICATION_TOKEN, random)).toString('hex')
+      return { ...request, body: withToken(request.body, other) }
+    },
+    proofs({ body }) {
+      try {
+        const { header } = JSON.parse(Buffer.from(body).toString()) as { header?: { token?: unknown } }
+        return typeof header?.token === 'string' ? [header.token] : []
+      } catch {
+        return []
+      }
+    },
+  }
+}
