@@ -210,6 +210,8 @@ export interface Host {
   readonly events: Events
   /** The absolute paths of the workspaces of all agents, in which their tools can write. A tool works in `ToolContext.workspace`. */
   readonly workspaces: readonly string[]
+  /** The files of the main agent, for programs that a feature runs outside of turns. A tool works in `ToolContext.workspace`. */
+  readonly workspace: Workspace
   /** The absolute path of the data directory. A feature keeps its files there in a folder of its own name. */
   readonly dataDir: string
   /** Asks the daemon to build this feature again, such as after a device was connected. Running work ends on the old parts. */

@@ -9,6 +9,7 @@ import { createRunBare } from '../process/run-process.ts'
 import { commandLimits, createSpawn } from '../process/spawn.ts'
 import { proofPlaces, proveSandbox } from '../sandbox/prove-sandbox.ts'
 import { SandboxInForce } from '../sandbox/sandbox-in-force.ts'
+import { createWorkspace } from '../workspace/workspace.ts'
 import { closedFolders } from './agents.ts'
 import type { HostGuards } from './host.ts'
 
@@ -51,6 +52,7 @@ export function createGuards(config: LoadedConfig, sources: GuardSources): Guard
   const publicAddresses = createPublicAddresses({ allowPrivate: config.core(httpSection).allow_private, log: log.child('http') })
   return {
     workspaces,
+    workspace: createWorkspace({ root, forbidden: closedFolders(dataDir) }),
     sandbox,
     spawn: createSpawn({
       sandbox: async () => {

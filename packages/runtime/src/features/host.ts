@@ -1,6 +1,6 @@
 /** Makes the `Host` of a feature: services that all features share, and a log, keys and secrets of its own. */
 
-import type { Clock, Events, FeatureId, Host, Services, Spawn, Store } from '@sluice/sdk'
+import type { Clock, Events, FeatureId, Host, Services, Spawn, Store, Workspace } from '@sluice/sdk'
 import { secretStore } from '@sluice/store'
 import type { SecretBox } from '@sluice/store/secret-box'
 import type { TraceScope } from '../fetch/outbound-fetch.ts'
@@ -33,6 +33,7 @@ export interface HostControl {
 export interface HostGuards {
   /** As in `Host`. */
   readonly workspaces: readonly string[]
+  readonly workspace: Workspace
   readonly spawn: Spawn
   readonly publicFetch: Host['publicFetch']
   readonly publicAddresses: Host['publicAddresses']
@@ -54,6 +55,9 @@ export function createHost(feature: FeatureId, services: HostServices, control: 
     events,
     get workspaces() {
       return control.guards().workspaces
+    },
+    get workspace() {
+      return control.guards().workspace
     },
     dataDir,
     rebuild: (reason) => control.rebuild(feature, reason),

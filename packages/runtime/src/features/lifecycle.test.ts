@@ -95,6 +95,7 @@ function lifecycleOf(features: readonly Feature[], host = testHost(), guards?: L
       (() => ({
         sandbox,
         workspaces: host.workspaces,
+        workspace: host.workspace,
         spawn: host.spawn,
         publicFetch: host.publicFetch,
         publicAddresses: host.publicAddresses,
@@ -442,6 +443,7 @@ describe('Lifecycle on a changed configuration', () => {
       return {
         sandbox,
         workspaces: [],
+        workspace: testHost().workspace,
         spawn: async () => ({ exitCode: made }) as never,
         publicFetch: testHost().publicFetch,
         publicAddresses: async () => [String(made)] as never,

@@ -1,0 +1,220 @@
+/** Records until the recorder ends, and turns utterances into messages. */
+import { SerialQueue, signalScope, storePatiently } from '@sluice/kit'
+import { AppError, type Deliver, errorText, type Host, type ListenContext, type Transcribe } from '@sluice/sdk'
+import type { VoiceWakeConfig } from './config.ts'
+import { chooseRecorder } from './recorder.ts'
+import { type Utterance, Utterances, wavOf } from './utterances.ts'
+import { commandAfter } from './wake-word.ts'
+
+/** The only sender: whoever speaks into the microphone. */
+export const SPEAKER = 'voice_user'
+export const ACCOUNT = 'microphone'
+
+/** The recorder hangs if nothing comes for this time: a microphone sends silence, too. */
+const SILENCE_MS = 10_000
+/** After the wake word alone, the command must begin within this time. */
+const AWAKE_MS = 8000
+const WAITING_MAX = 4
+const MINUTE_MS = 60_000
+const TRANSCRIBE_MS = 60_000
+const SERVICE_POLL_MS = 5000
+const STDERR_BYTES_MAX = 4096
+const REASON_CHARS_MAX = 200
+
+export class VoiceListener {
+  readonly #host: Host
+  readonly #config: VoiceWakeConfig
+  /** The times of the last transcriptions, oldest first. */
+  #calls: number[] = []
+  #hasWarned = false
+
+  constructor(host: Host, config: VoiceWakeConfig) {
+    this.#host = host
+    this.#config = config
+  }
+
+  /** See `Channel.listen`. */
+  async listen(deliver: Deliver, context: ListenContext): Promise<void> {
+    const { signal, report } = context
+    await this.#untilTranscription(context)
+    if (signal.aborted) return
+    const recorder = await chooseRecorder(this.#config)
+    const over = new AbortController()
+    using recording = signalScope([signal, over.signal])
+    const hearing = new Hearing(this.#config, (wav) => this.#transcribe(wav, context), deliver, this.#host, signal)
+    const utterances = new Utterances({
+      energyThreshold: this.#config.energy_threshold,
+      silenceTimeoutMs: this.#config.silence_timeout_ms,
+      maxCaptureMs: this.#config.max_capture_secs * 1000,
+    })
+    const sound = Promise.withResolvers<void>()
+    let problem = ''
+    const reading = this.#host.spawn({
+      ...recorder,
+      cwd: '/',
+      policy: { writable: [], network: false, devices: ['/dev/snd'] },
+      timeoutMs: Number.POSITIVE_INFINITY,
+      outputBytesMax: STDERR_BYTES_MAX,
+      signal: recording.signal,
+      onStart: ({ output }) => {
+        this.#read(output, recording.signal, (bytes) => {
+          report.connected()
+          for (const utterance of utterances.push(bytes)) {
+            report.event()
+            hearing.take(utterance)
+          }
+        })
+          .catch((error: unknown) => {
+            problem ||= errorText(error)
+          })
+          .finally(() => {
+            over.abort()
+            sound.resolve()
+          })
+      },
+    })
+    try {
+      const { exitCode, stderr } = await reading
+      await sound.promise
+      if (signal.aborted) return
+      const reason = stderr.trim().split('\n').at(-1)?.slice(0, REASON_CHARS_MAX) || problem || `exit code ${exitCode}`
+      throw new AppError('unavailable', `The recorder ${recorder.file} ended: ${reason}`)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    } finally {
+      over.abort()
+      if (signal.aborted) await hearing.settled()
+    }
+  }
+
+  /** Reads until the program ends. Throws when it sends nothing for some time. */
+  async #read(output: AsyncIterable<Uint8Array>, signal: AbortSignal, take: (bytes: Uint8Array) => void): Promise<void> {
+    const { clock } = this.#host
+    const over = new AbortController()
+    let lastMs = clock.monotonicMs()
+    const iterator = output[Symbol.asyncIterator]()
+    const silent = Promise.withResolvers<never>()
+    const watch = async (): Promise<void> => {
+      for (;;) {
+        await clock.sleep(SILENCE_MS / 2, over.signal)
+        if (over.signal.aborted) return
+        if (clock.monotonicMs() - lastMs >= SILENCE_MS) silent.reject(new AppError('unavailable', 'it sent no sound for 10 s'))
+      }
+    }
+    silent.promise.catch(() => undefined)
+    void watch()
+    try {
+      while (!signal.aborted) {
+        const { done, value } = await Promise.race([iterator.next(), silent.promise])
+        if (done) return
+        lastMs = clock.monotonicMs()
+        take(value)
+      }
+    } finally {
+      over.abort()
+    }
+  }
+
+  /** Waits until `[transcription]` is enabled. */
+  async #untilTranscription({ signal, report }: ListenContext): Promise<void> {
+    while (!this.#host.service('transcribe') && !signal.aborted) {
+      report.connected()
+      report.problem('[transcription] is not enabled, so nothing is heard: set `enabled = true` there')
+      await this.#host.clock.sleep(SERVICE_POLL_MS, signal)
+    }
+    report.problem(undefined)
+  }
+
+  /** Returns the text of a recording; undefined if it cannot be transcribed now, which is logged. */
+  async #transcribe(wav: Uint8Array, { signal, report }: ListenContext): Promise<string | undefined> {
+    const { clock, log, workspace } = this.#host
+    const nowMs = clock.monotonicMs()
+    this.#calls = this.#calls.filter((atMs) => nowMs - atMs < MINUTE_MS)
+    if (this.#calls.length >= this.#config.max_transcriptions_per_minute) {
+      if (!this.#hasWarned) log.warn('utterance not transcribed: max_transcriptions_per_minute is reached', { channel: 'voice-wake' })
+      this.#hasWarned = true
+      return undefined
+    }
+    this.#hasWarned = false
+    this.#calls.push(nowMs)
+    const transcribe: Transcribe | undefined = this.#host.service('transcribe')
+    if (!transcribe) return void report.problem('[transcription] is not enabled, so nothing is heard')
+    using limit = signalScope([signal], TRANSCRIBE_MS, clock)
+    try {
+      const text = await transcribe({ bytes: wav, name: 'utterance.wav', mime: 'audio/wav' }, { signal: limit.signal, workspace })
+      report.problem(undefined)
+      return text
+    } catch (error) {
+      if (signal.aborted) return undefined
+      log.warn('utterance not transcribed', { channel: 'voice-wake', reason: errorText(error) })
+      // A recording that is refused, such as one without words, says nothing about the next one.
+      const isRefused = error instanceof AppError && error.code === 'invalid_request'
+      if (!isRefused) report.problem(`the last utterance was not transcribed: ${errorText(error)}`)
+      return undefined
+    }
+  }
+}
+
+/** Looks for the wake word in utterances, one after another, and delivers commands. */
+class Hearing {
+  readonly #config: VoiceWakeConfig
+  readonly #transcribe: (wav: Uint8Array) => Promise<string | undefined>
+  readonly #deliver: Deliver
+  readonly #host: Host
+  readonly #signal: AbortSignal
+  readonly #queue = new SerialQueue({ name: 'the transcription', tasksMax: WAITING_MAX })
+  #last: Promise<unknown> = Promise.resolve()
+  /** The time of the sound until which a command may begin without the wake word. */
+  #awakeUntilMs = 0
+
+  constructor(
+    config: VoiceWakeConfig,
+    transcribe: (wav: Uint8Array) => Promise<string | undefined>,
+    deliver: Deliver,
+    host: Host,
+    signal: AbortSignal,
+  ) {
+    this.#config = config
+    this.#transcribe = transcribe
+    this.#deliver = deliver
+    this.#host = host
+    this.#signal = signal
+  }
+
+  /** Handles an utterance after those before it. Drops it when too many wait. */
+  take(utterance: Utterance): void {
+    const handled = this.#queue.run(() => this.#handle(utterance)).catch((error: unknown) => {
+      this.#host.log.warn('utterance dropped', { channel: 'voice-wake', reason: errorText(error) })
+    })
+    this.#last = Promise.allSettled([this.#last, handled])
+  }
+
+  async settled(): Promise<void> {
+    await this.#last
+  }
+
+  async #handle({ pcm, beginMs, endMs }: Utterance): Promise<void> {
+    if (this.#signal.aborted) return
+    const transcript = (await this.#transcribe(wavOf(pcm)))?.trim()
+    if (!transcript) return
+    const after = commandAfter(this.#config.wake_word, transcript)
+    const isAwake = beginMs <= this.#awakeUntilMs
+    const command = after ?? (isAwake ? transcript : '')
+    // The wake word alone, once or again, waits for the command.
+    this.#awakeUntilMs = after === '' ? endMs + AWAKE_MS : 0
+    if (command !== '') await this.#say(command)
+  }
+
+  async #say(text: string): Promise<void> {
+    const { clock } = this.#host
+    const inbound = {
+      id: `voice_wake_${crypto.randomUUID()}`,
+      account: ACCOUNT,
+      sender: SPEAKER,
+      to: { to: SPEAKER },
+      text,
+      sentAtMs: clock.nowMs(),
+    }
+    await storePatiently(this.#host, { channel: 'voice-wake', inbound, deliver: this.#deliver, signal: this.#signal })
+  }
+}
