@@ -17,7 +17,7 @@ const AWAKE_MS = 8000
 const WAITING_MAX = 4
 const MINUTE_MS = 60_000
 const TRANSCRIBE_MS = 60_000
-const SERVICE_POLL_MS = 5000
+const NO_TRANSCRIPTION = '[transcription] is not enabled, so nothing is heard: set `enabled = true` there'
 const STDERR_BYTES_MAX = 4096
 const REASON_CHARS_MAX = 200
 
@@ -36,8 +36,7 @@ export class VoiceListener {
   /** See `Channel.listen`. */
   async listen(deliver: Deliver, context: ListenContext): Promise<void> {
     const { signal, report } = context
-    await this.#untilTranscription(context)
-    if (signal.aborted) return
+    if (!this.#host.service('transcribe')) throw new AppError('forbidden', NO_TRANSCRIPTION)
     const recorder = await chooseRecorder(this.#config)
     const over = new AbortController()
     using recording = signalScope([signal, over.signal])
@@ -47,7 +46,8 @@ export class VoiceListener {
       silenceTimeoutMs: this.#config.silence_timeout_ms,
       maxCaptureMs: this.#config.max_capture_secs * 1000,
     })
-    const sound = Promise.withResolvers<void>()
+    /** Settles when everything that the recorder sent was read. */
+    let read: Promise<void> | undefined
     let problem = ''
     const reading = this.#host.spawn({
       ...recorder,
@@ -57,7 +57,7 @@ export class VoiceListener {
       outputBytesMax: STDERR_BYTES_MAX,
       signal: recording.signal,
       onStart: ({ output }) => {
-        this.#read(output, recording.signal, (bytes) => {
+        read = this.#read(output, recording.signal, (bytes) => {
           report.connected()
           for (const utterance of utterances.push(bytes)) {
             report.event()
@@ -67,15 +67,12 @@ export class VoiceListener {
           .catch((error: unknown) => {
             problem ||= errorText(error)
           })
-          .finally(() => {
-            over.abort()
-            sound.resolve()
-          })
+          .finally(() => over.abort())
       },
     })
     try {
       const { exitCode, stderr } = await reading
-      await sound.promise
+      await read
       if (signal.aborted) return
       const reason = stderr.trim().split('\n').at(-1)?.slice(0, REASON_CHARS_MAX) || problem || `exit code ${exitCode}`
       throw new AppError('unavailable', `The recorder ${recorder.file} ended: ${reason}`)
@@ -115,16 +112,6 @@ export class VoiceListener {
     }
   }
 
-  /** Waits until `[transcription]` is enabled. */
-  async #untilTranscription({ signal, report }: ListenContext): Promise<void> {
-    while (!this.#host.service('transcribe') && !signal.aborted) {
-      report.connected()
-      report.problem('[transcription] is not enabled, so nothing is heard: set `enabled = true` there')
-      await this.#host.clock.sleep(SERVICE_POLL_MS, signal)
-    }
-    report.problem(undefined)
-  }
-
   /** Returns the text of a recording; undefined if it cannot be transcribed now, which is logged. */
   async #transcribe(wav: Uint8Array, { signal, report }: ListenContext): Promise<string | undefined> {
     const { clock, log, workspace } = this.#host
@@ -138,7 +125,7 @@ export class VoiceListener {
     this.#hasWarned = false
     this.#calls.push(nowMs)
     const transcribe: Transcribe | undefined = this.#host.service('transcribe')
-    if (!transcribe) return void report.problem('[transcription] is not enabled, so nothing is heard')
+    if (!transcribe) return void report.problem(NO_TRANSCRIPTION)
     using limit = signalScope([signal], TRANSCRIBE_MS, clock)
     try {
       const text = await transcribe({ bytes: wav, name: 'utterance.wav', mime: 'audio/wav' }, { signal: limit.signal, workspace })
@@ -183,9 +170,11 @@ class Hearing {
 
   /** Handles an utterance after those before it. Drops it when too many wait. */
   take(utterance: Utterance): void {
-    const handled = this.#queue.run(() => this.#handle(utterance)).catch((error: unknown) => {
-      this.#host.log.warn('utterance dropped', { channel: 'voice-wake', reason: errorText(error) })
-    })
+    const handled = this.#queue
+      .run(() => this.#handle(utterance))
+      .catch((error: unknown) => {
+        this.#host.log.warn('utterance dropped', { channel: 'voice-wake', reason: errorText(error) })
+      })
     this.#last = Promise.allSettled([this.#last, handled])
   }
 

@@ -21,7 +21,10 @@ export function commandAfter(wakeWord: string, transcript: string): string | und
 }
 
 /** Returns the words of a text as they are compared. */
-export const wordsIn = (text: string): string[] => normalise(text).text.split(' ').filter((word) => word !== '')
+export const wordsIn = (text: string): string[] =>
+  normalise(text)
+    .text.split(' ')
+    .filter((word) => word !== '')
 
 function normalise(original: string): Normalised {
   let text = ''

@@ -328,7 +328,6 @@ export const CATALOGUE = {
     flag: 'voice-wake',
     kind: 'channel',
     profile: null,
-    ...planned,
     summary: 'Wake word on a local microphone',
     section: 'channels_config.voice_wake',
   },

@@ -58,6 +58,8 @@ export interface ListenPlatform {
   readonly fake: Pick<FakeProvider, 'cut' | 'close'>
   /** The values of the feature's section that connect the channel to the fake. */
   readonly config: object
+  /** Members of the host through which the channel reaches the platform, if it does so by other means than the network. */
+  readonly host?: TestHostOverrides
   /** Writes a message for the bot. */
   say(text: string): void
   /** Makes the channel look for messages at once, for a channel that polls rarely. */

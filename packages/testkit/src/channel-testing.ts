@@ -19,6 +19,11 @@ export interface ChannelTesting<Fake extends FakeProvider = FakeProvider> {
   connect(nowMs: () => number): Promise<Connected<Fake>>
   /** For the crash suite: writes messages as people do, and delivers them as the platform does. Required of the channels of a release. */
   crashKind?(): Promise<CrashKind>
+  /**
+   * Why there is no platform to send messages again and no network to cut, for a channel that reads a device of this machine. Such a
+   * channel has no crash kind.
+   */
+  readonly noPlatform?: string
   /** For a channel with a webhook. */
   readonly webhook?: WebhookTesting<Fake>
   /** For a channel that is a notification target: the fake as people see it. */

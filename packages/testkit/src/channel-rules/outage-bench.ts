@@ -39,9 +39,10 @@ export class OutageBench {
 
   static async open(subject: ChannelSubject, listen: ListenSubject, limitMs = LIMIT_MS): Promise<OutageBench> {
     const clock = testClock()
-    const host = testHost({ fetch, keyValue: memoryKeyValue(), clock })
     if (!listen.platform) throw new Error(`${subject.feature.id} names no platform whose connections can be broken`)
-    return new OutageBench(subject, await listen.platform(clock.nowMs), host, limitMs)
+    const platform = await listen.platform(clock.nowMs)
+    const host = testHost({ fetch, keyValue: memoryKeyValue(), clock, ...platform.host })
+    return new OutageBench(subject, platform, host, limitMs)
   }
 
   get health(): ChannelHealth {
