@@ -54,3 +54,10 @@ test('asAccepted drops the quote of a reply beyond the number that the platform 
   expect(asAccepted(reply(5), proactive, AT_MS).to).toEqual({ to: 'ada', replyTo: 'm1' })
   expect(asAccepted(reply(6), proactive, AT_MS).to).toEqual({ to: 'ada' })
 })
+
+test('a window may depend on the conversation', () => {
+  const replyWindow = ({ to }: { readonly to: string }): ReplyWindow => ({ seconds: to === 'ada' ? 60 : 600, after: 'closed' })
+  const channel = { name: 'x', limits: { text: 100, unit: 'utf16' as const, replyWindow } }
+  expect(closedReason(reply(1), channel, AT_MS + 61_000)).toBe('x accepts replies to a message for 1 min')
+  expect(closedReason({ ...reply(1), to: { to: 'group' } }, channel, AT_MS + 61_000)).toBeUndefined()
+})

@@ -1,7 +1,10 @@
 /** The time and number of replies that a platform accepts to one message. */
 import type { Channel, ReplyWindow, StartedReply } from '@sluice/sdk'
 
-type Reply = Pick<StartedReply, 'part' | 'extras'>
+type Reply = Pick<StartedReply, 'part' | 'extras' | 'to'>
+
+const windowOf = ({ replyWindow }: Channel['limits'], { to }: Reply): ReplyWindow | undefined =>
+  typeof replyWindow === 'function' ? replyWindow(to) : replyWindow
 
 /** Returns the end of the window in milliseconds since 1970. Infinity without a window, or for a message that answers none. */
 function endMs({ extras }: Reply, window: ReplyWindow | undefined): number {
@@ -13,18 +16,16 @@ const isSurplus = ({ part, extras }: Reply, window: ReplyWindow | undefined): bo
   extras?.answersAtMs !== undefined && part > (window?.count ?? Number.POSITIVE_INFINITY)
 
 /** Returns the reply as the platform accepts it at this time: without the message it answers if it is late or surplus. */
-export function asAccepted<T extends StartedReply>(reply: T, { limits: { replyWindow } }: Pick<Channel, 'limits'>, nowMs: number): T {
+export function asAccepted<T extends StartedReply>(reply: T, { limits }: Pick<Channel, 'limits'>, nowMs: number): T {
+  const replyWindow = windowOf(limits, reply)
   if (replyWindow?.after !== 'proactive' || !(nowMs > endMs(reply, replyWindow) || isSurplus(reply, replyWindow))) return reply
   const { replyTo: _, ...to } = reply.to
   return { ...reply, to }
 }
 
 /** Returns why the platform will refuse the reply at this time; undefined if it may accept it. */
-export function closedReason(
-  reply: Reply,
-  { name, limits: { replyWindow } }: Pick<Channel, 'name' | 'limits'>,
-  atMs: number,
-): string | undefined {
+export function closedReason(reply: Reply, { name, limits }: Pick<Channel, 'name' | 'limits'>, atMs: number): string | undefined {
+  const replyWindow = windowOf(limits, reply)
   if (replyWindow?.after !== 'closed') return undefined
   if (isSurplus(reply, replyWindow)) return `${name} accepts ${replyWindow.count} replies to a message`
   if (atMs <= endMs(reply, replyWindow)) return undefined

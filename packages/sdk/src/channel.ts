@@ -215,8 +215,8 @@ export interface Channel {
     readonly unit: 'utf16' | 'codepoint' | 'byte'
     /** The platform drops a second message with the same `clientId`, so an uncertain send may be repeated. */
     readonly dedupesClientIds?: true
-    /** How long the platform accepts replies to a message. Absent when it sets no limit. */
-    readonly replyWindow?: ReplyWindow
+    /** How long the platform accepts replies to a message; a function where conversations differ. Absent when it sets no limit. */
+    readonly replyWindow?: ReplyWindow | ((to: Address) => ReplyWindow)
     /** How many attachments one message can carry, and the largest size of each. Absent when the channel sends none. */
     readonly attachments?: { readonly count: number; readonly bytesMax: number }
   }

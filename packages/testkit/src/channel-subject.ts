@@ -40,6 +40,8 @@ export interface SendSubject {
   answer(request: Request): Response | Promise<Response>
   /** The message id in that answer. */
   readonly id: string
+  /** Answers a request that comes before the message, such as the one for an access token; undefined for the message itself. */
+  prior?(request: Request): Response | undefined
 }
 
 /** The connection of a channel under test. */

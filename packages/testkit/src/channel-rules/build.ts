@@ -32,7 +32,8 @@ export function buildRules({ subject: { feature, config, allowKey }, build, chan
     },
 
     'limits are positive integers': () => {
-      const { text, replyWindow: { seconds, count = 1 } = { seconds: 1 } } = channel().limits
+      const { text, replyWindow } = channel().limits
+      const { seconds, count = 1 } = (typeof replyWindow === 'function' ? replyWindow({ to: 'anyone' }) : replyWindow) ?? { seconds: 1 }
       for (const limit of [text, seconds, count]) expect(Number.isSafeInteger(limit) && limit > 0).toBe(true)
     },
 

@@ -12,7 +12,7 @@ const NOT_SENT = ['rate_limited', 'unavailable']
 /** Error codes after which the outbox gives up: the platform refused the message. */
 const REFUSED = ['invalid_request', 'forbidden']
 
-export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }: SendSubject): Rules {
+export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id, prior }: SendSubject): Rules {
   const message: Outbound = { text: 'hello', clientId: 'client-message-1' }
   /** Sends a message to a platform that answers with `provider`. Returns the outcome, which may be an error, and the requests. */
   const send = async (
@@ -23,6 +23,8 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
     const host: TestHost = testHost({
       fetch: async (input, init) => {
         const request = new Request(input, init)
+        const before = prior?.(request)
+        if (before) return before
         requests.push({ url: request.url, body: await request.clone().text() })
         return provider(request)
       },
