@@ -7,6 +7,7 @@ import irc from '@sluice/channel-irc'
 import line from '@sluice/channel-line'
 import mailpush from '@sluice/channel-mailpush'
 import mattermost from '@sluice/channel-mattermost'
+import qq from '@sluice/channel-qq'
 import roomchat from '@sluice/channel-roomchat'
 import signal from '@sluice/channel-signal'
 import slack from '@sluice/channel-slack'
@@ -33,6 +34,6 @@ const providers = [offline, openai, anthropic]
 const tools = [files, shell, http, memory, sop]
 const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, line, webhook]
 const sandboxes = [jail, seatbelt, container]
-const chats = [telegram, discord, slack, irc, email, signal, dingtalk, mattermost]
+const chats = [telegram, discord, slack, irc, email, signal, dingtalk, mattermost, qq]
 
 export const always = [...providers, ...tools, ...webhooks, ...chats, ...sandboxes, mqtt, transcription, speech, metrics]

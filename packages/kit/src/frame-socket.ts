@@ -20,6 +20,8 @@ export interface FrameSocketOptions {
   /** The connection is dead after this time without any frame. */
   readonly silentMs?: number
   readonly framesMax?: number
+  /** The close code of this end, for platforms that forget a session after 1000. Default: 1000. */
+  readonly closeCode?: number
 }
 
 /** Why a connection ended. `code` is the close code of RFC 6455; 1006 without one. */
@@ -35,6 +37,7 @@ const FRAME_BYTES_MAX = 4 * 1024 * 1024
 const FRAMES_MAX = 1000
 const DRAIN_MS = 3000
 const CLOSE_MS = 1000
+const NORMAL = 1000
 const NO_CODE = 1006
 
 export class FrameSocket {
@@ -89,8 +92,8 @@ export class FrameSocket {
   }
 
   /** Closes the connection. Idempotent. */
-  close(code = 1000): void {
-    this.#socket.close(code)
+  close(): void {
+    this.#socket.close(this.#options.closeCode ?? NORMAL)
     void this.#options.clock.sleep(CLOSE_MS, this.#over.signal).then(() => this.#socket.terminate())
   }
 

@@ -275,7 +275,7 @@ export const CATALOGUE = {
   'channel-email': { ...always, kind: 'channel', summary: 'E-mail by IMAP and SMTP', section: 'channels_config.email' },
   'channel-voice-call': { ...always, kind: 'channel', ...planned, summary: 'Voice calls', section: 'channels_config.voice_call' },
   'channel-dingtalk': { ...always, kind: 'channel', summary: 'DingTalk', section: 'channels_config.dingtalk' },
-  'channel-qq': { ...always, kind: 'channel', ...planned, summary: 'QQ', section: 'channels_config.qq' },
+  'channel-qq': { ...always, kind: 'channel', summary: 'QQ', section: 'channels_config.qq', routes: ['POST /qq'] },
   'channel-wecom': { ...always, kind: 'channel', ...planned, summary: 'WeCom', section: 'channels_config.wecom' },
   'channel-line': {
     ...always,
