@@ -32,7 +32,13 @@ test('signatures are the same, for secrets of any length', () => {
     expect(key.verifies(signature.toUpperCase(), '1725442341', '{"op":0}')).toBe(true)
     expect(key.verifies(signature, '1725442342', '{"op":0}')).toBe(false)
   }
-  expect(() => new BotKey(() => '').sign('x')).toThrow('empty')
+  expect(() => new BotKey(() => '').sign('1', 'x')).toThrow('empty')
+})
+
+test('the public key is that of the documented example', () => {
+  // "sign.md" of https://github.com/tencent-connect/bot-docs. The spaces of its signed body did not survive publication.
+  const documented = 'd7c362fe78aef81ff23287b493628b5db02a3c4fe30b215e4d19609b5d76673a'
+  expect(new BotKey(() => 'naOC0ocQE3shWLAfffVLB1rhYPG7').publicBytes().toString('hex')).toBe(documented)
 })
 
 test('the other bot connects to the fake and receives a message', async () => {

@@ -5,7 +5,7 @@
 import type { KeyObject } from 'node:crypto'
 
 const SEED_BYTES = 32
-const SIGNATURE_HEX_CHARS = 128
+const SIGNATURE = /^[0-9a-f]{128}$/i
 /** The beginning of a private Ed25519 key in PKCS #8, before its 32 bytes; see RFC 8410. */
 const PKCS8_PREFIX = '302e020100300506032b657004220420'
 
@@ -20,15 +20,19 @@ export class BotKey {
     this.#secret = secret
   }
 
-  /** Returns the signature of the parts in hex. */
-  sign(...parts: readonly (string | Uint8Array)[]): string {
-    return crypto().sign(null, joined(parts), this.#pair().secret).toString('hex')
+  /** Returns the signature of a time and a body in hex. */
+  sign(time: string, body: string | Uint8Array): string {
+    return crypto().sign(null, signedBytes(time, body), this.#pair().secret).toString('hex')
   }
 
-  /** Tells whether `signature` is the signature of the parts in hex of either case. */
-  verifies(signature: string, ...parts: readonly (string | Uint8Array)[]): boolean {
-    if (signature.length !== SIGNATURE_HEX_CHARS || !/^[0-9a-f]+$/i.test(signature)) return false
-    return crypto().verify(null, joined(parts), this.#pair().open, Buffer.from(signature, 'hex'))
+  /** Tells whether `signature` is the signature of the time and the body, in hex of either case. */
+  verifies(signature: string, time: string, body: string | Uint8Array): boolean {
+    return SIGNATURE.test(signature) && crypto().verify(null, signedBytes(time, body), this.#pair().open, Buffer.from(signature, 'hex'))
+  }
+
+  /** The 32 bytes of the public key, which QQ's documentation shows for an example. */
+  publicBytes(): Buffer {
+    return this.#pair().open.export({ format: 'der', type: 'spki' }).subarray(-SEED_BYTES)
   }
 
   #pair() {
@@ -43,4 +47,4 @@ export class BotKey {
   }
 }
 
-const joined = (parts: readonly (string | Uint8Array)[]): Buffer => Buffer.concat(parts.map((part) => Buffer.from(part)))
+const signedBytes = (time: string, body: string | Uint8Array): Buffer => Buffer.concat([Buffer.from(time), Buffer.from(body)])

@@ -1,22 +1,16 @@
-/** Requests of QQ with their signatures. The first two are those of QQ's documentation, which the secret of this file signs. */
+/** Requests of QQ with their signatures. The check of the address is the one in QQ's documentation. */
 import { NOW_SECS, REFUSED, type ReferenceBody, type SentRequest, type Turn, type Vector } from '@sluice/testkit/vector'
 import { BOT } from './fake.ts'
 import { keyOf, signatureOf } from './scheme.ts'
 
-/** "sign.md" of https://github.com/tencent-connect/bot-docs. */
-const DOCUMENTED = {
-  body: '{ "op": 0,"d": {}, "t": "GATEWAY_EVENT_NAME"}',
-  secs: 1_725_442_341,
-  signature:
-    '865ad13a61752ca65e26bde6676459cd36cf1be609375b37bd62af366e1dc25a8dc789ba7f14e017ada3d554c671a911bfdf075ba54835b23391d509579ed002',
-}
-/** "event-emit.md" of the same documentation, with its own secret. */
+/** "event-emit.md" of https://github.com/tencent-connect/bot-docs, with its own secret. */
 const CHECK = {
   secret: 'DG5g3B4j9X2KOErG',
   body: '{"d":{"plain_token":"Arq0D5A61EgUu4OxUvOp","event_ts":"1725442341"},"op":13}',
   signature:
     '87befc99c42c651b3aac0278e71ada338433ae26fcb24307bdc5ad38c1adc2d01bcfcadc0842edac85e85205028a1132afe09280305f13aa6909ffc2d652c706',
 }
+const EVENT = '{"id":"FRIEND_ADD:x0","op":0,"t":"FRIEND_ADD","d":{"openid":"OPENID_ADA"}}'
 const DIRECT =
   '{"id":"C2C_MESSAGE_CREATE:x1","op":0,"s":1,"t":"C2C_MESSAGE_CREATE","d":{"id":"ROBOT1.0_m1","content":"hi","timestamp":"2026-01-01T08:00:00+08:00","author":{"user_openid":"OPENID_ADA"}}}'
 const GROUP =
@@ -34,15 +28,17 @@ export const qqRequest = (body: string | Uint8Array, secs = NOW_SECS): SentReque
     'X-Signature-Ed25519': signatureOf(keyOf(BOT.app_secret), String(secs), body),
     'X-Signature-Timestamp': String(secs),
   })
-const documented = (signature: string, secs = DOCUMENTED.secs): SentRequest =>
-  request(DOCUMENTED.body, { 'X-Signature-Ed25519': signature, 'X-Signature-Timestamp': String(secs) })
-
 export const qqVectors: readonly Vector[] = [
   {
     id: 'Q1',
-    what: 'the documented signature, in either case',
-    nowSecs: DOCUMENTED.secs,
-    requests: () => [documented(DOCUMENTED.signature), documented(DOCUMENTED.signature.toUpperCase())],
+    what: 'an event that is no message, with a signature in either case',
+    requests: () => {
+      const { headers = [], ...rest } = qqRequest(EVENT)
+      return [
+        qqRequest(EVENT),
+        { ...rest, headers: headers.map(([name, value]) => [name, name.endsWith('Ed25519') ? value.toUpperCase() : value]) },
+      ]
+    },
     answers: [TAKEN, TAKEN],
   },
   {
@@ -103,5 +99,8 @@ export const qqVectors: readonly Vector[] = [
   },
 ]
 
-/** The exact bytes that the documented signature covers. */
-export const bodies: readonly ReferenceBody[] = [{ body: DOCUMENTED.body, bytes: 45 }]
+/** The exact bytes of the bodies that are signed here. */
+export const bodies: readonly ReferenceBody[] = [
+  { body: EVENT, bytes: Buffer.byteLength(EVENT) },
+  { body: CHECK.body, bytes: 76 },
+]
