@@ -52,34 +52,27 @@ export class Connection {
   }
 
   async #receive(intake: Intake, { signal, report }: ListenContext): Promise<void> {
-    const resumption = this.#resumption
-    this.#resumption = undefined
     const options = {
       url: this.#api.url('/websocket'),
       token: this.#api.token,
       clock: this.#host.clock,
-      resumption,
+      signal,
+      resumption: this.#resumption,
       nextRequest: () => ++this.#requests,
     }
-    const events = {
+    const socket = new MattermostSocket(options, {
+      // A server that cannot be reached may still have the events later.
+      onOpen: () => {
+        this.#resumption = undefined
+      },
+      onReady: report.connected,
       onHello: () => intake.startCatchUp(),
-      onEvent: (event: string, data: Parameters<Intake['take']>[1]) => {
+      onEvent(event, data) {
         report.event()
         intake.take(event, data)
       },
-    }
-    try {
-      const socket = await MattermostSocket.open(options, events, signal)
-      report.connected()
-      await socket.closed
-      this.#resumption = socket.resumption
-    } catch (error) {
-      // The server may only have been unreachable. If it refused the connection instead, the next one begins anew.
-      if (error instanceof AppError && /ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/.test(error.message)) {
-        this.#resumption = resumption
-      }
-      throw error
-    }
+    })
+    this.#resumption = await socket.run()
   }
 
   async #intakeFor(deliver: Deliver, context: ListenContext): Promise<Intake> {
@@ -104,7 +97,8 @@ export class Connection {
     const { status, json } = await this.#api.call({ method: 'GET', path: '/users/me', signal, accept: [401] })
     if (status === 401) throw new AppError('forbidden', BAD_TOKEN)
     const { id, username } = members(json)
-    if (!isId(id) || text(username) === '') throw new AppError('upstream', 'mattermost did not return the user of the bot')
+    if (!isId(id) || text(username) === '')
+      throw new AppError('upstream', 'mattermost did not return the user of the bot (is url the address of the server?)')
     return { account: accountOf(this.#config), userId: id, username: text(username), threadReplies: this.#config.thread_replies }
   }
 }

@@ -3,9 +3,10 @@
  * the next number gets the events that it missed, as long as the server has them (about five minutes, and 128 events that were sent).
  * After such a resumption the server says no hello, so the answer to a ping tells that it has happened.
  */
-import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
-import { AppError, type Clock, errorText } from '@sluice/sdk'
-import type { RawData, WebSocket } from 'ws'
+
+import { type Members, members, text } from '@sluice/kit/foreign-json'
+import { FrameSocket } from '@sluice/kit/frame-socket'
+import { AppError, type Clock } from '@sluice/sdk'
 
 /** A connection that can be resumed. */
 export interface Resumption {
@@ -15,6 +16,10 @@ export interface Resumption {
 }
 
 export interface SocketEvents {
+  /** The server has accepted the connection, and may have forgotten the one that is to be resumed. */
+  onOpen(): void
+  /** The server has authenticated the connection. */
+  onReady(): void
   /** The server began a new connection, and does not have the events of an earlier one. */
   onHello(): void
   onEvent(event: string, data: Members): void
@@ -24,164 +29,109 @@ export interface SocketOptions {
   readonly url: string
   readonly token: string
   readonly clock: Clock
+  readonly signal: AbortSignal
   readonly resumption: Resumption | undefined
   /** Returns the number of a request. Numbers are never used again, because answers may arrive on the next connection. */
   nextRequest(): number
 }
 
-const HELLO_MS = 15_000
+const READY_MS = 15_000
 const PING_MS = 30_000
 /** A ping is answered at once, so the connection is dead after this time without a frame. */
-const SILENCE_MS = 45_000
-const CLOSE_MS = 1000
-const FRAME_BYTES_MAX = 4 * 1024 * 1024
+const SILENT_MS = 45_000
 
 export class MattermostSocket {
-  readonly #socket: WebSocket
   readonly #options: SocketOptions
   readonly #events: SocketEvents
   readonly #ready = Promise.withResolvers<void>()
-  readonly #closed = new AbortController()
-  readonly #hasClosed = Promise.withResolvers<void>()
-  #lastFrameAtMs: number
   #connectionId: string
   #next: number
-  #problem = 'before it was ready'
+  #isOver = false
 
-  private constructor(socket: WebSocket, options: SocketOptions, events: SocketEvents, signal: AbortSignal) {
-    this.#socket = socket
+  constructor(options: SocketOptions, events: SocketEvents) {
     this.#options = options
     this.#events = events
-    this.#lastFrameAtMs = options.clock.monotonicMs()
     this.#connectionId = options.resumption?.connectionId ?? ''
     this.#next = options.resumption?.next ?? 0
-    this.#observe(signal)
   }
 
-  /** Connects, and resolves once the server has authenticated the connection. Throws `unavailable`. Closes when `signal` aborts. */
-  static async open(options: SocketOptions, events: SocketEvents, signal: AbortSignal): Promise<MattermostSocket> {
-    const { WebSocket } = await import('ws')
-    const url = new URL(options.url.replace(/^http/i, 'ws'))
-    if (options.resumption) {
-      url.searchParams.set('connection_id', options.resumption.connectionId)
-      url.searchParams.set('sequence_number', String(options.resumption.next))
-    }
-    const socket = new WebSocket(url, {
+  /**
+   * Connects, and resolves when the connection has ended, to where another one can continue; to undefined if some events must be read
+   * from the conversations. Throws `unavailable` if the connection was never ready.
+   */
+  async run(): Promise<Resumption | undefined> {
+    const { clock, signal, token } = this.#options
+    const socket = await FrameSocket.open(this.#address(), {
+      platform: 'mattermost',
+      clock,
+      signal,
       // Only a connection that is authenticated by a header can be resumed.
-      headers: { authorization: `Bearer ${options.token}` },
-      handshakeTimeout: HELLO_MS,
-      maxPayload: FRAME_BYTES_MAX,
-      perMessageDeflate: false,
+      headers: { authorization: `Bearer ${token}` },
+      pingMs: PING_MS,
+      silentMs: SILENT_MS,
+      onFrame: (frame, from) => this.#onFrame(frame, from),
+      onPing: (to) => this.#request(to, 'ping'),
     })
-    const connection = new MattermostSocket(socket, options, events, signal)
-    await connection.#untilReady()
-    void connection.#keepAlive()
-    return connection
+    this.#events.onOpen()
+    // A proxy may have removed the header. The server ignores the challenge if it has not.
+    this.#request(socket, 'authentication_challenge', { token })
+    this.#request(socket, 'ping')
+    await this.#untilReady(socket)
+    this.#events.onReady()
+    await socket.ended
+    return !this.#isOver && this.#connectionId !== '' && this.#next > 0 ? { connectionId: this.#connectionId, next: this.#next } : undefined
   }
 
-  /** Where another connection can continue; undefined if the server could not say which events it missed. */
-  get resumption(): Resumption | undefined {
-    return this.#connectionId !== '' && this.#next > 0 ? { connectionId: this.#connectionId, next: this.#next } : undefined
-  }
-
-  /** Resolves when the connection has closed. */
-  get closed(): Promise<void> {
-    return this.#hasClosed.promise
-  }
-
-  /** Closes the connection. Idempotent. */
-  close(): void {
-    this.#socket.close(1000)
-    void this.#options.clock.sleep(CLOSE_MS, this.#closed.signal).then(() => this.#socket.terminate())
-  }
-
-  #observe(signal: AbortSignal): void {
-    const close = () => this.close()
-    const alive = () => {
-      this.#lastFrameAtMs = this.#options.clock.monotonicMs()
+  #address(): string {
+    const { url, resumption } = this.#options
+    const address = new URL(url.replace(/^http/i, 'ws'))
+    if (resumption) {
+      address.searchParams.set('connection_id', resumption.connectionId)
+      address.searchParams.set('sequence_number', String(resumption.next))
     }
-    this.#socket.on('open', () => {
-      // A proxy may have removed the header. The server ignores the challenge if it has not.
-      this.#request('authentication_challenge', { token: this.#options.token })
-      this.#request('ping')
-    })
-    this.#socket.on('message', (data) => {
-      alive()
-      this.#onFrame(data)
-    })
-    this.#socket.on('ping', alive)
-    // The `close` event follows.
-    this.#socket.on('error', (error) => {
-      this.#problem = `(${errorText(error)})`
-    })
-    this.#socket.once('close', () => {
-      signal.removeEventListener('abort', close)
-      this.#closed.abort()
-      this.#hasClosed.resolve()
-      this.#ready.reject(new AppError('unavailable', `The connection to mattermost ended ${this.#problem}`))
-    })
-    signal.addEventListener('abort', close, { once: true })
-    if (signal.aborted) close()
+    return address.href
   }
 
-  #onFrame(frame: RawData): void {
-    if (this.#closed.signal.aborted) return
-    const { event, data, seq, status } = members(parsedOrUndefined(String(frame)))
-    if (text(event) !== '') this.#onEvent(text(event), members(data), seq)
+  async #untilReady(socket: FrameSocket): Promise<void> {
+    const waiting = new AbortController()
+    const late = this.#options.clock.sleep(READY_MS, waiting.signal).then(() => {
+      if (!waiting.signal.aborted) socket.terminate('not authenticated in time')
+      return socket.ended
+    })
+    const end = await Promise.race([this.#ready.promise, socket.ended, late])
+    waiting.abort()
+    if (end) throw new AppError('unavailable', `The connection to mattermost ended before it was ready ${end.detail}`.trim())
+  }
+
+  #onFrame(frame: Members, socket: FrameSocket): undefined {
+    const { event, data, seq, status } = frame
+    if (text(event) !== '') this.#onEvent(text(event), members(data), seq, socket)
     else if (status === 'OK' && text(members(data).text) === 'pong') this.#ready.resolve()
     // The server keeps a connection open whose token was revoked, and only stops to send events.
-    else if (status === 'FAIL') this.#forget('is no longer authenticated')
+    else if (status === 'FAIL') this.#forget(socket, 'no longer authenticated')
   }
 
-  #onEvent(event: string, data: Members, seq: unknown): void {
+  #onEvent(event: string, data: Members, seq: unknown, socket: FrameSocket): void {
     if (event === 'hello') {
       this.#connectionId = text(data.connection_id)
       this.#next = 0
     }
+    // After the end of a connection, frames that were under way may still arrive.
+    if (this.#isOver) return
     const isNext = seq === this.#next
     this.#next += 1
-    if (!isNext) this.#forget('skipped an event')
+    if (!isNext) this.#forget(socket, 'an event was skipped')
     else if (event === 'hello') this.#events.onHello()
     else this.#events.onEvent(event, data)
   }
 
   /** Ends a connection whose missing events another one must read from the conversations. */
-  #forget(problem: string): void {
-    this.#problem = `(it ${problem})`
-    this.#connectionId = ''
-    this.#next = 0
-    this.#closed.abort()
-    this.#socket.terminate()
+  #forget(socket: FrameSocket, problem: string): void {
+    this.#isOver = true
+    socket.terminate(problem)
   }
 
-  #request(action: string, data?: object): void {
-    if (this.#socket.readyState !== this.#socket.OPEN) return
-    this.#socket.send(JSON.stringify({ seq: this.#options.nextRequest(), action, ...(data && { data }) }))
-  }
-
-  async #untilReady(): Promise<void> {
-    try {
-      await Promise.race([this.#ready.promise, this.#deadline()])
-    } catch (error) {
-      this.#socket.terminate()
-      throw error
-    }
-  }
-
-  async #deadline(): Promise<never> {
-    await this.#options.clock.sleep(HELLO_MS, this.#closed.signal)
-    throw new AppError('unavailable', `The connection to mattermost ended ${this.#problem}`)
-  }
-
-  /** Sends pings, and terminates a connection whose other end disappeared without closing it. */
-  async #keepAlive(): Promise<void> {
-    const { signal } = this.#closed
-    const { clock } = this.#options
-    while (!signal.aborted) {
-      await clock.sleep(PING_MS, signal)
-      if (signal.aborted) return
-      if (clock.monotonicMs() - this.#lastFrameAtMs > SILENCE_MS) return this.#socket.terminate()
-      this.#request('ping')
-    }
+  #request(socket: FrameSocket, action: string, data?: object): void {
+    socket.send({ seq: this.#options.nextRequest(), action, ...(data && { data }) })
   }
 }

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { testClock } from '@sluice/testkit/clock'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -39,6 +40,13 @@ test('frames arrive in order, and text that is no JSON object has no members', a
   await expect.poll(() => frames).toEqual([{ n: 1 }, {}, {}, { n: 2 }])
   socket.send({ hello: 1 })
   await expect.poll(() => received).toEqual([{ hello: 1 }])
+})
+
+test('the request that opens the connection has the given headers', async () => {
+  const asked = once(server, 'connection')
+  await open({ headers: { authorization: 'Bearer secret-token' } })
+  const [, request] = (await asked) as [WebSocket, IncomingMessage]
+  expect(request.headers.authorization).toBe('Bearer secret-token')
 })
 
 test('the end has its code and reason, and later frames are dropped', async () => {

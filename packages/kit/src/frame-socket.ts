@@ -9,6 +9,8 @@ export interface FrameSocketOptions {
   readonly clock: Clock
   /** Closes the connection when it aborts. */
   readonly signal: AbortSignal
+  /** Headers of the request that opens the connection, such as one that authenticates it. */
+  readonly headers?: Readonly<Record<string, string>>
   /**
    * Takes a frame. The socket keeps count of the promises: when `framesMax` have not settled, it reads nothing until one does.
    * A rejected promise is the business of the caller, who has reported it.
@@ -60,7 +62,8 @@ export class FrameSocket {
     const { WebSocket } = await import('ws')
     const address = URL.parse(url)
     if (!address || !/^wss?:$/.test(address.protocol)) throw new AppError('unavailable', `${options.platform} named no WebSocket address`)
-    const raw = new WebSocket(address, { handshakeTimeout: OPEN_MS_MAX, maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false })
+    const { headers = {} } = options
+    const raw = new WebSocket(address, { headers, handshakeTimeout: OPEN_MS_MAX, maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false })
     const socket = new FrameSocket(raw, options)
     const opened = Promise.withResolvers<void>()
     raw.once('open', opened.resolve)
