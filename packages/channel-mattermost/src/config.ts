@@ -1,5 +1,5 @@
 /** The section `[channels_config.mattermost]`. */
-import { headerSecret, whole } from '@sluice/sdk'
+import { headerSecret, httpUrl, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { ID } from './ids.ts'
 
@@ -18,12 +18,7 @@ export const mattermostSection = {
   path: 'channels_config.mattermost',
   schema: v.object({
     enabled: v.optional(v.pipe(v.boolean(), v.description('False: the channel is not built')), true),
-    url: v.pipe(
-      v.string(),
-      v.url(),
-      v.regex(/^https?:\/\/[^@?#\s]+$/i, 'Must be an http or https URL without user name, query and fragment'),
-      v.description('Address of the server, such as https://chat.example.com'),
-    ),
+    url: v.pipe(httpUrl(), v.description('Address of the server, such as https://chat.example.com')),
     bot_token: v.pipe(headerSecret(), v.description('Access token of the bot account, from Integrations → Bot Accounts')),
     channel_id: v.optional(
       v.pipe(
@@ -46,6 +41,7 @@ export const mattermostSection = {
       ),
       false,
     ),
+    ack_reactions: v.optional(v.pipe(v.boolean(), v.description('True: the bot reacts with eyes to a message when its turn begins')), true),
     stream_mode: v.optional(
       v.pipe(v.picklist(['off', 'partial']), v.description('partial: shows a reply while it is being written, by editing one message')),
       'off',

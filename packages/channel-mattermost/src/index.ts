@@ -33,6 +33,7 @@ function createMattermost(host: Host, config: MattermostConfig): Channel {
     cursors,
     send: (to, message, signal) => sender.send(to, message, signal),
     update: (_to, sent, message, signal) => sender.update(sent, message, signal),
+    ...(config.ack_reactions && { acknowledge: (message, signal) => sender.acknowledge(message, signal) }),
     typing: (to, signal) => sender.typing(to, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
   }

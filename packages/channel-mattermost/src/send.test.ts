@@ -1,7 +1,14 @@
 import { AppError, type Outbound } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { TEXT_MAX } from './send.ts'
-import { MATTERMOST_CHANNEL, MATTERMOST_DIRECT, MATTERMOST_OTHER_USER, MATTERMOST_TOKEN, MATTERMOST_USER } from './testing/fake.ts'
+import {
+  MATTERMOST_BOT,
+  MATTERMOST_CHANNEL,
+  MATTERMOST_DIRECT,
+  MATTERMOST_OTHER_USER,
+  MATTERMOST_TOKEN,
+  MATTERMOST_USER,
+} from './testing/fake.ts'
 import { idOf } from './testing/fake-posts.ts'
 import { mattermostHarness, receives, until } from './testing/harness.ts'
 
@@ -170,6 +177,16 @@ test('a file of a message is downloaded with the token, within the limit', async
   await expect(listening.channel.fetchMedia?.(elsewhere, { bytesMax: 3, signal })).rejects.toMatchObject({ code: 'invalid_request' })
   const gone = { ...attachment, source: { id: idOf('f', 99) } }
   await expect(listening.channel.fetchMedia?.(gone, { bytesMax: 100, signal })).rejects.toMatchObject({ code: 'invalid_request' })
+})
+
+test('a message is acknowledged by a reaction, unless the configuration says no', async () => {
+  const { fake } = harness
+  const id = fake.say({ text: 'question' })
+  const inbound = { id, account: '', sender: MATTERMOST_USER, to, text: 'question' }
+  await harness.channel().acknowledge?.(inbound, signal)
+  await harness.channel().acknowledge?.(inbound, signal)
+  expect(fake.posts.get(id)?.metadata.reactions).toMatchObject([{ user_id: MATTERMOST_BOT.id, emoji_name: 'eyes' }])
+  expect(harness.channel({ ack_reactions: false }).acknowledge).toBeUndefined()
 })
 
 test('typing is shown in the thread', async () => {

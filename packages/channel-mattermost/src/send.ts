@@ -1,7 +1,7 @@
 /** Posts and edits messages, adds reactions as buttons, and shows the typing indicator. */
 import { BoundedMap, pathSegment } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
-import { type Address, AppError, errorText, type Host, type Outbound, type Sent, sha256Hex } from '@sluice/sdk'
+import { type Address, AppError, errorText, type Host, type Inbound, type Outbound, type Sent, sha256Hex } from '@sluice/sdk'
 import { explain, type MattermostApi } from './api.ts'
 import { buttonProps, legend, type ReactionButton, reactionButtons } from './buttons.ts'
 import { isId } from './ids.ts'
@@ -14,8 +14,11 @@ export const TEXT_MAX = 16_383
 const BAD_ROOT = 'api.post.create_post.root_id.app_error'
 /** Codes of failures after which the post may exist. */
 const UNCERTAIN = ['upstream', 'upstream_timeout']
+/** The reaction to a message whose turn begins. */
+const SEEN = 'eyes'
 /** The newest posts among which a post is looked for after such a failure. */
 const RECENT = 60
+const FIND_MS_MAX = 10_000
 export const PROMPTS_MAX = 500
 /** The member of a post's `props` that shows which message it is. */
 const CLIENT_ID = 'sluice_id'
@@ -60,6 +63,11 @@ export class Sender {
     await this.#api.call({ method: 'POST', path: '/users/me/typing', body, signal })
   }
 
+  /** See `Channel.acknowledge`. The server shows a repeated reaction once. */
+  acknowledge({ id }: Inbound, signal: AbortSignal): Promise<void> {
+    return this.#react(id, [SEEN], signal)
+  }
+
   async #post(
     { to, thread }: Address,
     message: Outbound,
@@ -95,7 +103,7 @@ export class Sender {
   async #find(channel: string, message: Outbound, signal: AbortSignal): Promise<string | undefined> {
     try {
       const path = `/channels/${pathSegment(channel)}/posts?per_page=${RECENT}&skipFetchThreads=true` as const
-      const { json } = await this.#api.call({ method: 'GET', path, signal })
+      const { json } = await this.#api.call({ method: 'GET', path, signal, timeoutMs: FIND_MS_MAX })
       const { order, posts } = members(json)
       const found = list(order)
         .map((id): Members => members(members(posts)[text(id)]))
@@ -111,12 +119,16 @@ export class Sender {
     const emojis = buttons.map(({ emoji }) => emoji)
     this.#prompts.set(post, emojis)
     try {
-      const user_id = await this.#me(signal)
-      for (const emoji_name of emojis) {
-        await this.#api.call({ method: 'POST', path: '/reactions', body: { user_id, post_id: post, emoji_name }, signal })
-      }
+      await this.#react(post, emojis, signal)
     } catch (error) {
       this.#host.log.warn('no reactions could be added as buttons', { channel: 'mattermost', message: post, reason: errorText(error) })
+    }
+  }
+
+  async #react(post_id: string, emojis: readonly string[], signal: AbortSignal): Promise<void> {
+    const user_id = await this.#me(signal)
+    for (const emoji_name of emojis) {
+      await this.#api.call({ method: 'POST', path: '/reactions', body: { user_id, post_id, emoji_name }, signal })
     }
   }
 

@@ -36,9 +36,9 @@ export interface SocketOptions {
 }
 
 const READY_MS = 15_000
-const PING_MS = 30_000
+const PING_MS = 15_000
 /** A ping is answered at once, so the connection is dead after this time without a frame. */
-const SILENT_MS = 45_000
+const SILENT_MS = 20_000
 
 export class MattermostSocket {
   readonly #options: SocketOptions
