@@ -14,6 +14,7 @@ import slack from '@sluice/channel-slack'
 import telegram from '@sluice/channel-telegram'
 import textrelay from '@sluice/channel-textrelay'
 import webhook from '@sluice/channel-webhook'
+import wecom from '@sluice/channel-wecom'
 import metrics from '@sluice/observability-metrics'
 import anthropic from '@sluice/provider-anthropic'
 import offline from '@sluice/provider-offline'
@@ -34,6 +35,6 @@ const providers = [offline, openai, anthropic]
 const tools = [files, shell, http, memory, sop]
 const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, line, webhook]
 const sandboxes = [jail, seatbelt, container]
-const chats = [telegram, discord, slack, irc, email, signal, dingtalk, mattermost, qq]
+const chats = [telegram, discord, slack, irc, email, signal, dingtalk, mattermost, qq, wecom]
 
 export const always = [...providers, ...tools, ...webhooks, ...chats, ...sandboxes, mqtt, transcription, speech, metrics]

@@ -276,7 +276,13 @@ export const CATALOGUE = {
   'channel-voice-call': { ...always, kind: 'channel', ...planned, summary: 'Voice calls', section: 'channels_config.voice_call' },
   'channel-dingtalk': { ...always, kind: 'channel', summary: 'DingTalk', section: 'channels_config.dingtalk' },
   'channel-qq': { ...always, kind: 'channel', summary: 'QQ', section: 'channels_config.qq', routes: ['POST /qq'] },
-  'channel-wecom': { ...always, kind: 'channel', ...planned, summary: 'WeCom', section: 'channels_config.wecom' },
+  'channel-wecom': {
+    ...always,
+    kind: 'channel',
+    summary: 'WeCom',
+    section: 'channels_config.wecom',
+    routes: ['GET /wecom', 'POST /wecom'],
+  },
   'channel-line': {
     ...always,
     kind: 'channel',

@@ -1,0 +1,107 @@
+/** Parses messages of an AI bot; see https://developer.work.weixin.qq.com/document/path/100719. */
+import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
+import type { Attachment, Inbound } from '@sluice/sdk'
+
+export interface BotParseOptions {
+  readonly botId: string
+  /** The `req_id` of the frame, which a reply within five minutes repeats. */
+  readonly request: string
+  readonly nowMs: number
+}
+
+const ATTACHMENTS_MAX = 20
+
+/** Returns the message as a list of one; empty for one without text and files. */
+export function parseBot(body: Members, { botId, request, nowMs }: BotParseOptions): Inbound[] {
+  const id = text(body.msgid)
+  const sender = textAt(body, 'from.userid')
+  const chat = text(body.chatid)
+  if (id === '' || sender === '') return []
+  const isGroup = body.chattype === 'group' && chat !== ''
+  const content = contentOf(body, isGroup)
+  if (content.text === '' && content.attachments.length === 0) return []
+  const sentAtMs = timeOf(body.create_time)
+  return [
+    {
+      id,
+      account: botId,
+      sender,
+      to: { to: isGroup ? `chat:${chat}` : `user:${sender}`, replyTo: id, more: { way: 'bot', request, atMs: String(nowMs) } },
+      ...quoting(content.text, members(body.quote)),
+      ...(content.attachments.length > 0 && { attachments: content.attachments }),
+      ...(sentAtMs !== undefined && { sentAtMs }),
+    },
+  ]
+}
+
+/** Returns the pressed button of a card. `task_id` is the id that `send.ts` gave to the card. */
+export function parsePress(body: Members, botId: string): Inbound[] {
+  const event = members(body.event)
+  const card = members(event.template_card_event)
+  const task = text(event.task_id) || text(card.task_id)
+  const value = text(event.event_key) || text(card.event_key)
+  const [id, sender, chat] = [text(body.msgid), textAt(body, 'from.userid'), text(body.chatid)]
+  if (event.eventtype !== 'template_card_event' || [task, value, id, sender].includes('')) return []
+  const sentAtMs = timeOf(body.create_time)
+  const to = body.chattype === 'group' && chat !== '' ? `chat:${chat}` : `user:${sender}`
+  return [
+    {
+      id,
+      account: botId,
+      sender,
+      to: { to, more: { way: 'bot' } },
+      text: '',
+      pressed: { message: task, value },
+      ...(sentAtMs !== undefined && { sentAtMs }),
+    },
+  ]
+}
+
+interface Content {
+  readonly text: string
+  readonly attachments: readonly Attachment[]
+}
+
+function contentOf(body: Members, isGroup: boolean): Content {
+  const part = members(body[text(body.msgtype)])
+  switch (body.msgtype) {
+    case 'text':
+      return { text: withoutMention(text(part.content), isGroup), attachments: [] }
+    case 'voice':
+      return { text: text(part.content).trim(), attachments: [] }
+    case 'image':
+    case 'video':
+    case 'file':
+      return { text: '', attachments: fileOf(body.msgtype, part) }
+    case 'mixed':
+      return mixed(list(part.msg_item), isGroup)
+    default:
+      return { text: '', attachments: [] }
+  }
+}
+
+function mixed(items: readonly unknown[], isGroup: boolean): Content {
+  const parts = items.slice(0, ATTACHMENTS_MAX).map(members)
+  const words = parts.map((item) => textAt(item, 'text.content')).filter(Boolean)
+  const attachments = parts.flatMap((item) => (item.msgtype === 'image' ? fileOf('image', members(item.image)) : []))
+  return { text: withoutMention(words.join('\n'), isGroup), attachments }
+}
+
+/** A message in a group begins with the mention of the bot, which WeCom does not mark otherwise. */
+const withoutMention = (words: string, isGroup: boolean): string => (isGroup ? words.replace(/^\s*@\S+(?:\s|\u2005)*/u, '') : words).trim()
+
+/** The address is valid for five minutes, and its file is encrypted with the key. A fragment is not sent to the server. */
+function fileOf(kind: Attachment['kind'], { url, aeskey, filename, name }: Members): Attachment[] {
+  if (text(url) === '') return []
+  const key = text(aeskey)
+  return [{ kind, name: text(filename) || text(name) || kind, source: { url: key === '' ? text(url) : `${text(url)}#${key}` } }]
+}
+
+/** Appends the words that the sender quotes. */
+function quoting(words: string, quote: Members): Pick<Inbound, 'text' | 'quotedFrom'> {
+  const said = contentOf(quote, false).text
+  if (said === '') return { text: words }
+  return { text: `${words}\n\n> ${said.replaceAll('\n', '\n> ')}`, quotedFrom: words.length }
+}
+
+const timeOf = (secs: unknown): number | undefined => (Number.isSafeInteger(secs) && Number(secs) > 0 ? Number(secs) * 1000 : undefined)

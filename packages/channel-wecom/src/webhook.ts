@@ -1,0 +1,131 @@
+/** The webhook `/wecom`: encrypted callbacks of an app. WeCom checks the address by a GET request with an encrypted text. */
+import { AppError, equalTexts, isFresh, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk/webhook'
+import { type AppParseOptions, parseApp } from './parse-app.ts'
+import { open, type SealKeys, seal, signatureOf } from './seal.ts'
+import { elementsOf, xmlOf } from './xml.ts'
+
+export interface WebhookOptions extends AppParseOptions, SealKeys {}
+
+const WINDOW_SECS = 300
+const BODY_BYTES_MAX = 262_144
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Without `options`, every request is refused, because there is no secret to verify it with. */
+export function createWebhook(options: WebhookOptions | undefined): Webhook {
+  return {
+    path: '/wecom',
+    bodyBytesMax: BODY_BYTES_MAX,
+    handshake(url) {
+      if (!options || !url.searchParams.get('echostr')) return new Response('Forbidden', { status: options ? 400 : 403 })
+      try {
+        const { message } = verified(options, url, url.searchParams.get('echostr') ?? '')
+        return new Response(message)
+      } catch {
+        return new Response('Forbidden', { status: 403 })
+      }
+    },
+    handshakeQuery: (challenge) => (options ? signedQuery(options, seal(options, challenge, options.corpId), Date.now(), 'echostr') : {}),
+    verify(raw) {
+      if (!options) throw refused('the keys of the callback are not set')
+      openRequest(options, raw)
+      return { by: 'msg_signature' }
+    },
+    parse(raw) {
+      if (!options) return []
+      return parseApp(messageIn(options, raw), options)
+    },
+    // WeCom takes any other text for an answer to the person.
+    answer: () => new Response(''),
+    sample: (sample) => createSample(sample, options),
+  }
+}
+
+const refused = (reason: string): AppError => new AppError('unauthorized', 'Invalid signature', { cause: reason })
+
+/** Returns the encrypted message of a request that WeCom signed. Throws `unauthorized`. */
+function openRequest(options: WebhookOptions, { url, body, receivedAtMs }: Raw): string {
+  const envelope = elementsOf(textOf(body) ?? '')
+  if (!envelope?.has('Encrypt')) throw refused('the body has no encrypted text')
+  const { message, atSecs } = verified(options, url, envelope.get('Encrypt') ?? '')
+  if (!isFresh(atSecs, receivedAtMs, WINDOW_SECS)) throw refused(`timestamp is not within ${WINDOW_SECS} s`)
+  // The signature does not cover the rest of the envelope.
+  const receiver = envelope.get('ToUserName')
+  const agent = envelope.get('AgentID')
+  if (receiver !== undefined && receiver !== options.corpId) throw refused('the message is for another organisation')
+  if (agent !== undefined && agent !== String(options.agentId)) throw refused('the message is for another app')
+  return message
+}
+
+/** Verifies and decrypts. Throws `unauthorized`. */
+function verified(options: WebhookOptions, url: URL, encrypted: string): { readonly message: string; readonly atSecs: number } {
+  const [signature, timestamp, nonce] = ['msg_signature', 'timestamp', 'nonce'].map((name) => {
+    const values = url.searchParams.getAll(name)
+    if (values.length !== 1 || !values[0]) throw refused(`${name} is missing, or there twice`)
+    return values[0]
+  })
+  if (!signature || !timestamp || !nonce || !/^\d{1,11}$/.test(timestamp)) throw refused('timestamp is no time')
+  if (!equalTexts(signature.toLowerCase(), signatureOf(options, timestamp, nonce, encrypted)))
+    throw refused('msg_signature does not match the request')
+  const opened = openOr(options, encrypted)
+  if (opened?.receiver !== options.corpId) throw refused('the text is not encrypted with callback_aes_key for this organisation')
+  return { message: opened.message, atSecs: Number(timestamp) }
+}
+
+function openOr(keys: SealKeys, encrypted: string): ReturnType<typeof open> | undefined {
+  try {
+    return open(keys, encrypted)
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the elements of the decrypted message. Throws `invalid_request`. */
+function messageIn(options: WebhookOptions, { body }: Raw): ReadonlyMap<string, string> {
+  const opened = openOr(options, elementsOf(textOf(body) ?? '')?.get('Encrypt') ?? '')
+  const elements = opened && elementsOf(opened.message)
+  if (!elements) throw new AppError('invalid_request', 'Invalid XML payload')
+  return elements
+}
+
+function textOf(body: Uint8Array): string | undefined {
+  try {
+    return utf8.decode(body)
+  } catch {
+    return undefined
+  }
+}
+
+function signedQuery(keys: SealKeys, encrypted: string, atMs: number, name?: string): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(atMs / 1000))
+  const nonce = process.getBuiltinModule('node:crypto').randomBytes(8).toString('hex')
+  return {
+    msg_signature: signatureOf(keys, timestamp, nonce, encrypted),
+    timestamp,
+    nonce,
+    ...(name !== undefined && { [name]: encrypted }),
+  }
+}
+
+function createSample(
+  { sender, to = `user:${sender}`, text, id, atMs, ignored }: Sample,
+  options: WebhookOptions | undefined,
+): SampleRequest {
+  if (!options)
+    throw new AppError(
+      'invalid_request',
+      'The keys of the app are not set: corp_id, agent_id, app_secret, callback_token and callback_aes_key',
+    )
+  if (to !== `user:${sender}`)
+    throw new AppError('invalid_request', 'An app of wecom gets messages only of people, who are answered directly')
+  const { corpId, agentId } = options
+  const head = { ToUserName: corpId, FromUserName: sender, CreateTime: Math.floor(atMs / 1000) }
+  const message = ignored
+    ? { ...head, MsgType: 'event', Event: 'enter_agent', EventKey: '', AgentID: agentId }
+    : { ...head, MsgType: 'text', Content: text, MsgId: id, AgentID: agentId }
+  const encrypted = seal(options, xmlOf(message), corpId)
+  return {
+    headers: { 'content-type': 'text/xml' },
+    query: signedQuery(options, encrypted, atMs),
+    body: xmlOf({ ToUserName: corpId, Encrypt: encrypted, AgentID: String(agentId) }),
+  }
+}
