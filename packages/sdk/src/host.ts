@@ -30,6 +30,10 @@ export interface SecretStore {
    * means none, on both sides. Use it for each change that depends on what was read.
    */
   swap(name: string, before: string | undefined, after: string | undefined): Promise<boolean>
+  /** Writes and deletes secrets in one commit: after a crash all changes are there, or none. `undefined` deletes a secret. */
+  setAll(changes: ReadonlyMap<string, string | undefined>): Promise<void>
+  /** Returns the secrets whose names begin with `prefix`, sorted by name. */
+  list(prefix: string, limit: number): Promise<{ readonly name: string; readonly value: string }[]>
 }
 
 /** The questions that features may ask about paired devices. */

@@ -28,6 +28,8 @@ export interface KeyValue {
    * what was read.
    */
   swap(key: string, before: unknown, after: unknown): Promise<boolean>
+  /** Writes and deletes keys in one commit: after a crash all changes are there, or none. `undefined` deletes a key. */
+  setAll(changes: ReadonlyMap<string, unknown>): Promise<void>
   list(prefix: string, limit: number): Promise<{ readonly key: string; readonly value: unknown }[]>
 }
 

@@ -39,6 +39,16 @@ export const createKeyValue = (db: Database, writer: Writer, owner: string): Key
       return true
     })
   },
+  async setAll(changes) {
+    const rows = Array.from(changes, ([key, value]) => [toBytes(key), value === undefined ? undefined : toJson(value)] as const)
+    if (rows.length === 0) return
+    await writer.write(() => {
+      for (const [key, json] of rows) {
+        if (json === undefined) db.run(DELETE, owner, key)
+        else db.run(SET, owner, key, json)
+      }
+    })
+  },
   async list(prefix, limit) {
     const start = toBytes(prefix)
     const end = endOfPrefix(start)

@@ -40,6 +40,26 @@ test('a secret is swapped only when it is the one that was read', async () => {
   expect(await secrets.get('token')).toBeUndefined()
 })
 
+test('many secrets are written, deleted and listed at once', async () => {
+  const keyValue = memoryKeyValue()
+  const secrets = secretStore(openSecretBox(folder), keyValue)
+  await secrets.set('old', 'hunter1')
+  await secrets.setAll(
+    new Map([
+      ['keys/b', 'hunter3'],
+      ['keys/a', 'hunter2'],
+      ['old', undefined],
+    ]),
+  )
+  expect(await secrets.get('old')).toBeUndefined()
+  expect(await secrets.list('keys/', 10)).toEqual([
+    { name: 'keys/a', value: 'hunter2' },
+    { name: 'keys/b', value: 'hunter3' },
+  ])
+  expect(await secrets.list('keys/', 1)).toHaveLength(1)
+  expect(await keyValue.get('keys/a')).toMatch(/^enc:1:/)
+})
+
 test('a secret copied to another name or owner does not decrypt', async () => {
   const keyValue = memoryKeyValue()
   const box = openSecretBox(folder)

@@ -20,5 +20,11 @@ export function secretStore(box: SecretBox, keyValue: KeyValue, path = 'secrets'
       if (decrypt(name, text) !== before) return false
       return keyValue.swap(name, text, after === undefined ? undefined : encrypt(name, after))
     },
+    setAll: async (changes) =>
+      keyValue.setAll(new Map(Array.from(changes, ([name, value]) => [name, value === undefined ? undefined : encrypt(name, value)]))),
+    async list(prefix, limit) {
+      const rows = await keyValue.list(prefix, limit)
+      return rows.map(({ key, value }) => ({ name: key, value: decrypt(key, value) ?? '' }))
+    },
   }
 }

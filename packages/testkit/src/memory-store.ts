@@ -24,6 +24,12 @@ export function memoryKeyValue(): KeyValue {
       else kept.set(key, JSON.stringify(after))
       return true
     },
+    async setAll(changes) {
+      for (const [key, value] of changes) {
+        if (value === undefined) kept.delete(key)
+        else kept.set(key, JSON.stringify(value))
+      }
+    },
     async list(prefix, limit) {
       const keys = [...kept.keys()].filter((key) => key.startsWith(prefix)).sort()
       return keys.slice(0, limit).map((key) => ({ key, value: JSON.parse(kept.get(key) ?? 'null') }))
@@ -47,6 +53,16 @@ export function memorySecrets(initial: Readonly<Record<string, string>> = {}): S
       if (after === undefined) kept.delete(name)
       else kept.set(name, after)
       return true
+    },
+    async setAll(changes) {
+      for (const [name, value] of changes) {
+        if (value === undefined) kept.delete(name)
+        else kept.set(name, value)
+      }
+    },
+    async list(prefix, limit) {
+      const names = [...kept.keys()].filter((name) => name.startsWith(prefix)).sort()
+      return names.slice(0, limit).map((name) => ({ name, value: kept.get(name) ?? '' }))
     },
   }
 }

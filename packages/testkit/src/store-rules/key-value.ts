@@ -60,6 +60,19 @@ export const keyValueRules: StoreRules = {
     expect(await values.list('', 10)).toEqual([])
   },
 
+  'writes and deletes many keys in one commit': async ({ store, otherProcess }) => {
+    const values = store.keyValue('feature')
+    await values.setAll(new Map())
+    await values.set('a', 1)
+    const changes = new Map<string, unknown>(Array.from({ length: 1000 }, (_, at) => [`k/${at}`, { at }]))
+    await values.setAll(changes.set('a', undefined).set('b', null))
+    expect(await values.get('a')).toBeUndefined()
+    const elsewhere = (await otherProcess()).keyValue('feature')
+    expect(await elsewhere.list('b', 10)).toEqual([{ key: 'b', value: null }])
+    expect(await elsewhere.list('k/', 2000)).toHaveLength(1000)
+    expect(await elsewhere.get('k/999')).toEqual({ at: 999 })
+  },
+
   'one of many simultaneous swaps wins, so that no update is lost': async ({ store, otherProcess }) => {
     const handles = [store.keyValue('feature'), (await otherProcess()).keyValue('feature')]
     const increment = async (values: (typeof handles)[number]): Promise<void> => {

@@ -141,6 +141,7 @@ export const leaseRules: StoreRules = {
       erase: () => owned.sessions.erase('old', { atMs: 1, by: 'test' }),
       'new value': () => owned.keyValue('feature').set('b', 1),
       'swapped value': () => owned.keyValue('feature').swap('a', 1, 2),
+      'values of one commit': () => owned.keyValue('feature').setAll(new Map([['c', 1]])),
       'deleted value': () => owned.keyValue('feature').delete('a'),
     }
     for (const write of Object.values(writes)) await expectLost(write())
