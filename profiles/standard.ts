@@ -1,8 +1,9 @@
 import workchat from '@sluice/channel-workchat'
+import fedchat from '@sluice/channel-fedchat'
 import { main } from '@sluice/cli'
 import mcp from '@sluice/mcp'
 import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
 import { always } from './always.ts'
 
-await main({ profile: 'standard', features: [...always, workchat, mcp, skills, schedule] })
+await main({ profile: 'standard', features: [...always, fedchat, workchat, mcp, skills, schedule] })

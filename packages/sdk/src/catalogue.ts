@@ -301,7 +301,6 @@ export const CATALOGUE = {
     flag: 'channel-fedchat',
     kind: 'channel',
     profile: 'standard',
-    ...planned,
     summary: 'Federated chat with end-to-end encryption',
     section: 'channels_config.fedchat',
   },

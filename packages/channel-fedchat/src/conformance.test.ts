@@ -1,0 +1,45 @@
+import { channelConformance } from '@sluice/testkit/channel'
+import { memorySecrets } from '@sluice/testkit/memory-store'
+import { afterAll } from 'vitest'
+import feature from './index.ts'
+import { FEDCHAT_BOT, FEDCHAT_PEOPLE, FEDCHAT_ROOM, FEDCHAT_TOKEN } from './testing/fake.ts'
+import { connect, sectionOf } from './testing/section.ts'
+
+/** The time at which the clock of each test host begins. */
+const START_MS = Date.UTC(2026, 0, 1)
+const { fake } = await connect({ nowMs: () => START_MS })
+afterAll(() => fake.close())
+const before = fake.state.now()
+const hello = fake.say({ text: 'hello' })
+const [ada, bob] = FEDCHAT_PEOPLE
+fake.say({ text: 'my own message', from: FEDCHAT_BOT })
+const thread = fake.say({ text: 'sluice: hi', from: bob, thread: hello })
+/** Kept by all hosts, because the homeserver refuses other keys of one device. */
+const secrets = memorySecrets({ 'state/identity': JSON.stringify({ userId: FEDCHAT_BOT, deviceId: 'SLUICEDEV' }) })
+const common = { account: new URL(fake.url).host, sentAtMs: START_MS }
+
+channelConformance({
+  feature,
+  config: sectionOf(fake),
+  allowKey: 'allowed_users',
+  secrets: [FEDCHAT_TOKEN],
+  listen: {
+    host() {
+      void secrets.set('state/position', JSON.stringify({ token: `s${before}`, atMs: START_MS }))
+      return { fetch, secrets }
+    },
+    expect: [
+      { ...common, id: hello, sender: ada, to: { to: FEDCHAT_ROOM, replyTo: hello, more: { sender: ada } }, text: 'hello' },
+      { ...common, id: thread, sender: bob, to: { to: FEDCHAT_ROOM, replyTo: thread, thread: hello, more: { sender: bob } }, text: 'hi' },
+    ],
+    async platform(nowMs) {
+      const { fake: platform, section } = await connect({ nowMs })
+      return {
+        fake: platform,
+        config: section,
+        say: (text) => void platform.say({ text }),
+        refuse: () => platform.logOut(false),
+      }
+    },
+  },
+})

@@ -1,0 +1,271 @@
+/** The device of the bot: its keys and sessions, the requests that keep them up to date, and the encryption of room events. */
+
+import type * as Sdk from '@matrix-org/matrix-sdk-crypto-wasm'
+import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
+import { AppError, type Logger, sha256Hex } from '@sluice/sdk'
+import { type MatrixApi, refusalOf } from '../api.ts'
+import type { Vault } from '../vault.ts'
+import type { DatabaseShape, JournaledDatabase, RecordChange } from './indexed-db.ts'
+import { Replays } from './replays.ts'
+
+export type CryptoSdk = typeof Sdk
+
+/** The records of the crypto library in the vault. */
+const RECORDS = 'olm/'
+const SHAPE = 'olm-shape'
+/** Requests lead to others, such as a query to a claim. More rounds would mean a fault. */
+const ROUNDS_MAX = 20
+const MICROSECONDS = 1000n
+
+export interface DeviceOptions {
+  readonly api: MatrixApi
+  readonly vault: Vault
+  readonly log: Logger
+  readonly userId: string
+  readonly deviceId: string
+  readonly database: JournaledDatabase
+}
+
+/** The encryption of a room: the content of its state event `m.room.encryption`, and who may read its history. */
+export interface RoomEncryption {
+  readonly content: Members
+  readonly historyVisibility: string
+}
+
+/** An event of a room as the homeserver sent it. */
+export interface RoomEvent extends Members {
+  readonly event_id: string
+  readonly type: string
+  readonly sender: string
+}
+
+export type Decrypted =
+  | { readonly outcome: 'decrypted'; readonly event: Members }
+  /** The key is missing, and may still arrive. */
+  | { readonly outcome: 'waiting'; readonly session: string; readonly why: string }
+  | { readonly outcome: 'refused'; readonly why: string }
+
+interface OutgoingRequest {
+  readonly id: string
+  readonly type: Sdk.RequestType
+  readonly body: string
+  readonly event_type?: string
+  readonly txn_id?: string
+  readonly room_id?: string
+  readonly version?: string
+}
+
+/** Loads the crypto library, which is large, when the first device is opened. */
+export const loadSdk = async (): Promise<CryptoSdk> => {
+  const sdk = await import('@matrix-org/matrix-sdk-crypto-wasm')
+  await sdk.initAsync()
+  return sdk
+}
+
+export class Device {
+  readonly sdk: CryptoSdk
+  readonly machine: Sdk.OlmMachine
+  readonly #options: DeviceOptions
+  readonly #replays: Replays
+  /** Rooms whose session of an earlier process was discarded. A restored backup could otherwise use a key twice. */
+  readonly #renewed = new Set<string>()
+  /** Settles when the last request for keys has ended; there is one at a time. */
+  #exclusive: Promise<unknown> = Promise.resolve()
+  /** Called with the ids of sessions whose keys arrived. */
+  onRoomKeys: (sessions: readonly string[]) => void = () => undefined
+
+  private constructor(sdk: CryptoSdk, machine: Sdk.OlmMachine, replays: Replays, options: DeviceOptions) {
+    this.sdk = sdk
+    this.machine = machine
+    this.#replays = replays
+    this.#options = options
+  }
+
+  /** Opens the device with the stored keys, or creates its keys. */
+  static async open(options: DeviceOptions): Promise<Device> {
+    const { vault, userId, deviceId, log, database } = options
+    const sdk = await loadSdk()
+    const shape = parsedOrUndefined((await vault.read(SHAPE)).get(SHAPE) ?? '') as DatabaseShape | undefined
+    const stored = await vault.read(RECORDS)
+    const records = [...stored.values()].map((value) => parsedOrUndefined(value) as RecordChange & { readonly value: string })
+    await database.open(shape && { shape, records }, (changes) => {
+      for (const change of changes) vault.set(recordName(change), change.value === undefined ? undefined : JSON.stringify(change))
+    })
+    const logger = {
+      debug: () => undefined,
+      info: () => undefined,
+      warn: () => undefined,
+      error: (data: unknown) => log.debug('crypto library', { detail: String(data).slice(0, 500) }),
+    }
+    const handle = await sdk.StoreHandle.open(database.name, undefined, logger)
+    const machine = await sdk.OlmMachine.initFromStore(new sdk.UserId(userId), new sdk.DeviceId(deviceId), handle, logger)
+    const opened = await database.shape()
+    if (JSON.stringify(opened) !== JSON.stringify(shape)) {
+      vault.put(SHAPE, opened)
+      const stores = new Set(opened.stores.map(({ name: store }) => store))
+      for (const record of records) if (!stores.has(record.store)) vault.set(recordName(record), undefined)
+    }
+    const device = new Device(sdk, machine, await Replays.load(vault), options)
+    await machine.registerRoomKeyUpdatedCallback(async (keys) => device.onRoomKeys(keys.map(({ sessionId }) => sessionId)))
+    await vault.flush()
+    return device
+  }
+
+  /** The fingerprint that people compare: the Ed25519 key of the device, in groups of four characters. */
+  get fingerprint(): string {
+    return this.machine.identityKeys.ed25519.toBase64().replaceAll(/.{4}(?=.)/g, '$& ')
+  }
+
+  /** Takes the parts of a sync that concern keys (client-server API, "Extensions to /sync" of end-to-end encryption). */
+  async receive(sync: Members): Promise<void> {
+    const { UserId, DeviceLists } = this.sdk
+    const toDevice = members(sync.to_device).events
+    const { changed, left } = members(sync.device_lists)
+    const ids = (value: unknown) => (Array.isArray(value) ? value.filter(isUserId).map((id) => new UserId(id)) : [])
+    const counts = Object.entries(members(sync.device_one_time_keys_count)).filter((entry): entry is [string, number] =>
+      Number.isSafeInteger(entry[1]),
+    )
+    const fallback = sync.device_unused_fallback_key_types
+    await this.machine.receiveSyncChanges(
+      JSON.stringify(Array.isArray(toDevice) ? toDevice : []),
+      new DeviceLists(ids(changed), ids(left)),
+      new Map(counts),
+      Array.isArray(fallback) ? new Set(fallback.filter((type) => typeof type === 'string')) : undefined,
+    )
+  }
+
+  /** Sends the requests that the library asks for, until it asks for none. Throws when one fails; the library repeats it. */
+  runOutgoing(signal: AbortSignal): Promise<void> {
+    return this.#alone(async () => {
+      for (let round = 0; round < ROUNDS_MAX; round++) {
+        const requests = (await this.machine.outgoingRequests()) as unknown as readonly OutgoingRequest[]
+        for (const request of requests) await this.sendRequest(request, signal)
+        const claim = requests.length === 0 ? await this.machine.getMissingSessions([]) : undefined
+        if (claim) await this.sendRequest(claim as unknown as OutgoingRequest, signal)
+        else if (requests.length === 0) return
+      }
+    })
+  }
+
+  /** Returns the encrypted content of an event, whose key the devices of `users` have then got. Durable before it resolves. */
+  async encrypt(
+    room: string,
+    { type, content }: { readonly type: string; readonly content: object },
+    users: readonly string[],
+    encryption: RoomEncryption,
+    signal: AbortSignal,
+  ): Promise<Members> {
+    return this.#alone(async () => {
+      const { RoomId, UserId } = this.sdk
+      const list = () => users.map((id) => new UserId(id))
+      if (!this.#renewed.has(room)) await this.machine.invalidateGroupSession(new RoomId(room))
+      this.#renewed.add(room)
+      await this.machine.updateTrackedUsers(list())
+      for (const request of (await this.machine.outgoingRequests()) as unknown as readonly OutgoingRequest[]) {
+        if (request.type === this.sdk.RequestType.KeysQuery) await this.sendRequest(request, signal)
+      }
+      const claim = await this.machine.getMissingSessions(list())
+      if (claim) await this.sendRequest(claim as unknown as OutgoingRequest, signal)
+      const shares = await this.machine.shareRoomKey(new RoomId(room), list(), this.#settings(encryption))
+      for (const share of shares) await this.sendRequest(share as unknown as OutgoingRequest, signal)
+      const encrypted = await this.machine.encryptRoomEvent(new RoomId(room), type, JSON.stringify(content))
+      await this.#options.vault.flush()
+      return members(JSON.parse(encrypted))
+    })
+  }
+
+  async decrypt(event: RoomEvent, room: string): Promise<Decrypted> {
+    const { RoomId, DecryptionSettings, DecryptionErrorCode, TrustRequirement, MegolmDecryptionError } = this.sdk
+    const { session_id: session, ciphertext } = members(event.content)
+    try {
+      const settings = new DecryptionSettings(TrustRequirement.Untrusted)
+      const decrypted = await this.machine.decryptRoomEvent(JSON.stringify(event), new RoomId(room), settings)
+      if (!this.#replays.isFirst(text(session), text(ciphertext), event.event_id)) {
+        return { outcome: 'refused', why: 'it repeats the ciphertext of another message' }
+      }
+      return { outcome: 'decrypted', event: { ...event, ...members(JSON.parse(decrypted.event)) } }
+    } catch (error) {
+      if (!(error instanceof MegolmDecryptionError)) return { outcome: 'refused', why: 'it is not a valid encrypted event' }
+      const { code, description } = error
+      const isWaiting = code === DecryptionErrorCode.MissingRoomKey || code === DecryptionErrorCode.UnknownMessageIndex
+      return isWaiting ? { outcome: 'waiting', session: text(session), why: description } : { outcome: 'refused', why: description }
+    }
+  }
+
+  /** Sends one request of the library and reports its answer. The keys that it uses are durable before. */
+  async sendRequest(request: OutgoingRequest, signal: AbortSignal): Promise<void> {
+    const { vault, api, userId, deviceId } = this.#options
+    await vault.flush()
+    const { RequestType } = this.sdk
+    const { type, id, body } = request
+    let answer: Members
+    try {
+      answer = await api.call({ ...this.#endpoint(request), body: JSON.parse(body), signal })
+    } catch (error) {
+      if (type === RequestType.KeysUpload && /already exists/i.test(refusalOf(error)?.text ?? '')) {
+        throw new AppError(
+          'forbidden',
+          `Another program uses the device ${deviceId} of ${userId}, or its keys are those of an old backup: the homeserver refuses its one-time keys. Log the bot in again, so that it gets a device of its own.`,
+        )
+      }
+      throw error
+    }
+    if (id !== undefined) await this.machine.markRequestAsSent(id, type, JSON.stringify(answer))
+  }
+
+  #endpoint({ type, id, event_type = '', txn_id = '', room_id = '', version }: OutgoingRequest) {
+    const { RequestType } = this.sdk
+    const client = (method: 'POST' | 'PUT', ...path: string[]) => ({ method, path: ['client', 'v3', ...path] }) as const
+    switch (type) {
+      case RequestType.KeysUpload:
+        return client('POST', 'keys', 'upload')
+      case RequestType.KeysQuery:
+        return client('POST', 'keys', 'query')
+      case RequestType.KeysClaim:
+        return client('POST', 'keys', 'claim')
+      case RequestType.ToDevice:
+        return client('PUT', 'sendToDevice', event_type, txn_id || id)
+      case RequestType.SignatureUpload:
+        return client('POST', 'keys', 'signatures', 'upload')
+      case RequestType.RoomMessage:
+        return client('PUT', 'rooms', room_id, 'send', event_type, txn_id || id)
+      case RequestType.KeysBackup:
+        return { ...client('PUT', 'room_keys', 'keys'), query: { version } }
+      default:
+        throw new Error(`The crypto library sent a request of the unknown type ${String(type)}`)
+    }
+  }
+
+  #settings({ content, historyVisibility }: RoomEncryption): Sdk.EncryptionSettings {
+    const { EncryptionSettings, HistoryVisibility } = this.sdk
+    const settings = new EncryptionSettings()
+    const { rotation_period_ms: ms, rotation_period_msgs: count } = content
+    if (isPositive(ms)) settings.rotationPeriod = BigInt(ms) * MICROSECONDS
+    if (isPositive(count)) settings.rotationPeriodMessages = BigInt(count)
+    settings.historyVisibility =
+      {
+        invited: HistoryVisibility.Invited,
+        joined: HistoryVisibility.Joined,
+        world_readable: HistoryVisibility.WorldReadable,
+      }[historyVisibility] ?? HistoryVisibility.Shared
+    return settings
+  }
+
+  #alone<Result>(task: () => Promise<Result>): Promise<Result> {
+    const run = this.#exclusive.then(task, task)
+    this.#exclusive = run.catch(() => undefined)
+    return run
+  }
+
+  /** Ends the use of the device once no request for keys is under way. */
+  async close(): Promise<void> {
+    await this.#exclusive
+    this.machine.close()
+  }
+}
+
+/** The name of a record shows neither users nor rooms, because names are not encrypted. */
+const recordName = ({ store, key }: RecordChange): string => `${RECORDS}${sha256Hex(`${store}\0${key}`).slice(0, 32)}`
+
+const isUserId = (value: unknown): value is string => typeof value === 'string' && /^@[^:]*:.+$/.test(value)
+const isPositive = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0

@@ -1,0 +1,142 @@
+/** From an event of a room to a message (client-server API, "Instant messaging"). Encrypted events are decrypted before. */
+import { type Members, members, text } from '@sluice/kit/foreign-json'
+import type { Attachment, Inbound } from '@sluice/sdk'
+import { folded } from './config.ts'
+import { attachmentId } from './media.ts'
+
+export interface Bot {
+  readonly account: string
+  readonly userId: string
+  /** The display name of the bot; empty without one. */
+  readonly name: string
+  readonly mentionOnly: boolean
+  /** True if every message in the room is for the bot. */
+  isDirect(room: string): boolean
+  /** Returns the value of the button that a reaction with this key to this message presses. */
+  pressed(message: string, key: string): string | undefined
+}
+
+const KINDS: Readonly<Record<string, Attachment['kind']>> = {
+  'm.image': 'image',
+  'm.audio': 'audio',
+  'm.video': 'video',
+  'm.file': 'file',
+}
+const TEXTS: ReadonlySet<string> = new Set(['m.text', 'm.emote', 'm.location'])
+
+/** Returns undefined for the bot's own events and for every event that is no message. */
+export function parse(event: Members, room: string, bot: Bot): Inbound | undefined {
+  const id = text(event.event_id)
+  const sender = text(event.sender)
+  const content = members(event.content)
+  if (id === '' || sender === '' || folded(sender) === folded(bot.userId)) return undefined
+  if (members(event.unsigned).redacted_because !== undefined) return undefined
+  const { origin_server_ts: ts } = event
+  const common = { id, account: bot.account, sender: folded(sender), ...(Number.isSafeInteger(ts) && { sentAtMs: Number(ts) }) }
+  switch (event.type) {
+    case 'm.room.message':
+      return parseMessage(content, { ...common, to: { to: room, replyTo: id, more: { sender } } }, room, bot)
+    case 'm.room.redaction':
+      return parseRedaction(text(event.redacts) || text(content.redacts), common, room)
+    case 'm.reaction':
+      return parseReaction(members(content['m.relates_to']), common, room, bot)
+    default:
+      return undefined
+  }
+}
+
+type Common = Pick<Inbound, 'id' | 'account' | 'sender' | 'sentAtMs'>
+
+function parseMessage(content: Members, common: Common & Pick<Inbound, 'to'>, room: string, bot: Bot): Inbound | undefined {
+  const relation = members(content['m.relates_to'])
+  if (relation.rel_type === 'm.replace') return parseEdit(members(content['m.new_content']), text(relation.event_id), common, room, bot)
+  const parts = partsOf(content, bot)
+  if (!parts || !isForBot(content, room, bot)) return undefined
+  const thread = relation.rel_type === 'm.thread' ? text(relation.event_id) : ''
+  // In a thread, clients that do not know threads get a reply to the last message of it.
+  const quoted = relation.is_falling_back === true && thread !== '' ? '' : text(members(relation['m.in_reply_to']).event_id)
+  return {
+    ...common,
+    to: { ...common.to, ...(thread !== '' && { thread }) },
+    ...parts,
+    ...(quoted !== '' && { inReplyTo: quoted }),
+  }
+}
+
+/** An edit of a message that did not mention the bot never arrives: the daemon drops changes of unknown messages. */
+function parseEdit(content: Members, message: string, common: Common & Pick<Inbound, 'to'>, room: string, bot: Bot): Inbound | undefined {
+  const parts = partsOf(content, bot)
+  if (!parts || message === '') return undefined
+  return { ...common, to: { to: room, replyTo: message, more: common.to.more ?? {} }, ...parts, changes: { message, what: 'edited' } }
+}
+
+/** The homeserver allows a redaction only to the sender of the message and to moderators. */
+function parseRedaction(message: string, common: Common, room: string): Inbound | undefined {
+  return message === '' ? undefined : { ...common, to: { to: room }, text: '', changes: { message, what: 'deleted' } }
+}
+
+function parseReaction(relation: Members, common: Common, room: string, bot: Bot): Inbound | undefined {
+  const message = text(relation.event_id)
+  const value = relation.rel_type === 'm.annotation' ? bot.pressed(message, text(relation.key)) : undefined
+  return value === undefined ? undefined : { ...common, to: { to: room, replyTo: message }, text: '', pressed: { message, value } }
+}
+
+/** Returns the text and the attachment of a message; undefined for a notice, which may be of another bot, and for unknown types. */
+function partsOf(content: Members, bot: Bot): Pick<Inbound, 'text' | 'attachments'> | undefined {
+  const type = text(content.msgtype)
+  const kind = KINDS[type]
+  if (kind) {
+    const id = attachmentId(content)
+    if (id === undefined) return undefined
+    const name = text(content.filename) || text(content.body) || kind
+    // Without a file name, the body is the name; with another one, it is a caption.
+    const caption = text(content.filename) !== '' && content.filename !== content.body ? text(content.body) : ''
+    const mime = text(members(content.info).mimetype)
+    return { text: spoken(caption, content, bot), attachments: [{ kind, name, ...(mime !== '' && { mime }), source: { id } }] }
+  }
+  if (!TEXTS.has(type)) return undefined
+  const body = spoken(text(content.body), content, bot)
+  if (type === 'm.emote') return { text: `* ${body}` }
+  const place = type === 'm.location' ? text(content.geo_uri) : ''
+  return { text: place !== '' ? `${body} (${place})` : body }
+}
+
+/** Returns what the sender wrote, without the copy of the quoted message and without the mention of the bot at the beginning. */
+function spoken(body: string, content: Members, bot: Bot): string {
+  const isReply = members(members(content['m.relates_to'])['m.in_reply_to']).event_id !== undefined
+  const own = isReply && body.startsWith('> <') ? body.replace(/^(?:>.*(?:\n|$))+\n?/, '') : body
+  const trimmed = own.trim()
+  const mention = namesOf(bot).find((name) => startsWithName(trimmed, name))
+  if (mention === undefined) return trimmed
+  return trimmed.slice(trimmed.startsWith('@') && !mention.startsWith('@') ? mention.length + 1 : mention.length).replace(/^[\s:,]+/, '')
+}
+
+/** The names of the bot, longest first. */
+const namesOf = ({ userId, name }: Bot): readonly string[] =>
+  [userId, name, userId.slice(1).split(':')[0] ?? ''].filter((each) => each.length > 1).sort((a, b) => b.length - a.length)
+
+function startsWithName(body: string, name: string): boolean {
+  const start = body.startsWith('@') && !name.startsWith('@') ? 1 : 0
+  const said = body.slice(start, start + name.length)
+  if (said.toLowerCase() !== name.toLowerCase()) return false
+  const next = body[start + name.length]
+  // A name without a sign before or after it may be the beginning of a sentence.
+  return next === undefined || next === ':' || next === ',' || ((start === 1 || name.startsWith('@')) && /\s/.test(next))
+}
+
+function isForBot(content: Members, room: string, bot: Bot): boolean {
+  if (!bot.mentionOnly || bot.isDirect(room)) return true
+  const { user_ids: mentioned } = members(content['m.mentions'])
+  if (Array.isArray(mentioned)) return mentioned.some((user) => typeof user === 'string' && folded(user) === folded(bot.userId))
+  // Clients before version 1.7 of the specification name the bot in the text only.
+  const body = `${text(content.body)} ${text(content.formatted_body)}`.toLowerCase()
+  return namesOf(bot).some((name) => hasWord(body, name.toLowerCase()))
+}
+
+function hasWord(body: string, word: string): boolean {
+  const isPart = (char: string | undefined): boolean => char !== undefined && /[\p{L}\p{N}_-]/u.test(char)
+  for (let at = body.indexOf(word); at >= 0; at = body.indexOf(word, at + 1)) {
+    if (!isPart(body[at - 1]) && !isPart(body[at + word.length])) return true
+  }
+  return false
+}

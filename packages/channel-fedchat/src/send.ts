@@ -1,0 +1,100 @@
+/** Sends messages, edits, reactions and the typing indicator. The transaction id of a message is the same in each attempt. */
+import { text } from '@sluice/kit/foreign-json'
+import { type Address, AppError, errorText, type Logger, type Outbound, type Sent, sha256Hex } from '@sluice/sdk'
+import { isRefused } from './api.ts'
+import { bytesOf, editContent, fileContent, mimeOf, reactionContent, textContent } from './compose.ts'
+import { upload } from './media.ts'
+import { reactionKey } from './presses.ts'
+import type { Session } from './session.ts'
+
+const TYPING_MS = 8000
+
+/** See `Channel.send`. The homeserver answers a repeated transaction with the event of the first one. */
+export async function sendMessage(session: Session, to: Address, message: Outbound, log: Logger, signal: AbortSignal): Promise<Sent> {
+  const { text: body, attachments = [], buttons = [], clientId } = message
+  const room = await session.rooms.targetOf(to.to, signal)
+  const ids: string[] = []
+  if (body !== '' || attachments.length === 0) ids.push(await sendEvent(session, room, textContent(to, body), clientId, signal))
+  const isEncrypted = (await session.rooms.encryptionOf(room, signal)) !== undefined
+  for (const [index, attachment] of attachments.entries()) {
+    const bytes = bytesOf(attachment)
+    const uploaded = await upload(session.api, { bytes, name: attachment.name, mime: mimeOf(attachment) }, isEncrypted, signal)
+    ids.push(await sendEvent(session, room, fileContent(to, attachment, bytes.length, uploaded), `${clientId}.${index}`, signal))
+  }
+  const [id = ''] = ids
+  if (buttons.length > 0) await showButtons(session, room, id, message, log, signal)
+  return { id }
+}
+
+/** See `Channel.update`. An edit has a transaction of its own, because it may bring back an earlier text. */
+export async function updateMessage(
+  session: Session,
+  to: Address,
+  { id }: Sent,
+  message: Outbound,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const room = await session.rooms.targetOf(to.to, signal)
+  await sendEvent(session, room, editContent(id, message.text), crypto.randomUUID(), signal)
+  if ((message.buttons ?? []).length === 0) await hideButtons(session, room, id, log, signal)
+}
+
+export async function showTyping(session: Session, { to }: Address, signal: AbortSignal): Promise<void> {
+  const room = await session.rooms.targetOf(to, signal)
+  const path = ['rooms', room, 'typing', session.identity.userId]
+  await session.api.client('PUT', path, { body: { typing: true, timeout: TYPING_MS }, signal })
+}
+
+/** Returns the id of the event. In an encrypted room, nothing leaves before its key is durable and the devices of the room have it. */
+async function sendEvent(session: Session, room: string, content: object, txn: string, signal: AbortSignal): Promise<string> {
+  const { api, device, rooms, vault } = session
+  const encryption = await rooms.encryptionOf(room, signal)
+  const event = { type: 'm.room.message', content }
+  const sealed = encryption && (await device.encrypt(room, event, await rooms.recipientsIn(room, signal), encryption, signal))
+  // A room that was found to be encrypted stays so after a crash.
+  await vault.flush()
+  const path = ['rooms', room, 'send', sealed ? 'm.room.encrypted' : event.type, txn]
+  const { event_id: id } = await api.client('PUT', path, { body: sealed ?? content, signal })
+  if (text(id) === '') throw new AppError('upstream', 'The homeserver accepted the message but did not return its id')
+  return text(id)
+}
+
+/** Shows the buttons as reactions of the bot. The message is sent already, so a failure is only logged: the text names the keywords, too. */
+async function showButtons(
+  session: Session,
+  room: string,
+  message: string,
+  { buttons = [], clientId }: Outbound,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const reactions: string[] = []
+  try {
+    // A person may react before the answers of the homeserver have arrived.
+    session.presses.show(message, buttons, [])
+    await session.vault.flush()
+    for (const button of buttons) {
+      const key = reactionKey(button)
+      // Reactions are not encrypted, because the homeserver counts them.
+      const path = ['rooms', room, 'send', 'm.reaction', `${clientId}.${sha256Hex(key).slice(0, 8)}`]
+      const { event_id: id } = await session.api.client('PUT', path, { body: reactionContent(message, key), signal })
+      reactions.push(text(id))
+    }
+  } catch (error) {
+    log.warn('buttons not shown', { channel: 'fedchat', reason: errorText(error) })
+  }
+  session.presses.show(message, buttons, reactions)
+  await session.vault.flush().catch((error: unknown) => log.warn('buttons not stored', { channel: 'fedchat', error }))
+}
+
+async function hideButtons(session: Session, room: string, message: string, log: Logger, signal: AbortSignal): Promise<void> {
+  for (const reaction of session.presses.reactionsTo(message)) {
+    try {
+      await session.api.client('PUT', ['rooms', room, 'redact', reaction, crypto.randomUUID()], { body: {}, signal })
+    } catch (error) {
+      if (!isRefused(error, 'M_NOT_FOUND')) log.warn('button not removed', { channel: 'fedchat', reason: errorText(error) })
+    }
+  }
+  session.presses.remove(message)
+}

@@ -1,0 +1,89 @@
+/** Starts matrix-nio, a Matrix client with an encryption of its own, as a person in a room. */
+import { spawn, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { vi } from 'vitest'
+import { FEDCHAT_PASSWORD } from './fake.ts'
+
+/** Debian's interpreter, for which its packages are installed. */
+const PYTHON = '/usr/bin/python3'
+
+/** What is missing on this machine for tests with matrix-nio; undefined if nothing is. */
+export const missingNio = (): string | undefined =>
+  spawnSync(PYTHON, ['-c', 'from nio.crypto import ENCRYPTION_ENABLED; assert ENCRYPTION_ENABLED']).status === 0
+    ? undefined
+    : 'matrix-nio with encryption is not installed (apt-get install python3-matrix-nio python3-olm)'
+
+/** An event as the client shows it, decrypted. */
+export interface NioEvent {
+  readonly kind: string
+  readonly room: string
+  readonly id: string
+  readonly sender: string
+  readonly body: string | null
+  readonly content: Readonly<Record<string, unknown>>
+  readonly encrypted: boolean
+  readonly file?: string
+}
+
+export interface NioPerson {
+  readonly events: readonly NioEvent[]
+  /** Sends an event, encrypted where the room is. Resolves to its id. */
+  send(room: string, content: object): Promise<string>
+  sendFile(room: string, name: string, text: string): Promise<string>
+  redact(room: string, event: string): Promise<string>
+  close(): Promise<void>
+}
+
+/** A line of output of the client. */
+interface Line {
+  readonly ready?: string
+  readonly event?: NioEvent
+  readonly sent?: string
+  readonly error?: string
+  readonly failed?: string
+  readonly nr?: number
+}
+
+export async function startNio(homeserver: string, userId: string, deviceId = 'NIODEVICE'): Promise<NioPerson> {
+  const child = spawn(PYTHON, [join(import.meta.dirname, 'nio-client.py'), homeserver, userId, FEDCHAT_PASSWORD, deviceId])
+  const events: NioEvent[] = []
+  const answers = new Map<number, { resolve(id: string): void; reject(error: Error): void }>()
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  let errors = ''
+  let isReady = false
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const { event, sent, error, nr = 0, ready, failed } = JSON.parse(line) as Line
+    if (failed) console.error(`matrix-nio stopped its sync: ${failed}`)
+    if (ready) isReady = true
+    if (event) events.push(event)
+    if (sent) answers.get(nr)?.resolve(sent)
+    if (error) answers.get(nr)?.reject(new Error(error))
+  })
+  await vi.waitFor(
+    () => {
+      if (!isReady) throw new Error(`matrix-nio is not ready: ${errors}`)
+    },
+    { timeout: 30_000 },
+  )
+  let count = 0
+  const ask = (command: object): Promise<string> => {
+    const nr = ++count
+    const { promise, resolve, reject } = Promise.withResolvers<string>()
+    answers.set(nr, { resolve, reject })
+    child.stdin.write(`${JSON.stringify({ nr, ...command })}\n`)
+    return promise
+  }
+  return {
+    events,
+    send: (room, content) => ask({ room, content }),
+    sendFile: (room, name, text) => ask({ room, name, file: text }),
+    redact: (room, event) => ask({ room, redact: event }),
+    async close() {
+      child.stdin.end()
+      child.kill()
+      await ended
+    },
+  }
+}

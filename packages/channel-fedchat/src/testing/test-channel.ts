@@ -1,0 +1,54 @@
+/** Test support: the channel connected to a fake homeserver. */
+import type { Channel, Inbound } from '@sluice/sdk'
+import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
+import { type Listening, startListening } from '@sluice/testkit/listening'
+import * as v from 'valibot'
+import { vi } from 'vitest'
+import { fedchatSection } from '../config.ts'
+import feature from '../index.ts'
+import type { FedchatFake } from './fake.ts'
+import { sectionOf } from './section.ts'
+
+export interface TestChannel {
+  readonly channel: Channel
+  readonly host: TestHost
+  readonly received: readonly Inbound[]
+  readonly listening: Listening
+  /** Resolves once the channel has its first position, after which messages are delivered. */
+  connected(): Promise<void>
+  stop(): Promise<void>
+  /** Makes every later delivery await `store` first. */
+  storeWith(store: (inbound: Inbound) => Promise<void>): void
+}
+
+export function startTestChannel(fake: FedchatFake, config: object = {}, overrides: TestHostOverrides = {}): TestChannel {
+  const host = testHost({ fetch, ...overrides })
+  const [channel] = feature.build(host, v.parse(fedchatSection.schema, { ...sectionOf(fake), ...config })).channels ?? []
+  if (!channel) throw new Error('The feature built no channel')
+  const received: Inbound[] = []
+  let store: (inbound: Inbound) => Promise<void> = async () => undefined
+  const listening = startListening(channel, host, async (inbound) => {
+    await store(inbound)
+    received.push(inbound)
+  })
+  return {
+    channel,
+    host,
+    received,
+    listening,
+    connected: () => soon(() => void (listening.health.state === 'ok' || fail(`${listening.health.detail}`))),
+    stop: () => listening.stop(),
+    storeWith(next) {
+      store = next
+    },
+  }
+}
+
+function fail(why: string): never {
+  throw new Error(why)
+}
+
+export const NEVER = new AbortController().signal
+
+/** Waits up to ten seconds until `check` passes. */
+export const soon = (check: () => void | Promise<void>, timeout = 10_000) => vi.waitFor(check, { timeout, interval: 20 })
