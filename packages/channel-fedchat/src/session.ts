@@ -4,6 +4,7 @@ import { AppError, type Host, type Logger } from '@sluice/sdk'
 import { isRefused, MatrixApi } from './api.ts'
 import { accountOf, type FedchatConfig } from './config.ts'
 import { Device } from './crypto/device.ts'
+import { JournaledDatabase } from './crypto/indexed-db.ts'
 import { claimVault, type Identity, identify } from './login.ts'
 import type { Bot } from './parse.ts'
 import { Presses } from './presses.ts'
@@ -26,7 +27,6 @@ export interface Session {
 
 /** Rejects if the homeserver does not accept the bot. `mayWrite` returns false once another process may hold the device. */
 export async function openSession(host: Host, config: FedchatConfig, mayWrite: () => boolean, signal: AbortSignal): Promise<Session> {
-  const { JournaledDatabase } = await import('./crypto/indexed-db.ts')
   // A channel that was built again waits here until the earlier one has let go of its keys.
   const database = await JournaledDatabase.reserve(`fedchat ${host.dataDir}`)
   const vault = new Vault(host.secrets)
