@@ -1,5 +1,5 @@
-import workchat from '@sluice/channel-workchat'
 import fedchat from '@sluice/channel-fedchat'
+import workchat from '@sluice/channel-workchat'
 import { main } from '@sluice/cli'
 import adapter from '@sluice/hardware-adapter'
 import boards from '@sluice/hardware-boards'
@@ -12,4 +12,7 @@ import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
 import { always } from './always.ts'
 
-await main({ profile: 'full', features: [...always, fedchat, workchat, google, boards, adapter, browser, pdf, otel, mcp, skills, schedule] })
+await main({
+  profile: 'full',
+  features: [...always, fedchat, workchat, google, boards, adapter, browser, pdf, otel, mcp, skills, schedule],
+})

@@ -1,5 +1,5 @@
-import workchat from '@sluice/channel-workchat'
 import fedchat from '@sluice/channel-fedchat'
+import workchat from '@sluice/channel-workchat'
 import { main } from '@sluice/cli'
 import mcp from '@sluice/mcp'
 import schedule from '@sluice/tool-schedule'
