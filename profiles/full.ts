@@ -12,7 +12,7 @@ import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
 import { always } from './always.ts'
 
-await main({
-  profile: 'full',
-  features: [...always, fedchat, workchat, google, boards, adapter, browser, pdf, otel, mcp, skills, schedule],
-})
+const chats = [fedchat, workchat]
+const tools = [browser, pdf, mcp, skills, schedule]
+
+await main({ profile: 'full', features: [...always, ...chats, ...tools, google, boards, adapter, otel] })
