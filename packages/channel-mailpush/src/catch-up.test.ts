@@ -47,6 +47,7 @@ describe.each([{ numericIds: false }, { numericIds: true }])('new mails by watch
           more: { subject: 'hello', from: 'bot@example.com', references: `<${id}@mail.example.net>` },
         },
         text: 'Subject: hello\n\nabout hello',
+        typed: 'about hello',
         sentAtMs: START_MS,
       },
     ])

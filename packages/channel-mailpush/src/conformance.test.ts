@@ -36,6 +36,7 @@ const GOLDEN: Inbound = {
     more: { subject: 'Time', from: 'bot@example.net', references: '<1@mail.example.com>' },
   },
   text: 'Subject: Time\n\nWhat is the time?',
+  typed: 'What is the time?',
   sentAtMs: 1_767_225_600_000,
   unverified: true,
 }

@@ -50,6 +50,7 @@ test('returns the subject, text and sender of a mail', () => {
       more: { subject: 'Hello', from: 'bot@example.net', references: '<1@example.com>' },
     },
     text: 'Subject: Hello\n\nhi',
+    typed: 'hi',
     sentAtMs: 1_767_225_600_000,
     unverified: true,
   })

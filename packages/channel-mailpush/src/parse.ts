@@ -9,6 +9,7 @@ import {
   onlyAddress,
   quoteStart,
   referencesOf,
+  typedIn,
 } from '@sluice/mail-common'
 import type { Address, Inbound } from '@sluice/sdk'
 import { headersOf, type Mail, type MailPart } from './mail.ts'
@@ -27,7 +28,8 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
   if (ignored !== undefined || sender === undefined) return { ignored: ignored ?? 'it has no sender' }
   const subject = oneLineSubject(headersOf(payload, 'subject')[0] ?? '')
   const attachments = attachmentsOf(payload, mail.id)
-  const text = messageText({ subject, body: textOf(payload) || decodeEntities(mail.snippet) })
+  const body = textOf(payload) || decodeEntities(mail.snippet)
+  const text = messageText({ subject, body })
   const quotedFrom = quoteStart(text)
   return {
     inbound: {
@@ -36,6 +38,7 @@ export function readMail(mail: Mail, policy: MailPolicy): Reading {
       sender,
       to: { ...threadOf(mail, policy.ownAddress, subject), to: replyAddress(payload, sender, policy) },
       text,
+      typed: typedIn(subject, body),
       ...(!passesDmarc(payload) && { unverified: true }),
       ...(quotedFrom >= 0 && { quotedFrom }),
       ...(mail.internalDate !== undefined && { sentAtMs: Number(mail.internalDate) }),

@@ -18,7 +18,7 @@ export const roomchatSection = {
     ),
     app_token: v.pipe(headerSecret(), v.description('Token for the chat API, which is used only without a webhook_secret')),
     bot_name: v.optional(
-      v.pipe(v.string(), v.description('Display name of the bot, whose messages are ignored; empty ignores no name')),
+      v.pipe(v.string(), v.description('Display name of the bot: its messages are ignored, and it is left out in front of a message')),
       '',
     ),
     webhook_secret: v.optional(

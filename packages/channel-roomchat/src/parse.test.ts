@@ -113,3 +113,15 @@ describe('normaliseSender', () => {
     fc.assert(fc.property(parts, (actor) => normaliseSender(normaliseSender(actor)) === normaliseSender(actor)))
   })
 })
+
+test.each([
+  ['@Helper Bot /stop', '/stop'],
+  ['helper bot: /stop', '/stop'],
+  ['Helper Bot, hi', 'hi'],
+  ['Helper Bots /stop', 'Helper Bots /stop'],
+  ['@Helper Bot', '@Helper Bot'],
+  ['ask @Helper Bot', 'ask @Helper Bot'],
+])('%j reads %j when the bot is named Helper Bot', (said, read) => {
+  const content = JSON.stringify({ message: said, parameters: [] })
+  expect(parse({ ...event, object: { ...note, content } }, 'Helper Bot')[0]?.text).toBe(read)
+})

@@ -42,7 +42,8 @@ const SECONDS_MAX = 1e11
 export function parse({ body }: Pick<Raw, 'body'>, { account, botName }: ParseOptions): Inbound[] {
   const post = postOf(members(parseJson(body)))
   if (!post || isBot(post.actor) || isNamed(post, botName)) return []
-  const { room, id, text, attachments, sentAtMs } = post
+  const { room, id, attachments, sentAtMs } = post
+  const text = withoutAddress(post.text, botName.trim())
   const sender = normaliseSender(post.actor)
   if (!isRoom(room) || id === '' || sender === '' || (text === '' && attachments.length === 0)) return []
   return [
@@ -67,6 +68,14 @@ const isBot = (actor: string): boolean => /^(?:bots|application)\//i.test(actor)
 function isNamed({ actorName }: Post, botName: string): boolean {
   const name = botName.trim().toLowerCase()
   return name !== '' && actorName.trim().toLowerCase() === name
+}
+
+/** Removes the name of the bot from the beginning of a text that addresses it, unless nothing else is in it. */
+function withoutAddress(written: string, name: string): string {
+  const rest = written.startsWith('@') ? written.slice(1) : written
+  if (name === '' || rest.slice(0, name.length).toLowerCase() !== name.toLowerCase()) return written
+  const after = rest.slice(name.length)
+  return /^(?:\s|[:,]\s)/.test(after) && after.length > 2 ? after.slice(1).trim() : written
 }
 
 /** Returns undefined for reactions, joins, calls and other events that are not messages. */

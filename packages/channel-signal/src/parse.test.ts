@@ -98,3 +98,12 @@ test('an id has an author and a time', () => {
   expect(partsOf(`${ADA}/5000`)).toEqual({ author: ADA, atMs: 5000 })
   expect([partsOf('5000'), partsOf('/5000'), partsOf(`${ADA}/x`)]).toEqual([undefined, undefined, undefined])
 })
+
+test('a mention of the bot in front is left out, and one elsewhere becomes a name', () => {
+  const own = { start: 0, length: 1, name: 'Sluice', number: ACCOUNT, uuid: 'c' }
+  expect(said({ message: '\uFFFC /stop', mentions: [own] })).toMatchObject([{ text: '/stop' }])
+  expect(said({ message: '\uFFFC, ask \uFFFC', mentions: [own, { start: 7, length: 1, name: 'Bob' }] })).toMatchObject([
+    { text: 'ask @Bob' },
+  ])
+  expect(said({ message: '\uFFFC hi', mentions: [{ ...own, number: '+15550004444' }] })).toMatchObject([{ text: '@Sluice hi' }])
+})

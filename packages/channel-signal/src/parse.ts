@@ -59,12 +59,12 @@ interface Parts {
 type Content = Pick<Inbound, 'text' | 'attachments' | 'changes' | 'inReplyTo'>
 
 /** Returns undefined for an envelope without a text, a file or a change. */
-function contentOf({ data, story, edit, author }: Parts, { ignore_attachments }: ParseOptions): Content | undefined {
+function contentOf({ data, story, edit, author }: Parts, { account, ignore_attachments }: ParseOptions): Content | undefined {
   const deletedMs = timeOf(members(data.remoteDelete).timestamp)
   if (deletedMs !== undefined) return { text: '', changes: { message: `${author}/${deletedMs}`, what: 'deleted' } }
   const files = [...list(data.attachments), ...(story.fileAttachment ? [story.fileAttachment] : [])].slice(0, ATTACHMENTS_MAX)
   const attachments = ignore_attachments ? [] : files.map((file) => attachmentOf(members(file))).filter((file) => file !== undefined)
-  const words = withNames(text(data.message), list(data.mentions)) || text(members(story.textAttachment).text)
+  const words = withNames(text(data.message), list(data.mentions), account) || text(members(story.textAttachment).text)
   if (words === '' && attachments.length === 0) return undefined
   const editedMs = timeOf(edit.targetSentTimestamp)
   const quote = members(data.quote)
@@ -78,13 +78,15 @@ function contentOf({ data, story, edit, author }: Parts, { ignore_attachments }:
   }
 }
 
-/** Replaces the marks of mentions by names, in their order. */
-function withNames(message: string, mentions: readonly unknown[]): string {
-  const names = mentions
-    .map(members)
-    .toSorted((a, b) => Number(a.start) - Number(b.start))
-    .map(({ name, number, uuid }) => text(name) || text(number) || text(uuid))
+/** Replaces the marks of mentions by names, in their order. A mention of the bot in front only addresses it, so it is left out. */
+function withNames(message: string, mentions: readonly unknown[], account: string): string {
+  const mentioned = mentions.map(members).toSorted((a, b) => Number(a.start) - Number(b.start))
+  const names = mentioned.map(({ name, number, uuid }) => text(name) || text(number) || text(uuid))
   const [first = '', ...rest] = message.split(MENTION)
+  if (first.trim() === '' && [mentioned[0]?.number, mentioned[0]?.uuid].includes(account)) {
+    const after = rest[0]?.replace(/^[\s,:]+/, '') ?? ''
+    return [after, ...rest.slice(1).map((part, index) => `@${names[index + 1] || 'somebody'}${part}`)].join('')
+  }
   return first + rest.map((part, index) => `@${names[index] || 'somebody'}${part}`).join('')
 }
 

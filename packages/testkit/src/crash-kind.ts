@@ -1,4 +1,4 @@
-/** One kind of message for the crash suite: how people write it, and how its platform delivers it. */
+/** One kind of message for the suites of the whole product: how people write it, and how its platform delivers it. */
 import type { FakeProvider, ProviderRequest } from './fake-provider.ts'
 import type { SectionValues } from './section-values.ts'
 
@@ -16,6 +16,22 @@ export interface WrittenMessage {
   readonly text: string
   /** The platform's id of the message. */
   readonly id: string
+}
+
+/** What a person did, as the platform reports it. */
+export interface Act {
+  /** The platform's id of the message that the person wrote. */
+  readonly id: string
+  /** The request that reports it. Absent when the platform reports it over a connection of the daemon. */
+  readonly request?: PostedRequest
+}
+
+/** A change of a message. */
+export interface MessageChange {
+  /** Unique in the run. */
+  readonly mark: string
+  /** Who changes the message; its sender on most platforms. */
+  readonly sender: string
 }
 
 export interface CrashKind {
@@ -36,6 +52,15 @@ export interface CrashKind {
   write(message: Omit<WrittenMessage, 'id'>): string
   /** Returns one attempt to deliver messages, with a signature of its own. Absent when messages arrive over a connection of the daemon. */
   request?(messages: readonly [WrittenMessage, ...WrittenMessage[]]): PostedRequest
+  /**
+   * Writes a message in a conversation with several people, with a mention of the bot in front, as the platform's clients write it. Absent
+   * where such conversations do not exist, or where nobody can mention the bot.
+   */
+  mention?(message: Omit<WrittenMessage, 'id'>): Act
+  /** Replaces the text of a message. Absent where the platform reports no edits. */
+  edit?(message: WrittenMessage, change: MessageChange & { readonly text: string }): Act
+  /** Deletes a message. Absent where the platform reports no deletions. */
+  remove?(message: WrittenMessage, change: MessageChange): Act
   readonly fake: FakeProvider
   /** Returns the text in a request to the platform. Default: its body. */
   textIn?(request: ProviderRequest): string

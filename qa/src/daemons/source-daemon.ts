@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { environment, ROOT } from './bundle.ts'
 
 export interface SourceDaemon {
+  readonly url: string
   /** Kills the process. Resolves once it has ended. */
   kill(): Promise<void>
 }
@@ -23,16 +24,18 @@ export async function startSourceDaemon(dataDir: string): Promise<SourceDaemon> 
     await exited
   }
   let output = ''
-  const isUp = new Promise<true>((resolve) => {
+  const up = new Promise<string>((resolve) => {
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => {
         output = (output + chunk.toString()).slice(-20_000)
-        if (output.includes('listening on http://')) resolve(true)
+        const [, url] = /listening on (http:\/\/\S+)\s/.exec(output) ?? []
+        if (url) resolve(url)
       })
   })
   const timeout = AbortSignal.timeout(START_MS_MAX)
-  const isLate = new Promise<false>((resolve) => timeout.addEventListener('abort', () => resolve(false), { once: true }))
-  if (await Promise.race([isUp, exited.then(() => false as const), isLate])) return { kill }
+  const late = new Promise<undefined>((resolve) => timeout.addEventListener('abort', () => resolve(undefined), { once: true }))
+  const url = await Promise.race([up, exited.then(() => undefined), late])
+  if (url !== undefined) return { url, kill }
   await kill()
   throw new Error(`The daemon did not start: ${output}`)
 }

@@ -115,6 +115,26 @@ export class DiscordConversations {
     return this.#add({ ...this.#messageOf(channel, author, text, replyTo), attachments: this.#keepFiles(files) }).id
   }
 
+  /** Reports the edit of a message by a user. */
+  reportEdit(channel: string, id: string, author: DiscordMessage['author'], text: string): void {
+    const guild = this.guildOf(channel)
+    const { components: _, ...shown } = { ...this.#messageOf(channel, author, text), id }
+    const edited = { ...shown, edited_timestamp: new Date(this.#options.nowMs()).toISOString() }
+    const all = this.list(channel)
+    const at = all.findIndex((message) => message.id === id)
+    if (at >= 0 && all[at]?.author.id === author.id) all[at] = { ...all[at], ...edited, components: [] }
+    this.#options.dispatch('MESSAGE_UPDATE', { ...edited, ...(guild !== undefined && { guild_id: guild, member: { roles: [] } }) })
+  }
+
+  /** Deletes a message and reports it, without the one who deleted it. */
+  remove(channel: string, id: string): void {
+    const guild = this.guildOf(channel)
+    const all = this.list(channel)
+    const at = all.findIndex((message) => message.id === id)
+    if (at >= 0) all.splice(at, 1)
+    this.#options.dispatch('MESSAGE_DELETE', { id, channel_id: channel, ...(guild !== undefined && { guild_id: guild }) })
+  }
+
   /** Answers a request to post a message of the bot. */
   post(channel: string, body: DiscordMessageBody): ProviderReply {
     const problem = checkDiscordMessage(body)

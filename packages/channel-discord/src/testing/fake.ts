@@ -51,6 +51,10 @@ export interface DiscordFake extends FakeProvider, DiscordGatewayControls {
   readonly typing: readonly string[]
   /** Writes a message as a user and returns its id. */
   say(said: DiscordSaid): string
+  /** Edits a message as a user. */
+  edit(message: string, edited: Pick<DiscordSaid, 'text' | 'author' | 'channel'>): void
+  /** Deletes a message. */
+  remove(message: string, channel?: string): void
   /** Presses a button as a user and returns the id of the press. */
   press(pressed: { readonly message: string; readonly value: string; readonly user?: string }): string
   /** Takes away the bot's permissions in a conversation. */
@@ -181,6 +185,9 @@ export async function startDiscordFake(options: DiscordFakeOptions = {}): Promis
     say({ text, channel = DISCORD_CHANNEL, author = DISCORD_USER, isBot = false, replyTo, files = [] }) {
       return conversations.say(channel, { id: author, username: `user-${author}`, bot: isBot }, text, replyTo, files)
     },
+    edit: (message, { text, author = DISCORD_USER, channel = DISCORD_CHANNEL }) =>
+      conversations.reportEdit(channel, message, { id: author, username: `user-${author}`, bot: false }, text),
+    remove: (message, channel = DISCORD_CHANNEL) => conversations.remove(channel, message),
     press({ message, value, user = DISCORD_USER }) {
       const pressed = conversations.sent.find(({ id }) => id === message)
       if (!pressed) throw new Error(`the bot has sent no message ${message}`)

@@ -13,6 +13,8 @@ export interface IrcMessage {
   readonly target: string
   readonly text: string
   readonly tags: Readonly<Record<string, string>>
+  /** Deleted messages are left out of the history. */
+  readonly isDeleted?: true
 }
 
 /** What all connections share. */
@@ -70,6 +72,13 @@ export class FakeClient {
 
   reset(): void {
     this.#socket.resetAndDestroy()
+  }
+
+  /** Shows to the bot that a message was deleted. See https://ircv3.net/specs/extensions/message-redaction. */
+  receiveDeletion({ id, from, target }: Pick<IrcMessage, 'id' | 'from' | 'target'>): void {
+    const isSeen = this.#joined.has(target) || target === this.nick
+    if (this.isRegistered && isSeen && this.#enabled.has('draft/message-redaction'))
+      this.send(`:${from}!u@host.example REDACT ${target} ${id}`)
   }
 
   /** Shows a message to the bot if it is meant for it. */
@@ -206,7 +215,7 @@ export class FakeClient {
     const isDirect = (message: IrcMessage) => message.target === 'sluice'
     const ref = `h${++this.#batches}`
     const sinceMs = Date.parse((what === 'TARGETS' ? target : from).replace('timestamp=', ''))
-    const found = this.#state.messages.filter(({ atMs }) => atMs > sinceMs)
+    const found = this.#state.messages.filter(({ atMs, isDeleted }) => atMs > sinceMs && isDeleted !== true)
     if (what === 'TARGETS') {
       this.send(`:irc.example BATCH +${ref} draft/chathistory-targets`)
       const names = new Set(found.map((message) => (isDirect(message) ? message.from : message.target)))

@@ -41,6 +41,8 @@ export interface IrcFake extends FakeProvider {
   /** How many connections have registered and are open. */
   readonly registered: number
   say(message: IrcSaid): string
+  /** Deletes a message of a person. */
+  remove(message: { readonly id: string; readonly from: string; readonly to: string }): void
   /** Sends a line to the bot. */
   emit(line: string): void
   /** Keeps the open connections, but neither reads nor writes them any more. */
@@ -114,6 +116,11 @@ export async function startIrcFake({
       state.messages.push(message)
       for (const client of clients) client.receive(message)
       return message.id
+    },
+    remove({ id, from, to }) {
+      const at = state.messages.findIndex((message) => message.id === id)
+      if (at >= 0) state.messages[at] = { ...(state.messages[at] as IrcMessage), isDeleted: true }
+      for (const client of clients) client.receiveDeletion({ id, from, target: to })
     },
     emit(line) {
       for (const client of clients) client.send(line)

@@ -19,6 +19,8 @@ const RUN = '1767225600000-'
 /** The id of the account of a person. */
 export const uuidOf = (number: string): string => `0d1e7c4a-9f5b-4c63-8a55-${number.replace('+', '').padStart(12, '0')}`
 
+const authorOf = (number: string): object => ({ source: number, sourceNumber: number, sourceUuid: uuidOf(number), sourceDevice: 1 })
+
 const quoted = { quoteTimestamp: v.optional(v.number()), quoteAuthor: v.optional(v.string()) }
 const target = { recipient: v.optional(v.array(v.string())), groupId: v.optional(v.string()) }
 const sendSchema = v.strictObject({
@@ -56,6 +58,8 @@ export interface SignalFake extends FakeProvider {
   readonly files: Map<string, Uint8Array>
   /** Writes a message. Returns its time, which is a part of its id. */
   say(message: SignalSay): number
+  /** Edits the message of a time. Returns the time of the edit. */
+  edit(sentAtMs: number, message: Pick<SignalSay, 'text' | 'from'>): number
   /** Reports an envelope as it is. */
   report(envelope: object): void
   /** Nothing that it writes to the open connections arrives any more. */
@@ -146,14 +150,12 @@ export async function startSignalFake(nowMs: () => number, { forgets = false }: 
     say({ text, from = ADA, group, data }) {
       const timestamp = nextMs()
       const groupInfo = group === undefined ? {} : { groupInfo: { groupId: group, type: 'DELIVER' } }
-      report({
-        source: from,
-        sourceNumber: from,
-        sourceUuid: uuidOf(from),
-        sourceDevice: 1,
-        timestamp,
-        dataMessage: { timestamp, message: text, ...groupInfo, ...data },
-      })
+      report({ ...authorOf(from), timestamp, dataMessage: { timestamp, message: text, ...groupInfo, ...data } })
+      return timestamp
+    },
+    edit(targetSentTimestamp, { text, from = ADA }) {
+      const timestamp = nextMs()
+      report({ ...authorOf(from), timestamp, editMessage: { targetSentTimestamp, dataMessage: { timestamp, message: text } } })
       return timestamp
     },
     report,

@@ -4,7 +4,8 @@ import { SLACK_APP_TOKEN, SLACK_BOT, SLACK_BOT_TOKEN, startSlackFake } from './f
 
 const SENDERS = ['UADA', 'UBOB', 'UCLEO', 'UDAN'] as const
 const conversationOf = (sender: string): string => sender.replace('U', 'D')
-const CONVERSATIONS = SENDERS.map(conversationOf)
+const GROUP = 'CGROUP'
+const CONVERSATIONS = [...SENDERS.map(conversationOf), GROUP]
 
 export async function crashKind(): Promise<CrashKind> {
   const fake = await startSlackFake({ channels: CONVERSATIONS, nowMs: Date.now })
@@ -23,6 +24,17 @@ export async function crashKind(): Promise<CrashKind> {
     write({ sender, text }) {
       const channel = conversationOf(sender)
       return `${channel}:${fake.say({ user: sender, channel, text })}`
+    },
+    mention: ({ sender, text }) => ({ id: `${GROUP}:${fake.say({ user: sender, channel: GROUP, text: `<@${SLACK_BOT.user}> ${text}` })}` }),
+    edit({ id }, { mark, sender, text }) {
+      const [channel = '', ts = ''] = id.split(':')
+      fake.edit(channel, ts, { user: sender, text })
+      return { id: mark }
+    },
+    remove({ id }, { mark }) {
+      const [channel = '', ts = ''] = id.split(':')
+      fake.remove(channel, ts)
+      return { id: mark }
     },
     textIn: ({ body }) => new URLSearchParams(body.toString()).get('text') ?? '',
     delivered: () =>

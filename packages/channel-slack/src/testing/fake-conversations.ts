@@ -83,6 +83,12 @@ export class SlackConversations {
     messages[messages.findIndex(({ ts }) => ts === changed.ts)] = changed
   }
 
+  remove(channel: string, ts: string): SlackMessage | undefined {
+    const messages = this.#messages.get(channel) ?? []
+    const at = messages.findIndex((message) => message.ts === ts)
+    return at < 0 ? undefined : messages.splice(at, 1)[0]
+  }
+
   /** A page of messages, newest first, without those posted only to a thread. */
   history(channel: string, window: Window): Page {
     const roots = this.list(channel).filter(({ thread_ts, subtype }) => thread_ts === undefined || subtype === 'thread_broadcast')

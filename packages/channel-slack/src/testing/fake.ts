@@ -60,6 +60,10 @@ export interface SlackFake extends FakeProvider {
   readonly statuses: SlackWorkspace['statuses']
   /** Writes a message as a user and returns its id. A message that mentions the bot causes two events. */
   say(said: Said): string
+  /** Edits a message as a user: its author, unless a test says that another did. */
+  edit(channel: string, ts: string, edit: { readonly text: string; readonly user: string }): void
+  /** Deletes a message. */
+  remove(channel: string, ts: string): void
   /** Presses a button as a user. Throws if the message has no such button. */
   press(pressed: Pressed): void
   /** The messages of a conversation, oldest first, including those in threads. */
@@ -84,6 +88,7 @@ export async function startSlackFake(options: SlackFakeOptions = {}): Promise<Sl
   let tokens: SlackTokens = { bot_token: options.bot_token ?? SLACK_BOT_TOKEN, app_token: options.app_token ?? SLACK_APP_TOKEN }
   let url = ''
   let presses = 0
+  let edits = 0
   const conversations = new SlackConversations([...channels, ...foreign, ...archived], nowMs)
   const files = createSlackFiles(() => url)
   const socket = createSlackSocket({ ackMs })
@@ -99,6 +104,13 @@ export async function startSlackFake(options: SlackFakeOptions = {}): Promise<Sl
       event_id: `Ev${message.ts}${type}`,
     }
     socket.emit({ type: 'events_api', payload: { ...payload, event } })
+  }
+  /** Reports a change of a message, as https://docs.slack.dev/reference/events/message/message_changed and message_deleted show it. */
+  const report = (channel: string, event: Readonly<Record<string, unknown>>): void => {
+    const channel_type = channel.startsWith('D') ? 'im' : 'channel'
+    const payload = { token: 'verification', team_id: 'T1', api_app_id: 'A0123', type: 'event_callback', event_id: `Ev${event.ts}change` }
+    const whole = { type: 'message', channel, channel_type, event_ts: event.ts, ...event }
+    socket.emit({ type: 'events_api', payload: { ...payload, event: whole } })
   }
   const workspace: SlackWorkspace = {
     get url() {
@@ -145,6 +157,22 @@ export async function startSlackFake(options: SlackFakeOptions = {}): Promise<Sl
       if (text.includes(`<@${SLACK_BOT.user}>`)) emit(channel, message, 'app_mention')
       emit(channel, message)
       return message.ts
+    },
+    edit(channel, ts, { text, user }) {
+      const before = conversations.find(channel, ts) ?? { type: 'message', ts, user, text: '' }
+      const after: SlackMessage = {
+        ...before,
+        user,
+        text,
+        edited: { user, ts: `${Number(ts.split('.')[0]) + 1}.${String(++edits).padStart(6, '0')}` },
+      }
+      if (before.user === user) conversations.replace(channel, after)
+      report(channel, { subtype: 'message_changed', hidden: true, message: after, previous_message: before, ts: after.edited?.ts })
+    },
+    remove(channel, ts) {
+      const before = conversations.remove(channel, ts)
+      const at = `${Number(ts.split('.')[0]) + 1}.${String(++edits).padStart(6, '0')}`
+      report(channel, { subtype: 'message_deleted', hidden: true, deleted_ts: ts, ...(before && { previous_message: before }), ts: at })
     },
     press({ message: ts, value, channel = 'C1', user = 'UADA' }) {
       const message = conversations.find(channel, ts)

@@ -29,6 +29,8 @@ export interface TelegramFake extends FakeProvider {
   readonly bot: TelegramUser & { readonly username: string }
   /** Writes a message as a user. The first message of a private chat creates it. */
   say(said: TelegramSaid): TelegramMessage
+  /** Edits a message as its author. The platform tells bots nothing of deletions. */
+  edit(message: { readonly chat: number; readonly id: number }, text: string, by?: TelegramUser): void
   /** Presses a button as a user, with any data. Returns the id of the callback query. */
   press(pressed: { readonly message: TelegramMessage; readonly from?: TelegramUser; readonly data: string }): string
   /** Queues an update of any type. */
@@ -158,6 +160,13 @@ export async function startTelegramFake(options: TelegramFakeOptions = {}): Prom
       const { text: _, ...rest } = chats.shown(message) as { readonly text?: string }
       updates.add('message', { ...rest, ...(text !== '' && { text }), ...extra })
       return message
+    },
+    edit({ chat, id }, text, by) {
+      const { text: _, ...rest } = chats.shown({ id, chat, from: by ?? chats.get(chat, id)?.from ?? TELEGRAM_ADA, text, edits: 1 }) as {
+        readonly text?: string
+        readonly date?: number
+      }
+      updates.add('edited_message', { ...rest, edit_date: (rest.date ?? 0) + 1, text })
     },
     press({ message, from = TELEGRAM_ADA, data }) {
       const id = String(4_000_000 + queries.size + answered.length + 1)

@@ -1,0 +1,140 @@
+/** Runs one daemon, as a process that tests kill, with every channel of the catalogue connected to its fake, and writes messages as people do. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Act, CrashKind, PostedRequest, WrittenMessage } from '@sluice/testkit/crash-kind'
+import { type ModelRequest, type ModelServer, type ModelStep, startModelServer } from '@sluice/testkit/model-server'
+import { CHANNELS } from '../channels.ts'
+import { scratch } from './bundle.ts'
+import { sectionToml } from './section-toml.ts'
+import { type SourceDaemon, startSourceDaemon } from './source-daemon.ts'
+
+/** The messages of one channel. */
+export interface ChannelKind extends CrashKind {
+  readonly name: string
+}
+
+/** The channels with messages that tests can write, by name. */
+export const KIND_NAMES: readonly string[] = CHANNELS.flatMap(({ name, testing }) => (testing.crashKind ? [name] : []))
+
+const WAIT_MS_MAX = 30_000
+const POLL_MS = 25
+/** The load must be zero this often in a row: a reply that moves between two queues may be counted in neither. */
+const QUIET_POLLS = 4
+const LOADS = ['turns_running', 'turns_queued', 'messages_pending', 'replies_pending']
+
+export interface KindDaemonOptions {
+  /** What the model does with a request. Default: an answer that repeats the user's text. */
+  answer?(request: ModelRequest): ModelStep | Promise<ModelStep>
+  /** More of the configuration, as TOML. */
+  readonly toml?: string
+}
+
+export class KindDaemon {
+  readonly kinds: readonly ChannelKind[]
+  readonly model: ModelServer
+  readonly #folder: ReturnType<typeof scratch>
+  #daemon: SourceDaemon | undefined
+
+  private constructor(kinds: readonly ChannelKind[], model: ModelServer, toml: string) {
+    this.kinds = kinds
+    this.model = model
+    const provider = `[provider]\nkind = "openai"\nbase_url = "${model.url}/v1"\nmodel = "test"\n`
+    const gateway = '[gateway]\nrequire_pairing = false\nwebhook_rate_limit_per_minute = 0\n[limits]\nloop_turns = 0\n'
+    const sections = kinds.map(({ name, section }) => sectionToml(name, section))
+    this.#folder = scratch([gateway, provider, toml, ...sections].join('\n'))
+  }
+
+  /** Starts the fakes, a model and the daemon. */
+  static async start({ answer, toml = '' }: KindDaemonOptions = {}): Promise<KindDaemon> {
+    const kinds = await Promise.all(
+      CHANNELS.flatMap(({ name, testing }) => {
+        const started = testing.crashKind?.()
+        return started ? [started.then((kind) => ({ ...kind, name }))] : []
+      }),
+    )
+    const daemon = new KindDaemon(kinds, await startModelServer({ apiKey: null, ...(answer && { answer }) }), toml)
+    await daemon.up()
+    return daemon
+  }
+
+  kind(name: string): ChannelKind {
+    const found = this.kinds.find((kind) => kind.name === name)
+    if (!found) throw new Error(`The channel "${name}" has no messages that a test can write.`)
+    return found
+  }
+
+  get url(): string {
+    return this.#daemon?.url ?? ''
+  }
+
+  get dataDir(): string {
+    return this.#folder.dir
+  }
+
+  /** Starts the daemon, and waits until every channel is connected. */
+  async up(): Promise<void> {
+    this.#daemon = await startSourceDaemon(this.#folder.dir)
+    await this.until(() => this.kinds.every(({ isReady }) => isReady?.() ?? true))
+  }
+
+  /** Ends the daemon with SIGKILL. */
+  async kill(): Promise<void> {
+    await this.#daemon?.kill()
+    this.#daemon = undefined
+  }
+
+  async stop(): Promise<void> {
+    await this.kill()
+    await Promise.all([this.model.close(), ...this.kinds.map(({ fake }) => fake.close())])
+    this.#folder.dispose()
+  }
+
+  /** Delivers a request as the platform does, until the daemon accepts it. */
+  async post({ path, headers, body }: PostedRequest): Promise<void> {
+    await this.until(async () => {
+      const response = await fetch(`${this.#daemon?.url}${path}`, { method: 'POST', headers, body })
+      await response.arrayBuffer()
+      if (response.status >= 400 && response.status < 500) throw new Error(`${path} was answered ${response.status}`)
+      return response.ok
+    })
+  }
+
+  /** Writes a message as a person. `isHeld`: its request is not sent. */
+  async write(kind: ChannelKind, text: string, { sender = kind.senders[0], isHeld = false } = {}): Promise<WrittenMessage> {
+    const draft = { mark: randomUUID(), sender, text }
+    const written = { ...draft, id: kind.write(draft) }
+    if (!isHeld) await this.deliver(kind, written)
+    return written
+  }
+
+  /** Delivers a message, perhaps once more. */
+  async deliver(kind: ChannelKind, written: WrittenMessage): Promise<void> {
+    if (kind.request) await this.post(kind.request([written]))
+  }
+
+  /** Reports what a person did. */
+  async act({ request }: Act): Promise<void> {
+    if (request) await this.post(request)
+  }
+
+  /** Resolves once nothing waits or runs. */
+  async idle(): Promise<void> {
+    let quiet = 0
+    await this.until(async () => {
+      const status = (await (await fetch(`${this.#daemon?.url}/api/status`)).json()) as Record<string, number>
+      quiet = LOADS.every((name) => status[name] === 0) ? quiet + 1 : 0
+      return quiet >= QUIET_POLLS
+    })
+  }
+
+  async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+    const endMs = performance.now() + WAIT_MS_MAX
+    while (!(await isSo())) {
+      if (performance.now() > endMs) throw new Error(`The condition did not hold within ${WAIT_MS_MAX / 1000} s: ${isSo}`)
+      await sleep(POLL_MS)
+    }
+  }
+}
+
+/** How many messages of the bot contain a text. */
+export const countOf = ({ delivered }: ChannelKind, text: string): number => delivered().filter((said) => said.includes(text)).length
