@@ -6,6 +6,7 @@ test.each([
   ['yes\n\nOn Tue, 3 Jun 2025 at 10:00, Eve <eve@example.com> wrote:\n> Deploy?', 'yes'],
   ['/status\n\n-- \nAda Lovelace\n+44 20 7946 0000', '/status'],
   ['/help\n--\nAda', '/help'],
+  ['ok\n\nSent from my phone', 'ok'],
   ['> quoted', 'Deploy 1.2'],
   ['', 'Deploy 1.2'],
   ['a -- b', 'a -- b'],

@@ -3,8 +3,8 @@ import { quoteStart } from './quote-start.ts'
 
 /** Longer than an answer to an approval with its feedback. */
 const TYPED_CHARS_MAX = 5000
-/** The line before a signature; see RFC 3676, section 4.3. Some programs drop the space at its end. */
-const SIGNATURE = /^-- ?$/m
+/** The line before a signature (RFC 3676, section 4.3), and the ones that mail programs of phones write. */
+const SIGNATURE = /^(?:-- ?|(?:Sent from my|Von meinem|Envoyé de mon|Enviado desde mi|Inviato da) .{1,60})$/m
 
 /** Returns the subject, without the marks of replies, for a mail whose sender typed no text. */
 export function typedIn(subject: string, body: string): string {
