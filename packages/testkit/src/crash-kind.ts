@@ -48,8 +48,11 @@ export interface CrashKind {
   readonly dropsRepeats?: boolean
   /** False until the daemon has connected for the first time: messages written before are never delivered. Absent: always true. */
   isReady?(): boolean
-  /** Writes a message as its sender. Returns the platform's id of it. */
-  write(message: Omit<WrittenMessage, 'id'>): string
+  /**
+   * Writes a message as its sender. Returns the platform's id of it. `after` is an earlier message of the sender, for platforms where
+   * each message begins a conversation unless it answers another, such as mail.
+   */
+  write(message: Omit<WrittenMessage, 'id'>, after?: WrittenMessage): string
   /** Returns one attempt to deliver messages, with a signature of its own. Absent when messages arrive over a connection of the daemon. */
   request?(messages: readonly [WrittenMessage, ...WrittenMessage[]]): PostedRequest
   /**

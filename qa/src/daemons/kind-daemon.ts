@@ -1,5 +1,6 @@
 /** Runs one daemon, as a process that tests kill, with every channel of the catalogue connected to its fake, and writes messages as people do. */
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Act, CrashKind, PostedRequest, WrittenMessage } from '@sluice/testkit/crash-kind'
 import { type ModelRequest, type ModelServer, type ModelStep, startModelServer } from '@sluice/testkit/model-server'
@@ -16,6 +17,7 @@ export interface ChannelKind extends CrashKind {
 /** The channels with messages that tests can write, by name. */
 export const KIND_NAMES: readonly string[] = CHANNELS.flatMap(({ name, testing }) => (testing.crashKind ? [name] : []))
 
+const PROGRAM = join(import.meta.dirname, 'every-channel.ts')
 const WAIT_MS_MAX = 30_000
 const POLL_MS = 25
 /** The load must be zero this often in a row: a reply that moves between two queues may be counted in neither. */
@@ -27,6 +29,15 @@ export interface KindDaemonOptions {
   answer?(request: ModelRequest): ModelStep | Promise<ModelStep>
   /** More of the configuration, as TOML. */
   readonly toml?: string
+}
+
+export interface WriteOptions {
+  /** Default: the first sender of the kind. */
+  readonly sender?: string
+  /** The request of the message is not sent. Default: false. */
+  readonly isHeld?: boolean
+  /** The message in whose conversation it is. */
+  readonly after?: WrittenMessage
 }
 
 export class KindDaemon {
@@ -73,8 +84,8 @@ export class KindDaemon {
 
   /** Starts the daemon, and waits until every channel is connected. */
   async up(): Promise<void> {
-    this.#daemon = await startSourceDaemon(this.#folder.dir)
-    await this.until(() => this.kinds.every(({ isReady }) => isReady?.() ?? true))
+    this.#daemon = await startSourceDaemon(this.#folder.dir, PROGRAM)
+    for (const { name, isReady } of this.kinds) await this.until(() => isReady?.() ?? true, `${name} is connected`)
   }
 
   /** Ends the daemon with SIGKILL. */
@@ -99,10 +110,14 @@ export class KindDaemon {
     })
   }
 
-  /** Writes a message as a person. `isHeld`: its request is not sent. */
-  async write(kind: ChannelKind, text: string, { sender = kind.senders[0], isHeld = false } = {}): Promise<WrittenMessage> {
+  /** Writes a message as a person. */
+  async write(
+    kind: ChannelKind,
+    text: string,
+    { sender = kind.senders[0], isHeld = false, after }: WriteOptions = {},
+  ): Promise<WrittenMessage> {
     const draft = { mark: randomUUID(), sender, text }
-    const written = { ...draft, id: kind.write(draft) }
+    const written = { ...draft, id: kind.write(draft, after) }
     if (!isHeld) await this.deliver(kind, written)
     return written
   }
@@ -127,10 +142,10 @@ export class KindDaemon {
     })
   }
 
-  async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  async until(isSo: () => boolean | Promise<boolean>, what = String(isSo)): Promise<void> {
     const endMs = performance.now() + WAIT_MS_MAX
     while (!(await isSo())) {
-      if (performance.now() > endMs) throw new Error(`The condition did not hold within ${WAIT_MS_MAX / 1000} s: ${isSo}`)
+      if (performance.now() > endMs) throw new Error(`The condition did not hold within ${WAIT_MS_MAX / 1000} s: ${what}`)
       await sleep(POLL_MS)
     }
   }

@@ -12,9 +12,9 @@ export interface SourceDaemon {
 const PROFILE = join(ROOT, 'profiles', 'full.ts')
 const START_MS_MAX = 60_000
 
-/** Resolves once the daemon accepts connections. */
-export async function startSourceDaemon(dataDir: string): Promise<SourceDaemon> {
-  const child = spawn(process.execPath, [PROFILE, 'daemon', '--data-dir', dataDir, '--port', '0'], {
+/** Resolves once the daemon accepts connections. `program` is the file that starts it. */
+export async function startSourceDaemon(dataDir: string, program = PROFILE): Promise<SourceDaemon> {
+  const child = spawn(process.execPath, [program, 'daemon', '--data-dir', dataDir, '--port', '0'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: environment({ NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'sluice', 'sources') }),
   })

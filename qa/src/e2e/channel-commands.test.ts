@@ -1,5 +1,5 @@
 /** The commands of senders in every channel: each is answered once, without a model, through the fake of the platform. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type ChannelKind, countOf, KIND_NAMES, KindDaemon } from '../daemons/kind-daemon.ts'
 
 /** A line of the answer to each command that has no running turn. */
@@ -71,11 +71,12 @@ describe.each(KIND_NAMES)('%s', (name) => {
   test('/status tells of the running turn, and /stop ends it', async () => {
     const kind = daemon.kind(name)
     const asked = daemon.model.requests.length
-    await daemon.write(kind, 'take your time')
+    const after = await daemon.write(kind, 'take your time')
+    onTestFinished(() => release())
     await daemon.until(() => daemon.model.requests.length > asked)
-    await daemon.write(kind, '/status')
+    await daemon.write(kind, '/status', { after })
     await daemon.until(() => countOf(kind, 'Agent main has been working on your message') === 1)
-    await daemon.write(kind, '/stop')
+    await daemon.write(kind, '/stop', { after })
     await daemon.until(() => countOf(kind, 'Stopped.') === 1)
     release()
     await daemon.idle()

@@ -12,7 +12,8 @@ export async function crashKind(): Promise<CrashKind> {
     isPulled: true,
     isPrivate: true,
     isReady: () => fake.selected > 0,
-    write: ({ sender, text }) => fake.write({ from: sender, text }),
+    write: ({ sender, text }, after) =>
+      fake.write({ from: sender, text, ...(after && { headers: [`In-Reply-To: ${after.id}`, `References: ${after.id}`] }) }),
     textIn: ({ body }) => textIn(body),
     delivered: () => fake.accepted.map(({ raw }) => textIn(raw)),
   }
