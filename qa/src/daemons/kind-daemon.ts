@@ -18,7 +18,7 @@ export interface ChannelKind extends CrashKind {
 export const KIND_NAMES: readonly string[] = CHANNELS.flatMap(({ name, testing }) => (testing.crashKind ? [name] : []))
 
 const PROGRAM = join(import.meta.dirname, 'every-channel.ts')
-const WAIT_MS_MAX = 30_000
+const WAIT_MS_MAX = 60_000
 const POLL_MS = 25
 /** The load must be zero this often in a row: a reply that moves between two queues may be counted in neither. */
 const QUIET_POLLS = 4

@@ -1,4 +1,5 @@
 /** The commands of senders in every channel: each is answered once, without a model, through the fake of the platform. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type ChannelKind, countOf, KIND_NAMES, KindDaemon } from '../daemons/kind-daemon.ts'
 
@@ -9,6 +10,7 @@ const ANSWERS = {
   '/stop': 'Nothing is running.',
   '/new': 'This is a new conversation.',
 } as const
+const SECOND_MS = 1100
 const COMMANDS = Object.entries(ANSWERS)
 
 let daemon: KindDaemon
@@ -52,7 +54,7 @@ describe.each(KIND_NAMES)('%s', (name) => {
     await daemon.idle()
     expect(counts(kind)).toEqual(plus(before, ONCE))
     expect(daemon.model.requests.length).toBe(asked)
-  }, 60_000)
+  }, 180_000)
 
   test('answers a command in a group with a mention in front', async ({ skip }) => {
     const kind = daemon.kind(name)
@@ -66,23 +68,26 @@ describe.each(KIND_NAMES)('%s', (name) => {
     await daemon.idle()
     expect(counts(kind)).toEqual(plus(before, ONCE))
     expect(daemon.model.requests.length).toBe(asked)
-  }, 60_000)
+  }, 180_000)
 
   test('/status tells of the running turn, and /stop ends it', async () => {
     const kind = daemon.kind(name)
     const asked = daemon.model.requests.length
+    // Nostr tells the messages of a person apart by their text and second.
+    await sleep(SECOND_MS)
     const after = await daemon.write(kind, 'take your time')
     onTestFinished(() => release())
     await daemon.until(() => daemon.model.requests.length > asked)
     await daemon.write(kind, '/status', { after })
-    await daemon.until(() => countOf(kind, 'Agent main has been working on your message') === 1)
+    await daemon.until(() => countOf(kind, 'Agent main has been working on your message') > 0)
     await daemon.write(kind, '/stop', { after })
-    await daemon.until(() => countOf(kind, 'Stopped.') === 1)
+    await daemon.until(() => countOf(kind, 'Stopped.') > 0)
     release()
     await daemon.idle()
+    expect(countOf(kind, 'Stopped.')).toBe(1)
     expect(countOf(kind, 'the answer of the model')).toBe(0)
     expect(daemon.model.requests.length).toBe(asked + 1)
-  }, 60_000)
+  }, 180_000)
 })
 
 test('a command is answered once in every channel although the daemon is killed', async () => {
