@@ -52,6 +52,8 @@ interface Publication {
 
 const OPEN_MS = 10_000
 const ANSWER_MS = 10_000
+/** A relay that wants authentication may send its challenge after the refusal. */
+const CHALLENGE_MS = 5000
 const PING_MS = 30_000
 const SILENCE_MS = 75_000
 const CLOSE_MS = 1000
@@ -70,6 +72,9 @@ export class RelayLink {
   readonly #closed = Promise.withResolvers<AppError>()
   readonly #over = new AbortController()
   #challenge: string | undefined
+  /** Resolves when the relay has sent a challenge. */
+  readonly #challenged = Promise.withResolvers<void>()
+  #isAuthenticated = false
   /** The authentication that is under way or has succeeded. */
   #authentication: Promise<void> | undefined
   #requests = 0
@@ -250,8 +255,8 @@ export class RelayLink {
     const fail = (error: AppError): void => {
       if (this.#subscriptions.delete(open)) open.subscription.onClosed(error)
     }
-    if (!reason.startsWith('auth-required:')) return void fail(refusal(this.#name, reason))
-    this.#authenticate().then(
+    if (!this.#wantsAuthentication(reason)) return void fail(refusal(this.#name, reason))
+    this.#authenticate(reason).then(
       // The first authentication has requested every subscription again.
       () => void (open.id === id && this.#request(open)),
       fail,
@@ -263,28 +268,40 @@ export class RelayLink {
     if (!publication) return
     const { event, outcome, hasAuthenticated } = publication
     if (isAccepted || reason.startsWith('duplicate:')) return void outcome.resolve()
-    if (!reason.startsWith('auth-required:') || hasAuthenticated) return void outcome.reject(refusal(this.#name, reason))
+    if (hasAuthenticated || !this.#wantsAuthentication(reason)) return void outcome.reject(refusal(this.#name, reason))
     publication.hasAuthenticated = true
-    this.#authenticate().then(() => this.#send(['EVENT', event]), outcome.reject)
+    this.#authenticate(reason).then(() => this.#send(['EVENT', event]), outcome.reject)
   }
 
   #onChallenge(challenge: string): void {
     if (challenge === '' || challenge === this.#challenge) return
     this.#challenge = challenge
     this.#authentication = undefined
-    if (this.#options.isOwn) this.#authenticate().catch(() => undefined)
+    this.#isAuthenticated = false
+    this.#challenged.resolve()
+    if (this.#options.isOwn) this.#authenticate('').catch(() => undefined)
   }
 
-  /** Authenticates once, and then requests all subscriptions again: many relays hide private messages until then. */
-  #authenticate(): Promise<void> {
-    this.#authentication ??= this.#answerChallenge()
+  /** Some relays say `restricted` to everybody whom they do not know yet. */
+  #wantsAuthentication(reason: string): boolean {
+    return reason.startsWith('auth-required:') || (reason.startsWith('restricted:') && !this.#isAuthenticated)
+  }
+
+  /**
+   * Authenticates once, and then requests all subscriptions again: many relays hide private messages until then. Throws the refusal
+   * with `reason` when the relay sends no challenge.
+   */
+  async #authenticate(reason: string): Promise<void> {
+    const { clock } = this.#options
+    if (this.#challenge === undefined) await Promise.race([this.#challenged.promise, clock.sleep(CHALLENGE_MS, this.#over.signal)])
+    const challenge = this.#challenge
+    if (challenge === undefined) throw refusal(this.#name, reason)
+    this.#authentication ??= this.#answer(challenge)
     return this.#authentication
   }
 
-  async #answerChallenge(): Promise<void> {
+  async #answer(challenge: string): Promise<void> {
     const { identity, clock } = this.#options
-    const challenge = this.#challenge
-    if (challenge === undefined) throw new AppError('forbidden', `${this.#name} asks for authentication without a challenge`)
     const tags = [
       ['relay', this.url],
       ['challenge', challenge],
@@ -305,6 +322,7 @@ export class RelayLink {
       limit.signal.removeEventListener('abort', late)
       this.#publications.delete(event.id)
     }
+    this.#isAuthenticated = true
     for (const open of this.#subscriptions) {
       this.#send(['CLOSE', open.id])
       this.#request(open)

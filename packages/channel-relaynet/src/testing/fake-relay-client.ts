@@ -7,10 +7,15 @@ import type { WebSocket } from 'ws'
 /** What the connection needs of its relay. */
 export interface RelayState {
   readonly events: readonly Event[]
-  /** `required`: nothing works without authentication. `hidden`: private messages are shown only to their recipients. */
-  readonly auth: 'none' | 'required' | 'hidden'
+  /**
+   * `required`: nothing works without authentication. `late`: so, but the challenge follows the first refusal, and the reason is
+   * `restricted`. `hidden`: private messages are shown only to their recipients.
+   */
+  readonly auth: 'none' | 'required' | 'late' | 'hidden'
   /** The public keys that may authenticate. */
   mayEnter(pubkey: string): boolean
+  /** Called when a client has authenticated. */
+  onEntered(pubkey: string): void
   /** Returns why the event is refused; undefined when it is stored, `hang` for no answer, and `cut` to break the connection. */
   accept(event: Event): string | undefined
   /** The most events of one request. */
@@ -41,7 +46,7 @@ export class FakeRelayClient {
     socket.on('ping', (data) => {
       if (!this.#isMuted) socket.pong(data)
     })
-    if (state.auth !== 'none') this.send(['AUTH', this.#challenge])
+    if (state.auth !== 'none' && state.auth !== 'late') this.send(['AUTH', this.#challenge])
   }
 
   get subscriptions(): number {
@@ -82,22 +87,28 @@ export class FakeRelayClient {
   }
 
   #onMessage([type, first, ...rest]: unknown[]): void {
-    const isShut = this.#state.auth === 'required' && this.#pubkey === undefined
+    const isShut = ['required', 'late'].includes(this.#state.auth) && this.#pubkey === undefined
     if (type === 'AUTH') return void this.#onAuth(first as Event)
     if (type === 'CLOSE') return void this.#filters.delete(String(first))
     if (type === 'REQ') {
-      if (isShut) return void this.send(['CLOSED', first, 'auth-required: authentication is needed'])
+      if (isShut) return void this.#shut(['CLOSED', first])
       return void this.#onRequest(String(first), rest as Filter[])
     }
     if (type !== 'EVENT') return void this.send(['NOTICE', `unknown message ${String(type)}`])
     const event = first as Event
-    if (isShut) return void this.send(['OK', event.id, false, 'auth-required: authentication is needed'])
+    if (isShut) return void this.#shut(['OK', event.id, false])
     if (!verifyEvent(event)) return void this.send(['OK', event.id, false, 'invalid: wrong id or signature'])
     const isKnown = this.#state.events.some(({ id }) => id === event.id)
     const refusal = this.#state.accept(event)
     if (refusal === 'hang') return
     if (refusal === 'cut') return void this.cut()
     this.send(['OK', event.id, refusal === undefined, refusal ?? (isKnown ? 'duplicate: already have this event' : '')])
+  }
+
+  #shut(answer: readonly unknown[]): void {
+    const isLate = this.#state.auth === 'late'
+    this.send([...answer, isLate ? 'restricted: only for members' : 'auth-required: authentication is needed'])
+    if (isLate) this.send(['AUTH', this.#challenge])
   }
 
   #onAuth(event: Event): void {
@@ -112,6 +123,7 @@ export class FakeRelayClient {
     if (!isRight) return void this.send(['OK', event.id, false, 'invalid: wrong authentication'])
     if (!this.#state.mayEnter(event.pubkey)) return void this.send(['OK', event.id, false, 'restricted: not on the list of members'])
     this.#pubkey = event.pubkey
+    this.#state.onEntered(event.pubkey)
     this.send(['OK', event.id, true, ''])
   }
 

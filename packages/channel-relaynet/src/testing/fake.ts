@@ -24,6 +24,10 @@ export interface RelaynetFake extends FakeProvider {
   readonly relayUrl: string
   /** The events that the relay keeps. */
   readonly events: readonly Event[]
+  /** The public keys that have authenticated, in order. */
+  readonly entered: readonly string[]
+  /** How many connections are open. */
+  readonly connections: number
   /** How many subscriptions are open. */
   readonly subscriptions: number
   /** The files of the Blossom server by their hash. */
@@ -62,6 +66,7 @@ export async function startRelaynetFake({
   const requests: ProviderRequest[] = []
   const faults: { fault: ProviderFault; left: number; matches: (request: ProviderRequest) => boolean }[] = []
   const refusals: string[] = []
+  const entered: string[] = []
   let isLocked = false
 
   const store = (event: Event): void => {
@@ -90,6 +95,7 @@ export async function startRelaynetFake({
     limit,
     copies,
     mayEnter: () => !isLocked,
+    onEntered: (pubkey) => void entered.push(pubkey),
     accept(event) {
       const request = requestOf(event)
       requests.push(request)
@@ -124,6 +130,10 @@ export async function startRelaynetFake({
     requests,
     events,
     files,
+    entered,
+    get connections() {
+      return clients.size
+    },
     get subscriptions() {
       return [...clients].reduce((sum, client) => sum + client.subscriptions, 0)
     },

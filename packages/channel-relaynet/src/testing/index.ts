@@ -5,7 +5,7 @@ import type { RelaynetFake } from './fake.ts'
 import { connect } from './section.ts'
 
 export { type RelaynetFake, type RelaynetFakeOptions, startRelaynetFake } from './fake.ts'
-export { BOT, pubkeyOf, read, type Said, secretKeyOfPerson, write } from './people.ts'
+export { BOT, type Event, pubkeyOf, read, type Said, secretKeyOfPerson, write } from './people.ts'
 export { BOT_KEY, sectionOf } from './section.ts'
 
 export const testing: ChannelTesting<RelaynetFake> = { connect: (nowMs) => connect({ nowMs }), crashKind }
