@@ -214,6 +214,15 @@ describe('stored messages', () => {
     expect(second.texts).toEqual(['three'])
   })
 
+  test('that a relay has lost while the subscription began are asked for once more', async () => {
+    const fake = await relay()
+    const running = run([fake])
+    await isUp(running)
+    fake.keep(write({ text: 'lost', atMs: START_MS }).event)
+    await running.host.advance(31_000)
+    await expect.poll(() => running.texts).toEqual(['lost'])
+  })
+
   test('of a relay that was not read for months are reported as a gap', async () => {
     const fake = await relay()
     const running = run([fake], { host: { keyValue: readUntil(START_MS - 90 * DAY_MS, fake) } })

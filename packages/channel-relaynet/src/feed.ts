@@ -20,6 +20,8 @@ const PENDING_MIN = 50
 const HELD_MAX = 5000
 const PAGES_MAX = 200
 const STORED_MS = 30_000
+/** Relays may lose an event that comes while they begin a subscription, or answer it from a cache, so they are asked once more. */
+const RECHECK_MS = 30_000
 
 export class Feed {
   readonly #link: RelayLink
@@ -73,17 +75,27 @@ export class Feed {
     answered.abort()
     if (failure) throw failure
     hooks.onReady()
-    const caughtUp = this.#readPages(filter).then(() => this.#release())
-    throw await Promise.race([ended.promise, caughtUp.then(() => ended.promise)])
+    const over = new AbortController()
+    const caughtUp = this.#readPages(filter)
+      .then(() => this.#release())
+      .then(() => clock.sleep(RECHECK_MS, over.signal))
+      // A failure ends with the connection, if it concerns more than this one request.
+      .then(() => over.signal.aborted || this.#readPages(filter, { again: true }).catch(() => undefined))
+    try {
+      throw await Promise.race([ended.promise, caughtUp.then(() => ended.promise)])
+    } finally {
+      over.abort()
+    }
   }
 
   /** A relay sends only its newest events for one request, so earlier ones are asked for until none is left. */
-  async #readPages(filter: Filter): Promise<void> {
+  async #readPages(filter: Filter, { again = false } = {}): Promise<void> {
     const abort = new AbortController()
-    for (let page = 0; page < PAGES_MAX && this.#arrived > 0; page += 1) {
+    if (again) this.#oldest = Number.POSITIVE_INFINITY
+    for (let page = 0; page < PAGES_MAX && (again || this.#arrived > 0); page += 1) {
       const until = this.#oldest
       this.#arrived = 0
-      const events = await this.#link.stored({ ...filter, until }, abort.signal)
+      const events = await this.#link.stored({ ...filter, ...(Number.isFinite(until) && { until }) }, abort.signal)
       for (const event of events) this.#take(event)
       // The events of this second arrive again.
       if (this.#oldest >= until) return

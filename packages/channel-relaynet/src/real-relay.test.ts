@@ -44,7 +44,7 @@ class Memory extends EventRepository {
 /** `hostname`: the relay asks for authentication, and shows private messages only to their members. */
 async function startRelay(hostname?: string) {
   const memory = new Memory()
-  const relay = new NostrRelay(memory, { logLevel: LogLevel.ERROR, ...(hostname !== undefined && { hostname }) })
+  const relay = new NostrRelay(memory, { logLevel: LogLevel.ERROR, filterResultCacheTtl: 0, ...(hostname !== undefined && { hostname }) })
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   server.on('connection', (socket) => {
     relay.handleConnection(socket)

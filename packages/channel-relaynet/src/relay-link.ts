@@ -60,6 +60,8 @@ const CLOSE_MS = 1000
 /** The largest message of a relay: an event of 65,535 bytes of text, encrypted twice, has about 120,000 bytes. */
 const FRAME_BYTES_MAX = 512 * 1024
 const PUBLICATIONS_MAX = 1000
+/** The most events of one answer. Relays send at most some hundreds. */
+const STORED_MAX = 10_000
 const AUTH_KIND = 22_242
 
 export class RelayLink {
@@ -157,7 +159,9 @@ export class RelayLink {
     limit.signal.addEventListener('abort', late, { once: true })
     if (limit.signal.aborted) late()
     const end = this.subscribe(filter, {
-      onEvent: (event) => void events.push(event),
+      onEvent: (event) => {
+        if (events.push(event) > STORED_MAX) done.reject(new AppError('unavailable', `${this.#name} sends more than ${STORED_MAX} events`))
+      },
       onStored: done.resolve,
       onClosed: done.reject,
     })

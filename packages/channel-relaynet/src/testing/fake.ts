@@ -36,6 +36,8 @@ export interface RelaynetFake extends FakeProvider {
   say(message: Said): string
   /** Stores an event and sends it to the subscribers, as if a client had published it. */
   publish(event: Event): void
+  /** Stores an event without sending it to the subscribers, as a relay that loses it between two steps. */
+  keep(event: Event): void
   /** Sends an event to all subscribers without storing or checking it. */
   show(event: unknown): void
   /** The messages of the bot that a person can read, each once. */
@@ -144,6 +146,7 @@ export async function startRelaynetFake({
       return id
     },
     publish: store,
+    keep: (event) => void events.push(event),
     show(event) {
       for (const client of clients) client.show(event as Event)
     },
