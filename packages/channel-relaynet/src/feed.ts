@@ -80,7 +80,7 @@ export class Feed {
       .then(() => this.#release())
       .then(() => clock.sleep(RECHECK_MS, over.signal))
       // A failure ends with the connection, if it concerns more than this one request.
-      .then(() => over.signal.aborted || this.#readPages(filter, { again: true }).catch(() => undefined))
+      .then(() => (over.signal.aborted ? undefined : this.#readPages(filter, { again: true }).catch(() => undefined)))
     try {
       throw await Promise.race([ended.promise, caughtUp.then(() => ended.promise)])
     } finally {
