@@ -210,11 +210,13 @@ const formOf = ({ body, headers }: ProviderRequest): Promise<FormData> =>
   new Response(new Uint8Array(body), { headers: { 'content-type': headers.get('content-type') ?? '' } }).formData()
 
 async function keepFile(state: WorkchatState, prefix: string, value: string | File | null, max: number): Promise<string> {
-  if (!(value instanceof File)) throw new Refused(234001, 'Invalid request param.')
-  if (value.size === 0) throw new Refused(234010, "File's size can't be 0.")
-  if (value.size > max || state.files.size >= FILES_MAX) throw new Refused(234006, 'The file size exceed the max value.')
+  if (value === null) throw new Refused(234001, 'Invalid request param.')
+  // The SDK of the platform sends bytes without a file name, which makes them a text for the parser of forms.
+  const file = typeof value === 'string' ? new File([value], '') : value
+  if (file.size === 0) throw new Refused(234010, "File's size can't be 0.")
+  if (file.size > max || state.files.size >= FILES_MAX) throw new Refused(234006, 'The file size exceed the max value.')
   const key = `${prefix}_v3_${randomUUID()}`
-  state.files.set(key, { name: value.name, bytes: new Uint8Array(await value.arrayBuffer()), mime: value.type })
+  state.files.set(key, { name: file.name, bytes: new Uint8Array(await file.arrayBuffer()), mime: file.type })
   return key
 }
 

@@ -1,7 +1,7 @@
 /** workchat: a hash over time, nonce, key and body, valid for 300 s, or a token inside of the body. */
 import { createHash } from 'node:crypto'
 import { sha256Hex } from '@sluice/sdk'
-import { forgeMac, otherSecret } from '@sluice/testkit/webhook-fuzz/forge-mac'
+import { forgeMac, otherSecret, type Part } from '@sluice/testkit/webhook-fuzz/forge-mac'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
 import type { Random } from '@sluice/testkit/webhook-fuzz/random'
 import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
@@ -20,6 +20,11 @@ const open = (proof: object) =>
   openWebhook(feature, { app_id: 'cli_fuzz', app_secret: 'app-secret', receive_mode: 'webhook', ...proof }, () =>
     Promise.reject(new Error('no platform')),
   ).webhook
+
+/** The hash over time, nonce, key and body. */
+function hashOf(key: Part, [time = '', nonce = '', body = '']: readonly Part[]): string {
+  return createHash('sha256').update(time).update(nonce).update(key).update(body).digest('hex')
+}
 
 const headerIn = ({ headers }: WebhookRequest, name: string): string => headers[name]?.trim() ?? ''
 
@@ -42,11 +47,15 @@ export function signatureScheme(random: Random): Scheme {
       return { headers, query: '', body, atMs }
     }),
     forge(request, random) {
-      const parts = [headerIn(request, TIME), headerIn(request, NONCE), otherSecret(WORKCHAT_ENCRYPT_KEY, random), request.body]
-      const hash = createHash('sha256')
-      for (const part of parts) hash.update(part)
-      const mac = random.chance(0.5) ? hash.digest() : forgeMac({ secret: WORKCHAT_ENCRYPT_KEY, parts: [request.body] }, random)
-      return { ...request, headers: { ...request.headers, [SIGNATURE]: Buffer.from(mac).toString('hex') } }
+      const parts: readonly Part[] = [headerIn(request, TIME), headerIn(request, NONCE), request.body]
+      const right = hashOf(WORKCHAT_ENCRYPT_KEY, parts)
+      let made = right
+      while (made === right) {
+        made = random.chance(0.5)
+          ? hashOf(otherSecret(WORKCHAT_ENCRYPT_KEY, random), parts)
+          : forgeMac({ secret: WORKCHAT_ENCRYPT_KEY, parts }, random).toString('hex')
+      }
+      return { ...request, headers: { ...request.headers, [SIGNATURE]: made } }
     },
     proofs(request) {
       const time = headerIn(request, TIME)
