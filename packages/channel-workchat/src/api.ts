@@ -20,6 +20,11 @@ export interface Call {
 
 type Outcome = { readonly answer: Members } | { readonly error: unknown }
 
+/** Codes of calls that the platform may have executed. */
+const UNKNOWN = new Set(['upstream', 'upstream_timeout'])
+/** The pauses before a call is repeated. With the time limit of each call, all end within a minute. */
+const PAUSES_MS = [1000, 4000]
+const SURE_MS_MAX = 15_000
 const REFUSAL_BYTES_MAX = 65_536
 /** The seconds until a limit of the gateway ends. */
 const RESET_HEADER = 'x-ogw-ratelimit-reset'
@@ -44,6 +49,22 @@ export class WorkchatApi {
     const outcome = await this.#token.use(call.signal, (token) => this.#attempt(call, token), isRefused)
     if ('error' in outcome) throw outcome.error
     return outcome.answer
+  }
+
+  /**
+   * Makes a call that the platform recognises when it is repeated, for an hour: repeats it soon while its outcome is unknown. The outbox
+   * must not do that, because it may repeat a message much later.
+   */
+  async callSurely(call: Call): Promise<Members> {
+    for (const pauseMs of PAUSES_MS) {
+      try {
+        return await this.call({ ...call, timeoutMs: SURE_MS_MAX })
+      } catch (error) {
+        if (!(error instanceof AppError) || !UNKNOWN.has(error.code) || call.signal.aborted) throw error
+        await this.#host.clock.sleep(pauseMs, call.signal)
+      }
+    }
+    return this.call({ ...call, timeoutMs: SURE_MS_MAX })
   }
 
   /** Requests a file, and returns the answer, whatever its status. Follows no redirect. */
@@ -102,8 +123,11 @@ export class WorkchatApi {
       if (answer.code !== 0) throw new AppError('upstream', `workchat answered ${what} in a form that it does not document`)
       return 'data' in answer ? members(answer.data) : answer
     } catch (error) {
-      const isOfStatus = error instanceof AppError && OF_STATUS.has(error.code) && !(error instanceof RefusedError)
-      throw refusal && isOfStatus ? new RefusedError(what, refusal, this.#waitSecs(headers)) : error
+      if (!(error instanceof AppError) || error instanceof RefusedError) throw error
+      const waitSecs = this.#waitSecs(headers)
+      if (refusal && OF_STATUS.has(error.code)) throw new RefusedError(what, refusal, waitSecs)
+      const isLimit = error.code === 'rate_limited' && waitSecs !== undefined
+      throw isLimit ? new AppError('rate_limited', error.message, { retryAfterSecs: waitSecs }) : error
     }
   }
 

@@ -28,7 +28,7 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   230018: 'forbidden',
   230035: 'forbidden',
   230053: 'forbidden',
-  // A message with the same uuid is being sent, or the platform failed.
+  // A message with the same uuid is being sent at this moment, or the platform failed.
   230049: 'upstream',
   1663: 'upstream',
   2200: 'upstream',

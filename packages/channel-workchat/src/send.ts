@@ -71,7 +71,7 @@ function routeOf({ to, thread, replyTo = thread }: Address): Route {
   return { path: `/im/v1/messages/${pathSegment(replyTo)}/reply`, more: { reply_in_thread: thread !== undefined } }
 }
 
-/** A message that was recalled cannot be answered; outside of threads, the answer then quotes nothing. */
+/** A message that was recalled cannot be answered: the answer then goes to the beginning of its thread, or to the conversation. */
 async function deliver(
   api: WorkchatApi,
   to: Address,
@@ -81,11 +81,11 @@ async function deliver(
   signal: AbortSignal,
 ): Promise<Sent> {
   try {
-    const { message_id: id } = await api.call({ method: 'POST', ...route, body: { ...more, ...payload, uuid }, signal })
+    const { message_id: id } = await api.callSurely({ method: 'POST', ...route, body: { ...more, ...payload, uuid }, signal })
     if (text(id) === '') throw new AppError('upstream', 'workchat accepted the message but did not return its id')
     return { id: text(id) }
   } catch (error) {
-    const { replyTo, thread } = to
+    const { thread, replyTo = thread } = to
     if (replyTo === undefined || !isGone(error)) throw error
     const rest = { to: to.to, ...(thread !== undefined && thread !== replyTo && { thread }) }
     return deliver(api, rest, routeOf(rest), payload, uuid, signal)
