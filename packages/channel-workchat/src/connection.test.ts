@@ -270,6 +270,38 @@ describe('a connection', () => {
     await soon(() => expect(fake.socket.pings).toBe(3))
   })
 
+  test('that falls silent is replaced within a minute, and without answers to pings of the protocol within three', async () => {
+    const silentSecs = async (): Promise<number> => {
+      const bot = await connected()
+      await soon(() => expect(fake.socket.pings).toBeGreaterThan(0))
+      const opened = fake.socket.opened
+      fake.socket.cut('mute')
+      let seconds = 0
+      for (; fake.socket.opened === opened && seconds < 300; seconds += 5) {
+        await bot.host.advance(5000)
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+      await bot.stop()
+      return seconds
+    }
+    expect(await silentSecs()).toBeLessThanOrEqual(60)
+    fake.socket.ignorePings()
+    const late = await silentSecs()
+    expect(late).toBeGreaterThan(60)
+    expect(late).toBeLessThanOrEqual(180)
+  })
+
+  test('whose other end answers no pings of the protocol stays open', async () => {
+    fake.socket.ignorePings()
+    const bot = await connected()
+    for (let seconds = 0; seconds < 600; seconds += 5) {
+      await bot.host.advance(5000)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    expect([fake.socket.opened, bot.health().state]).toEqual([1, 'ok'])
+    expect(fake.socket.pings).toBeGreaterThanOrEqual(5)
+  })
+
   test('whose credentials are refused is down with the reason, and the secret is not in the log', async () => {
     fake.revoke(true)
     const bot = createTestChannel(fake).listen()

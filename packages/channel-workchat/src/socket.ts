@@ -40,8 +40,11 @@ export type Ending = 'closed' | 'broken'
 export const DEFAULT_CONFIG: ClientConfig = { pingSecs: 120, reconnectNonceSecs: 30, reconnectIntervalSecs: 120 }
 
 const HANDSHAKE_MS = 15_000
-/** The connection is dead if nothing arrives within this time after a ping. */
+/** The connection is dead if nothing arrives within this time after a ping of the platform's kind. */
 const PONG_MS = 30_000
+/** Pings of the WebSocket protocol notice a dead connection much earlier, on a connection whose other end has answered one. */
+const PROTOCOL_PING_MS = 15_000
+const SILENCE_MS = 40_000
 const PING_SECS_MIN = 5
 /** With the wait for a pong, a silent connection ends within five minutes. */
 const PING_SECS_MAX = 240
@@ -61,6 +64,7 @@ export class LongConnection {
   readonly #ending = Promise.withResolvers<Ending>()
   #config: ClientConfig
   #lastFrameAtMs: number
+  #answersPings = false
   #refused: AppError | undefined
   #problem = ''
 
@@ -80,6 +84,7 @@ export class LongConnection {
     const connection = new LongConnection(socket, options)
     await connection.#opened.promise
     void connection.#keepAlive()
+    void connection.#watch()
     return connection
   }
 
@@ -104,7 +109,11 @@ export class LongConnection {
       this.#alive()
       if (isBinary) this.#onFrame(data)
     })
-    this.#socket.on('ping', () => this.#alive()).on('pong', () => this.#alive())
+    this.#socket.on('ping', () => this.#alive())
+    this.#socket.on('pong', () => {
+      this.#answersPings = true
+      this.#alive()
+    })
     this.#socket.once('open', () => this.#opened.resolve())
     this.#socket.once('unexpected-response', (_request, response) => {
       const { 'handshake-status': status = '', 'handshake-msg': message = '' } = response.headers
@@ -191,6 +200,18 @@ export class LongConnection {
       if (this.#lastFrameAtMs < pingedAtMs) return this.#socket.terminate()
       const pauseMs = Math.min(Math.max(this.#config.pingSecs, PING_SECS_MIN), PING_SECS_MAX) * 1000
       if (pauseMs > PONG_MS) await clock.sleep(pauseMs - PONG_MS, signal)
+    }
+  }
+
+  /** Terminates a silent connection early. */
+  async #watch(): Promise<void> {
+    const { clock } = this.#options
+    const { signal } = this.#closed
+    while (!signal.aborted) {
+      if (this.isOpen) this.#socket.ping()
+      await clock.sleep(PROTOCOL_PING_MS, signal)
+      const isSilent = clock.monotonicMs() - this.#lastFrameAtMs > SILENCE_MS
+      if (!signal.aborted && this.#answersPings && isSilent) return this.#socket.terminate()
     }
   }
 }

@@ -32,6 +32,8 @@ export interface WorkchatSocket {
   raw(frame: Uint8Array): void
   /** Refuses connections with this status of the handshake. */
   refuse(status: number | undefined): void
+  /** Answers no pings of the WebSocket protocol from now on. */
+  ignorePings(): void
   close(): void
 }
 
@@ -49,14 +51,15 @@ interface Pending {
   readonly id: string
   attempt: number
   via: WebSocket | undefined
-  timer?: NodeJS.Timeout
+  /** Runs while an acknowledgement or the pause before the next attempt is awaited. */
+  timer?: NodeJS.Timeout | undefined
 }
 
 const SERVICE = 33_554_678
 const CONNECTIONS_MAX = 50
 
 export function createWorkchatSocket({ config, ackMs, againMs, partBytes }: SocketSettings): WorkchatSocket {
-  const server = new WebSocketServer({ noServer: true })
+  const server = new WebSocketServer({ noServer: true, autoPong: false })
   const tickets = new Set<string>()
   const sockets = new Set<WebSocket>()
   const muted = new Set<WebSocket>()
@@ -65,9 +68,11 @@ export function createWorkchatSocket({ config, ackMs, againMs, partBytes }: Sock
   const codes: number[] = []
   let [opened, pings, seq] = [0, 0, 0n]
   let refusal: number | undefined
+  let isUnfriendly = false
 
   const send = (entry: Pending): void => {
     clearTimeout(entry.timer)
+    entry.timer = undefined
     // The platform sends each event over one connection, chosen at random.
     entry.via = [...sockets].find((socket) => socket.readyState === socket.OPEN && !muted.has(socket))
     if (!entry.via) return
@@ -120,6 +125,9 @@ export function createWorkchatSocket({ config, ackMs, againMs, partBytes }: Sock
     socket.on('message', (data) => {
       if (!muted.has(socket)) onFrame(socket, decodeFrame(data as Buffer))
     })
+    socket.on('ping', (data) => {
+      if (!muted.has(socket) && !isUnfriendly) socket.pong(data)
+    })
     socket.on('close', () => {
       sockets.delete(socket)
       for (const entry of [...pending.values()]) if (entry.via === socket) again(entry)
@@ -167,6 +175,9 @@ export function createWorkchatSocket({ config, ackMs, againMs, partBytes }: Sock
     },
     refuse(status) {
       refusal = status
+    },
+    ignorePings() {
+      isUnfriendly = true
     },
     close() {
       for (const { timer } of pending.values()) clearTimeout(timer)
