@@ -16,7 +16,7 @@ import {
   type Webhook,
 } from '@sluice/sdk/webhook'
 import { decrypt, encrypt } from './decrypt.ts'
-import { type Bot, hasMentions, type Identity, identityIn, messageIn, parseEvent, RECEIVED } from './parse.ts'
+import { type Bot, eventType, hasMentions, type Identity, identityIn, messageIn, PRESSED, parseEvent, RECEIVED } from './parse.ts'
 
 type Signed = Pick<Raw, 'headers' | 'body' | 'receivedAtMs'>
 
@@ -125,10 +125,11 @@ async function botOf(envelope: Members, options: WorkchatWebhookOptions): Promis
   return { account, openId, mentionOnly, threadReplies }
 }
 
-/** Answers the check of the URL with its challenge, and everything else with an empty object, which a pressed button needs. */
-function answer({ body }: Pick<Raw, 'body'>, keys: Keys): Response {
+/** Answers the check of the URL with its challenge, and a pressed button with an empty object: any other member would have a meaning. */
+function answer({ body }: Pick<Raw, 'body'>, keys: Keys): Response | undefined {
   const envelope = envelopeOf(body, keys)
-  return envelope.type === CHALLENGE ? Response.json({ challenge: text(envelope.challenge) }) : Response.json({})
+  if (envelope.type === CHALLENGE) return Response.json({ challenge: text(envelope.challenge) })
+  return eventType(envelope) === PRESSED ? Response.json({}) : undefined
 }
 
 /** Returns the decrypted request. Throws `invalid_request`. */

@@ -1,6 +1,6 @@
 /** workchat: bodies that are encrypted and signed with the Encrypt Key of the fake, or plain with the Verification Token. */
 import type { SectionValues } from '@sluice/testkit/section-values'
-import { NOW_SECS, REFUSED, type ReferenceBody, type SentRequest, type Turn, type Vector } from '@sluice/testkit/vector'
+import { NOW_SECS, OK, REFUSED, type ReferenceBody, type SentRequest, type Turn, type Vector } from '@sluice/testkit/vector'
 import { WORKCHAT_APP_ID, WORKCHAT_ENCRYPT_KEY, WORKCHAT_VERIFICATION_TOKEN } from './fake.ts'
 import { workchatEncrypted, workchatSignature } from './signed.ts'
 
@@ -87,7 +87,7 @@ export const workchatVectors: readonly Vector[] = [
       const body = encrypted(eventOf('hello'))
       return [hashed(body), hashed(body)]
     },
-    answers: [EMPTY, EMPTY],
+    answers: [OK, OK],
     turns: [TURN],
   },
   {
@@ -108,7 +108,7 @@ export const workchatVectors: readonly Vector[] = [
       const body = eventOf('hello')
       return [post(body), post(body.replace(WORKCHAT_VERIFICATION_TOKEN, 'wrong')), post('{}'), post('no json')]
     },
-    answers: [EMPTY, REFUSED, REFUSED, REFUSED],
+    answers: [OK, REFUSED, REFUSED, REFUSED],
     turns: [TURN],
   },
   {
@@ -127,7 +127,17 @@ export const workchatVectors: readonly Vector[] = [
       const read = eventOf('x').replace('im.message.receive_v1', 'im.message.message_read_v1')
       return [own, read].map((body) => hashed(encrypted(body)))
     },
-    answers: [EMPTY, EMPTY],
+    answers: [OK, OK],
+  },
+  {
+    id: '6',
+    what: 'a pressed button, whose answer must not change the card',
+    requests() {
+      const press = { operator: { open_id: 'ou_ada' }, action: { value: {} }, context: {} }
+      const envelope = { schema: '2.0', header: { event_type: 'card.action.trigger', event_id: 'e' }, event: press }
+      return [hashed(encrypted(JSON.stringify(envelope)))]
+    },
+    answers: [EMPTY],
   },
 ]
 
