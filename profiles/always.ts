@@ -13,6 +13,7 @@ import signal from '@sluice/channel-signal'
 import slack from '@sluice/channel-slack'
 import telegram from '@sluice/channel-telegram'
 import textrelay from '@sluice/channel-textrelay'
+import voiceCall from '@sluice/channel-voice-call'
 import webhook from '@sluice/channel-webhook'
 import wecom from '@sluice/channel-wecom'
 import metrics from '@sluice/observability-metrics'
@@ -33,7 +34,7 @@ import mqtt from '@sluice/trigger-mqtt'
 
 const providers = [offline, openai, anthropic]
 const tools = [files, shell, http, memory, sop]
-const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, line, webhook]
+const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush, line, webhook, voiceCall]
 const sandboxes = [jail, seatbelt, container]
 const chats = [telegram, discord, slack, irc, email, signal, dingtalk, mattermost, qq, wecom]
 

@@ -214,7 +214,7 @@ function channels() {
     const { description } = JSON.parse(readFileSync(join(ROOT, 'packages', id, 'package.json'), 'utf8'))
     const webhook = routes.find((route) => route.startsWith('POST '))
     return [
-      code(id.replace('channel-', '')) + (target ? ` (notification target ${code(target)})` : ''),
+      code(id.replace('channel-', '').replaceAll('-', '_')) + (target ? ` (notification target ${code(target)})` : ''),
       description,
       webhook ? code(webhook) : 'a connection that Sluice opens',
       `[set up](../../packages/${id}/README.md)`,

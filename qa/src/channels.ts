@@ -22,7 +22,7 @@ const load = (id: string, file: string): Promise<Readonly<Record<string, unknown
 async function find(id: CatalogueId, row: Row): Promise<FoundChannel> {
   const [{ default: feature }, { testing }] = await Promise.all([load(id, 'index.ts'), load(id, 'testing/index.ts')])
   if (!testing) throw new Error(`packages/${id}/src/testing/index.ts exports no \`testing\`, so no suite can test the channel.`)
-  return { id, row, name: id.replace('channel-', ''), feature: feature as Feature, testing: testing as ChannelTesting }
+  return { id, row, name: id.replace('channel-', '').replaceAll('-', '_'), feature: feature as Feature, testing: testing as ChannelTesting }
 }
 
 export const CHANNELS: readonly FoundChannel[] = await Promise.all(

@@ -172,7 +172,8 @@ export class OpenRuntime implements Runtime {
     this.hideSecrets = createHideSecrets(() => this.#secrets)
     this.bus = this.#createBus()
     this.clients = createClients()
-    this.#services = createCoreServices(this)
+    const { store, bus, clock, vitals, backlog } = this
+    this.#services = createCoreServices({ store, bus, clock, vitals, backlog, agents: () => this.lifecycle.agents() })
     this.lifecycle = this.#createLifecycle()
     this.health = this.#createHealth()
     this.approvals = this.#createApprovals()

@@ -273,7 +273,14 @@ export const CATALOGUE = {
   'channel-signal': { ...always, kind: 'channel', summary: 'Signal', section: 'channels_config.signal' },
   'channel-irc': { ...always, kind: 'channel', summary: 'IRC', section: 'channels_config.irc' },
   'channel-email': { ...always, kind: 'channel', summary: 'E-mail by IMAP and SMTP', section: 'channels_config.email' },
-  'channel-voice-call': { ...always, kind: 'channel', ...planned, summary: 'Voice calls', section: 'channels_config.voice_call' },
+  'channel-voice-call': {
+    ...always,
+    kind: 'channel',
+    summary: 'Voice calls',
+    section: 'channels_config.voice_call',
+    tools: ['voice_call'],
+    routes: ['POST /voice/inbound', 'GET /ws/voice/:token'],
+  },
   'channel-dingtalk': { ...always, kind: 'channel', summary: 'DingTalk', section: 'channels_config.dingtalk' },
   'channel-qq': { ...always, kind: 'channel', summary: 'QQ', section: 'channels_config.qq', routes: ['POST /qq'] },
   'channel-wecom': {

@@ -7,7 +7,7 @@ export type { Address, Attachment, Inbound, Raw, Sample, SampleRequest, Verified
 export type { ErrorCode, ErrorOptions } from './errors.ts'
 export { AppError } from './errors.ts'
 export { isFresh } from './fresh.ts'
-export { equalTexts, hmacSha256, verifyHmac } from './hmac.ts'
+export { equalTexts, hmac, hmacSha256, verifyHmac } from './hmac.ts'
 export { type GivenHeaders, type RequestParts, rawRequest } from './raw-request.ts'
 export { type Proof, type RequestToSign, type SignedRequest, signProof, verifyProof } from './webhook-proof.ts'
 export { bodyHmac, type HmacScheme, SENDER_SCHEMES, type SenderName, type WebhookScheme } from './webhook-scheme.ts'

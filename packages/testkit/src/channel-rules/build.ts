@@ -13,17 +13,22 @@ export function buildRules({ subject: { feature, config, allowKey }, build, chan
       const path = feature.section?.path ?? ''
       // A further section of a feature has a channel with its own name.
       const isFurther = moreSections.includes(path)
-      expect(channel().name).toBe(isFurther ? path.slice(path.lastIndexOf('.') + 1) : feature.id.replace(/^(?:channel|x)-/, ''))
+      expect(channel().name).toBe(
+        isFurther ? path.slice(path.lastIndexOf('.') + 1) : feature.id.replace(/^(?:channel|x)-/, '').replaceAll('-', '_'),
+      )
       if (row && !isFurther) expect(feature.section?.path).toBe(row.section)
     },
 
     'routes equal the catalogue row': () => {
       const row = rowOfFeature(feature)
       const { webhook } = channel()
-      const routes = webhook ? [...(webhook.handshake ? [`GET ${webhook.path}`] : []), `POST ${webhook.path}`] : []
+      const { routes = [], sockets = [] } = build(testHost())
+      const hooks = webhook ? [...(webhook.handshake ? [`GET ${webhook.path}`] : []), `POST ${webhook.path}`] : []
+      const others = [...routes.map(({ method, path }) => `${method} ${path}`), ...sockets.map(({ path }) => `GET ${path}`)]
+      const all = [...hooks, ...others]
       // A feature with several sections lists the routes of all, and its channels may also listen.
-      if (row && 'moreSections' in row) expect(row.routes ?? []).toEqual(expect.arrayContaining(routes))
-      else if (row) expect(routes).toEqual(row.routes ?? [])
+      if (row && 'moreSections' in row) expect(row.routes ?? []).toEqual(expect.arrayContaining(all))
+      else if (row) expect(all).toEqual(row.routes ?? [])
       if (webhook) expect(webhook.bodyBytesMax ?? 65_536).toBeGreaterThan(0)
     },
 

@@ -1,0 +1,114 @@
+/** Audio of telephone calls: μ-law at 8,000 samples a second, and the PCM that recognisers and speakers use. */
+import { AppError } from '@sluice/sdk'
+
+/** Samples a second of a call. */
+export const RATE = 8000
+
+const BIAS = 0x84
+const CLIP = 32_635
+const HEADER_BYTES = 44
+const PCM = 1
+/** The format of files with more than two channels or 16 bits. Its first format is in the extension. */
+const EXTENSIBLE = 0xfffe
+
+/** The linear value of each μ-law byte (ITU-T G.711). */
+const LINEAR = Int16Array.from({ length: 256 }, (_, byte) => {
+  const code = ~byte & 0xff
+  const magnitude = ((((code & 0x0f) << 3) + BIAS) << ((code & 0x70) >> 4)) - BIAS
+  return code & 0x80 ? -magnitude : magnitude
+})
+
+export const fromMulaw = (bytes: Uint8Array): Int16Array => Int16Array.from(bytes, (byte) => LINEAR[byte] ?? 0)
+
+export const toMulaw = (samples: Int16Array): Uint8Array => Uint8Array.from(samples, encode)
+
+function encode(sample: number): number {
+  const sign = sample < 0 ? 0x80 : 0
+  const magnitude = Math.min(Math.abs(sample), CLIP) + BIAS
+  const exponent = Math.max(0, 24 - Math.clz32(magnitude))
+  const mantissa = (magnitude >> (exponent + 3)) & 0x0f
+  return ~(sign | (exponent << 4) | mantissa) & 0xff
+}
+
+/** Returns a WAV file with the samples of a call. */
+export function toWav(samples: Int16Array): Uint8Array {
+  const file = Buffer.alloc(HEADER_BYTES + samples.length * 2)
+  file.write('RIFF', 0, 'latin1')
+  file.writeUInt32LE(file.length - 8, 4)
+  file.write('WAVEfmt ', 8, 'latin1')
+  file.writeUInt32LE(16, 16)
+  file.writeUInt16LE(PCM, 20)
+  file.writeUInt16LE(1, 22)
+  file.writeUInt32LE(RATE, 24)
+  file.writeUInt32LE(RATE * 2, 28)
+  file.writeUInt16LE(2, 32)
+  file.writeUInt16LE(16, 34)
+  file.write('data', 36, 'latin1')
+  file.writeUInt32LE(samples.length * 2, 40)
+  samples.forEach((sample, at) => void file.writeInt16LE(sample, HEADER_BYTES + at * 2))
+  return file
+}
+
+/** Returns the samples of a WAV file with 16-bit PCM as a call carries them. Throws `unavailable` for another file. */
+export function fromWav(file: Uint8Array): Int16Array {
+  const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength)
+  let format: { readonly channels: number; readonly rate: number } | undefined
+  for (let at = 12; at + 8 <= bytes.length; ) {
+    const name = bytes.toString('latin1', at, at + 4)
+    // A program that writes to a pipe does not know the size beforehand, and writes a size that is too large.
+    const size = Math.min(bytes.readUInt32LE(at + 4), bytes.length - at - 8)
+    const chunk = bytes.subarray(at + 8, at + 8 + size)
+    if (name === 'fmt ' && size >= 16) format = formatOf(chunk)
+    if (name === 'data' && format) return toRate(mono(chunk, format.channels), format.rate)
+    at += 8 + size + (size % 2)
+  }
+  throw new AppError('unavailable', 'The spoken audio is not a WAV file with 16-bit PCM')
+}
+
+function formatOf(chunk: Buffer): { channels: number; rate: number } {
+  const [tag, channels, rate, bits] = [chunk.readUInt16LE(0), chunk.readUInt16LE(2), chunk.readUInt32LE(4), chunk.readUInt16LE(14)]
+  if ((tag !== PCM && tag !== EXTENSIBLE) || bits !== 16 || channels < 1 || rate < 1000)
+    throw new AppError('unavailable', `The spoken audio has ${bits} bits, ${channels} channels and the format ${tag}; 16-bit PCM is needed`)
+  return { channels, rate }
+}
+
+function mono(data: Buffer, channels: number): Float32Array {
+  const samples = new Float32Array(Math.floor(data.length / 2 / channels))
+  for (let at = 0; at < samples.length; at++) {
+    let sum = 0
+    for (let channel = 0; channel < channels; channel++) sum += data.readInt16LE((at * channels + channel) * 2)
+    samples[at] = sum / channels
+  }
+  return samples
+}
+
+/** Averages the samples that one sample of a call covers, which also removes what it cannot carry; interpolates a lower rate. */
+function toRate(samples: Float32Array, rate: number): Int16Array {
+  const step = rate / RATE
+  const out = new Int16Array(Math.floor(samples.length / step))
+  for (let at = 0; at < out.length; at++) {
+    const from = at * step
+    out[at] = Math.round(step > 1 ? average(samples, from, from + step) : between(samples, from))
+  }
+  return out
+}
+
+function average(samples: Float32Array, from: number, to: number): number {
+  const [first, last] = [Math.floor(from), Math.min(Math.ceil(to), samples.length)]
+  let sum = 0
+  for (let at = first; at < last; at++) sum += samples[at] ?? 0
+  return sum / Math.max(1, last - first)
+}
+
+function between(samples: Float32Array, at: number): number {
+  const index = Math.floor(at)
+  const [before, after] = [samples[index] ?? 0, samples[index + 1] ?? samples[index] ?? 0]
+  return before + (after - before) * (at - index)
+}
+
+/** The loudness of samples, from 0 to 1. */
+export function loudness(samples: Int16Array): number {
+  let sum = 0
+  for (const sample of samples) sum += sample * sample
+  return samples.length === 0 ? 0 : Math.sqrt(sum / samples.length) / 32_768
+}

@@ -1,0 +1,398 @@
+/** The calls that go on: who may call, what each request of the provider is answered, and when a call ends. */
+import { every, signalScope } from '@sluice/kit'
+import { members, text, textAt } from '@sluice/kit/foreign-json'
+import {
+  type Address,
+  AppError,
+  type Clock,
+  type Deliver,
+  equalTexts,
+  errorText,
+  type FeatureSocket,
+  hmacSha256,
+  isAllowed,
+  type KeyValue,
+  type Logger,
+  normaliseE164,
+  type Outbound,
+  type Raw,
+  type Sent,
+  type SocketListener,
+} from '@sluice/sdk'
+import type { VoiceCallConfig } from './config.ts'
+import { MediaSession, type MediaSessionOptions } from './media-session.ts'
+import type { Provider } from './provider.ts'
+import { type CallEvent, type Instruction, type Parties, STREAM_PATH } from './telephony.ts'
+import { Usage } from './usage.ts'
+
+const LOOK_MS = 1000
+const REQUEST_MS = 10_000
+/** A text that the provider did not fetch for this time is forgotten. */
+const KEPT_MS = 24 * 3_600_000
+const KEPT_MAX = 1000
+/** After this many silences in a row the call is ended. */
+const SILENCES_MAX = 2
+
+export interface CallsOptions {
+  readonly config: VoiceCallConfig
+  readonly provider: Provider
+  readonly clock: Clock
+  readonly log: Logger
+  readonly keyValue: KeyValue
+  /** What a media stream needs; undefined while [transcription] or [speech] is off. */
+  audio(): Pick<MediaSessionOptions, 'speak' | 'transcribe' | 'workspace'> | undefined
+  /** Names a call that is placed. Unique. */
+  newToken(): string
+}
+
+interface LiveCall {
+  readonly parties: Parties
+  readonly startedAtMs: number
+  session?: MediaSession
+  /** When something was last heard or spoken on the media stream. */
+  activeAtMs: number
+  silences: number
+  utterances: number
+  /** When the provider was asked to end the call. */
+  endingAtMs?: number
+  /** The words that the call begins with, until they are spoken. */
+  firstWords?: string
+}
+
+export class Calls {
+  readonly #options: CallsOptions
+  readonly #usage: Usage
+  readonly #live = new Map<string, LiveCall>()
+  readonly #closed = new AbortController()
+  #deliver: Deliver | undefined
+
+  constructor(options: CallsOptions) {
+    this.#options = options
+    const { config, keyValue } = options
+    this.#usage = new Usage({
+      keyValue,
+      secsMax: config.max_minutes_per_day && config.max_minutes_per_day * 60,
+      usdPerMinute: config.usd_per_minute,
+      usdMax: config.max_usd_per_day,
+    })
+  }
+
+  /** Reads the calls that went on when the daemon ended, and begins to watch their limits. */
+  async open(): Promise<void> {
+    const { clock, keyValue, log } = this.#options
+    for (const { key, value } of await keyValue.list('call/', KEPT_MAX)) {
+      const parties = partiesIn(key.slice('call/'.length), value)
+      const { startedAtMs } = members(value)
+      if (!parties || typeof startedAtMs !== 'number') await keyValue.delete(key)
+      else {
+        const call = this.#remember(parties, startedAtMs)
+        if (textAt(value, 'firstWords') !== '') call.firstWords = textAt(value, 'firstWords')
+      }
+    }
+    await this.#prune()
+    void every(clock, LOOK_MS, this.#closed.signal, () =>
+      this.#enforce().catch((error: unknown) => log.warn('the limits of calls could not be checked', { error: errorText(error) })),
+    )
+  }
+
+  close(): void {
+    this.#closed.abort()
+    for (const { session } of this.#live.values()) session?.end()
+  }
+
+  /** Takes the messages of media streams until `signal` aborts. */
+  listen(deliver: Deliver, signal: AbortSignal): Promise<void> {
+    this.#deliver = deliver
+    return new Promise((resolve) => {
+      const end = (): void => {
+        if (this.#deliver === deliver) this.#deliver = undefined
+        resolve()
+      }
+      if (signal.aborted) end()
+      else signal.addEventListener('abort', end, { once: true })
+    })
+  }
+
+  /** Answers a request of the provider whose message, if it had one, is stored. */
+  async answer(raw: Raw): Promise<Response | undefined> {
+    const { provider } = this.#options
+    const event = provider.requests.event(raw)
+    if (event.kind === 'other') return undefined
+    if (event.kind === 'ended') {
+      await this.#ended(event.call)
+      return undefined
+    }
+    const instruction = await this.#next(event)
+    using limit = signalScope([this.#closed.signal], REQUEST_MS)
+    return await provider.answer(event, instruction, limit.signal)
+  }
+
+  /** Implements `Channel.send`: speaks in the call that the address names, or in the call with this number. */
+  async send(to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> {
+    const { keyValue, provider, clock } = this.#options
+    const call = this.#callOf(to)
+    // The platform knows whether a call goes on that this process has not seen yet.
+    const parties = call?.parties ?? this.#partiesOf(to)
+    if (!parties) throw new AppError('invalid_request', 'There is no call in which the reply could be spoken')
+    if (call?.session) await call.session.say(message.text, signal)
+    else {
+      // The provider fetches the text, perhaps after a restart of the daemon.
+      await keyValue.set(`say/${message.clientId}`, { text: message.text, call: parties.call, atMs: clock.nowMs() })
+      await provider.say(parties, message.text, message.clientId, signal)
+    }
+    return { id: `${parties.call}/${message.clientId}` }
+  }
+
+  /** Places a call that begins with this text. Throws `forbidden` and `rate_limited` for the limits, else as `Channel.send` does. */
+  async dial(number: string, text: string, signal: AbortSignal): Promise<string> {
+    const { config, keyValue, provider, clock, newToken } = this.#options
+    await this.checkDial(number)
+    const token = newToken()
+    await keyValue.set(`dial/${token}`, { text, to: number, atMs: clock.nowMs() })
+    await provider.dial({ to: number, token, ringSecs: config.ring_secs, secsMax: config.max_call_duration_secs }, signal)
+    return token
+  }
+
+  /** Throws what `dial` would throw for a limit at this moment. */
+  async checkDial(number: string): Promise<void> {
+    const reason = await this.#refusal({ remote: number })
+    if (reason === 'forbidden') throw new AppError('forbidden', `${number} is not in channels_config.voice_call.allowed_numbers`)
+    if (reason) throw new AppError('rate_limited', `No call can be placed now: ${reason}`)
+  }
+
+  /** Takes over the media stream of the call that the token of its path names. Throws `forbidden` for another token. */
+  openStream(token: string): (socket: FeatureSocket) => SocketListener {
+    const { config, log, provider, audio } = this.#options
+    const found = [...this.#live.values()].find(({ parties }) => equalTexts(this.#streamToken(parties.call), token))
+    const parts = audio()
+    if (!found || !parts) throw new AppError('forbidden', 'There is no such call')
+    const { parties } = found
+    return (socket) =>
+      new MediaSession(socket, {
+        ...parts,
+        call: parties.call,
+        codec: provider.stream,
+        log,
+        threshold: config.energy_threshold,
+        silenceMs: config.pause_ms,
+        utteranceMsMax: 60_000,
+        onStart: (session) => void this.#connected(found, session),
+        onText: (words) => this.#said(found, words),
+        onActivity: () => {
+          found.activeAtMs = this.#nowMs()
+        },
+        onEnd: (session) => {
+          if (found.session === session) delete found.session
+        },
+      })
+  }
+
+  async #next(event: Exclude<CallEvent, { kind: 'other' | 'ended' }>): Promise<Instruction> {
+    const { config } = this.#options
+    if (event.kind === 'ringing' || event.kind === 'started') {
+      const isKnown = this.#live.has(event.call)
+      const reason = isKnown ? undefined : await this.#refusal(event)
+      if (reason) return { do: 'reject', reason: reason === 'forbidden' ? 'forbidden' : 'busy' }
+      if (event.kind === 'ringing') return { do: 'accept' }
+      return this.#talk(this.#live.get(event.call) ?? (await this.#begin(event)))
+    }
+    const call = this.#live.get(event.call) ?? (await this.#resume(event))
+    if (!call || call.endingAtMs !== undefined) return { do: 'hangUp', text: config.goodbye }
+    switch (event.kind) {
+      case 'silent':
+        if (event.times > SILENCES_MAX) return { do: 'hangUp', text: config.goodbye }
+        return { do: 'talk', text: config.silence_prompt, silences: event.times }
+      case 'fetching':
+        return this.#fetched(event.token, event.call)
+      default:
+        return { do: 'wait' }
+    }
+  }
+
+  async #talk(live: LiveCall): Promise<Instruction> {
+    const { config, audio, log } = this.#options
+    const { call } = live.parties
+    if (config.audio === 'stream') {
+      // The first words are spoken once the stream is connected.
+      if (audio())
+        return { do: 'stream', url: `${config.webhook_base_url.replace(/^http/, 'ws')}${STREAM_PATH}/${this.#streamToken(call)}` }
+      log.warn('the provider speaks and recognises in this call: a media stream needs [transcription] and [speech]', { call })
+    }
+    const text = await this.#firstWords(live)
+    return { do: 'talk', ...(text !== undefined && { text }), silences: 0 }
+  }
+
+  /** Returns the words that a call begins with, once; undefined in a call that goes on. */
+  async #firstWords(call: LiveCall): Promise<string | undefined> {
+    const { firstWords } = call
+    if (firstWords === undefined) return undefined
+    delete call.firstWords
+    await this.#store(call)
+    return firstWords
+  }
+
+  /** The text stays, because the provider may fetch it again. */
+  async #fetched(token: string, call: string): Promise<Instruction> {
+    const kept = await this.#options.keyValue.get(`say/${token}`)
+    return textAt(kept, 'call') === call ? { do: 'talk', text: textAt(kept, 'text'), silences: 0 } : { do: 'wait' }
+  }
+
+  /** Why a call may not begin: `forbidden` for a number that is not allowed, otherwise the limit that is reached. */
+  async #refusal({ remote }: Pick<Parties, 'remote'>): Promise<string | undefined> {
+    const { config, log } = this.#options
+    if (!isAllowed(config.allowed_numbers, remote, normaliseE164)) {
+      log.info('a call was refused: the number is not on the allowlist', { number: remote })
+      return 'forbidden'
+    }
+    const limit = this.#live.size >= config.max_calls ? 'max_calls' : await this.#usage.reached(this.#runningSecs(), this.#nowMs())
+    if (limit) log.warn('a call was refused: a limit is reached', { limit })
+    return limit && `channels_config.voice_call.${limit} is reached`
+  }
+
+  async #begin({ call, remote, local, direction, token }: CallEvent & { readonly kind: 'started' }): Promise<LiveCall> {
+    const { config, keyValue, log } = this.#options
+    const dialled = token === undefined ? undefined : await keyValue.get(`dial/${token}`)
+    const live = this.#remember({ call, remote, local, direction }, this.#nowMs())
+    live.firstWords = textAt(dialled, 'text') || config.greeting
+    await this.#store(live)
+    log.info('a call began', { call, direction })
+    return live
+  }
+
+  /** Takes on a call that the provider has and this process does not know. */
+  async #resume({ call, remote, local, direction }: Parties): Promise<LiveCall | undefined> {
+    if (await this.#refusal({ remote })) return undefined
+    const live = this.#remember({ call, remote, local, direction }, this.#nowMs())
+    await this.#store(live)
+    return live
+  }
+
+  #remember(parties: Parties, startedAtMs: number): LiveCall {
+    const live: LiveCall = { parties, startedAtMs, activeAtMs: this.#nowMs(), silences: 0, utterances: 0 }
+    this.#live.set(parties.call, live)
+    return live
+  }
+
+  async #store({ parties: { call, ...about }, startedAtMs, firstWords }: LiveCall): Promise<void> {
+    await this.#options.keyValue.set(`call/${call}`, { ...about, startedAtMs, ...(firstWords !== undefined && { firstWords }) })
+  }
+
+  async #connected(call: LiveCall, session: MediaSession): Promise<void> {
+    call.session?.end()
+    call.session = session
+    try {
+      const words = await this.#firstWords(call)
+      if (words !== undefined) await session.say(words, this.#closed.signal)
+    } catch (error) {
+      this.#options.log.warn('the first words of a call could not be spoken', { call: call.parties.call, error: errorText(error) })
+    }
+  }
+
+  /** Something was said on the media stream of a call. */
+  async #said(call: LiveCall, words: string): Promise<void> {
+    const { call: id, remote, local } = call.parties
+    call.silences = 0
+    call.utterances++
+    if (!this.#deliver) throw new AppError('unavailable', 'The daemon takes no messages now')
+    await this.#deliver({
+      id: `${id}/${this.#nowMs()}-${call.utterances}`,
+      account: local,
+      sender: normaliseE164(remote),
+      to: { to: normaliseE164(remote), more: { call: id } },
+      text: words,
+      sentAtMs: this.#nowMs(),
+    })
+  }
+
+  #callOf({ to, more }: Address): LiveCall | undefined {
+    if (more?.call !== undefined) return this.#live.get(more.call)
+    return [...this.#live.values()].findLast(({ parties }) => normaliseE164(parties.remote) === to)
+  }
+
+  #partiesOf({ to, more }: Address): Parties | undefined {
+    const local = this.#options.config.from_number
+    return more?.call === undefined ? undefined : { call: more.call, remote: to, local, direction: 'inbound' }
+  }
+
+  async #ended(id: string): Promise<void> {
+    const { keyValue, log } = this.#options
+    const call = this.#live.get(id)
+    if (!call) return
+    this.#live.delete(id)
+    call.session?.end()
+    const seconds = Math.round((this.#nowMs() - call.startedAtMs) / 1000)
+    await this.#usage.add(seconds, this.#nowMs())
+    await keyValue.delete(`call/${id}`)
+    log.info('a call ended', { call: id, direction: call.parties.direction, seconds })
+  }
+
+  /** Ends calls that are too long, calls beyond the limits of the day, and calls whose caller stays silent. */
+  async #enforce(): Promise<void> {
+    if (this.#live.size === 0) return
+    const { config } = this.#options
+    const nowMs = this.#nowMs()
+    const limit = await this.#usage.reached(this.#runningSecs(), nowMs)
+    for (const call of this.#live.values()) {
+      if (limit || nowMs - call.startedAtMs >= config.max_call_duration_secs * 1000)
+        await this.#end(call, limit ?? 'max_call_duration_secs')
+      else if (call.session && !call.session.isBusy && nowMs - call.activeAtMs >= config.silence_secs * 1000) await this.#prompt(call)
+    }
+  }
+
+  async #prompt(call: LiveCall): Promise<void> {
+    const { config } = this.#options
+    call.activeAtMs = this.#nowMs()
+    call.silences++
+    if (call.silences > SILENCES_MAX) return this.#end(call, 'silence')
+    await call.session?.say(config.silence_prompt, this.#closed.signal).catch(() => undefined)
+  }
+
+  async #end(call: LiveCall, why: string): Promise<void> {
+    const { log, provider } = this.#options
+    const { call: id } = call.parties
+    const nowMs = this.#nowMs()
+    if (call.endingAtMs !== undefined && nowMs - call.endingAtMs < REQUEST_MS) return
+    log.info('a call is being ended', { call: id, why })
+    call.endingAtMs = nowMs
+    using limit = signalScope([this.#closed.signal], REQUEST_MS)
+    await provider.hangUp(id, limit.signal).then(
+      () => this.#ended(id),
+      (error: unknown) => {
+        // The provider no longer has the call.
+        if (error instanceof AppError && error.code === 'invalid_request') return this.#ended(id)
+        return log.warn('a call could not be ended', { call: id, error: errorText(error) })
+      },
+    )
+  }
+
+  async #prune(): Promise<void> {
+    const { keyValue } = this.#options
+    const nowMs = this.#nowMs()
+    await this.#usage.prune(nowMs)
+    for (const prefix of ['say/', 'dial/'])
+      for (const { key, value } of await keyValue.list(prefix, KEPT_MAX)) if (nowMs - atMsIn(value) > KEPT_MS) await keyValue.delete(key)
+  }
+
+  #streamToken = (call: string): string =>
+    hmacSha256(this.#options.config.auth_token.reveal(), 'media stream of ', call).toString('base64url')
+
+  #runningSecs(): number {
+    const nowMs = this.#nowMs()
+    return [...this.#live.values()].reduce((sum, { startedAtMs }) => sum + (nowMs - startedAtMs) / 1000, 0)
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.nowMs()
+  }
+}
+
+function partiesIn(call: string, stored: unknown): Parties | undefined {
+  const { remote, local, direction } = members(stored)
+  if (text(remote) === '' || text(local) === '') return undefined
+  return { call, remote: text(remote), local: text(local), direction: direction === 'outbound' ? 'outbound' : 'inbound' }
+}
+
+const atMsIn = (stored: unknown): number => {
+  const { atMs } = members(stored)
+  return typeof atMs === 'number' ? atMs : 0
+}
