@@ -13,7 +13,7 @@ export default defineFeature({
 
 function createVoiceWake(host: Host, config: VoiceWakeConfig): Channel {
   return {
-    name: 'voice-wake',
+    name: 'voice_wake',
     // There is one sender: whoever can speak into the microphone.
     allow: ['voice_user'],
     async listen(deliver, context) {

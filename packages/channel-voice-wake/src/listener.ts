@@ -118,7 +118,7 @@ export class VoiceListener {
     const nowMs = clock.monotonicMs()
     this.#calls = this.#calls.filter((atMs) => nowMs - atMs < MINUTE_MS)
     if (this.#calls.length >= this.#config.max_transcriptions_per_minute) {
-      if (!this.#hasWarned) log.warn('utterance not transcribed: max_transcriptions_per_minute is reached', { channel: 'voice-wake' })
+      if (!this.#hasWarned) log.warn('utterance not transcribed: max_transcriptions_per_minute is reached', { channel: 'voice_wake' })
       this.#hasWarned = true
       return undefined
     }
@@ -133,7 +133,7 @@ export class VoiceListener {
       return text
     } catch (error) {
       if (signal.aborted) return undefined
-      log.warn('utterance not transcribed', { channel: 'voice-wake', reason: errorText(error) })
+      log.warn('utterance not transcribed', { channel: 'voice_wake', reason: errorText(error) })
       // A recording that is refused, such as one without words, says nothing about the next one.
       const isRefused = error instanceof AppError && error.code === 'invalid_request'
       if (!isRefused) report.problem(`the last utterance was not transcribed: ${errorText(error)}`)
@@ -173,7 +173,7 @@ class Hearing {
     const handled = this.#queue
       .run(() => this.#handle(utterance))
       .catch((error: unknown) => {
-        this.#host.log.warn('utterance dropped', { channel: 'voice-wake', reason: errorText(error) })
+        this.#host.log.warn('utterance dropped', { channel: 'voice_wake', reason: errorText(error) })
       })
     this.#last = Promise.allSettled([this.#last, handled])
   }
@@ -204,6 +204,6 @@ class Hearing {
       text,
       sentAtMs: clock.nowMs(),
     }
-    await storePatiently(this.#host, { channel: 'voice-wake', inbound, deliver: this.#deliver, signal: this.#signal })
+    await storePatiently(this.#host, { channel: 'voice_wake', inbound, deliver: this.#deliver, signal: this.#signal })
   }
 }
