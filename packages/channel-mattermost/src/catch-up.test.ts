@@ -78,6 +78,36 @@ test('more messages than one answer has are all read', async () => {
   expect(second.gaps).toEqual([])
 })
 
+test('no message is missed when the answer is full of earlier versions of edited posts', async () => {
+  const { fake, host } = harness
+  const first = await harness.connect()
+  fake.say({ text: 'before' })
+  await receives(first, 'before')
+  const { id } = await first.channel.send({ to: MATTERMOST_CHANNEL }, { text: 'draft', clientId: 'a' }, signal)
+  await first.stop()
+  await host.advance(OVERLAP_MS * 2)
+  for (let n = 0; n < 1100; n++) fake.posts.edit(id, { message: `draft ${n}` })
+  fake.say({ text: 'missed', isLost: true })
+  const second = await harness.connect()
+  await until(() => expect(second.texts()).toContain('missed'))
+})
+
+test('a missed message that was edited meanwhile arrives once, with its newest text', async () => {
+  const { fake, host } = harness
+  const first = await harness.connect()
+  fake.say({ text: 'before' })
+  await receives(first, 'before')
+  await until(async () => {
+    await host.advance(6000)
+    expect(await position()).toBeGreaterThan(OVERLAP_MS * 2)
+  })
+  await first.stop()
+  await host.advance(OVERLAP_MS * 2)
+  fake.posts.edit(fake.say({ text: 'mised', isLost: true }), { message: 'missed' })
+  const second = await harness.connect()
+  await receives(second, 'before', 'missed')
+})
+
 test('messages of more than an hour are skipped and reported, and fresh ones arrive', async () => {
   const { fake, host } = harness
   const first = await harness.connect()

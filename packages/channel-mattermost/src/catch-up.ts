@@ -94,23 +94,27 @@ export class CatchUp {
 
   async #posts(channel: string, { fromMs, freshFromMs }: Window, signal: AbortSignal): Promise<readonly Post[]> {
     const path = `/channels/${pathSegment(channel)}/posts` as const
-    const posts = await this.#read(`${path}?since=${Math.max(1, fromMs - 1)}`, signal)
-    if (posts.length < SINCE_MAX) return oldestFirst(posts)
-    const found = new Map(posts.map((post) => [post.id, post]))
+    const changed = await this.#read(`${path}?since=${Math.max(1, fromMs - 1)}`, signal)
+    if (changed.count < SINCE_MAX) return oldestFirst(changed.posts)
+    const found = new Map(changed.posts.map((post) => [post.id, post]))
     for (let page = 0; page < PAGES_MAX; page++) {
-      const read = await this.#read(`${path}?page=${page}&per_page=${PAGE}&skipFetchThreads=true`, signal)
-      for (const post of read) found.set(post.id, post)
-      if (read.length < PAGE || read.some(({ createdAtMs }) => createdAtMs < freshFromMs)) return oldestFirst([...found.values()])
+      const { posts, count } = await this.#read(`${path}?page=${page}&per_page=${PAGE}&skipFetchThreads=true`, signal)
+      for (const post of posts) found.set(post.id, post)
+      if (count < PAGE || posts.some(({ createdAtMs }) => createdAtMs < freshFromMs)) return oldestFirst([...found.values()])
     }
     this.#onGap({ sinceMs: fromMs, why: `more than ${PAGES_MAX * PAGE} messages were missed in channel ${channel}` })
     return oldestFirst([...found.values()])
   }
 
-  /** Returns the posts of `order`. Other posts in the answer are the beginnings of threads. */
-  async #read(path: `/${string}`, signal: AbortSignal): Promise<readonly Post[]> {
+  /**
+   * Returns the posts of `order`; other posts in the answer are the beginnings of threads. `count` includes earlier versions of edited
+   * posts, which are as many as the edits of a draft.
+   */
+  async #read(path: `/${string}`, signal: AbortSignal): Promise<{ readonly posts: readonly Post[]; readonly count: number }> {
     const { order, posts } = members(await this.#api.read(path, signal, ANSWER_BYTES_MAX))
     const byId = members(posts)
-    return list(order).flatMap((id) => postOf(byId[text(id)]) ?? [])
+    const ids = list(order)
+    return { posts: ids.flatMap((id) => postOf(byId[text(id)]) ?? []), count: ids.length }
   }
 
   async #deliverPosts(posts: readonly Post[], { id }: Place, window: Window, signal: AbortSignal): Promise<void> {
@@ -131,7 +135,9 @@ export class CatchUp {
   }
 
   #changesOf(post: Post, isDirect: boolean, { fromMs }: Window): readonly Inbound[] {
-    const edit = post.editedAtMs >= fromMs && post.deletedAtMs === 0 ? parseEdit(post, this.#bot, isDirect) : undefined
+    // A message that is new here is delivered with its newest text.
+    const isEdited = post.editedAtMs >= fromMs && post.createdAtMs <= fromMs + OVERLAP_MS && post.deletedAtMs === 0
+    const edit = isEdited ? parseEdit(post, this.#bot, isDirect) : undefined
     const deletion = post.deletedAtMs >= fromMs ? parseDeletion(post, this.#bot, isDirect) : undefined
     const presses = hasButtons(post.json)
       ? reactionsOf(post)
