@@ -64,10 +64,36 @@ describe('send', () => {
     expect(fake.sent).toMatchObject([{ to: LINE_GROUP, quoteToken: 'q3Plxr4AgKd' }])
   })
 
-  test('the longest text is accepted, counted in UTF-16 units', async () => {
-    await channelWith().send({ to: LINE_USER }, message('😀'.repeat(TEXT_MAX / 2)), signal)
-    expect(fake.sent[0]?.text).toHaveLength(TEXT_MAX)
+  test('a long text is sent whole in one request, quoted by its first and with buttons under its last message', async () => {
+    const paragraphs = Array.from({ length: 50 }, (_, n) => `${n} ${'word '.repeat(70)}`.trim())
+    const replyTo = fake.replyToken('a', LINE_GROUP)
+    const buttons = [{ label: 'Approve', value: 'approve:1', tone: 'good' as const }]
+    const to = { to: LINE_GROUP, replyTo, more: { quote: 'q' } }
+    const { id } = await channelWith().send(to, message(paragraphs.join('\n'), { buttons }), signal)
+    expect(fake.requests).toHaveLength(1)
+    expect(
+      fake.sent
+        .map(({ text }) => text)
+        .join('\n')
+        .split('\n'),
+    ).toEqual(paragraphs)
+    expect(fake.sent.map(({ quoteToken }) => quoteToken !== undefined)).toEqual([true, false, false, false])
+    expect(fake.sent.map((sent) => sent.buttons.length)).toEqual([0, 0, 0, 1])
+    expect(fake.sent.at(-1)?.id).toBe(id)
   })
+
+  test.each(['😀', 'x', 'x😀\n', '```\nx\n```\n\n'])(
+    'the longest text of %j is five messages at most, and nothing of it is lost',
+    async (piece) => {
+      const text = piece.repeat(TEXT_MAX).slice(0, TEXT_MAX).toWellFormed().replaceAll('\ufffd', 'x')
+      await channelWith().send({ to: LINE_USER }, message(text), signal)
+      expect(fake.sent.length).toBeLessThanOrEqual(5)
+      const sent = fake.sent.map((each) => each.text).join('')
+      for (const character of new Set(text.replaceAll(/\s/g, '')))
+        expect(sent.split(character).length).toBeGreaterThanOrEqual(text.split(character).length)
+      expect(sent.isWellFormed()).toBe(true)
+    },
+  )
 
   test('buttons are quick replies, with labels of at most 20 characters', async () => {
     const buttons = [

@@ -2,13 +2,16 @@
  * Sends messages and shows the loading animation. The first answer to a message uses its reply token, which works once, for about a
  * minute, and does not count against the monthly limit. Any other message is pushed, with a key by which LINE drops repeats for a day.
  */
-import { type ProviderAnswer, pathSegment } from '@sluice/kit'
+import { type ProviderAnswer, pathSegment, splitText } from '@sluice/kit'
 import { list, members, text } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Button, type Outbound, type Sent, sha256Hex } from '@sluice/sdk'
 import { explain, type LineApi } from './api.ts'
 
-/** UTF-16 units. */
-export const TEXT_MAX = 5000
+/** One request has up to five messages of up to 5,000 UTF-16 units, so that a long answer needs its reply token once. */
+const MESSAGE_MAX = 5000
+const MESSAGES_MAX = 5
+/** UTF-16 units. A cut inside of a character moves by one unit. */
+export const TEXT_MAX = MESSAGES_MAX * (MESSAGE_MAX - 1)
 
 const BUTTONS_MAX = 13
 const LABEL_CHARS_MAX = 20
@@ -22,7 +25,7 @@ const UNCERTAIN = ['upstream', 'upstream_timeout', 'aborted']
 
 /** See `Channel.send`. */
 export async function sendMessage(api: LineApi, to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> {
-  const messages = [textMessage(to, message)]
+  const messages = textMessages(to, message)
   if (to.replyTo !== undefined) {
     const sent = await reply(api, to.replyTo, messages, signal)
     if (sent) return sent
@@ -57,20 +60,41 @@ async function push(api: LineApi, to: string, messages: readonly object[], clien
   }
 }
 
-/** The answer 409 to a repeat has the ids of the messages that exist. */
+/** Returns the last message, which has the buttons. The answer 409 to a repeat has the ids of the messages that exist. */
 function sentIn({ json, headers }: ProviderAnswer): Sent {
-  const [first] = list(members(json).sentMessages)
-  const id = text(members(first).id) || headers.get('x-line-accepted-request-id') || ''
+  const id = text(members(list(members(json).sentMessages).at(-1)).id) || headers.get('x-line-accepted-request-id') || ''
   if (id === '') throw new AppError('upstream', 'line accepted the message but did not return its id')
   return { id }
 }
 
-const textMessage = ({ more }: Address, { text: plain, buttons = [] }: Outbound): object => ({
-  type: 'text',
-  text: plain,
-  ...(more?.quote !== undefined && { quoteToken: more.quote }),
-  ...(buttons.length > 0 && { quickReply: { items: buttons.slice(0, BUTTONS_MAX).map(quickReply) } }),
-})
+/** The first message quotes, and the last one has the buttons, which LINE shows under the newest message only. */
+function textMessages({ more }: Address, { text: plain, buttons = [] }: Outbound): readonly object[] {
+  const parts = partsOf(plain)
+  return parts.map((part, index) => ({
+    type: 'text',
+    text: part,
+    ...(index === 0 && more?.quote !== undefined && { quoteToken: more.quote }),
+    ...(index === parts.length - 1 && buttons.length > 0 && { quickReply: { items: buttons.slice(0, BUTTONS_MAX).map(quickReply) } }),
+  }))
+}
+
+/** Cuts at the ends of lines, unless that makes too many parts. */
+function partsOf(plain: string): readonly string[] {
+  const parts = splitText(plain, { text: MESSAGE_MAX, unit: 'utf16' })
+  return parts.length > 0 && parts.length <= MESSAGES_MAX ? parts : cut(plain)
+}
+
+function cut(plain: string): readonly string[] {
+  const parts: string[] = []
+  for (let from = 0; from < plain.length; ) {
+    const end = from + MESSAGE_MAX
+    const isInside = /[\ud800-\udbff]/.test(plain[end - 1] ?? '') && end < plain.length
+    const to = isInside ? end - 1 : end
+    parts.push(plain.slice(from, to))
+    from = to
+  }
+  return parts
+}
 
 /** A quick reply disappears when it is tapped, or when somebody writes; a keyword answers the prompt then. */
 const quickReply = ({ label, value }: Button): object => {

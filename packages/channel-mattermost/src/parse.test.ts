@@ -1,0 +1,91 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Bot, parseDeletion, parseEdit, parseMessage, parsePress, postIn, postOf, reactionsOf } from './parse.ts'
+import { MATTERMOST_BOT, MATTERMOST_CHANNEL, MATTERMOST_USER } from './testing/fake.ts'
+import { idOf } from './testing/fake-posts.ts'
+
+const BOT: Bot = { account: 'chat.example.com', userId: MATTERMOST_BOT.id, username: 'sluice', threadReplies: true }
+
+const JSON_POST = {
+  id: idOf('p', 1),
+  create_at: 1_767_225_600_000,
+  update_at: 1_767_225_600_000,
+  edit_at: 0,
+  delete_at: 0,
+  user_id: MATTERMOST_USER,
+  channel_id: MATTERMOST_CHANNEL,
+  root_id: '',
+  original_id: '',
+  message: 'hi',
+  type: '',
+  props: {},
+  file_ids: [],
+}
+const parsed = (changes: object, bot: Bot = BOT, isDirect = false) => {
+  const post = postOf({ ...JSON_POST, ...changes })
+  return post && parseMessage(post, bot, isDirect)
+}
+
+test('a message in a channel is answered in a thread on it, unless the configuration or the place says otherwise', () => {
+  const { id } = JSON_POST
+  expect(parsed({})).toEqual({
+    id,
+    account: 'chat.example.com',
+    sender: MATTERMOST_USER,
+    to: { to: MATTERMOST_CHANNEL, thread: id },
+    text: 'hi',
+    sentAtMs: 1_767_225_600_000,
+  })
+  expect(parsed({}, { ...BOT, threadReplies: false })?.to).toEqual({ to: MATTERMOST_CHANNEL })
+  expect(parsed({}, BOT, true)?.to).toEqual({ to: MATTERMOST_CHANNEL })
+  const root = idOf('p', 9)
+  expect(parsed({ root_id: root }, { ...BOT, threadReplies: false }, true)?.to).toEqual({ to: MATTERMOST_CHANNEL, thread: root })
+})
+
+test.each([
+  ['of the bot', { user_id: MATTERMOST_BOT.id }],
+  ['of another bot', { props: { from_bot: 'true' } }],
+  ['of a webhook', { props: { from_webhook: true } }],
+  ['of the system', { type: 'system_add_to_channel' }],
+  ['of a plugin', { type: 'custom_calls' }],
+  ['without content', { message: ' \n' }],
+  ['with nothing but a mention', { message: '@sluice' }],
+  ['that is an earlier version', { original_id: idOf('p', 2) }],
+  ['without an id', { id: '' }],
+  ['with an id of another form', { id: '../posts' }],
+  ['without a time', { create_at: 0 }],
+])('a post %s is ignored', (_what, changes) => {
+  expect(parsed(changes)).toBeUndefined()
+})
+
+test('files have their name and type, and a file that is not described has its id', () => {
+  const [first, second] = [idOf('f', 1), idOf('f', 2)]
+  const metadata = { files: [{ id: first, name: 'voice.ogg', mime_type: 'Audio/OGG; codecs=opus' }] }
+  expect(parsed({ message: '', file_ids: [first, second, 7, '../x'], metadata })?.attachments).toEqual([
+    { kind: 'audio', name: 'voice.ogg', mime: 'audio/ogg', source: { id: first } },
+    { kind: 'file', name: second, source: { id: second } },
+  ])
+})
+
+describe('no value makes a parser throw', () => {
+  const odd = fc.record(
+    Object.fromEntries(Object.entries(JSON_POST).map(([key, value]) => [key, fc.oneof(fc.constant(value), fc.jsonValue())])),
+    { requiredKeys: [] },
+  )
+  const metadata = fc.oneof(fc.jsonValue(), fc.record({ reactions: fc.jsonValue(), files: fc.jsonValue() }))
+
+  test('in a post', () => {
+    fc.assert(
+      fc.property(odd, metadata, fc.jsonValue(), (json, more, reaction) => {
+        const post = postOf({ ...json, metadata: more })
+        if (!post) return
+        for (const parse of [parseMessage, parseEdit, parseDeletion]) parse(post, BOT, false)
+        for (const each of [...reactionsOf(post), Object(reaction)]) parsePress(each, post, BOT, false)
+      }),
+    )
+  })
+
+  test('in the data of an event', () => {
+    fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (post) => void postIn({ post })))
+  })
+})
