@@ -73,8 +73,11 @@ export class QqApi {
           return explain(answer)
         },
       })
-      if (status !== 401 && !isTokenCode(codeIn(json))) return members(json)
-      return 'rejected' as const
+      code = codeIn(json)
+      if (status === 401 || isTokenCode(code)) return 'rejected' as const
+      // A refusal may come with status 200.
+      if (code !== 0) throw new AppError('invalid_request', `qq refused ${path}: ${explain(json)}`)
+      return members(json)
     } catch (error) {
       if (isTokenCode(code)) return 'rejected' as const
       throw error instanceof AppError ? refusal(error, code) : error

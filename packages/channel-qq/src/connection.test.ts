@@ -138,6 +138,13 @@ test('heartbeats are sent in time', async () => {
   expect(fake.gateway.opened).toBe(1)
 })
 
+test('a connection without an answer to a heartbeat is replaced within a minute', async () => {
+  fake.gateway.mute()
+  const startMs = clock.monotonicMs()
+  await advancing(() => fake.gateway.opened === 2)
+  expect(clock.monotonicMs() - startMs).toBeLessThanOrEqual(70_000)
+})
+
 describe('a close', () => {
   test.each([
     [4014, 'apply for group and direct messages'],

@@ -24,8 +24,10 @@ const MESSAGES = 1 << 25
 const INTERACTIONS = 1 << 26
 const HEARTBEAT_MS = 45_000
 const READY_MS_MAX = 20_000
-const CHECK_MS = 10_000
-/** QQ answers a heartbeat at once, and asks for one every 45 s. */
+const CHECK_MS = 5000
+/** QQ answers a heartbeat at once. */
+const ANSWER_MS_MAX = 15_000
+/** Longer than the time between two heartbeats. */
 const SILENT_MS = 95_000
 /** After 1000, the platform need not keep the session for the next connection. */
 const KEEPS_SESSION = 4000
@@ -99,6 +101,8 @@ class Run {
   #isReady = false
   #heartbeatMs = HEARTBEAT_MS
   #lastBeatMs = Number.NEGATIVE_INFINITY
+  /** Whether QQ has sent nothing since the last heartbeat. */
+  #isUnanswered = false
   #openedMs = 0
   /** The number of the last event that arrived. */
   #received: number | null = null
@@ -149,6 +153,7 @@ class Run {
   }
 
   #take(frame: Members, socket: FrameSocket): Promise<void> | undefined {
+    this.#isUnanswered = false
     switch (frame.op) {
       case HELLO:
         this.#greet(members(frame.d), socket)
@@ -193,9 +198,14 @@ class Run {
       this.#over.reject(new AppError('unavailable', 'qq did not accept the connection in time'))
       return
     }
-    // Checked every ten seconds, so the last check before the interval ends is the time to act.
+    if (this.#isUnanswered && nowMs - this.#lastBeatMs > ANSWER_MS_MAX && !socket.isPaused) {
+      socket.terminate('a heartbeat was not answered')
+      return
+    }
+    // Checked every five seconds, so the last check before the interval ends is the time to act.
     if (nowMs - this.#lastBeatMs + CHECK_MS <= this.#heartbeatMs) return
     this.#lastBeatMs = nowMs
+    this.#isUnanswered = true
     socket.send({ op: HEARTBEAT, d: this.#received })
   }
 

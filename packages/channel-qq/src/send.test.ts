@@ -111,6 +111,17 @@ describe('an answer', () => {
 })
 
 describe('a proactive message', () => {
+  test.each([
+    [200, 40_054_003, 'forbidden'],
+    [400, 40_054_003, 'forbidden'],
+    [200, 40_054_007, 'invalid_request'],
+    [400, 40_034_100, 'rate_limited'],
+    [500, 50_055_001, 'upstream'],
+  ])('that is refused with %i and %i is %s', async (status, code, expected) => {
+    fake.fail({ fault: 'status', status, body: { message: 'no', code } }, { matches: isMessage })
+    await expect(send({ to: 'user:ADA' })).rejects.toMatchObject({ code: expected, message: expect.stringContaining(String(code)) })
+  })
+
   test('of unknown outcome is not repeated, because QQ drops no repeats of it', async () => {
     fake.fail({ fault: 'lost' }, { matches: isMessage })
     await expect(send({ to: 'user:ADA' })).rejects.toMatchObject({ code: 'upstream' })

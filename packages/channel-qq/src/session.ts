@@ -25,7 +25,7 @@ export class Session implements ListenCursors {
     this.presence = presence
   }
 
-  /** The session to resume; undefined if there is none. */
+  /** The session to resume; undefined without one. */
   get state(): SessionState | undefined {
     return this.#state
   }

@@ -209,6 +209,21 @@ describe('a reply', () => {
     await expect(channel.send(to, message(), signal)).rejects.toMatchObject({ code: 'unavailable' })
   })
 
+  test('waits while a thousand requests have no answer', async () => {
+    fake.bot.silent.add('aibot_send_msg')
+    const abort = new AbortController()
+    const sending = Array.from({ length: 1000 }, () =>
+      channel.send({ to: 'user:ada' }, message(), abort.signal).catch((error: unknown) => error),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await expect(channel.send({ to: 'user:ada' }, message(), signal)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('Too many'),
+    })
+    abort.abort()
+    for (const outcome of await Promise.all(sending)) expect(outcome).toMatchObject({ code: 'aborted' })
+  })
+
   test('beyond the quota of a minute waits', async () => {
     for (let sent = 0; sent < 30; sent++) await channel.send({ to: 'user:ada' }, message(), signal)
     await expect(channel.send({ to: 'user:ada' }, message(), signal)).rejects.toMatchObject({ code: 'rate_limited', retryAfterSecs: 60 })

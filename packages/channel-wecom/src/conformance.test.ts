@@ -105,7 +105,7 @@ channelConformance({
     { rule: 'the proof covers the raw bytes of any body', why: 'WeCom signs the encrypted text in a body, and not the body' },
     {
       rule: 'without a secret every request is accepted and the missing key is named',
-      why: 'without the keys of an app, the webhook refuses every request, because an AI bot does not need it',
+      why: 'without the keys of an app there is no webhook, because an AI bot does not need one',
     },
     {
       rule: 'a message that was not durable when the process was killed is delivered again',

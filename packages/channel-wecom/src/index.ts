@@ -48,7 +48,7 @@ function wecomChannel(host: Host, config: WecomConfig): Channel {
   return {
     name: 'wecom',
     allow: config.allowed_users,
-    webhook: createWebhook(app),
+    ...(app && { webhook: createWebhook(app) }),
     ...(hasBot && { listen: async (deliver, context) => (await bot()).listen(deliver, context), cursors: presence }),
     limits: { text: Math.min(...ways.map((way) => TEXT_BYTES[way]), TEXT_BYTES.bot), unit: 'byte', attachments: FILES },
     send: async (to, message, signal) => (await sender()).send(to, message, signal),

@@ -156,10 +156,16 @@ describe('the section', () => {
     expect(JSON.stringify(result.issues?.map(({ message }) => message))).not.toContain('too-short-key')
   })
 
-  test('without an app, the webhook refuses every request', async () => {
-    const { webhook } = build(BOT)
-    const raw = { headers: {}, url: new URL('http://x/wecom?msg_signature=a&timestamp=1&nonce=1'), body: new Uint8Array(), receivedAtMs: 0 }
-    expect(() => webhook?.verify(raw)).toThrow('Invalid signature')
-    expect(webhook?.handshake?.(new URL('http://x/wecom?echostr=1')).status).toBe(403)
+  test('has a webhook only with an app, and a connection only with an AI bot', () => {
+    const abilities = [BOT, APP, { ...BOT, ...APP }, { webhook_key: ROBOT_KEY }].map((config) => {
+      const { webhook, listen } = build(config)
+      return [webhook !== undefined, listen !== undefined]
+    })
+    expect(abilities).toEqual([
+      [false, true],
+      [true, false],
+      [true, true],
+      [false, false],
+    ])
   })
 })

@@ -10,30 +10,25 @@ const WINDOW_SECS = 300
 const BODY_BYTES_MAX = 262_144
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Without `options`, every request is refused, because there is no secret to verify it with. */
-export function createWebhook(options: WebhookOptions | undefined): Webhook {
+export function createWebhook(options: WebhookOptions): Webhook {
   return {
     path: '/wecom',
     bodyBytesMax: BODY_BYTES_MAX,
     handshake(url) {
-      if (!options || !url.searchParams.get('echostr')) return new Response('Forbidden', { status: options ? 400 : 403 })
+      const encrypted = url.searchParams.get('echostr')
+      if (!encrypted) return new Response('Bad Request', { status: 400 })
       try {
-        const { message } = verified(options, url, url.searchParams.get('echostr') ?? '')
-        return new Response(message)
+        return new Response(verified(options, url, encrypted).message)
       } catch {
         return new Response('Forbidden', { status: 403 })
       }
     },
-    handshakeQuery: (challenge) => (options ? signedQuery(options, seal(options, challenge, options.corpId), Date.now(), 'echostr') : {}),
+    handshakeQuery: (challenge) => signedQuery(options, seal(options, challenge, options.corpId), Date.now(), 'echostr'),
     verify(raw) {
-      if (!options) throw refused('the keys of the callback are not set')
       openRequest(options, raw)
       return { by: 'msg_signature' }
     },
-    parse(raw) {
-      if (!options) return []
-      return parseApp(messageIn(options, raw), options)
-    },
+    parse: (raw) => parseApp(messageIn(options, raw), options),
     // WeCom takes any other text for an answer to the person.
     answer: () => new Response(''),
     sample: (sample) => createSample(sample, options),
@@ -106,15 +101,7 @@ function signedQuery(keys: SealKeys, encrypted: string, atMs: number, name?: str
   }
 }
 
-function createSample(
-  { sender, to = `user:${sender}`, text, id, atMs, ignored }: Sample,
-  options: WebhookOptions | undefined,
-): SampleRequest {
-  if (!options)
-    throw new AppError(
-      'invalid_request',
-      'The keys of the app are not set: corp_id, agent_id, app_secret, callback_token and callback_aes_key',
-    )
+function createSample({ sender, to = `user:${sender}`, text, id, atMs, ignored }: Sample, options: WebhookOptions): SampleRequest {
   if (to !== `user:${sender}`)
     throw new AppError('invalid_request', 'An app of wecom gets messages only of people, who are answered directly')
   const { corpId, agentId } = options

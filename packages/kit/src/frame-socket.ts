@@ -83,6 +83,11 @@ export class FrameSocket {
     return this.#socket.readyState === this.#socket.OPEN
   }
 
+  /** Whether nothing is read, because too many frames are being handled. */
+  get isPaused(): boolean {
+    return this.#socket.isPaused
+  }
+
   /** Sends a frame; does nothing when the connection has ended. */
   send(frame: object): void {
     if (this.isOpen) this.#socket.send(JSON.stringify(frame))
