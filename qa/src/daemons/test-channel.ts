@@ -25,8 +25,12 @@ export interface TestChannelOptions {
   readonly foreign?: boolean
   /** A request carries no message; it makes the channel fetch messages. */
   readonly fetched?: boolean
+  /** Some messages come over a connection, too. */
+  readonly listens?: boolean
   /** Replies are sent to rooms. */
   readonly rooms?: boolean
+  /** The text that answers an accepted request. Default: that of the daemon. */
+  readonly answers?: string
   readonly registered?: string
   readonly missingConfig?: string
 }
@@ -36,7 +40,9 @@ export const testChannel = ({
   silent = false,
   foreign = false,
   fetched = false,
+  listens = fetched,
   rooms = false,
+  answers,
   registered,
   missingConfig,
 }: TestChannelOptions = {}): Feature =>
@@ -68,6 +74,7 @@ export const testChannel = ({
             const { kind, id, from, room, text } = v.parse(eventSchema, JSON.parse(Buffer.from(body).toString()))
             return kind === 'message' && !fetched ? [{ id: `wire:${id}`, account: 'bot', sender: from, to: { to: room }, text }] : []
           },
+          ...(answers !== undefined && { answer: () => new Response(answers) }),
           sample({ sender, to, text, id, ignored }) {
             const room = (rooms ? to : undefined) ?? 'room'
             const body = JSON.stringify({ kind: ignored ? 'read' : 'message', id, from: sender, room, text })
@@ -79,7 +86,7 @@ export const testChannel = ({
             return { headers: { 'content-type': 'application/json', ...proof }, body, ...known }
           },
         },
-        ...(fetched && { listen: async () => {} }),
+        ...(listens && { listen: async () => {} }),
         async send(_to, message) {
           await send(message)
           return { id: `sent:${message.clientId}` }

@@ -59,8 +59,10 @@ export async function startWebhookServer({
     }
     const headers = request.headers as Raw['headers']
     try {
-      await receive({ headers, url, body: Buffer.concat(chunks), receivedAtMs: Date.now() })
-      return answer(200, '{"status":"ok"}')
+      const raw = { headers, url, body: Buffer.concat(chunks), receivedAtMs: Date.now() }
+      await receive(raw)
+      const own = await webhook.answer?.(raw)
+      return own ? answer(own.status, await own.text()) : answer(200, '{"status":"ok"}')
     } catch (error) {
       return refuse(error instanceof AppError ? error : new AppError('internal', 'Internal error', { cause: error }))
     }

@@ -1,6 +1,6 @@
 /** Sends one request to a daemon as a platform does, without following redirects, and explains an unexpected outcome in one sentence. */
 import { readHead, signalScope } from '@sluice/kit'
-import { AppError, ERRORS, errorText } from '@sluice/sdk'
+import { AppError, ERRORS, errorText, type Webhook } from '@sluice/sdk'
 
 export interface Exchange {
   readonly method: 'GET' | 'POST'
@@ -9,6 +9,8 @@ export interface Exchange {
   readonly body?: Uint8Array<ArrayBuffer>
   readonly signal?: AbortSignal
 }
+
+export type SentRequest = Omit<Exchange, 'signal'>
 
 export interface Answer {
   readonly status: number
@@ -71,9 +73,12 @@ function parseSluiceError(text: string): string | undefined {
 /** Returns true for the answer of Sluice to a request that is not verified. */
 export const isRefused = ({ status, text }: Answer): boolean => status === 401 && parseSluiceError(text) !== undefined
 
-/** Returns true for the answer of Sluice to an accepted webhook. */
-export function isAccepted({ status, text }: Answer): boolean {
+/** Returns true for the answer of Sluice to an accepted request, which is the webhook's own where its platform expects another one. */
+export async function isAccepted({ status, text }: Answer, webhook: Webhook, request: SentRequest): Promise<boolean> {
+  const { url, headers = {}, body = new Uint8Array() } = request
   try {
+    const own = await webhook.answer?.({ headers, url, body, receivedAtMs: Date.now() })
+    if (own) return status === own.status && text === (await own.text())
     return status === 200 && ['ok', 'degraded'].includes(String((JSON.parse(text) as Record<string, unknown> | null)?.status))
   } catch {
     return false

@@ -40,7 +40,8 @@ export async function findMessage(inbox: Inbox, channel: string, id: string, sig
   }
 }
 
-async function searchInbox(inbox: Inbox, channel: string, id: string): Promise<ShownInboxRow | undefined> {
+/** Returns the newest row of a platform's message id; undefined if there is none now. */
+export async function searchInbox(inbox: Inbox, channel: string, id: string): Promise<ShownInboxRow | undefined> {
   let before: number | undefined
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const rows = await inbox.list({ limit: PAGE_ROWS, channel, ...(before !== undefined && { before }) })

@@ -1,9 +1,9 @@
 /** Determines the outcome of a sample message, from the answer to its request and from the store. */
 import type { ShownInboxEntry } from '@sluice/delivery/inspector'
 import type { ReadyChannel } from '@sluice/runtime/configured-channels'
-import { isAllowed } from '@sluice/sdk'
-import { type Answer, explainAnswer, isAccepted, isRefused } from './exchange.ts'
-import { type FollowOptions, findMessage, followMessage, type Inbox, isOver } from './follow-message.ts'
+import { isAllowed, type Webhook } from '@sluice/sdk'
+import { type Answer, explainAnswer, isAccepted, isRefused, type SentRequest } from './exchange.ts'
+import { type FollowOptions, findMessage, followMessage, type Inbox, isOver, searchInbox } from './follow-message.ts'
 
 export interface MessageOutcome {
   readonly verdict: 'accepted' | 'duplicate' | 'taken' | 'denied' | 'ignored' | 'refused'
@@ -17,6 +17,8 @@ export interface MessageOutcome {
 export interface SentMessage extends FollowOptions {
   readonly inbox: Inbox
   readonly ready: ReadyChannel
+  readonly webhook: Webhook
+  readonly request: SentRequest
   readonly answer: Answer
   readonly sender: string
   /** The platform's id of the message. */
@@ -33,14 +35,16 @@ const REFUSALS = {
 } as const
 
 export async function messageOutcome(sent: SentMessage): Promise<MessageOutcome> {
-  const { ready, answer, sender, inbox } = sent
+  const { ready, webhook, request, answer, sender, inbox } = sent
   const { channel, section, allowKey } = ready
   if (sent.mustRefuse && isRefused(answer)) return { verdict: 'refused', detail: REFUSALS[sent.mustRefuse], isExpected: true }
-  if (!isAccepted(answer)) return { verdict: 'refused', detail: explainAnswer(answer) }
-  if (channel.listen) return { verdict: 'taken', detail: 'accepted: it is a notification, and the daemon fetches the message itself' }
+  if (!(await isAccepted(answer, webhook, request))) return { verdict: 'refused', detail: explainAnswer(answer) }
+  const stored = await searchInbox(inbox, channel.name, sent.id)
+  if (!stored && channel.listen)
+    return { verdict: 'taken', detail: 'accepted: it is a notification, and the daemon fetches the message itself' }
   if (!isAllowed(channel.allow, sender, channel.normalise?.bind(channel), channel.matches?.bind(channel)))
     return { verdict: 'denied', detail: `dropped, because ${sender} may not use the agent: add it to ${allowKey} in [${section}]` }
-  const row = await findMessage(inbox, channel.name, sent.id, sent.signal)
+  const row = stored ?? (await findMessage(inbox, channel.name, sent.id, sent.signal))
   if (!row) {
     const detail = 'the message is not in the store: the daemon did not recognize a message, or works on another data directory'
     return { verdict: 'ignored', detail }

@@ -8,7 +8,7 @@ import { withApi } from '../api/open-api.ts'
 import type { CliContext, Output } from '../context.ts'
 import { textOption, wholeNumber } from '../option-values.ts'
 import { daemonAddress } from '../probe-daemon.ts'
-import { type Answer, exchange } from './exchange.ts'
+import { type Answer, exchange, type SentRequest } from './exchange.ts'
 import { inboxOf, isOver } from './follow-message.ts'
 import { isSuccess, type MessageOutcome, messageOutcome } from './message-outcome.ts'
 import { corruptRequest, defaultSender, sampleRequest } from './sample-request.ts'
@@ -36,17 +36,20 @@ export async function sendAsPlatform(context: CliContext): Promise<number> {
     const { ready, webhook } = findChannel(configuredChannels(runtime.snapshot()), String(options.channel))
     const sample = sampleOf(context, ready, webhook)
     const signed = sampleRequest(webhook, base, sample)
-    const request = isCorrupt ? await corruptRequest(webhook, signed, sample.atMs) : signed
-    if (!request) throw new AppError('conflict', `every signature is accepted while ${webhook.unsigned ?? 'the secret'} is not set`)
+    const copy = isCorrupt ? await corruptRequest(webhook, signed, sample.atMs) : signed
+    if (!copy) throw new AppError('conflict', `every signature is accepted while ${webhook.unsigned ?? 'the secret'} is not set`)
+    const request: SentRequest = { method: 'POST', ...copy }
     const [newest] = await inbox.list({ limit: 1 })
     out.warn(`POST ${request.url.origin}${request.url.pathname} as ${sample.sender}, message id ${sample.id}`)
     const mustRefuse = isCorrupt ? 'corrupt' : signed.unverifiable && 'unverifiable'
     const unanswerable = signed.unanswerable === true
     if (!mustRefuse && !ready.channel.listen) out.warn(replyNotice(sample, unanswerable))
-    const answer = await exchange({ method: 'POST', ...request, signal })
+    const answer = await exchange({ ...request, signal })
     const outcome = await messageOutcome({
       inbox,
       ready,
+      webhook,
+      request,
       answer,
       sender: sample.sender,
       id: sample.id,

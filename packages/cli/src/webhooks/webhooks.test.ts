@@ -6,7 +6,7 @@ import { scratch } from '@sluice/qa/daemons/bundle'
 import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { TEST_CHAT, type TestChannelOptions, testChannel } from '@sluice/qa/daemons/test-channel'
 import { startWebhookServer, type WebhookServerOptions } from '@sluice/qa/daemons/webhook-server'
-import { type Channel, defineFeature, type Store } from '@sluice/sdk'
+import { type Channel, defineFeature, type Store, type Webhook } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import { explainNoAnswer } from './exchange.ts'
 import type { Inbox } from './follow-message.ts'
@@ -136,7 +136,9 @@ describe('webhook send --channel', () => {
     const { send, store } = await arrange({ work: async () => {} })
     await send('--wait', '0', '--id', 'm1')
     const answer = { status: 200, text: '{"status":"ok"}', tookMs: 1, location: null }
-    const channel = { name: 'testchat', allow: ['*'] } as unknown as Channel
+    const webhook = { path: '/testchat' } as unknown as Webhook
+    const channel = { name: 'testchat', allow: ['*'], webhook } as unknown as Channel
+    const request = { method: 'POST', url: new URL('http://127.0.0.1/testchat') } as const
     const ready = { channel, section: 'channels_config.testchat', allowKey: 'allowed_users' }
     const inbox: Inbox = {
       list: async (query) => (await store.inbox.list(query)).map(shownInboxRow),
@@ -145,7 +147,7 @@ describe('webhook send --channel', () => {
         return entry && shownInboxEntry(entry, undefined)
       },
     }
-    const sent = { inbox, ready, answer, sender: 'alice', after: 0, waitMs: 20, onProgress: () => {} }
+    const sent = { inbox, ready, webhook, request, answer, sender: 'alice', after: 0, waitMs: 20, onProgress: () => {} }
     const late = await messageOutcome({ ...sent, id: 'm1', signal: new AbortController().signal })
     expect([late.verdict, isSuccess(late, 20, false)]).toEqual(['accepted', false])
     const lost = await messageOutcome({ ...sent, id: 'm2', signal: AbortSignal.abort() })
@@ -166,6 +168,29 @@ describe('webhook send --channel', () => {
     const { send } = await arrange({ fetched: true })
     const { code, out } = await send('--sender', 'mallory')
     expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^200 accepted: .* the daemon fetches the message itself/) })
+  })
+
+  test('finds the message of a request at a channel that also fetches messages', async () => {
+    const { send } = await arrange({ listens: true })
+    expect(await send('good morning')).toMatchObject({ code: 0, out: expect.stringContaining('accepted as message 1') })
+  })
+
+  test.each([
+    ['an own text', 'received'],
+    ['an empty body', ''],
+  ])('accepts %s as the answer of the channel', async (_what, answers) => {
+    const { send, check, url } = await arrange({ answers })
+    expect(await send()).toMatchObject({ code: 0, out: expect.stringContaining('accepted as message 1') })
+    const { code, out } = await check('--public-url', url, '--json')
+    expect([code, lines(out).slice(-2)]).toEqual([
+      0,
+      [
+        ['signed request', 'ok', 'is accepted'],
+        ['corrupt request', 'ok', 'is refused with 401'],
+      ],
+    ])
+    const other = await startOtherServer((_, response) => response.end('<html>hello</html>'))
+    expect(await send('--url', other)).toMatchObject({ code: 1, out: expect.stringContaining('in a form that Sluice does not use') })
   })
 
   test('names the target of the reply: the sender, a named room, or none', async () => {
