@@ -152,7 +152,7 @@ class Hearing {
   readonly #queue = new SerialQueue({ name: 'the transcription', tasksMax: WAITING_MAX })
   #last: Promise<unknown> = Promise.resolve()
   /** The time of the sound until which a command may begin without the wake word. */
-  #awakeUntilMs = 0
+  #awakeUntilMs = Number.NEGATIVE_INFINITY
 
   constructor(
     config: VoiceWakeConfig,
@@ -190,7 +190,7 @@ class Hearing {
     const isAwake = beginMs <= this.#awakeUntilMs
     const command = after ?? (isAwake ? transcript : '')
     // The wake word alone, once or again, waits for the command.
-    this.#awakeUntilMs = after === '' ? endMs + AWAKE_MS : 0
+    this.#awakeUntilMs = after === '' ? endMs + AWAKE_MS : Number.NEGATIVE_INFINITY
     if (command !== '') await this.#say(command)
   }
 

@@ -48,8 +48,6 @@ export class Utterances {
   #loudFrames = 0
   #silentFrames = 0
   #frames = 0
-  /** False after an utterance that was cut, until it is silent: the rest of a noise is no utterance of its own. */
-  #mayBegin = true
 
   constructor(options: UtteranceOptions) {
     this.#options = options
@@ -76,11 +74,11 @@ export class Utterances {
   #frame(frame: Uint8Array): Utterance | undefined {
     this.#frames += 1
     const loudness = rms(frame)
-    const isLoud = loudness >= Math.max(this.#options.energyThreshold, this.#noise.level * NOISE_FACTOR)
+    const { level } = this.#noise
+    const isLoud = level !== undefined && loudness >= Math.max(this.#options.energyThreshold, level * NOISE_FACTOR)
     this.#noise.push(loudness)
     if (this.#sound.length === 0) {
-      if (!isLoud) this.#mayBegin = true
-      if (!isLoud || !this.#mayBegin) {
+      if (!isLoud) {
         this.#before.push(frame)
         if (this.#before.length > PRE_ROLL_MS / FRAME_MS) this.#before.shift()
         return undefined
@@ -104,7 +102,6 @@ export class Utterances {
     this.#sound.clear()
     this.#loudFrames = 0
     this.#silentFrames = 0
-    this.#mayBegin = !isCut
     return speechMs >= SPEECH_MS_MIN ? { pcm, speechMs, isCut, beginMs, endMs } : undefined
   }
 }
@@ -116,9 +113,9 @@ class NoiseFloor {
   #minimum = Number.POSITIVE_INFINITY
   #frames = 0
 
-  /** 0 until enough was heard. */
-  get level(): number {
-    return this.#minima.length === 0 ? 0 : Math.min(...this.#minima)
+  /** Undefined until enough was heard. */
+  get level(): number | undefined {
+    return this.#minima.length === 0 ? undefined : Math.min(...this.#minima)
   }
 
   push(loudness: number): void {
