@@ -1,0 +1,199 @@
+/** Speech on virtual microphones, heard by real recorders and understood by a real recogniser, in quiet and in noise. */
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { hasProgram, systemClock } from '@sluice/kit'
+import type { Transcribe } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import { startListening } from '@sluice/testkit/listening'
+import * as v from 'valibot'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createSpawn } from '../../runtime/src/process/spawn.ts'
+import { noSandbox } from '../../runtime/src/sandbox/no-sandbox.ts'
+import { createWorkspace } from '../../runtime/src/workspace/workspace.ts'
+import { transcriptionSection } from '../../transcription/src/config.ts'
+import transcription from '../../transcription/src/index.ts'
+import { voiceWakeSection } from './config.ts'
+import feature from './index.ts'
+import { type SoundCard, startSoundCard } from './testing/sound-card.ts'
+
+const PROGRAMS = ['pulseaudio', 'pactl', 'paplay', 'parec', 'arecord', 'flite', 'sox', 'pocketsphinx_continuous']
+const missing = PROGRAMS.filter((name) => !hasProgram(name))
+const PACKAGES = 'pulseaudio pulseaudio-utils libasound2-plugins alsa-utils flite sox pocketsphinx pocketsphinx-en-us'
+const why = missing.length > 0 ? `; skipped, because ${missing.join(', ')} is missing: apt-get install ${PACKAGES}` : ''
+
+const COMMANDS = [
+  'turn on the light',
+  'read the temperature sensor',
+  'turn off the fan',
+  'close the window',
+  'open the window',
+  'turn off the light',
+  'what is the weather today',
+  'turn on the fan',
+  'set the temperature to twenty',
+  'read the news',
+  'call my mother',
+  'start the music',
+  'lock the front door',
+  'where is my phone',
+  'what is the date today',
+  'turn the volume down',
+  'turn the volume up',
+  'show me the calendar',
+  'make some coffee',
+  'send a message to john',
+  'how warm is the kitchen',
+  'is the window open',
+  'what time is it',
+  'stop the music',
+  'good night',
+]
+const TALK = [
+  'the weather is nice today',
+  'please close the window',
+  'I bought a new computer yesterday',
+  'the computer is on the table',
+  'hey there how are you',
+  'we are going to the market',
+  'dinner is ready in ten minutes',
+  'did you see my keys',
+  'the train leaves at seven',
+  'she is reading a long book',
+  'hey what are you doing',
+  'my computer is very slow',
+  'turn on the light please',
+  'it is raining outside',
+  'the children are at school',
+  'can you help me with this',
+  'he lives near the river',
+  'they played football all day',
+  'the milk is in the fridge',
+  'tomorrow is a holiday',
+  'I would like some tea',
+  'the car needs new tires',
+  'this song is beautiful',
+  'the garden looks green',
+  'call me when you are home',
+]
+/** Each sentence is spoken at two speeds. */
+const STRETCHES = [1, 1.15]
+/** How long after the end of a sentence its message may come. */
+const HEARD_MS = 12_000
+const SETTLED_MS = 250
+
+/** The command of `[transcription]`: prints the words of a recording. */
+const RECOGNISER = `#!/bin/sh
+model=/usr/share/pocketsphinx/model/en-us
+exec pocketsphinx_continuous -infile "$1" -hmm "$model/en-us" -lm "$model/en-us.lm.bin" -dict "$model/cmudict-en-us.dict" -logfn /dev/null
+`
+
+describe.skipIf(missing.length > 0)(`speech on a virtual microphone${why}`, () => {
+  let card: SoundCard
+  let folder: string
+  beforeAll(async () => {
+    card = await startSoundCard(['quiet', 'noisy'])
+    folder = await mkdtemp(join(tmpdir(), 'sluice-voice-'))
+    await writeFile(join(folder, 'recognise'), RECOGNISER)
+    await chmod(join(folder, 'recognise'), 0o700)
+    for (const [name, value] of Object.entries(card.env)) vi.stubEnv(name, value)
+  })
+  afterAll(async () => {
+    vi.unstubAllEnvs()
+    await card?.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  /** Starts the channel with real processes and the real `[transcription]`. */
+  function listen(section: object) {
+    const workspace = createWorkspace({ root: join(folder, 'workspace'), forbidden: [] })
+    const base = testHost({ workspace })
+    const limits = { memoryBytesMax: 2 ** 40, processesMax: 1000, fileBytesMax: 2 ** 30, cpuSecsMax: 3600 }
+    const spawn = createSpawn({
+      sandbox: () => noSandbox,
+      required: false,
+      limits,
+      workspaces: [workspace.root],
+      closed: [],
+      log: base.log,
+      clock: systemClock,
+    })
+    const config = v.parse(transcriptionSection.schema, { enabled: true, command: [join(folder, 'recognise'), '{file}'] })
+    const { services } = transcription.build({ ...base, clock: systemClock, spawn, workspace }, config)
+    let [begun, ended] = [0, 0]
+    const transcribe: Transcribe = async (...args) => {
+      begun += 1
+      const text = await services?.transcribe?.(...args).finally(() => (ended += 1))
+      return text ?? ''
+    }
+    const host = {
+      ...base,
+      clock: systemClock,
+      spawn,
+      workspace,
+      service: ((name: string) => (name === 'transcribe' ? transcribe : undefined)) as never,
+    }
+    const [channel] = feature.build(host, v.parse(voiceWakeSection.schema, section)).channels ?? []
+    if (!channel) throw new Error('The section builds no channel.')
+    const heard: string[] = []
+    const listening = startListening(channel, host, async ({ text }) => void heard.push(text))
+    return {
+      heard,
+      listening,
+      get transcribed() {
+        return ended
+      },
+      get isIdle() {
+        return begun === ended
+      },
+      logs: base.logs,
+    }
+  }
+
+  test.concurrent.each([
+    ['quiet', { recorder: 'arecord', device: 'quiet' }, 0],
+    ['noisy', { recorder: 'parec', device: 'noisy.monitor' }, 0.02],
+  ] as const)(
+    '%s: of 50 sentences with the wake word at least 48 are heard, of 50 without at most one',
+    { timeout: 1_800_000 },
+    async (microphone, recorder, noise) => {
+      if (noise > 0) await card.hum(microphone, noise)
+      const running = listen({
+        ...recorder,
+        wake_word: 'hey computer',
+        silence_timeout_ms: 700,
+        max_transcriptions_per_minute: 600,
+      })
+      await expect.poll(() => running.listening.health.state, { timeout: 10_000 }).toBe('ok')
+      await sleep(2000)
+      /** Speaks, and resolves to whether a message came. */
+      const isHeard = async (text: string, stretch: number): Promise<boolean> => {
+        const [messages, transcripts] = [running.heard.length, running.transcribed]
+        await card.say(microphone, text, stretch)
+        for (const endMs = performance.now() + HEARD_MS; performance.now() < endMs; await sleep(50)) {
+          if (running.heard.length > messages) break
+          if (running.transcribed > transcripts && running.isIdle) break
+        }
+        await sleep(SETTLED_MS)
+        return running.heard.length > messages
+      }
+      const wrong: string[] = []
+      const count = { heard: 0, false: 0 }
+      for (const stretch of STRETCHES)
+        for (const [index, command] of COMMANDS.entries()) {
+          if (await isHeard(`hey computer, ${command}`, stretch)) count.heard += 1
+          else wrong.push(`not heard: ${command} (${stretch})`)
+          const talk = TALK[index] ?? ''
+          if (!(await isHeard(talk, stretch))) continue
+          count.false += 1
+          wrong.push(`heard: ${talk} (${stretch}): ${running.heard.at(-1)}`)
+        }
+      await running.listening.stop()
+      expect(count.heard, wrong.join('; ')).toBeGreaterThanOrEqual(48)
+      expect(count.false, wrong.join('; ')).toBeLessThanOrEqual(1)
+      // The first words of commands are complete: the pre-roll and the rest of the same breath are used.
+      expect(running.heard).toEqual(expect.arrayContaining(['turn on the light', 'read the temperature sensor']))
+    },
+  )
+})
