@@ -10,14 +10,12 @@ const device = v.pipe(v.string(), v.regex(/^[^-\p{Cc}][^\p{Cc}]{0,199}$/u, 'must
 
 const schema = v.object({
   enabled: v.optional(v.pipe(v.boolean(), v.description('False: the channel is not built')), true),
-  wake_word: v.optional(
-    v.pipe(
-      v.string(),
-      v.maxLength(100),
-      v.check((text) => wordsIn(text).length > 0, 'must contain a letter or a digit'),
-      v.description('Words that begin a command; case, accents of letters and punctuation do not matter'),
-    ),
-    'hey sluice',
+  // Required, so that no daemon records before its operator has asked for it.
+  wake_word: v.pipe(
+    v.string(),
+    v.maxLength(100),
+    v.check((text) => wordsIn(text).length > 0, 'must contain a letter or a digit'),
+    v.description('Words that begin a command; case, accents of letters and punctuation do not matter'),
   ),
   silence_timeout_ms: v.optional(v.pipe(whole(200, 10_000), v.description('Silence that ends an utterance')), 2000),
   energy_threshold: v.optional(

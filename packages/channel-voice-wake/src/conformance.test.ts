@@ -52,7 +52,7 @@ channelConformance({
       const fake = startMicrophoneFake()
       return {
         fake,
-        config: {},
+        config: { wake_word: 'hey sluice' },
         host: fake.host,
         say: (text) => fake.say(`hey sluice ${text}`),
         refuse: () => fake.setTranscription(false),

@@ -94,7 +94,7 @@ describe('a command', () => {
   })
 
   test('is kept until it can be stored', async () => {
-    const config = v.parse(voiceWakeSection.schema, {})
+    const config = v.parse(voiceWakeSection.schema, { wake_word: 'hey sluice' })
     const [channel] = feature.build(host, config).channels ?? []
     let isFull = true
     if (!channel) throw new Error('The section builds no channel.')
@@ -150,7 +150,7 @@ describe('the transcription', () => {
 
   test('that is not enabled is named in the health', async () => {
     fake.setTranscription(false)
-    const [channel] = feature.build(host, v.parse(voiceWakeSection.schema, {})).channels ?? []
+    const [channel] = feature.build(host, v.parse(voiceWakeSection.schema, { wake_word: 'hey sluice' })).channels ?? []
     if (!channel) throw new Error('The section builds no channel.')
     listening = startListening(channel, host, async () => undefined)
     await expect.poll(() => listening.health.detail).toContain('[transcription] is not enabled')
