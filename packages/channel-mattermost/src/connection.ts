@@ -39,8 +39,8 @@ export class Connection {
     const { signal } = context
     try {
       const intake = await this.#intakeFor(deliver, context)
-      await this.#receive(intake, context)
-      if (!signal.aborted) throw new AppError('unavailable', 'The connection to mattermost was closed')
+      const detail = await this.#receive(intake, context)
+      if (!signal.aborted) throw new AppError('unavailable', `The connection to mattermost was closed ${detail}`.trim())
     } catch (error) {
       if (signal.aborted) return
       // A call that is wrong stays wrong until the operator changes the configuration, as a wrong URL does.
@@ -51,7 +51,8 @@ export class Connection {
     }
   }
 
-  async #receive(intake: Intake, { signal, report }: ListenContext): Promise<void> {
+  /** Returns why the connection ended. */
+  async #receive(intake: Intake, { signal, report }: ListenContext): Promise<string> {
     const options = {
       url: this.#api.url('/websocket'),
       token: this.#api.token,
@@ -72,7 +73,9 @@ export class Connection {
         intake.take(event, data)
       },
     })
-    this.#resumption = await socket.run()
+    const { resumption, detail } = await socket.run()
+    this.#resumption = resumption
+    return detail
   }
 
   async #intakeFor(deliver: Deliver, context: ListenContext): Promise<Intake> {

@@ -15,6 +15,13 @@ export interface Resumption {
   readonly next: number
 }
 
+export interface SocketOutcome {
+  /** Why the connection ended. */
+  readonly detail: string
+  /** Where another one can continue. Absent if some events must be read from the conversations. */
+  readonly resumption?: Resumption
+}
+
 export interface SocketEvents {
   /** The server has accepted the connection, and may have forgotten the one that is to be resumed. */
   onOpen(): void
@@ -55,11 +62,8 @@ export class MattermostSocket {
     this.#next = options.resumption?.next ?? 0
   }
 
-  /**
-   * Connects, and resolves when the connection has ended, to where another one can continue; to undefined if some events must be read
-   * from the conversations. Throws `unavailable` if the connection was never ready.
-   */
-  async run(): Promise<Resumption | undefined> {
+  /** Connects, and resolves when the connection has ended. Throws `unavailable` if it was never ready. */
+  async run(): Promise<SocketOutcome> {
     const { clock, signal, token } = this.#options
     const socket = await FrameSocket.open(this.#address(), {
       platform: 'mattermost',
@@ -78,8 +82,9 @@ export class MattermostSocket {
     this.#request(socket, 'ping')
     await this.#untilReady(socket)
     this.#events.onReady()
-    await socket.ended
-    return !this.#isOver && this.#connectionId !== '' && this.#next > 0 ? { connectionId: this.#connectionId, next: this.#next } : undefined
+    const { detail } = await socket.ended
+    const canResume = !this.#isOver && this.#connectionId !== '' && this.#next > 0
+    return { detail, ...(canResume && { resumption: { connectionId: this.#connectionId, next: this.#next } }) }
   }
 
   #address(): string {
