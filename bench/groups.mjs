@@ -11,6 +11,7 @@ import { measurePlugins } from './measures/plugins.mjs'
 import { measureSopEvents, measureSopMatch, measureSopStart } from './measures/procedures.mjs'
 import { measureRobot } from './measures/robot.mjs'
 import { measureSandboxes } from './measures/sandboxes.mjs'
+import { measureSince } from './measures/since.mjs'
 import { measureSize } from './measures/size.mjs'
 import { measureSoak } from './measures/soak.mjs'
 import { measureIdleMemory, measureStarts } from './measures/start.mjs'
@@ -36,6 +37,13 @@ export const GROUPS = [
   { name: 'refusals', rows: ['ingress-refused', 'ingress-duplicate'], measure: measureRefusals },
   { name: 'acks', rows: ['ingress-ack', 'ingress-burst'], measure: measureAcks },
   { name: 'ingress-memory', rows: ['ingress-memory'], measure: measureIngressMemory },
+  // Needs the build of another commit, so it runs only with --only.
+  {
+    name: 'since',
+    rows: ['since-start-cpu', 'since-start', 'since-idle-cpu', 'since-idle-memory', 'since-idle-private'],
+    measure: measureSince,
+    onlyWhenAsked: true,
+  },
   // Takes ten minutes, so it runs only with --only.
   { name: 'million', rows: ['ingress-flat', 'ingress-growth'], measure: measureMillion, onlyWhenAsked: true },
   // Takes half an hour, or the time of --minutes, so it runs only with --only.

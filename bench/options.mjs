@@ -4,7 +4,8 @@ import { parseArgs } from 'node:util'
 import { GROUPS } from './groups.mjs'
 
 const USAGE = `usage: pnpm bench [--only ${GROUPS.map(({ name }) => name).join(',')}] [--rounds <number>] [--minutes <number>] [--quick]
-                  [--json] [--out <file>] [--check] [--no-build] [--dir <directory on the disk to measure>]`
+                  [--json] [--out <file>] [--check] [--no-build] [--dir <directory on the disk to measure>]
+                  [--base <folder of another build>]`
 const ROUNDS_MAX = 100
 const MINUTES_MAX = 10_000
 
@@ -35,6 +36,7 @@ function parse() {
         check: { type: 'boolean', default: false },
         'no-build': { type: 'boolean', default: false },
         dir: { type: 'string', default: tmpdir() },
+        base: { type: 'string' },
       },
     }).values
   } catch (error) {

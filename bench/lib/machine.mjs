@@ -36,6 +36,20 @@ export const familyCpuSecs = (pid) => family(pid).reduce((sum, { ownSecs, deadSe
 /** Returns the CPU seconds used by one process. */
 export const cpuSecs = (pid) => readStat(pid)?.ownSecs ?? 0
 
+/** Returns the CPU milliseconds used by the threads of one process that have not ended, more exactly than `cpuSecs`. */
+export function threadsCpuMs(pid) {
+  const tasks = `/proc/${pid}/task`
+  const nanoseconds = readdirSync(tasks).map((task) => Number(readFileSync(`${tasks}/${task}/schedstat`, 'utf8').split(' ')[0]))
+  return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6
+}
+
+/** Returns the memory of one process that it shares with no other, in MiB. */
+export function privateMiB(pid) {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
+  const kibibytes = [...text.matchAll(/^Private_\w+:\s+(\d+)/gm)].map(([, value]) => Number(value))
+  return kibibytes.reduce((sum, value) => sum + value, 0) / 1024
+}
+
 /** Returns the busy CPU seconds of all cores together since the machine started. */
 export function machineCpuSecs() {
   const [user, nice, system, , , irq, softIrq, steal] = readFileSync('/proc/stat', 'utf8').split('\n')[0].split(/\s+/).slice(1).map(Number)
