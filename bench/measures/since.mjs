@@ -1,6 +1,6 @@
 // Start and idle memory of the minimal profile, compared with the build of another commit that `--base` names.
 import { existsSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { timeToFirstAnswer } from '../lib/first-answer.mjs'
 import { privateMiB, residentMiB, threadsCpuMs } from '../lib/machine.mjs'
@@ -21,7 +21,7 @@ async function start(scratch, bundle, dataDir, idleSecs) {
 
 export async function measureSince({ scratch, rounds, base, note }) {
   if (base === undefined) throw new Error('name the other build with --base, such as --base ../other/dist/minimal')
-  const other = join(base, 'sluice.mjs')
+  const other = resolve(base, 'sluice.mjs')
   if (!existsSync(other)) throw new Error(`${other} does not exist`)
   const sides = [
     ['ours', sluiceBundle('minimal')],
