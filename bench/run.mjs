@@ -41,7 +41,14 @@ const roundsOf = (group, patience) => async (counts, round) => {
 async function outcomesOf(group, { scratch, patience }) {
   const scale = (count) => (options.quick ? Math.ceil(count / 10) : count)
   try {
-    const rounds = await group.measure({ scratch, scale, rounds: roundsOf(group, patience), minutes: options.minutes, base: options.base, note })
+    const rounds = await group.measure({
+      scratch,
+      scale,
+      rounds: roundsOf(group, patience),
+      minutes: options.minutes,
+      base: options.base,
+      note,
+    })
     return group.rows.map((name) => ({
       name,
       ...outcomeOf(

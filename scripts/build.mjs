@@ -14,6 +14,7 @@ import { completeBuild } from './artefact/complete-build.mjs'
 import { packBuild } from './artefact/pack-build.mjs'
 import { bundleReport, printReport } from './bundle-report.mjs'
 import { bundledFiles } from './bundled-files.mjs'
+import { laterChannels } from './later-channels.mjs'
 import { alone, replaceBuild } from './replace-build.mjs'
 import { takeBuiltins } from './take-builtins.mjs'
 import { trimDependencies } from './trim-dependencies.mjs'
@@ -198,7 +199,7 @@ await build({
   noExternal: [new RegExp(`^(?!(?:${EXTERNAL.join('|')})(?:/|$))`)],
   external: EXTERNAL,
   banner: { js: BANNER },
-  esbuildPlugins: [profilePlugin(target), trimDependencies, bundledFiles(outDir)],
+  esbuildPlugins: [laterChannels(target.file), profilePlugin(target), trimDependencies, bundledFiles(outDir)],
   // The bundle contains hashes of paths that are relative to this folder. The default is the folder in which this process started.
   esbuildOptions: (options) => {
     options.absWorkingDir = ROOT

@@ -14,7 +14,13 @@ async function start(scratch, bundle, dataDir, idleSecs) {
   const server = await timeToFirstAnswer({ scratch, argsFor })
   const cpu = threadsCpuMs(server.pid)
   await sleep(idleSecs * 1000)
-  const found = { cpu, took: server.tookMs, idleCpu: threadsCpuMs(server.pid) - cpu, resident: residentMiB(server.pid), own: privateMiB(server.pid) }
+  const found = {
+    cpu,
+    took: server.tookMs,
+    idleCpu: threadsCpuMs(server.pid) - cpu,
+    resident: residentMiB(server.pid),
+    own: privateMiB(server.pid),
+  }
   await server.stop()
   return found
 }

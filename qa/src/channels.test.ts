@@ -1,6 +1,7 @@
 /** Every channel of the catalogue takes part in every suite. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { sectionKeys } from '@sluice/config'
 import { testHost } from '@sluice/testkit/host'
 import { Link } from '@sluice/testkit/link'
 import * as v from 'valibot'
@@ -31,6 +32,16 @@ describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
     expect(channel.name).toBe(name)
     expect(channel.missingConfig).toBeUndefined()
     expect(row.section).toBe(`channels_config.${name.replaceAll('-', '_')}`)
+  })
+
+  test('does nothing without its section, and its variables have its name, so that a bundle loads it when one of them is set', () => {
+    const { schema } = feature.section ?? {}
+    if (!schema) throw new Error(`${name} has no section.`)
+    const { success, output } = v.safeParse(schema, {})
+    const parts = success ? feature.build(testHost(), output) : undefined
+    expect(parts === undefined || parts.disabledReason !== undefined || (parts.channels ?? []).length === 0).toBe(true)
+    const variables = [...sectionKeys(schema).values()].flatMap(({ metadata }) => metadata.env ?? [])
+    for (const variable of variables) expect(variable).toContain(name.toUpperCase())
   })
 
   test('runs the conformance suite', () => {

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { AppError, ERRORS, type Feature } from '@sluice/sdk'
+import { AppError, ERRORS, type Feature, loadFeatures } from '@sluice/sdk'
 import manifest from '../package.json' with { type: 'json' }
 import type { CliCommand } from './command.ts'
 import type { CliContext, Output, Streams } from './context.ts'
@@ -44,6 +44,8 @@ export async function runCommand(options: MainOptions): Promise<number> {
     const { values, positionals } = await parseArguments(argv.slice(selected.name.split(' ').length), selected)
     const dataDir = resolve(textValue(values['data-dir']) ?? env.SVC_DATA_DIR ?? join(homedir(), '.sluice'))
     await finishInterruptedRestore(dataDir)
+    // Commands show and check the keys of every feature; the daemon loads what its configuration names.
+    if (selected !== DAEMON_COMMAND) await loadFeatures(options.features)
     return await run(selected, {
       version: manifest.version,
       profile: options.profile,

@@ -1,6 +1,6 @@
 /** The agents of a configuration, each with everything that it does not set itself taken from the main agent's sections. */
 import { join, resolve } from 'node:path'
-import { type ChatSession, type Feature, MAIN_AGENT, type Policy, rowOf, type Section, sectionsOfFeature } from '@sluice/sdk'
+import { type ChatSession, type Feature, isUnloaded, MAIN_AGENT, type Policy, rowOf, type Section, sectionsOfFeature } from '@sluice/sdk'
 import { type AgentConfig, agentSection } from './agent-sections.ts'
 import { agentsSection, routingSchema } from './agents-section.ts'
 import { policySection } from './policy-section.ts'
@@ -69,7 +69,7 @@ const CHANNELS = 'channels_config.'
 /** Returns the keys of the core in the sections of these channels. */
 export const routingSections = (features: readonly Feature[]): readonly Section<typeof routingSchema>[] =>
   features.flatMap((feature) => {
-    if ((rowOf(feature.id)?.kind ?? 'channel') !== 'channel') return []
+    if (isUnloaded(feature) || (rowOf(feature.id)?.kind ?? 'channel') !== 'channel') return []
     const sections = sectionsOfFeature(feature).filter(({ path }) => path.startsWith(CHANNELS))
     return sections.map(({ path }) => ({ path, schema: routingSchema }))
   })

@@ -34,7 +34,8 @@ const newTable = (path: readonly string[]): KnownTable => ({
 
 export function knownKeys(sections: readonly OwnedSection[], rows: readonly (readonly [CatalogueId, Row])[] = ROWS): KnownTable {
   const root = newTable([])
-  for (const { section } of sections) {
+  const known = sections.filter(({ isUnloaded }) => !isUnloaded)
+  for (const { section } of known) {
     const table = tableOf(root, section.path)
     const { shape } = readKey(section.schema)
     table.owned = true
@@ -42,7 +43,7 @@ export function knownKeys(sections: readonly OwnedSection[], rows: readonly (rea
     for (const [name, key] of shape.keys) table.keys.set(name, key)
     table.rest = shape.rest ?? table.rest
   }
-  const built = new Set<string>(sections.map(({ owner }) => owner))
+  const built = new Set<string>(known.map(({ owner }) => owner))
   for (const [id, row] of rows) if (!built.has(id)) addLeftOut(root, id, row)
   return root
 }

@@ -1,6 +1,6 @@
 /** Reads and validates the configuration for the daemon, `config check` and every other command. */
 import { readFile } from 'node:fs/promises'
-import { AppError, buildHint, type Feature, ROWS, type Section, sectionsOfFeature } from '@sluice/sdk'
+import { AppError, buildHint, type Feature, isUnloaded, loadFeatures, ROWS, type Section, sectionsOfFeature } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { routingSections } from './agents.ts'
 import { routingFindings, workspaceFindings } from './check-agents.ts'
@@ -25,7 +25,10 @@ export type ConfigValues = Readonly<Record<string, unknown>>
 /** Returns the sections of the core and of the features of a build. */
 export const sectionsOf = (features: readonly Feature[]): OwnedSection[] => [
   ...CORE_SECTIONS.map((section): OwnedSection => ({ owner: 'core', section })),
-  ...features.flatMap((feature) => sectionsOfFeature(feature).map((section): OwnedSection => ({ owner: feature.id, section }))),
+  ...features.flatMap((feature) => {
+    const unloaded = isUnloaded(feature) ? ({ isUnloaded: true } as const) : {}
+    return sectionsOfFeature(feature).map((section): OwnedSection => ({ owner: feature.id, section, ...unloaded }))
+  }),
   ...routingSections(features).map(
     (section): OwnedSection => ({ owner: 'core', section: section as unknown as Section, isAddition: true }),
   ),
@@ -47,7 +50,29 @@ export async function readConfigText(file: string): Promise<string> {
 }
 
 /** Reads the text of the file; the values of the source, if it has any, take the place of the text. Throws as `readConfig` does. */
-export async function parseConfig({ configFile, configValues, dataDir, features, env }: ConfigSource, text: string): Promise<LoadedConfig> {
+export async function parseConfig(source: ConfigSource, text: string): Promise<LoadedConfig> {
+  const { features, env } = source
+  await loadFeatures(features, (feature) => isNamed(feature, text, env))
+  try {
+    const config = await parseLoaded(source, text)
+    const missing = new Set<string>(config.leftOut.map(({ feature }) => feature))
+    return (await loadFeatures(features, ({ id }) => missing.has(id))) ? await parseLoaded(source, text) : config
+  } catch (error) {
+    // The problems of a wrong file are complete only with the keys of every feature.
+    if (await loadFeatures(features)) return await parseLoaded(source, text)
+    throw error
+  }
+}
+
+/** Whether the file may have the section of the feature, or the environment a value of it: a variable has the name of its section. */
+function isNamed(feature: Feature, text: string, env: ConfigSource['env']): boolean {
+  return sectionsOfFeature(feature).some(({ path }) => {
+    const name = path.split('.').at(-1) ?? ''
+    return text.includes(name) || Object.keys(env).some((variable) => variable.includes(name.toUpperCase()))
+  })
+}
+
+async function parseLoaded({ configFile, configValues, dataDir, features, env }: ConfigSource, text: string): Promise<LoadedConfig> {
   const box = openSecretBox(dataDir)
   const config = await loadConfig({
     file: configFile,

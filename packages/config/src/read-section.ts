@@ -31,7 +31,11 @@ export interface SectionReading {
   readonly variables: ReadonlyMap<string, string>
 }
 
-export async function readSection({ section }: OwnedSection, { file, env, decrypt, alone }: SectionInput): Promise<SectionReading> {
+export async function readSection(
+  { section, isUnloaded }: OwnedSection,
+  { file, env, decrypt, alone }: SectionInput,
+): Promise<SectionReading> {
+  if (isUnloaded) return notConfigured(`[${section.path}] is not configured`)
   const path = section.path.split('.')
   const top = readKey(section.schema)
   const { table, wrong } = tableIn(file, path)
@@ -80,6 +84,15 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
   const state: SectionState = { state: 'unconfigured', why: `[${section.path}] is not valid` }
   return { state, hash: () => hashValue(null), findings, warnings, plain, variables }
 }
+
+const notConfigured = (why: string): SectionReading => ({
+  state: { state: 'unconfigured', why },
+  hash: () => hashValue(null),
+  findings: [],
+  warnings: [],
+  plain: [],
+  variables: new Map(),
+})
 
 /** Keeps the first finding of each key, because one mistake may fail several checks. */
 function firstOfEachKey(findings: readonly Finding[]): Finding[] {

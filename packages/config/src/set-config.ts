@@ -1,7 +1,7 @@
 /** Changes keys of the configuration file: reads, changes, validates and saves it, and starts again when another process saved meanwhile. */
 import { readFile } from 'node:fs/promises'
 import { valueAt } from '@sluice/kit/foreign-json'
-import { AppError, type ConfigAddition } from '@sluice/sdk'
+import { AppError, type ConfigAddition, loadFeatures } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { type Change, findPlainSecret, type SetOptions, type SetResult, setValues } from './edit-config.ts'
 import { loadConfig } from './load-config.ts'
@@ -87,6 +87,7 @@ export async function withoutPlainSecrets(
 ): Promise<{ readonly text: string; readonly removed: readonly string[] }> {
   const box = openSecretBox(dataDir)
   const decrypt = (encrypted: string, aad: string): string => box.decrypt(encrypted, aad)
+  await loadFeatures(features)
   const { plainSecrets, leftOut } = await loadConfig({ file, text, sections: sectionsOf(features), env, decrypt })
   const removed = [...new Set([...plainSecrets, ...leftOut.map(({ section }) => section)])]
   let kept = withoutMark(text)
@@ -114,6 +115,7 @@ export async function undisturbed<Result>(work: () => Promise<Result>): Promise<
 async function openFile(source: ConfigSource, newFile?: () => string) {
   if (source.configValues) throw new AppError('forbidden', 'The program that embeds Sluice holds the configuration: change it there')
   const { configFile: file, dataDir, features, env } = source
+  await loadFeatures(features)
   const expected = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error

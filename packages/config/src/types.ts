@@ -9,6 +9,8 @@ export interface OwnedSection {
   readonly section: Section
   /** True when these keys only add to the section of a feature: with the header alone, the feature still counts as configured. */
   readonly isAddition?: true
+  /** True while the code of the feature is not loaded, because nothing names it: the section is not configured, and its keys are unknown. */
+  readonly isUnloaded?: true
 }
 
 /**

@@ -1,0 +1,49 @@
+/** Channels whose code is loaded only when the configuration names them. A bundle has them in place of the channels that a profile lists. */
+import * as v from 'valibot'
+import { CATALOGUE, type CatalogueId } from './catalogue.ts'
+import type { Feature } from './feature.ts'
+import type { Section } from './section.ts'
+
+interface Later {
+  isLoaded: boolean
+  load(): Promise<void>
+}
+
+const laters = new WeakMap<Feature, Later>()
+
+/** Returns a feature without its code. Until `loadFeatures` has loaded it, its section has a path and no keys, and it cannot be built. */
+export function laterFeature(id: CatalogueId, load: () => Promise<{ readonly default: Feature }>): Feature {
+  const { section: path } = CATALOGUE[id] as { readonly section?: string }
+  if (path === undefined) throw new Error(`${id} has no section whose absence would leave it out`)
+  const empty: Section = { path, schema: v.object({}) }
+  let loaded: Feature | undefined
+  const feature: Feature = {
+    id,
+    get section() {
+      return loaded?.section ?? empty
+    },
+    build(host, config) {
+      if (!loaded) throw new Error(`${id} is built before it is loaded`)
+      return loaded.build(host, config as never)
+    },
+  }
+  const later: Later = {
+    isLoaded: false,
+    async load() {
+      loaded = (await load()).default
+      later.isLoaded = true
+    },
+  }
+  laters.set(feature, later)
+  return feature
+}
+
+/** Whether the code of a feature is in the build and not loaded. */
+export const isUnloaded = (feature: Feature): boolean => laters.get(feature)?.isLoaded === false
+
+/** Loads the features that are not loaded and that `isWanted` accepts; default: all. Resolves to true if there were any. */
+export async function loadFeatures(features: readonly Feature[], isWanted: (feature: Feature) => boolean = () => true): Promise<boolean> {
+  const wanted = features.filter((feature) => isUnloaded(feature) && isWanted(feature))
+  await Promise.all(wanted.map((feature) => laters.get(feature)?.load()))
+  return wanted.length > 0
+}
