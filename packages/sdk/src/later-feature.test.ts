@@ -1,12 +1,15 @@
 import * as v from 'valibot'
 import { beforeEach, expect, test } from 'vitest'
-import { defineFeature, type Feature } from './feature.ts'
+import { defineFeature, type Feature, sectionsOfFeature } from './feature.ts'
 import { isUnloaded, laterFeature, loadFeatures } from './later-feature.ts'
 
 const ID = 'channel-irc'
 const section = { path: 'channels_config.irc', schema: v.object({ server: v.string() }) }
 const real = defineFeature({ id: ID, section, build: () => ({ prompt: () => 'built' }) })
 const other = defineFeature({ id: 'tool-files', build: () => ({}) })
+
+const build = (feature: Feature, path: string | undefined): string | undefined =>
+  feature.build({} as never, {}, ...(path === undefined ? [] : [path])).prompt?.()
 
 let loads: number
 let later: Feature
@@ -39,6 +42,28 @@ test('features are loaded once, and only those that are wanted', async () => {
   await loadFeatures([later])
   expect(await loadFeatures([later])).toBe(false)
   expect(loads).toBe(1)
+})
+
+test('a feature with several sections has their paths from the beginning', async () => {
+  const paths = ['channels_config.workchat', 'channels_config.workchat_cn']
+  const [first, second] = paths.map((path) => ({ path, schema: section.schema }))
+  const checked = [{ section: paths[0] ?? '', key: 'app_id', message: 'is used twice' }]
+  const several = laterFeature('channel-workchat', async () => ({
+    default: {
+      id: 'channel-workchat',
+      ...(first && { section: first }),
+      ...(second && { moreSections: [second] }),
+      checkSections: () => checked,
+      build: (_host, _config, path) => ({ prompt: () => path ?? 'first' }),
+    },
+  }))
+  expect(sectionsOfFeature(several).map(({ path }) => path)).toEqual(paths)
+  expect(several.checkSections?.(new Map())).toEqual([])
+  await loadFeatures([several])
+  expect(sectionsOfFeature(several)).toEqual([first, second])
+  expect(several.checkSections?.(new Map())).toEqual(checked)
+  expect([undefined, paths[1]].map((path) => build(several, path))).toEqual(['first', paths[1]])
+  expect(Object.keys(later)).not.toContain('moreSections')
 })
 
 test('any other feature is loaded from the beginning', () => {

@@ -1,6 +1,6 @@
 /** Channels whose code is loaded only when the configuration names them. A bundle has them in place of the channels that a profile lists. */
 import * as v from 'valibot'
-import { CATALOGUE, type CatalogueId } from './catalogue.ts'
+import { CATALOGUE, type CatalogueId, type Row } from './catalogue.ts'
 import type { Feature } from './feature.ts'
 import type { Section } from './section.ts'
 
@@ -13,20 +13,24 @@ const laters = new WeakMap<Feature, Later>()
 
 /** Returns a feature without its code. Until `loadFeatures` has loaded it, its section has a path and no keys, and it cannot be built. */
 export function laterFeature(id: CatalogueId, load: () => Promise<{ readonly default: Feature }>): Feature {
-  const { section: path } = CATALOGUE[id] as { readonly section?: string }
+  const { section: path, moreSections: morePaths } = CATALOGUE[id] as Pick<Row, 'section' | 'moreSections'>
   if (path === undefined) throw new Error(`${id} has no section whose absence would leave it out`)
-  const empty: Section = { path, schema: v.object({}) }
+  const emptyAt = (at: string): Section => ({ path: at, schema: v.object({}) })
+  const [empty, more] = [emptyAt(path), morePaths?.map(emptyAt)]
   let loaded: Feature | undefined
   const feature: Feature = {
     id,
     get section() {
       return loaded?.section ?? empty
     },
-    build(host, config) {
+    checkSections: (values) => loaded?.checkSections?.(values) ?? [],
+    build(host, config, ...rest) {
       if (!loaded) throw new Error(`${id} is built before it is loaded`)
-      return loaded.build(host, config as never)
+      return loaded.build(host, config as never, ...rest)
     },
   }
+  // Its presence says that the feature has several sections.
+  if (more) Object.defineProperty(feature, 'moreSections', { get: () => loaded?.moreSections ?? more, enumerable: true })
   const later: Later = {
     isLoaded: false,
     async load() {
