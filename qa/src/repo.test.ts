@@ -205,6 +205,8 @@ describe('house rules', () => {
     expect(only(/^(?:export )?let /m, [])).toEqual([])
     // These weak maps hold state of one object each: the text of a secret, the progress of a request, the health of a channel.
     const homes = ['packages/delivery/src/channel-health.ts', 'packages/kit/src/request-progress.ts', 'packages/sdk/src/secret.ts']
+    // Whether a feature is loaded.
+    homes.push('packages/sdk/src/later-feature.ts')
     // Keeps the connections that hold a lock from the garbage collector.
     homes.push('packages/store/src/lock-data-dir.ts')
     // IndexedDB, which the crypto library of Matrix needs, is a global of the process.
