@@ -2,7 +2,7 @@
 import type { ChannelTesting } from '@sluice/testkit/channel-testing'
 import { crashKind } from './crash-kind.ts'
 import type { FedchatFake } from './fake.ts'
-import { connect } from './section.ts'
+import { connect, connectToRooms } from './section.ts'
 
 export {
   FEDCHAT_BOT,
@@ -16,4 +16,8 @@ export {
   startFedchatFake,
 } from './fake.ts'
 
-export const testing: ChannelTesting<FedchatFake> = { connect: (nowMs) => connect({ nowMs }), crashKind }
+export const testing: ChannelTesting<FedchatFake> = {
+  connect: (nowMs) => connect({ nowMs }),
+  crashKind,
+  idle: { mibMax: 60, connect: connectToRooms },
+}

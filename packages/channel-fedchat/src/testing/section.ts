@@ -13,3 +13,12 @@ export async function connect(options: FedchatFakeOptions = {}): Promise<Connect
   const fake = await startFedchatFake(options)
   return { fake, section: sectionOf(fake) }
 }
+
+const ROOMS = 50
+
+/** An account that is in many encrypted rooms. */
+export async function connectToRooms(nowMs: () => number): Promise<Connected<FedchatFake>> {
+  const { fake, section } = await connect({ nowMs })
+  const rooms = Array.from({ length: ROOMS }, (_, index) => fake.addRoom({ id: `!room-${index}`, isEncrypted: true }))
+  return { fake, section: { ...section, allowed_rooms: rooms.map(({ id }) => id) } }
+}
