@@ -7,6 +7,8 @@ import { type Api, sendMessage } from './send.ts'
 import { createWebhook } from './webhook.ts'
 
 const TEXT_CHARS_MAX = 4096
+/** WhatsApp's limit for recordings and videos; it takes larger documents only. */
+const FILES = { count: 10, bytesMax: 16 * 1_048_576 }
 /** WhatsApp's customer service window: free texts are accepted for 24 hours after the person's message. */
 const REPLY_WINDOW: ReplyWindow = { seconds: 86_400, after: 'closed' }
 /** The account of events that do not name the receiving number. */
@@ -24,9 +26,9 @@ function bizchat(host: Host, config: BizchatConfig): Channel {
     name: 'bizchat',
     allow: config.allowed_numbers,
     normalise: allowlistForm,
-    limits: { text: TEXT_CHARS_MAX, unit: 'utf16', replyWindow: REPLY_WINDOW },
+    limits: { text: TEXT_CHARS_MAX, unit: 'utf16', replyWindow: REPLY_WINDOW, attachments: FILES },
     webhook: createWebhook({ secret: config.webhook_secret?.reveal().trim() ?? '', account: config.tenant_id ?? DEFAULT_ACCOUNT }),
-    send: (to, message, signal) => sendMessage(api, to, message, signal),
+    send: (to, message, signal) => sendMessage(api, to, message, { clock: host.clock, signal }),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(host, api, attachment, bytesMax, signal),
   }
 }

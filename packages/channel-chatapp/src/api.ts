@@ -18,7 +18,7 @@ export interface GraphRequest {
   readonly method: 'GET' | 'POST'
   /** The path after the version. */
   readonly path: string
-  readonly body?: object
+  readonly body?: object | FormData
   readonly signal: AbortSignal
 }
 

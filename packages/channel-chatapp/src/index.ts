@@ -8,6 +8,8 @@ import { sendMessage } from './send.ts'
 import { createWebhook } from './webhook.ts'
 
 const TEXT_MAX = 4096
+/** WhatsApp takes documents of up to 100 MB, but all files of a reply are in memory at the same time. */
+const FILES = { count: 10, bytesMax: 16 * 1_048_576 }
 /**
  * The customer service window: free texts are accepted for 24 hours after the person's message. Source:
  * https://developers.facebook.com/docs/whatsapp/cloud-api/guides/send-messages#customer-service-windows
@@ -41,10 +43,10 @@ function chatapp(host: Host, config: ChatappConfig, account: string): Channel {
       account,
     }),
     // The platform does not say whether it counts characters or UTF-16 units. A text never has fewer UTF-16 units.
-    limits: { text: TEXT_MAX, unit: 'utf16', replyWindow: REPLY_WINDOW },
+    limits: { text: TEXT_MAX, unit: 'utf16', replyWindow: REPLY_WINDOW, attachments: FILES },
     async send(to, message, signal) {
       try {
-        const sent = await sendMessage(graph, account, to, message, signal)
+        const sent = await sendMessage({ graph, clock: host.clock, account }, to, message, signal)
         lastSentAtMs = host.clock.nowMs()
         problem = undefined
         return sent

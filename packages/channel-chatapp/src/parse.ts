@@ -33,7 +33,7 @@ function messagesIn({ metadata, messages }: Members, account: string): Inbound[]
 function parseMessage(message: Members, account: string): Inbound | undefined {
   const id = text(message.id)
   const sender = senderOf(message)
-  const content = contentOf(message)
+  const content = changeIn(message) ?? contentOf(message)
   if (id === '' || sender === '' || !content) return undefined
   const sentAtMs = Number(text(message.timestamp)) * 1000
   return {
@@ -44,4 +44,17 @@ function parseMessage(message: Members, account: string): Inbound | undefined {
     ...content,
     ...(sentAtMs > 0 && sentAtMs <= MS_MAX && Number.isInteger(sentAtMs) && { sentAtMs }),
   }
+}
+
+/**
+ * Returns the edit or the deletion of an earlier message. The platform reports them for numbers that are used with the WhatsApp Business
+ * app, too. Source: https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/edit and
+ * .../revoke
+ */
+function changeIn({ type, edit, revoke }: Members): Pick<Inbound, 'text' | 'attachments' | 'changes'> | undefined {
+  const [edited, deleted] = [members(edit), text(members(revoke).original_message_id)]
+  if (type === 'revoke' && deleted !== '') return { text: '', changes: { message: deleted, what: 'deleted' } }
+  const original = text(edited.original_message_id)
+  const content = type === 'edit' && original !== '' ? contentOf(members(edited.message)) : undefined
+  return content && { ...content, changes: { message: original, what: 'edited' } }
 }

@@ -10,7 +10,10 @@ export interface ApiRequest {
   /** The segments of the path below the mailbox, which the client encodes. */
   readonly path: readonly string[]
   readonly query?: Readonly<Record<string, string | undefined>>
-  readonly body?: object
+  readonly body?: object | Uint8Array<ArrayBuffer>
+  /** Sends the body to the interface for uploads, which takes more than the other. Default: false. */
+  readonly isUpload?: boolean
+  readonly headers?: Readonly<Record<string, string>>
   /** Statuses besides 2xx that are results and not failures. */
   readonly accept?: readonly number[]
   /** See `ProviderCall.answerBytesMax`. */
@@ -28,11 +31,13 @@ const refusalSchema = v.object({
 export class ApiClient {
   readonly #host: Host
   readonly #baseUrl: string
+  readonly #uploadUrl: string
   readonly #accessToken: AccessToken
 
   constructor(host: Host, config: MailpushConfig) {
     this.#host = host
     this.#baseUrl = withoutTrailing(config.api_url, '/') + MAILBOX_PATH
+    this.#uploadUrl = `${withoutTrailing(config.api_url, '/')}/upload${MAILBOX_PATH}`
     this.#accessToken = new AccessToken({
       host,
       service: 'mailpush',
@@ -57,15 +62,15 @@ export class ApiClient {
   }
 
   #attempt(request: ApiRequest, token: Secret, accept: readonly number[]): Promise<ProviderAnswer> {
-    const { path, query = {}, ...rest } = request
+    const { path, query = {}, isUpload = false, headers = {}, ...rest } = request
     const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined)
     const search = given.length > 0 ? `?${new URLSearchParams(given)}` : ''
     return callProvider({
       ...rest,
       fetch: this.#host.fetch,
       provider: 'mailpush',
-      url: this.#baseUrl + path.map(pathSegment).join('/') + search,
-      headers: { authorization: `Bearer ${token.reveal()}` },
+      url: (isUpload ? this.#uploadUrl : this.#baseUrl) + path.map(pathSegment).join('/') + search,
+      headers: { ...headers, authorization: `Bearer ${token.reveal()}` },
       accept: [...(request.accept ?? []), ...accept],
       explain: (json) => refusalOf(json)?.message,
     })

@@ -13,6 +13,8 @@ import { createVerification, parse, samplePush } from './webhook.ts'
 const BODY_BYTES_MAX = 1_048_576
 /** A mail of this length stays below the limit of the API even if each character needs several bytes in UTF-8. */
 const TEXT_MAX = 500_000
+/** The API takes mails of 35 MB, in which base64 makes files a third larger. */
+const ATTACHMENTS = { count: 5, bytesMax: 5_000_000 }
 
 export default defineFeature({
   id: 'channel-mailpush',
@@ -55,7 +57,7 @@ function mailpush(host: Host, config: MailpushConfig): Channel {
       const id = await api.send(composeReply(to, message, host.clock.nowMs()), to.thread, signal)
       return { id }
     },
-    limits: { text: TEXT_MAX, unit: 'utf16' },
+    limits: { text: TEXT_MAX, unit: 'utf16', attachments: ATTACHMENTS },
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
   }
 }

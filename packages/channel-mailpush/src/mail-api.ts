@@ -157,11 +157,35 @@ export class MailApi {
 
   /** Sends a complete mail (RFC 5322) in a thread, or in a new one. Returns its id. */
   async send(mail: string, thread: string | undefined, signal: AbortSignal): Promise<string> {
+    if (mail.length > RAW_CHARS_MAX) return this.#upload(mail, thread, signal)
     const body = { raw: Buffer.from(mail).toString('base64url'), ...(thread !== undefined && { threadId: thread }) }
     const { json } = await this.#client.request({ method: 'POST', path: ['messages', 'send'], body, signal })
     return expected(sentAnswer, json).id
   }
+
+  /** See https://developers.google.com/workspace/gmail/api/guides/uploads#multipart */
+  async #upload(mail: string, thread: string | undefined, signal: AbortSignal): Promise<string> {
+    const boundary = `sluice-${crypto.randomUUID()}`
+    const about = JSON.stringify(thread === undefined ? {} : { threadId: thread })
+    const parts = [
+      `--${boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n${about}\r\n`,
+      `--${boundary}\r\nContent-Type: message/rfc822\r\n\r\n${mail}\r\n--${boundary}--\r\n`,
+    ]
+    const { json } = await this.#client.request({
+      method: 'POST',
+      path: ['messages', 'send'],
+      query: { uploadType: 'multipart' },
+      isUpload: true,
+      headers: { 'content-type': `multipart/related; boundary="${boundary}"` },
+      body: new TextEncoder().encode(parts.join('')),
+      signal,
+    })
+    return expected(sentAnswer, json).id
+  }
 }
+
+/** A longer mail is sent through the interface for uploads, which takes 35 MB. */
+const RAW_CHARS_MAX = 1_000_000
 
 function expected<Schema extends v.GenericSchema>(schema: Schema, json: unknown): v.InferOutput<Schema> {
   const { success, output } = v.safeParse(schema, json)

@@ -3,7 +3,7 @@ import { composeMail, isAddress, messageIds, replySubject } from '@sluice/mail-c
 import { type Address, AppError, type Outbound, sha256Hex } from '@sluice/sdk'
 
 /** Throws `invalid_request` if the recipient is not a mail address. No value of the address can add another header. */
-export function composeReply(to: Address, { text, clientId }: Outbound, nowMs: number): string {
+export function composeReply(to: Address, { text, attachments = [], clientId }: Outbound, nowMs: number): string {
   if (!isAddress(to.to)) throw new AppError('invalid_request', 'mailpush sends only to mail addresses')
   const { from = '', subject = '' } = to.more ?? {}
   const isReply = to.thread !== undefined
@@ -16,6 +16,7 @@ export function composeReply(to: Address, { text, clientId }: Outbound, nowMs: n
     references: messageIds(to.more?.references ?? ''),
     isReply,
     text,
+    attachments,
   }
   return composeMail(mail, nowMs)
 }

@@ -8,6 +8,8 @@ import { createWebhook } from './webhook.ts'
 
 /** The platform publishes no limit; long replies are easier to read in parts. */
 const TEXT_CHARS_MAX = 4000
+/** The platform takes files of up to 100 MB, but all files of a reply are in memory at the same time. */
+const FILES = { count: 10, bytesMax: 16 * 1_048_576 }
 
 export default defineFeature({
   id: 'channel-textrelay',
@@ -21,7 +23,7 @@ function textrelay(host: Host, config: TextrelayConfig): Channel {
     name: 'textrelay',
     allow: config.allowed_senders,
     normalise: normaliseHandle,
-    limits: { text: TEXT_CHARS_MAX, unit: 'utf16', dedupesClientIds: true },
+    limits: { text: TEXT_CHARS_MAX, unit: 'utf16', dedupesClientIds: true, attachments: FILES },
     webhook: createWebhook({ secret: config.signing_secret?.reveal().trim() ?? '', fromPhone }),
     send: (to, message, signal) => sendMessage({ fetch: host.fetch, url, token, fromPhone }, to, message, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(host, attachment, bytesMax, signal),

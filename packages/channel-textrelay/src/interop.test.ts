@@ -1,5 +1,5 @@
 /** Runs the channel against a fake of the platform over real sockets, with faults on the wire. */
-import { type Address, AppError, type Channel } from '@sluice/sdk'
+import { type Address, AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { startFakeProvider } from '@sluice/testkit/fake-provider'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
@@ -48,8 +48,8 @@ const arrange = async (options: TextrelayFakeOptions = {}) => {
   const fake = await startTextrelayFake(options)
   closing.push(fake.close)
   const { channel, logs } = channelAt(fake.apiUrl)
-  const send = (to: Address = CHAT, { text = 'hello', clientId = 'client-1', signal = never } = {}) =>
-    channel.send(to, { text, clientId }, signal)
+  const send = (to: Address = CHAT, { text = 'hello', clientId = 'client-1', attachments, signal = never }: Partial<Outbound> & { signal?: AbortSignal } = {}) =>
+    channel.send(to, { text, clientId, ...(attachments && { attachments }) }, signal)
   const codeOf = (to?: Address, message?: Parameters<typeof send>[1]): Promise<string> =>
     send(to, message).then(
       () => 'sent',
@@ -63,7 +63,25 @@ describe('send', () => {
   test('sends into the chat of the message', async () => {
     const { fake, send } = await arrange()
     const { id } = await send()
-    expect(fake.sent).toEqual([{ id, chat: 'chat-1', to: '+15550003333', text: 'hello', idempotencyKey: 'client-1' }])
+    expect(fake.sent).toEqual([{ id, chat: 'chat-1', to: '+15550003333', text: 'hello', files: [], idempotencyKey: 'client-1' }])
+  })
+
+  test('uploads the files of a reply and refuses types that the platform does not take', async () => {
+    const { fake, send } = await arrange()
+    const bytes = Uint8Array.of(1, 2, 3)
+    await send(CHAT, { attachments: [{ kind: 'file', name: 'a.pdf', source: { bytes } }] })
+    expect(fake.sent).toMatchObject([{ text: 'hello', files: [{ name: 'a.pdf', bytes }] }])
+    const refused = send(CHAT, { attachments: [{ kind: 'image', name: 'a.webp', source: { bytes } }] })
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(fake.sent).toHaveLength(1)
+  })
+
+  test('tries again when storage refuses a file, because nothing was sent', async () => {
+    const { fake, send } = await arrange()
+    fake.fail({ fault: 'lost' }, { matches: ({ method }) => method === 'PUT' })
+    const sending = send(CHAT, { attachments: [{ kind: 'file', name: 'a.pdf', source: { bytes: Uint8Array.of(1) } }] })
+    await expect(sending).rejects.toMatchObject({ code: 'unavailable' })
+    expect(fake.sent).toEqual([])
   })
 
   test('sends the longest text in any script unchanged', async () => {

@@ -52,10 +52,17 @@ test('drops a message without text or media', () => {
   }
 })
 
-test('uses the id of the event, which retries repeat, else that of the message', () => {
-  expect(parse(event())[0]?.id).toBe('event-1')
-  expect(parse(event({}, { event_id: undefined }))[0]?.id).toBe('message-1')
+test('uses the id of the message, which retries repeat and edits name, else that of the event', () => {
+  expect(parse(event())[0]?.id).toBe('message-1')
+  expect(parse(event({ id: undefined }))[0]?.id).toBe('event-1')
 })
+
+test.each([{ part: { index: 0 } }, { part: { index: 0, text: 'x' }, id: '' }, { part: { index: 0, text: 'x' }, direction: 'outbound' }])(
+  'ignores the edit %j',
+  (data) => {
+    expect(parse(event(data, { event_type: 'message.edited' }))).toEqual([])
+  },
+)
 
 test('rejects a message without an id or a sender', () => {
   for (const broken of [

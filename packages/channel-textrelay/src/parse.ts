@@ -15,13 +15,16 @@ const NAME_CHARS_MAX = 255
 export function parse({ body }: Pick<Raw, 'body'>, { fromPhone }: { readonly fromPhone: string }): Inbound[] {
   const event = parseObject(body)
   const { data } = event
+  const isEdit = event.event_type === 'message.edited'
   const sender = normaliseHandle(textAt(data, 'sender_handle.handle', 'from_handle.handle', 'from'))
-  if (event.event_type !== 'message.received' || isOwn(data) || sender === fromPhone) return []
-  const content = contentOf(valueAt(data, 'parts') ?? valueAt(data, 'message.parts'))
+  if ((event.event_type !== 'message.received' && !isEdit) || isOwn(data) || sender === fromPhone) return []
+  const content = isEdit ? editIn(data) : contentOf(valueAt(data, 'parts') ?? valueAt(data, 'message.parts'))
   if (!content) return []
-  const id = textAt(event, 'event_id') || textAt(data, 'id', 'message.id')
+  // Each edit of a message has an event id of its own.
+  const message = textAt(data, 'id', 'message.id')
+  const id = isEdit ? textAt(event, 'event_id') : message || textAt(event, 'event_id')
   if (id === '' || sender === '') throw new AppError('invalid_request', 'The message has no id or no sender')
-  const sentAtMs = Date.parse(textAt(data, 'sent_at', 'message.sent_at') || textAt(event, 'created_at'))
+  const sentAtMs = Date.parse(textAt(data, 'edited_at', 'sent_at', 'message.sent_at') || textAt(event, 'created_at'))
   return [
     {
       id,
@@ -46,6 +49,15 @@ function addressOf(data: unknown, sender: string): Address {
   if (chat === '') return { to: sender }
   const isGroup = valueAt(data, 'chat.is_group') === true || valueAt(data, 'is_group') === true
   return { to: chat, ...(isGroup ? {} : { more: { handle: sender } }) }
+}
+
+/**
+ * Returns the change of an edit, which names only the part that has a new text. Source: `MessageEditedWebhookEvent` of `@linqapp/sdk`
+ * 0.28.2.
+ */
+function editIn(data: unknown): Pick<Inbound, 'text' | 'changes'> | undefined {
+  const [message, text] = [textAt(data, 'id'), textAt(data, 'part.text')]
+  return message === '' || text === '' ? undefined : { text, changes: { message, what: 'edited', only: 'text' } }
 }
 
 /** Returns the text and attachments of the parts; undefined when they have neither. */

@@ -3,6 +3,7 @@ import { bearer, callProvider, type ProviderCall, pathSegment, urlUnder } from '
 import { textAt, valueAt } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Outbound, type Secret, type Sent } from '@sluice/sdk'
 import { isHandle } from './handle.ts'
+import { uploadFile } from './upload.ts'
 
 /** The platform's error code for an unknown chat. Other unknown objects are 404 as well, with another code. */
 const CHAT_NOT_FOUND = 2001
@@ -16,8 +17,19 @@ export interface Api {
 }
 
 /** Implements `Channel.send`. The platform drops a message whose `idempotency_key` it has seen before. */
-export async function sendMessage(api: Api, to: Address, { text, clientId }: Outbound, signal: AbortSignal): Promise<Sent> {
-  const message = { parts: [{ type: 'text', value: text }], idempotency_key: clientId }
+export async function sendMessage(
+  api: Api,
+  to: Address,
+  { text, attachments = [], clientId }: Outbound,
+  signal: AbortSignal,
+): Promise<Sent> {
+  // Files are uploaded before anything is sent, so that a failed upload can be tried again.
+  const files = await Promise.all(attachments.map((file) => uploadFile(api, file, signal)))
+  const parts = [
+    ...(text === '' ? [] : [{ type: 'text', value: text }]),
+    ...files.map((attachment_id) => ({ type: 'media', attachment_id })),
+  ]
+  const message = { parts, idempotency_key: clientId }
   const startChat = async (handle: string): Promise<Sent> => {
     const { json } = await callProvider(post(api, '/chats', { from: api.fromPhone, to: [handle], message }, signal))
     return sentAs(textAt(json, 'chat.message.id'))
@@ -32,7 +44,7 @@ export async function sendMessage(api: Api, to: Address, { text, clientId }: Out
   throw new AppError('invalid_request', `textrelay answered 404: ${explain(json) ?? 'unknown chat'}`)
 }
 
-const post = (api: Api, path: `/${string}`, body: object, signal: AbortSignal): ProviderCall => ({
+export const post = (api: Api, path: `/${string}`, body: object, signal: AbortSignal): ProviderCall => ({
   fetch: api.fetch,
   provider: 'textrelay',
   url: urlUnder(api.url, path),

@@ -1,6 +1,7 @@
-import type { Inbound } from '@sluice/sdk'
+import type { Channel, Inbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { bench, message, settle, setUpDeliveries, states, until } from './testing/delivery-bench.ts'
+import { EARLY_CHANGES_MAX } from './changes.ts'
+import { bench, clock, message, settle, setUpDeliveries, states, until } from './testing/delivery-bench.ts'
 
 setUpDeliveries()
 
@@ -9,6 +10,11 @@ const edit = (of: string, text: string, more: Partial<Inbound> = {}): Inbound =>
   message(`edit-${of}-${text}`, { text, changes: { message: of, what: 'edited' }, ...more })
 const deletion = (of: string, more: Partial<Inbound> = {}): Inbound =>
   message(`delete-${of}`, { text: '', changes: { message: of, what: 'deleted' }, ...more })
+
+/** A channel whose messages arrive in no order. */
+const WEBHOOK: Partial<Channel> = {
+  webhook: { path: '/x', verify: () => ({ by: 'test' }), parse: () => [], sample: () => ({ headers: {}, body: '' }) },
+}
 
 /** A bench in which the first turn runs until it is released. */
 async function busyBench() {
@@ -104,4 +110,51 @@ test('a change needs no model, so a command can be edited without effect', async
   await settle()
   expect(made.sent).toHaveLength(1)
   expect(await states(made)).toEqual({ inbox: ['done', 'done'], outbox: ['sent'] })
+})
+
+describe('before the message arrives', () => {
+  test('an edit waits for its message, and replaces it before its turn', async () => {
+    const made = await bench({ channel: WEBHOOK })
+    await made.receive(edit('m1', 'newer'))
+    await settle()
+    expect(await states(made)).toEqual({ inbox: ['pending'], outbox: [] })
+    await made.receive(message('m1'))
+    await until(() => made.sent.length === 1)
+    await settle()
+    expect(textsOf(made)).toEqual(['newer'])
+    expect(await states(made)).toEqual({ inbox: ['done', 'done'], outbox: ['sent'] })
+  })
+
+  test('a deletion waits for its message, so that no turn runs', async () => {
+    const made = await bench({ channel: WEBHOOK })
+    await made.receive(deletion('m1'))
+    await made.receive(message('m1'))
+    await settle()
+    expect(made.turns).toEqual([])
+    expect((await states(made)).inbox).toEqual(['done', 'done'])
+  })
+
+  test('a change waits two minutes, and 100 changes wait at most', async () => {
+    const made = await bench({ channel: WEBHOOK })
+    for (let at = 0; at < EARLY_CHANGES_MAX + 10; at++) {
+      await made.receive(edit(`unknown-${at}`, 'x'))
+      await settle()
+    }
+    const waiting = (await states(made)).inbox.filter((state) => state === 'pending')
+    expect(waiting).toHaveLength(EARLY_CHANGES_MAX)
+    for (let at = 0; at < 13; at++) {
+      await clock.advance(10_000)
+      await settle()
+    }
+    expect(new Set((await states(made)).inbox)).toEqual(new Set(['done']))
+  })
+
+  test('an edit of a message of another sender does not wait', async () => {
+    const made = await bench({ channel: WEBHOOK })
+    await made.receive(message('m1'))
+    await until(() => made.sent.length === 1)
+    await made.receive(edit('m1', 'forged', { sender: OTHER }))
+    await settle()
+    expect((await states(made)).inbox).toEqual(['done', 'done'])
+  })
 })

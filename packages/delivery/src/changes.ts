@@ -1,8 +1,9 @@
 /**
  * Edits and deletions of messages. One that comes before the turn of its message begins changes the message; later, the next turn of the
- * session is told about it.
+ * session is told about it. Platforms that deliver by webhooks keep no order, so that a change may even come before its message.
  */
-import { type Inbound, type OwnedStore, sessionKeys } from '@sluice/sdk'
+import type { JobOutcome } from '@sluice/kit'
+import { type ChangedMessage, type Inbound, type OwnedStore, sessionKeys } from '@sluice/sdk'
 
 const LANE = 'change:'
 /** The owner of the keys under which changes wait for the next turn. */
@@ -11,6 +12,11 @@ const TEXT_CHARS_MAX = 4000
 const BEFORE_CHARS_MAX = 200
 /** The most changes that one turn is told about. */
 const CHANGES_MAX = 20
+/** The most changes that wait for their messages at the same time. */
+export const EARLY_CHANGES_MAX = 100
+/** How long a change waits for its message. */
+const EARLY_MS = 120_000
+const EARLY_RETRY_MS = 10_000
 
 /** The lane of a change, in the place of a session. Changes overtake the turn that runs. */
 export const changeLane = (session: string): string => `${LANE}${session}`
@@ -26,14 +32,56 @@ interface LateChange {
   readonly text: string
 }
 
-/** Carries out the change that a message reports, and ends the message. After a crash it is carried out again, to the same end. */
-export async function runChange(owned: OwnedStore, number: number, nowMs: number): Promise<void> {
+/** The changes that came before their messages, by session. They are tried again before the next turn of their session begins. */
+export class EarlyChanges {
+  readonly #numbers = new Map<string, Set<number>>()
+  #size = 0
+
+  get isFull(): boolean {
+    return this.#size >= EARLY_CHANGES_MAX
+  }
+
+  of(session: string): readonly number[] {
+    return [...(this.#numbers.get(session) ?? [])]
+  }
+
+  /** Returns false if no more changes may wait. */
+  add(session: string, number: number): boolean {
+    const known = this.#numbers.get(session)
+    if (known?.has(number)) return true
+    if (this.isFull) return false
+    this.#numbers.set(session, (known ?? new Set()).add(number))
+    this.#size++
+    return true
+  }
+
+  delete(session: string, number: number): void {
+    const known = this.#numbers.get(session)
+    if (!known?.delete(number)) return
+    this.#size--
+    if (known.size === 0) this.#numbers.delete(session)
+  }
+}
+
+/**
+ * Carries out the change that a message reports, and ends the message. A change that comes before its message waits for it. After a crash
+ * a change is carried out again, to the same end.
+ */
+export async function runChange(owned: OwnedStore, number: number, nowMs: number, early: EarlyChanges): Promise<JobOutcome> {
   const entry = await owned.inbox.get(number)
-  const message = entry?.message
-  if (!entry || entry.endedAtMs !== null || !message?.changes) return
-  const changed = await owned.inbox.change(number, nowMs)
+  if (!entry) return 'done'
+  const session = entry.session.slice(LANE.length)
+  const changed = entry.endedAtMs === null && entry.message?.changes ? await owned.inbox.change(number, nowMs) : undefined
+  const isEarly = changed?.outcome === 'unknown' && nowMs - entry.receivedAtMs < EARLY_MS
+  if (isEarly && early.add(session, number)) return { retryAtMs: nowMs + EARLY_RETRY_MS }
+  early.delete(session, number)
+  if (changed && entry.message) await endChange(owned, number, entry.message, changed, nowMs)
+  return 'done'
+}
+
+async function endChange(owned: OwnedStore, number: number, message: Inbound, changed: ChangedMessage, nowMs: number): Promise<void> {
   if (changed.outcome === 'done') return
-  if (changed.outcome === 'begun') {
+  if (changed.outcome === 'begun' && message.changes) {
     const before = shortened(changed.text, BEFORE_CHARS_MAX)
     const late: LateChange = { what: message.changes.what, before, text: shortened(message.text, TEXT_CHARS_MAX) }
     if (late.what === 'deleted' || message.text !== changed.text)

@@ -66,9 +66,13 @@ class RunningDeliveries implements Deliveries {
       onReplies: (replies) => this.queued(replies),
     })
     const { config, procedures, agentOf } = features
+    const inbox = this.#inbox
     const worker = {
       enter: (row: WaitingMessage) => this.#enterArrived(row),
-      readyMs: (account: Account) => this.#inbox.readyMs(account),
+      readyMs: (account: Account) => inbox.readyMs(account),
+      get takesEarlyChanges() {
+        return inbox.takesEarlyChanges
+      },
     }
     this.#intake = new Intake({ inbox: store.inbox, worker, approvals, clock, log, config, procedures, agentOf })
     this.#listeners = new Listeners({ clock, log, events, ownership, deliver: (channel) => this.#deliver(channel) })

@@ -25,7 +25,7 @@ import {
 import { acknowledge } from './acknowledge.ts'
 import { admitMessage, clientOf } from './admit-message.ts'
 import { holdBackOld } from './before-restore.ts'
-import { lateChanges, runChange } from './changes.ts'
+import { EarlyChanges, lateChanges, runChange } from './changes.ts'
 import { overtakes, runCommand } from './commands.ts'
 import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
 import { type Account, DeliveryQueue, type OwnedRow, type QueuedReply, waitingReplies } from './delivery-queue.ts'
@@ -73,6 +73,8 @@ export class InboxWorker {
   /** The turns that their senders stopped and that have not ended. One that ends in another process is dropped at last. */
   readonly #stopped = new BoundedMap<string, true>(STOPPED_MAX)
 
+  readonly #earlyChanges = new EarlyChanges()
+
   constructor(options: InboxWorkerOptions) {
     const { clock, log, onDone, turns } = options
     const work = (row: OwnedRow, attempt: Attempt): Promise<JobOutcome> => this.#work(row, attempt)
@@ -90,6 +92,11 @@ export class InboxWorker {
   /** How long the oldest message has been in the queue. */
   get oldestMs(): number {
     return Math.max(this.#messages.oldestMs, this.#besideTurns.oldestMs)
+  }
+
+  /** Whether a change may wait for its message, which has not arrived. */
+  get takesEarlyChanges(): boolean {
+    return !this.#earlyChanges.isFull
   }
 
   /** How long a turn of this account has been ready to start. */
@@ -118,15 +125,13 @@ export class InboxWorker {
     const nowMs = clock.nowMs()
     const later = { retryAtMs: nowMs + ABSENT_DELAY_MS }
     if (stopping.aborted) return later
-    if (kind === 'change') {
-      await runChange(owned, number, nowMs)
-      return 'done'
-    }
+    if (kind === 'change') return runChange(owned, number, nowMs, this.#earlyChanges)
     if (restoredAtMs !== undefined && (await holdBackOld(owned, number, { restoredAtMs, nowMs }))) return 'done'
     if (kind === 'approval_reply') return this.#approvalReply(owned, number)
     const channel = channelNamed(features, name)
     if (!channel) return later
     if (kind === 'command') return this.#command(owned, channel, number)
+    for (const early of this.#earlyChanges.of(lane)) await runChange(owned, early, nowMs, this.#earlyChanges)
     const held = await admitMessage(
       { ...this.#options, ...this.#options.limits, texts: features.texts() },
       { owned, channel, number, session: lane, waiting: this.#messages.size },

@@ -25,7 +25,7 @@ import { approvalReplyLane, sessionOf } from './sessions.ts'
 
 export interface IntakeOptions {
   readonly inbox: Pick<Store['inbox'], 'keep' | 'known'>
-  readonly worker: Pick<InboxWorker, 'readyMs'> & {
+  readonly worker: Pick<InboxWorker, 'readyMs' | 'takesEarlyChanges'> & {
     /** Returns false for a message that is queued already, or that another process owns. */
     enter(row: WaitingMessage): boolean
   }
@@ -148,11 +148,16 @@ export class Intake {
     return approval instanceof Promise ? approval.then(classify) : classify(approval)
   }
 
-  /** Leaves out changes of messages that never arrived here, such as those that were not for the bot. */
+  /**
+   * Leaves out changes of messages that never arrived here, such as those that were not for the bot. Webhooks keep no order, so that the
+   * message of such a change may still come; it does not come if its session cannot be known.
+   */
   async #withKnownTargets(channel: Channel, messages: readonly Inbound[]): Promise<readonly Inbound[]> {
     const targets = messages.map(({ account, id, changes }) => ({ account, id: changes?.message ?? id }))
     const known = await this.#options.inbox.known(channel.name, targets)
-    return messages.filter((message, index) => !isChange(message) || known[index])
+    const isWaitedFor = (message: Inbound): boolean =>
+      channel.webhook !== undefined && !isUnsignedDeletion(message) && this.#options.worker.takesEarlyChanges
+    return messages.filter((message, index) => !isChange(message) || known[index] || isWaitedFor(message))
   }
 
   #session(channel: Channel, message: Inbound): string {

@@ -67,9 +67,10 @@ export interface Inbound {
   /**
    * Set when the sender edited or deleted an earlier message: the id of that message. `id` then names the change, and differs for each
    * change of one message. After an edit, `text` and `attachments` are the new ones. The report of a deletion has no text, and an
-   * empty `sender` where the platform does not name one.
+   * empty `sender` where the platform does not name one. `only` says that the platform reports no attachments of an edit, so that the
+   * message keeps its own.
    */
-  readonly changes?: { readonly message: string; readonly what: 'edited' | 'deleted' }
+  readonly changes?: { readonly message: string; readonly what: 'edited' | 'deleted'; readonly only?: 'text' }
 }
 
 /** A button under an outbound message. */

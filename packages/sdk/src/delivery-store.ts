@@ -149,11 +149,11 @@ export interface RefusedMessage {
 
 /**
  * What a change of an earlier message did. `done`: the message has the new text, or has ended because it was deleted; the report of the
- * change has ended in the same commit. `begun`: the turn of the message had begun before, so that nothing was changed. `unknown`: no
- * message of this sender has the id.
+ * change has ended in the same commit. `begun`: the turn of the message had begun before, so that nothing was changed. `refused`: the
+ * message is of another sender, or runs no turn. `unknown`: no message has the id.
  */
 export type ChangedMessage =
-  | { readonly outcome: 'done' | 'unknown' }
+  | { readonly outcome: 'done' | 'refused' | 'unknown' }
   | { readonly outcome: 'begun'; readonly session: string; readonly text: string }
 
 /** The unfinished messages of a session. */

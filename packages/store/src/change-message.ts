@@ -34,7 +34,8 @@ export function changeMessage(db: Database, number: number, atMs: number): Chang
   const change: Inbound = JSON.parse(report.message_json)
   const { changes } = change
   const changed = changes && db.get<Changed>(CHANGED, rowKey(joinTexts(report.channel, report.account, changes.message)))
-  if (!changed?.message_json || WITHOUT_TURN.includes(changed.kind) || !isBySender(change, changed)) return { outcome: 'unknown' }
+  if (!changed) return { outcome: 'unknown' }
+  if (!changed.message_json || WITHOUT_TURN.includes(changed.kind) || !isBySender(change, changed)) return { outcome: 'refused' }
   const before: Inbound = JSON.parse(changed.message_json)
   if (changed.turn_id !== null || changed.ended_at !== null) return { outcome: 'begun', session: changed.session, text: before.text }
   if (changes?.what === 'deleted') db.run(END_MESSAGE, atMs, changed.number)
@@ -48,9 +49,10 @@ const isBySender = ({ sender, changes }: Inbound, changed: Changed): boolean => 
 
 /** The message keeps its id, its time and where its reply goes. */
 function edited(
-  { id, account, sender, to, sentAtMs, inReplyTo }: Inbound,
-  { text, typed, attachments, quotedFrom, unverified }: Inbound,
+  { id, account, sender, to, sentAtMs, inReplyTo, attachments: before }: Inbound,
+  { text, typed, attachments: given, quotedFrom, unverified, changes }: Inbound,
 ): Inbound {
+  const attachments = changes?.only === 'text' ? before : given
   return {
     id,
     account,

@@ -20,6 +20,8 @@ export interface ChatappSent {
   readonly text: string
   /** The id of the quoted message. */
   readonly replyTo?: string
+  /** The file that the message shows; `text` is then its caption. */
+  readonly file?: { readonly type: string; readonly name: string; readonly bytes: Uint8Array }
 }
 
 /** A file that the API serves. */
@@ -43,6 +45,16 @@ export interface ChatappFake extends FakeProvider {
 }
 
 const SENT_MAX = 100_000
+const MIB = 1_048_576
+const FILE_BYTES_MAX = 100 * MIB
+/** The types and sizes of https://developers.facebook.com/documentation/business-messaging/whatsapp/business-phone-numbers/media. */
+const SHOWN: Readonly<Record<'image' | 'audio' | 'video' | 'document', { readonly mimes: readonly string[]; readonly bytesMax: number }>> =
+  {
+    image: { mimes: ['image/jpeg', 'image/png'], bytesMax: 5 * MIB },
+    audio: { mimes: ['audio/aac', 'audio/amr', 'audio/mpeg', 'audio/mp4', 'audio/ogg'], bytesMax: 16 * MIB },
+    video: { mimes: ['video/mp4', 'video/3gpp'], bytesMax: 16 * MIB },
+    document: { mimes: [], bytesMax: FILE_BYTES_MAX },
+  }
 const MEDIA_PATH = '/whatsapp_business/attachments/'
 
 /** Starts the fake; call `close` to end it. */
@@ -53,25 +65,63 @@ export async function startChatappFake(options: ChatappFakeOptions = {}): Promis
   let count = 0
   let expired = false
 
-  const answer = (request: ProviderRequest): ProviderReply => {
+  const uploads = new Map<string, { readonly mime: string; readonly name: string; readonly bytes: Uint8Array }>()
+
+  const answer = async (request: ProviderRequest): Promise<ProviderReply> => {
     const refused = expired ? tokenExpired : unauthorized(request, accessToken)
     if (refused) return refused
     if (request.path === MEDIA_PATH) return mediaBytes(request)
     const [version, object = '', edge, ...more] = request.path.slice(1).split('/')
     if (version !== apiVersion || more.length > 0) return refusal(400, 2500, `Unknown path components: ${request.path}`)
     if (request.method === 'GET' && edge === undefined) return mediaAbout(object)
+    if (request.method === 'POST' && edge === 'media' && object === phoneNumberId) return takeFile(request)
     if (request.method !== 'POST' || edge !== 'messages' || object !== phoneNumberId) return unknownObject(request.method, object)
     return takeMessage(request)
+  }
+
+  const takeFile = async ({ headers, body }: ProviderRequest): Promise<ProviderReply> => {
+    const type = headers.get('content-type') ?? ''
+    if (!type.startsWith('multipart/form-data')) return invalid('The request body is no form')
+    const form = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData()
+    const [file, mime] = [form.get('file'), form.get('type')]
+    if (form.get('messaging_product') !== 'whatsapp') return invalid('(#100) The parameter messaging_product is required.')
+    if (!(file instanceof File) || typeof mime !== 'string') return invalid('(#100) The parameters file and type are required.')
+    if (file.size > FILE_BYTES_MAX) return refusal(400, 131053, 'Media upload error')
+    const id = String(800_000_000_000_000 + uploads.size)
+    uploads.set(id, { mime, name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) })
+    return { status: 200, body: { id } }
+  }
+
+  /** The API finds out that a file is of a wrong type or too large when it is sent. */
+  const refusedFile = (type: keyof typeof SHOWN, id: string): ProviderReply | undefined => {
+    const file = uploads.get(id)
+    if (!file) return invalid(`Media with the id ${id} does not exist`)
+    const { mimes, bytesMax } = SHOWN[type]
+    const isGood = file.bytes.length <= bytesMax && (mimes.length === 0 || mimes.includes(file.mime))
+    return isGood ? undefined : refusal(400, 131053, `Media upload error: ${file.mime} is no ${type} of at most ${bytesMax} bytes`)
   }
 
   const takeMessage = ({ headers, json }: ProviderRequest): ProviderReply => {
     if (!headers.get('content-type')?.startsWith('application/json')) return invalid('The request body is not JSON')
     const checked = checkMessage(json)
     if ('problem' in checked) return invalid(checked.problem)
-    const { to, recipient, recipient_type, text, context } = checked.message
+    const { to, recipient, recipient_type, type, text, context, ...shown } = checked.message
+    const media = type === 'text' ? undefined : shown[type]
+    const refused = media && type !== 'text' ? refusedFile(type, media.id) : undefined
+    if (refused) return refused
+    const upload = media && uploads.get(media.id)
+    const { caption } = (media ?? {}) as { readonly caption?: string }
+    const { filename: name } = (media ?? {}) as { readonly filename?: string }
     const id = `wamid.FAKE${String(++count).padStart(8, '0')}`
     const address = to ?? recipient ?? ''
-    sent.push({ id, to: address, recipientType: recipient_type, text: text.body, ...(context && { replyTo: context.message_id }) })
+    sent.push({
+      id,
+      to: address,
+      recipientType: recipient_type,
+      text: text?.body ?? caption ?? '',
+      ...(context && { replyTo: context.message_id }),
+      ...(upload && { file: { type, name: name ?? upload.name, bytes: upload.bytes } }),
+    })
     if (sent.length > SENT_MAX) sent.shift()
     const contact = recipient === undefined ? { input: address, wa_id: address } : { input: address, user_id: address }
     return { status: 200, body: { messaging_product: 'whatsapp', contacts: [contact], messages: [{ id }] } }

@@ -7,6 +7,7 @@ export interface SentMail {
   readonly headers: ReadonlyMap<string, string>
   /** The decoded text with `\n` line ends. */
   readonly text: string
+  readonly files: readonly { readonly name: string; readonly bytes: Uint8Array }[]
 }
 
 const LINE_BYTES_MAX = 998
@@ -31,6 +32,20 @@ export function readSentMail(raw: string, threadId: string | undefined): SentMai
   if (!/^[^\s<>,@]+@[^\s<>,@]+$/.test(headers.get('to') ?? '')) return 'Invalid To header'
   if (!/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}$/.test(headers.get('date') ?? '')) return 'Invalid Date header'
   if (!/^<[^\s<>@]+@[^\s<>@]+>$/.test(headers.get('message-id') ?? '')) return 'Invalid Message-ID header'
-  if (headers.get('content-transfer-encoding') !== 'base64') return 'This fake decodes only base64'
-  return { threadId, headers, text: Buffer.from(mail.slice(end), 'base64').toString().replaceAll('\r\n', '\n') }
+  const [, boundary] = /^multipart\/mixed; boundary="([^"]+)"$/.exec(headers.get('content-type') ?? '') ?? []
+  const bodies = boundary === undefined ? [mail] : mail.slice(end).split(`--${boundary}`).slice(1, -1)
+  const parts = bodies.map(readPart)
+  const [first] = parts
+  if (!first || parts.includes(undefined)) return 'This fake decodes only base64'
+  const files = parts.slice(1).map((part) => ({ name: part?.name ?? '', bytes: part?.bytes ?? new Uint8Array() }))
+  return { threadId, headers, text: first.bytes.toString().replaceAll('\r\n', '\n'), files }
+}
+
+/** Returns undefined for a part that is not base64. */
+function readPart(part: string): { readonly name: string; readonly bytes: Buffer } | undefined {
+  const end = part.indexOf('\r\n\r\n', 2)
+  const head = part.slice(0, end)
+  if (!/^content-transfer-encoding: base64$/im.test(head)) return undefined
+  const [, name = ''] = /filename="([^"]*)"/.exec(head) ?? []
+  return { name, bytes: Buffer.from(part.slice(end), 'base64') }
 }

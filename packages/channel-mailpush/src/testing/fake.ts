@@ -40,6 +40,10 @@ const MAILBOX_PATH = '/gmail/v1/users/me'
 const WATCH_MS = 7 * 24 * 3_600_000
 
 /** Starts the fake; call `close` to end it. */
+/** Google's APIs take a JSON body of a few megabytes only. */
+const RAW_CHARS_MAX = 5_000_000
+const UPLOAD_BYTES_MAX = 35_000_000
+
 export async function startMailpushFake(options: MailpushFakeOptions = {}): Promise<MailpushFake> {
   const { pageSize = 100, numericIds = false, nowMs = Date.now } = options
   const mailbox = createMailbox(options.mailbox ?? 'bot@example.com', nowMs)
@@ -111,6 +115,23 @@ export async function startMailpushFake(options: MailpushFakeOptions = {}): Prom
     if (!headers.get('content-type')?.startsWith('application/json') || typeof raw !== 'string') {
       return refusal(400, "'raw' RFC822 payload message string or uploading message via /upload/* URL required")
     }
+    if (raw.length > RAW_CHARS_MAX) return refusal(413, 'Request Entity Too Large')
+    return takeSent(raw, threadId)
+  }
+
+  /** A mail in a form of two parts; see https://developers.google.com/workspace/gmail/api/guides/uploads#multipart. */
+  const upload = ({ headers, body, query }: ProviderRequest): ProviderReply => {
+    const [, boundary] = /^multipart\/related; boundary="([^"]+)"$/.exec(headers.get('content-type') ?? '') ?? []
+    if (boundary === undefined || query.get('uploadType') !== 'multipart') return refusal(400, 'Bad content-type or uploadType')
+    if (body.length > UPLOAD_BYTES_MAX) return refusal(413, 'Request Entity Too Large')
+    const [, about = '', mail = '', end] = body.toString().split(`--${boundary}`)
+    if (end?.trim() !== '--' || !mail.startsWith('\r\nContent-Type: message/rfc822\r\n\r\n'))
+      return refusal(400, 'Malformed multipart body.')
+    const { threadId } = JSON.parse(about.slice(about.indexOf('\r\n\r\n'))) as { threadId?: unknown }
+    return takeSent(Buffer.from(mail.slice(mail.indexOf('\r\n\r\n') + 4, -2)).toString('base64url'), threadId)
+  }
+
+  const takeSent = (raw: string, threadId: unknown): ProviderReply => {
     const read = readSentMail(raw, typeof threadId === 'string' ? threadId : undefined)
     if (typeof read === 'string') return refusal(400, read)
     if (threadId !== undefined && ![...mailbox.mails.values()].some((mail) => mail.threadId === threadId)) {
@@ -149,9 +170,11 @@ export async function startMailpushFake(options: MailpushFakeOptions = {}): Prom
     const { method, path } = request
     if (path === '/token') return tokens.grant(request)
     if (path === '/oauth2/v3/certs') return { status: 200, body: keys.jwks() }
-    if (!path.startsWith(`${MAILBOX_PATH}/`)) return refusal(404, 'Not Found')
+    const isUpload = path === `/upload${MAILBOX_PATH}/messages/send`
+    if (!path.startsWith(`${MAILBOX_PATH}/`) && !isUpload) return refusal(404, 'Not Found')
     const [, token] = /^Bearer (\S+)$/.exec(request.headers.get('authorization') ?? '') ?? []
     if (token === undefined || !tokens.isGood(token)) return refusal(401, 'Request had invalid authentication credentials.')
+    if (isUpload && method === 'POST') return upload(request)
     const [, id, attachmentId] = /^\/messages\/([^/]+)(?:\/attachments\/([^/]+))?$/.exec(path.slice(MAILBOX_PATH.length)) ?? []
     switch (`${method} ${path.slice(MAILBOX_PATH.length)}`) {
       case 'GET /profile':

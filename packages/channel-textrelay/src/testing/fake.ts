@@ -22,6 +22,7 @@ export interface TextrelaySent {
   readonly chat: string
   readonly to: string
   readonly text: string
+  readonly files: readonly { readonly name: string; readonly bytes: Uint8Array }[]
   readonly idempotencyKey: string | undefined
 }
 
@@ -43,6 +44,9 @@ export const TEXTRELAY_TOKEN = 'textrelay-api-token-01'
 export const TEXTRELAY_PHONE = '+15550001111'
 
 const API = '/api/partner/v3'
+/** Those of the types in `SupportedContentType` of `@linqapp/sdk` that tests send. */
+const FILE_TYPES = ['image/png', 'image/jpeg', 'text/plain', 'text/markdown', 'application/pdf', 'audio/mpeg', 'audio/x-m4a', 'video/mp4']
+const FILE_BYTES_MAX = 100_000_000
 const PARTS_MAX = 100
 const KEY_CHARS_MAX = 255
 const RECIPIENTS_MAX = 31
@@ -54,6 +58,7 @@ const PROBLEMS = {
   1003: [400, 'Invalid request body'],
   1004: [400, 'Invalid message content'],
   1005: [400, 'Invalid parameter value'],
+  2005: [404, 'Attachment not found'],
   2001: [404, 'Chat not found'],
   2004: [401, 'Unauthorized'],
   2006: [403, 'You do not have permission to send from this phone number'],
@@ -74,12 +79,38 @@ export async function startTextrelayFake(options: TextrelayFakeOptions = {}): Pr
   let token = options.token ?? TEXTRELAY_TOKEN
   const chats = new Map(Object.entries(options.chats ?? { 'chat-1': '+15550003333' }))
   const sent: TextrelaySent[] = []
+  const uploads = new Map<string, { readonly name: string; readonly type: string; readonly size: number; bytes?: Uint8Array }>()
+
+  const beginUpload = (json: unknown): ProviderReply => {
+    const [name, type, size] = ['filename', 'content_type', 'size_bytes'].map((key) => member(json, key))
+    if (typeof name !== 'string' || typeof type !== 'string' || typeof size !== 'number') throw new Refusal(1001)
+    if (!FILE_TYPES.includes(type) || size < 1 || size > FILE_BYTES_MAX) throw new Refusal(1005)
+    const attachment_id = randomUUID()
+    uploads.set(attachment_id, { name, type, size })
+    const required_headers = { 'Content-Type': type, 'Content-Length': String(size) }
+    const about = { attachment_id, upload_url: `${provider.url}/upload/${attachment_id}`, http_method: 'PUT', required_headers }
+    return { status: 201, body: { ...about, download_url: `${provider.url}/media/${attachment_id}`, expires_at: new Date().toISOString() } }
+  }
+
+  /** Storage checks what was signed. */
+  const takeUpload = (id: string, { headers, body }: ProviderRequest): ProviderReply => {
+    const upload = uploads.get(id)
+    const isSigned = upload && headers.get('content-type') === upload.type && body.length === upload.size && !headers.has('authorization')
+    if (!isSigned) return { status: 403, body: '<Error><Code>SignatureDoesNotMatch</Code></Error>' }
+    upload.bytes = new Uint8Array(body)
+    return { status: 200 }
+  }
 
   /** Records a message and returns it, or the earlier message with the same idempotency key. */
-  const take = (chat: string, to: string, { text, key }: { text: string; key: string | undefined }): TextrelaySent => {
+  const take = (chat: string, to: string, { text, key, ids }: CheckedMessage): TextrelaySent => {
     const known = sent.find(({ idempotencyKey }) => key !== undefined && idempotencyKey === key)
     if (known) return known
-    const message = { id: randomUUID(), chat, to, text, idempotencyKey: key }
+    const files = ids.map((id) => {
+      const upload = uploads.get(id)
+      if (!upload?.bytes) throw new Refusal(2005)
+      return { name: upload.name, bytes: upload.bytes }
+    })
+    const message = { id: randomUUID(), chat, to, text, files, idempotencyKey: key }
     sent.push(message)
     return message
   }
@@ -113,6 +144,8 @@ export async function startTextrelayFake(options: TextrelayFakeOptions = {}): Pr
   const answer = (request: ProviderRequest): ProviderReply => {
     const { method, path, headers, json } = request
     const file = /^\/media\/(.+)$/.exec(path)?.[1]
+    const upload = /^\/upload\/(.+)$/.exec(path)?.[1]
+    if (method === 'PUT' && upload) return takeUpload(upload, request)
     if (method === 'GET' && file) return fileReply(media[decodeURIComponent(file)])
     try {
       if (headers.get('authorization') !== `Bearer ${token}`) throw new Refusal(2004)
@@ -121,6 +154,7 @@ export async function startTextrelayFake(options: TextrelayFakeOptions = {}): Pr
         throw new Refusal(1003)
       const chat = /^\/chats\/([^/]+)\/messages$/.exec(path.slice(API.length))?.[1]
       if (chat !== undefined) return sendInto(decodeURIComponent(chat), json)
+      if (path === `${API}/attachments`) return beginUpload(json)
       return path === `${API}/chats` ? beginChat(json) : notFound()
     } catch (error) {
       if (error instanceof Refusal) return problem(error)
@@ -161,16 +195,24 @@ export function textrelaySignatures(
   }
 }
 
-function checkMessage(message: unknown): { text: string; key: string | undefined } {
+interface CheckedMessage {
+  readonly text: string
+  readonly key: string | undefined
+  /** The ids of its files. */
+  readonly ids: readonly string[]
+}
+
+function checkMessage(message: unknown): CheckedMessage {
   if (typeof message !== 'object' || message === null) throw new Refusal(1001)
   const [parts, key] = [member(message, 'parts'), member(message, 'idempotency_key')]
   if (!Array.isArray(parts) || parts.length === 0 || parts.length > PARTS_MAX) throw new Refusal(1004)
-  const texts = parts.map((part) => member(part, 'value'))
-  const areTexts = parts.every((part) => member(part, 'type') === 'text') && texts.every((text) => typeof text === 'string' && text !== '')
-  // The service refuses two texts in a row, and this fake supports only texts.
-  if (!areTexts || parts.length > 1) throw new Refusal(1004)
+  const texts = parts.filter((part) => member(part, 'type') === 'text').map((part) => member(part, 'value'))
+  const ids = parts.filter((part) => member(part, 'type') === 'media').map((part) => member(part, 'attachment_id'))
+  const areGood = texts.every((text) => typeof text === 'string' && text !== '') && ids.every((id) => typeof id === 'string')
+  // The service refuses two texts in a row.
+  if (!areGood || texts.length > 1 || texts.length + ids.length !== parts.length) throw new Refusal(1004)
   if (key !== undefined && (typeof key !== 'string' || key === '' || key.length > KEY_CHARS_MAX)) throw new Refusal(1005)
-  return { text: texts.join('\n'), key }
+  return { text: texts.join('\n'), key, ids: ids.map(String) }
 }
 
 const sentMessage = ({ id, text }: TextrelaySent) => ({
