@@ -128,18 +128,28 @@ export class KindDaemon {
   }
 
   /** Reports what a person did. */
-  async act({ request }: Act): Promise<void> {
-    if (request) await this.post(request)
+  async act(act: Act | undefined): Promise<void> {
+    if (act?.request) await this.post(act.request)
+  }
+
+  /** Whether this many messages wait, the ones that run included or not. */
+  async waiting(count: number): Promise<boolean> {
+    const status = await this.#status()
+    return (status.messages_pending ?? 0) - (status.turns_running ?? 0) === count
   }
 
   /** Resolves once nothing waits or runs. */
   async idle(): Promise<void> {
     let quiet = 0
     await this.until(async () => {
-      const status = (await (await fetch(`${this.#daemon?.url}/api/status`)).json()) as Record<string, number>
+      const status = await this.#status()
       quiet = LOADS.every((name) => status[name] === 0) ? quiet + 1 : 0
       return quiet >= QUIET_POLLS
     })
+  }
+
+  async #status(): Promise<Readonly<Record<string, number>>> {
+    return (await (await fetch(`${this.#daemon?.url}/api/status`)).json()) as Record<string, number>
   }
 
   async until(isSo: () => boolean | Promise<boolean>, what = String(isSo)): Promise<void> {
