@@ -6,14 +6,10 @@ import { pathSegment, sendParts } from '@sluice/kit'
 import { list, members, text as textOf } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Attachment, type Clock, type Outbound, type Sent } from '@sluice/sdk'
 import { recipientOf } from './address.ts'
-import type { Graph } from './api.ts'
-import { type Upload, uploadFile } from './upload.ts'
+import { type Upload, type UploadOptions, uploadFile } from './upload.ts'
 
-export interface Sender {
-  readonly graph: Graph
+export interface Sender extends UploadOptions {
   readonly clock: Clock
-  /** The platform's id of our number. */
-  readonly account: string
 }
 
 const CAPTION_MAX = 1024

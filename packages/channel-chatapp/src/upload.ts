@@ -5,7 +5,7 @@
 import { asUnavailable, mediaTypeOfName, pathSegment } from '@sluice/kit'
 import { members, text as textOf } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment } from '@sluice/sdk'
-import type { Sender } from './send.ts'
+import type { Graph } from './api.ts'
 
 export interface Upload {
   readonly type: 'image' | 'audio' | 'video' | 'document'
@@ -15,8 +15,14 @@ export interface Upload {
   readonly hasCaption: boolean
 }
 
+export interface UploadOptions {
+  readonly graph: Graph
+  /** The platform's id of our number. */
+  readonly account: string
+}
+
 const MIB = 1_048_576
-/** What is shown as more than a document. */
+/** The types that WhatsApp shows as a picture, a recording or a video. */
 const SHOWN = [
   { type: 'image', mimes: ['image/jpeg', 'image/png'], bytesMax: 5 * MIB },
   { type: 'audio', mimes: ['audio/aac', 'audio/amr', 'audio/mpeg', 'audio/mp4', 'audio/ogg'], bytesMax: 16 * MIB },
@@ -25,7 +31,7 @@ const SHOWN = [
 const NAME_CHARS_MAX = 240
 
 /** Throws `unavailable` after a failure that may pass, because an upload that is repeated does no harm. */
-export async function uploadFile({ graph, account }: Sender, attachment: Attachment, signal: AbortSignal): Promise<Upload> {
+export async function uploadFile({ graph, account }: UploadOptions, attachment: Attachment, signal: AbortSignal): Promise<Upload> {
   const { source } = attachment
   if (!('bytes' in source)) throw new AppError('invalid_request', 'The attachment has no bytes')
   const name = attachment.name.slice(-NAME_CHARS_MAX) || 'file'

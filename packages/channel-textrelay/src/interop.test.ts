@@ -48,8 +48,10 @@ const arrange = async (options: TextrelayFakeOptions = {}) => {
   const fake = await startTextrelayFake(options)
   closing.push(fake.close)
   const { channel, logs } = channelAt(fake.apiUrl)
-  const send = (to: Address = CHAT, { text = 'hello', clientId = 'client-1', attachments, signal = never }: Partial<Outbound> & { signal?: AbortSignal } = {}) =>
-    channel.send(to, { text, clientId, ...(attachments && { attachments }) }, signal)
+  const send = (
+    to: Address = CHAT,
+    { text = 'hello', clientId = 'client-1', attachments, signal = never }: Partial<Outbound> & { signal?: AbortSignal } = {},
+  ) => channel.send(to, { text, clientId, ...(attachments && { attachments }) }, signal)
   const codeOf = (to?: Address, message?: Parameters<typeof send>[1]): Promise<string> =>
     send(to, message).then(
       () => 'sent',

@@ -1,20 +1,13 @@
 /** Sends replies into the chat of the message, or into a new chat when the platform no longer has the old one. */
-import { bearer, callProvider, type ProviderCall, pathSegment, urlUnder } from '@sluice/kit'
+import { callProvider, pathSegment } from '@sluice/kit'
 import { textAt, valueAt } from '@sluice/kit/foreign-json'
-import { type Address, AppError, type Outbound, type Secret, type Sent } from '@sluice/sdk'
+import { type Address, AppError, type Outbound, type Sent } from '@sluice/sdk'
+import { type Api, explain, post } from './api.ts'
 import { isHandle } from './handle.ts'
-import { uploadFile } from './upload.ts'
+import { uploadFile, uploadFile } from './upload.ts'
 
 /** The platform's error code for an unknown chat. Other unknown objects are 404 as well, with another code. */
 const CHAT_NOT_FOUND = 2001
-
-export interface Api {
-  readonly fetch: typeof fetch
-  readonly url: string
-  readonly token: Secret
-  /** Our own number. */
-  readonly fromPhone: string
-}
 
 /** Implements `Channel.send`. The platform drops a message whose `idempotency_key` it has seen before. */
 export async function sendMessage(
@@ -44,24 +37,7 @@ export async function sendMessage(
   throw new AppError('invalid_request', `textrelay answered 404: ${explain(json) ?? 'unknown chat'}`)
 }
 
-export const post = (api: Api, path: `/${string}`, body: object, signal: AbortSignal): ProviderCall => ({
-  fetch: api.fetch,
-  provider: 'textrelay',
-  url: urlUnder(api.url, path),
-  method: 'POST',
-  headers: bearer(api.token),
-  body,
-  signal,
-  explain,
-})
-
 function sentAs(id: string): Sent {
   if (id === '') throw new AppError('upstream', 'textrelay accepted the message but returned no id for it')
   return { id }
-}
-
-function explain(json: unknown): string | undefined {
-  const message = textAt(json, 'error.message')
-  const code = valueAt(json, 'error.code')
-  return typeof code === 'number' ? `${message} (code ${code})` : message || undefined
 }

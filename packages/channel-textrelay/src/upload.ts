@@ -2,7 +2,7 @@
 import { asUnavailable, callProvider, mediaTypeOfName } from '@sluice/kit'
 import { members, textAt, valueAt } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, sameOrigin } from '@sluice/sdk'
-import { type Api, post } from './send.ts'
+import { type Api, post } from './api.ts'
 
 /** The names of types that the platform spells differently, and the types that it refuses, which are sent as text or in an archive only. */
 const SPELLINGS: Readonly<Record<string, string>> = {

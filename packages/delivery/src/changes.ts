@@ -1,6 +1,6 @@
 /**
  * Edits and deletions of messages. One that comes before the turn of its message begins changes the message; later, the next turn of the
- * session is told about it. Platforms that deliver by webhooks keep no order, so that a change may even come before its message.
+ * session reads about it. Webhooks keep no order, so that a change may come before its message.
  */
 import type { JobOutcome } from '@sluice/kit'
 import { type ChangedMessage, type Inbound, type OwnedStore, sessionKeys } from '@sluice/sdk'
@@ -16,7 +16,7 @@ const CHANGES_MAX = 20
 export const EARLY_CHANGES_MAX = 100
 /** How long a change waits for its message. */
 const EARLY_MS = 120_000
-const EARLY_RETRY_MS = 10_000
+const EARLY_RETRY_MS = 3000
 
 /** The lane of a change, in the place of a session. Changes overtake the turn that runs. */
 export const changeLane = (session: string): string => `${LANE}${session}`

@@ -67,6 +67,8 @@ export interface CrashKind {
   readonly fake: FakeProvider
   /** Returns the text in a request to the platform. Default: its body. */
   textIn?(request: ProviderRequest): string
+  /** Returns the files that the platform accepted, with their sizes in bytes. For a channel that sends files. */
+  files?(): readonly { readonly name: string; readonly size: number }[]
   /** Returns the texts that the platform accepted. */
   delivered(): readonly string[]
 }

@@ -132,10 +132,11 @@ export class KindDaemon {
     if (act?.request) await this.post(act.request)
   }
 
-  /** Whether this many messages wait, the ones that run included or not. */
+  /** Whether this many messages and changes wait, without the messages whose turn has begun. */
   async waiting(count: number): Promise<boolean> {
-    const status = await this.#status()
-    return (status.messages_pending ?? 0) - (status.turns_running ?? 0) === count
+    const answer = await fetch(`${this.#daemon?.url}/api/deliveries/inbox?state=pending&limit=100`)
+    const { messages } = (await answer.json()) as { readonly messages: readonly unknown[] }
+    return messages.length === count
   }
 
   /** Resolves once nothing waits or runs. */
@@ -146,6 +147,13 @@ export class KindDaemon {
       quiet = LOADS.every((name) => status[name] === 0) ? quiet + 1 : 0
       return quiet >= QUIET_POLLS
     })
+  }
+
+  /** The number of the message or change that arrived last, and its state. */
+  async newest(): Promise<{ readonly number: number; readonly state: string }> {
+    const answer = await fetch(`${this.#daemon?.url}/api/deliveries/inbox?limit=1`)
+    const { messages } = (await answer.json()) as { readonly messages: readonly { readonly number: number; readonly state: string }[] }
+    return messages[0] ?? { number: 0, state: 'none' }
   }
 
   async #status(): Promise<Readonly<Record<string, number>>> {

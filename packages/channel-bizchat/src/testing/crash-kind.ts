@@ -32,6 +32,7 @@ export async function crashKind(): Promise<CrashKind> {
       })
       return { path: `/bizchat?token=${BIZCHAT_SECRET}`, headers: { 'content-type': 'application/json' }, body }
     },
+    files: () => fake.sent.flatMap(({ file }) => (file ? [{ name: file.name, size: file.bytes.length }] : [])),
     delivered: () => fake.sent.map(({ text }) => text),
   }
 }

@@ -36,6 +36,7 @@ export async function crashKind(): Promise<CrashKind> {
       id: `wamid.${mark}`,
       request: requestOf([{ from: sender, id: `wamid.${mark}`, type: 'revoke', revoke: { original_message_id: id } }]),
     }),
+    files: () => fake.sent.flatMap(({ file }) => (file ? [{ name: file.name, size: file.bytes.length }] : [])),
     delivered: () => fake.sent.map(({ text }) => text),
   }
 }

@@ -22,6 +22,7 @@ export async function crashKind(): Promise<CrashKind> {
       fake.remove(id)
       return { id: mark }
     },
+    files: () => fake.sent.flatMap(({ attachments }) => attachments.map(({ filename, size }) => ({ name: filename, size }))),
     delivered: () => fake.sent.map(({ content }) => content),
   }
 }

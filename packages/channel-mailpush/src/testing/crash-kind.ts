@@ -23,6 +23,7 @@ export async function crashKind(): Promise<CrashKind> {
       const mail = path.endsWith('/messages/send') && typeof raw === 'string' ? readSentMail(raw, undefined) : ''
       return typeof mail === 'string' ? mail : mail.text
     },
+    files: () => fake.sent.flatMap(({ files }) => files.map(({ name, bytes }) => ({ name, size: bytes.length }))),
     delivered: () => fake.sent.map(({ text }) => text),
   }
 }

@@ -26,6 +26,13 @@ export async function crashKind(): Promise<CrashKind> {
     remove: ({ id }, { sender }) => ({
       id: `${uuidOf(sender)}/${fake.say({ from: sender, text: '', data: { message: null, remoteDelete: { timestamp: sentAtMs(id) } } })}`,
     }),
+    files: () => fake.sent.flatMap(({ attachments = [] }) => attachments.map(fileIn)),
     delivered: () => fake.sent.map(({ message }) => message),
   }
+}
+
+/** A data URL of signal-cli. */
+function fileIn(url: string): { readonly name: string; readonly size: number } {
+  const [, name = '', data = ''] = /;filename=([^;]*);base64,(.*)$/.exec(url) ?? []
+  return { name: decodeURIComponent(name.replaceAll('+', ' ')), size: Buffer.from(data, 'base64').length }
 }

@@ -37,6 +37,11 @@ export async function crashKind(): Promise<CrashKind> {
       return { id: mark }
     },
     textIn: ({ body }) => new URLSearchParams(body.toString()).get('text') ?? '',
+    files: () =>
+      CONVERSATIONS.flatMap((channel) => fake.messages(channel))
+        .filter(({ user }) => user === SLACK_BOT.user)
+        .flatMap(({ files = [] }) => files as readonly { readonly id: string; readonly name: string }[])
+        .map(({ id, name }) => ({ name, size: fake.files.bytes(id)?.length ?? 0 })),
     delivered: () =>
       CONVERSATIONS.flatMap((channel) => fake.messages(channel))
         .filter(({ user }) => user === SLACK_BOT.user)

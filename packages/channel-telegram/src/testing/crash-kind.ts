@@ -36,6 +36,7 @@ export async function crashKind(): Promise<CrashKind> {
       fake.edit({ chat: Number(chat), id: Number(number) }, text, { id: Number(sender) })
       return { id: mark }
     },
+    files: () => fake.sent().flatMap(({ file }) => (file ? [{ name: file.name, size: file.bytes.length }] : [])),
     delivered: () => fake.sent().map(({ text }) => text),
   }
 }

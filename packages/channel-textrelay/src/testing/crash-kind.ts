@@ -52,6 +52,7 @@ export async function crashKind(): Promise<CrashKind> {
         more: { edited_at: new Date().toISOString(), part: { index: 0, text } },
       }),
     }),
+    files: () => fake.sent.flatMap(({ files }) => files.map(({ name, bytes }) => ({ name, size: bytes.length }))),
     delivered: () => fake.sent.map(({ text }) => text),
   }
 }

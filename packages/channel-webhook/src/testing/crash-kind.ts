@@ -14,6 +14,10 @@ export async function crashKind(): Promise<CrashKind> {
     request: ([{ id, sender, text }]) => requestOf({ id, sender, content: text }),
     edit: ({ id }, { mark, sender, text }) => ({ id: mark, request: requestOf({ id: mark, sender, edits: id, content: text }) }),
     remove: ({ id }, { mark, sender }) => ({ id: mark, request: requestOf({ id: mark, sender, deletes: id }) }),
+    files: () =>
+      fake.sent.flatMap(({ attachments = [] }) =>
+        attachments.map(({ name, data }) => ({ name, size: Buffer.from(data, 'base64').length })),
+      ),
     delivered: () => fake.sent.map(({ content }) => content),
   }
 }
