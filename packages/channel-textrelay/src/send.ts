@@ -4,7 +4,7 @@ import { textAt, valueAt } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Outbound, type Sent } from '@sluice/sdk'
 import { type Api, explain, post } from './api.ts'
 import { isHandle } from './handle.ts'
-import { uploadFile, uploadFile } from './upload.ts'
+import { uploadFile } from './upload.ts'
 
 /** The platform's error code for an unknown chat. Other unknown objects are 404 as well, with another code. */
 const CHAT_NOT_FOUND = 2001
