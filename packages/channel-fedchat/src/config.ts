@@ -47,7 +47,7 @@ const schema = v.object({
   stream_mode: v.optional(
     v.pipe(
       v.picklist(['off', 'partial', 'multi_message']),
-      v.description('partial: edits a reply while it is being written; multi_message: sends each paragraph as soon as it is complete'),
+      v.description('partial: edits a reply while it is being written; multi_message: sends each paragraph of a reply as a message'),
     ),
     'off',
   ),
@@ -55,7 +55,7 @@ const schema = v.object({
     v.pipe(whole(DRAFT_MS_MIN), v.description('Shortest time between two edits of such a reply; each edit is encrypted again')),
     1500,
   ),
-  multi_message_delay_ms: v.optional(v.pipe(whole(0), v.description('Shortest time between two paragraphs of such a reply')), 800),
+  multi_message_delay_ms: v.optional(v.pipe(whole(0), v.description('Time between two such messages')), 800),
 })
 
 export const fedchatSection = { path: 'channels_config.fedchat', schema } as const

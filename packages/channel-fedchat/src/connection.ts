@@ -1,5 +1,5 @@
 /** One connection: logs in, enters the rooms, and syncs until a sync fails. */
-import { list, text } from '@sluice/kit/foreign-json'
+import { list } from '@sluice/kit/foreign-json'
 import {
   type Address,
   AppError,
@@ -17,8 +17,8 @@ import { isLoggedOut, isRefused } from './api.ts'
 import type { FedchatConfig } from './config.ts'
 import { Intake } from './intake.ts'
 import { fetchMedia } from './media.ts'
-import { sendMessage, showTyping, updateMessage } from './send.ts'
-import { openSession, type Session } from './session.ts'
+import { type ParagraphPace, sendMessage, showTyping, updateMessage } from './send.ts'
+import { openSession, prepareDevice, problemOf, type Session } from './session.ts'
 import { syncOnce } from './sync.ts'
 
 /** The state of a listening channel, which lasts for all of its connections. */
@@ -37,9 +37,14 @@ export class Connection {
   /** Settles when the session that was closed last has let go of its keys. */
   #closing: Promise<void> = Promise.resolve()
 
+  /** Present if each paragraph of a reply is a message. */
+  readonly #pace: ParagraphPace | undefined
+
   constructor(host: Host, config: FedchatConfig) {
     this.#host = host
     this.#config = config
+    const { stream_mode: mode, multi_message_delay_ms: everyMs } = config
+    this.#pace = mode === 'multi_message' ? { clock: host.clock, everyMs } : undefined
   }
 
   /** The session while the channel is connected, for commands. */
@@ -55,12 +60,12 @@ export class Connection {
       open = await this.#openFor(deliver, context)
       open.isInUse = true
       const { session, intake } = open
-      const problems = await this.#enterRooms(session, signal)
-      await session.device.runOutgoing(signal)
+      await this.#enterRooms(session, signal)
+      await prepareDevice(session, this.#config, signal)
       // The first sync returns at once, so that the health recovers without delay.
       await syncOnce({ session, intake, context, clock: this.#host.clock, isFirst: true })
       report.connected()
-      report.problem(problems)
+      report.problem(problemOf(session))
       while (!signal.aborted) await syncOnce({ session, intake, context, clock: this.#host.clock, isFirst: false })
     } catch (error) {
       if (isLoggedOut(error) || isForbidden(error)) this.#close()
@@ -76,7 +81,7 @@ export class Connection {
 
   /** See `Channel.send`. */
   send(to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> {
-    return this.#whileConnected((session) => sendMessage(session, to, message, this.#host.log, signal))
+    return this.#whileConnected((session) => sendMessage(session, to, message, { log: this.#host.log, pace: this.#pace }, signal))
   }
 
   /** See `Channel.update`. */
@@ -120,19 +125,19 @@ export class Connection {
     if (open) this.#closing = open.session.close()
   }
 
-  /** Joins the configured rooms. Returns what the operator should know about those that cannot be entered. */
-  async #enterRooms({ api, rooms }: Session, signal: AbortSignal): Promise<string | undefined> {
-    const problems = (await rooms.resolve(signal)).map((alias) => `the homeserver does not know the room ${alias}`)
+  /** Joins the configured rooms, and notes those that the bot cannot enter. */
+  async #enterRooms({ api, rooms, problems }: Session, signal: AbortSignal): Promise<void> {
+    problems.clear()
+    for (const alias of await rooms.resolve(signal)) problems.set(alias, `the homeserver does not know the room ${alias}`)
     const { joined_rooms: joined } = await api.client('GET', ['joined_rooms'], { signal })
     for (const room of rooms.acceptedIds.filter((id) => !list(joined).includes(id))) {
       try {
         await api.client('POST', ['join', room], { body: {}, signal })
       } catch (error) {
         if (!isRefused(error, 'M_FORBIDDEN', 'M_NOT_FOUND', 'M_UNKNOWN')) throw error
-        problems.push(`the bot is not in the room ${room} and cannot join it; invite it (${text(errorText(error))})`)
+        problems.set(room, `the bot is not in the room ${room} and cannot join it; invite it (${errorText(error)})`)
       }
     }
-    return problems.length === 0 ? undefined : problems.join('; ')
   }
 }
 

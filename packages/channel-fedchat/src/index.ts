@@ -1,5 +1,6 @@
 /** The `fedchat` channel: rooms of Matrix, with end-to-end encryption. See `README.md`. */
-import { type Channel, defineFeature, type Host } from '@sluice/sdk'
+import { type Channel, defineFeature } from '@sluice/sdk'
+import { checkFedchat, fedchatCommands } from './commands.ts'
 import { LIMITS } from './compose.ts'
 import { type FedchatConfig, fedchatSection, folded } from './config.ts'
 import type { Connection } from './connection.ts'
@@ -7,16 +8,23 @@ import type { Connection } from './connection.ts'
 export default defineFeature({
   id: 'channel-fedchat',
   section: fedchatSection,
-  build: (host, config) => (config.enabled ? { channels: [createFedchat(host, config)] } : { disabledReason: '`enabled` is false' }),
+  build(host, config) {
+    if (!config.enabled) return { disabledReason: '`enabled` is false' }
+    /** A daemon without this channel does not load the code of connections. */
+    let loading: Promise<Connection> | undefined
+    const connection = () => {
+      loading ??= import('./connection.ts').then(({ Connection }) => new Connection(host, config))
+      return loading
+    }
+    return {
+      channels: [createFedchat(config, connection)],
+      commands: fedchatCommands(host, connection),
+      check: (signal) => checkFedchat(host, config, signal),
+    }
+  },
 })
 
-function createFedchat(host: Host, config: FedchatConfig): Channel {
-  /** A daemon without this channel does not load the code of connections. */
-  let loading: Promise<Connection> | undefined
-  const connection = () => {
-    loading ??= import('./connection.ts').then(({ Connection }) => new Connection(host, config))
-    return loading
-  }
+function createFedchat(config: FedchatConfig, connection: () => Promise<Connection>): Channel {
   const { access_token: token, user_id: userId, password } = config
   const hasLogin = token !== undefined || (userId !== undefined && password !== undefined)
   return {

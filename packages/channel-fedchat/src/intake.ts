@@ -64,6 +64,7 @@ export class Intake {
   }
 
   async #takePlain(room: string, event: Members): Promise<void> {
+    if (await this.#session.verifications.takeRoomEvent(event, room)) return
     const inbound = parse(event, room, this.#session.bot)
     if (!inbound) return
     if (this.#deliveries.length >= DELIVERIES_MAX) await this.settled()
@@ -83,6 +84,7 @@ export class Intake {
 
   async #takeEncrypted(room: string, event: RoomEvent): Promise<void> {
     if (members(event.unsigned).redacted_because !== undefined) return
+    await this.#session.device.track(event.sender)
     const decrypted = await this.#session.device.decrypt(event, room)
     if (decrypted.outcome === 'decrypted') return this.#takePlain(room, decrypted.event)
     const { why } = decrypted
@@ -120,6 +122,7 @@ export class Intake {
     const where = { channel: 'fedchat', room, inviter }
     try {
       await api.client('POST', isAccepted ? ['join', room] : ['rooms', room, 'leave'], { body: {}, signal })
+      if (isAccepted) this.#session.problems.delete(room)
       this.#host.log.info(isAccepted ? 'joined a room' : 'declined an invitation', where)
     } catch (error) {
       if (signal.aborted) throw error

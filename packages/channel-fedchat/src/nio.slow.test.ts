@@ -91,4 +91,20 @@ describe.skipIf(MISSING !== undefined)(`matrix-nio in an encrypted room${MISSING
     )
     expect([...fake.state.media.values()].map(({ bytes: stored }) => stored.toString()).join()).not.toMatch(/secret note|an answer/)
   })
+
+  test('a person verifies the device of the bot with emoji that the operator confirms', async () => {
+    const { fake, bot, ada } = await arrange()
+    await ada.send(FEDCHAT_ROOM, { msgtype: 'm.text', body: 'hello' })
+    await soon(() => expect(bot.received).toHaveLength(1))
+    // The bot accepts verifications from devices that it knows.
+    await bot.channel.send({ to: FEDCHAT_ROOM }, { text: 'hi', clientId: 'v-1' }, NEVER)
+    await ada.verify(FEDCHAT_BOT, fake.bot.deviceId)
+    await soon(() => expect(ada.emoji).toHaveLength(7))
+    await soon(async () => expect(await bot.run('fedchat verify')).toContain(ada.emoji?.at(-1)))
+    const shown = await bot.run('fedchat verify')
+    for (const name of ada.emoji ?? []) expect(shown.toLowerCase()).toContain(name.toLowerCase())
+    await ada.confirm()
+    await bot.run('fedchat verify', ADA, 'yes')
+    await soon(() => expect(ada.isVerified).toBe(true))
+  })
 })

@@ -1,6 +1,6 @@
 /** Sends messages, edits, reactions and the typing indicator. The transaction id of a message is the same in each attempt. */
 import { text } from '@sluice/kit/foreign-json'
-import { type Address, AppError, errorText, type Logger, type Outbound, type Sent, sha256Hex } from '@sluice/sdk'
+import { type Address, AppError, type Clock, errorText, type Logger, type Outbound, type Sent, sha256Hex } from '@sluice/sdk'
 import { isRefused } from './api.ts'
 import { bytesOf, editContent, fileContent, mimeOf, reactionContent, textContent } from './compose.ts'
 import { upload } from './media.ts'
@@ -8,13 +8,32 @@ import { reactionKey } from './presses.ts'
 import type { Session } from './session.ts'
 
 const TYPING_MS = 8000
+/** The last message has the rest of a longer text. */
+const PARAGRAPHS_MAX = 10
+
+/** Sends each paragraph of a text as a message of its own, at most one in this time. */
+export interface ParagraphPace {
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly everyMs: number
+}
 
 /** See `Channel.send`. The homeserver answers a repeated transaction with the event of the first one. */
-export async function sendMessage(session: Session, to: Address, message: Outbound, log: Logger, signal: AbortSignal): Promise<Sent> {
+export async function sendMessage(
+  session: Session,
+  to: Address,
+  message: Outbound,
+  { log, pace }: { readonly log: Logger; readonly pace: ParagraphPace | undefined },
+  signal: AbortSignal,
+): Promise<Sent> {
   const { text: body, attachments = [], buttons = [], clientId } = message
   const room = await session.rooms.targetOf(to.to, signal)
   const ids: string[] = []
-  if (body !== '' || attachments.length === 0) ids.push(await sendEvent(session, room, textContent(to, body), clientId, signal))
+  const paragraphs = body !== '' || attachments.length === 0 ? paragraphsOf(body, pace) : []
+  for (const [index, paragraph] of paragraphs.entries()) {
+    if (index > 0 && pace && pace.everyMs > 0) await pace.clock.sleep(pace.everyMs, signal)
+    const txn = index === 0 ? clientId : `${clientId}.p${index}`
+    ids.push(await sendEvent(session, room, textContent(to, paragraph), txn, signal))
+  }
   const isEncrypted = (await session.rooms.encryptionOf(room, signal)) !== undefined
   for (const [index, attachment] of attachments.entries()) {
     const bytes = bytesOf(attachment)
@@ -97,4 +116,22 @@ async function hideButtons(session: Session, room: string, message: string, log:
     }
   }
   session.presses.remove(message)
+}
+
+/** Splits at blank lines outside of code blocks. */
+export function paragraphsOf(body: string, pace: ParagraphPace | undefined): readonly string[] {
+  if (!pace) return [body]
+  const found: string[] = []
+  let isCode = false
+  let isNew = true
+  for (const line of body.split('\n')) {
+    const isFence = line.trimStart().startsWith('```')
+    if (line.trim() === '' && !isCode) isNew = found.length < PARAGRAPHS_MAX || isNew
+    if (line.trim() !== '' && isNew && !isCode && found.length < PARAGRAPHS_MAX) found.push(line)
+    else if (found.length > 0) found[found.length - 1] += `\n${line}`
+    if (line.trim() !== '') isNew = false
+    if (isFence) isCode = !isCode
+  }
+  const texts = found.map((paragraph) => paragraph.trimEnd()).filter((paragraph) => paragraph !== '')
+  return texts.length === 0 ? [body] : texts
 }

@@ -1,10 +1,13 @@
 /** The bot while it is logged in: its device, its rooms and its state. There is one at a time in the process. */
 import { text } from '@sluice/kit/foreign-json'
-import { AppError, type Host, type Logger } from '@sluice/sdk'
+import { AppError, errorText, type Host, type Logger } from '@sluice/sdk'
 import { isRefused, MatrixApi } from './api.ts'
-import { accountOf, type FedchatConfig } from './config.ts'
+import { accountOf, type FedchatConfig, folded, isAllowed } from './config.ts'
 import { Device } from './crypto/device.ts'
 import { JournaledDatabase } from './crypto/indexed-db.ts'
+import { verifyWithRecoveryKey } from './crypto/recovery.ts'
+import { Verifications } from './crypto/verifications.ts'
+import { DEVICE_RECORD, type DeviceRecord } from './device-record.ts'
 import { claimVault, type Identity, identify } from './login.ts'
 import type { Bot } from './parse.ts'
 import { Presses } from './presses.ts'
@@ -20,6 +23,9 @@ export interface Session {
   readonly rooms: Rooms
   readonly presses: Presses
   readonly receipts: Receipts
+  readonly verifications: Verifications
+  /** What the operator should know about configured rooms that the bot cannot enter, by room. */
+  readonly problems: Map<string, string>
   readonly log: Logger
   readonly bot: Bot
   close(): Promise<void>
@@ -53,7 +59,9 @@ export async function openSession(host: Host, config: FedchatConfig, mayWrite: (
       isDirect: (room) => rooms.isDirect(room),
       pressed: (message, key) => presses.valueOf(message, key),
     }
-    return { api, vault, identity, device, rooms, presses, receipts: new Receipts(api, host.log), log: host.log, bot, close }
+    const verifications = new Verifications(device, host.log, (user) => folded(user) === folded(identity.userId) || isAllowed(config, user))
+    const receipts = new Receipts(api, host.log)
+    return { api, vault, identity, device, rooms, presses, receipts, verifications, problems: new Map(), log: host.log, bot, close }
   } catch (error) {
     await close()
     throw signal.aborted ? new AppError('aborted', 'The channel stopped') : error
@@ -68,3 +76,34 @@ async function displayName(api: MatrixApi, userId: string, signal: AbortSignal):
     throw error
   }
 }
+
+/** Uploads the keys of the device, verifies it if there is a recovery key, and records what operators see of it. */
+export async function prepareDevice(session: Session, config: FedchatConfig, signal: AbortSignal): Promise<void> {
+  const { api, device, identity, log, vault } = session
+  await device.runOutgoing(signal)
+  const key = config.recovery_key?.reveal()
+  if (key !== undefined && !(await device.isVerified())) {
+    try {
+      await verifyWithRecoveryKey(api, device, identity.userId, key, signal)
+      log.info('verified the device with the recovery key', { channel: 'fedchat', device: identity.deviceId })
+    } catch (error) {
+      if (signal.aborted) throw error
+      log.warn('device not verified with the recovery key', { channel: 'fedchat', reason: errorText(error) })
+    }
+  }
+  await recordDevice(session)
+  await vault.flush()
+}
+
+/** Records the fingerprint and whether the account has signed the device. Durable after the next flush of the vault. */
+export async function recordDevice({ device, identity, vault }: Session): Promise<void> {
+  vault.put(DEVICE_RECORD, {
+    user_id: identity.userId,
+    device_id: identity.deviceId,
+    fingerprint: device.fingerprint,
+    is_verified: await device.isVerified(),
+  } satisfies DeviceRecord)
+}
+
+/** Returns what keeps the bot from its rooms; undefined when nothing does. */
+export const problemOf = ({ problems }: Session): string | undefined => [...problems.values()].join('; ') || undefined

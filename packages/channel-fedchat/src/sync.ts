@@ -4,7 +4,7 @@ import { AppError, type Clock, errorText, type ListenContext } from '@sluice/sdk
 import { isRefused } from './api.ts'
 import type { Intake } from './intake.ts'
 import { readMissed } from './missed.ts'
-import type { Session } from './session.ts'
+import { problemOf, recordDevice, type Session } from './session.ts'
 
 export interface SyncOptions {
   readonly session: Session
@@ -62,6 +62,8 @@ export async function syncOnce(options: SyncOptions): Promise<void> {
   vault.put(POSITION, { token, atMs: clock.nowMs() } satisfies Position)
   await vault.flush()
   await runOutgoing(options)
+  const { changed } = members(sync.device_lists)
+  if (list(changed).includes(session.identity.userId)) await recordDevice(session)
   session.receipts.send(context.signal)
   const isIdle = !isFirst && token === position?.token
   if (isIdle && clock.monotonicMs() - startedMs < HELD_MS_MIN) await clock.sleep(HELD_MS_MIN, context.signal)
@@ -71,6 +73,7 @@ export async function syncOnce(options: SyncOptions): Promise<void> {
 async function runOutgoing({ session, context }: SyncOptions): Promise<void> {
   try {
     await session.device.runOutgoing(context.signal)
+    await session.verifications.advance(context.signal)
     context.report.event()
   } catch (error) {
     if (!(error instanceof AppError) || error.code === 'forbidden' || error.code === 'unavailable') throw error
@@ -80,11 +83,15 @@ async function runOutgoing({ session, context }: SyncOptions): Promise<void> {
 
 async function takeSync(sync: Members, position: Position | undefined, options: SyncOptions): Promise<void> {
   const { session, intake, context, clock } = options
-  const { rooms, device } = session
+  const { rooms, device, verifications } = session
   await device.receive(sync)
+  verifications.noteToDevice(members(sync.to_device).events)
   await intake.retryWaiting(clock.nowMs())
   const { join, invite } = members(sync.rooms)
-  for (const [room, state] of Object.entries(members(invite))) await intake.takeInvite(room, members(state), context.signal)
+  for (const [room, state] of Object.entries(members(invite))) {
+    await intake.takeInvite(room, members(state), context.signal)
+    context.report.problem(problemOf(session))
+  }
   for (const [room, value] of Object.entries(members(join))) {
     if (rooms.isAccepted(room)) await takeRoom(room, members(value), position, options)
   }

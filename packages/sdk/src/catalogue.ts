@@ -310,6 +310,11 @@ export const CATALOGUE = {
     profile: 'standard',
     summary: 'Federated chat with end-to-end encryption',
     section: 'channels_config.fedchat',
+    commands: ['fedchat keys', 'fedchat verify'],
+    commandHelp: {
+      'fedchat keys': { summary: 'Show the fingerprint of the device of the bot, and whether it is verified' },
+      'fedchat verify': { summary: 'Show the emoji of verifications, and confirm or reject one', usage: '[<user id> [yes|no]]' },
+    },
   },
   'channel-workchat': {
     flag: 'channel-workchat',

@@ -15,6 +15,7 @@ const RECORDS = 'olm/'
 const SHAPE = 'olm-shape'
 /** Requests lead to others, such as a query to a claim. More rounds would mean a fault. */
 const ROUNDS_MAX = 20
+const TRACKED_MAX = 10_000
 const MICROSECONDS = 1000n
 
 export interface DeviceOptions {
@@ -45,14 +46,26 @@ export type Decrypted =
   | { readonly outcome: 'waiting'; readonly session: string; readonly why: string }
   | { readonly outcome: 'refused'; readonly why: string }
 
-interface OutgoingRequest {
-  readonly id: string
+export interface OutgoingRequest {
+  /** Absent for a request whose answer the library does not need. */
+  readonly id?: string
   readonly type: Sdk.RequestType
   readonly body: string
   readonly event_type?: string
   readonly txn_id?: string
   readonly room_id?: string
   readonly version?: string
+}
+
+/** Tells whether a value is a request of the library. */
+export const isOfType = (value: unknown): value is OutgoingRequest =>
+  typeof value === 'object' && value !== null && 'type' in value && 'body' in value
+
+/** The private keys of cross-signing, in base64. */
+export interface CrossSigningSeeds {
+  readonly master: string
+  readonly selfSigning: string
+  readonly userSigning: string
 }
 
 /** Loads the crypto library, which is large, when the first device is opened. */
@@ -69,6 +82,8 @@ export class Device {
   readonly #replays: Replays
   /** Rooms whose session of an earlier process was discarded. A restored backup could otherwise use a key twice. */
   readonly #renewed = new Set<string>()
+  /** The users that were seen in this process; the library knows all. */
+  readonly #tracked = new Set<string>()
   /** Settles when the last request for keys has ended; there is one at a time. */
   #exclusive: Promise<unknown> = Promise.resolve()
   /** Called with the ids of sessions whose keys arrived. */
@@ -213,7 +228,7 @@ export class Device {
     if (id !== undefined) await this.machine.markRequestAsSent(id, type, JSON.stringify(answer))
   }
 
-  #endpoint({ type, id, event_type = '', txn_id = '', room_id = '', version }: OutgoingRequest) {
+  #endpoint({ type, id = crypto.randomUUID(), event_type = '', txn_id = '', room_id = '', version }: OutgoingRequest) {
     const { RequestType } = this.sdk
     const client = (method: 'POST' | 'PUT', ...path: string[]) => ({ method, path: ['client', 'v3', ...path] }) as const
     switch (type) {
@@ -255,6 +270,51 @@ export class Device {
     const run = this.#exclusive.then(task, task)
     this.#exclusive = run.catch(() => undefined)
     return run
+  }
+
+  /** Whether the account has signed the device. */
+  async isVerified(): Promise<boolean> {
+    const { userId, deviceId } = this.#options
+    const own = await this.machine.getDevice(new this.sdk.UserId(userId), new this.sdk.DeviceId(deviceId))
+    return own?.isCrossSignedByOwner() === true
+  }
+
+  /** Imports the keys of the account and signs the device with them. Throws `config_invalid` if they are not those of the account. */
+  async importCrossSigning({ master, selfSigning, userSigning }: CrossSigningSeeds, signal: AbortSignal): Promise<void> {
+    const { userId, deviceId } = this.#options
+    const { UserId, DeviceId } = this.sdk
+    // The library compares the keys with the public ones of the account.
+    await this.machine.updateTrackedUsers([new UserId(userId)])
+    await this.runOutgoing(signal)
+    const status = await this.machine.importCrossSigningKeys(master, selfSigning, userSigning)
+    if (!status.hasSelfSigning) throw new AppError('config_invalid', 'The stored cross-signing keys are not those of the account')
+    const own = await this.machine.getDevice(new UserId(userId), new DeviceId(deviceId))
+    if (!own) throw new AppError('upstream', 'The homeserver does not list the device of the bot')
+    await this.sendRequest((await own.verify()) as unknown as OutgoingRequest, signal)
+    // The answer to this query shows the signature.
+    const query = this.machine.queryKeysForUsers([new UserId(userId)])
+    await this.sendRequest(query as unknown as OutgoingRequest, signal)
+  }
+
+  /** Keeps the list of the devices of a user up to date from now on. Messages for a verification are accepted only from known devices. */
+  async track(userId: string): Promise<void> {
+    if (this.#tracked.has(userId) || !isUserId(userId)) return
+    this.#tracked.add(userId)
+    const [oldest] = this.#tracked
+    if (oldest !== undefined && this.#tracked.size > TRACKED_MAX) this.#tracked.delete(oldest)
+    await this.machine.updateTrackedUsers([new this.sdk.UserId(userId)])
+  }
+
+  takeVerificationEvent(event: Members, room: string): Promise<void> {
+    return this.machine.receiveVerificationEvent(JSON.stringify(event), new this.sdk.RoomId(room))
+  }
+
+  verificationRequest(userId: string, flow: string): Sdk.VerificationRequest | undefined {
+    return this.machine.getVerificationRequest(new this.sdk.UserId(userId), flow)
+  }
+
+  verification(userId: string, flow: string): Sdk.Sas | Sdk.Qr | undefined {
+    return isUserId(userId) ? this.machine.getVerification(new this.sdk.UserId(userId), flow) : undefined
   }
 
   /** Ends the use of the device once no request for keys is under way. */

@@ -5,7 +5,8 @@ import json
 import sys
 import tempfile
 
-from nio import AsyncClient, AsyncClientConfig, MegolmEvent, RoomEncryptedMedia, RoomMessage, UnknownEvent, UploadResponse
+from nio import (AsyncClient, AsyncClientConfig, KeyVerificationKey, KeyVerificationMac, MegolmEvent, RoomEncryptedMedia, RoomMessage, UnknownEvent,
+                 UploadResponse)
 from nio.crypto import decrypt_attachment
 
 
@@ -34,6 +35,14 @@ async def main(homeserver, user, password, device, store):
             entry['file'] = plain.decode('utf-8', 'replace')
         say({'event': entry})
 
+    async def on_verification(event):
+        sas = client.key_verifications[event.transaction_id]
+        if isinstance(event, KeyVerificationKey):
+            say({'emoji': [name for _, name in sas.get_emoji()], 'flow': event.transaction_id})
+        else:
+            say({'verified': sas.verified, 'flow': event.transaction_id})
+
+    client.add_to_device_callback(on_verification, (KeyVerificationKey, KeyVerificationMac))
     for kind in (RoomMessage, MegolmEvent, UnknownEvent):
         client.add_event_callback(on_event, kind)
     await client.sync(timeout=0, full_state=True)
@@ -56,6 +65,15 @@ async def main(homeserver, user, password, device, store):
                            'file': {**keys, 'url': answer.content_uri}}
             elif 'content' in command:
                 content = command['content']
+            if 'verify' in command:
+                user, device_id = command['verify']
+                await client.start_key_verification(client.device_store[user][device_id])
+                say({'sent': 'verification', 'nr': command.get('nr')})
+                continue
+            if 'confirm' in command:
+                await client.confirm_short_auth_string(command['confirm'])
+                say({'sent': 'confirmation', 'nr': command.get('nr')})
+                continue
             if 'redact' in command:
                 answer = await client.room_redact(command['room'], command['redact'])
             else:

@@ -32,6 +32,14 @@ export interface NioPerson {
   send(room: string, content: object): Promise<string>
   sendFile(room: string, name: string, text: string): Promise<string>
   redact(room: string, event: string): Promise<string>
+  /** Begins to verify a device. */
+  verify(userId: string, deviceId: string): Promise<string>
+  /** The names of the emoji of a verification; undefined until they are known. */
+  readonly emoji: readonly string[] | undefined
+  /** Says that the emoji match. */
+  confirm(): Promise<string>
+  /** Whether the verified device is trusted in the end. */
+  readonly isVerified: boolean
   close(): Promise<void>
 }
 
@@ -43,6 +51,9 @@ interface Line {
   readonly error?: string
   readonly failed?: string
   readonly nr?: number
+  readonly emoji?: readonly string[]
+  readonly flow?: string
+  readonly verified?: boolean
 }
 
 export async function startNio(homeserver: string, userId: string, deviceId = 'NIODEVICE'): Promise<NioPerson> {
@@ -52,11 +63,14 @@ export async function startNio(homeserver: string, userId: string, deviceId = 'N
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   let errors = ''
   let isReady = false
+  let verification: { emoji?: readonly string[]; flow: string; isVerified: boolean } = { flow: '', isVerified: false }
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const { event, sent, error, nr = 0, ready, failed } = JSON.parse(line) as Line
+    const { event, sent, error, nr = 0, ready, failed, emoji, flow = '', verified } = JSON.parse(line) as Line
     if (failed) console.error(`matrix-nio stopped its sync: ${failed}`)
     if (ready) isReady = true
+    if (emoji) verification = { ...verification, emoji, flow }
+    if (verified) verification = { ...verification, isVerified: true }
     if (event) events.push(event)
     if (sent) answers.get(nr)?.resolve(sent)
     if (error) answers.get(nr)?.reject(new Error(error))
@@ -80,6 +94,14 @@ export async function startNio(homeserver: string, userId: string, deviceId = 'N
     send: (room, content) => ask({ room, content }),
     sendFile: (room, name, text) => ask({ room, name, file: text }),
     redact: (room, event) => ask({ room, redact: event }),
+    verify: (user, device) => ask({ verify: [user, device] }),
+    get emoji() {
+      return verification.emoji
+    },
+    confirm: () => ask({ confirm: verification.flow }),
+    get isVerified() {
+      return verification.isVerified
+    },
     async close() {
       child.stdin.end()
       child.kill()
