@@ -130,7 +130,9 @@ test('the health names a room that the bot cannot enter, until it is invited', a
   const room = fake.addRoom({ hasBot: false })
   const bot = startTestChannel(fake, { allowed_rooms: [room.id] })
   open.push({ close: () => bot.stop() })
-  await soon(() => expect(bot.listening.health).toMatchObject({ state: 'down', detail: expect.stringContaining(`not in the room ${room.id}`) }))
+  await soon(() =>
+    expect(bot.listening.health).toMatchObject({ state: 'down', detail: expect.stringContaining(`not in the room ${room.id}`) }),
+  )
   fake.invite(room)
   await soon(() => expect(bot.listening.health.state).toBe('ok'))
 })
