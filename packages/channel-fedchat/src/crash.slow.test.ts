@@ -10,6 +10,7 @@ import { soon } from './testing/test-channel.ts'
 const [ADA] = FEDCHAT_PEOPLE
 const MESSAGES = 40
 const KILLS = 10
+const BURST = 1000
 const PROFILE = 'standard'
 const MISSING = missingNio() ?? (existsSync(bundle(PROFILE)) ? undefined : 'run pnpm build standard first')
 
@@ -35,6 +36,24 @@ function answered(ada: NioPerson): (string | undefined)[] {
     })
 }
 
+/** Kills the daemon `KILLS` times while `work` runs, some of them while it starts. Resolves to the last daemon. */
+async function killRepeatedly(dir: string, first: RunningDaemon): Promise<RunningDaemon> {
+  let daemon = first
+  for (let kill = 0; kill < KILLS; kill++) {
+    await sleep(300 + Math.random() * 1500)
+    daemon.kill('SIGKILL')
+    await daemon.exited
+    if (kill % 4 === 3) {
+      const starting = spawnDaemon(PROFILE, dir)
+      await sleep(Math.random() * 1500)
+      starting.kill('SIGKILL')
+      await starting.exited
+    }
+    daemon = await startDaemon(PROFILE, dir)
+  }
+  return daemon
+}
+
 describe.skipIf(MISSING !== undefined)(`a daemon that is killed in an encrypted room${MISSING ? ` (${MISSING})` : ''}`, () => {
   test(`answers each of ${MESSAGES} messages once, and each answer can be decrypted`, async () => {
     const fake = await startFedchatFake({ isEncrypted: true, hasOldMediaOnly: true })
@@ -51,19 +70,7 @@ describe.skipIf(MISSING !== undefined)(`a daemon that is killed in an encrypted 
           await sleep(Math.random() * 600)
         }
       })()
-      for (let kill = 0; kill < KILLS; kill++) {
-        await sleep(300 + Math.random() * 1500)
-        daemon.kill('SIGKILL')
-        await daemon.exited
-        // Some processes are killed while they start.
-        if (kill % 4 === 3) {
-          const starting = spawnDaemon(PROFILE, dir)
-          await sleep(Math.random() * 1500)
-          starting.kill('SIGKILL')
-          await starting.exited
-        }
-        daemon = await startDaemon(PROFILE, dir)
-      }
+      daemon = await killRepeatedly(dir, daemon)
       await writing
       await soon(() => expect(new Set(answered(ada)).size).toBeGreaterThanOrEqual(MESSAGES), 120_000)
       await sleep(3000)
@@ -73,6 +80,29 @@ describe.skipIf(MISSING !== undefined)(`a daemon that is killed in an encrypted 
       daemon?.kill('SIGTERM')
       await daemon?.exited
       await ada.close()
+      await fake.close()
+      dispose()
+    }
+  })
+
+  test(`answers each of ${BURST} messages of a burst once`, async () => {
+    const fake = await startFedchatFake()
+    const { dir, dispose } = scratch(config(fake).replace(`["${ADA}"]`, '["*"]'))
+    let daemon: RunningDaemon | undefined = await startDaemon(PROFILE, dir)
+    try {
+      await soon(() => expect(fake.syncs).toBeGreaterThan(1), 30_000)
+      const asked = Array.from({ length: BURST }, (_, nr) =>
+        fake.say({ text: `message ${nr}`, from: FEDCHAT_PEOPLE[nr % FEDCHAT_PEOPLE.length] ?? ADA }),
+      )
+      daemon = await killRepeatedly(dir, daemon)
+      const replies = () =>
+        fake.sent().map(({ content }) => (content['m.relates_to'] as { 'm.in_reply_to': { event_id: string } })['m.in_reply_to'].event_id)
+      await soon(() => expect(new Set(replies()).size).toBe(BURST), 300_000)
+      await sleep(3000)
+      expect(replies().toSorted()).toEqual(asked.toSorted())
+    } finally {
+      daemon?.kill('SIGTERM')
+      await daemon?.exited
       await fake.close()
       dispose()
     }
