@@ -210,13 +210,15 @@ function metrics() {
 
 /** Returns the page of channels with its table filled in: each channel's name, platform, way of arrival and page. */
 function channels() {
-  const rows = ROWS.filter(([, row]) => row.kind === 'channel' && !row.planned).map(([id, { routes = [], target }]) => {
-    const { description } = JSON.parse(readFileSync(join(ROOT, 'packages', id, 'package.json'), 'utf8'))
-    const webhook = routes.find((route) => route.startsWith('POST '))
+  const rows = ROWS.filter(([, row]) => row.kind === 'channel' && !row.planned).map(([id, { routes = [], target, moreSections = [] }]) => {
+    const { description, dependencies } = JSON.parse(readFileSync(join(ROOT, 'packages', id, 'package.json'), 'utf8'))
+    const names = [id.replace('channel-', '').replaceAll('-', '_'), ...moreSections.map((path) => path.split('.').at(-1))].map(code)
+    const posts = routes.filter((route) => route.startsWith('POST ')).map(code)
+    const opens = posts.length === 0 || dependencies.ws ? ['a connection that Sluice opens'] : []
     return [
-      code(id.replace('channel-', '').replaceAll('-', '_')) + (target ? ` (notification target ${code(target)})` : ''),
+      names.join(', ') + (target ? ` (notification target ${code(target)})` : ''),
       description,
-      webhook ? code(webhook) : 'a connection that Sluice opens',
+      [...opens, posts.join(', ')].filter(Boolean).join(', or '),
       `[set up](../../packages/${id}/README.md)`,
     ]
   })

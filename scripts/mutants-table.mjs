@@ -36,6 +36,27 @@ const signatures = [
     [VECTORS, 'packages/channel-chatapp/src/webhook.test.ts'],
   ),
   bug(
+    'signature: any time is accepted (workchat)',
+    'packages/channel-workchat/src/webhook.ts',
+    '  if (!isTimely(time, raw)) throw',
+    '  if (time === nonce) throw',
+    [VECTORS, 'packages/channel-workchat/src/webhook.test.ts'],
+  ),
+  bug(
+    'signature: an encrypted event needs none (workchat)',
+    'packages/channel-workchat/src/webhook.ts',
+    'envelope.type === CHALLENGE && equalTexts(',
+    'equalTexts(',
+    [VECTORS, 'packages/channel-workchat/src/webhook.test.ts'],
+  ),
+  bug(
+    'ack: a frame is acknowledged before its message is durable (workchat)',
+    'packages/channel-workchat/src/intake.ts',
+    '    await durable\n',
+    '    void durable.catch(() => undefined)\n',
+    ['packages/channel-workchat/src/connection.test.ts'],
+  ),
+  bug(
     'signature: computed over text instead of bytes (roomchat)',
     'packages/channel-roomchat/src/webhook.ts',
     'isSigned(secret, random.value, body,',

@@ -5,7 +5,7 @@ import { createTestChannel } from './testing/test-channel.ts'
 
 describe('the language of a message', () => {
   test.each([
-    ['what is the weather?', undefined, 'en'],
+    ['Is it raining?', undefined, 'en'],
     ['你们好,请问这个怎么样?', undefined, 'zh-CN'],
     ['你們好,請問這個怎麼樣?', undefined, 'zh-TW'],
     ['天气', undefined, 'zh-CN'],

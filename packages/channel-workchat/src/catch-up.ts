@@ -61,8 +61,8 @@ export class CatchUp {
     if (found.some((item) => isStale(item) && Number(timeOf(item)) > Number(after))) {
       this.#onGap({ sinceMs: Number(after), why: `messages in ${scopeOf(place)} are more than an hour old and are skipped` })
     }
-    for (const item of found.filter((each) => !isStale(each))) {
-      const inbound = parseMessage(asEvent(item, type), this.#bot)
+    for (const item of found) {
+      const inbound = isStale(item) ? undefined : parseMessage(asEvent(item, type), this.#bot)
       if (inbound) await this.#deliver(inbound)
       this.#cursors.advance(scopeOf(place), timeOf(item))
       const thread = { chat: place.chat, thread: text(item.thread_id) }

@@ -63,7 +63,7 @@ describe('an event', () => {
     await soon(() => expect(texts(bot)).toEqual(['hello 漢字 '.repeat(50).trim()]))
   })
 
-  test('that is no message is acknowledged', async () => {
+  test('of another kind is acknowledged and delivers nothing', async () => {
     const bot = await connected()
     fake.socket.emit({ schema: '2.0', header: { event_type: 'im.chat.disbanded_v1', event_id: 'e' }, event: {} })
     fake.socket.emit({})
@@ -106,14 +106,14 @@ describe('an event', () => {
 })
 
 describe('messages', () => {
-  test('of groups lose the mention of the bot, and keep those of people', async () => {
+  test('in groups lose the mention of the bot, and keep those of people', async () => {
     const bot = await connected()
     const mentions = [...MENTION, { key: '@_user_2', id: 'ou_bob', name: 'Bob' }]
     fake.say({ chat: 'oc_team', text: '@_user_1 ask @_user_2 and @_all', mentions })
     await soon(() => expect(texts(bot)).toEqual(['ask @Bob and @all']))
   })
 
-  test('of groups must mention the bot with `mention_only`, direct ones need not', async () => {
+  test('in groups must mention the bot with `mention_only`, direct ones need not', async () => {
     const bot = await connected({ config: { mention_only: true } })
     fake.say({ chat: 'oc_team', text: 'not for the bot' })
     fake.say({ chat: 'oc_team', text: '@_user_1 for the bot', mentions: MENTION })
@@ -214,8 +214,18 @@ describe('a connection', () => {
     bots.push(bot)
     await bot.host.advance(2 * 3_600_000)
     bot.listen()
-    await soon(() => expect(bot.gaps).toEqual([{ sinceMs: START_MS, why: expect.stringContaining('more than an hour old') }]))
-    expect(bot.received).toEqual([])
+    const gap = { sinceMs: START_MS, why: expect.stringContaining('more than an hour old') }
+    await soon(() => expect(bot.gaps).toEqual([gap]))
+    await soon(() => expect(bot.health().state).toBe('ok'))
+    fake.socket.cut('reset')
+    await soon(async () => {
+      await bot.host.advance(1000)
+      expect(fake.socket.opened).toBe(2)
+    })
+    fake.say({ text: 'new' })
+    await soon(() => expect(texts(bot)).toEqual(['new']))
+    // A skipped message is reported once.
+    expect(bot.gaps).toEqual([gap])
   })
 
   test('without permission for a history reports the gap, and reads the others', async () => {
@@ -318,7 +328,7 @@ describe('a connection', () => {
     expect(JSON.stringify([bot.host.logs, bot.health()])).not.toContain('device_id')
   })
 
-  test('is not opened to the address of somebody else', async () => {
+  test('is never opened to a host of another service', async () => {
     const bot = createTestChannel(fake, {
       host: {
         fetch: async (input, init) => {

@@ -53,7 +53,7 @@ describe('a message', () => {
     expect(fake.sent()[2]?.parent_id).toBeUndefined()
   })
 
-  test('mentions nobody, and shows no picture of another address', async () => {
+  test('has no mentions, and a link in the place of a picture', async () => {
     await send(
       { to: 'oc_team' },
       { text: '<at id=all></at> <AT id="ou_1">x</AT> </at> <person id="ou_1"> ![cat](https://x.example/c.png) a![b' },
@@ -174,7 +174,7 @@ describe('the access token', () => {
     expect(fake.tokens).toBe(2)
   })
 
-  test('that is refused for good leaves the message to be sent later, and the secret is in no error', async () => {
+  test('that is refused permanently leaves the message to be sent later, and no error contains the secret', async () => {
     fake.revoke(true)
     const error = await send({ to: 'oc_ada' }).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('10014') })
