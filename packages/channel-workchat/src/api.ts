@@ -22,8 +22,8 @@ type Outcome = { readonly answer: Members } | { readonly error: unknown }
 
 /** Codes of calls that the platform may have executed. */
 const UNKNOWN = new Set(['upstream', 'upstream_timeout'])
-/** The pauses before a call is repeated. With the time limit of each call, all end within a minute. */
-const PAUSES_MS = [1000, 4000]
+/** The pauses after each attempt. With the time limit of each call, all end within a minute. */
+const PAUSES_MS = [1000, 4000, 0]
 const SURE_MS_MAX = 15_000
 const REFUSAL_BYTES_MAX = 65_536
 /** The seconds until a limit of the gateway ends. */
@@ -53,18 +53,22 @@ export class WorkchatApi {
 
   /**
    * Makes a call that the platform recognises when it is repeated, for an hour: repeats it soon while its outcome is unknown. The outbox
-   * must not do that, because it may repeat a message much later.
+   * must not do that, because it may repeat a message much later. After an unknown outcome, a failure of a repeat does not show that
+   * nothing was sent.
    */
   async callSurely(call: Call): Promise<Members> {
+    let unknown: AppError | undefined
     for (const pauseMs of PAUSES_MS) {
       try {
         return await this.call({ ...call, timeoutMs: SURE_MS_MAX })
       } catch (error) {
-        if (!(error instanceof AppError) || !UNKNOWN.has(error.code) || call.signal.aborted) throw error
-        await this.#host.clock.sleep(pauseMs, call.signal)
+        if (!unknown && !(error instanceof AppError && UNKNOWN.has(error.code))) throw error
+        unknown ??= error as AppError
       }
+      if (pauseMs > 0) await this.#host.clock.sleep(pauseMs, call.signal)
+      if (call.signal.aborted) break
     }
-    return this.call({ ...call, timeoutMs: SURE_MS_MAX })
+    throw unknown ?? new AppError('upstream', 'The outcome of a call to workchat is not known')
   }
 
   /** Requests a file, and returns the answer, whatever its status. Follows no redirect. */

@@ -121,6 +121,21 @@ describe('a repeat', () => {
     expect(bot.channel.limits.dedupesClientIds).toBeUndefined()
   })
 
+  test('that fails for certain does not show that the first attempt sent nothing', async () => {
+    let posts = 0
+    const isNth = (nth: number) => (request: ProviderRequest) => isPost(request) && ++posts === nth
+    fake.fail({ fault: 'lost' }, { matches: isNth(1) })
+    const sent = send({ to: 'oc_ada' }).catch((error: unknown) => error)
+    await expect.poll(() => bot.host.clock.sleeping).toBeGreaterThan(0)
+    fake.fail({ fault: 'status', status: 429, body: { code: 99991400, msg: 'limit' } }, { times: 2, matches: isPost })
+    for (const ms of [1000, 4000]) {
+      await expect.poll(() => bot.host.clock.sleeping).toBeGreaterThan(0)
+      await bot.host.advance(ms)
+    }
+    expect(await sent).toMatchObject({ code: 'upstream' })
+    expect(fake.sent()).toHaveLength(1)
+  })
+
   test('is not made for a refusal, whose number decides what it means', async () => {
     await expect(send({ to: 'oc_nowhere' })).rejects.toMatchObject({ code: 'forbidden', message: expect.stringContaining('230002') })
     const limits = [
