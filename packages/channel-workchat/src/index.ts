@@ -55,7 +55,6 @@ interface Parts {
 
 function receiving({ api, config, name, identities }: Parts & { readonly name: 'workchat' | 'workchat_cn' }): Pick<Channel, 'webhook'> {
   const { encrypt_key, verification_token, mention_only } = config
-  const remembered = rememberBot(api)
   return {
     webhook: createWebhook({
       path: `/${name}`,
@@ -64,8 +63,7 @@ function receiving({ api, config, name, identities }: Parts & { readonly name: '
       ...(verification_token && { verificationToken: verification_token.reveal().trim() }),
       mentionOnly: mention_only,
       threadReplies: config.thread_replies,
-      // Without the id, a mention of the bot stays in the text; it is needed only to tell messages that mention the bot.
-      botOpenId: () => (mention_only ? remembered() : remembered().catch(() => undefined)),
+      botOpenId: rememberBot(api),
       onIdentity: (identity) => identities.learn(identity),
     }),
   }

@@ -64,6 +64,8 @@ describe('a mention of the bot', () => {
     const { webhook } = channelWith({ mention_only: true })
     fake.fail({ fault: 'reset' })
     await expect(webhook.parse(mentioned())).rejects.toMatchObject({ code: 'unavailable' })
+    fake.fail({ fault: 'status', status: 200, body: { code: 10014, msg: 'app secret invalid' } })
+    await expect(webhook.parse(mentioned())).rejects.toMatchObject({ code: 'unavailable' })
     expect(await webhook.parse(mentioned())).toMatchObject([{ text: 'hi' }])
     const other = encrypted(fake.eventOf(fake.say({ chat: 'oc_team', text: 'not for the bot', isLost: true })))
     expect(await webhook.parse(other)).toEqual([])

@@ -121,8 +121,14 @@ export async function parse(raw: Pick<Raw, 'body'>, options: WorkchatWebhookOpti
 
 async function botOf(envelope: Members, options: WorkchatWebhookOptions): Promise<Bot> {
   const { appId: account, mentionOnly = false, threadReplies = false } = options
-  const openId = hasMentions(messageIn(envelope)) ? await options.botOpenId?.() : undefined
+  const isAsked = hasMentions(messageIn(envelope))
+  const openId = isAsked ? await options.botOpenId?.().catch(() => unknownBot(mentionOnly)) : undefined
   return { account, openId, mentionOnly, threadReplies }
+}
+
+/** Without the id, a mention of the bot stays in the text. With `mentionOnly`, the platform must send the message again later. */
+function unknownBot(mentionOnly: boolean): undefined {
+  if (mentionOnly) throw new AppError('unavailable', 'workchat does not tell the id of the bot, by which messages mention it')
 }
 
 /** Answers the check of the URL with its challenge, and a pressed button with an empty object: any other member would have a meaning. */
