@@ -1,5 +1,5 @@
 /** The header of a mail: its fields in order, unfolded (RFC 5322, section 2.2). */
-import type { Headers } from '@sluice/mail-common'
+import type { Headers } from '@sluice/mail-common/reading'
 
 const FIELDS_MAX = 2000
 const FIELD = /^([!-9;-~]{1,200})[ \t]*:(.*)$/s

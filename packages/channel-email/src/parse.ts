@@ -1,19 +1,17 @@
 /** Turns a mail that was fetched into a message for the agent, or into the reason why it is ignored. */
 
 import { attachmentKind } from '@sluice/kit'
+import { messageIds, normaliseAddress, onlyAddress } from '@sluice/mail-common'
 import {
   automaticBecause,
   decodeText,
   type Headers,
   htmlToText,
-  messageIds,
   messageText,
-  normaliseAddress,
   oneLineSubject,
-  onlyAddress,
   quoteStart,
   referencesOf,
-} from '@sluice/mail-common'
+} from '@sluice/mail-common/reading'
 import { type Attachment, type Inbound, isAllowed, sha256Hex } from '@sluice/sdk'
 import { isAuthenticated } from './authentication.ts'
 import { coversSender, senderOf } from './identity.ts'

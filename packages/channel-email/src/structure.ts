@@ -1,5 +1,5 @@
 /** The parts of a mail, from the description that the server gives of it (BODYSTRUCTURE of RFC 3501), and their decoding. */
-import { decodeText, decodeWords } from '@sluice/mail-common'
+import { decodeText, decodeWords } from '@sluice/mail-common/reading'
 import { type ImapValue, listOf, textOf } from './imap-values.ts'
 
 export interface Part {

@@ -1,5 +1,5 @@
 /** Finds what the sender of a mail typed, above the quote and the signature. */
-import { quoteStart } from '@sluice/mail-common'
+import { quoteStart } from '@sluice/mail-common/reading'
 
 const TYPED_CHARS_MAX = 5000
 /** The line before a signature (RFC 3676, section 4.3), and the ones that mail programs of phones write. */

@@ -1,4 +1,4 @@
-import { decodeWords } from '@sluice/mail-common'
+import { decodeWords } from '@sluice/mail-common/reading'
 import type { Address } from '@sluice/sdk'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

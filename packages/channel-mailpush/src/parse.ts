@@ -1,16 +1,6 @@
 /** Turns a mail into a message for the agent, or into the reason why it is ignored. */
-import {
-  decodeEntities,
-  decodeText,
-  htmlToText,
-  messageIds,
-  messageText,
-  oneLineSubject,
-  onlyAddress,
-  quoteStart,
-  referencesOf,
-  typedIn,
-} from '@sluice/mail-common'
+import { messageIds, onlyAddress } from '@sluice/mail-common'
+import { decodeEntities, decodeText, htmlToText, messageText, oneLineSubject, quoteStart, referencesOf, typedIn } from '@sluice/mail-common/reading'
 import type { Address, Inbound } from '@sluice/sdk'
 import { headersOf, type Mail, type MailPart } from './mail.ts'
 import { attachmentsOf } from './media.ts'

@@ -1,5 +1,5 @@
 /** Decides which mails the agent must not answer: our own, automatic and bulk mails, and mails whose sender may be forged. */
-import { automaticBecause } from '@sluice/mail-common'
+import { automaticBecause } from '@sluice/mail-common/reading'
 import { headersOf, type Mail } from './mail.ts'
 
 export interface MailPolicy {
