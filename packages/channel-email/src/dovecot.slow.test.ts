@@ -1,10 +1,9 @@
 /** The channel on a Dovecot of Debian: IDLE, TLS, STARTTLS, XOAUTH2, mails of another composer, restarts, and renumbered mails. */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { createServer as createHttpServer, type Server } from 'node:http'
-import { type AddressInfo, connect, createServer } from 'node:net'
-import { tmpdir, userInfo } from 'node:os'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { systemClock } from '@sluice/kit'
@@ -18,22 +17,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { debianProgram } from '../../../qa/src/debian-program.ts'
 import { emailSection } from './config.ts'
 import feature from './index.ts'
+import { DOVECOT_PASSWORD, type Dovecot, prepareDovecot, putMail } from './testing/dovecot.ts'
 
 const FOUND = await debianProgram({ packages: ['dovecot-core', 'dovecot-imapd'], program: 'usr/sbin/dovecot' })
-const PASSWORD = 'dovecot-password-01'
 const ADDRESS = 'bot@example.net'
 const fixture = (name: string): string => new URL(`../fixtures/${name}`, import.meta.url).pathname
-/** Dovecot refuses to read mails as root. */
-const USER = process.getuid?.() === 0 ? { name: 'nobody', group: 'nogroup', login: 'www-data', id: 65_534 } : undefined
-
-interface Dovecot {
-  readonly ports: { readonly plain: number; readonly tls: number }
-  /** The folder in which new mails appear. */
-  readonly inbox: string
-  start(): Promise<void>
-  stop(): Promise<void>
-}
-
+const inbox = (): string => dovecot.maildir('bot')
 const soon = (check: () => void | Promise<void>, timeout = 20_000) => vi.waitFor(check, { timeout, interval: 20 })
 const NEVER = new AbortController().signal
 let dovecot: Dovecot
@@ -45,7 +34,12 @@ const trusted = getCACertificates()
 beforeAll(async () => {
   if ('missing' in FOUND) return
   tokens = await startTokenServer()
-  dovecot = await prepare(FOUND.path, FOUND.env, FOUND.root)
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-dovecot-'))
+  atEnd.push(() => rm(folder, { recursive: true, force: true }))
+  const introspection = `http://127.0.0.1:${tokens.port}/introspect?token=`
+  const keys = { key: fixture('localhost-key.pem'), cert: fixture('localhost-cert.pem') }
+  dovecot = await prepareDovecot({ program: FOUND, folder, mailboxes: ['bot'], keys, introspection })
+  atEnd.push(() => dovecot.stop())
   await dovecot.start()
   setDefaultCACertificates([...trusted, readFileSync(fixture('localhost-cert.pem'), 'utf8')])
 }, 120_000)
@@ -66,7 +60,7 @@ describe.skipIf('missing' in FOUND)('Dovecot', { timeout: 120_000 }, () => {
     expect(performance.now() - startMs).toBeLessThan(5000)
     expect(received[0]).toMatchObject({ sender: 'ada@example.com', text: 'Subject: Grüße\n\nhello\n.dots' })
     expect(listening.health.state).toBe('ok')
-    for (const folder of ['new', 'cur']) for (const file of await readdir(join(dovecot.inbox, folder))) expect(file).not.toMatch(/:2,.*S/)
+    for (const folder of ['new', 'cur']) for (const file of await readdir(join(inbox(), folder))) expect(file).not.toMatch(/:2,.*S/)
   })
 
   test.each([
@@ -152,7 +146,7 @@ describe.skipIf('missing' in FOUND)('Dovecot', { timeout: 120_000 }, () => {
     ['unknown-charset', Buffer.from('Grüße'), 'Grüße'],
   ])('a text in %s is decoded', async (charset, body, text) => {
     const { received } = await bot()
-    await put(Buffer.concat([Buffer.from(raw({ text: '', type: `text/plain; charset=${charset}` }).trimEnd() + '\r\n\r\n'), body]))
+    await put(Buffer.concat([Buffer.from(`${raw({ text: '', type: `text/plain; charset=${charset}` }).trimEnd()}\r\n\r\n`), body]))
     await soon(() => expect(received.map(({ typed }) => typed)).toEqual([text]))
   })
 
@@ -180,8 +174,7 @@ describe.skipIf('missing' in FOUND)('Dovecot', { timeout: 120_000 }, () => {
     const before = await validity()
     await first.listening.stop()
     await dovecot.stop()
-    for (const file of await readdir(dovecot.inbox))
-      if (file.startsWith('dovecot')) await rm(join(dovecot.inbox, file), { recursive: true })
+    for (const file of await readdir(inbox())) if (file.startsWith('dovecot')) await rm(join(inbox(), file), { recursive: true })
     await put(raw({ text: 'three' }))
     // The validity is the time in seconds.
     await soon(() => expect(Math.floor(Date.now() / 1000)).toBeGreaterThan(before), 5000)
@@ -216,7 +209,7 @@ const sectionFor = () => ({
   smtp_port: 1,
   smtp_security: 'none',
   username: ADDRESS,
-  password: PASSWORD,
+  password: DOVECOT_PASSWORD,
   authserv_id: 'mx.example.net',
   allowed_senders: ['ada@example.com'],
 })
@@ -250,105 +243,14 @@ function raw({ subject = 'hi', text, type = 'text/plain; charset=utf-8' }: { sub
   ].join('\r\n')
 }
 
-/** Delivers a mail as a delivery agent does. Returns its file. */
-async function put(mail: string | Buffer): Promise<string> {
-  const name = `${Date.now()}.M${++mails}P${process.pid}.test`
-  const temporary = join(dovecot.inbox, 'tmp', name)
-  await writeFile(temporary, mail)
-  if (USER) await chown(temporary, USER.id, USER.id)
-  await rename(temporary, join(dovecot.inbox, 'new', name))
-  return name
-}
+const put = (mail: string | Buffer): Promise<string> => putMail(dovecot.maildir('bot'), mail)
 
 /** Marks a mail as read, as the mail program of a person does. */
-const open = (name: string): Promise<void> => rename(join(dovecot.inbox, 'new', name), join(dovecot.inbox, 'cur', `${name}:2,S`))
+const open = (name: string): Promise<void> => rename(join(inbox(), 'new', name), join(inbox(), 'cur', `${name}:2,S`))
 
 async function validity(): Promise<number> {
-  const list = await readFile(join(dovecot.inbox, 'dovecot-uidlist'), 'utf8')
+  const list = await readFile(join(inbox(), 'dovecot-uidlist'), 'utf8')
   return Number(/^3 V(\d+) /.exec(list)?.[1])
-}
-
-async function prepare(program: string, env: Readonly<Record<string, string>>, root: string): Promise<Dovecot> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-dovecot-'))
-  atEnd.push(() => rm(folder, { recursive: true, force: true }))
-  const inbox = join(folder, 'mail/bot')
-  for (const name of ['new', 'cur', 'tmp']) await mkdir(join(inbox, name), { recursive: true })
-  await chmod(folder, 0o755)
-  if (USER)
-    for (const name of ['mail', 'mail/bot', 'mail/bot/new', 'mail/bot/cur', 'mail/bot/tmp'])
-      await chown(join(folder, name), USER.id, USER.id)
-  const own = userInfo().username
-  const { name = own, group = own, login = own } = USER ?? {}
-  const ports = { plain: await freePort(), tls: await freePort() }
-  const config = `
-base_dir = ${folder}/run
-log_path = ${folder}/log
-libexec_dir = ${join(root, 'usr/lib/dovecot')}
-mail_plugin_dir = ${join(root, 'usr/lib/dovecot/modules')}
-protocols = imap
-listen = 127.0.0.1
-default_internal_user = ${name}
-default_internal_group = ${group}
-default_login_user = ${login}
-first_valid_uid = 1
-mail_location = maildir:${folder}/mail/%n
-ssl = yes
-ssl_cert = <${fixture('localhost-cert.pem')}
-ssl_key = <${fixture('localhost-key.pem')}
-auth_mechanisms = plain login xoauth2
-disable_plaintext_auth = no
-auth_failure_delay = 0
-passdb {
-  driver = static
-  mechanisms = plain login
-  args = password=${PASSWORD}
-}
-passdb {
-  driver = oauth2
-  mechanisms = xoauth2
-  args = ${folder}/oauth2
-}
-userdb {
-  driver = static
-  args = uid=${name} gid=${group} home=${folder}/mail/%n allow_all_users=yes
-}
-service imap-login {
-  chroot =
-  inet_listener imap {
-    port = ${ports.plain}
-  }
-  inet_listener imaps {
-    port = ${ports.tls}
-    ssl = yes
-  }
-}
-service anvil {
-  chroot =
-}
-`
-  await writeFile(join(folder, 'dovecot.conf'), config)
-  await writeFile(
-    join(folder, 'oauth2'),
-    `introspection_url = http://127.0.0.1:${tokens.port}/introspect?token=\nintrospection_mode = get\nusername_attribute = email\nactive_attribute = active\nactive_value = true\n`,
-  )
-  let child: ChildProcess | undefined
-  const stop = async (): Promise<void> => {
-    const running = child
-    if (!running) return
-    child = undefined
-    const ended = new Promise((resolve) => running.once('close', resolve))
-    running.kill('SIGTERM')
-    await ended
-    await soon(() => expect(reachable(ports.plain)).rejects.toThrow())
-  }
-  const start = async (): Promise<void> => {
-    child = spawn(program, ['-F', '-c', join(folder, 'dovecot.conf')], { env: { ...process.env, ...env }, stdio: 'ignore' })
-    await soon(() => reachable(ports.plain)).catch(async () => {
-      throw new Error(`Dovecot does not run: ${await readFile(join(folder, 'log'), 'utf8').catch(() => '')}`)
-    })
-  }
-  atEnd.push(stop)
-  return { ports, inbox, start, stop }
 }
 
 /** Issues access tokens, each with a new refresh token, and tells Dovecot which one is valid. */
@@ -376,20 +278,3 @@ async function startTokenServer(): Promise<typeof tokens> {
   atEnd.push(() => void server.close())
   return Object.assign(state, { server, port: (server.address() as AddressInfo).port })
 }
-
-const reachable = (port: number): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.destroy()
-      resolve()
-    })
-    socket.once('error', reject)
-  })
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
