@@ -37,33 +37,50 @@ export class MediaReader {
     return { bytes, ...(mime !== undefined && { mime }) }
   }
 
+  /** A connection that was kept may have ended without a sign, so a failure on it says nothing. */
   async #fetch(id: MediaId, bytesMax: number, signal: AbortSignal): Promise<Uint8Array> {
-    const opened = await this.#open(signal)
-    const stop = (): void => opened.imap.destroy()
-    signal.addEventListener('abort', stop, { once: true })
+    const isKept = this.#opened !== undefined
     try {
-      if (opened.folder.uidValidity !== id.uidValidity) throw gone()
-      const fetched = await opened.imap.fetch(id.uid, `BODY.PEEK[${id.part}]<0.${answerBytesMax(bytesMax)}>`)
+      return await this.#attempt(id, bytesMax, signal)
+    } catch (error) {
+      if (!isKept || signal.aborted || !(error instanceof AppError) || error.code !== 'unavailable') throw error
+      return this.#attempt(id, bytesMax, signal)
+    }
+  }
+
+  async #attempt(id: MediaId, bytesMax: number, signal: AbortSignal): Promise<Uint8Array> {
+    let stop: (() => void) | undefined
+    try {
+      const { imap, folder } = await this.#open(signal)
+      stop = () => imap.destroy()
+      signal.addEventListener('abort', stop, { once: true })
+      if (folder.uidValidity !== id.uidValidity) throw gone()
+      const fetched = await imap.fetch(id.uid, `BODY.PEEK[${id.part}]<0.${answerBytesMax(bytesMax)}>`)
       const part = fetched && bodyIn(fetched, id.part)
       if (!part) throw gone()
       this.#closeLater()
       return decodeTransfer(part, id.encoding)
     } catch (error) {
       this.#close()
-      if (error instanceof ImapRefusal || error instanceof UnreadableResponse)
-        throw new AppError('unavailable', `The IMAP server did not return an attachment: ${errorText(error)}`)
-      // The turn waits until the operator has helped.
-      if (error instanceof AppError && error.code === 'forbidden') throw new AppError('unavailable', error.message)
-      throw error
+      throw asMediaError(error)
     } finally {
-      signal.removeEventListener('abort', stop)
+      if (stop) signal.removeEventListener('abort', stop)
     }
   }
 
+  /** The connection outlives the fetch that opened it. */
   async #open(signal: AbortSignal): Promise<OpenFolder> {
     if (this.#opened && !this.#opened.imap.signal.aborted) return this.#opened
-    this.#opened = await openFolder(this.#host, this.#settings, this.#credentials, signal)
-    return this.#opened
+    const opening = new AbortController()
+    const abort = (): void => opening.abort()
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    try {
+      this.#opened = await openFolder(this.#host, this.#settings, this.#credentials, opening.signal)
+      return this.#opened
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
   }
 
   #closeLater(): void {
@@ -77,6 +94,13 @@ export class MediaReader {
     this.#opened?.imap.logOut()
     this.#opened = undefined
   }
+}
+
+function asMediaError(error: unknown): unknown {
+  if (error instanceof ImapRefusal || error instanceof UnreadableResponse)
+    return new AppError('unavailable', `The IMAP server did not return an attachment: ${errorText(error)}`)
+  // The turn waits until the operator has helped.
+  return error instanceof AppError && error.code === 'forbidden' ? new AppError('unavailable', error.message) : error
 }
 
 const gone = (): AppError => new AppError('not_found', 'The mail of the attachment is no longer in the mailbox')

@@ -19,6 +19,8 @@ const SAVE_EVERY = 20
 /** The most mails that are read at once; the oldest are skipped. */
 const MAILS_MAX = 10_000
 const HOUR_MS = 3_600_000
+/** The times of a server are whole seconds of its own clock. */
+const CLOCKS_MS = 60_000
 const DAY_MS = 24 * HOUR_MS
 /** After the server has changed its UIDs, older mails are skipped. */
 const AGAIN_MS_MAX = 30 * DAY_MS
@@ -68,7 +70,7 @@ async function readAgain({ imap, folder }: OpenFolder, reading: Reading, lost: C
   const { host, progress, onGap } = reading
   const { uidValidity, uidNext } = folder
   const nowMs = host.clock.nowMs()
-  const sinceMs = Math.max(lost.setUpAtMs, lost.atMs - HOUR_MS, nowMs - AGAIN_MS_MAX)
+  const sinceMs = Math.max(lost.setUpAtMs - CLOCKS_MS, lost.atMs - HOUR_MS, nowMs - AGAIN_MS_MAX)
   if (lost.atMs < nowMs - AGAIN_MS_MAX)
     onGap({ sinceMs: lost.atMs, why: 'the UIDs of the server changed after more than 30 days; older mails are skipped' })
   const found = (await imap.search(`SINCE ${searchDay(sinceMs - DAY_MS)}`)).filter((uid) => uid < uidNext)

@@ -65,7 +65,10 @@ export class Wire {
   async write(bytes: string | Uint8Array): Promise<void> {
     if (this.signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
-    this.#socket.write(bytes, () => resolve())
+    this.#socket.write(bytes, (error) => {
+      // After an error the connection closes, for a reason that `closed` tells.
+      if (!error) resolve()
+    })
     await Promise.race([promise, this.closed])
   }
 

@@ -3,6 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import type { FakeProvider, ProviderFault, ProviderRequest } from '@sluice/testkit/fake-provider'
 import { listenOnLoopback } from '@sluice/testkit/loopback-server'
+import type { SMTPServerOptions } from 'smtp-server'
 import { FakeImapConnection, type ImapState } from './fake-imap.ts'
 import { type AcceptedMail, startFakeSmtp } from './fake-smtp.ts'
 import { fieldOf, parseRaw } from './fake-structure.ts'
@@ -21,6 +22,8 @@ export interface EmailFakeOptions {
   /** `tls` for both servers from the start, `starttls` for both. Default: no encryption. */
   readonly security?: 'tls' | 'starttls'
   readonly keys?: { readonly key: string; readonly cert: string }
+  /** Further options of the SMTP server. */
+  readonly smtp?: SMTPServerOptions
 }
 
 /** A mail that a person wrote. */
@@ -65,6 +68,7 @@ export async function startEmailFake({
   token,
   security,
   keys,
+  smtp: smtpOptions,
 }: EmailFakeOptions = {}): Promise<EmailFake> {
   const requests: ProviderRequest[] = []
   const faults: { fault: ProviderFault; left: number; matches: (request: ProviderRequest) => boolean }[] = []
@@ -106,6 +110,7 @@ export async function startEmailFake({
   const listening = await listenOnLoopback(server)
   const sender = await startFakeSmtp(smtp, {
     ...keys,
+    ...smtpOptions,
     secure: isTls,
     allowInsecureAuth: security !== 'starttls',
     onConnect: (_session, callback) => (isDown ? void callback(new Error('closed')) : callback()),
