@@ -43,7 +43,7 @@ describe('unverified', () => {
     ['a result for another domain', [`${ID}; dmarc=pass header.from=evil.example`]],
     ['DMARC failed although a signature is aligned', [`${ID}; dmarc=fail header.from=example.com; dkim=pass header.d=example.com`]],
     ['a temporary error', [`${ID}; dmarc=temperror header.from=example.com; dkim=pass header.d=example.com`]],
-    ['a pass beside a failure', [`${ID}; dmarc=pass header.from=example.com; dmarc=fail header.from=example.com`]],
+    ['a pass together with a failure', [`${ID}; dmarc=pass header.from=example.com; dmarc=fail header.from=example.com`]],
     ['a signature of another domain', [`${ID}; dkim=pass header.d=evil.example`]],
     ['a signature of a domain below', [`${ID}; dkim=pass header.d=evil.example.com`]],
     ['a signature of a similar domain', [`${ID}; dkim=pass header.d=notexample.com`]],

@@ -57,7 +57,7 @@ describe('providers', () => {
 test.each([
   ['no server', { imap_host: undefined }, /imap_host and smtp_host are missing/],
   ['an unencrypted way to another machine', { imap_security: 'none' }, /imap_security = "none" would send the password/],
-  ['an unencrypted way out', { smtp_tls: false }, /smtp_security = "none" would send the password/],
+  ['an unencrypted SMTP server', { smtp_tls: false }, /smtp_security = "none" would send the password/],
   ['an entry without authserv_id', { allowed_senders: ['example.com'] }, /allowed_senders needs authserv_id/],
   ['an entry that is neither an address nor a domain', { allowed_senders: ['Ada <a@b.c>'], authserv_id: 'x' }, /can never match a sender/],
   [

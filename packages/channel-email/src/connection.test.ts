@@ -122,7 +122,7 @@ describe('loops', () => {
 })
 
 describe('texts', () => {
-  test('what was typed is told apart from the quote, the signature and the subject', async () => {
+  test('separates what was typed from the quote, the signature and the subject', async () => {
     const { received } = await connected()
     const text = '/stop\n\n-- \nAda\n\nOn Tue, 3 Jun 2025 at 10:00, Bot <bot@example.net> wrote:\n> What shall I do?'
     bench.fake.write({ subject: 'Re: x', text })

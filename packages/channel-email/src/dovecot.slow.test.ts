@@ -166,7 +166,7 @@ describe.skipIf('missing' in FOUND)('Dovecot', { timeout: 120_000 }, () => {
     await soon(() => expect(second.received.map(({ typed }) => typed)).toEqual(['three, opened']))
   })
 
-  test('when the server numbers its mails anew, only mails that were not read are read', async () => {
+  test('when the UIDs of the server change, only mails that were not read are read', async () => {
     const host = botHost()
     const first = await bot({}, 'ok', host)
     for (const text of ['one', 'two']) await put(raw({ text }))

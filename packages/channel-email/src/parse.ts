@@ -1,5 +1,4 @@
 /** Turns a mail that was fetched into a message for the agent, or into the reason why it is ignored. */
-
 import { attachmentKind } from '@sluice/kit'
 import { messageIds, normaliseAddress, onlyAddress } from '@sluice/mail-common'
 import {
@@ -11,6 +10,7 @@ import {
   oneLineSubject,
   quoteStart,
   referencesOf,
+  typedIn,
 } from '@sluice/mail-common/reading'
 import { type Attachment, type Inbound, isAllowed, sha256Hex } from '@sluice/sdk'
 import { isAuthenticated } from './authentication.ts'
@@ -18,7 +18,6 @@ import { coversSender, senderOf } from './identity.ts'
 import { mediaId } from './media-id.ts'
 import { attachmentParts, decodeTransfer, type Part } from './structure.ts'
 import { threadOf } from './thread.ts'
-import { typedIn } from './typed.ts'
 
 export interface FetchedMail {
   readonly uidValidity: string

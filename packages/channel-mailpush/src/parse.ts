@@ -1,6 +1,15 @@
 /** Turns a mail into a message for the agent, or into the reason why it is ignored. */
 import { messageIds, onlyAddress } from '@sluice/mail-common'
-import { decodeEntities, decodeText, htmlToText, messageText, oneLineSubject, quoteStart, referencesOf, typedIn } from '@sluice/mail-common/reading'
+import {
+  decodeEntities,
+  decodeText,
+  htmlToText,
+  messageText,
+  oneLineSubject,
+  quoteStart,
+  referencesOf,
+  typedIn,
+} from '@sluice/mail-common/reading'
 import type { Address, Inbound } from '@sluice/sdk'
 import { headersOf, type Mail, type MailPart } from './mail.ts'
 import { attachmentsOf } from './media.ts'

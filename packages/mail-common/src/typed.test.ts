@@ -7,6 +7,7 @@ test.each([
   ['/status\n\n-- \nAda Lovelace\n+44 20 7946 0000', '/status'],
   ['/help\n--\nAda', '/help'],
   ['ok\n\nSent from my phone', 'ok'],
+  ['yes\n\nSent from my iPhone', 'yes'],
   ['> quoted', 'Deploy 1.2'],
   ['', 'Deploy 1.2'],
   ['a -- b', 'a -- b'],

@@ -47,7 +47,7 @@ export const MESSAGE_BYTES_MAX = 1_000_000
 
 export async function startPostfix({ folder, mail, mailboxes, authSocket, keys, zone, authservId }: PostfixOptions): Promise<Postfix> {
   const [mx, submission, submissions, dkim, dmarc] = await Promise.all(Array.from({ length: 5 }, freePort))
-  if (!mx || !submission || !submissions || !dkim || !dmarc) throw new Error('there is no free port')
+  if (!mx || !submission || !submissions || !dkim || !dmarc) throw new Error('no port is free')
   const path = (...parts: string[]): string => join(folder, ...parts)
   for (const name of ['queue', 'data', 'etc']) await mkdir(path(name))
   const ofPostfix = await ownerOf('postfix')
@@ -95,7 +95,7 @@ maillog_file_prefixes = ${folder}
   ].join('\n')
   await writeFile(path('etc/main.cf'), main)
   await writeFile(path('etc/master.cf'), `${master}\n`)
-  // The milters trust mails of this machine unless they are told not to.
+  // By default the milters trust mails of this machine.
   await writeFile(path('no-hosts'), '192.0.2.99\n')
   await writeFile(path('resolv.conf'), `nameserver ${DNS_ADDRESS}\n`)
   const common = `AuthservID ${authservId}\nBackground no\nUserID ${MAIL_USER?.name ?? 'nobody'}\n`
@@ -133,7 +133,7 @@ maillog_file_prefixes = ${folder}
 
 async function ownerOf(user: string): Promise<number> {
   const id = new RegExp(`^${user}:[^:]*:(\\d+):`, 'm').exec(await readFile('/etc/passwd', 'utf8'))?.[1]
-  if (id === undefined) throw new Error(`there is no user ${user}`)
+  if (id === undefined) throw new Error(`the user ${user} does not exist`)
   return Number(id)
 }
 
