@@ -209,6 +209,20 @@ const intake = [
     'begin && begin.historyId > newest',
     ['packages/channel-mailpush/src/catch-up.test.ts'],
   ),
+  bug(
+    'intake: a forged mail passes for its sender (email)',
+    'packages/channel-email/src/identity.ts',
+    '(isVerified ? address :',
+    '(isVerified || address ? address :',
+    ['packages/channel-email/src/connection.test.ts'],
+  ),
+  bug(
+    'intake: the position moves before the mail is stored (email)',
+    'packages/channel-email/src/read-mailbox.ts',
+    '      if (!(await takeOne(imap, { uidValidity, uid }, reading))) return',
+    '      last = uid\n      await save(cursor.atMs)\n      if (!(await takeOne(imap, { uidValidity, uid }, reading))) return',
+    ['packages/channel-email/src/connection.test.ts'],
+  ),
 ]
 
 const turns = [

@@ -8,6 +8,7 @@ import type { Imap } from './imap.ts'
 import { openFolder } from './mailbox.ts'
 import { connect } from './send.ts'
 import type { Settings } from './settings.ts'
+import { LoginRefused } from './smtp.ts'
 
 interface Parts {
   readonly host: Host
@@ -73,6 +74,6 @@ async function checkSmtp({ host, settings, credentials }: Parts, signal: AbortSi
 }
 
 const fixFor = (error: unknown, kind: 'imap' | 'smtp'): string =>
-  error instanceof AppError && error.code === 'forbidden'
+  error instanceof LoginRefused || (error instanceof AppError && error.code === 'forbidden')
     ? 'correct username and password, or the OAuth keys, in [channels_config.email]'
     : `check ${kind}_host, ${kind}_port, ${kind}_security and the network`

@@ -25,13 +25,15 @@ const connected = async (changes?: object, deliver?: Parameters<Bench['listen']>
 describe('identities', () => {
   test('the allowlist covers verified senders only, and the log says why', async () => {
     const { channel, received, logs } = await connected({ allowed_senders: ['ada@example.com', 'example.org'] })
-    bench.fake.write({ from: 'ada@example.com', isVerified: false, text: 'forged' })
+    bench.fake.write({ from: 'ada@example.com', isVerified: false, text: 'forged', headers: ['In-Reply-To: <question@example.net>'] })
     bench.fake.write({ from: 'Ada <Ada@Example.com>', text: 'real' })
     await soon(() => expect(received).toHaveLength(2))
     const [forged, real] = received
     const isCovered = (sender = ''): boolean =>
       channel.allow.some((entry) => channel.normalise?.(entry) === sender || channel.matches?.(entry, sender))
     expect(forged).toMatchObject({ sender: 'unverified:ada@example.com', unverified: true })
+    // It must not answer a question that was put to the verified sender.
+    expect(forged).not.toHaveProperty('inReplyTo')
     expect(real).toMatchObject({ sender: 'ada@example.com' })
     expect([isCovered(forged?.sender), isCovered(real?.sender)]).toEqual([false, true])
     expect([isCovered('eve@example.org'), isCovered('unverified:eve@example.org')]).toEqual([true, false])
@@ -126,11 +128,13 @@ describe('texts', () => {
     const { received } = await connected()
     const text = '/stop\n\n-- \nAda\n\nOn Tue, 3 Jun 2025 at 10:00, Bot <bot@example.net> wrote:\n> What shall I do?'
     bench.fake.write({ subject: 'Re: x', text })
-    bench.fake.write({ subject: 'Re: AW: /status', text: '' })
-    await soon(() => expect(received).toHaveLength(2))
+    bench.fake.write({ subject: '/status', text: '' })
+    bench.fake.write({ subject: 'yes, deploy it', text: '> Deploy?', headers: ['In-Reply-To: <q@example.net>'] })
+    await soon(() => expect(received).toHaveLength(3))
     expect(received[0]).toMatchObject({ text: `Subject: Re: x\n\n${text}`, typed: '/stop', quotedFrom: expect.any(Number) })
     expect(received[0]?.text.slice(received[0].quotedFrom)).toMatch(/^On Tue/)
-    expect(received[1]).toMatchObject({ text: 'Subject: Re: AW: /status', typed: '/status' })
+    expect(received[1]).toMatchObject({ text: 'Subject: /status', typed: '/status' })
+    expect(received[2]).toMatchObject({ typed: '', inReplyTo: '<q@example.net>' })
   })
 
   test('a mail without a Message-ID has the same id whenever it is read', async () => {

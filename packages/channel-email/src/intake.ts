@@ -1,5 +1,6 @@
 /** Takes one mail from the mailbox to the inbox: fetches it, reads it and delivers it. */
 import { storePatiently } from '@sluice/kit'
+import { normaliseAddress } from '@sluice/mail-common'
 import { AppError, type Deliver, errorText, type Host, type Inbound, isAllowed } from '@sluice/sdk'
 import { whyUnverified } from './authentication.ts'
 import { fetchMail } from './fetch-mail.ts'
@@ -91,7 +92,8 @@ export class Intake {
   /** Tells the operator why the allowlist does not count for the sender that the mail names. */
   #explain({ headers }: FetchedMail, { unverified, sender, to }: Inbound): void {
     const { allow, authservIds } = this.#policy
-    if (!unverified || !isAllowed(allow, to.to, undefined, coversSender)) return
+    const named = allow.filter((entry) => entry !== '*')
+    if (!unverified || !isAllowed(named, to.to, normaliseAddress, coversSender)) return
     this.#host.log.info('mail unverified: its sender may be forged', {
       channel: 'email',
       sender,

@@ -91,11 +91,13 @@ export function readMail(mail: FetchedMail, policy: MailPolicy): Reading {
         more: { subject, ...(references.length > 0 && { references: references.join(' ') }) },
       },
       text,
-      typed: typedIn(subject, body),
+      // The subject of an answer is not what its sender typed.
+      typed: typedIn(inReplyTo === undefined ? subject : '', body),
       ...(!isVerified && { unverified: true }),
       ...(quotedFrom >= 0 && { quotedFrom }),
       sentAtMs: mail.receivedAtMs,
-      ...(inReplyTo !== undefined && { inReplyTo }),
+      // An unverified mail must not answer a question that was put to the verified sender.
+      ...(inReplyTo !== undefined && isVerified && { inReplyTo }),
       ...(attachments.length > 0 && { attachments }),
     },
   }

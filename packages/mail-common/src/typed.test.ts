@@ -8,11 +8,17 @@ test.each([
   ['/help\n--\nAda', '/help'],
   ['ok\n\nSent from my phone', 'ok'],
   ['yes\n\nSent from my iPhone', 'yes'],
-  ['> quoted', 'Deploy 1.2'],
-  ['', 'Deploy 1.2'],
+  ['', ''],
+  ['> quoted', ''],
   ['a -- b', 'a -- b'],
 ])('finds what was typed in %j', (body, typed) => {
   expect(typedIn('Re: AW: Deploy 1.2', body)).toBe(typed)
+})
+
+test('takes the subject of a mail without a text, unless it answers another mail', () => {
+  expect(typedIn('/status', '')).toBe('/status')
+  expect(typedIn('yes, deploy it', '> quoted')).toBe('yes, deploy it')
+  for (const mark of ['Re', 'AW', 'Sv', 'Fwd', 'WG']) expect(typedIn(`${mark}: yes, deploy it`, '> quoted')).toBe('')
 })
 
 test('cuts a long text, so that it is no command and needs little room', () => {

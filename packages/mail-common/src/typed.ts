@@ -6,9 +6,15 @@ const TYPED_CHARS_MAX = 5000
 /** The line before a signature (RFC 3676, section 4.3), and the ones that mail programs of phones write. */
 const SIGNATURE = /^(?:-- ?|(?:Sent from my|Von meinem|Envoyé de mon|Enviado desde mi|Inviato da) .{1,60})$/m
 
-/** Returns the subject, without the marks of replies, for a mail whose sender typed no text. */
+/** A subject that a mail program made from the mail which it answers. */
+const REPLY = /^(?:re|aw|sv|antw|fwd?|wg)\s{0,5}:/i
+
+/**
+ * Returns the subject of a mail whose sender typed no text, unless it is the subject of the mail that it answers, which somebody else may
+ * have written.
+ */
 export function typedIn(subject: string, body: string): string {
   const ends = [quoteStart(body), body.search(SIGNATURE)].filter((end) => end >= 0)
   const typed = body.slice(0, Math.min(TYPED_CHARS_MAX, ...ends)).trim()
-  return typed || subject.replace(/^(?:(?:re|aw|sv|antw)\s{0,5}:\s{0,5}){1,20}/i, '')
+  return typed || (REPLY.test(subject) ? '' : subject)
 }

@@ -12,8 +12,9 @@ export async function crashKind(): Promise<CrashKind> {
     isPulled: true,
     isPrivate: true,
     isReady: () => fake.selected > 0,
+    // All mails of a person are in one thread, so that they run in order.
     write: ({ sender, text }, after) =>
-      fake.write({ from: sender, text, ...(after && { headers: [`In-Reply-To: ${after.id}`, `References: ${after.id}`] }) }),
+      fake.write({ from: sender, text, headers: [`References: <first.${sender}>`, ...(after ? [`In-Reply-To: ${after.id}`] : [])] }),
     textIn: ({ body }) => textIn(body),
     delivered: () => fake.accepted.map(({ raw }) => textIn(raw)),
   }
