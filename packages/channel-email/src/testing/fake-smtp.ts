@@ -95,11 +95,16 @@ async function receive(stream: SMTPServerDataStream, state: SmtpState, reset: ()
   state.cutDataAfter = undefined
   const pieces: Buffer[] = []
   let length = 0
-  for await (const piece of stream as AsyncIterable<Buffer>) {
-    pieces.push(piece)
-    length += piece.length
-    if (limit === undefined || length < limit) continue
-    reset()
+  try {
+    for await (const piece of stream as AsyncIterable<Buffer>) {
+      pieces.push(piece)
+      length += piece.length
+      if (limit === undefined || length < limit) continue
+      reset()
+      return undefined
+    }
+  } catch {
+    // The client has closed the connection.
     return undefined
   }
   return Buffer.concat(pieces)
