@@ -11,12 +11,11 @@ const NO_MARKUP = /^(?:[A-Za-z0-9 .,/='"\n-]|: )*$/
 /** The length of a code block, counted as platforms with entities count. None of them splits a block of this length. */
 const BLOCK_CHARS_MAX = 2000
 const ENTITY_CHARS = 5
-const CONTINUES = '(This call goes on in the next message.)'
 
 /** Returns the messages in order; the last one gets the buttons. */
 export const promptParts = (asked: Asked, limits: Limits, texts: GatewayTexts): readonly string[] => {
   const ending = instructions(asked, texts)
-  const parts = bodyParts(asked, limits)
+  const parts = bodyParts(asked, limits, texts)
   const last = parts.at(-1)
   const joined = last === undefined ? ending : `${last}\n\n${ending}`
   if (measure(joined, limits.unit) <= limits.text) return [...parts.slice(0, -1), joined]
@@ -47,16 +46,17 @@ function instructions({ approveKeywords, rejectKeywords }: Asked, texts: Gateway
 }
 
 /** Returns title and message. A tool call is in code blocks if a platform could change or hide parts of it. */
-function bodyParts({ gate, title, message }: Asked, limits: Limits): readonly string[] {
+function bodyParts({ gate, title, message }: Asked, limits: Limits, texts: GatewayTexts): readonly string[] {
+  const continues = gatewayText('call_continues', texts)
   const text = [title, message].filter((part) => part.trim() !== '').join('\n\n')
   const isShort = measure(text, limits.unit) <= limits.text
   if (gate !== 'tool' || message === '' || (isShort && NO_MARKUP.test(message))) return splitText(text, limits)
   const block = (code: string): string => `\`\`\`\n${code}\n\`\`\``
-  const around = measure([title, block(''), CONTINUES].join('\n\n'), limits.unit)
+  const around = measure([title, block(''), continues].join('\n\n'), limits.unit)
   // The limit of every platform is several times the longest title.
   const room = Math.max(1, limits.text - around)
   const slices = slicesOf(message, { text: room, unit: limits.unit })
-  return slices.map((code, at) => [...(at === 0 ? [title] : []), block(code), ...(at < slices.length - 1 ? [CONTINUES] : [])].join('\n\n'))
+  return slices.map((code, at) => [...(at === 0 ? [title] : []), block(code), ...(at < slices.length - 1 ? [continues] : [])].join('\n\n'))
 }
 
 /** Returns slices that join to exactly `text`. No slice begins or ends with white space, which would not be visible there. */

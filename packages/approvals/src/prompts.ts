@@ -18,6 +18,7 @@ import { decidedPart, promptParts } from './prompt-text.ts'
 import { approveValue, rejectValue } from './replies.ts'
 import type { Conversation, PromptConversation, PromptTargets } from './targets.ts'
 
+const TOPIC_CHARS_MAX = 100
 const TOPIC_NAME_CHARS_MAX = 80
 
 /** The prompts of each conversation, in the order of the conversations. */
@@ -35,7 +36,11 @@ function promptsFor(
 ): readonly NewReply[] {
   const parts = promptParts(approval, channel.limits, texts)
   const { replyTo: _, ...unquoted } = to
-  const topic = `Approval: ${Array.from(approval.workflow).slice(0, TOPIC_NAME_CHARS_MAX).join('')}`
+  const name = Array.from(approval.workflow).slice(0, TOPIC_NAME_CHARS_MAX).join('')
+  // Discord refuses longer names of threads.
+  const topic = Array.from(gatewayText('approval_topic', texts, { name }))
+    .slice(0, TOPIC_CHARS_MAX)
+    .join('')
   return parts.map((text, index) => ({
     ...message({ channel: channel.name, account, to: index === 0 ? to : unquoted, text, createdAtMs: approval.createdAtMs }),
     part: index + 1,

@@ -1,6 +1,15 @@
 /** Asks people in chats about tool calls, for turns without a client that could be asked. */
 import type { Approver, ToolApprovalRequest } from '@sluice/agent'
-import { APPROVAL_MESSAGE_CHARS_MAX, type Approval, type ApprovalRequest, type InboxStore, MAIN_AGENT, type SopRun } from '@sluice/sdk'
+import {
+  APPROVAL_MESSAGE_CHARS_MAX,
+  type Approval,
+  type ApprovalRequest,
+  type GatewayTexts,
+  gatewayText,
+  type InboxStore,
+  MAIN_AGENT,
+  type SopRun,
+} from '@sluice/sdk'
 import { runOfSession } from '@sluice/sop/session'
 import type { ApprovalRegistry } from './registry.ts'
 
@@ -10,13 +19,15 @@ export interface ToolApproverOptions {
   /** The run of a procedure; undefined for another id. */
   run(id: string): Promise<SopRun | undefined>
   timeoutSecs(): number
+  /** Default: the English texts. */
+  texts?(): GatewayTexts
 }
 
 /**
  * The approver asks in the conversation that the turn answers or that started the procedure, and in the conversations of
  * `[approvals] channels`. It resolves to undefined when it finds no conversation.
  */
-export function createToolApprover({ approvals, inbox, run, timeoutSecs }: ToolApproverOptions): Approver {
+export function createToolApprover({ approvals, inbox, run, timeoutSecs, texts = () => ({}) }: ToolApproverOptions): Approver {
   const originOf = async (number: number): Promise<ApprovalRequest['origin']> => {
     const entry = await inbox.get(number)
     if (!entry?.message) return undefined
@@ -36,21 +47,21 @@ export function createToolApprover({ approvals, inbox, run, timeoutSecs }: ToolA
     return askAboutTool(
       { approvals, signal },
       {
-        ...toolApprovalRequest(request, timeoutSecs()),
-        ...(procedure && { ...titleOf(request, procedure), ...ownerOfRun(procedure) }),
+        ...toolApprovalRequest(request, timeoutSecs(), texts()),
+        ...(procedure && { ...titleOf(request, procedure, texts()), ...ownerOfRun(procedure) }),
         ...about,
       },
     )
   }
 }
 
-const titleOf = (request: ToolApprovalRequest, { sop, step, steps }: SopRun): Pick<ApprovalRequest, 'title'> => ({
-  title: `${sop}: step ${step} of ${steps.length}: ${callTitle(request)}`,
+const titleOf = (request: ToolApprovalRequest, { sop, step, steps }: SopRun, texts: GatewayTexts): Pick<ApprovalRequest, 'title'> => ({
+  title: gatewayText('tool_of_step_wants', texts, { procedure: sop, step, steps: steps.length, title: callTitle(request, texts) }),
 })
 
 /** Names the agent unless it is the main agent. */
-const callTitle = ({ tool, agent }: Pick<ToolApprovalRequest, 'tool' | 'agent'>): string =>
-  `${tool}${agent === MAIN_AGENT ? '' : ` of agent ${agent}`} wants to run`
+const callTitle = ({ tool, agent }: Pick<ToolApprovalRequest, 'tool' | 'agent'>, texts: GatewayTexts): string =>
+  agent === MAIN_AGENT ? gatewayText('tool_wants', texts, { tool }) : gatewayText('tool_of_agent_wants', texts, { tool, agent })
 
 /** The calls of a procedure that a device has started belong to this device. */
 const DEVICE = 'device:'
@@ -58,20 +69,20 @@ const ownerOfRun = ({ event: { by } }: SopRun): Pick<ApprovalRequest, 'owner'> =
   by.startsWith(DEVICE) ? { owner: by.slice(DEVICE.length) } : {}
 
 /** The reason follows the call, so that a source cannot be taken for a part of the call before it. */
-function warned(call: string, source: string): string {
-  const reason = `\n\nYou are asked because the conversation contains untrusted text (${source}), which may have led to this call.`
+function warned(call: string, source: string, texts: GatewayTexts): string {
+  const reason = `\n\n${gatewayText('untrusted_reason', texts, { source })}`
   return `${call.slice(0, APPROVAL_MESSAGE_CHARS_MAX - reason.length).toWellFormed()}${reason}`
 }
 
-export const toolApprovalRequest = (request: ToolApprovalRequest, timeoutSecs: number): ApprovalRequest => {
+export const toolApprovalRequest = (request: ToolApprovalRequest, timeoutSecs: number, texts: GatewayTexts = {}): ApprovalRequest => {
   const { turn, callId, tool, summary, callHash, session, owner, untrusted } = request
   return {
     runId: turn,
     stepId: callId,
     gate: 'tool',
     workflow: tool,
-    title: callTitle(request),
-    message: untrusted === undefined ? summary : warned(summary, untrusted),
+    title: callTitle(request, texts),
+    message: untrusted === undefined ? summary : warned(summary, untrusted, texts),
     callHash,
     session,
     ...(owner !== undefined && { owner }),

@@ -155,9 +155,9 @@ export class OutboxWorker {
     const { features, approvals } = this.#options
     const { buttons, topic, files = [], agent = MAIN_AGENT } = extras
     const bytesMax = limits.attachments?.bytesMax ?? 0
-    const { attachments, notes } = await loadFiles(files, { workspace: features.workspace(agent), bytesMax })
+    const { attachments, notes } = await loadFiles(files, { workspace: features.workspace(agent), bytesMax, texts: features.texts() })
     const message: Outbound = {
-      text: withNotes(text, notes, limits),
+      text: withNotes(text, notes, limits, features.texts()),
       clientId,
       ...(attachments.length > 0 && { attachments }),
       ...(buttons && { buttons }),

@@ -1,7 +1,16 @@
 /** Files of a reply: the agent writes `[IMAGE:path]`, and the outbox reads the file from the workspace when it sends the reply. */
 
 import { measure } from '@sluice/kit'
-import { AppError, type Attachment, type Channel, errorText, type ReplyFile, type Workspace } from '@sluice/sdk'
+import {
+  AppError,
+  type Attachment,
+  type Channel,
+  errorText,
+  type GatewayTexts,
+  gatewayText,
+  type ReplyFile,
+  type Workspace,
+} from '@sluice/sdk'
 
 const KINDS: Readonly<Record<string, ReplyFile['kind']>> = {
   IMAGE: 'image',
@@ -41,30 +50,33 @@ export interface LoadedFiles {
   readonly notes: readonly string[]
 }
 
+export interface LoadOptions {
+  readonly workspace: Workspace | undefined
+  readonly bytesMax: number
+  readonly texts?: GatewayTexts
+}
+
 /** Reads the files from the workspace, and from nowhere else. Without one, no file is attached. */
-export async function loadFiles(
-  files: readonly ReplyFile[],
-  { workspace, bytesMax }: { readonly workspace: Workspace | undefined; readonly bytesMax: number },
-): Promise<LoadedFiles> {
+export async function loadFiles(files: readonly ReplyFile[], { workspace, bytesMax, texts = {} }: LoadOptions): Promise<LoadedFiles> {
   const attachments: Attachment[] = []
   const notes: string[] = []
   for (const { kind, path } of files) {
     try {
       if (!workspace) throw new AppError('unavailable', `the agent of '${path}' is not configured`)
       const bytes = await workspace.read(path, { bytesMax })
-      if (bytes.length === 0) notes.push(`(not attached: '${path}' is empty)`)
+      if (bytes.length === 0) notes.push(gatewayText('not_attached_empty', texts, { path }))
       else attachments.push({ kind, name: path.slice(path.lastIndexOf('/') + 1), source: { bytes } })
     } catch (error) {
-      notes.push(`(not attached: ${errorText(error)})`)
+      notes.push(gatewayText('not_attached', texts, { reason: errorText(error) }))
     }
   }
   return { attachments, notes }
 }
 
 /** Returns the text with the notes below it, or with their number if the message has no room for all. */
-export function withNotes(text: string, notes: readonly string[], limits: Channel['limits']): string {
+export function withNotes(text: string, notes: readonly string[], limits: Channel['limits'], texts: GatewayTexts = {}): string {
   if (notes.length === 0) return text
-  const forms = [notes, [`(not attached: ${notes.length} of the files)`]].map((lines) =>
+  const forms = [notes, [gatewayText('not_attached_many', texts, { count: notes.length })]].map((lines) =>
     [text, ...lines].filter((line) => line !== '').join('\n'),
   )
   return forms.find((form) => measure(form, limits.unit) <= limits.text) ?? text

@@ -388,6 +388,7 @@ export class OpenRuntime implements Runtime {
       inbox: this.store.inbox,
       run: this.store.sops.get,
       timeoutSecs: () => this.config().core(approvalsSection).tool_timeout_secs,
+      texts: () => this.config().core(gatewaySection).texts,
     })
     return createAgent({
       store: this.store,

@@ -56,6 +56,24 @@ export const GATEWAY_TEXTS = {
   expired: { text: 'Expired: no answer in time', when: 'nobody answered an approval in time' },
   pending: { text: 'Still waiting for an answer', when: 'an approval waits' },
   already_decided: { text: 'Already {decision}', when: 'a sender answers an approval that was decided before' },
+  tool_wants: { text: '{tool} wants to run', when: 'the title of an approval for a tool call of the main agent' },
+  tool_of_agent_wants: { text: '{tool} of agent {agent} wants to run', when: 'the title of an approval for a tool call of another agent' },
+  tool_of_step_wants: {
+    text: '{procedure}: step {step} of {steps}: {title}',
+    when: 'the title of an approval for a tool call of a procedure',
+  },
+  untrusted_reason: {
+    text: 'You are asked because the conversation contains untrusted text ({source}), which may have led to this call.',
+    when: 'a tool call is asked about because of untrusted text',
+  },
+  call_continues: { text: '(This call goes on in the next message.)', when: 'a tool call is longer than one message' },
+  approval_topic: { text: 'Approval: {name}', when: 'the title of the thread about an approval' },
+  not_attached: { text: '(not attached: {reason})', when: 'a file of a reply cannot be sent' },
+  not_attached_empty: { text: "(not attached: '{path}' is empty)", when: 'a file of a reply is empty' },
+  not_attached_many: {
+    text: '(not attached: {count} of the files)',
+    when: 'files of a reply cannot be sent, and the reasons have no room',
+  },
   nothing_open: { text: 'This answers nothing that is still open.', when: 'a sender presses a button or answers a question that is gone' },
 } as const satisfies Readonly<Record<string, { readonly text: string; readonly when: string }>>
 
