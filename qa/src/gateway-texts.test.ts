@@ -31,12 +31,12 @@ const EXCEPT: readonly (readonly [file: string, why: string])[] = [
   ['delivery/src/text-for-model.ts', 'is for the model'],
 ]
 
-/** Texts for operators and programs: reasons in the inbox and the outbox, and results of commands. */
+/** The beginnings of texts for operators and programs: reasons in the inbox and the outbox, and results of commands. */
 const FOR_OPERATORS = [
   'an internal error of the channel',
   'fetched by us',
-  'it was started ${started.attempts} times and never reached its end',
-  'sluice outbox show ${number}',
+  'it was started ',
+  'sluice outbox show ',
   'The daemon stopped before it was sent.',
 ]
 
@@ -68,7 +68,7 @@ function wordsIn(file: string, isOnlyMembers = false): readonly string[] {
 const files = FOLDERS.flatMap((folder) => globSync(`${folder}/src/**/*.ts`, { cwd: PACKAGES, exclude: ['**/testing/**', '**/*.test.ts'] }))
 
 test.each(files.filter((file) => !EXCEPT.some(([except]) => except === file)))('%s has no words for people of its own', (file) => {
-  expect(wordsIn(file, file.startsWith('channel-')).filter((words) => !FOR_OPERATORS.includes(words))).toEqual([])
+  expect(wordsIn(file, file.startsWith('channel-')).filter((words) => !FOR_OPERATORS.some((start) => words.startsWith(start)))).toEqual([])
 })
 
 test('finds words in sources', () => {
