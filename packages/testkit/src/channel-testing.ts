@@ -25,7 +25,12 @@ export interface ChannelTesting<Fake extends FakeProvider = FakeProvider> {
    */
   readonly noPlatform?: string
   /** For a channel whose idle accounts need more memory than 6 MiB each: an account that is as large as the bar in MiB assumes. */
-  readonly idle?: { readonly mibMax: number; connect(nowMs: () => number): Promise<Connected<Fake>> }
+  readonly idle?: {
+    readonly mibMax: number
+    /** How many accounts can run in one process, where the fakes give all of them one name. Default: any number. */
+    readonly accountsMax?: number
+    connect(nowMs: () => number): Promise<Connected<Fake>>
+  }
   /** For a channel with a webhook. */
   readonly webhook?: WebhookTesting<Fake>
   /** For a channel that is a notification target: the fake as people see it. */

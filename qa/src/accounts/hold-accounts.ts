@@ -11,7 +11,7 @@ import { testHost } from '@sluice/testkit/host'
 import { startListening } from '@sluice/testkit/listening'
 import * as v from 'valibot'
 
-const CONNECT_MS_MAX = 60_000
+const CONNECT_MS_MAX = 300_000
 const IDLE_MS = 5000
 const POLL_MS = 50
 

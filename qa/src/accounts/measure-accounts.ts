@@ -26,7 +26,9 @@ interface Held {
   readonly listens: boolean
 }
 
-export async function measureAccounts({ name, id, testing }: FoundChannel, accounts: number): Promise<AccountRow> {
+/** One account alone counts with the code that its channel loads. */
+export async function measureAccounts({ name, id, testing }: FoundChannel, wanted: number): Promise<AccountRow> {
+  const accounts = Math.min(wanted, testing.idle?.accountsMax ?? wanted)
   const fakes = run('serve-fakes.ts', [name, String(accounts)], 'pipe')
   try {
     const sections = await firstLine(fakes)

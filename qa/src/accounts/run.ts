@@ -8,7 +8,8 @@ const { values } = parseArgs({
   options: { channel: { type: 'string' }, accounts: { type: 'string', default: '20' }, out: { type: 'string' } },
 })
 const accounts = Number(values.accounts)
-const names = values.channel?.split(',') ?? CHANNELS.map(({ name }) => name)
+/** A channel without a platform has no account. */
+const names = values.channel?.split(',') ?? CHANNELS.flatMap(({ name, testing }) => (testing.noPlatform === undefined ? [name] : []))
 if (!Number.isInteger(accounts) || accounts < 1 || !names.every((name) => CHANNELS.some((channel) => channel.name === name))) {
   console.error('usage: pnpm accounts [--channel a,b] [--accounts 20] [--out FILE]')
   process.exit(2)

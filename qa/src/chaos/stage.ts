@@ -50,7 +50,7 @@ export interface Stage {
 }
 
 const SETTLE_MS_MAX = 60_000
-const LISTEN_MS_MAX = 15_000
+const LISTEN_MS_MAX = 60_000
 
 export async function setStage({ profile, seed, dir, signal, asksPeople = false, ...options }: StageOptions): Promise<Stage> {
   const random = createRandom(seed)

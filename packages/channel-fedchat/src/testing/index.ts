@@ -19,5 +19,5 @@ export {
 export const testing: ChannelTesting<FedchatFake> = {
   connect: (nowMs) => connect({ nowMs }),
   crashKind,
-  idle: { mibMax: 60, connect: connectToRooms },
+  idle: { mibMax: 60, accountsMax: 1, connect: connectToRooms },
 }
