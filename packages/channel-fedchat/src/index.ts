@@ -9,16 +9,17 @@ export default defineFeature({
   id: 'channel-fedchat',
   section: fedchatSection,
   build(host, config) {
-    if (!config.enabled) return { disabledReason: '`enabled` is false' }
     /** A daemon without this channel does not load the code of connections. */
     let loading: Promise<Connection> | undefined
     const connection = () => {
       loading ??= import('./connection.ts').then(({ Connection }) => new Connection(host, config))
       return loading
     }
+    const commands = fedchatCommands(host, connection)
+    if (!config.enabled) return { disabledReason: '`enabled` is false', commands }
     return {
       channels: [createFedchat(config, connection)],
-      commands: fedchatCommands(host, connection),
+      commands,
       check: (signal) => checkFedchat(host, config, signal),
     }
   },

@@ -2,9 +2,9 @@
  * Verifies the device of the bot with the recovery key: reads the cross-signing keys from the secret storage of the account and signs
  * the device with them (client-server API, "Secret storage" and "Cross-signing").
  */
-import { createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { createDecipheriv, hkdfSync } from 'node:crypto'
 import { type Members, members, text } from '@sluice/kit/foreign-json'
-import { AppError } from '@sluice/sdk'
+import { AppError, equalDigests, hmacSha256 } from '@sluice/sdk'
 import { isRefused, type MatrixApi } from '../api.ts'
 import type { Device } from './device.ts'
 
@@ -71,10 +71,8 @@ function checkKey(key: Buffer, description: Members): void {
   if (text(mac) === '') return
   const [aes, hmac] = keysFor(key, '')
   const cipher = createDecipheriv('aes-256-ctr', aes, Buffer.from(text(iv), 'base64'))
-  const code = createHmac('sha256', hmac)
-    .update(cipher.update(Buffer.alloc(KEY_BYTES)))
-    .digest()
-  if (!isEqual(code, Buffer.from(text(mac), 'base64'))) {
+  const code = hmacSha256(hmac, cipher.update(Buffer.alloc(KEY_BYTES)))
+  if (!equalDigests(code, Buffer.from(text(mac), 'base64'))) {
     throw new AppError('config_invalid', 'channels_config.fedchat.recovery_key is not the key of the secret storage of this account')
   }
 }
@@ -82,8 +80,8 @@ function checkKey(key: Buffer, description: Members): void {
 function decryptSecret(key: Buffer, name: string, { iv, ciphertext, mac }: Members): string {
   const [aes, hmac] = keysFor(key, name)
   const encrypted = Buffer.from(text(ciphertext), 'base64')
-  const code = createHmac('sha256', hmac).update(encrypted).digest()
-  if (encrypted.length === 0 || !isEqual(code, Buffer.from(text(mac), 'base64'))) {
+  const code = hmacSha256(hmac, encrypted)
+  if (encrypted.length === 0 || !equalDigests(code, Buffer.from(text(mac), 'base64'))) {
     throw new AppError('config_invalid', `The secret ${name} of the account cannot be decrypted with the recovery key`)
   }
   const decipher = createDecipheriv('aes-256-ctr', aes, Buffer.from(text(iv), 'base64'))
@@ -94,5 +92,3 @@ function keysFor(key: Buffer, name: string): readonly [aes: Buffer, hmac: Buffer
   const derived = Buffer.from(hkdfSync('sha256', key, Buffer.alloc(KEY_BYTES), name, 2 * KEY_BYTES))
   return [derived.subarray(0, KEY_BYTES), derived.subarray(KEY_BYTES)]
 }
-
-const isEqual = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
