@@ -78,6 +78,6 @@ const providerOptions = ({ fetch, clock }: Host, config: VoiceCallConfig): Provi
 })
 
 function audioOf(host: Host): ReturnType<CallsOptions['audio']> {
-  const [speak, transcribe, workspace] = [host.service('speak'), host.service('transcribe'), host.service('mainWorkspace')]
-  return speak && transcribe && workspace && { speak, transcribe, workspace: workspace() }
+  const [speak, transcribe] = [host.service('speak'), host.service('transcribe')]
+  return speak && transcribe && { speak, transcribe, workspace: host.workspace }
 }

@@ -4,7 +4,6 @@ import { rawRequest } from '@sluice/sdk/webhook'
 import { toneWav } from '@sluice/speech/testing'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { startListening } from '@sluice/testkit/listening'
-import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { fromWav, loudness, RATE, toMulaw } from './audio.ts'
@@ -45,7 +44,6 @@ async function stream(
       throw new Error(`no request was expected, not even to ${String(input)}`)
     },
     services: {
-      mainWorkspace: () => memoryWorkspace(),
       transcribe: async ({ bytes }) => {
         heard.push(bytes)
         return waiting.shift() ?? ''

@@ -1,8 +1,7 @@
 /** The services that the core offers features by name; see `Services` in the sdk. */
 import { readTomlFile } from '@sluice/config'
-import { type Backlog, type Clock, MAIN_AGENT, type Services, type Store, type Vitals } from '@sluice/sdk'
+import type { Backlog, Clock, Services, Store, Vitals } from '@sluice/sdk'
 import type { EventBus } from './events/event-bus.ts'
-import type { AgentsInForce } from './features/agents.ts'
 import { newToken } from './pairing.ts'
 
 export interface CoreServiceOptions {
@@ -11,19 +10,13 @@ export interface CoreServiceOptions {
   readonly clock: Clock
   readonly vitals: () => Vitals
   readonly backlog: () => Promise<Backlog>
-  readonly agents: () => AgentsInForce
 }
 
-export function createCoreServices({ store, bus, clock, vitals, backlog, agents }: CoreServiceOptions): Partial<Services> {
+export function createCoreServices({ store, bus, clock, vitals, backlog }: CoreServiceOptions): Partial<Services> {
   return {
     memory: store.memory,
     vitals,
     backlog,
-    mainWorkspace() {
-      const main = agents().get(MAIN_AGENT)
-      if (!main) throw new Error('there is no main agent')
-      return main.workspace
-    },
     readToml: readTomlFile,
     async audit({ by, detail }) {
       await store.sops.record([{ kind: 'device_write', atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])

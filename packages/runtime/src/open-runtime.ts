@@ -172,8 +172,7 @@ export class OpenRuntime implements Runtime {
     this.hideSecrets = createHideSecrets(() => this.#secrets)
     this.bus = this.#createBus()
     this.clients = createClients()
-    const { store, bus, clock, vitals, backlog } = this
-    this.#services = createCoreServices({ store, bus, clock, vitals, backlog, agents: () => this.lifecycle.agents() })
+    this.#services = createCoreServices(this)
     this.lifecycle = this.#createLifecycle()
     this.health = this.#createHealth()
     this.approvals = this.#createApprovals()

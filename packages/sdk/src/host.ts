@@ -71,8 +71,6 @@ export interface Services {
   readonly readToml: <Schema extends v.GenericSchema>(file: string, schema: Schema) => Promise<v.InferOutput<Schema> | undefined>
   /** Present when `[transcription]` is enabled. */
   readonly transcribe: Transcribe
-  /** Returns the workspace of the main agent, for work that belongs to no turn, such as recognising speech. */
-  readonly mainWorkspace: () => Workspace
   /** Present when `[speech]` is enabled. */
   readonly speak: Speak
   /** Starts a turn that a client asked for earlier. Absent in commands that run without a daemon. */
