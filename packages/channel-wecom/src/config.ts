@@ -57,13 +57,25 @@ export function appOf({ corp_id, agent_id, app_secret, callback_token, callback_
   }
 }
 
+/** True while no key of any of the three ways is set. */
+export const isEmpty = ({
+  bot_id,
+  bot_secret,
+  corp_id,
+  agent_id,
+  app_secret,
+  callback_token,
+  callback_aes_key,
+  webhook_key,
+}: WecomConfig): boolean =>
+  [bot_id, bot_secret, corp_id, agent_id, app_secret, callback_token, callback_aes_key, webhook_key].every((value) => value === undefined)
+
 /** Returns what is missing for a channel that works; undefined if it does. */
 export function missingIn(config: WecomConfig): string | undefined {
-  const { bot_id, bot_secret, corp_id, agent_id, app_secret, callback_token, callback_aes_key, webhook_key } = config
+  const { bot_id, bot_secret, corp_id, agent_id, app_secret, callback_token, callback_aes_key } = config
   if (Boolean(bot_id) !== Boolean(bot_secret)) return bot_id ? 'bot_secret' : 'bot_id'
   const app = { corp_id, agent_id, app_secret, callback_token, callback_aes_key }
   const missing = Object.entries(app).filter(([, value]) => value === undefined)
   if (missing.length > 0 && missing.length < Object.keys(app).length) return missing.map(([key]) => key).join(' and ')
-  const isEmpty = !bot_id && missing.length > 0 && !webhook_key
-  return isEmpty ? 'bot_id and bot_secret, or the keys of an app (corp_id and others), or webhook_key' : undefined
+  return isEmpty(config) ? 'bot_id and bot_secret, or the keys of an app (corp_id and others), or webhook_key' : undefined
 }

@@ -6,7 +6,7 @@ import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import type { Way } from './address.ts'
 import { WecomApi } from './api.ts'
 import type { BotConnection } from './bot.ts'
-import { appOf, missingIn, type WecomConfig, wecomSection } from './config.ts'
+import { appOf, isEmpty, missingIn, type WecomConfig, wecomSection } from './config.ts'
 import type { Sender } from './send.ts'
 import { createWebhook } from './webhook.ts'
 
@@ -20,7 +20,12 @@ const FILES = { count: 10, bytesMax: 20 * 1024 * 1024 }
 export default defineFeature({
   id: 'channel-wecom',
   section: wecomSection,
-  build: (host, config) => (config.enabled ? { channels: [wecomChannel(host, config)] } : { disabledReason: '`enabled` is false' }),
+  build(host, config) {
+    if (!config.enabled) return { disabledReason: '`enabled` is false' }
+    // No key is required, so an absent section is valid.
+    if (isEmpty(config)) return { disabledReason: `[channels_config.wecom] is not configured; it needs ${missingIn(config)}` }
+    return { channels: [wecomChannel(host, config)] }
+  },
 })
 
 function wecomChannel(host: Host, config: WecomConfig): Channel {

@@ -140,7 +140,6 @@ describe('a group robot', () => {
 
 describe('the section', () => {
   test.each([
-    [{}, 'bot_id and bot_secret, or the keys of an app (corp_id and others), or webhook_key'],
     [{ bot_id: 'x' }, 'bot_secret'],
     [{ bot_secret: 'x' }, 'bot_id'],
     [{ corp_id: 'x', agent_id: 1 }, 'app_secret and callback_token and callback_aes_key'],
@@ -149,6 +148,12 @@ describe('the section', () => {
     [APP, undefined],
     [{ webhook_key: 'x' }, undefined],
   ])('%j misses %s', (config, missing) => expect(build(config).missingConfig).toBe(missing))
+
+  test('without a key of its three ways, the channel is off and names them', () => {
+    const parts = feature.build(testHost(), v.parse(wecomSection.schema, {}))
+    expect(parts.channels).toBeUndefined()
+    expect(parts.disabledReason).toContain('bot_id and bot_secret, or the keys of an app (corp_id and others), or webhook_key')
+  })
 
   test('a malformed EncodingAESKey is refused, and not shown', () => {
     const result = v.safeParse(wecomSection.schema, { callback_aes_key: 'too-short-key' })
