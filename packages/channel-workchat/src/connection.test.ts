@@ -228,6 +228,19 @@ describe('a connection', () => {
     expect(bot.gaps).toEqual([gap])
   })
 
+  test('knows after a restart the other ids of people whom the allowlist names', async () => {
+    const keyValue = memoryKeyValue()
+    const options = { config: { allowed_users: ['on_ada', 'u_cleo'] }, host: { keyValue } }
+    const first = await connected(options)
+    for (const user of ['ou_ada', 'ou_bob', 'ou_cleo']) fake.say({ text: 'hello', user })
+    await soon(() => expect(first.received).toHaveLength(3))
+    await first.stop()
+    expect(await keyValue.get('identities:workchat')).toEqual({ ou_ada: ['on_ada'], ou_cleo: ['u_cleo'] })
+    const { channel } = await connected(options)
+    const isKnown = (entry: string, sender: string) => channel.matches?.(entry, sender)
+    expect([isKnown('on_ada', 'ou_ada'), isKnown('u_cleo', 'ou_cleo'), isKnown('on_bob', 'ou_bob')]).toEqual([true, true, false])
+  })
+
   test('without permission for a history reports the gap, and reads the others', async () => {
     const keyValue = memoryKeyValue()
     const after = String(START_MS)

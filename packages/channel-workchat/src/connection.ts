@@ -81,6 +81,7 @@ export class Connection {
     const { signal } = context
     if (this.#intake?.signal === signal) return this.#intake.intake
     const { config, api, host, cursors, identities } = this.#parts
+    await identities.load()
     const openId = await botOpenId(api, signal)
     const bot = { account: config.app_id, openId, mentionOnly: config.mention_only, threadReplies: config.thread_replies }
     const intake = new Intake({ host, api, cursors, identities, bot }, deliver, context)

@@ -30,7 +30,7 @@ export default defineFeature({
 function createWorkchat(host: Host, config: WorkchatConfig, path: string): Channel {
   const name = path === WORKCHAT_CN ? 'workchat_cn' : 'workchat'
   const api = new WorkchatApi(host, config, baseUrlOf(config, path))
-  const identities = new Identities()
+  const identities = new Identities({ keyValue: host.keyValue, key: `identities:${name}`, allow: config.allowed_users })
   return {
     name,
     allow: config.allowed_users,
