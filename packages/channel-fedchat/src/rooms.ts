@@ -109,6 +109,18 @@ export class Rooms {
     if (typeof count === 'number') this.#of(room).joinedCount = count
   }
 
+  /** Asks how many are in the room unless it is known: a sync tells it only when it changes. */
+  async learnCount(room: string, signal: AbortSignal): Promise<void> {
+    const known = this.#of(room)
+    if (known.joinedCount !== undefined) return
+    try {
+      const { joined } = await this.#api.client('GET', ['rooms', room, 'joined_members'], { signal, answerBytesMax: MEMBERS_BYTES_MAX })
+      known.joinedCount ??= Object.keys(members(joined)).length
+    } catch (error) {
+      if (!isRefused(error, 'M_FORBIDDEN', 'M_NOT_FOUND')) throw error
+    }
+  }
+
   /** Takes a state event of the room. Events must come in their order. */
   takeState(room: string, event: Members): void {
     const known = this.#of(room)

@@ -105,6 +105,7 @@ async function takeRoom(room: string, joined: Members, position: Position | unde
   const timeline = members(joined.timeline)
   if (timeline.limited === true) rooms.forgetMembers(room)
   for (const event of list(members(joined.state).events)) rooms.takeState(room, members(event))
+  if (session.bot.mentionOnly) await rooms.learnCount(room, context.signal)
   const events = list(timeline.events).map(members)
   // Messages before the bot was there are history, and so is everything in its first sync.
   const joinedAt = position ? events.findLastIndex((event) => isJoinOf(event, identity.userId)) : events.length

@@ -136,7 +136,7 @@ export class Device {
     const { UserId, DeviceLists } = this.sdk
     const toDevice = members(sync.to_device).events
     const { changed, left } = members(sync.device_lists)
-    const ids = (value: unknown) => (Array.isArray(value) ? value.filter(isUserId).map((id) => new UserId(id)) : [])
+    const ids = (value: unknown) => (Array.isArray(value) ? userIdsOf(UserId, value) : [])
     const counts = Object.entries(members(sync.device_one_time_keys_count)).filter((entry): entry is [string, number] =>
       Number.isSafeInteger(entry[1]),
     )
@@ -172,7 +172,7 @@ export class Device {
   ): Promise<Members> {
     return this.#alone(async () => {
       const { RoomId, UserId } = this.sdk
-      const list = () => users.map((id) => new UserId(id))
+      const list = () => userIdsOf(UserId, users)
       if (!this.#renewed.has(room)) await this.machine.invalidateGroupSession(new RoomId(room))
       this.#renewed.add(room)
       await this.machine.updateTrackedUsers(list())
@@ -190,11 +190,14 @@ export class Device {
   }
 
   async decrypt(event: RoomEvent, room: string): Promise<Decrypted> {
-    const { RoomId, DecryptionSettings, DecryptionErrorCode, TrustRequirement, MegolmDecryptionError } = this.sdk
+    const { RoomId, DecryptionSettings, DecryptionErrorCode, TrustRequirement, MegolmDecryptionError, ShieldStateCode } = this.sdk
     const { session_id: session, ciphertext } = members(event.content)
     try {
       const settings = new DecryptionSettings(TrustRequirement.Untrusted)
       const decrypted = await this.machine.decryptRoomEvent(JSON.stringify(event), new RoomId(room), settings)
+      if (decrypted.shieldState(false).code === ShieldStateCode.MismatchedSender) {
+        return { outcome: 'refused', why: 'its key is of another user than its sender' }
+      }
       if (!this.#replays.isFirst(text(session), text(ciphertext), event.event_id)) {
         return { outcome: 'refused', why: 'it repeats the ciphertext of another message' }
       }
@@ -328,4 +331,16 @@ export class Device {
 const recordName = ({ store, key }: RecordChange): string => `${RECORDS}${sha256Hex(`${store}\0${key}`).slice(0, 32)}`
 
 const isUserId = (value: unknown): value is string => typeof value === 'string' && /^@[^:]*:.+$/.test(value)
+
+/** Returns the ids that the library accepts. Another homeserver can invite an impossible user to a room. */
+function userIdsOf(UserId: CryptoSdk['UserId'], ids: readonly unknown[]): Sdk.UserId[] {
+  return ids.filter(isUserId).flatMap((id) => {
+    try {
+      return [new UserId(id)]
+    } catch {
+      return []
+    }
+  })
+}
+
 const isPositive = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0

@@ -100,11 +100,15 @@ function joinedRoom(rooms: FakeRooms, room: FakeRoom, userId: string, since: num
     (entry) => isIn(wantedState) && entry.seq < first && (isNew || entry.seq > since) && isWanted(entry),
   )
   if (!isNew && events.length === 0) return undefined
+  // "RoomSummary": a homeserver may leave out the numbers that have not changed since the last sync.
+  const hasNewMembers = isNew || events.some(({ event }) => event.type === 'm.room.member')
   return {
-    summary: {
-      'm.joined_member_count': rooms.members(room, 'join').length,
-      'm.invited_member_count': rooms.members(room, 'invite').length,
-    },
+    ...(hasNewMembers && {
+      summary: {
+        'm.joined_member_count': rooms.members(room, 'join').length,
+        'm.invited_member_count': rooms.members(room, 'invite').length,
+      },
+    }),
     state: { events: state.map(({ event }) => event) },
     timeline: {
       events: shown.map(({ event }) => event),
