@@ -54,6 +54,8 @@ describe('unverified', () => {
     ['the result inside a comment', [`${ID}; spf=fail (reason; dmarc=pass header.from=example.com) smtp.mailfrom=x@evil.example`]],
     ['the result inside a nested comment', [`${ID}; none (a (b) ; dmarc=pass)`]],
     ['a comment that does not end', [`${ID}; dmarc=pass (x`]],
+    ['two domains for one signature', [`${ID}; dkim=pass header.d=evil.example header.s=a header.d=example.com`]],
+    ['two domains for one DMARC result', [`${ID}; dmarc=pass header.from=evil.example header.from=example.com`]],
     ['none', [`${ID}; none`]],
     ['an empty header', ['']],
     ['a name that only begins so', [`${ID}.evil.example; dmarc=pass`]],
@@ -104,4 +106,10 @@ test('a long header costs linear time', () => {
   const startMs = performance.now()
   for (const piece of ['(', '"', ';', 'dkim=pass ', 'header.d=', 'a.b=c ', ' ', 'x', '\\']) check(`${ID}; ${piece.repeat(100_000)}`)
   expect(performance.now() - startMs).toBeLessThan(3000)
+})
+
+test('each field of a header counts, however many there are', async () => {
+  const { parseHeaders } = await import('./headers.ts')
+  const headers = parseHeaders(Buffer.from(`From: ada@example.com\r\n${'X:\r\n'.repeat(5000)}From: eve@evil.example\r\n`))
+  expect(headers('from')).toEqual(['ada@example.com', 'eve@evil.example'])
 })

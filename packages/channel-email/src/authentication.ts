@@ -65,7 +65,11 @@ function trustedResults(header: string | undefined, authservIds: readonly string
   if (header === undefined || !isTrustedServer(header, authservIds)) return []
   return partsOf(header).flatMap((part) => {
     const [, method = '', result = ''] = RESULT.exec(part) ?? []
-    const properties = new Map([...part.matchAll(PROPERTY)].map(([, name = '', value = '']) => [name.toLowerCase(), value.toLowerCase()]))
+    const properties = new Map<string, string>()
+    for (const [, name = '', value = ''] of part.toLowerCase().matchAll(PROPERTY)) {
+      // One of two values may come from the sender, so neither counts.
+      properties.set(name, (properties.get(name) ?? value) === value ? value : '')
+    }
     return method === '' ? [] : [{ method: method.toLowerCase(), result: result.toLowerCase(), properties }]
   })
 }

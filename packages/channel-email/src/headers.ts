@@ -1,16 +1,15 @@
 /** The header of a mail: its fields in order, unfolded (RFC 5322, section 2.2). */
 import type { Headers } from '@sluice/mail-common/reading'
 
-const FIELDS_MAX = 2000
 const FIELD = /^([!-9;-~]{1,200})[ \t]*:(.*)$/s
 
 /** Parses the bytes of a header. Skips lines of another form. */
 export function parseHeaders(bytes: Uint8Array): Headers {
   const fields = new Map<string, string[]>()
+  // No field is left out: a mail with a second sender below very many fields would seem to have one.
   for (const line of textOfHeader(bytes)
     .replace(/\r?\n(?=[ \t])/g, '')
-    .split(/\r?\n/)
-    .slice(0, FIELDS_MAX)) {
+    .split(/\r?\n/)) {
     const [, name = '', value = ''] = FIELD.exec(line) ?? []
     if (name === '') continue
     const key = name.toLowerCase()

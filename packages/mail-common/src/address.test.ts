@@ -36,6 +36,8 @@ test.each([
   '"ada lovelace"@example.com',
   'ada@corp.test@example.com',
   'ada@example.com\u0000',
+  // In lower case the Kelvin sign is the letter k.
+  '\u212aate@example.com',
 ])('onlyAddress finds no single address in %j', (header) => {
   expect(onlyAddress([header])).toBeUndefined()
 })

@@ -9,8 +9,8 @@ export function coversAddress(entry: string, address: string): boolean {
   return domain !== '' && !domain.includes('@') && address.endsWith(`@${domain}`)
 }
 
-/** An address that every mail program reads in the same way; quoted local parts are excluded. */
-const ADDRESS = /^[^\s\p{Cc}@<>(),;:\\"[\]]{1,64}@[^\s\p{Cc}@<>(),;:\\"[\]]{1,255}$/u
+/** An address that every mail program reads in the same way; quoted local parts are excluded, and the Kelvin sign, which becomes a `k`. */
+const ADDRESS = /^[^\s\p{Cc}\u212a@<>(),;:\\"[\]]{1,64}@[^\s\p{Cc}\u212a@<>(),;:\\"[\]]{1,255}$/u
 /** A name before the angle brackets may contain `@` or a separator of addresses, but not both. */
 const IN_ANGLES = /^(?:[^<>@]*|[^<>,;:]*)<([^<>]*)>$/
 
