@@ -253,3 +253,25 @@ test('a message whose key is of somebody else than its sender is not delivered',
   expect(second.received.map((inbound) => inbound.id)).toEqual([later])
   expect(second.host.logs.some(({ fields }) => String(fields.reason).includes('another user'))).toBe(true)
 })
+
+test.each([200, 6000])('a message to the device with lists that are nested %i times does not stop the bot', async (depth) => {
+  const fake = await startFake()
+  const nested = `${'['.repeat(depth)}${']'.repeat(depth)}`
+  const bot = startTestChannel(
+    fake,
+    {},
+    {
+      async fetch(input, init) {
+        const response = await fetch(input, init)
+        // The fake cannot write such JSON itself.
+        return String(input).includes('/sync') ? new Response((await response.text()).replace('"NESTED"', nested), response) : response
+      },
+    },
+  )
+  open.push({ close: () => bot.stop() })
+  await bot.connected()
+  fake.bot.inbox.push({ seq: fake.state.now() + 1, event: { type: 'm.dummy', sender: '@eve:evil.example', content: { list: 'NESTED' } } })
+  fake.say({ text: 'first' })
+  fake.say({ text: 'second' })
+  await soon(() => expect(bot.received.map(({ text }) => text)).toEqual(['first', 'second']))
+})

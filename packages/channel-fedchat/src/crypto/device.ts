@@ -1,7 +1,7 @@
 /** The device of the bot: its keys and sessions, the requests that keep them up to date, and the encryption of room events. */
 
 import type * as Sdk from '@matrix-org/matrix-sdk-crypto-wasm'
-import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
+import { list, type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { AppError, type Logger, sha256Hex } from '@sluice/sdk'
 import { type MatrixApi, refusalOf } from '../api.ts'
 import type { Vault } from '../vault.ts'
@@ -142,7 +142,7 @@ export class Device {
     )
     const fallback = sync.device_unused_fallback_key_types
     await this.machine.receiveSyncChanges(
-      JSON.stringify(Array.isArray(toDevice) ? toDevice : []),
+      `[${list(toDevice).flatMap(asJson).join()}]`,
       new DeviceLists(ids(changed), ids(left)),
       new Map(counts),
       Array.isArray(fallback) ? new Set(fallback.filter((type) => typeof type === 'string')) : undefined,
@@ -172,16 +172,16 @@ export class Device {
   ): Promise<Members> {
     return this.#alone(async () => {
       const { RoomId, UserId } = this.sdk
-      const list = () => userIdsOf(UserId, users)
+      const recipients = () => userIdsOf(UserId, users)
       if (!this.#renewed.has(room)) await this.machine.invalidateGroupSession(new RoomId(room))
       this.#renewed.add(room)
-      await this.machine.updateTrackedUsers(list())
+      await this.machine.updateTrackedUsers(recipients())
       for (const request of (await this.machine.outgoingRequests()) as unknown as readonly OutgoingRequest[]) {
         if (request.type === this.sdk.RequestType.KeysQuery) await this.sendRequest(request, signal)
       }
-      const claim = await this.machine.getMissingSessions(list())
+      const claim = await this.machine.getMissingSessions(recipients())
       if (claim) await this.sendRequest(claim as unknown as OutgoingRequest, signal)
-      const shares = await this.machine.shareRoomKey(new RoomId(room), list(), this.#settings(encryption))
+      const shares = await this.machine.shareRoomKey(new RoomId(room), recipients(), this.#settings(encryption))
       for (const share of shares) await this.sendRequest(share as unknown as OutgoingRequest, signal)
       const encrypted = await this.machine.encryptRoomEvent(new RoomId(room), type, JSON.stringify(content))
       await this.#options.vault.flush()
@@ -324,6 +324,15 @@ export class Device {
   async close(): Promise<void> {
     await this.#exclusive
     this.machine.close()
+  }
+}
+
+/** Leaves out an event that is nested too deep to be written: any user can send one, and every later sync would contain it. */
+function asJson(event: unknown): string[] {
+  try {
+    return [JSON.stringify(event)]
+  } catch {
+    return []
   }
 }
 
