@@ -15,8 +15,6 @@ export interface SoundCard {
   readonly env: Readonly<Record<string, string>>
   /** Speaks a text into a microphone. Resolves when it was spoken; `stretch` is above 1 for slow speech. */
   say(microphone: string, text: string, stretch?: number): Promise<void>
-  /** Plays pink noise into a microphone until `close`. `volume` is its peak, up to 1. */
-  hum(microphone: string, volume: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -65,11 +63,6 @@ export async function startSoundCard(microphones: readonly string[]): Promise<So
       await run('sox', ['-t', 'wav', `${file}.flite`, ...RATE, file, 'pad', '0.3', '0.2'])
       await run('paplay', [`--device=${microphone}`, file], { env: all })
       await Promise.all([file, `${file}.flite`].map((path) => rm(path)))
-    },
-    async hum(microphone, volume) {
-      const file = join(folder, `${microphone}-noise.wav`)
-      await run('sox', ['-n', ...RATE, file, 'synth', '1200', 'pinknoise', 'vol', String(volume)])
-      start('paplay', [`--device=${microphone}`, file])
     },
     close,
   }
