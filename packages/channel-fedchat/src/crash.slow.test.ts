@@ -87,7 +87,7 @@ describe.skipIf(MISSING !== undefined)(`a daemon that is killed in an encrypted 
 
   test(`answers each of ${BURST} messages of a burst once`, async () => {
     const fake = await startFedchatFake()
-    const { dir, dispose } = scratch(config(fake).replace(`["${ADA}"]`, '["*"]'))
+    const { dir, dispose } = scratch(config(fake).replace(JSON.stringify([ADA]), JSON.stringify(FEDCHAT_PEOPLE)))
     let daemon: RunningDaemon | undefined = await startDaemon(PROFILE, dir)
     try {
       await soon(() => expect(fake.syncs).toBeGreaterThan(1), 30_000)
