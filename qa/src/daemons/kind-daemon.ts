@@ -156,6 +156,14 @@ export class KindDaemon {
     return messages[0] ?? { number: 0, state: 'none' }
   }
 
+  /** Resolves once a message or change after this number has arrived and ended. */
+  async handled(after: number): Promise<void> {
+    await this.until(async () => {
+      const { number, state } = await this.newest()
+      return number > after && state === 'done'
+    })
+  }
+
   async #status(): Promise<Readonly<Record<string, number>>> {
     return (await (await fetch(`${this.#daemon?.url}/api/status`)).json()) as Record<string, number>
   }

@@ -54,7 +54,9 @@ describe.each(KIND_NAMES)('%s: an edit', (name) => {
     if (!kind.edit) return skip(NO_EDITS)
     const { second, third, before } = await busy(kind)
     const edited = unique('better')
+    const { number } = await daemon.newest()
     await daemon.act(kind.edit(second, { ...change(kind), text: edited }))
+    await daemon.handled(number)
     await daemon.act(kind.edit(third, { ...change(kind, kind.senders[1]), text: unique('forged') }))
     await daemon.until(() => daemon.waiting(2))
     await daemon.kill()
@@ -99,10 +101,7 @@ describe.each(KIND_NAMES)('%s: a deletion', (name) => {
     await daemon.until(() => daemon.waiting(1))
     const { number } = await daemon.newest()
     await daemon.act(kind.remove(first, change(kind)))
-    await daemon.until(async () => {
-      const newest = await daemon.newest()
-      return newest.number > number && newest.state === 'done'
-    })
+    await daemon.handled(number)
     release()
     await daemon.until(() => askedSince(before).some((text) => text.includes(third.text)))
     await daemon.idle()

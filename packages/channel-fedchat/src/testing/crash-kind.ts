@@ -17,6 +17,7 @@ export async function crashKind(): Promise<CrashKind> {
     // The second sync continues from the position of the first, which brings no history.
     isReady: () => fake.syncs > 1,
     write: ({ sender, text }) => fake.say({ text, from: sender, room: roomOf(sender) }),
+    remove: ({ id }, { sender }) => ({ id: fake.redact(id, sender, roomOf(sender)) }),
     textIn: ({ json }) => String((json as { readonly body?: unknown } | undefined)?.body ?? ''),
     delivered: () => fake.sent().map(({ content }) => String(content.body ?? '')),
   }

@@ -15,6 +15,15 @@ export async function crashKind(): Promise<CrashKind> {
     isPulled: true,
     isReady: () => fake.sockets.opened > 0,
     write: ({ sender, text }) => fake.say({ text, from: sender, channel: conversationOf(sender) }),
+    edit({ id, sender: author }, { mark, sender, text }) {
+      // The server refuses the edit of a message by another person.
+      if (sender === author) fake.edit(id, text)
+      return { id: mark }
+    },
+    remove({ id }, { mark }) {
+      fake.delete(id)
+      return { id: mark }
+    },
     delivered: () => fake.sent.map(({ message }) => message),
   }
 }

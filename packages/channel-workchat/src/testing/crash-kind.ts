@@ -17,6 +17,15 @@ export async function crashKind(): Promise<CrashKind> {
     senders: SENDERS,
     isPulled: true,
     write: ({ sender, text }) => fake.say({ user: sender, chat: chatOf(sender), text }),
+    edit({ id, sender: author }, { mark, sender, text }) {
+      // The server refuses the edit of a message by another person.
+      if (sender === author) fake.edit(id, text)
+      return { id: mark }
+    },
+    remove({ id }, { mark }) {
+      fake.recall(id)
+      return { id: mark }
+    },
     textIn: ({ body }) => contentIn(body),
     delivered: () => fake.sent().map(textIn),
   }
