@@ -29,7 +29,7 @@ const inspircd = await debianProgram({ packages: ['inspircd'], program: 'usr/sbi
 const atheme = await debianProgram({ packages: ['atheme-services'], program: 'usr/bin/atheme-services' })
 const missing = 'missing' in inspircd || 'missing' in atheme
 const soon = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 250 })
-const closing: (() => Promise<unknown> | void)[] = []
+const closing: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
