@@ -54,6 +54,20 @@ test('a message that the homeserver repeats under another id is not delivered', 
   expect(bot.host.logs.some(({ fields }) => String(fields.reason).includes('repeats the ciphertext'))).toBe(true)
 })
 
+test('the sender of a message without encryption in an encrypted room is unverified', async () => {
+  const fake = await startFake()
+  const bot = await startBot(fake)
+  const ada = await Person.start(fake, ADA)
+  await ada.say(FEDCHAT_ROOM, 'encrypted')
+  await soon(() => expect(bot.received).toHaveLength(1))
+  fake.emit({ type: 'm.room.message', content: { msgtype: 'm.text', body: 'forged by the homeserver' }, from: ADA })
+  await soon(() => expect(bot.received).toHaveLength(2))
+  expect(bot.received.map(({ text, unverified }) => [text, unverified])).toEqual([
+    ['encrypted', undefined],
+    ['forged by the homeserver', true],
+  ])
+})
+
 test('the keys of the device stay the same over restarts, and no secret is stored with a name that shows users or rooms', async () => {
   const fake = await startFake()
   const secrets = memorySecrets()

@@ -59,14 +59,16 @@ export class Intake {
 
   /** Takes an event of an accepted room, in the order of the room. */
   async take(room: string, event: Members): Promise<void> {
-    if (event.type !== 'm.room.encrypted') return this.#takePlain(room, event)
+    // In an encrypted room, only the homeserver says who wrote a message without encryption.
+    if (event.type !== 'm.room.encrypted') return this.#takePlain(room, event, !this.#session.rooms.wasEncrypted(room))
     if (event.sender !== this.#session.identity.userId) await this.#takeEncrypted(room, event as RoomEvent)
   }
 
-  async #takePlain(room: string, event: Members): Promise<void> {
+  async #takePlain(room: string, event: Members, isVerified = true): Promise<void> {
     if (await this.#session.verifications.takeRoomEvent(event, room)) return
-    const inbound = parse(event, room, this.#session.bot)
-    if (!inbound) return
+    const parsed = parse(event, room, this.#session.bot)
+    if (!parsed) return
+    const inbound = isVerified ? parsed : { ...parsed, unverified: true as const }
     if (this.#deliveries.length >= DELIVERIES_MAX) await this.settled()
     if (isAllowed(this.#config, inbound.sender)) this.#session.receipts.note(room, inbound.id)
     const delivery = this.#deliver(inbound)

@@ -135,6 +135,11 @@ export class Rooms {
     delete this.#of(room).members
   }
 
+  /** True for a room that is known to be encrypted. */
+  wasEncrypted(room: string): boolean {
+    return this.#encrypted.has(room)
+  }
+
   /** Returns how messages to the room are encrypted; undefined for a room without encryption. */
   async encryptionOf(room: string, signal: AbortSignal): Promise<RoomEncryption | undefined> {
     const known = this.#of(room)
