@@ -3,7 +3,7 @@ import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { sha256Hex } from '@sluice/sdk'
 import { openWebhook } from '@sluice/testkit/webhook-fuzz/open-webhook'
 import type { Random } from '@sluice/testkit/webhook-fuzz/random'
-import type { WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
+import { urlOf, type WebhookRequest } from '@sluice/testkit/webhook-fuzz/request'
 import type { Scheme } from '@sluice/testkit/webhook-fuzz/scheme'
 import { validBodies } from '@sluice/testkit/webhook-fuzz/valid-bodies'
 import feature from '../index.ts'
@@ -42,14 +42,14 @@ export function telnyxScheme(random: Random): Scheme {
 export const twilioScheme = (random: Random): Scheme =>
   formScheme('twilio', random, 'x-twilio-signature', ({ query, body }, key) =>
     createHmac('sha1', key)
-      .update(`${CALLED}${query && `?${query}`}${fieldsOf(body)}`)
+      .update(`${CALLED}${urlOf(query).search}${fieldsOf(body)}`)
       .digest('base64'),
   )
 
 export const plivoScheme = (random: Random): Scheme =>
   formScheme('plivo', random, 'x-plivo-signature-v3', ({ query, body, headers }, key) => {
     const fields = fieldsOf(body)
-    const sorted = [...new URLSearchParams(query)].map(([name, value]) => `${name}=${value}`).toSorted()
+    const sorted = [...urlOf(query).searchParams].map(([name, value]) => `${name}=${value}`).toSorted()
     const separator = sorted.length > 0 && fields !== '' ? '.' : ''
     const asked = sorted.length > 0 || fields !== '' ? '?' : ''
     return createHmac('sha256', key)
@@ -57,7 +57,10 @@ export const plivoScheme = (random: Random): Scheme =>
       .digest('base64')
   })
 
-/** The signature covers the fields of the form in their order, so bytes may move between a name and its value. */
+/**
+ * The signature covers the fields of the form in their order, so bytes may move between a name and its value, and the query as a parser of
+ * URLs reads it, without the white space that a request line cannot have.
+ */
 function formScheme(
   provider: 'twilio' | 'plivo',
   random: Random,
@@ -80,7 +83,11 @@ function formScheme(
       return withSignature({ headers: nonce, query: `step=heard&n=${id}`, body, atMs }, AUTH_TOKEN)
     }),
     forge: (request, random) => withSignature(request, random.pick(['', 'secret', AUTH_TOKEN.slice(1), AUTH_TOKEN.toUpperCase()])),
-    proofs: (request) => [`${request.headers[header]?.trim()} ${signatureOf(request, '')}`],
+    // Plivo sends a list of signatures while a token is replaced.
+    proofs(request) {
+      const signatures = (request.headers[header] ?? '').split(provider === 'plivo' ? ',' : '\n')
+      return signatures.map((signature) => `${signature.trim()} ${signatureOf(request, '')}`)
+    },
   }
 }
 
