@@ -1,5 +1,5 @@
 /** A client of one IMAP server (RFC 3501, RFC 2177): one command at a time, over a connection that is logged in. */
-import { signalScope } from '@sluice/kit'
+import { signalScope, withoutTrailing } from '@sluice/kit'
 import { AppError, type Clock, errorText } from '@sluice/sdk'
 import { type Login, plainResponse, tokenResponse } from './credentials.ts'
 import { type ImapResponse, ResponseSplitter } from './imap-responses.ts'
@@ -312,7 +312,7 @@ export class Imap {
     const command = this.#command
     if (command?.tag !== tag) return
     this.#learn(text)
-    const [, status = '', code = '', rest = ''] = /^(OK|NO|BAD)\b ?(?:\[([A-Z-]+)[^\]]{0,200}\] ?)?(.*)$/i.exec(text) ?? []
+    const [, status = '', code = '', rest = ''] = /^(OK|NO|BAD)\b ?(?:\[([A-Z-]+)(?: [^\]]{0,200})?\] ?)?(.*)$/i.exec(text) ?? []
     if (status.toUpperCase() === 'OK') command.resolve(text)
     else command.reject(new ImapRefusal(rest.slice(0, REASON_CHARS_MAX) || status || 'no reason', code.toUpperCase()))
   }
@@ -347,5 +347,5 @@ export const folderName = (name: string): string =>
     .replaceAll('&', '&-')
     .replace(
       /[^\x20-\x7e]+/g,
-      (part) => `&${Buffer.from(part, 'utf16le').swap16().toString('base64').replace(/=+$/, '').replaceAll('/', ',')}-`,
+      (part) => `&${withoutTrailing(Buffer.from(part, 'utf16le').swap16().toString('base64'), '=').replaceAll('/', ',')}-`,
     )

@@ -1,6 +1,6 @@
 /** Attachments: uploads, downloads, and their encryption (client-server API, "Content repository" and "Sending encrypted attachments"). */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { downloadFile, followRedirects } from '@sluice/kit'
+import { downloadFile, followRedirects, withoutTrailing } from '@sluice/kit'
 import { members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Host, type Media } from '@sluice/sdk'
 import type { MatrixApi } from './api.ts'
@@ -130,4 +130,4 @@ export function decryptFile(bytes: Uint8Array, { key, iv, hashes }: EncryptedFil
   return Buffer.concat([decipher.update(bytes), decipher.final()])
 }
 
-const unpadded = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
+const unpadded = (bytes: Buffer): string => withoutTrailing(bytes.toString('base64'), '=')

@@ -44,7 +44,7 @@ const ZERO_WIDTH_SPACE = '\u200b'
 const FULLWIDTH_AT = '\uff20'
 const EVERYONE = /@(?=(?:all|channel|here)\b)/gi
 const ANYONE = /@(?=[a-z0-9])/gi
-const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/
+const FENCE = /^ {0,3}(`{3,}|~{3,}(?!~))([^`]*)$/
 
 /**
  * Returns a text of a model that notifies nobody, with at most `max` code points if the text itself has no more. Outside of code blocks
