@@ -1,27 +1,43 @@
 /** Waits until the daemon has finished all work. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Message } from './history.ts'
+import type { Recorder } from './recorder.ts'
 import type { Traffic } from './traffic.ts'
-import type { World } from './world.ts'
 
 const POLL_MS = 100
 /** The counts must be zero this often in a row: a reply that moves between two queues may be counted in neither. */
 const POLLS = 3
+const PAGE = 500
 
-/** Resolves to false if work is left after `ms`. */
-export async function settle(url: string, { recorder }: World, traffic: Traffic, ms: number): Promise<boolean> {
+/** Resolves to what is left after `ms`, or to undefined once nothing is. */
+export async function settle(url: string, recorder: Recorder, traffic: Pick<Traffic, 'waiting'>, ms: number): Promise<string | undefined> {
   const endMs = performance.now() + ms
-  const isQuiet = async (): Promise<boolean> => {
-    if (traffic.waiting > 0) return false
-    // The daemon does not count a mail before it has fetched it.
-    for (const { mark, isPulled } of recorder.messages.values()) if (isPulled && !recorder.isAsked(mark)) return false
-    return (await load(url)) === 0
-  }
+  let left: string | undefined
   for (let quiet = 0; performance.now() < endMs; ) {
-    quiet = (await isQuiet()) ? quiet + 1 : 0
-    if (quiet === POLLS) return true
+    left = await workLeft(url, recorder, traffic)
+    quiet = left === undefined ? quiet + 1 : 0
+    if (quiet === POLLS) return undefined
     await sleep(POLL_MS)
   }
-  return false
+  return left ?? 'work that came again and again'
+}
+
+async function workLeft(url: string, { messages, isAsked }: Recorder, traffic: Pick<Traffic, 'waiting'>): Promise<string | undefined> {
+  if (traffic.waiting > 0) return `${traffic.waiting} requests that were not acknowledged`
+  // The daemon does not count a mail before it has fetched it.
+  const unasked = [...messages.values()].filter(({ mark, isPulled }) => isPulled && !isAsked(mark))
+  for (const message of unasked) if (!message.answers) return `${message.mark} on ${message.kind}, which did not reach the model`
+  // An answer that decides its question never reaches the model.
+  for (const answer of unasked)
+    if (!(await hasArrived(url, answer))) return `the answer ${answer.mark} on ${answer.kind}, which did not arrive`
+  const loads = await load(url)
+  return loads === 0 ? undefined : `${loads} turns, messages and replies`
+}
+
+async function hasArrived(url: string, { kind, id }: Message): Promise<boolean> {
+  const answer = await fetch(`${url}/api/deliveries/inbox?channel=${kind}&limit=${PAGE}`)
+  const { messages } = (await answer.json()) as { readonly messages: readonly { readonly message_id: string }[] }
+  return messages.some(({ message_id }) => message_id === id)
 }
 
 /** The number of turns, messages and replies that wait or run. */

@@ -76,7 +76,9 @@ export async function setStage({ profile, seed, dir, signal, asksPeople = false,
       const over = new AbortController()
       const answering = people.run(url, AbortSignal.any([signal, over.signal]), { isPatient: false })
       await deliver(url)
-      await settle(url, world, traffic, SETTLE_MS_MAX)
+      const left = await settle(url, recorder, traffic, SETTLE_MS_MAX)
+      if (left !== undefined)
+        recorder.see({ type: 'unexpected', detail: `the daemon did not finish in ${SETTLE_MS_MAX / 1000} s: ${left}` })
       over.abort()
       await answering
       await life.end('SIGTERM')
