@@ -18,9 +18,11 @@ export function addressOf(message: Members, { id, sender }: { readonly id: strin
   return { to: group === '' ? sender : `${GROUP_PREFIX}${group}`, replyTo: id }
 }
 
+export const isGroup = (to: string): boolean => to.startsWith(GROUP_PREFIX)
+
 /** Returns an address as members of the cloud API, which expects numbers without `+`. */
 export function recipientOf(to: string): Readonly<Record<string, string>> {
-  if (to.startsWith(GROUP_PREFIX)) return { recipient_type: 'group', to: to.slice(GROUP_PREFIX.length) }
+  if (isGroup(to)) return { recipient_type: 'group', to: to.slice(GROUP_PREFIX.length) }
   if (PLAIN_NUMBER.test(to)) return { recipient_type: 'individual', to: to.replace('+', '') }
   return { recipient_type: 'individual', recipient: to }
 }

@@ -4,7 +4,7 @@ import { AppError, type Channel, defineFeature, type Host, type ReplyWindow } fr
 import { createGraph } from './api.ts'
 import { type ChatappConfig, chatappSection } from './config.ts'
 import { fetchMedia } from './media.ts'
-import { sendMessage } from './send.ts'
+import { sendMessage, showTyping } from './send.ts'
 import { createWebhook } from './webhook.ts'
 
 const TEXT_MAX = 4096
@@ -55,6 +55,7 @@ function chatapp(host: Host, config: ChatappConfig, account: string): Channel {
         throw error
       }
     },
+    typing: (to, signal) => showTyping({ graph, account }, to, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(graph, attachment, bytesMax, signal),
     health: () => ({
       state: problem === undefined ? 'ok' : 'down',

@@ -77,6 +77,55 @@ describe('send', () => {
   })
 })
 
+describe('buttons', () => {
+  const buttons = [
+    { label: 'Approve', value: 'a.1', tone: 'good' as const },
+    { label: 'Reject this very dangerous thing', value: 'r.1', tone: 'bad' as const },
+  ]
+  const ask = (address: { to: string; replyTo?: string }, text: string) =>
+    channel().send(address, { text, buttons, clientId: 'client-1' }, new AbortController().signal)
+
+  test('are sent under a question, with labels that the platform accepts', async () => {
+    await ask(to, 'Delete it?')
+    expect(fake.sent).toMatchObject([
+      {
+        text: 'Delete it?',
+        replyTo: 'wamid.HBgL0001',
+        buttons: [
+          { id: 'sluice:a.1', title: 'Approve' },
+          { id: 'sluice:r.1', title: 'Reject this very dan' },
+        ],
+      },
+    ])
+  })
+
+  test.each([
+    ['a text of more than 1024 UTF-16 units', to, 'a'.repeat(1025)],
+    ['a message to a group', { to: 'group:Y2FwaV9ncm91cDoxNTU1MDAwMTExMTow' }, 'Delete it?'],
+  ])('%s is sent without them', async (_, address, text) => {
+    await ask(address, text)
+    expect(fake.sent).toEqual([expect.not.objectContaining({ buttons: expect.anything() })])
+    expect(fake.sent[0]?.text).toBe(text)
+  })
+})
+
+describe('typing', () => {
+  const show = (address: { to: string; replyTo?: string }) => channel().typing?.(address, new AbortController().signal)
+
+  test('shows the indicator under the message that is answered', async () => {
+    await show(to)
+    expect(fake.typing).toEqual(['wamid.HBgL0001'])
+  })
+
+  test.each([
+    ['a group', { to: 'group:Y2Fw', replyTo: 'wamid.1' }],
+    ['a conversation without a message', { to: '+15550002222' }],
+  ])('makes no request for %s', async (_, address) => {
+    await show(address)
+    expect(fake.requests).toEqual([])
+  })
+})
+
 describe('faults on the wire', () => {
   const graphError = (code: number) => ({ error: { message: `(#${code}) It did not work`, type: 'OAuthException', code } })
   test.each<[string, ProviderFault, object]>([

@@ -2,6 +2,7 @@
 import { list, type Members, members, parseJson, text } from '@sluice/kit/foreign-json'
 import { type Inbound, normaliseE164, type Raw } from '@sluice/sdk/webhook'
 import { addressOf, senderOf } from './address.ts'
+import { pressedIn } from './buttons.ts'
 import { contentOf } from './content.ts'
 
 /** The largest time value of a JavaScript `Date`. */
@@ -33,7 +34,7 @@ function messagesIn({ metadata, messages }: Members, account: string): Inbound[]
 function parseMessage(message: Members, account: string): Inbound | undefined {
   const id = text(message.id)
   const sender = senderOf(message)
-  const content = changeIn(message) ?? contentOf(message)
+  const content = pressedIn(message) ?? changeIn(message) ?? contentOf(message)
   if (id === '' || sender === '' || !content) return undefined
   const sentAtMs = Number(text(message.timestamp)) * 1000
   return {

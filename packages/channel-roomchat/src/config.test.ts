@@ -12,7 +12,7 @@ const parse = (changes: object = {}) => v.safeParse(roomchatSection.schema, { ..
 test('requires base_url and app_token and has defaults for the other keys', () => {
   const { output, success } = parse()
   expect(success).toBe(true)
-  expect(output).toEqual({ ...LEAST, app_token: expect.any(Secret), enabled: true, bot_name: '', allowed_users: [] })
+  expect(output).toEqual({ ...LEAST, app_token: expect.any(Secret), enabled: true, ack_reactions: true, bot_name: '', allowed_users: [] })
   for (const missing of ['base_url', 'app_token']) expect(parse({ [missing]: undefined }).success).toBe(false)
 })
 

@@ -27,6 +27,10 @@ export const roomchatSection = {
         v.description('Secret of the installed bot, which verifies requests and signs replies; without it requests are not verified'),
       ),
     ),
+    ack_reactions: v.optional(
+      v.pipe(v.boolean(), v.description('True: a bot reacts with eyes to a message when its turn begins; needs a webhook_secret')),
+      true,
+    ),
     allowed_users: v.optional(
       v.pipe(
         v.array(v.pipe(v.string(), v.minLength(1))),

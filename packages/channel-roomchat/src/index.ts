@@ -2,7 +2,7 @@
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type RoomchatConfig, roomchatSection } from './config.ts'
 import { normaliseSender } from './parse.ts'
-import { sendMessage } from './send.ts'
+import { react, sendMessage } from './send.ts'
 import { serverOf } from './server.ts'
 import { createWebhook } from './webhook.ts'
 
@@ -29,5 +29,6 @@ function roomchat(host: Host, config: RoomchatConfig): Channel {
     // The server accepts a second message with the same reference id, so it does not drop repeats.
     limits: { text: TEXT_MAX, unit: 'codepoint' },
     send: (to, message, signal) => sendMessage(server, to, message, signal),
+    ...(config.ack_reactions && server.secret && { acknowledge: (message, signal) => react(server, message, signal) }),
   }
 }

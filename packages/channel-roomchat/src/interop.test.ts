@@ -38,6 +38,23 @@ const hello: Outbound = { text: 'hello', clientId: 'client-1' }
 const send = (by: Channel, signal = new AbortController().signal): Promise<unknown> =>
   by.send({ to: 'ops4room' }, hello, signal).catch((error: unknown) => error)
 
+describe('acknowledge', () => {
+  test('the bot reacts once to a message, however often it is called', async () => {
+    const bot = channel()
+    const delivery = fake.write({ text: 'what is new?' })
+    const message = await receive(bot, delivery)
+    for (let call = 0; call < 2; call += 1) await bot.acknowledge?.(message, new AbortController().signal)
+    expect(fake.reactions).toEqual([{ room: 'ops4room', message: delivery.id, reaction: '👀' }])
+  })
+
+  test.each([
+    ['`ack_reactions = false`', { ack_reactions: false }],
+    ['no secret, since only bots react', { webhook_secret: undefined }],
+  ])('is missing with %s', (_, changes) => {
+    expect(channel(changes).acknowledge).toBeUndefined()
+  })
+})
+
 test('receives a message and quotes it in the reply to its room', async () => {
   const bot = channel()
   const delivery = fake.write({ text: 'what is new?', actor: 'guests/6f1b' })

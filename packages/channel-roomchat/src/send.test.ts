@@ -31,6 +31,7 @@ async function send(changes: Changes = {}, ...answers: (() => Response)[]) {
     base_url: baseUrl,
     app_token: new Secret(' app-token '),
     bot_name: '',
+    ack_reactions: true,
     webhook_secret: secret === undefined ? undefined : new Secret(secret),
     allowed_users: [],
   }

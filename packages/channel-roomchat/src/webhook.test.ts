@@ -21,6 +21,7 @@ const serverWith = (secret: string, backend_url?: string) =>
       ...(backend_url !== undefined && { backend_url }),
       app_token: new Secret('token'),
       bot_name: '',
+      ack_reactions: true,
       webhook_secret: new Secret(secret),
       allowed_users: [],
     },

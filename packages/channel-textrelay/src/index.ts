@@ -3,7 +3,7 @@ import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type TextrelayConfig, textrelaySection } from './config.ts'
 import { normaliseHandle } from './handle.ts'
 import { fetchMedia } from './media.ts'
-import { sendMessage } from './send.ts'
+import { sendMessage, showTyping } from './send.ts'
 import { createWebhook } from './webhook.ts'
 
 /** The platform publishes no limit; long replies are easier to read in parts. */
@@ -19,13 +19,15 @@ export default defineFeature({
 
 function textrelay(host: Host, config: TextrelayConfig): Channel {
   const { api_url: url, api_token: token, from_phone: fromPhone } = config
+  const api = { fetch: host.fetch, url, token, fromPhone }
   return {
     name: 'textrelay',
     allow: config.allowed_senders,
     normalise: normaliseHandle,
     limits: { text: TEXT_CHARS_MAX, unit: 'utf16', dedupesClientIds: true, attachments: FILES },
     webhook: createWebhook({ secret: config.signing_secret?.reveal().trim() ?? '', fromPhone }),
-    send: (to, message, signal) => sendMessage({ fetch: host.fetch, url, token, fromPhone }, to, message, signal),
+    send: (to, message, signal) => sendMessage(api, to, message, signal),
+    typing: (to, signal) => showTyping(api, to, signal),
     fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(host, attachment, bytesMax, signal),
   }
 }

@@ -44,6 +44,25 @@ const channelAt = (apiUrl: string): { channel: Channel; logs: readonly unknown[]
   return { channel, logs: host.logs }
 }
 
+describe('typing', () => {
+  const show = async (address: Address) => {
+    const { channel, fake } = await arrange({ chats: { 'chat-1': '+15550003333', group: '+15550003333,+15550004444' } })
+    await channel.typing?.(address, never)
+    return fake
+  }
+
+  test('is shown in a chat of two', async () => {
+    expect((await show(CHAT)).typing).toEqual(['chat-1'])
+  })
+
+  test.each([
+    ['a group', { to: 'group' }],
+    ['a person without a chat', { to: '+15550003333', more: { handle: '+15550003333' } }],
+  ])('makes no request for %s', async (_, address) => {
+    expect((await show(address)).requests).toEqual([])
+  })
+})
+
 const arrange = async (options: TextrelayFakeOptions = {}) => {
   const fake = await startTextrelayFake(options)
   closing.push(fake.close)

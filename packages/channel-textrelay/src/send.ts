@@ -1,4 +1,4 @@
-/** Sends replies into the chat of the message, or into a new chat when the platform no longer has the old one. */
+/** Sends replies into the chat of the message, or into a new chat when the platform no longer has the old one. Shows typing. */
 import { callProvider, pathSegment } from '@sluice/kit'
 import { textAt, valueAt } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Outbound, type Sent } from '@sluice/sdk'
@@ -35,6 +35,11 @@ export async function sendMessage(
   const isGone = [CHAT_NOT_FOUND, undefined].some((code) => code === valueAt(json, 'error.code'))
   if (handle !== undefined && isGone) return startChat(handle)
   throw new AppError('invalid_request', `textrelay answered 404: ${explain(json) ?? 'unknown chat'}`)
+}
+
+/** Implements `Channel.typing`. Groups have no indicator, and only chats of two have a handle. Source: `chats.typing` of `@linqapp/sdk`. */
+export async function showTyping(api: Api, { to, more }: Address, signal: AbortSignal): Promise<void> {
+  if (more?.handle !== undefined && !isHandle(to)) await callProvider(post(api, `/chats/${pathSegment(to)}/typing`, {}, signal))
 }
 
 function sentAs(id: string): Sent {

@@ -1,7 +1,7 @@
 /** The cloud API of chatapp on loopback: it accepts messages, serves media and returns the errors of the real API. */
 import { equalTexts, sha256Hex } from '@sluice/sdk'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { checkMessage } from './fake-message.ts'
+import { checkMessage, receiptIn } from './fake-message.ts'
 
 /** How the fake of chatapp starts; each member has a default. */
 export interface ChatappFakeOptions {
@@ -20,6 +20,7 @@ export interface ChatappSent {
   readonly text: string
   /** The id of the quoted message. */
   readonly replyTo?: string
+  readonly buttons?: readonly { readonly id: string; readonly title: string }[]
   /** The file that the message shows; `text` is then its caption. */
   readonly file?: { readonly type: string; readonly name: string; readonly bytes: Uint8Array }
 }
@@ -38,6 +39,8 @@ export interface ChatappFake extends FakeProvider {
   readonly accessToken: string
   /** The last `SENT_MAX` accepted messages. */
   readonly sent: readonly ChatappSent[]
+  /** The ids of the messages under which the typing indicator was shown. */
+  readonly typing: readonly string[]
   /** Stores a file and returns its media id. */
   addMedia(media: ChatappMedia): string
   /** Refuses the access token from now on. */
@@ -61,6 +64,7 @@ const MEDIA_PATH = '/whatsapp_business/attachments/'
 export async function startChatappFake(options: ChatappFakeOptions = {}): Promise<ChatappFake> {
   const { phoneNumberId = '200000000000002', accessToken = 'chatapp-fake-token', apiVersion = 'v23.0', port = 0 } = options
   const sent: ChatappSent[] = []
+  const typing: string[] = []
   const media = new Map<string, ChatappMedia>()
   let count = 0
   let expired = false
@@ -103,11 +107,17 @@ export async function startChatappFake(options: ChatappFakeOptions = {}): Promis
 
   const takeMessage = ({ headers, json }: ProviderRequest): ProviderReply => {
     if (!headers.get('content-type')?.startsWith('application/json')) return invalid('The request body is not JSON')
+    const receipt = receiptIn(json)
+    if (receipt) {
+      if (receipt.typing_indicator) typing.push(receipt.message_id)
+      return { status: 200, body: { success: true } }
+    }
     const checked = checkMessage(json)
     if ('problem' in checked) return invalid(checked.problem)
-    const { to, recipient, recipient_type, type, text, context, ...shown } = checked.message
-    const media = type === 'text' ? undefined : shown[type]
-    const refused = media && type !== 'text' ? refusedFile(type, media.id) : undefined
+    const { to, recipient, recipient_type, type, text, interactive, context, ...shown } = checked.message
+    const isFile = type !== 'text' && type !== 'interactive'
+    const media = isFile ? shown[type] : undefined
+    const refused = isFile && media ? refusedFile(type, media.id) : undefined
     if (refused) return refused
     const upload = media && uploads.get(media.id)
     const { caption } = (media ?? {}) as { readonly caption?: string }
@@ -118,7 +128,8 @@ export async function startChatappFake(options: ChatappFakeOptions = {}): Promis
       id,
       to: address,
       recipientType: recipient_type,
-      text: text?.body ?? caption ?? '',
+      text: text?.body ?? interactive?.body.text ?? caption ?? '',
+      ...(interactive && { buttons: interactive.action.buttons.map(({ reply }) => reply) }),
       ...(context && { replyTo: context.message_id }),
       ...(upload && { file: { type, name: name ?? upload.name, bytes: upload.bytes } }),
     })
@@ -148,6 +159,7 @@ export async function startChatappFake(options: ChatappFakeOptions = {}): Promis
     phoneNumberId,
     accessToken,
     sent,
+    typing,
     addMedia(added) {
       const id = String(700_000_000_000_000 + media.size)
       media.set(id, added)

@@ -115,6 +115,6 @@ test('after a change only the new credentials are valid', async () => {
 })
 
 test('any other request is 404', async () => {
-  expect((await post('bot/ops4room/reaction/1', {}, {})).status).toBe(404)
+  expect((await post('bot/ops4room/poll/1', {}, {})).status).toBe(404)
   expect((await fetch(`${fake.url}/ocs/v2.php/apps/spreed/api/v1/chat/ops4room`)).status).toBe(404)
 })

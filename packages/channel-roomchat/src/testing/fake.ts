@@ -34,6 +34,8 @@ export interface RoomchatSent {
 export interface RoomchatFake extends FakeProvider, Readonly<RoomchatCredentials> {
   /** The last `SENT_MAX` accepted messages. */
   readonly sent: readonly RoomchatSent[]
+  /** The reactions of the bot. */
+  readonly reactions: readonly { readonly room: string; readonly message: number; readonly reaction: string }[]
   /** Writes a message as a user and returns the request the server posts to the bot. */
   write(written: { readonly text: string; readonly actor?: string; readonly room?: string }): {
     readonly headers: Readonly<Record<string, string>>
@@ -57,12 +59,13 @@ const REFERENCE_CHARS_MAX = 64
 const RANDOM_CHARS_MIN = 32
 /** The wrong signatures after which the server throttles the sender. */
 const WRONG_SIGNATURES_MAX = 10
-const PATH = /^\/ocs\/v2\.php\/apps\/spreed\/api\/v1\/(?:bot\/(?<bot>[^/]+)\/message|chat\/(?<chat>[^/]+))$/
+const PATH = /^\/ocs\/v2\.php\/apps\/spreed\/api\/v1\/(?:bot\/(?<bot>[^/]+)\/(?:message|reaction\/(?<reacted>[^/]+))|chat\/(?<chat>[^/]+))$/
 
 /** Starts the fake; call `close` to end it. */
 export async function startRoomchatFake(options: RoomchatFakeOptions = {}): Promise<RoomchatFake> {
   const rooms = new Set(options.rooms ?? ['ops4room'])
   const sent: RoomchatSent[] = []
+  const reactions: RoomchatFake['reactions'][number][] = []
   /** The room of each message that can be quoted, by message id. */
   const messages = new Map<number, string>()
   let { secret = ROOMCHAT_SECRET, appToken = ROOMCHAT_APP_TOKEN } = options
@@ -70,11 +73,13 @@ export async function startRoomchatFake(options: RoomchatFakeOptions = {}): Prom
   let lastId = 4710
 
   const answer = (request: ProviderRequest): ProviderReply => {
-    const { bot, chat } = PATH.exec(request.path)?.groups ?? {}
+    const { bot, chat, reacted } = PATH.exec(request.path)?.groups ?? {}
     if (request.method !== 'POST' || (bot ?? chat) === undefined) return ocs(404, { message: 'Invalid query' })
     if (request.headers.get('ocs-apirequest') !== 'true') return { status: 412, body: { message: 'CSRF check failed' } }
     const params = /application\/json/.test(request.headers.get('content-type') ?? '') ? membersOf(request.json) : {}
-    const text = typeof params.message === 'string' ? params.message : ''
+    const signed = reacted === undefined ? params.message : params.reaction
+    const text = typeof signed === 'string' ? signed : ''
+    if (bot !== undefined && reacted !== undefined) return fromBot(request, bot, text) ?? takeReaction(bot, Number(reacted), text)
     if (bot !== undefined) return fromBot(request, bot, text) ?? take('bot', bot, { ...params, text })
     return fromUser(request, chat ?? '') ?? take('user', chat ?? '', { ...params, text })
   }
@@ -116,6 +121,15 @@ export async function startRoomchatFake(options: RoomchatFakeOptions = {}): Prom
     return ocs(201, { data: by === 'bot' ? null : shown })
   }
 
+  /** The server takes one emoji, and reacts to messages of the room only. */
+  const takeReaction = (room: string, message: number, reaction: string): ProviderReply => {
+    if (messages.get(message) !== room) return ocs(404)
+    if (!/^\p{RGI_Emoji}$/v.test(reaction)) return ocs(400)
+    if (reactions.some((known) => known.message === message && known.reaction === reaction)) return ocs(200)
+    reactions.push({ room, message, reaction })
+    return ocs(201)
+  }
+
   const sign = (random: string, signed: string): string => hmacSha256(secret, random, signed).toString('hex')
 
   const provider = await startFakeProvider(answer, { port: options.port ?? 0 })
@@ -128,6 +142,7 @@ export async function startRoomchatFake(options: RoomchatFakeOptions = {}): Prom
       return appToken
     },
     sent,
+    reactions,
     write({ text, actor = 'users/ada', room = 'ops4room' }) {
       const id = ++lastId
       messages.set(id, room)

@@ -31,6 +31,8 @@ export interface TextrelayFake extends FakeProvider {
   /** The value for `api_url`. */
   readonly apiUrl: string
   readonly sent: readonly TextrelaySent[]
+  /** The chats in which the typing indicator was started. */
+  readonly typing: readonly string[]
   /** Removes a chat. */
   dropChat(id: string): void
   mediaUrl(name: string): string
@@ -61,6 +63,7 @@ const PROBLEMS = {
   2005: [404, 'Attachment not found'],
   2001: [404, 'Chat not found'],
   2004: [401, 'Unauthorized'],
+  2003: [403, 'Typing indicators are not supported in group chats'],
   2006: [403, 'You do not have permission to send from this phone number'],
 } as const
 
@@ -79,6 +82,7 @@ export async function startTextrelayFake(options: TextrelayFakeOptions = {}): Pr
   let token = options.token ?? TEXTRELAY_TOKEN
   const chats = new Map(Object.entries(options.chats ?? { 'chat-1': '+15550003333' }))
   const sent: TextrelaySent[] = []
+  const typing: string[] = []
   const uploads = new Map<string, { readonly name: string; readonly type: string; readonly size: number; bytes?: Uint8Array }>()
 
   const beginUpload = (json: unknown): ProviderReply => {
@@ -123,6 +127,15 @@ export async function startTextrelayFake(options: TextrelayFakeOptions = {}): Pr
     return { status: 202, body: { chat_id: taken.chat, message: sentMessage(taken) } }
   }
 
+  /** See `chats.typing` of `@linqapp/sdk`. The SDK does not give the codes of its refusals. */
+  const showTyping = (id: string): ProviderReply => {
+    const handle = chats.get(id)
+    if (handle === undefined) throw new Refusal(2001)
+    if (handle.includes(',')) throw new Refusal(2003)
+    typing.push(id)
+    return { status: 204 }
+  }
+
   const beginChat = (json: unknown): ProviderReply => {
     const [from, to] = [member(json, 'from'), member(json, 'to')]
     if (from === undefined || to === undefined) throw new Refusal(1001)
@@ -153,6 +166,8 @@ export async function startTextrelayFake(options: TextrelayFakeOptions = {}): Pr
       if (!/^application\/json\b/.test(headers.get('content-type') ?? '') || typeof json !== 'object' || json === null)
         throw new Refusal(1003)
       const chat = /^\/chats\/([^/]+)\/messages$/.exec(path.slice(API.length))?.[1]
+      const typed = /^\/chats\/([^/]+)\/typing$/.exec(path.slice(API.length))?.[1]
+      if (typed !== undefined) return showTyping(decodeURIComponent(typed))
       if (chat !== undefined) return sendInto(decodeURIComponent(chat), json)
       if (path === `${API}/attachments`) return beginUpload(json)
       return path === `${API}/chats` ? beginChat(json) : notFound()
@@ -167,6 +182,7 @@ export async function startTextrelayFake(options: TextrelayFakeOptions = {}): Pr
     ...provider,
     apiUrl: `${provider.url}${API}`,
     sent,
+    typing,
     dropChat: (id) => void chats.delete(id),
     mediaUrl: (name) => `${provider.url}/media/${encodeURIComponent(name)}`,
     changeToken(next) {
