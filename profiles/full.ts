@@ -1,6 +1,7 @@
 import fedchat from '@sluice/channel-fedchat'
 import workchat from '@sluice/channel-workchat'
 import { main } from '@sluice/cli'
+import dashboard from '@sluice/dashboard'
 import adapter from '@sluice/hardware-adapter'
 import boards from '@sluice/hardware-boards'
 import mcp from '@sluice/mcp'
@@ -15,4 +16,4 @@ import { always } from './always.ts'
 const chats = [fedchat, workchat]
 const tools = [browser, pdf, mcp, skills, schedule]
 
-await main({ profile: 'full', features: [...always, ...chats, ...tools, google, boards, adapter, otel] })
+await main({ profile: 'full', features: [...always, ...chats, ...tools, google, dashboard, boards, adapter, otel] })

@@ -1,9 +1,10 @@
 import fedchat from '@sluice/channel-fedchat'
 import workchat from '@sluice/channel-workchat'
 import { main } from '@sluice/cli'
+import dashboard from '@sluice/dashboard'
 import mcp from '@sluice/mcp'
 import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
 import { always } from './always.ts'
 
-await main({ profile: 'standard', features: [...always, fedchat, workchat, mcp, skills, schedule] })
+await main({ profile: 'standard', features: [...always, fedchat, workchat, mcp, skills, schedule, dashboard] })

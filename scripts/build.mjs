@@ -14,6 +14,7 @@ import { completeBuild } from './artefact/complete-build.mjs'
 import { packBuild } from './artefact/pack-build.mjs'
 import { bundleReport, printReport } from './bundle-report.mjs'
 import { bundledFiles } from './bundled-files.mjs'
+import { dashboardPage } from './dashboard-page.mjs'
 import { laterChannels } from './later-channels.mjs'
 import { alone, replaceBuild } from './replace-build.mjs'
 import { takeBuiltins } from './take-builtins.mjs'
@@ -180,6 +181,7 @@ const outDir = mkdtempSync(join(dist, `.${target.name}-`))
 process.on('exit', () => rmSync(outDir, { recursive: true, force: true }))
 // A process that a signal ends runs no handlers of its exit.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(128 + constants.signals[signal]))
+const page = dashboardPage(outDir)
 await build({
   config: false,
   entry: { sluice: join(ROOT, 'scripts', 'entry.mjs') },
@@ -199,7 +201,7 @@ await build({
   noExternal: [new RegExp(`^(?!(?:${EXTERNAL.join('|')})(?:/|$))`)],
   external: EXTERNAL,
   banner: { js: BANNER },
-  esbuildPlugins: [laterChannels(target.file), profilePlugin(target), trimDependencies, bundledFiles(outDir)],
+  esbuildPlugins: [laterChannels(target.file), profilePlugin(target), trimDependencies, bundledFiles(outDir), page.plugin],
   // The bundle contains hashes of paths that are relative to this folder. The default is the folder in which this process started.
   esbuildOptions: (options) => {
     options.absWorkingDir = ROOT
@@ -208,6 +210,7 @@ await build({
 takeBuiltins(outDir)
 const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf8'))
 rmSync(join(outDir, 'metafile-esm.json'))
+page.addTo(metafile)
 const report = bundleReport(metafile, target.name)
 writeFileSync(join(outDir, 'bundle-report.json'), `${JSON.stringify(report, null, 2)}\n`)
 try {

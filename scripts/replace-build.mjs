@@ -2,9 +2,10 @@
 //
 // A running daemon loads parts of its bundle when it first needs them, so files of the replaced build stay for a week. File names
 // contain a hash of the content, so a new file never overwrites one with other content.
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { filesBelow } from './files-below.mjs'
 
 const LOCK_MS_MAX = 600_000
 const KEEP_MS = 7 * 24 * 60 * 60 * 1000
@@ -39,19 +40,22 @@ export async function alone(file, work) {
 /** Moves the files of `built` into `folder`, the entry last, and removes files that were replaced more than a week ago. */
 export function replaceBuild(built, folder, nowMs) {
   mkdirSync(folder, { recursive: true })
-  const fresh = readdirSync(built)
+  const fresh = filesBelow(built)
   const before = readReplaced(folder)
-  const old = readdirSync(folder).filter((file) => !KEPT.includes(file) && !fresh.includes(file))
+  const old = filesBelow(folder, KEPT).filter((file) => !fresh.includes(file))
   const replaced = Object.fromEntries(old.map((file) => [file, before[file] ?? nowMs]))
   const expired = old.filter((file) => nowMs - replaced[file] > KEEP_MS)
   for (const file of expired) delete replaced[file]
   if (Object.keys(replaced).length > 0) writeFileSync(join(built, REPLACED), JSON.stringify(replaced))
   else rmSync(join(folder, REPLACED), { force: true })
   // The files that describe the build move right before its entry, so that a crash hardly ever leaves those of two builds.
-  const isChunk = (name) => name.endsWith('.mjs')
-  const names = readdirSync(built).filter((name) => name !== ENTRY)
+  const isChunk = (name) => name.endsWith('.mjs') || name.includes('/assets/')
+  const names = filesBelow(built).filter((name) => name !== ENTRY)
   const ordered = [...names.filter(isChunk), ...names.filter((name) => !isChunk(name))]
-  for (const file of ordered) renameSync(join(built, file), join(folder, file))
+  for (const file of ordered) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true })
+    renameSync(join(built, file), join(folder, file))
+  }
   if (existsSync(join(built, ENTRY))) renameSync(join(built, ENTRY), join(folder, ENTRY))
   for (const file of expired) rmSync(join(folder, file), { recursive: true, force: true })
 }

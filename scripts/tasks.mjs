@@ -31,6 +31,7 @@ function isBuilt(profile) {
   const sources = globSync(
     [
       'packages/*/src/**/*.ts',
+      'packages/dashboard/page/**/*.{css,html,mjs,ts,tsx}',
       'packages/*/package.json',
       'qa/src/**/*.ts',
       'qa/package.json',
@@ -102,9 +103,14 @@ function exec() {
   handOver(program === 'node' ? process.execPath : bin(program), rest, { ...process.env, ...Object.fromEntries(settings) })
 }
 
+/** Checks the types of the packages, and those of the page of the dashboard, which runs in browsers. */
+function types() {
+  for (const project of ['tsconfig.base.json', 'packages/dashboard/page/tsconfig.json']) must(bin('tsc'), ['-p', project])
+}
+
 function lintAndTypes() {
   must(bin('biome'), ['check', '--error-on-warnings', '.'])
-  must(bin('tsc'), ['-p', 'tsconfig.base.json'])
+  types()
 }
 
 /** Checks lint and types and runs the tests with the present bundles. */
@@ -172,7 +178,7 @@ function slow() {
   process.exitCode = run(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args], { ...process.env, SLUICE_SLOW: '1' })
 }
 
-const tasks = { start, sluice, build, install, dev, exec, check, test, slow }
+const tasks = { start, sluice, build, install, dev, exec, types, check, test, slow }
 if (!Object.hasOwn(tasks, task)) {
   console.error(`usage: node scripts/tasks.mjs ${Object.keys(tasks).join('|')}`)
   process.exit(2)

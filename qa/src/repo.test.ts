@@ -44,6 +44,7 @@ describe('the catalogue', () => {
       'probe',
       'safety',
       'mcp',
+      'dashboard',
       'rag-pdf',
       'schedule',
       'skills',

@@ -2,9 +2,10 @@
 // licences, the installers, the bill of materials and checksums.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CATALOGUE } from '../../packages/sdk/src/catalogue.ts'
+import { filesBelow } from '../files-below.mjs'
 import { bundledPackages, importedOutside } from './bundled-packages.mjs'
 import { licenceProblems, thirdPartyNotices } from './licences.mjs'
 import { layOut, readLock } from './locked-packages.mjs'
@@ -89,5 +90,5 @@ export function completeBuild({ root, folder, metafile, profile }) {
   for (const [path, name] of Object.entries(COPIED)) cpSync(join(root, path), join(folder, name))
   write('sluice.1', manPage({ version, description, ids: featuresIn(metafile) }))
   for (const [shell, name] of Object.entries(SHELLS)) write(name, completion(folder, shell))
-  write(CHECKSUMS, checksums(folder, readdirSync(folder)))
+  write(CHECKSUMS, checksums(folder, filesBelow(folder)))
 }

@@ -79,7 +79,7 @@ export function verifiedFiles(folder) {
     .trim()
     .split('\n')
     .map((line) => {
-      const [, hash, name] = /^([0-9a-f]{64}) {2}([\w.-]+)$/.exec(line) ?? []
+      const [, hash, name] = /^([0-9a-f]{64}) {2}([\w-][\w.-]*(?:\/[\w-][\w.-]*)*)$/.exec(line) ?? []
       if (name === undefined) throw new Failure(`${list} has a line that is not a checksum: ${line}`)
       if (!existsSync(join(folder, name))) throw new Failure(`${join(folder, name)} is missing; unpack the archive again`)
       if (sha256(readFileSync(join(folder, name))) !== hash)
@@ -89,6 +89,14 @@ export function verifiedFiles(folder) {
       return name
     })
   return { names: [...files, CHECKSUMS], hash: sha256(text) }
+}
+
+/** Makes the folders of a path in `base`, which every user may enter. */
+function makeFolders(base, path) {
+  if (path === '.') return
+  makeFolders(base, dirname(path))
+  mkdirSync(join(base, path), { recursive: true })
+  chmodSync(join(base, path), PROGRAM_MODE)
 }
 
 /** Copies a verified build into the folder of builds under a name of its own, in one step. Returns its folder. */
@@ -104,6 +112,7 @@ function placeBuild(from, library, { version, profile }) {
   const temporary = mkdtempSync(join(builds, '.new-'))
   try {
     for (const name of names) {
+      makeFolders(temporary, dirname(name))
       copyFileSync(join(from, name), join(temporary, name))
       chmodSync(join(temporary, name), /^(?:sluice|install\.sh)$/.test(name) ? PROGRAM_MODE : FILE_MODE)
     }

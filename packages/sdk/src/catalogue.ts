@@ -492,6 +492,13 @@ export const CATALOGUE = {
       'plugin info': { summary: 'Show the manifest and the signer of an installed plugin', usage: '<name>' },
     },
   },
+  dashboard: {
+    flag: 'dashboard',
+    kind: 'gateway',
+    profile: 'standard',
+    summary: 'A page in the browser: see what happens, talk to the agent, decide, replay',
+    routes: ['GET /', 'GET /assets/:file', 'GET /api/overview'],
+  },
   webauthn: {
     flag: 'webauthn',
     kind: 'gateway',

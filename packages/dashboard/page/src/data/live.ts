@@ -1,0 +1,138 @@
+/**
+ * The events of the gateway. After a break the connection resumes after the last event; whatever is shown is loaded again, because
+ * events do not say everything that has changed meanwhile.
+ */
+import { signal } from '@preact/signals'
+import { getOverview } from './api.ts'
+import type { components } from './api-types.ts'
+import { socketUrl } from './base.ts'
+import { queries, refresh } from './queries.ts'
+import { session, signedOut } from './session.ts'
+
+export type LiveEvent = components['schemas']['Event'] & {
+  readonly id: string
+  readonly timestamp: string
+  readonly [member: string]: unknown
+}
+export type Gap = { readonly type: 'gap'; readonly missed: number | null }
+export type Link = 'connecting' | 'live' | 'broken'
+
+const WAIT_MS_MIN = 400
+const WAIT_MS_MAX = 5000
+/** A connection attempt that takes longer is given up: a network that swallows packets never answers. */
+const OPEN_MS_MAX = 10_000
+/** What an event makes stale is loaded again at most this often. */
+const REFRESH_EVERY_MS = 1000
+const TOKEN_REVOKED = 4401
+
+export const link = signal<Link>('connecting')
+/** The time of the last break, while it lasts. */
+export const brokenSince = signal<Date | undefined>(undefined)
+
+type Listener = (event: LiveEvent | Gap) => void
+const listeners = new Set<Listener>()
+
+/** Calls `listener` with each event, until the returned function is called. */
+export function onEvent(listener: Listener): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** What each event makes stale: the beginnings of paths. */
+const STALE: readonly (readonly [prefix: string, paths: readonly string[]])[] = [
+  ['turn_', ['/api/overview', '/api/sessions', '/api/deliveries', '/api/costs', '/api/limits']],
+  ['delivery', ['/api/deliveries', '/api/overview']],
+  ['human_approval', ['/api/approvals', '/api/overview']],
+  ['sop_', ['/api/sops', '/api/overview']],
+  ['sops_', ['/api/sops']],
+  ['channel_', ['/api/channels', '/api/overview', '/api/health']],
+  ['config_', ['/api/config', '/api/features', '/api/channels', '/api/overview', '/api/tools', '/api/models']],
+  ['feature_', ['/api/features', '/api/overview']],
+  ['device_', ['/api/devices']],
+  ['limit_', ['/api/limits']],
+  ['loop_', ['/api/limits']],
+]
+
+const stale = new Set<string>()
+let refreshTimer: number | undefined
+function makeStale({ type }: { readonly type: string }): void {
+  for (const [prefix, paths] of STALE) if (type.startsWith(prefix)) for (const path of paths) stale.add(path)
+  if (stale.size === 0 || refreshTimer !== undefined) return
+  refreshTimer = window.setTimeout(() => {
+    refreshTimer = undefined
+    const paths = [...stale]
+    stale.clear()
+    void refresh(...paths)
+  }, REFRESH_EVERY_MS)
+}
+
+let socket: WebSocket | undefined
+let lastId: string | undefined
+let waitMs = WAIT_MS_MIN
+let reconnectTimer: number | undefined
+let wasLive = false
+
+/** Connects, and connects again after each break, until the session has ended. */
+export function connect(): void {
+  window.clearTimeout(reconnectTimer)
+  reconnectTimer = undefined
+  if (socket || session.value !== 'in') return
+  const current = new WebSocket(socketUrl('ws/events', { last_event_id: lastId }), ['sluice.v1'])
+  socket = current
+  const giveUp = window.setTimeout(() => current.close(), OPEN_MS_MAX)
+  current.onmessage = ({ data }) => receive(data as string)
+  current.onopen = () => {
+    window.clearTimeout(giveUp)
+    waitMs = WAIT_MS_MIN
+    link.value = 'live'
+    brokenSince.value = undefined
+    if (wasLive) void queries.invalidateQueries()
+    wasLive = true
+  }
+  current.onclose = ({ code }) => {
+    window.clearTimeout(giveUp)
+    if (socket !== current) return
+    socket = undefined
+    if (code === TOKEN_REVOKED) return signedOut()
+    if (link.value !== 'broken') {
+      link.value = 'broken'
+      brokenSince.value = new Date()
+      // A refused session closes the connection like a broken network does; this request tells them apart.
+      getOverview().catch(() => undefined)
+    }
+    reconnectTimer = window.setTimeout(connect, waitMs * (0.75 + Math.random() / 2))
+    waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)
+  }
+}
+
+/** Ends the connection, when the session has ended. */
+export function disconnect(): void {
+  const current = socket
+  socket = undefined
+  lastId = undefined
+  wasLive = false
+  current?.close()
+}
+
+function receive(data: string): void {
+  const frame = JSON.parse(data) as LiveEvent | Gap | { readonly type: 'connected' }
+  if (frame.type === 'connected') return
+  if (frame.type === 'gap') void queries.invalidateQueries()
+  else {
+    lastId = (frame as LiveEvent).id
+    makeStale(frame)
+  }
+  for (const listener of listeners) listener(frame as LiveEvent | Gap)
+}
+
+/** Connects at once when the network is back or the page is shown again. */
+export function watchNetwork(): void {
+  const now = () => {
+    if (socket === undefined) {
+      waitMs = WAIT_MS_MIN
+      connect()
+    }
+  }
+  window.addEventListener('online', now)
+  document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && now())
+}

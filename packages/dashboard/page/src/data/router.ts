@@ -1,0 +1,22 @@
+/** The places of the page, kept in the fragment of its address: the page works under any path, and no place is sent to a server. */
+import { useHashLocation } from 'wouter-preact/use-hash-location'
+
+/** Opens a place, such as `/chat`. */
+export const go = (place: string): void => {
+  location.hash = `#${place}`
+}
+
+/** A link to a place, for `href`. */
+export const to = (...parts: readonly (string | number)[]): string => `#/${parts.map((part) => encodeURIComponent(part)).join('/')}`
+
+export { useHashLocation }
+
+/** Returns the part of the place after its question mark. */
+export const placeQuery = (): URLSearchParams => new URLSearchParams(location.hash.split('?')[1] ?? '')
+
+/** Changes the part of the place after its question mark, in the history of the browser too. */
+export function setPlaceQuery(values: Readonly<Record<string, string | undefined>>): void {
+  const [place = ''] = location.hash.split('?')
+  const query = new URLSearchParams(Object.entries(values).flatMap(([name, value]) => (value ? [[name, value]] : [])))
+  location.hash = query.size > 0 ? `${place}?${query}` : place
+}

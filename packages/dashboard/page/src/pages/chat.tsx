@@ -1,0 +1,335 @@
+/** The chat: sessions, the conversation of one, and its tool calls and questions as they come. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useParams } from 'wouter-preact'
+import { Conversation, type Entry, type Question, type ToolCall } from '../chat/conversation.ts'
+import { answered, api } from '../data/api.ts'
+import { refresh, useApi } from '../data/queries.ts'
+import { go, to } from '../data/router.ts'
+import { confirmed } from '../ui/dialog.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { Loaded, Page, Problem } from '../ui/parts.tsx'
+import { Line, Name, Text } from '../ui/text.tsx'
+import { attempt } from '../ui/toast.tsx'
+import { duration, Time } from '../ui/values.tsx'
+
+/** How close to the end the reader must be for new text to scroll into view. */
+const END_PIXELS = 80
+const TEXT_BYTES_MAX = 65_536
+
+export function Chat() {
+  const { id } = useParams<{ id?: string }>()
+  const [conversation, setConversation] = useState<Conversation>(() => new Conversation(id))
+  const [showsSessions, setShowsSessions] = useState(false)
+  useEffect(() => {
+    if (id !== conversation.id.value) setConversation(new Conversation(id))
+  }, [id])
+  useEffect(() => () => conversation.close(), [conversation])
+  // A new conversation gets its id from the gateway, and from then on has a place of its own.
+  const given = conversation.id.value
+  useEffect(() => {
+    if (given !== undefined && id === undefined && conversation.entries.value.length > 0) history.replaceState(null, '', to('chat', given))
+  }, [given, id, conversation.entries.value.length > 0])
+  return (
+    <Page title="Chat" whole>
+      <div class={`chat ${showsSessions ? 'shows-sessions' : ''}`}>
+        <Sessions current={given} onOpen={() => setShowsSessions(false)} />
+        <div class="conversation">
+          <div class="row conversation-head">
+            <button type="button" class="small narrow-only" aria-expanded={showsSessions} onClick={() => setShowsSessions(!showsSessions)}>
+              Sessions
+            </button>
+            <ConversationHead conversation={conversation} />
+          </div>
+          <Messages conversation={conversation} />
+          <Composer conversation={conversation} />
+        </div>
+      </div>
+    </Page>
+  )
+}
+
+function Sessions({ current, onOpen }: { readonly current: string | undefined; readonly onOpen: () => void }) {
+  const [limit, setLimit] = useState(50)
+  const sessions = useApi('/api/sessions', { query: { limit: String(limit) } })
+  return (
+    <aside class="sessions" aria-label="Sessions">
+      <div class="row spread">
+        <h2>Sessions</h2>
+        <a class="button small" href="#/chat" onClick={onOpen}>
+          <Icon name="plus" /> New
+        </a>
+      </div>
+      <Loaded query={sessions}>
+        {({ sessions: rows, next }) => (
+          <>
+            <ul>
+              {rows.map(({ session_id, name, last_activity, message_count }) => (
+                <li key={session_id}>
+                  <a href={to('chat', session_id)} aria-current={session_id === current ? 'page' : undefined} onClick={onOpen}>
+                    <Line value={name ?? session_id} />
+                    <span class="quiet">
+                      <Time at={last_activity} /> · {message_count} messages
+                    </span>
+                  </a>
+                </li>
+              ))}
+            </ul>
+            {rows.length === 0 && <p class="empty">Your conversations will be listed here.</p>}
+            {next !== null && (
+              <button type="button" class="small" onClick={() => setLimit(Math.min(limit + 50, 500))}>
+                Show older
+              </button>
+            )}
+          </>
+        )}
+      </Loaded>
+    </aside>
+  )
+}
+
+function ConversationHead({ conversation }: { readonly conversation: Conversation }) {
+  const id = conversation.id.value
+  if (id === undefined || conversation.entries.value.length === 0) return <h2 class="grow">New conversation</h2>
+  const rename = async () => {
+    const name = window.prompt('The name of this conversation')
+    if (name === null) return
+    await attempt(() => answered(api.PUT('/api/sessions/{id}', { params: { path: { id } }, body: { name: name.trim() || null } })))
+    await refresh('/api/sessions')
+  }
+  const erase = async () => {
+    if (
+      !(await confirmed(
+        'Erase this conversation?',
+        'Its messages, and the contents of its turns and replies, are erased for good.',
+        'Erase',
+      ))
+    )
+      return
+    const done = await attempt(() => answered(api.DELETE('/api/sessions/{id}', { params: { path: { id } } })), 'Erased.')
+    if (!done) return
+    go('/chat')
+    await refresh('/api/sessions')
+  }
+  return (
+    <>
+      <h2 class="grow">
+        <Line value={id} class="mono" />
+      </h2>
+      <button type="button" class="small plain" onClick={() => void rename()}>
+        Rename
+      </button>
+      <button type="button" class="small plain danger" onClick={() => void erase()}>
+        Erase
+      </button>
+    </>
+  )
+}
+
+function Messages({ conversation }: { readonly conversation: Conversation }) {
+  const list = useRef<HTMLDivElement>(null)
+  const isAtEnd = useRef(true)
+  const entries = conversation.entries.value
+  const isRunning = conversation.running.value > 0
+  useEffect(() => {
+    const element = list.current
+    if (element && isAtEnd.current) element.scrollTop = element.scrollHeight
+  }, [entries, isRunning])
+  const last = entries.findLast((entry) => entry.kind === 'answer' || entry.kind === 'problem')
+  return (
+    <section
+      class="messages"
+      aria-label="Messages"
+      ref={list}
+      onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+        isAtEnd.current = scrollHeight - scrollTop - clientHeight < END_PIXELS
+      }}
+    >
+      <div class="column">
+        {conversation.hasMore.value && (
+          <button type="button" class="small" onClick={() => void conversation.more()}>
+            Show earlier messages
+          </button>
+        )}
+        {conversation.problem.value !== undefined && <Problem error={conversation.problem.value} retry={() => conversation.load()} />}
+        {entries.length === 0 && !isRunning && (
+          <div class="welcome">
+            <h2>What shall I do?</h2>
+            <p class="quiet">The agent answers here. Its tool calls are shown as they run, and those that need a person ask you.</p>
+          </div>
+        )}
+        {entries.map((entry, index) => (
+          <EntryView key={index} entry={entry} conversation={conversation} />
+        ))}
+        {isRunning && entries.at(-1)?.kind === 'person' && <p class="working">Working…</p>}
+      </div>
+      <div class="hidden-text" role="status">
+        {!isRunning && last
+          ? `The answer has ended: ${last.kind === 'answer' || last.kind === 'problem' ? last.text.slice(0, 300) : ''}`
+          : isRunning
+            ? 'The agent works.'
+            : ''}
+      </div>
+    </section>
+  )
+}
+
+const Said = ({ who, kind, children }: { readonly who: string; readonly kind: string; readonly children: ComponentChildren }) => (
+  <article class={`said ${kind}`} aria-label={who}>
+    {children}
+  </article>
+)
+
+function EntryView({ entry, conversation }: { readonly entry: Entry; readonly conversation: Conversation }) {
+  switch (entry.kind) {
+    case 'person':
+      return (
+        <Said who="You" kind="person">
+          <Text value={entry.text} />
+        </Said>
+      )
+    case 'answer':
+      return (
+        <Said who="Agent" kind="answer">
+          <Text value={entry.text} />
+          {entry.facts && <p class="quiet facts-line">{entry.facts}</p>}
+        </Said>
+      )
+    case 'thinking':
+      return (
+        <details class="said thinking">
+          <summary>Reasoning</summary>
+          <Text value={entry.text} class="quiet" />
+        </details>
+      )
+    case 'tool':
+      return <ToolView call={entry.call} isRunning={conversation.running.value > 0} />
+    case 'question':
+      return <QuestionView question={entry.question} conversation={conversation} />
+    case 'problem':
+      return (
+        <div class="note bad">
+          <Text value={entry.text} />
+        </div>
+      )
+    case 'aborted':
+      return <p class="quiet">Aborted.</p>
+  }
+}
+
+function ToolView({ call: { name, input, output }, isRunning }: { readonly call: ToolCall; readonly isRunning: boolean }) {
+  const text = useMemo(
+    () => (input === undefined ? undefined : typeof input === 'string' ? input : JSON.stringify(input, null, 2)),
+    [input],
+  )
+  return (
+    <details class="said tool">
+      <summary>
+        <span class="mono">
+          <Name value={name} />
+        </span>{' '}
+        {output === undefined && isRunning && input !== undefined ? <span class="badge info">running</span> : null}
+        {text !== undefined && <Line value={text} class="quiet mono" />}
+      </summary>
+      {text !== undefined && (
+        <div class="block mono">
+          <Text value={text} />
+        </div>
+      )}
+      {output !== undefined && (
+        <div class="block mono">
+          <Text value={output} />
+        </div>
+      )}
+    </details>
+  )
+}
+
+function QuestionView({
+  question: { requestId, tool, summary, expiresAtMs, answer },
+  conversation,
+}: {
+  readonly question: Question
+  readonly conversation: Conversation
+}) {
+  return (
+    <div class="said question" role={answer ? undefined : 'alert'}>
+      <p>
+        <strong>
+          May the agent run <Name value={tool} />?
+        </strong>{' '}
+        {answer && <span class="badge">{answer === 'over' ? 'no longer asked' : answer}</span>}
+      </p>
+      <div class="block mono">
+        <Text value={summary} />
+      </div>
+      {!answer && (
+        <div class="row">
+          <button type="button" class="primary" onClick={() => conversation.answer(requestId, true)}>
+            Approve
+          </button>
+          <button type="button" onClick={() => conversation.answer(requestId, false)}>
+            Reject
+          </button>
+          <span class="quiet">Without an answer it is rejected in {duration(Math.max(0, expiresAtMs - Date.now()))}.</span>
+        </div>
+      )}
+    </div>
+  )
+}
+
+function Composer({ conversation }: { readonly conversation: Conversation }) {
+  const input = useRef<HTMLTextAreaElement>(null)
+  const isRunning = conversation.running.value > 0
+  const isReady = conversation.state.value === 'ready'
+  const grow = () => {
+    const element = input.current
+    if (!element) return
+    element.style.height = 'auto'
+    element.style.height = `${Math.min(element.scrollHeight + 2, 220)}px`
+  }
+  const send = () => {
+    const text = input.current?.value.trim() ?? ''
+    if (text === '' || !isReady || !input.current) return
+    if (new TextEncoder().encode(text).length > TEXT_BYTES_MAX) {
+      void attempt(async () => {
+        throw new Error('The message is larger than 64 KiB.')
+      })
+      return
+    }
+    conversation.send(text)
+    input.current.value = ''
+    grow()
+  }
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault()
+        send()
+      }}
+    >
+      <textarea
+        ref={input}
+        rows={1}
+        dir="auto"
+        aria-label="Message"
+        placeholder={isReady ? 'Write to the agent' : 'Connecting…'}
+        onInput={grow}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+          event.preventDefault()
+          send()
+        }}
+      />
+      {isRunning && (
+        <button type="button" onClick={() => conversation.abort()}>
+          <Icon name="stop" /> Stop
+        </button>
+      )}
+      <button type="submit" class="primary" disabled={!isReady}>
+        <Icon name="send" /> Send
+      </button>
+    </form>
+  )
+}

@@ -1,0 +1,165 @@
+/** The overview: what waits for a person, how much there is to do, and whether everything works. */
+import type { Overview as Data } from '../data/api.ts'
+import { useOverview } from '../data/queries.ts'
+import { to } from '../data/router.ts'
+import { ApprovalCard } from '../ui/approval.tsx'
+import { Badge, Card, Empty, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
+import { Table } from '../ui/table.tsx'
+import { integer, Line, Name } from '../ui/text.tsx'
+import { duration, Time } from '../ui/values.tsx'
+
+export function Overview() {
+  const overview = useOverview()
+  return (
+    <Page title="Overview">
+      <Loaded query={overview}>
+        {(data) => (
+          <>
+            <Warnings data={data} />
+            <Figures data={data} />
+            <Waiting data={data} />
+            <div class="grid">
+              <Channels data={data} />
+              <Machine data={data} />
+            </div>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+function Warnings({ data: { status, health } }: { readonly data: Data }) {
+  const isFirstRun = status.models.every((model) => model.startsWith('offline:'))
+  return (
+    <>
+      {isFirstRun && (
+        <Note tone="info">
+          No model is set up yet: the built-in provider only repeats what it is told. <a href="#/setup">Set up a provider</a>
+        </Note>
+      )}
+      {health.store.state !== 'ok' && <Note tone="bad">The store does not work: {health.store.reason}</Note>}
+      {health.config.state !== 'ok' && (
+        <Note tone="warn">
+          A changed configuration is not valid; the one before stays in force. <a href="#/configuration">Open the configuration</a>
+        </Note>
+      )}
+      {health.failed.map(({ feature, reason }) => (
+        <Note key={feature} tone="bad">
+          <strong>{feature}</strong> failed: {reason}
+        </Note>
+      ))}
+      {health.warnings.map((warning) => (
+        <Note key={warning} tone="warn">
+          {warning}
+        </Note>
+      ))}
+    </>
+  )
+}
+
+function Figure({
+  name,
+  value,
+  href,
+  detail,
+  tone = '',
+}: {
+  name: string
+  value: number
+  href: string
+  detail?: string | undefined
+  tone?: string
+}) {
+  return (
+    <a class={`figure ${value > 0 ? tone : ''}`} href={href}>
+      <span class="name">{name}</span>
+      <span class="value">{integer(value)}</span>
+      <span class="detail">{detail ?? ' '}</span>
+    </a>
+  )
+}
+
+const oldest = (seconds: number | null): string | undefined => (seconds === null ? undefined : `oldest ${duration(seconds * 1000)}`)
+
+function Figures({ data: { status } }: { readonly data: Data }) {
+  const { queues } = status
+  return (
+    <section class="figures" aria-label="Queues">
+      <Figure name="Turns running" value={status.turns_running} detail={`${integer(status.turns_queued)} queued`} href="#/chat" />
+      <Figure
+        name="Messages pending"
+        value={queues.messages_pending}
+        detail={oldest(queues.oldest_message_secs)}
+        href="#/deliveries/inbox?state=pending"
+      />
+      <Figure
+        name="Replies pending"
+        value={queues.replies_pending}
+        detail={oldest(queues.oldest_reply_secs)}
+        href="#/deliveries/outbox?state=queued"
+      />
+      <Figure
+        name="Dead letters"
+        value={queues.messages_dead + queues.replies_dead}
+        detail={queues.replies_ambiguous > 0 ? `${integer(queues.replies_ambiguous)} ambiguous` : undefined}
+        href={queues.messages_dead > 0 ? '#/deliveries/inbox?state=dead' : '#/deliveries/outbox?state=dead'}
+        tone="bad"
+      />
+      <Figure name="Approvals pending" value={queues.approvals_pending} href="#/approvals" tone="warn" />
+    </section>
+  )
+}
+
+function Waiting({ data: { approvals } }: { readonly data: Data }) {
+  return (
+    <Card title="Waits for a person" padded>
+      {approvals.approvals.length === 0 ? (
+        <Empty>Nothing waits for you.</Empty>
+      ) : (
+        <div class="stack">
+          {approvals.approvals.map((approval) => (
+            <ApprovalCard key={`${approval.run_id}/${approval.step_id}`} approval={approval} />
+          ))}
+        </div>
+      )}
+    </Card>
+  )
+}
+
+function Channels({ data: { health } }: { readonly data: Data }) {
+  return (
+    <Card title="Channels" actions={<a href="#/channels">All channels</a>}>
+      <Table
+        label="Channels"
+        rows={health.channels}
+        keyOf={({ channel }) => channel}
+        empty="No channel is configured."
+        columns={[
+          { name: 'Channel', heads: true, show: ({ channel }) => <a href={to('channels', channel)}>{channel}</a> },
+          { name: 'State', show: ({ state }) => <Badge state={state} /> },
+          { name: 'Last message', show: ({ last_event_at }) => <Time at={last_event_at} /> },
+          { name: 'Detail', show: ({ detail }) => detail && <Line value={detail} /> },
+        ]}
+      />
+    </Card>
+  )
+}
+
+function Machine({ data: { status, health } }: { readonly data: Data }) {
+  return (
+    <Card title="Gateway" padded>
+      <Facts
+        rows={[
+          ['Health', <Badge key="health" state={health.status} />],
+          ['Models', status.models.map((model) => <Name key={model} value={model} />)],
+          ['Provider', <Badge key="provider" state={health.provider.state} />],
+          ['Sandbox', status.sandbox ? <Badge key="sandbox" state={status.sandbox.state} /> : '—'],
+          ['Running since', <Time key="since" at={status.started_at} />],
+          ['Sessions active', integer(status.sessions_active)],
+          ['Last backup', <Time key="backup" at={status.last_backup?.at} />],
+        ]}
+      />
+    </Card>
+  )
+}

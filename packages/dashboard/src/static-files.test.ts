@@ -1,0 +1,91 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { testGateways } from '@sluice/http/testing'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { pageRoutes } from './page-routes.ts'
+
+const gateways = testGateways()
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-page-'))
+  mkdirSync(join(folder, 'assets'))
+  writeFileSync(join(folder, 'index.html'), '<!doctype html><title>Sluice</title>')
+  writeFileSync(join(folder, 'index.html.br'), 'page in brotli')
+  writeFileSync(join(folder, 'assets/app-1a2b.js'), 'console.log(1)')
+  writeFileSync(join(folder, 'assets/app-1a2b.js.br'), 'script in brotli')
+  writeFileSync(join(folder, 'assets/app-1a2b.js.gz'), 'script in gzip')
+  writeFileSync(join(folder, 'assets/notes.exe'), 'of no known type')
+  writeFileSync(join(folder, 'secret.js'), 'not an asset')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function arrange() {
+  const { request } = gateways({ snapshot: { routes: pageRoutes(() => folder) } })
+  return (path: string, headers: Record<string, string> = {}, method = 'GET') => request(path, { method, headers })
+}
+
+test('the page has a strict policy and is asked for again each time', async () => {
+  const answer = await arrange()('/')
+  expect(await answer.text()).toBe('<!doctype html><title>Sluice</title>')
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-cache',
+    'x-frame-options': 'DENY',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+  })
+  const policy = answer.headers.get('content-security-policy') ?? ''
+  for (const rule of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"])
+    expect(policy.split('; ')).toContain(rule)
+  expect(policy).not.toContain('unsafe')
+})
+
+test('a page that has not changed is not sent again', async () => {
+  const get = arrange()
+  const tag = (await get('/')).headers.get('etag') ?? ''
+  const again = await get('/', { 'if-none-match': `"other", W/${tag}` })
+  expect([again.status, await again.text()]).toEqual([304, ''])
+  expect(again.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+  expect((await get('/', { 'if-none-match': tag, 'accept-encoding': 'br' })).status).toBe(200)
+})
+
+test('a file is sent in the best encoding that the browser accepts, and kept for good', async () => {
+  const get = arrange()
+  const sent = async (accept: string) => {
+    const answer = await get('/assets/app-1a2b.js', { 'accept-encoding': accept })
+    return [answer.headers.get('content-encoding'), await answer.text()]
+  }
+  expect(await sent('gzip, deflate, br, zstd')).toEqual(['br', 'script in brotli'])
+  expect(await sent('gzip;q=0.5, br;q=0')).toEqual(['gzip', 'script in gzip'])
+  expect(await sent('identity')).toEqual([null, 'console.log(1)'])
+  const { headers } = await get('/assets/app-1a2b.js')
+  expect(Object.fromEntries(headers)).toMatchObject({
+    'content-type': 'text/javascript; charset=utf-8',
+    'cache-control': 'public, max-age=31536000, immutable',
+    'cross-origin-resource-policy': 'same-origin',
+    vary: 'accept-encoding',
+  })
+})
+
+test.each([
+  '/assets/..%2Fsecret.js',
+  '/assets/..%2f..%2fetc%2fpasswd',
+  '/assets/app-1a2b.js.br',
+  '/assets/notes.exe',
+  '/assets/x.js',
+  '/assets/%00.js',
+])('%s is not there', async (path) => {
+  const answer = await arrange()(path)
+  expect(answer.status).toBe(404)
+  expect(await answer.json()).toMatchObject({ code: 'not_found' })
+})
+
+test('a build without the page says how to make it', async () => {
+  rmSync(folder, { recursive: true })
+  const answer = await arrange()('/')
+  expect(answer.status).toBe(503)
+  expect(await answer.json()).toMatchObject({ error: expect.stringContaining('pnpm build') })
+})

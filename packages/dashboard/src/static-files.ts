@@ -1,0 +1,110 @@
+/** Serves the files of a folder that a build has hashed and compressed: `index.html`, and `assets/<name>-<hash>.<ending>`. */
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { AppError } from '@sluice/sdk'
+
+/** What a page may do: everything comes from this daemon, no script is in the page itself, and no other page frames it. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "media-src 'self' blob:",
+  "connect-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.ico': 'image/x-icon',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
+  '.webmanifest': 'application/manifest+json',
+  '.webp': 'image/webp',
+  '.woff2': 'font/woff2',
+}
+
+/** The encodings that a build writes next to a file, the best one first. */
+const ENCODINGS = [
+  { name: 'br', ending: '.br' },
+  { name: 'gzip', ending: '.gz' },
+] as const
+
+const YEAR_SECS = 31_536_000
+
+export class StaticFiles {
+  readonly #folder: string
+  #names: Promise<ReadonlySet<string>> | undefined
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** The page. Browsers ask for it again each time, and get it only if it has changed. */
+  async page(headers: Headers): Promise<Response> {
+    const found = await this.#read('index.html', headers)
+    if (!found) throw new AppError('unavailable', 'The page is not built: run `pnpm build standard`')
+    const tag = `"${createHash('sha256').update(found.body).digest('base64url').slice(0, 22)}"`
+    const policy = {
+      'content-security-policy': PAGE_POLICY,
+      'permissions-policy': 'camera=(), geolocation=(), payment=(), usb=()',
+      'cache-control': 'no-cache',
+      vary: 'accept-encoding',
+      etag: tag,
+    }
+    const known = (headers.get('if-none-match') ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''))
+    if (known.includes(tag)) return new Response(null, { status: 304, headers: policy })
+    return new Response(found.body, { headers: { ...found.headers, ...policy } })
+  }
+
+  /** A file of `assets`, whose name changes with its content: browsers keep it. Throws `not_found`. */
+  async asset(name: string, headers: Headers): Promise<Response> {
+    const found = await this.#read(`assets/${name}`, headers)
+    if (!found) throw new AppError('not_found', 'There is no such file')
+    return new Response(found.body, {
+      headers: { ...found.headers, 'cache-control': `public, max-age=${YEAR_SECS}, immutable`, vary: 'accept-encoding' },
+    })
+  }
+
+  /** Reads only names that the folder was found to have, so that no name leads out of it. */
+  async #read(name: string, headers: Headers) {
+    this.#names ??= listFiles(this.#folder)
+    const names = await this.#names
+    const type = TYPES[extname(name)]
+    if (!names.has(name) || type === undefined) return undefined
+    const accepted = acceptedEncodings(headers.get('accept-encoding') ?? '')
+    const encoding = ENCODINGS.find((each) => accepted.has(each.name) && names.has(name + each.ending))
+    const body = await readFile(join(this.#folder, name + (encoding?.ending ?? '')))
+    return { body, headers: { 'content-type': type, ...(encoding && { 'content-encoding': encoding.name }) } }
+  }
+}
+
+async function listFiles(folder: string): Promise<ReadonlySet<string>> {
+  const list = async (path: string, prefix: string): Promise<string[]> => {
+    const entries = await readdir(path, { withFileTypes: true }).catch(() => [])
+    return entries.filter((entry) => entry.isFile()).map(({ name }) => prefix + name)
+  }
+  return new Set([...(await list(folder, '')), ...(await list(join(folder, 'assets'), 'assets/'))])
+}
+
+/** Returns the encodings that a client accepts: those that it names without a weight of 0. */
+function acceptedEncodings(header: string): ReadonlySet<string> {
+  const accepted = new Set<string>()
+  for (const part of header.split(',')) {
+    const [name = '', ...parameters] = part.split(';').map((each) => each.trim().toLowerCase())
+    const isRefused = parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))
+    if (!isRefused) accepted.add(name)
+  }
+  return accepted
+}
