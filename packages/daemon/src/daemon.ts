@@ -112,6 +112,9 @@ class Gateway {
   constructor(runtime: OpenRuntime, { replacesGlobals = false }: DaemonOptions, deliveries: Promise<Deliveries>) {
     this.#runtime = runtime
     this.#auth = createAuth(runtime)
+    runtime.offer({
+      addresses: () => ({ listening: this.url || null, public: runtime.config().core(gatewaySection).public_url ?? null }),
+    })
     this.http = new HttpSide({
       runtime,
       auth: this.#auth,

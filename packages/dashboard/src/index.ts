@@ -1,9 +1,18 @@
-/** The dashboard: a page that shows what the gateway does, and through which people talk to it and decide. docs/dashboard.md. */
+/** The page in the browser: its files, the sign-in of a browser, and the command that prints a link (docs/dashboard.md). */
 import { defineFeature } from '@sluice/sdk'
+import { dashboardCommand } from './command.ts'
 import { overviewRoute } from './overview-route.ts'
 import { pageRoutes } from './page-routes.ts'
+import { sessionRoutes } from './session-routes.ts'
+import { SignInLinks } from './sign-in-links.ts'
 
 export default defineFeature({
   id: 'dashboard',
-  build: () => ({ routes: [...pageRoutes(), overviewRoute] }),
+  build(host) {
+    const links = new SignInLinks(host.clock)
+    return {
+      routes: [...pageRoutes(), ...sessionRoutes(host, links), overviewRoute],
+      commands: [dashboardCommand(host, links)],
+    }
+  },
 })

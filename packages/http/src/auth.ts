@@ -6,6 +6,7 @@ import { AppError, type DeviceRow, type Lockout, type Role, sha256Hex } from '@s
 import { ADDRESSES_MAX, checkLockout } from './lockout.ts'
 import type { HeaderReader } from './middleware/client-address.ts'
 import { createRevocations } from './revocations.ts'
+import { sessionHash } from './session-cookie.ts'
 
 /** The `tokenHash` of a caller on the control socket, which is no hash: its connection is its credential and is never revoked. */
 export const CONTROL_SOCKET = 'control socket'
@@ -19,6 +20,13 @@ export interface Principal {
   readonly role: Role
 }
 
+/** The caller that a cookie names. */
+export interface SessionPrincipal extends Principal {
+  readonly device: string
+  readonly row: DeviceRow
+  readonly token: string
+}
+
 export interface Auth {
   /**
    * Resolves to the device that the bearer token belongs to. A valid token always passes: the lockout of an address refuses and
@@ -26,6 +34,8 @@ export interface Auth {
    * or `rate_limited` while the address is locked out. While no pairing is required, the token is not looked at.
    */
   bearer(headers: HeaderReader, address: string, spared: boolean): Promise<Principal>
+  /** Resolves to the device whose browser session one of the tokens of a cookie is; undefined if none is valid. */
+  session(tokens: readonly string[], address: string): Promise<SessionPrincipal | undefined>
   /**
    * Whether a token that was valid before still is. Null means a connection without a token, which is valid while pairing is
    * not required. For input that comes long after its credential, for example over a WebSocket.
@@ -96,6 +106,17 @@ export function createAuth(runtime: Runtime): Auth {
       revocations.watch(tokenHash, device)
       touch(device, address)
       return { device: device.id, tokenHash, role: device.role }
+    },
+    async session(tokens, address) {
+      for (const token of tokens) {
+        const tokenHash = sessionHash(token)
+        const row = await devices.findByTokenHash(tokenHash)
+        if (!row) continue
+        revocations.watch(tokenHash, row)
+        touch(row, address)
+        return { device: row.id, tokenHash, role: row.role, row, token }
+      }
+      return undefined
     },
     isGood(tokenHash) {
       if (tokenHash === CONTROL_SOCKET) return true

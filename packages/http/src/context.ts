@@ -29,6 +29,8 @@ export interface Peer {
   readonly address: string
   /** True: limiters do not count its failures; see `isSpared`. */
   readonly spared: boolean
+  /** True if the browser reached the daemon over TLS, as far as the daemon can know: by its own socket, or by a trusted proxy. */
+  readonly isSecure: boolean
   /** An object that lives as long as the connection. */
   readonly connection: object
   /** See `Connection.operator`. Limiters and lockouts do not apply to an operator. */

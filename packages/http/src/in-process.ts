@@ -49,6 +49,7 @@ export function apiCalls(parts: ApiParts): (request: ApiCall, caller: ApiCaller)
       raw: Buffer.from(text),
       signal,
       trace: newTrace(undefined),
+      browserSession: NO_BROWSER,
       api: (inner) => apiCalls(parts)(inner, caller),
       get headers() {
         return new Headers(headers)
@@ -58,6 +59,11 @@ export function apiCalls(parts: ApiParts): (request: ApiCall, caller: ApiCaller)
     return isResponse(answer) ? answer : parts.runtime.hideSecrets(answer ?? null)
   }
 }
+
+const noBrowser = async (): Promise<never> => {
+  throw new AppError('forbidden', 'Only a page of this daemon has a session')
+}
+const NO_BROWSER: RouteRequest['browserSession'] = { begin: noBrowser, renew: noBrowser, end: noBrowser }
 
 /** True for a `Response`; does not load its class. */
 export const isResponse = (answer: unknown): answer is Response =>

@@ -51,7 +51,7 @@ export function createRevocations(devices: DeviceStore, clock: Clock, log: Logge
   return {
     check,
     watch(tokenHash, { expiresAtMs }) {
-      if (!watched.has(tokenHash)) watched.set(tokenHash, expiresAtMs)
+      if (watched.get(tokenHash) !== expiresAtMs) watched.set(tokenHash, expiresAtMs)
     },
     listen(listener) {
       listeners.add(listener)

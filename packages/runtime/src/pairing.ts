@@ -1,7 +1,7 @@
 /** Pairing: makes one-time codes, and exchanges them for bearer tokens. The command line uses it without a daemon, too. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { GatewayConfig } from '@sluice/config'
-import { AppError, type Clock, type Role, type Store, sha256Hex } from '@sluice/sdk'
+import { AppError, type Clock, type NewDevice, type Role, type Store, sha256Hex } from '@sluice/sdk'
 
 /** Base 32 without the letters and digits that look alike: 40 bits in 8 characters. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
@@ -42,6 +42,17 @@ export async function newToken(
   const { token, row } = makeDevice(name, expiresAtMs, clock)
   await devices.add({ ...row, role, issuedBy })
   return { token, device: row.id }
+}
+
+/** Makes the device of a browser session, which is not stored yet, and its token. `hashOf` keeps sessions and bearer tokens apart. */
+export function newSession(
+  { name, role, issuedBy, expiresAtMs }: Required<NewTokenOptions>,
+  clock: Clock,
+  hashOf: (token: string) => string,
+): { readonly token: string; readonly row: NewDevice } {
+  const { row } = makeDevice(name, expiresAtMs, clock)
+  const token = randomBytes(32).toString('base64url')
+  return { token, row: { ...row, role, issuedBy, tokenHash: hashOf(token) } }
 }
 
 /** Exchanges a code for a device of the code's role. Undefined if the code is unknown, used or expired. */

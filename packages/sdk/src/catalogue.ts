@@ -497,7 +497,29 @@ export const CATALOGUE = {
     kind: 'gateway',
     profile: 'standard',
     summary: 'A page in the browser: see what happens, talk to the agent, decide, replay',
-    routes: ['GET /', 'GET /assets/:file', 'GET /api/overview'],
+    routes: [
+      'GET /',
+      'GET /assets/:file',
+      'GET /api/overview',
+      'GET /api/dashboard/sign-in',
+      'POST /api/dashboard/sign-in',
+      'POST /api/dashboard/passkey/start',
+      'POST /api/dashboard/passkey/finish',
+      'GET /api/dashboard/session',
+      'POST /api/dashboard/session',
+      'DELETE /api/dashboard/session',
+    ],
+    commands: ['dashboard'],
+    commandHelp: {
+      dashboard: {
+        summary: 'Print a link that signs a browser in once, within a minute',
+        usage: '[--qr] [--role operator|client]',
+        options: {
+          qr: { help: 'show the link as a QR code, too, for a phone' },
+          role: { value: 'operator|client', help: 'the permissions of the browser (default: operator)' },
+        },
+      },
+    },
   },
   webauthn: {
     flag: 'webauthn',

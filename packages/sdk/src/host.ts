@@ -44,6 +44,22 @@ export interface Pairing {
   originOf(device: string): Promise<string>
 }
 
+/** The addresses of a daemon. */
+export interface Addresses {
+  /** Where it listens, as `http://host:port`; null while no port is bound. */
+  readonly listening: string | null
+  /** `[gateway] public_url`. */
+  readonly public: string | null
+}
+
+/** Signs a person in with any passkey of this gateway, for features that issue a credential of their own. */
+export interface PasskeySignIn {
+  /** Returns the options for the authenticator; `public_key` has them in the spelling of browsers. */
+  start(): Promise<object>
+  /** Throws `invalid_request` or `unauthorized` unless the authenticator has signed the challenge. */
+  finish(body: unknown): Promise<{ readonly label: string; readonly role: Role; readonly issuedBy: string | null }>
+}
+
 /** The services that features and the core offer each other by name. A consumer looks one up at run time and handles `undefined`. */
 export interface Services {
   readonly memory: Memories
@@ -61,6 +77,10 @@ export interface Services {
     readonly issuedBy: string | null
   }) => Promise<IssuedToken>
   readonly pairing: Pairing
+  /** Returns the addresses of this daemon, for links that it prints. Absent in commands that run without a daemon. */
+  readonly addresses: () => Addresses
+  /** Present where people can sign in with passkeys. */
+  readonly passkeys: PasskeySignIn
   /** Writes one record to the audit log before an action with an outside effect: the action and who caused it. Resolves when it is durable. */
   readonly audit: (record: DeviceRecord) => Promise<void>
   /** The pins of this machine, where a feature can reach them. */

@@ -86,6 +86,7 @@ export { GATEWAY_TEXTS, type GatewayText, type GatewayTexts, gatewayText, values
 export type { Bytes, HmacAlgorithm } from './hmac.ts'
 export { equalDigests, equalTexts, hmac, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
 export type {
+  Addresses,
   ChipInfo,
   ChipProbe,
   Clock,
@@ -95,6 +96,7 @@ export type {
   IssuedToken,
   NativeGpio,
   Pairing,
+  PasskeySignIn,
   PinUse,
   PublicRequest,
   ResolvedAddress,
@@ -139,7 +141,17 @@ export { type GivenHeaders, type RequestParts, rawRequest } from './raw-request.
 export type { NewReply, ReplyExtras, ReplyFile } from './reply.ts'
 export { replyLane } from './reply.ts'
 export type { DeletedRows, Retention, StoreUsage } from './retention.ts'
-export { type ApiCall, defineRoute, ROLES, type Role, type Route, type RouteAuth, type RouteRequest } from './route.ts'
+export {
+  type ApiCall,
+  type BrowserSession,
+  defineRoute,
+  type NewBrowserSession,
+  ROLES,
+  type Role,
+  type Route,
+  type RouteAuth,
+  type RouteRequest,
+} from './route.ts'
 export type {
   ProcessCommand,
   ProcessPipes,

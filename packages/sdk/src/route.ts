@@ -16,6 +16,27 @@ export type Role = (typeof ROLES)[number]
  */
 export type RouteAuth = Role | 'local' | 'open'
 
+/**
+ * The session of the browser that sent a request: a cookie in the place of a bearer token, bound to a device of its own, so that
+ * revoking the device ends the session. Every method throws `forbidden` unless a page of this daemon sent the request.
+ */
+export interface BrowserSession {
+  /** Begins a session. A browser that has one with the same role and issuer keeps its device; any other session of it ends. */
+  begin(session: NewBrowserSession): Promise<{ readonly device: string; readonly expiresAtMs: number; readonly setCookie: string }>
+  /** Lets the session last longer. Undefined when it was renewed a short time ago, or when the request has no session. */
+  renew(): Promise<{ readonly expiresAtMs: number; readonly setCookie: string } | undefined>
+  /** Ends the session, if there is one, and its open streams. Returns the header that deletes the cookie. */
+  end(): Promise<{ readonly setCookie: string }>
+}
+
+export interface NewBrowserSession {
+  /** The name of the device. */
+  readonly name: string
+  readonly role: Role
+  /** As in `DeviceRow`. */
+  readonly issuedBy: string | null
+}
+
 export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly client: ClientId
   /** The device of the caller; `null` when no bearer token was required. */
@@ -35,6 +56,7 @@ export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly raw: Uint8Array
   readonly signal: AbortSignal
   readonly trace: Trace
+  readonly browserSession: BrowserSession
   /**
    * Calls a route of the API of the daemon as the same caller. Resolves to the JSON value of the answer, or to a `Response` of a
    * route that streams; rejects with the error of the route. Routes of features are not among them.

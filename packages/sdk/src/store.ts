@@ -277,8 +277,8 @@ export interface DeviceStore {
   revoke(id: string, options?: { readonly keepPasskeys?: boolean }): Promise<boolean>
   /** Resolves to the devices of `ids` that were revoked together with their passkeys. */
   revokedAmong(ids: readonly string[]): Promise<readonly string[]>
-  /** Replaces the token of a device; the old one is refused from now on. */
-  rotate(id: string, tokenHash: string): Promise<boolean>
+  /** Replaces the token of a device, and its expiry if one is given; the old token is refused from now on. */
+  rotate(id: string, tokenHash: string, expiresAtMs?: number): Promise<boolean>
   touch(seen: readonly { readonly id: string; readonly atMs: number; readonly address: string }[]): Promise<void>
   /** A number that changes when any process writes to the store, for noticing revocations. */
   version(): number | Promise<number>

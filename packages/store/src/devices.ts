@@ -19,7 +19,7 @@ const REVOKE = 'DELETE FROM devices WHERE id = ?'
 const REVOKE_ISSUED = 'DELETE FROM devices WHERE issued_by = ?'
 const NOTE_REVOKED = 'INSERT INTO revoked_devices (id, revoked_at) VALUES (?, ?) ON CONFLICT DO NOTHING'
 const REVOKED_AMONG = 'SELECT id FROM revoked_devices WHERE id IN (SELECT value FROM json_each(?))'
-const ROTATE = 'UPDATE OR IGNORE devices SET token_hash = ? WHERE id = ?'
+const ROTATE = 'UPDATE OR IGNORE devices SET token_hash = ?, expires_at = coalesce(?, expires_at) WHERE id = ?'
 const TOUCH = 'UPDATE devices SET last_seen_at = ?, last_address = ? WHERE id = ?'
 
 const DROP_EXPIRED_CODES = 'DELETE FROM pairing_codes WHERE expires_at <= ?'
@@ -63,7 +63,7 @@ export function createDevices(db: Database, writer: GroupCommit, clock: Clock): 
     async revokedAmong(ids) {
       return db.read(() => db.all<{ id: string }>(REVOKED_AMONG, JSON.stringify(ids))).map(({ id }) => id)
     },
-    rotate: (id, tokenHash) => change(() => db.run(ROTATE, tokenHash, id) > 0),
+    rotate: (id, tokenHash, expiresAtMs) => change(() => db.run(ROTATE, tokenHash, expiresAtMs ?? null, id) > 0),
     touch: (seen) =>
       change(() => {
         for (const { id, atMs, address } of seen) db.run(TOUCH, atMs, address, id)

@@ -5,6 +5,7 @@ import { checkPasskeys } from './check-passkeys.ts'
 import { passkeyCommands } from './commands.ts'
 import { webauthnSection } from './config.ts'
 import { pageRoutes } from './page-routes.ts'
+import { passkeySignIn } from './passkey-sign-in.ts'
 import { PasskeyStore } from './passkeys.ts'
 import { Registrations } from './registrations.ts'
 import { SignIns } from './sign-ins.ts'
@@ -21,6 +22,7 @@ export default defineFeature({
     return {
       commands,
       routes: [...apiRoutes(passkeys, registrations, signIns), ...pageRoutes(config, signIns)],
+      services: { passkeys: passkeySignIn(signIns, host.log) },
       check: () => checkPasskeys(config, host.secrets, passkeys),
     }
   },

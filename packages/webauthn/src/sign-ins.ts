@@ -66,16 +66,21 @@ export class SignIns {
    */
   async finish(body: SignInFinish, caller: Caller): Promise<SignedIn> {
     const { clock, log } = this.#host
-    const challenge = body.challenge ?? challengeIn(body.client_data_json)
-    const purpose = this.#challengesOf(caller).take(principalOf(caller), challenge)
-    if (!purpose) throw new AppError('invalid_request', 'No pending authentication for this challenge')
     const issueToken = this.#host.service('issueToken')
     if (!issueToken) throw new AppError('unavailable', 'This host does not issue tokens')
-    const { userId, passkey } = await this.#verify(body, challenge, purpose)
+    const { userId, passkey } = await this.verify(body, caller)
     const expiresAtMs = clock.nowMs() + TOKEN_MS
     const issued = await issueToken({ name: `passkey ${passkey.label}`, role: passkey.role, expiresAtMs, issuedBy: passkey.registeredBy })
     log.info('passkey sign-in', { user: userId, label: passkey.label, device: issued.deviceId })
     return { ...issued, userId, expiresAtMs }
+  }
+
+  /** Returns the passkey that signed. Throws as `finish` does. */
+  verify(body: SignInFinish, caller: Caller): Promise<{ userId: string; passkey: Passkey }> {
+    const challenge = body.challenge ?? challengeIn(body.client_data_json)
+    const purpose = this.#challengesOf(caller).take(principalOf(caller), challenge)
+    if (!purpose) throw new AppError('invalid_request', 'No pending authentication for this challenge')
+    return this.#verify(body, challenge, purpose)
   }
 
   #challengesOf(caller: Caller): Challenges<Purpose> {

@@ -13,7 +13,7 @@ describe('sluice completion', () => {
       const script = `${out}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _sluice; echo "\${COMPREPLY[@]}"`
       return spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout.trim().split(' ')
     }
-    expect(ask('sluice da')).toEqual(['daemon'])
+    expect(ask('sluice da')).toEqual(['daemon', 'dashboard'])
     expect(ask('sluice config ')).toEqual(expect.arrayContaining(['check', 'get', 'set', 'schema', 'init']))
     expect(ask('sluice daemon --po')).toEqual(['--port'])
     expect(ask('sluice config get gateway.por')).toEqual(['gateway.port'])

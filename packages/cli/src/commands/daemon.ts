@@ -4,7 +4,7 @@
  */
 import { isatty } from 'node:tty'
 import { createSluice, type Sluice } from '@sluice/daemon'
-import type { DevicesPage, PairingCode, Status } from '@sluice/http/answers'
+import type { CommandFrame, DevicesPage, PairingCode, Status } from '@sluice/http/answers'
 import { AppError, type Logger } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import type { SystemdReports } from '../service/notify-systemd.ts'
@@ -34,7 +34,8 @@ export async function run(context: CliContext): Promise<number> {
   })
   surviveErrors(sluice.log)
   out.print(`sluice ${context.version} (${profile}) listening on ${sluice.url}`)
-  await printFirstSteps(sluice, out)
+  if (process.stdout.isTTY && features.some(({ id }) => id === 'dashboard')) await printPageLink(sluice, out)
+  else await printFirstSteps(sluice, out)
   const systemd = await reportsTo(env, sluice.log)
   hangUp.onReload(async () => {
     await systemd?.reloading()
@@ -92,6 +93,16 @@ function surviveErrors(log: Logger): void {
   process.on('unhandledRejection', (error) => log.error('unhandled promise rejection', { error }))
   process.on('uncaughtException', (error) => log.error('uncaught exception', { error }))
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {})
+}
+
+/** Prints a link that opens the dashboard, signed in. Only at a terminal, because readers of a log must not get it. */
+async function printPageLink(sluice: Sluice, out: Output): Promise<void> {
+  const body = { words: ['dashboard'], cwd: process.cwd(), json: false }
+  const answer = (await sluice.call({ method: 'POST', path: '/api/commands', body })) as Response
+  const frames = (await answer.text()).split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as CommandFrame]))
+  const [link] = frames.flatMap((frame) => (frame.type === 'print' ? [frame.line] : []))
+  if (link === undefined) return
+  out.print(`open the dashboard (works once, for a minute; 'sluice dashboard' prints a new link):\n  ${out.style('bold', link)}`)
 }
 
 /** Prints a first request; with pairing, also a pairing code at a terminal or if no device is paired yet. */

@@ -3,9 +3,10 @@ import type { GatewayConfig } from '@sluice/config'
 import { isLoopback } from '@sluice/kit'
 import { AppError, type RouteAuth } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
-import { type Auth, CONTROL_SOCKET } from '../auth.ts'
+import { type Auth, CONTROL_SOCKET, type Principal } from '../auth.ts'
 import { type Caller, type HttpContext, headersOf, type Step, socketAddress } from '../context.ts'
 import { personOf } from '../identity.ts'
+import { checkPage, sessionTokens } from '../session-cookie.ts'
 import { type HeaderReader, isForwarded } from './client-address.ts'
 import { checkNames } from './origin.ts'
 
@@ -13,14 +14,16 @@ import { checkNames } from './origin.ts'
 export type CredentialReader = (c: HttpContext) => HeaderReader
 
 /**
- * Sets `caller`; needs `peer`. Refuses with `forbidden` (also a role that does not suffice), `unauthorized`, or `rate_limited`
+ * Sets `caller`; needs `peer`. `opensStream` marks a route that answers a GET by a stream, which a browser must ask for as a page of
+ * this daemon. Refuses with `forbidden` (also a role that does not suffice), `unauthorized`, or `rate_limited`
  * while the address is locked out.
  */
 export const authenticate =
-  (required: RouteAuth, parts: AppParts, credentialOf: CredentialReader = headersOf): Step =>
+  (required: RouteAuth, parts: AppParts, credentialOf: CredentialReader = headersOf, opensStream = false): Step =>
   async (c, next) => {
     if (required === 'local') checkIsLocal(c, parts.snapshot.gateway)
-    const caller = required === 'operator' || required === 'client' ? await identify(c, parts, credentialOf(c)) : anonymous(c, parts)
+    const needsCredential = required === 'operator' || required === 'client'
+    const caller = needsCredential ? await identify(c, parts, credentialOf(c), opensStream) : anonymous(c, parts)
     if (required === 'operator') checkIsOperator(caller)
     c.set('caller', caller)
     await next()
@@ -31,7 +34,8 @@ export async function checkStillGood({ role, tokenHash }: Caller, auth: Auth): P
   if (role !== null && !(await auth.isGood(tokenHash))) throw new AppError('unauthorized', 'Unauthorized: the token was revoked')
 }
 
-async function identify(c: HttpContext, { snapshot, auth, clients }: AppParts, credential: HeaderReader): Promise<Caller> {
+async function identify(c: HttpContext, parts: AppParts, credential: HeaderReader, opensStream: boolean): Promise<Caller> {
+  const { snapshot, auth, clients } = parts
   const { gateway } = snapshot
   const { connection, address, spared, operator } = c.get('peer')
   if (operator !== undefined)
@@ -44,9 +48,24 @@ async function identify(c: HttpContext, { snapshot, auth, clients }: AppParts, c
       client: clients.of(connection, null),
     }
   if (!gateway.require_pairing) checkNames(headersOf(c), gateway)
-  const { device, tokenHash, role } = await auth.bearer(credential, address, spared)
+  const { device, tokenHash, role } =
+    (await signedIn(c, parts, credential, opensStream)) ?? (await auth.bearer(credential, address, spared))
   const person = personOf(device)
   return { device, person, by: person, tokenHash, role, client: clients.of(connection, device) }
+}
+
+/**
+ * The caller that a cookie names; undefined for a request with another credential. A session that has ended is refused and counts as no
+ * guess: a page that is left open would lock its address out.
+ */
+async function signedIn(c: HttpContext, parts: AppParts, credential: HeaderReader, opensStream: boolean): Promise<Principal | undefined> {
+  if (!parts.snapshot.gateway.require_pairing || credential.get('authorization') !== null) return undefined
+  const tokens = sessionTokens(c, parts)
+  if (tokens.length === 0) return undefined
+  checkPage(c, parts.snapshot.gateway, opensStream)
+  const session = await parts.auth.session(tokens, c.get('peer').address)
+  if (!session) throw new AppError('unauthorized', 'Unauthorized: this session has ended; sign in again')
+  return session
 }
 
 const anonymous = (c: HttpContext, { clients }: AppParts): Caller => ({

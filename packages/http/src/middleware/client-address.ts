@@ -84,6 +84,10 @@ export function clientAddress(peer: string, headers: HeaderReader, proxies: Trus
 export const isSpared = (peer: string, headers: HeaderReader, proxies: TrustedProxies): boolean =>
   isLoopback(peer) && !(proxies && isForwarded(headers))
 
+/** True if a trusted proxy says that the client reached it over TLS. With several proxies, the first one counts. */
+export const isForwardedSecurely = (peer: string, headers: HeaderReader, proxies: TrustedProxies): boolean =>
+  proxies !== null && isTrustedPeer(peer, proxies) && /^\s*https\s*(?:,|$)/i.test(headers.get('x-forwarded-proto') ?? '')
+
 function forwardedAddress(headers: HeaderReader, proxies: BlockList): string | undefined {
   const forwarded = headers.get('x-forwarded-for')
   if (forwarded === null) return parseEntry(headers.get('x-real-ip') ?? '')

@@ -14,7 +14,7 @@ function arrange(trust_forwarded_headers: boolean) {
 test('warns once of an ignored header from a peer that is not a trusted proxy', () => {
   const { peers, forwarding, warnings } = arrange(true)
   for (let configuration = 0; configuration < 2; configuration++) {
-    expect(peers().look('203.0.113.9', forwarded)).toEqual({ address: '203.0.113.9', spared: false })
+    expect(peers().look('203.0.113.9', forwarded)).toEqual({ address: '203.0.113.9', spared: false, isSecure: false })
   }
   expect(warnings()).toMatchObject([{ message: expect.stringContaining('trusted_proxies'), fields: { peer: '203.0.113.9' } }])
   expect([...forwarding.ignored]).toEqual(['trusted_proxies'])
@@ -29,8 +29,8 @@ test('warns once of a forwarding header while trust_forwarded_headers is off', (
 
 test('does not warn of a trusted proxy or a direct request', () => {
   const { peers, warnings } = arrange(true)
-  expect(peers().look('127.0.0.1', forwarded)).toEqual({ address: '198.51.100.7', spared: false })
-  expect(peers().look('203.0.113.9', new Headers())).toEqual({ address: '203.0.113.9', spared: false })
+  expect(peers().look('127.0.0.1', forwarded)).toEqual({ address: '198.51.100.7', spared: false, isSecure: false })
+  expect(peers().look('203.0.113.9', new Headers())).toEqual({ address: '203.0.113.9', spared: false, isSecure: false })
   expect(warnings()).toEqual([])
 })
 
@@ -42,4 +42,17 @@ test('reports a forwarding header of a later request on a connection', () => {
   expect(warnings()).toEqual([])
   made.notice('127.0.0.1', forwarded)
   expect(warnings()).toMatchObject([{ message: expect.stringContaining('share one rate limit') }])
+})
+
+test('takes the word of a trusted proxy alone that the client came over TLS', () => {
+  const secure = new Headers({ 'x-forwarded-proto': 'https, http' })
+  expect(arrange(true).peers().look('127.0.0.1', secure).isSecure).toBe(true)
+  expect(arrange(true).peers().look('203.0.113.9', secure).isSecure).toBe(false)
+  expect(arrange(false).peers().look('127.0.0.1', secure).isSecure).toBe(false)
+  expect(
+    arrange(true)
+      .peers()
+      .look('127.0.0.1', new Headers({ 'x-forwarded-proto': 'http' })).isSecure,
+  ).toBe(false)
+  expect(arrange(false).peers().look('127.0.0.1', new Headers(), true).isSecure).toBe(true)
 })

@@ -7,6 +7,7 @@ import {
   clientAddress,
   type HeaderReader,
   isForwarded,
+  isForwardedSecurely,
   isSpared,
   isTrustedPeer,
   type ProxySettings,
@@ -24,14 +25,14 @@ export function clientPeer(settings: ProxySettings, forwarding: ForwardingWatch)
     const address = socketAddress(c)
     const socket = c.env?.incoming?.socket
     const operator = c.env?.operator
-    if (operator !== undefined) return { connection: socket ?? c.req.raw, address: 'control', spared: true, operator }
-    if (!socket || peers.byRequest) return { connection: socket ?? c.req.raw, ...peers.look(address, headers) }
+    if (operator !== undefined) return { connection: socket ?? c.req.raw, address: 'control', spared: true, isSecure: false, operator }
+    if (!socket || peers.byRequest) return { connection: socket ?? c.req.raw, ...peers.look(address, headers, isEncrypted(socket)) }
     const before = known.get(socket)
     if (before) {
       peers.notice(address, headers)
       return before
     }
-    const peer = { connection: socket, ...peers.look(address, headers) }
+    const peer = { connection: socket, ...peers.look(address, headers, isEncrypted(socket)) }
     known.set(socket, peer)
     return peer
   }
@@ -41,6 +42,9 @@ export function clientPeer(settings: ProxySettings, forwarding: ForwardingWatch)
     return next()
   }
 }
+
+/** True for the socket of a TLS server, such as that of an embedding program. */
+const isEncrypted = (socket: object | undefined): boolean => socket !== undefined && 'encrypted' in socket && socket.encrypted === true
 
 /** The clients of one configuration. */
 export class ClientPeers {
@@ -60,11 +64,12 @@ export class ClientPeers {
     return this.#proxies !== null
   }
 
-  look(socketAddress: string, headers: HeaderReader): Pick<Peer, 'address' | 'spared'> {
+  look(socketAddress: string, headers: HeaderReader, isEncrypted = false): Pick<Peer, 'address' | 'spared' | 'isSecure'> {
     this.notice(socketAddress, headers)
     return {
       address: clientAddress(socketAddress, headers, this.#proxies),
       spared: isSpared(socketAddress, headers, this.#proxies),
+      isSecure: isEncrypted || isForwardedSecurely(socketAddress, headers, this.#proxies),
     }
   }
 

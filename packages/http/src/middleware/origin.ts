@@ -8,6 +8,7 @@ import type { HeaderReader } from './client-address.ts'
 /** The part of `[gateway]` that lists the other host names of this daemon. */
 export interface AllowedHosts {
   readonly allowed_hosts: readonly string[]
+  readonly public_url?: string | undefined
 }
 
 /** Refuses a change of state, or a WebSocket, that a web page of another origin asks for. */
@@ -29,12 +30,12 @@ export function checkHost(headers: HeaderReader, config: AllowedHosts): void {
 }
 
 /**
- * Throws `forbidden` for an `Origin` that is neither the requested host, nor this machine at the same port, nor listed in
- * `allowed_hosts`. A request without `Origin` passes: only browsers send one. Needed for state changes and WebSockets.
+ * Throws `forbidden` for an `Origin` that is neither the requested host, nor this machine at the same port, nor that of `public_url`,
+ * nor listed in `allowed_hosts`. A request without `Origin` passes: only browsers send one. Needed for state changes and WebSockets.
  */
 export function checkOrigin(headers: HeaderReader, config: AllowedHosts): void {
   const origin = headers.get('origin')
-  if (origin === null) return
+  if (origin === null || origin === publicOrigin(config)) return
   const from = URL.canParse(origin) ? parseHost(new URL(origin).host, new URL(origin).protocol) : undefined
   const requested = parseHost(headers.get('host') ?? '', from?.scheme)
   const isOwn =
@@ -44,6 +45,10 @@ export function checkOrigin(headers: HeaderReader, config: AllowedHosts): void {
     (from.name === requested.name || (isLocalName(from.name) && isLocalName(requested.name)))
   if (!from || !(isOwn || isListed(from, config))) throw new AppError('forbidden', 'Requests from other origins are refused')
 }
+
+/** The origin of `[gateway] public_url`. */
+export const publicOrigin = ({ public_url }: Pick<AllowedHosts, 'public_url'>): string | undefined =>
+  public_url === undefined ? undefined : URL.parse(public_url)?.origin
 
 /** Checks `Host` and `Origin`. Without a required token, the names in the request are the only protection against web pages. */
 export function checkNames(headers: HeaderReader, config: AllowedHosts): void {

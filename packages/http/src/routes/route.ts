@@ -1,10 +1,11 @@
 /** Serves a `Route`, as features and the resources of the API declare it: caller, query, body, handler, answer. */
 
-import type { ApiCall, Route, RouteRequest, Trace } from '@sluice/sdk'
+import type { ApiCall, BrowserSession, Route, RouteRequest, Trace } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
 import { CONTROL_SOCKET } from '../auth.ts'
 import { BODY_BYTES_MAX, parseJson } from '../body.ts'
 import { type Endpoint, type HttpContext, type Step, traceOf } from '../context.ts'
+import { CookieSession } from '../cookie-session.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { bufferBody, limitDeclaredSize, requireJson } from '../middleware/body.ts'
 import { sameOrigin } from '../middleware/origin.ts'
@@ -71,6 +72,9 @@ class ServedRequest implements RouteRequest {
     return apiCalls(this.#parts)(call, this)
   }
 
+  get browserSession(): BrowserSession {
+    return new CookieSession(this.#context, this.#parts)
+  }
   get headers(): Headers {
     return this.#context.req.raw.headers
   }

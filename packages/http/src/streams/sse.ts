@@ -8,7 +8,7 @@ import { every } from '@sluice/kit'
 import type { EventBus } from '@sluice/runtime'
 import { AppError, type Clock } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
-import type { Endpoint, EndpointDoc, Step } from '../context.ts'
+import { type Endpoint, type EndpointDoc, headersOf, type Step } from '../context.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { SECURITY_HEADERS } from '../respond.ts'
@@ -52,7 +52,7 @@ export interface EventStreams {
 
 export const sseEndpoint = (streams: EventStreams, parts: AppParts): Endpoint => ({
   doc,
-  steps: [sameOrigin(parts.snapshot.gateway), authenticate('client', parts), openStream(streams)],
+  steps: [sameOrigin(parts.snapshot.gateway), authenticate('client', parts, headersOf, true), openStream(streams)],
 })
 
 const openStream =

@@ -89,6 +89,14 @@ export const deviceRules: StoreRules = {
     expect(await devices.rotate('unknown', 'x')).toBe(false)
   },
 
+  'a rotation changes the expiry only if it is given one': async ({ store: { devices } }) => {
+    await devices.add(device('d1'))
+    await devices.rotate('d1', 'renewed', 9_000_000_000_000)
+    expect(await devices.findByTokenHash('renewed')).toMatchObject({ id: 'd1', expiresAtMs: 9_000_000_000_000 })
+    await devices.rotate('d1', 'renewed')
+    expect(await devices.findByTokenHash('renewed')).toMatchObject({ id: 'd1', expiresAtMs: 9_000_000_000_000 })
+  },
+
   'stores when a device was last seen': async ({ store: { devices } }) => {
     await devices.add(device('d1'))
     await devices.add(device('d2'))

@@ -69,6 +69,7 @@ function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: obje
         role: route.auth === 'open' ? null : ('operator' as const),
         by: `device:${device}`,
         onControlSocket: false,
+        browserSession: undefined as never,
         api: async () => undefined,
         headers: new Headers(),
         params: { id },

@@ -1,0 +1,48 @@
+/** `sluice dashboard`: prints a link that signs a browser in once. The code is in the fragment, which no browser sends to a server. */
+import { parseArgs } from 'node:util'
+import { AppError, CATALOGUE, type Command, errorText, type Host, ROLES, type Role } from '@sluice/sdk'
+import { pageAddresses } from './addresses.ts'
+import { LINK_MS, type SignInLinks } from './sign-in-links.ts'
+
+/** The name of the code in the fragment. */
+const FRAGMENT = '#sign-in='
+
+export const dashboardCommand = (host: Host, links: SignInLinks): Command => ({
+  name: 'dashboard',
+  ...CATALOGUE.dashboard.commandHelp.dashboard,
+  async run({ args, json, print, warn }) {
+    const { qr, role } = readArguments(args)
+    const known = host.service('addresses')?.()
+    const addresses = known && pageAddresses(known)
+    if (!addresses) throw new AppError('unavailable', 'No daemon runs here: start one with `sluice daemon`')
+    const { code, expiresAtMs } = links.create(role)
+    const { here, elsewhere } = addresses
+    const linkAt = (address: string): string => `${address}/${FRAGMENT}${code}`
+    if (json) {
+      const other = elsewhere === undefined || elsewhere === here ? {} : { url_elsewhere: linkAt(elsewhere) }
+      print(JSON.stringify({ url: linkAt(here), ...other, role, expires_at: new Date(expiresAtMs).toISOString() }, null, 2))
+      return 0
+    }
+    print(linkAt(here))
+    if (elsewhere !== undefined && elsewhere !== here) print(linkAt(elsewhere))
+    if (qr) {
+      const { renderUnicodeCompact } = await import('uqr')
+      for (const line of renderUnicodeCompact(linkAt(elsewhere ?? here)).split('\n')) print(line)
+      if (elsewhere === undefined) warn('A phone cannot reach this address: set [gateway] public_url, or bind an address of the network.')
+    }
+    warn(`The link works once, within ${LINK_MS / 1000} seconds.`)
+    return 0
+  },
+})
+
+function readArguments(args: readonly string[]): { readonly qr: boolean; readonly role: Role } {
+  let values: { readonly qr?: boolean; readonly role?: string }
+  try {
+    values = parseArgs({ args: [...args], options: { qr: { type: 'boolean' }, role: { type: 'string' } } }).values
+  } catch (cause) {
+    throw new AppError('invalid_request', errorText(cause), { cause })
+  }
+  const role = ROLES.find((each) => each === (values.role ?? ROLES[0]))
+  if (role === undefined) throw new AppError('invalid_request', `--role wants one of ${ROLES.join(', ')}, not '${values.role}'`)
+  return { qr: values.qr === true, role }
+}

@@ -1,0 +1,315 @@
+import { openStore } from '@sluice/store'
+import { describe, expect, test } from 'vitest'
+import { ORIGIN, testDashboards } from './testing/dashboard-gateway.ts'
+
+const dashboard = testDashboards()
+const DAY_MS = 86_400_000
+
+describe('a sign-in link', () => {
+  test('signs a browser in once', async () => {
+    const { code, browser, store } = dashboard()
+    const link = await code()
+    const first = browser()
+    const answer = await first.signIn(link)
+    expect(answer.status).toBe(200)
+    expect(await answer.json()).toMatchObject({ role: 'operator', device: expect.any(String) })
+    expect(first.setCookie).toMatch(/^sluice_session_42617=[\w-]{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/)
+    expect((await first.send('GET', '/api/devices')).status).toBe(200)
+    expect((await browser().signIn(link)).status).toBe(403)
+    expect(await store.devices.list()).toHaveLength(1)
+  })
+
+  test('works for a minute', async () => {
+    const { code, browser, clock, host } = dashboard()
+    const link = await code()
+    await clock.advance(60_000)
+    await host.advance(60_000)
+    expect((await browser().signIn(link)).status).toBe(403)
+  })
+
+  test('has a role', async () => {
+    const { signedIn } = dashboard()
+    const client = await signedIn({ role: 'client' })
+    expect((await client.send('GET', '/api/sessions')).status).toBe(200)
+    expect((await client.send('GET', '/api/devices')).status).toBe(403)
+  })
+
+  test('is refused to a page of another origin, which then cannot use the code for a session of its own', async () => {
+    const { code, browser } = dashboard()
+    const foreign = await browser().send('POST', '/api/dashboard/sign-in', {
+      body: { code: await code() },
+      headers: { origin: 'http://localhost:3000' },
+    })
+    expect(foreign.status).toBe(403)
+    expect(foreign.headers.get('set-cookie')).toBeNull()
+  })
+
+  test('has the code in its fragment and nowhere else', async () => {
+    const { run } = dashboard({ config: { public_url: 'https://example.com/sluice/' } })
+    const { lines, warnings } = await run()
+    expect(lines).toHaveLength(2)
+    expect(lines[0]).toMatch(/^http:\/\/localhost:42617\/#sign-in=[\w-]{43}$/)
+    expect(lines[1]).toMatch(/^https:\/\/example\.com\/sluice\/#sign-in=[\w-]{43}$/)
+    expect(warnings.join()).toContain('once, within 60 seconds')
+    const { lines: json } = await run('--json', '--role', 'client')
+    expect(JSON.parse(json.join(''))).toMatchObject({
+      url: expect.stringContaining('#sign-in='),
+      role: 'client',
+      expires_at: expect.any(String),
+    })
+  })
+
+  test('is a QR code, too', async () => {
+    const { run } = dashboard()
+    const { lines, warnings } = await run('--qr')
+    expect(lines.length).toBeGreaterThan(15)
+    expect(lines[5]).toMatch(/^[ ▀▄█]+$/)
+    expect(warnings[0]).toContain('A phone cannot reach this address')
+  })
+})
+
+describe('a session', () => {
+  test('survives a restart and is not stored in the clear', async () => {
+    const { signedIn, file, clock, runtime, store } = dashboard()
+    const { cookie } = await signedIn()
+    const token = cookie.split('=')[1] ?? ''
+    const other = openStore({ file, clock, log: runtime.log })
+    const rows = await other.devices.list()
+    expect(rows).toMatchObject([{ name: 'dashboard, browser', role: 'operator' }])
+    expect(JSON.stringify(rows)).not.toContain(token)
+    await other.close()
+    expect((await store.devices.list())[0]?.expiresAtMs).toBe(clock.nowMs() + 30 * DAY_MS)
+  })
+
+  test('ends when its device is revoked, and the lockout does not count its requests', async () => {
+    const { signedIn, store } = dashboard()
+    const page = await signedIn()
+    const [row] = await store.devices.list()
+    await store.devices.revoke(row?.id ?? '')
+    for (let request = 0; request < 30; request++) expect((await page.send('GET', '/api/status', { peer: '203.0.113.9' })).status).toBe(401)
+  })
+
+  test('ends the streams that it opened', async () => {
+    const { signedIn, store, auth, clock } = dashboard()
+    const page = await signedIn()
+    await page.send('GET', '/api/status')
+    const ended: string[] = []
+    const stop = auth.onRevoked((hash) => ended.push(hash))
+    const [row] = await store.devices.list()
+    await store.devices.revoke(row?.id ?? '')
+    await clock.advance(1000)
+    await expect.poll(() => ended.length).toBe(1)
+    stop()
+  })
+
+  test('ends by signing out, which keeps the passkeys that it registered', async () => {
+    const { signedIn, store } = dashboard()
+    const page = await signedIn()
+    const { cookie } = page
+    const [row] = await store.devices.list()
+    const answer = await page.send('DELETE', '/api/dashboard/session')
+    expect(answer.status).toBe(200)
+    expect(page.setCookie).toContain('sluice_session_42617=; Path=/; Max-Age=0')
+    expect((await page.send('GET', '/api/status', { headers: { cookie } })).status).toBe(401)
+    expect(await store.devices.revokedAmong([row?.id ?? ''])).toEqual([])
+  })
+
+  test('ends 30 days after its last renewal', async () => {
+    const { signedIn, clock } = dashboard()
+    const page = await signedIn()
+    await clock.advance(20 * DAY_MS)
+    await page.send('POST', '/api/dashboard/session')
+    expect(page.setCookie).toContain('Max-Age=2592000')
+    await clock.advance(20 * DAY_MS)
+    expect((await page.send('GET', '/api/status')).status).toBe(200)
+    await clock.advance(10 * DAY_MS)
+    expect((await page.send('GET', '/api/status')).status).toBe(401)
+  })
+
+  test('is renewed at most once a day', async () => {
+    const { signedIn } = dashboard()
+    const page = await signedIn()
+    page.setCookie = ''
+    expect((await page.send('POST', '/api/dashboard/session')).status).toBe(200)
+    expect(page.setCookie).toBe('')
+  })
+
+  test('keeps its device when the browser signs in again with the same role', async () => {
+    const { signedIn, code, store } = dashboard()
+    const page = await signedIn()
+    const { cookie } = page
+    const before = await store.devices.list()
+    await page.signIn(await code())
+    expect((await store.devices.list()).map(({ id }) => id)).toEqual(before.map(({ id }) => id))
+    expect((await page.send('GET', '/api/status')).status).toBe(200)
+    expect((await page.send('GET', '/api/status', { headers: { cookie } })).status).toBe(401)
+    await page.signIn(await code('--role', 'client'))
+    expect(await store.devices.list()).toMatchObject([{ role: 'client' }])
+  })
+
+  test('is no bearer token, and a bearer token is no session', async () => {
+    const { signedIn, browser, pair } = dashboard()
+    const page = await signedIn()
+    const token = page.cookie.split('=')[1] ?? ''
+    const asBearer = await browser().send('GET', '/api/status', { headers: { authorization: `Bearer ${token}` } })
+    expect(asBearer.status).toBe(401)
+    const { token: bearer } = await pair()
+    const asCookie = await browser().send('GET', '/api/status', { headers: { cookie: `sluice_session_42617=${bearer}` } })
+    expect(asCookie.status).toBe(401)
+  })
+
+  test('of another port of this host is not looked at', async () => {
+    const { signedIn } = dashboard()
+    const page = await signedIn()
+    const token = page.cookie.split('=')[1] ?? ''
+    const named = (cookie: string) => page.send('GET', '/api/status', { headers: { cookie } })
+    expect((await named(`sluice_session_3000=${token}`)).status).toBe(401)
+    expect((await named(`sluice_session_42617=wrong; theme=dark; sluice_session_42617=${token}`)).status).toBe(200)
+  })
+})
+
+describe('the security table of a session', () => {
+  const FOREIGN = [
+    ['another port of this machine', 'http://localhost:3000'],
+    ['another name of this machine', 'http://127.0.0.1:42617'],
+    ['another scheme', 'https://localhost:42617'],
+    ['a name that begins like ours', 'http://localhost:42617.evil.example'],
+    ['a sandboxed frame', 'null'],
+    ['no origin', undefined],
+    ['an empty origin', ''],
+    ['our origin with a path', `${ORIGIN}/`],
+  ] as const
+
+  test.each(FOREIGN)('a change from %s is refused', async (_, origin) => {
+    const { signedIn, store } = dashboard()
+    const page = await signedIn()
+    for (const [method, path] of [
+      ['POST', '/api/pairing/initiate'],
+      ['DELETE', '/api/dashboard/session'],
+      ['POST', '/api/turns'],
+    ] as const) {
+      const answer = await page.send(method, path, { body: { message: 'x' }, headers: { origin } })
+      expect(answer.status).toBe(403)
+    }
+    expect(await store.devices.list()).toHaveLength(1)
+  })
+
+  test('a change without the header of the page is refused', async () => {
+    const { signedIn } = dashboard()
+    const page = await signedIn()
+    expect((await page.send('POST', '/api/pairing/initiate', { headers: { 'x-sluice-dashboard': undefined } })).status).toBe(403)
+    expect((await page.send('POST', '/api/pairing/initiate')).status).toBe(200)
+  })
+
+  test.each(['cross-site', 'same-site'])('a browser that says "%s" is refused, also to read', async (site) => {
+    const { signedIn } = dashboard()
+    const page = await signedIn()
+    for (const path of ['/api/status', '/api/events', '/api/sessions'])
+      expect((await page.send('GET', path, { headers: { 'sec-fetch-site': site } })).status).toBe(403)
+  })
+
+  test('a stream needs the word of the browser or the header of the page', async () => {
+    const { signedIn } = dashboard()
+    const page = await signedIn()
+    const events = async (headers: Record<string, string | undefined>) => (await page.send('GET', '/api/events', { headers })).status
+    // Without a socket an admitted subscriber gets 503.
+    expect(await events({ 'x-sluice-dashboard': undefined })).toBe(503)
+    expect(await events({ 'sec-fetch-site': undefined })).toBe(503)
+    expect(await events({ 'sec-fetch-site': undefined, 'x-sluice-dashboard': undefined })).toBe(403)
+    expect(await events({ 'sec-fetch-site': 'none' })).toBe(403)
+    expect(await events({ origin: 'http://localhost:3000' })).toBe(403)
+  })
+
+  test('a WebSocket needs exactly our origin', async () => {
+    const { signedIn } = dashboard()
+    const page = await signedIn()
+    const socket = async (origin: string | undefined) => {
+      const headers = { upgrade: 'websocket', connection: 'upgrade', origin, 'x-sluice-dashboard': undefined, 'sec-fetch-site': undefined }
+      return (await page.send('GET', '/ws/chat', { headers })).status
+    }
+    for (const [, origin] of FOREIGN) expect(await socket(origin)).toBe(403)
+    // Without a socket an admitted upgrade gets 400.
+    expect(await socket(ORIGIN)).toBe(400)
+  })
+
+  test('a bearer token wins over a cookie', async () => {
+    const { signedIn, pair } = dashboard()
+    const page = await signedIn({ role: 'client' })
+    const { token } = await pair()
+    const headers = { authorization: `Bearer ${token}` }
+    expect((await page.send('GET', '/api/devices', { headers })).status).toBe(200)
+    expect((await page.send('GET', '/api/devices', { headers: { authorization: 'Bearer wrong' } })).status).toBe(401)
+  })
+
+  test('no answer may be framed, sniffed or kept', async () => {
+    const { signedIn } = dashboard()
+    const page = await signedIn()
+    for (const path of ['/api/status', '/api/dashboard/session', '/nothing']) {
+      const { headers } = await page.send('GET', path)
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'x-frame-options': 'DENY',
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': expect.stringContaining("frame-ancestors 'none'"),
+        'cross-origin-opener-policy': 'same-origin',
+        'referrer-policy': 'no-referrer',
+        'cache-control': 'no-store',
+      })
+      expect(headers.get('access-control-allow-origin')).toBeNull()
+    }
+  })
+})
+
+describe('behind a proxy', () => {
+  test('the public address is our origin, and its path is that of the cookie', async () => {
+    const { signedIn, browser } = dashboard({ config: { public_url: 'https://example.com/sluice' } })
+    const page = await signedIn({ origin: 'https://example.com', host: '127.0.0.1:42617' })
+    expect(page.setCookie).toContain('Path=/sluice; ')
+    expect(page.setCookie).toMatch(/; Secure$/)
+    expect((await page.send('POST', '/api/pairing/initiate')).status).toBe(200)
+    const direct = browser()
+    direct.cookie = page.cookie
+    expect((await direct.send('POST', '/api/pairing/initiate', { headers: { origin: 'https://example.org' } })).status).toBe(403)
+  })
+
+  test('a trusted proxy may say that the browser uses TLS', async () => {
+    const config = { trust_forwarded_headers: true }
+    const secure = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '198.51.100.7' }
+    const { browser, code } = dashboard({ config })
+    const page = browser({ origin: 'https://sluice.example' })
+    const body = { code: await code() }
+    const answer = await page.send('POST', '/api/dashboard/sign-in', { body, headers: secure })
+    expect(answer.status).toBe(200)
+    expect(page.setCookie).toMatch(/^sluice_session=.*; Secure$/)
+    const other = dashboard({ config })
+    const spoofing = other.browser({ origin: 'https://sluice.example' })
+    const spoofed = { body: { code: await other.code() }, headers: secure, peer: '203.0.113.9' }
+    expect((await spoofing.send('POST', '/api/dashboard/sign-in', spoofed)).status).toBe(403)
+  })
+})
+
+test('without pairing every browser on this machine is the operator, and no session begins by a cookie', async () => {
+  const { browser } = dashboard({ config: { require_pairing: false } })
+  const page = browser()
+  expect(await (await page.send('GET', '/api/dashboard/session')).json()).toEqual({ device: null, role: 'operator' })
+  expect((await page.send('POST', '/api/dashboard/session')).status).toBe(200)
+  expect((await page.send('POST', '/api/pairing/initiate', { headers: { origin: 'http://localhost:3000' } })).status).toBe(403)
+})
+
+test('a passkey signs a browser in, for its role and its issuer', async () => {
+  const passkeys = {
+    start: async () => ({ challenge: 'c', public_key: {} }),
+    finish: async () => ({ label: 'my phone', role: 'client', issuedBy: 'laptop' }) as const,
+  }
+  const { browser, store } = dashboard({}, { passkeys })
+  const page = browser()
+  expect(await (await page.send('GET', '/api/dashboard/sign-in')).json()).toEqual({ passkey: true })
+  expect((await page.send('POST', '/api/dashboard/passkey/start')).status).toBe(200)
+  const headers = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
+  const answer = await page.send('POST', '/api/dashboard/passkey/finish', { body: {}, headers })
+  expect(await answer.json()).not.toHaveProperty('token')
+  expect(await store.devices.list()).toMatchObject([
+    { name: 'dashboard, Firefox on Linux, passkey my phone', role: 'client', issuedBy: 'laptop' },
+  ])
+  const without = dashboard()
+  expect((await without.browser().send('POST', '/api/dashboard/passkey/start')).status).toBe(503)
+})
