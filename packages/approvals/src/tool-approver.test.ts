@@ -73,7 +73,7 @@ async function waitingMessage(store: Store): Promise<number> {
   const message = { id: 'm1', account: 'bot', sender: 'ann', to: { to: 'room' }, text: 'list' }
   const [number = 0] = await store.inbox.keep({
     channel: 'workspace',
-    raw: new Uint8Array(),
+    raw: null,
     verdict: 'test',
     receivedAtMs: 0,
     messages: [{ message, session: 'workspace:room' }],

@@ -24,6 +24,7 @@ export const createWebhook = (options: BizchatWebhookOptions): Webhook => ({
   handshake: answerHandshake,
   handshakeQuery,
   verify: (raw) => verify(raw, options),
+  parsesBodyAlone: true,
   parse: (raw) => parse(raw, options),
   sample: (sample) => sampleRequest(sample, options),
 })

@@ -41,6 +41,7 @@ export const createWebhook = (options: ChatappWebhookOptions): Webhook => ({
   handshake: (url) => answerHandshake(url, options),
   handshakeQuery: (challenge) => handshakeQuery(challenge, options),
   verify: (raw) => verify(raw, options),
+  parsesBodyAlone: true,
   parse: (raw) => parse(raw, options),
   sample: (sample) => sampleRequest(sample, options),
 })

@@ -31,6 +31,7 @@ export const createWebhook = (options: LineWebhookOptions): Webhook => ({
   bodyBytesMax: BODY_BYTES_MAX,
   ...(options.secret === '' && { unsigned: 'channel_secret' }),
   verify: (raw) => verify(raw, options),
+  parsesBodyAlone: true,
   parse: (raw) => parse(raw, options),
   sample: (sample) => sampleRequest(sample, options),
 })

@@ -32,6 +32,7 @@ export const createWebhook = (options: RoomchatWebhookOptions): Webhook => ({
   bodyBytesMax: BODY_BYTES_MAX,
   ...(options.secret === '' && { unsigned: 'webhook_secret' }),
   verify: (raw) => verify(raw, options),
+  parsesBodyAlone: true,
   parse: (raw) => parse(raw, options),
   sample: (sample) => sampleRequest(sample, options),
 })

@@ -43,6 +43,7 @@ export const createWebhook = (options: TextrelayWebhookOptions): Webhook => ({
   bodyBytesMax: BODY_BYTES_MAX,
   ...(options.secret === '' && { unsigned: 'signing_secret' }),
   verify: (raw) => verify(raw, options),
+  parsesBodyAlone: true,
   parse: (raw) => parse(raw, options),
   sample: (sample) => sampleRequest(sample, options),
 })

@@ -28,6 +28,7 @@ export function createWebhook(options: WebhookOptions): Webhook {
       openRequest(options, raw)
       return { by: 'msg_signature' }
     },
+    parsesBodyAlone: true,
     parse: (raw) => parseApp(messageIn(options, raw), options),
     // WeCom takes any other text for an answer to the person.
     answer: () => new Response(''),

@@ -40,6 +40,7 @@ export interface AskingMessage {
   readonly owned: OwnedStore
   readonly channel: Channel
   readonly number: number
+  readonly message: Inbound
   /** The session of the message. */
   readonly session: string
   /** The number of messages that wait, so that many of them do not ask too often. */
@@ -116,7 +117,7 @@ async function endInLoop({ clock }: AdmitOptions, { owned, number }: AskingMessa
 
 async function endOverLimit(
   options: AdmitOptions,
-  { owned, channel, number }: AskingMessage,
+  { owned, channel, number, message }: AskingMessage,
   { client, exceeded }: { readonly client: string; readonly exceeded: Exceeded },
 ): Promise<JobOutcome> {
   const { admission, clock, onReplies, texts } = options
@@ -124,9 +125,8 @@ async function endOverLimit(
   const isPool = exceeded.key !== client
   if (isPool) await admission.report(exceeded)
   const error = `${exceeded.limit}: ${describeLimit(exceeded)}`
-  const message = (await owned.inbox.get(number))?.message
   // When a pool is used up, only senders who had an answer today get a notice: new senders are too many to be told.
-  if (!message || (isPool && !(await owned.admissions.wasServed(client, atMs)))) {
+  if (isPool && !(await owned.admissions.wasServed(client, atMs))) {
     await owned.inbox.limit(number, { error, atMs })
     return 'done'
   }

@@ -1,5 +1,5 @@
 /** Holds back messages that were sent before a backup was restored: they may have been answered after the backup was made. */
-import type { OwnedStore } from '@sluice/sdk'
+import type { Inbound, OwnedStore } from '@sluice/sdk'
 
 /** The verdict of messages of the daemon itself; `startTurn` has a rule of its own for them. */
 const OWN = 'reminder'
@@ -11,11 +11,12 @@ const OWN = 'reminder'
 export async function holdBackOld(
   owned: OwnedStore,
   number: number,
+  { sentAtMs }: Inbound,
   { restoredAtMs, nowMs }: { readonly restoredAtMs: number; readonly nowMs: number },
 ): Promise<boolean> {
+  if (sentAtMs === undefined || sentAtMs > restoredAtMs) return false
   const entry = await owned.inbox.get(number)
-  const sentAtMs = entry?.message?.sentAtMs
-  if (!entry || entry.endedAtMs !== null || entry.verdict === OWN || sentAtMs === undefined || sentAtMs > restoredAtMs) return false
+  if (!entry || entry.endedAtMs !== null || entry.verdict === OWN) return false
   if ((await owned.admissions.loopState(number))?.isAdmitted) return false
   const error = `It was sent before a backup was restored on ${new Date(restoredAtMs).toISOString()}, and may have been answered then.`
   await owned.inbox.markDead(number, { error, atMs: nowMs })

@@ -3,7 +3,8 @@
  * session reads about it. Webhooks keep no order, so that a change may come before its message.
  */
 import type { JobOutcome } from '@sluice/kit'
-import { type ChangedMessage, type Inbound, type OwnedStore, sessionKeys } from '@sluice/sdk'
+import { type Channel, type Inbound, type InboxEntry, type MessageKind, type OwnedStore, sessionKeys } from '@sluice/sdk'
+import { withMessage } from './read-message.ts'
 
 const LANE = 'change:'
 /** The owner of the keys under which changes wait for the next turn. */
@@ -63,20 +64,82 @@ export class EarlyChanges {
   }
 }
 
+export interface RunningChange {
+  readonly owned: OwnedStore
+  readonly nowMs: number
+  readonly early: EarlyChanges
+  /** The channels that are ready. */
+  readonly channels: readonly Channel[]
+  /** Called with the number of a message that has changed in the store. */
+  onChanged(number: number): void
+}
+
 /**
- * Carries out the change that a message reports, and ends the message. A change that comes before its message waits for it. After a crash
- * a change is carried out again, to the same end.
+ * Carries out the change that the message `number` reports, and ends the message. A change that comes before its message waits for it. After a
+ * crash a change is carried out again, to the same end.
  */
-export async function runChange(owned: OwnedStore, number: number, nowMs: number, early: EarlyChanges): Promise<JobOutcome> {
+export async function runChange(running: RunningChange, number: number, report: Inbound): Promise<JobOutcome> {
+  const { owned, nowMs, early } = running
   const entry = await owned.inbox.get(number)
   if (!entry) return 'done'
   const session = entry.session.slice(LANE.length)
-  const changed = entry.endedAtMs === null && entry.message?.changes ? await owned.inbox.change(number, nowMs) : undefined
+  const changed = entry.endedAtMs === null && report.changes ? await change(running, entry, report, report.changes) : undefined
   const isEarly = changed?.outcome === 'unknown' && nowMs - entry.receivedAtMs < EARLY_MS
   if (isEarly && early.add(session, number)) return { retryAtMs: nowMs + EARLY_RETRY_MS }
   early.delete(session, number)
-  if (changed && entry.message) await endChange(owned, number, entry.message, changed, nowMs)
+  if (changed) await endChange(owned, number, report, changed, nowMs)
   return 'done'
+}
+
+/** These messages run no turn, so that a change of one has nothing to change. */
+const WITHOUT_TURN: readonly (MessageKind | undefined)[] = ['approval_reply', 'change', 'command']
+
+/**
+ * What a change of an earlier message did. `done`: the message has the new text, or has ended because it was deleted; the report of the
+ * change has ended in the same commit. `begun`: the turn of the message had begun before, so that nothing was changed. `refused`: the
+ * message is of another sender, or runs no turn. `unknown`: no message has the id.
+ */
+type ChangedMessage =
+  | { readonly outcome: 'done' | 'refused' | 'unknown' }
+  | { readonly outcome: 'begun'; readonly session: string; readonly text: string }
+
+async function change(
+  { owned, nowMs, channels, onChanged }: RunningChange,
+  { number: report, channel, account }: InboxEntry,
+  message: Inbound,
+  changes: NonNullable<Inbound['changes']>,
+): Promise<ChangedMessage> {
+  const found = await owned.inbox.find(channel, { account, id: changes.message })
+  if (!found) return { outcome: 'unknown' }
+  const { message: before, number, session, kind, turnId, endedAtMs } = await withMessage(channels, found)
+  const isDeleted = changes.what === 'deleted'
+  if (!before || WITHOUT_TURN.includes(kind) || !(isDeleted || message.sender === found.sender)) return { outcome: 'refused' }
+  const begun = { outcome: 'begun', session, text: before.text } as const
+  if (turnId !== null || endedAtMs !== null) return begun
+  const isDone = await owned.inbox.change(report, { number, message: isDeleted ? null : edited(before, message), atMs: nowMs })
+  onChanged(number)
+  return isDone ? { outcome: 'done' } : begun
+}
+
+/** The message keeps its id, its time and where its reply goes. A person edits only own messages; a moderator may delete those of others. */
+function edited(
+  { id, account, sender, to, sentAtMs, inReplyTo, attachments: before }: Inbound,
+  { text, typed, attachments: given, quotedFrom, unverified, changes }: Inbound,
+): Inbound {
+  const attachments = changes?.only === 'text' ? before : given
+  return {
+    id,
+    account,
+    sender,
+    to,
+    text,
+    ...(sentAtMs !== undefined && { sentAtMs }),
+    ...(inReplyTo !== undefined && { inReplyTo }),
+    ...(attachments && { attachments }),
+    ...(typed !== undefined && { typed }),
+    ...(quotedFrom !== undefined && { quotedFrom }),
+    ...(unverified && { unverified }),
+  }
 }
 
 async function endChange(owned: OwnedStore, number: number, message: Inbound, changed: ChangedMessage, nowMs: number): Promise<void> {

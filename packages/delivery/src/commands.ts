@@ -6,6 +6,7 @@ import {
   type GatewayText,
   type GatewayTexts,
   gatewayText,
+  type Inbound,
   type InboxEntry,
   type OwnedStore,
   typedText,
@@ -45,17 +46,18 @@ export interface GivenCommand {
   readonly owned: OwnedStore
   readonly channel: Channel
   readonly entry: InboxEntry
+  readonly message: Inbound
 }
 
 /** Carries out the command. After a crash it is carried out again; its answer is queued once. */
-export async function runCommand(options: CommandOptions, { owned, channel, entry }: GivenCommand): Promise<void> {
+export async function runCommand(options: CommandOptions, { owned, channel, entry, message }: GivenCommand): Promise<void> {
   const { clock, onReplies, texts } = options
-  const { message, number } = entry
-  const command = message && commandIn(typedText(message))
+  const { number } = entry
+  const command = commandIn(typedText(message))
   const session = overtakes(entry.session) ? entry.session.slice(LANE.length) : entry.session
   const text = command && (await RUN[command](options, owned, session))
   const nowMs = clock.nowMs()
-  const replies = message && text ? [noticeTo(channel, message, gatewayText(text.key, texts, text.values), nowMs)] : []
+  const replies = text ? [noticeTo(channel, message, gatewayText(text.key, texts, text.values), nowMs)] : []
   onReplies(waitingReplies(replies, await owned.inbox.done(number, nowMs, replies)))
 }
 

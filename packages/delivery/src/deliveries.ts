@@ -1,7 +1,7 @@
 /** Durable delivery: resumes the unfinished work of the shards that this process owns, accepts new messages, and processes inbox and outbox. */
 
 import { every } from '@sluice/kit'
-import { type Channel, type Deliver, type OwnedStore, shardOfSession, type Waiting, type WaitingMessage } from '@sluice/sdk'
+import { type Channel, type Deliver, type Inbound, type OwnedStore, shardOfSession, type Waiting, type WaitingMessage } from '@sluice/sdk'
 import type { DeliveryOptions } from './delivery-options.ts'
 import { type Account, accountKey, type QueuedReply } from './delivery-queue.ts'
 import { ANY_ROW, ChangeFollower, type NoticedChange } from './follow-changes.ts'
@@ -68,7 +68,7 @@ class RunningDeliveries implements Deliveries {
     const { config, procedures, agentOf } = features
     const inbox = this.#inbox
     const worker = {
-      enter: (row: WaitingMessage) => this.#enterArrived(row),
+      enter: (row: WaitingMessage, message: Inbound) => this.#enterArrived(row, message),
       readyMs: (account: Account) => inbox.readyMs(account),
       get takesEarlyChanges() {
         return inbox.takesEarlyChanges
@@ -151,7 +151,7 @@ class RunningDeliveries implements Deliveries {
     return async (message) => {
       const watch = watchIngress({ clock, traces: telemetry.traces(), observe: telemetry.observe }, { channel: channel.name, signed: true })
       const { kept, duplicate } = await this.receive(channel, {
-        raw: Buffer.from(JSON.stringify(message)),
+        raw: null,
         verified: { by: 'fetched by us' },
         receivedAtMs: clock.nowMs(),
         messages: [message],
@@ -176,26 +176,26 @@ class RunningDeliveries implements Deliveries {
         see: 'sluice outbox dead',
       })
     const found = await this.#enterWaiting(owned)
-    for (const row of this.#shards.opened(owned)) if (!this.#inbox.enter({ ...row, owned })) this.#intake.left(row)
+    for (const { row, message } of this.#shards.opened(owned)) if (!this.#inbox.enter({ ...row, owned }, message)) this.#intake.left(row)
     if (found.messages + found.replies > 0) log.info('resuming unfinished deliveries', found)
   }
 
   /** Removes the rows of lost shards from their lanes. They stay unfinished in the store for the next owner. */
   #drop(owned: OwnedStore): void {
     if (this.#stopping.signal.aborted) return
-    for (const row of this.#shards.opened(owned)) this.#intake.left(row)
+    for (const { row } of this.#shards.opened(owned)) this.#intake.left(row)
     this.#shards.drop(owned)
     this.#inbox.drop(owned)
     for (const { queue } of this.#outboxes.values()) queue.drop(owned)
   }
 
   /** Queues a message that was just stored. The owner of its shard learns about any other message from the store. */
-  #enterArrived(row: WaitingMessage): boolean {
+  #enterArrived(row: WaitingMessage, message: Inbound): boolean {
     // A process that owns everything need not compute the shard of each message.
     const shard = this.#options.ownership.ownsAll ? 0 : shardOfSession(row.lane)
-    if (this.#shards.holdsBack(shard, row)) return true
+    if (this.#shards.holdsBack(shard, { row, message })) return true
     const owned = this.#shards.of(shard)
-    return owned !== undefined && this.#inbox.enter({ ...row, owned })
+    return owned !== undefined && this.#inbox.enter({ ...row, owned }, message)
   }
 
   /** Queues every row of these shards that waits in the store. Rows that are queued already keep their place. */

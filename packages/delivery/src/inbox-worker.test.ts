@@ -121,7 +121,7 @@ describe('a message', () => {
     const [number] = (await store.inbox.keep({
       channel: 'x',
       verdict: 'test',
-      raw: Buffer.from('{}'),
+      raw: null,
       receivedAtMs: clock.nowMs(),
       messages: [{ message: message('m1'), session: 's' }],
     })) as number[]
@@ -136,7 +136,7 @@ describe('a message', () => {
   test('that crashes the daemon is the only one that is given up', async () => {
     const store = open()
     const messages = Array.from({ length: 20 }, (_, index) => ({ message: message(`m${index}`), session: `session ${index}` }))
-    await store.inbox.keep({ channel: 'x', verdict: 'test', raw: Buffer.from('{}'), receivedAtMs: clock.nowMs(), messages })
+    await store.inbox.keep({ channel: 'x', verdict: 'test', raw: null, receivedAtMs: clock.nowMs(), messages })
     for (let life = 1; life <= 5; life++) {
       const beside = open()
       let isDead = false
@@ -203,7 +203,7 @@ describe('a message', () => {
   test('whose commit becomes visible after one with a higher number still runs', async () => {
     const store = open()
     const messages = ['m1', 'm2'].map((id) => ({ message: message(id), session: `session ${id}` }))
-    await store.inbox.keep({ channel: 'x', verdict: 'test', raw: Buffer.from('{}'), receivedAtMs: clock.nowMs(), messages })
+    await store.inbox.keep({ channel: 'x', verdict: 'test', raw: null, receivedAtMs: clock.nowMs(), messages })
     let isHidden = true
     const late = storeWith(store, ({ inbox }) => ({
       inbox: {
@@ -264,7 +264,7 @@ describe('a message', () => {
         const number = batch * 1000 + index
         return { message: message(`m${number}`), session: `session ${number % 100}` }
       })
-      await store.inbox.keep({ channel: 'x', verdict: 'test', raw: Buffer.from('{}'), receivedAtMs: clock.nowMs(), messages })
+      await store.inbox.keep({ channel: 'x', verdict: 'test', raw: null, receivedAtMs: clock.nowMs(), messages })
     }
     let atOnce = 0
     let most = 0

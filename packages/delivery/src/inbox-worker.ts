@@ -21,9 +21,11 @@ import {
   shardOfConversation,
   type Trace,
   type Waiting,
+  type Webhook,
 } from '@sluice/sdk'
 import { acknowledge } from './acknowledge.ts'
 import { admitMessage, clientOf } from './admit-message.ts'
+import { ArrivedMessages } from './arrived-messages.ts'
 import { holdBackOld } from './before-restore.ts'
 import { EarlyChanges, lateChanges, runChange } from './changes.ts'
 import { overtakes, runCommand } from './commands.ts'
@@ -32,6 +34,7 @@ import { type Account, DeliveryQueue, type OwnedRow, type QueuedReply, waitingRe
 import { type Draft, openDraft } from './draft.ts'
 import { watchAttempt } from './observe.ts'
 import { fireProcedures } from './procedures.ts'
+import { readMessage, withMessage } from './read-message.ts'
 import { repliesOf } from './replies-of.ts'
 import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
 import { senderOf } from './sessions.ts'
@@ -54,6 +57,12 @@ const STOPPED_MAX = 1000
 const ABSENT_DELAY_MS = 5000
 const HOUR_MS = 3_600_000
 
+/** A message that its channel did not find in its request. The reason is null if it has been reported. */
+interface Unreadable {
+  readonly unreadable: string | null
+  readonly receivedAtMs: number
+}
+
 interface Turn {
   readonly owned: OwnedStore
   readonly channel: Channel
@@ -74,9 +83,16 @@ export class InboxWorker {
   readonly #stopped = new BoundedMap<string, true>(STOPPED_MAX)
 
   readonly #earlyChanges = new EarlyChanges()
+  readonly #arrived = new ArrivedMessages()
+  /** The webhook that found no message in the request of a row. Another one, such as after a reload, is tried again. */
+  readonly #unreadable = new WeakMap<OwnedRow, { readonly webhook: Webhook | undefined; readonly receivedAtMs: number }>()
 
   constructor(options: InboxWorkerOptions) {
-    const { clock, log, onDone, turns } = options
+    const { clock, log, turns } = options
+    const onDone = (row: Waiting): void => {
+      this.#arrived.delete(row.number)
+      options.onDone(row)
+    }
     const work = (row: OwnedRow, attempt: Attempt): Promise<JobOutcome> => this.#work(row, attempt)
     const lanes = new LaneQueue({ clock, permits: () => BESIDE_TURNS_MAX })
     this.#options = options
@@ -104,10 +120,17 @@ export class InboxWorker {
     return this.#messages.readyMs(account)
   }
 
-  /** Returns false for a message that is already in the queue, and once the worker is stopped. */
-  enter(row: OwnedRow): boolean {
+  /**
+   * Returns false for a message that is already in the queue, and once the worker is stopped. `message` is given when it has just been
+   * parsed.
+   */
+  enter(row: OwnedRow, message?: Inbound): boolean {
     const isBesideTurns = row.kind === 'approval_reply' || row.kind === 'change' || (row.kind === 'command' && overtakes(row.lane))
-    return (isBesideTurns ? this.#besideTurns : this.#messages).enter(row)
+    // The attempt may begin before `enter` returns.
+    if (message) this.#arrived.add(row.number, message)
+    const hasEntered = (isBesideTurns ? this.#besideTurns : this.#messages).enter(row)
+    if (!hasEntered) this.#arrived.delete(row.number)
+    return hasEntered
   }
 
   /** Removes the messages under a lost lease. Attempts under way end without effect. */
@@ -120,41 +143,82 @@ export class InboxWorker {
     await Promise.all([this.#messages.stop(), this.#besideTurns.stop()])
   }
 
-  async #work({ number, channel: name, kind, lane, owned }: OwnedRow, attempt: Attempt): Promise<JobOutcome> {
+  async #work(row: OwnedRow, attempt: Attempt): Promise<JobOutcome> {
+    const { number, channel: name, kind, lane, owned } = row
     const { clock, features, stopping, restoredAtMs } = this.#options
     const nowMs = clock.nowMs()
     const later = { retryAtMs: nowMs + ABSENT_DELAY_MS }
     if (stopping.aborted) return later
-    if (kind === 'change') return runChange(owned, number, nowMs, this.#earlyChanges)
-    if (restoredAtMs !== undefined && (await holdBackOld(owned, number, { restoredAtMs, nowMs }))) return 'done'
-    if (kind === 'approval_reply') return this.#approvalReply(owned, number)
     const channel = channelNamed(features, name)
+    const message = this.#arrived.get(number) ?? (await this.#read(row, channel))
+    if (!message) return 'done'
+    if ('unreadable' in message) return channel ? this.#unreadableOutcome(row, message) : later
+    if (kind === 'change') return this.#change(owned, number, message)
+    if (restoredAtMs !== undefined && (await holdBackOld(owned, number, message, { restoredAtMs, nowMs }))) return 'done'
+    if (kind === 'approval_reply') return this.#approvalReply(owned, number, message)
     if (!channel) return later
-    if (kind === 'command') return this.#command(owned, channel, number)
-    for (const early of this.#earlyChanges.of(lane)) await runChange(owned, early, nowMs, this.#earlyChanges)
+    if (kind === 'command') return this.#command(owned, channel, number, message)
+    for (const early of this.#earlyChanges.of(lane)) await this.#earlyChange(owned, early)
     const held = await admitMessage(
       { ...this.#options, ...this.#options.limits, texts: features.texts() },
-      { owned, channel, number, session: lane, waiting: this.#messages.size },
+      { owned, channel, number, message, session: lane, waiting: this.#messages.size },
     )
     if (held) return held
     // A message without a kind is classified now.
     const procedures = kind === 'turn' ? undefined : features.procedures()
-    if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number)) return 'done'
-    return this.#turn(owned, channel, number, attempt)
+    if (await fireProcedures({ ...this.#options, store: owned, procedures }, channel, number, message)) return 'done'
+    return this.#turn(owned, channel, number, message, attempt)
+  }
+
+  /** Reads a message that is not in memory. Resolves to undefined if it has ended. */
+  async #read(row: OwnedRow, channel: Channel | undefined): Promise<Inbound | Unreadable | undefined> {
+    const known = this.#unreadable.get(row)
+    if (known && known.webhook === channel?.webhook) return { unreadable: null, receivedAtMs: known.receivedAtMs }
+    const entry = await row.owned.inbox.get(row.number)
+    if (!entry || entry.endedAtMs !== null) return undefined
+    const read = await readMessage(channel, entry)
+    if ('message' in read) return read.message
+    if (channel) this.#unreadable.set(row, { webhook: channel.webhook, receivedAtMs: entry.receivedAtMs })
+    return { ...read, receivedAtMs: entry.receivedAtMs }
+  }
+
+  /** A message that its channel does not find in its request any more waits for another configuration, and is given up at last. */
+  async #unreadableOutcome({ number, channel, owned, interruptions }: OwnedRow, found: Unreadable): Promise<JobOutcome> {
+    const { clock, features, log } = this.#options
+    const { unreadable, receivedAtMs } = found
+    const nowMs = clock.nowMs()
+    if (nowMs - receivedAtMs >= features.config().max_age_hours * HOUR_MS) {
+      const error = unreadable ?? `with its present configuration ${channel} finds no such message in the request`
+      return this.#giveUp(owned, { spent: true, number, channel, attempts: interruptions }, error)
+    }
+    if (unreadable !== null) log.error('stored message cannot be read', { channel, inbox: number, reason: unreadable })
+    return { retryAtMs: nowMs + ABSENT_DELAY_MS }
+  }
+
+  #change(owned: OwnedStore, number: number, message: Inbound): Promise<JobOutcome> {
+    const { clock, features } = this.#options
+    const onChanged = (changed: number): void => this.#arrived.delete(changed)
+    return runChange({ owned, nowMs: clock.nowMs(), early: this.#earlyChanges, channels: features.channels(), onChanged }, number, message)
+  }
+
+  async #earlyChange(owned: OwnedStore, number: number): Promise<void> {
+    const entry = await owned.inbox.get(number)
+    const message = this.#arrived.get(number) ?? (entry && (await withMessage(this.#options.features.channels(), entry)).message)
+    if (message) await this.#change(owned, number, message)
   }
 
   /** Begins an attempt durably; `turnId` names the turn of a first attempt. Resolves to undefined if the message has ended, or crashes have interrupted all its attempts. */
-  async #start(owned: OwnedStore, number: number, turnId?: string): Promise<StartedMessage | undefined> {
+  async #start(owned: OwnedStore, number: number, message: Inbound, turnId?: string): Promise<StartedMessage | undefined> {
     const { clock, features } = this.#options
-    const started = await owned.inbox.start(number, turnId ?? newTurnId(clock.nowMs()), features.config().max_attempts)
+    const started = await owned.inbox.start(number, turnId ?? newTurnId(clock.nowMs()), features.config().max_attempts, message)
     if (!started || !('spent' in started)) return started
     await this.#giveUp(owned, started, `it was started ${started.attempts} times and never reached its end`)
     return undefined
   }
 
-  async #approvalReply(owned: OwnedStore, number: number): Promise<JobOutcome> {
+  async #approvalReply(owned: OwnedStore, number: number, message: Inbound): Promise<JobOutcome> {
     const { approvals, clock, features, log, scrub } = this.#options
-    const started = await this.#start(owned, number)
+    const started = await this.#start(owned, number, message)
     if (!started) return 'done'
     try {
       await approvals.handleReply(started)
@@ -169,7 +233,7 @@ export class InboxWorker {
     }
   }
 
-  async #command(owned: OwnedStore, channel: Channel, number: number): Promise<JobOutcome> {
+  async #command(owned: OwnedStore, channel: Channel, number: number, message: Inbound): Promise<JobOutcome> {
     const { clock, features, onReplies, turns } = this.#options
     const entry = await owned.inbox.get(number)
     if (!entry || entry.endedAtMs !== null) return 'done'
@@ -180,14 +244,14 @@ export class InboxWorker {
       if (!isAborted) this.#stopped.delete(turnId)
       return isAborted
     }
-    await runCommand({ clock, texts: features.texts(), stop, onReplies }, { owned, channel, entry })
+    await runCommand({ clock, texts: features.texts(), stop, onReplies }, { owned, channel, entry, message })
     return 'done'
   }
 
-  async #turn(owned: OwnedStore, channel: Channel, number: number, attempt: Attempt): Promise<JobOutcome> {
+  async #turn(owned: OwnedStore, channel: Channel, number: number, message: Inbound, attempt: Attempt): Promise<JobOutcome> {
     const { clock, log, onReplies, stopping, telemetry } = this.#options
     const turnId = newTurnId(clock.nowMs())
-    const started = await this.#start(owned, number, turnId)
+    const started = await this.#start(owned, number, message, turnId)
     if (!started) return 'done'
     const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
     void telemetry.within(trace, () => acknowledge({ owned, channel, started, turnId, log, signal: stopping }))

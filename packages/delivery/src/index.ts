@@ -9,5 +9,6 @@ export type { DeliveryApprovals, DeliveryFeatures, DeliveryOptions } from './del
 export { type QueuedReply, waitingReplies } from './delivery-queue.ts'
 export type { Received } from './intake.ts'
 export { type IngressWatch, watchIngress } from './observe.ts'
+export { withMessage } from './read-message.ts'
 export { retryDelayMs } from './retry-delay.ts'
 export { senderOf, sessionsOfSender } from './sessions.ts'

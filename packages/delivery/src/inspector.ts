@@ -82,7 +82,12 @@ export const inboxEntrySchema = v.object({
   message: v.nullable(messageSchema),
   turn: v.nullable(turnSchema),
   replies: v.array(outboxRowSchema),
-  raw: v.optional(v.pipe(nullableText, v.description('The request body; null after retention has dropped it'))),
+  raw: v.optional(
+    v.pipe(
+      nullableText,
+      v.description('The request body, or the message where its channel stores no request; null after retention has dropped it'),
+    ),
+  ),
   raw_base64: v.optional(v.pipe(v.string(), v.description('In place of `raw`, where the body is not UTF-8'))),
 })
 
@@ -140,7 +145,8 @@ export const shownInboxEntry = (entry: InboxEntry, turn: TurnRow | undefined): S
   },
   turn: shownTurn(turn),
   replies: entry.replies.map(shownOutboxRow),
-  ...shownRaw(entry.raw),
+  // A message of a connection came in no request.
+  ...shownRaw(entry.raw ?? (entry.message && Buffer.from(JSON.stringify(entry.message)))),
 })
 
 export const shownOutboxEntry = (row: OutboxRow, turn: TurnRow | undefined): ShownOutboxEntry => ({

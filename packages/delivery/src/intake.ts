@@ -21,13 +21,14 @@ import type { DeliveryApprovals, DeliveryFeatures, Procedures } from './delivery
 import { type Account, accountKey } from './delivery-queue.ts'
 import type { InboxWorker } from './inbox-worker.ts'
 import { isProcedureEvent } from './procedures.ts'
+import { wellFormed } from './read-message.ts'
 import { approvalReplyLane, sessionOf } from './sessions.ts'
 
 export interface IntakeOptions {
   readonly inbox: Pick<Store['inbox'], 'keep' | 'known'>
   readonly worker: Pick<InboxWorker, 'readyMs' | 'takesEarlyChanges'> & {
     /** Returns false for a message that is queued already, or that another process owns. */
-    enter(row: WaitingMessage): boolean
+    enter(row: WaitingMessage, message: Inbound): boolean
   }
   readonly approvals: Pick<DeliveryApprovals, 'matchReply'>
   readonly clock: Clock
@@ -39,7 +40,8 @@ export interface IntakeOptions {
 
 /** One request of a channel, or one message that a channel fetched. */
 export interface Received {
-  readonly raw: Uint8Array
+  /** See `Arrival.raw`. */
+  readonly raw: Uint8Array | null
   readonly verified: Verified
   readonly receivedAtMs: number
   readonly messages: readonly Inbound[]
@@ -117,7 +119,7 @@ export class Intake {
     if (!this.#senders.admit(channel, message.sender)) return false
     const account = accountKey({ channel: channel.name, account: message.account })
     const fresh = await this.#withRoom(channel, [{ message, kind: 'turn', session, account }])
-    await this.#store(channel, { raw: new Uint8Array(), verified: { by: 'reminder' }, receivedAtMs, messages: [message] }, fresh)
+    await this.#store(channel, { raw: null, verified: { by: 'reminder' }, receivedAtMs, messages: [message] }, fresh)
     return true
   }
 
@@ -234,8 +236,9 @@ export class Intake {
     return kept
   }
 
-  #enter(channel: Channel, number: number, { message: { account }, session, kind }: Classified): boolean {
-    return this.#options.worker.enter({ number, channel: channel.name, account, lane: session, atMs: 0, interruptions: 0, kind })
+  #enter(channel: Channel, number: number, { message, session, kind }: Classified): boolean {
+    const { account } = message
+    return this.#options.worker.enter({ number, channel: channel.name, account, lane: session, atMs: 0, interruptions: 0, kind }, message)
   }
 
   #count(account: string, change: number): void {
@@ -250,15 +253,3 @@ const needsTurn = ({ kind }: Classified): boolean => kind !== 'approval_reply' &
 const isChange = ({ changes }: Inbound): boolean => changes !== undefined
 
 const noRoom = (detail: string): AppError => new AppError('unavailable', detail, { retryAfterSecs: RETRY_AFTER_SECS })
-
-/** Half a surrogate pair cannot be stored as it is, and every retry of the platform would bring it again. */
-const wellFormed = (message: Inbound): Inbound =>
-  [message.text, message.typed ?? '', message.id, message.sender].every((part) => part.isWellFormed())
-    ? message
-    : {
-        ...message,
-        id: message.id.toWellFormed(),
-        sender: message.sender.toWellFormed(),
-        text: message.text.toWellFormed(),
-        ...(message.typed !== undefined && { typed: message.typed.toWellFormed() }),
-      }

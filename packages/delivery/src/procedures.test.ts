@@ -49,7 +49,7 @@ async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engi
   const kept = await store.inbox.keep({
     channel: channel.name,
     verdict: 'test',
-    raw: Buffer.from('{}'),
+    raw: null,
     receivedAtMs: 9,
     messages: [{ session: 's', message: MESSAGE }],
   })
@@ -62,7 +62,7 @@ async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engi
     },
   }
   const options = { store, log: testHost().log, procedures: engine ? sops : undefined }
-  const take = () => fireProcedures(options, channel, number ?? 0)
+  const take = () => fireProcedures(options, channel, number ?? 0, MESSAGE)
   return { taken: await take(), take, fired, number: number ?? 0 }
 }
 
@@ -122,7 +122,7 @@ test('a message that an operator replays starts its procedure again', async () =
     fire: async ({ key }, also) =>
       store.sops.start([startOf(sopRun(`r${++runs}`))], { atMs: 9, ...(key !== undefined && { key }), ...also }),
   }
-  const take = () => fireProcedures({ store, log: testHost().log, procedures: sops }, CHANNEL, number)
+  const take = () => fireProcedures({ store, log: testHost().log, procedures: sops }, CHANNEL, number, MESSAGE)
   const started = async () => (await store.sops.runs({ limit: 10 })).map(({ id }) => id)
   expect(await take()).toBe(true)
   expect(await take()).toBe(false)

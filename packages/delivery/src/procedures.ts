@@ -1,5 +1,5 @@
 /** Gives a message to the procedures that have a trigger for its path, instead of to the agent. */
-import type { Channel, Logger, Store } from '@sluice/sdk'
+import type { Channel, Inbound, Logger, Store } from '@sluice/sdk'
 import type { Procedures } from './delivery-options.ts'
 
 /** Whether a loaded procedure has a trigger for the path of the channel's webhook. */
@@ -17,12 +17,16 @@ export interface FiringOptions {
  * Resolves to true when procedures have taken the message, which is then done in the same commit: after a crash nothing starts
  * twice, and a replayed message is an event like the first. False: no trigger or no condition fits.
  */
-export async function fireProcedures({ store, procedures, log }: FiringOptions, channel: Channel, number: number): Promise<boolean> {
+export async function fireProcedures(
+  { store, procedures, log }: FiringOptions,
+  channel: Channel,
+  number: number,
+  message: Inbound,
+): Promise<boolean> {
   const path = channel.webhook?.path
   if (path === undefined || !procedures || !isProcedureEvent(procedures, channel)) return false
   const entry = await store.inbox.get(number)
-  const message = entry?.endedAtMs === null ? entry.message : null
-  if (!entry || !message) return false
+  if (entry?.endedAtMs !== null) return false
   const { id, account, sender, to, text, sentAtMs, attachments } = message
   const dispatched = await procedures.fire(
     {

@@ -31,7 +31,7 @@ export async function replayMessage(inbox: InboxStore, number: number): Promise<
   const entry = await inbox.get(number)
   if (!entry) throw unknownMessage(number)
   const hasEnded = entry.endedAtMs !== null
-  throw notReplayed(`Message ${number}`, hasEnded && entry.message === null ? undefined : WHY_NOT_INBOX[entry.state])
+  throw notReplayed(`Message ${number}`, hasEnded && entry.message === null && entry.raw === null ? undefined : WHY_NOT_INBOX[entry.state])
 }
 
 /** Throws `not_found` for an unknown number, `conflict` for a reply that cannot be sent again. */

@@ -3,12 +3,18 @@
  * from the store enters its lane after them.
  */
 import { concerns } from '@sluice/kit'
-import type { OwnedStore, StoreChange, WaitingMessage } from '@sluice/sdk'
+import type { Inbound, OwnedStore, StoreChange, WaitingMessage } from '@sluice/sdk'
+
+/** A row that has just been stored, and its message. */
+export interface ArrivedRow {
+  readonly row: WaitingMessage
+  readonly message: Inbound
+}
 
 interface Taken {
   readonly owned: OwnedStore
   /** Messages that arrived while older rows were read; undefined once these have entered. */
-  arrived: WaitingMessage[] | undefined
+  arrived: ArrivedRow[] | undefined
 }
 
 export class TakenShards {
@@ -30,7 +36,7 @@ export class TakenShards {
   }
 
   /** Returns the messages that arrived meanwhile; from now on they enter at once. */
-  opened(owned: OwnedStore): readonly WaitingMessage[] {
+  opened(owned: OwnedStore): readonly ArrivedRow[] {
     const taken = this.#taken.get(owned)
     const arrived = taken?.arrived ?? []
     if (taken) taken.arrived = undefined
@@ -38,7 +44,7 @@ export class TakenShards {
   }
 
   /** Holds back a message whose shard is being taken up. Returns false when it may enter its lane now. */
-  holdsBack(shard: number, row: WaitingMessage): boolean {
+  holdsBack(shard: number, row: ArrivedRow): boolean {
     const arrived = this.#of(shard)?.arrived
     arrived?.push(row)
     return arrived !== undefined

@@ -18,7 +18,7 @@ import {
   parseConfig,
   readConfigText,
 } from '@sluice/config'
-import { type Clients, createClients } from '@sluice/delivery'
+import { type Clients, createClients, withMessage } from '@sluice/delivery'
 import { LaneQueue, ShardOwnership, systemClock } from '@sluice/kit'
 import {
   type Backlog,
@@ -384,7 +384,12 @@ export class OpenRuntime implements Runtime {
   #createAgent(): Agent {
     const askInChats = createToolApprover({
       approvals: this.approvals,
-      inbox: this.store.inbox,
+      inbox: {
+        get: async (number) => {
+          const entry = await this.store.inbox.get(number)
+          return entry && withMessage(this.snapshot().channels, entry)
+        },
+      },
       run: this.store.sops.get,
       timeoutSecs: () => this.config().core(approvalsSection).tool_timeout_secs,
       texts: () => this.config().core(gatewaySection).texts,

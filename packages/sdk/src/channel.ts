@@ -158,6 +158,11 @@ export interface Webhook {
    * `cause` is the reason as a text without secrets, for the log and for operators.
    */
   verify(raw: Raw): Verified | Promise<Verified>
+  /**
+   * True when the result of `parse` depends on `body` and the configuration alone. The daemon then stores the body in place of the
+   * messages, and parses it again, without headers, after a restart and for a replay.
+   */
+  readonly parsesBodyAlone?: true
   /** Returns the messages of a request without the channel's own messages and other events. Throws `invalid_request`. */
   parse(raw: Raw): readonly Inbound[] | Promise<readonly Inbound[]>
   /**

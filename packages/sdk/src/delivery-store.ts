@@ -27,7 +27,11 @@ export interface Arrival {
   readonly channel: string
   /** What verified the request. */
   readonly verdict: string
-  readonly raw: Uint8Array
+  /**
+   * The body of the request, from which the channel can parse the messages again: the only copy that is stored. Null when the messages
+   * themselves are stored.
+   */
+  readonly raw: Uint8Array | null
   readonly receivedAtMs: number
   /** The nonce of the request. A request with a nonce that was used before `untilMs` is refused. */
   readonly nonce?: { readonly value: string; readonly untilMs: number }
@@ -121,9 +125,12 @@ export interface InboxRow {
 }
 
 export interface InboxEntry extends InboxRow {
+  /** Absent for a replayed message and for one of an earlier release. */
+  readonly kind?: MessageKind
   readonly verdict: string
-  /** The raw body of the request, with all its messages; null after retention deleted it. */
+  /** The body of the request, with all its messages; null when none was stored, and after retention deleted it. */
   readonly raw: Uint8Array | null
+  /** The stored message; null when only `raw` is stored, and after retention deleted it. A stored message replaces the one in `raw`. */
   readonly message: Inbound | null
   /** The message as it arrived. */
   readonly trace?: string
@@ -147,14 +154,14 @@ export interface RefusedMessage {
   readonly news?: { readonly held: HeldBack; readonly quietMs: number; readonly notice: readonly NewReply[] }
 }
 
-/**
- * What a change of an earlier message did. `done`: the message has the new text, or has ended because it was deleted; the report of the
- * change has ended in the same commit. `begun`: the turn of the message had begun before, so that nothing was changed. `refused`: the
- * message is of another sender, or runs no turn. `unknown`: no message has the id.
- */
-export type ChangedMessage =
-  | { readonly outcome: 'done' | 'refused' | 'unknown' }
-  | { readonly outcome: 'begun'; readonly session: string; readonly text: string }
+/** The change of an earlier message. */
+export interface MessageChange {
+  /** The number of the changed message. */
+  readonly number: number
+  /** The message that replaces it; null when it was deleted. */
+  readonly message: Inbound | null
+  readonly atMs: number
+}
 
 /** The unfinished messages of a session. */
 export interface SessionMessages {
@@ -175,9 +182,10 @@ export interface InboxStore {
   known(channel: string, messages: readonly Pick<Inbound, 'account' | 'id'>[]): Promise<readonly boolean[]>
   /**
    * Begins an attempt. `turnId` names the turn when the message has none yet. Resolves to undefined when the message need not run.
-   * After `startsMax` starts it begins nothing and does not change the message.
+   * After `startsMax` starts it begins nothing and does not change the message. `message` is the message where none is stored; a stored
+   * one, such as after an edit, is used instead.
    */
-  start(number: number, turnId: string, startsMax: number): Promise<StartedMessage | SpentMessage | undefined>
+  start(number: number, turnId: string, startsMax: number, message?: Inbound): Promise<StartedMessage | SpentMessage | undefined>
   /** Records a failed attempt; another follows, not before `atMs`. */
   retry(number: number, failed: RetriedAttempt): Promise<void>
   /** Records an attempt that a stop of the daemon interrupted and that does not count. */
@@ -199,8 +207,13 @@ export interface InboxStore {
   /** Lists rows, newest first. */
   list(filter: DeliveryFilter): Promise<InboxRow[]>
   get(number: number): Promise<InboxEntry | undefined>
-  /** Carries out the change that the message `number` reports, if the turn of the changed message has not begun. */
-  change(number: number, atMs: number): Promise<ChangedMessage>
+  /** Resolves to the message of a channel that has this account and id; undefined when none has. */
+  find(channel: string, message: Pick<Inbound, 'account' | 'id'>): Promise<InboxEntry | undefined>
+  /**
+   * Carries out the change that the message `number` reports, and ends the report in the same commit. Resolves to false, and changes
+   * nothing, when the turn of the changed message has begun or the message has ended.
+   */
+  change(number: number, change: MessageChange): Promise<boolean>
   /** Resolves to the message of a session whose turn has begun, and to the number of other messages that wait. */
   ofSession(session: string): Promise<SessionMessages>
   /** Makes an ended message run again in a new turn. Resolves to false in any other state, or when its content was deleted. */

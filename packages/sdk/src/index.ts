@@ -54,12 +54,12 @@ export type { Companion, CompanionRequest, StartCompanion } from './companion.ts
 export type { Counters, Lockout, LockoutOptions, RateLimit, RateLimitOptions } from './counters.ts'
 export type {
   Arrival,
-  ChangedMessage,
   DeliveryFilter,
   InboxEntry,
   InboxRow,
   InboxState,
   InboxStore,
+  MessageChange,
   MessageKind,
   OutboxRow,
   OutboxState,

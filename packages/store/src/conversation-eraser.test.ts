@@ -37,9 +37,10 @@ test('an erased conversation leaves nothing in free pages or in the log', async 
     await turns.checkpoint(`t${at}`, messages)
     await turns.finish(turnEnd(`t${at}`, { sessionId: 'mine', input: LONG, messages }))
     const message = inbound(`m${at}`, { text: LONG })
-    const kept = await inbox.keep(arrivalOf(message, { raw: Buffer.from(LONG), messages: [{ message, session: 'mine' }] }))
+    const raw = at % 3 === 0 ? null : Buffer.from(LONG)
+    const kept = await inbox.keep(arrivalOf(message, { raw, messages: [{ message, session: 'mine' }] }))
     const number = kept[0] as number
-    await inbox.start(number, `turn-${at}`, STARTS_MAX)
+    await inbox.start(number, `turn-${at}`, STARTS_MAX, message)
     await approvals.open(asked(`turn-${at}`, { message: MARK }), [reply(`may I say ${MARK}?`)])
     await turns.finish(turnEnd(`turn-${at}`, { sessionId: 'mine', messages, delivery: { inbox: number, replies: [reply(LONG)] } }))
     await memory.put({ owner: 'me', key: `k${at}`, content: LONG, category: 'core', atMs: at })

@@ -23,7 +23,8 @@ const NEXT_INBOX = 'SELECT max(number) AS last FROM (SELECT number FROM inbox WH
 const MESSAGES =
   "SELECT number, turn_id AS turn, batch FROM inbox WHERE number > ?1 AND number <= ?2 AND session IN (?3, 'command:' || ?3, 'change:' || ?3)"
 const ERASE_MESSAGE = `
-  UPDATE inbox SET sender = '', session = '', message_id = '', message_json = NULL, error = NULL, draft = NULL, trace = NULL
+  UPDATE inbox SET
+    sender = '', session = '', message_id = '', batch = NULL, message_json = NULL, error = NULL, draft = NULL, trace = NULL
   WHERE number = ?`
 const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done' AND session <> ?2"
 const ERASE_BODY = `

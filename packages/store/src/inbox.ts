@@ -2,10 +2,11 @@
 import type { BoundedMap } from '@sluice/kit'
 import type { Clock, InboxEntry, InboxStore } from '@sluice/sdk'
 import { holdBack } from './admissions.ts'
-import { changeMessage } from './change-message.ts'
+import { prepareChange } from './change-message.ts'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import type { Writer } from './group-commit.ts'
+import { joinTexts, rowKey } from './hashed-keys.ts'
 import { INBOX_TABLE, type InboxColumns, toInboxRow } from './inbox-row.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
 import { createStart, endMessage } from './message-attempt.ts'
@@ -26,10 +27,12 @@ const DRAFT = 'UPDATE inbox SET draft = ? WHERE number = ? AND ended_at IS NULL'
 const CONTENT = `
   SELECT verdict, message_json, trace, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
   FROM inbox AS message WHERE number = ?`
+const NUMBER = 'SELECT number FROM inbox WHERE key = ?'
 const REPLAY = `
   UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL, replayed_at = ?,
     kind = CASE WHEN kind IN ('approval_reply', 'change', 'command') THEN kind END
-  WHERE number = ? AND ended_at IS NOT NULL AND message_json IS NOT NULL`
+  WHERE number = ? AND ended_at IS NOT NULL AND message_id <> ''
+    AND coalesce(message_json, raw, (SELECT raw FROM inbox AS first WHERE first.number = inbox.batch)) IS NOT NULL`
 
 const OF_SESSION = `
   SELECT state, turn_id AS turnId, received_at AS receivedAtMs FROM inbox
@@ -60,6 +63,22 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
   const requeueTurn = (requeued: Requeued | undefined): void => {
     if (requeued) db.run(REQUEUE_TURN, requeued.attempts, requeued.turn_id)
   }
+  const get = (number: number): InboxEntry | undefined => {
+    const row = table.get(number)
+    const content = db.read(() => db.get<Content>(CONTENT, number))
+    if (!row || !content) return undefined
+    const { verdict, message_json, raw, trace } = content
+    const message = JSON.parse(message_json ?? 'null')
+    return {
+      ...toInboxRow(row),
+      ...(row.kind !== null && { kind: row.kind }),
+      verdict,
+      raw,
+      message,
+      ...(trace !== null && { trace }),
+      replies: repliesTo(db, number),
+    }
+  }
   return {
     keep: createKeep(db, writer, recent),
     known: createKnown(db, recent),
@@ -89,15 +108,12 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
       })
     },
     list: async (filter) => table.newest(filter).map(toInboxRow),
-    async get(number): Promise<InboxEntry | undefined> {
-      const row = table.get(number)
-      const content = db.read(() => db.get<Content>(CONTENT, number))
-      if (!row || !content) return undefined
-      const { verdict, message_json, raw, trace } = content
-      const message = JSON.parse(message_json ?? 'null')
-      return { ...toInboxRow(row), verdict, raw, message, ...(trace !== null && { trace }), replies: repliesTo(db, number) }
+    get: async (number) => get(number),
+    async find(channel, { account, id }) {
+      const found = db.read(() => db.get<{ number: number }>(NUMBER, rowKey(joinTexts(channel, account, id))))
+      return found && get(found.number)
     },
-    change: (number, atMs) => writer.write(() => changeMessage(db, number, atMs)),
+    change: async (number, change) => writer.write(prepareChange(db, number, change)),
     async ofSession(session) {
       const rows = db.read(() => db.all<SessionColumns>(OF_SESSION, session))
       const running = rows.find((row): row is SessionColumns & { turnId: string } => row.state === 'running' && row.turnId !== null)

@@ -8,9 +8,11 @@ import { joinTexts, rowKey } from './hashed-keys.ts'
 
 const KEEP = `
   INSERT INTO inbox (
-    key, channel, account, message_id, sender, session, received_at, verdict, batch, message_json, raw, trace,
-    kind, approval_run_id, approval_step_id
-  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+    number, key, received_at, kind, channel, account, sender, session, message_id, verdict, batch, trace, approval_run_id,
+    approval_step_id, message_json, raw
+  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+// The highest number that was given, when the row that has it was deleted.
+const DELETED_NUMBER = 'SELECT highest FROM inbox_numbers WHERE rowid = 1 AND highest > (SELECT coalesce(max(number), 0) FROM inbox)'
 const KNOWN = 'SELECT 1 FROM inbox WHERE key = ?'
 const USE_NONCE = `
   INSERT INTO nonces (key, until) VALUES (?, ?) ON CONFLICT DO UPDATE SET until = excluded.until WHERE until <= ?`
@@ -52,19 +54,38 @@ function prepareArrival(
     key: rowKey(ids[index] ?? ''),
     message,
     session,
-    json: JSON.stringify(message),
-    answers: [kind, approval?.runId ?? null, approval?.stepId ?? null] as const,
+    kind,
+    json: raw === null ? JSON.stringify(message) : null,
+    approval: [approval?.runId ?? null, approval?.stepId ?? null] as const,
   }))
   return () => {
     if (nonce && nonceKey && db.run(USE_NONCE, nonceKey, nonce.untilMs, receivedAtMs) === 0) return 'replayed'
     let batch: number | null = null
-    return rows.map(({ key, session, json, answers, message: { account, id, sender } }) => {
-      const body = batch === null ? raw : null
-      const span = trace ?? null
-      const number =
-        db.insert(KEEP, key, channel, account, id, sender, session, receivedAtMs, verdict, batch, json, body, span, ...answers) ?? null
-      batch ??= number
+    return rows.map(({ key, kind, session, json, approval, message: { account, id, sender } }) => {
+      const about = [
+        key,
+        receivedAtMs,
+        kind,
+        channel,
+        account,
+        sender,
+        session,
+        id,
+        verdict,
+        batch,
+        trace ?? null,
+        ...approval,
+        json,
+      ] as const
+      const number = db.insert(KEEP, nextNumber(db), ...about, batch === null ? raw : null) ?? null
+      if (raw !== null) batch ??= number
       return number
     })
   }
+}
+
+/** Part of a write. Returns null where the number after the highest of the table is a new one. */
+const nextNumber = (db: Database): number | null => {
+  const deleted = db.get<{ highest: number }>(DELETED_NUMBER)
+  return deleted ? deleted.highest + 1 : null
 }

@@ -1,11 +1,10 @@
 /** The start and the end of work on an inbox message. The attempt is counted and its turn is stored before anything runs. */
-import { agentOfSession, type InboxStore, type SpentMessage, type StartedMessage } from '@sluice/sdk'
+import { agentOfSession, type Inbound, type InboxStore, type SpentMessage, type StartedMessage } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
 import type { InboxColumns } from './inbox-row.ts'
 import { waitsForPerson } from './turn-row.ts'
 
-const MESSAGE = 'SELECT message_json FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START = `
   UPDATE inbox SET
     state = 'running', attempts = attempts + NOT ${waitsForPerson('inbox.turn_id')}, next_at = NULL, turn_id = coalesce(turn_id, ?)
@@ -26,7 +25,7 @@ const ABORT_TURN = `
 
 interface StartedColumns extends Pick<InboxColumns, 'channel' | 'account' | 'session' | 'received_at' | 'attempts'> {
   readonly turn_id: string
-  readonly message_json: string
+  readonly message_json: string | null
   readonly draft: string | null
   readonly trace: string | null
   readonly replayed_at: number | null
@@ -38,14 +37,10 @@ type Spent = Pick<SpentMessage, 'channel' | 'attempts'>
 
 /** Returns the function that starts an attempt, or reports a message that has used up its attempts. */
 export function createStart(db: Database, writer: Writer): InboxStore['start'] {
-  return async (number, turnId, startsMax) => {
-    const stored = db.read(() => db.get<{ message_json: string }>(MESSAGE, number))
-    if (!stored) return undefined
-    let message: StartedMessage['message'] = JSON.parse(stored.message_json)
-    const { row, checkpoint, spent } = await writer.write(() => startAttempt(db, { number, turnId, startsMax, text: message.text }))
+  return async (number, turnId, startsMax, given) => {
+    const { row, message, checkpoint, spent } = await writer.write(() => startAttempt(db, { number, turnId, startsMax, given }))
     if (!row) return spent && { spent: true, number, ...spent }
-    // The sender may have edited the message between the read and the start.
-    if (row.message_json !== stored.message_json) message = JSON.parse(row.message_json)
+    if (!message) throw new TypeError(`message ${number} is not stored and was not given`)
     return {
       number,
       channel: row.channel,
@@ -71,32 +66,35 @@ interface Start {
   readonly number: number
   readonly turnId: string
   readonly startsMax: number
-  readonly text: string
+  /** Used unless the row has a message. */
+  readonly given: Inbound | undefined
 }
 
 interface Outcome {
   readonly row?: StartedColumns
+  readonly message?: Inbound | undefined
   readonly checkpoint?: string | null | undefined
   /** Given without a row when the message has used up its attempts. */
   readonly spent?: Spent | undefined
 }
 
 /** Part of a write: counts the attempt and stores its turn. */
-function startAttempt(db: Database, { number, turnId, startsMax, text }: Start): Outcome {
+function startAttempt(db: Database, { number, turnId, startsMax, given }: Start): Outcome {
   const row = db.get<StartedColumns>(START, turnId, number, startsMax)
   if (!row) return { spent: db.get<Spent>(SPENT, number) }
+  const message: Inbound | undefined = row.message_json === null ? given : JSON.parse(row.message_json)
   const turn = [
     row.turn_id,
     agentOfSession(row.session),
     row.session,
     `channel:${row.channel}`,
     row.channel,
-    text,
+    message?.text ?? null,
     row.attempts,
     row.received_at,
     number,
   ]
-  return { row, checkpoint: db.get<{ checkpoint_json: string | null }>(START_TURN, ...turn)?.checkpoint_json }
+  return { row, message, checkpoint: db.get<{ checkpoint_json: string | null }>(START_TURN, ...turn)?.checkpoint_json }
 }
 
 /** Part of a write: ends a message without running it, and aborts the turn it may have started. Returns false if it had ended before. */

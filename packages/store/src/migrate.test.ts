@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { copyFirstRelease } from '@sluice/qa/first-release'
 import { testHost } from '@sluice/testkit/host'
+import { arrival } from '@sluice/testkit/store-rules/delivery-samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { dropOldCopies } from './copy-before-upgrade.ts'
 import { Database } from './database.ts'
@@ -150,4 +151,27 @@ test.runIf(canMount)('a disk that is too small for the copy refuses the upgrade'
     execFileSync('umount', [disk])
     rmSync(disk, { recursive: true })
   }
+})
+
+test('an upgrade keeps the content of messages, but not twice, and their numbers are not used again', async () => {
+  const CONTENT = 'SELECT number, hex(raw) AS raw, message_json AS message FROM inbox ORDER BY number'
+  const before = query<{ number: number; raw: string; message: string }>(file, CONTENT)
+  const [{ seq = 0 } = {}] = query<{ seq: number }>(file, "SELECT seq FROM sqlite_sequence WHERE name = 'inbox'")
+  const isTwice = ({ raw, message }: { raw: string; message: string }) => Buffer.from(raw, 'hex').toString() === message
+  // A message that a connection has stored, as earlier releases do.
+  const db = new DatabaseSync(file)
+  db.prepare('UPDATE inbox SET raw = CAST(message_json AS BLOB) WHERE number = (SELECT max(number) FROM inbox)').run()
+  db.exec("UPDATE sqlite_sequence SET seq = seq + 5 WHERE name = 'inbox'")
+  db.close()
+  upgrade()
+  const after = query<{ number: number; raw: string; message: string }>(file, CONTENT)
+  expect(after.map(({ number, message }) => [number, message])).toEqual(before.map(({ number, message }) => [number, message]))
+  expect(after.filter(isTwice)).toEqual([])
+  expect(after.slice(0, -1)).toEqual(before.slice(0, -1))
+  expect(after.at(-1)?.raw).toBe('')
+  const store = openStore({ file, clock, log })
+  expect(await store.inbox.keep(arrival('new'))).toEqual([seq + 6])
+  expect(await store.inbox.keep(arrival('newer'))).toEqual([seq + 7])
+  expect(await store.check()).toEqual([])
+  await store.close()
 })

@@ -8,13 +8,15 @@ import { QUARTER_MS } from './turns.ts'
 
 const DROP_NONCES = 'DELETE FROM nonces WHERE key IN (SELECT key FROM nonces WHERE until <= ? ORDER BY until LIMIT ?)'
 // Messages that still need the body stored with the first one of their batch. The query repeats the condition of the partial index.
-const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done' AND message_json IS NOT NULL"
+const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done'"
 // A reply finds its conversation through the message that it answers.
 const REPLIES = 'SELECT 1 FROM outbox WHERE inbox = first.number'
 const OLD_INBOX = `
   FROM inbox AS first WHERE ended_at < ?1 AND received_at < ?2
   AND NOT EXISTS (${NEEDING} AND (ended_at IS NULL OR ended_at >= ?1)) AND NOT EXISTS (${REPLIES})`
 const DROP_INBOX = `DELETE FROM inbox WHERE number IN (SELECT number ${OLD_INBOX} ORDER BY ended_at LIMIT ?3)`
+/** Before rows are dropped: their numbers are never given again. */
+const NOTE_NUMBER = 'UPDATE inbox_numbers SET highest = max(highest, coalesce((SELECT max(number) FROM inbox), 0)) WHERE rowid = 1'
 const OLD_OUTBOX = 'FROM outbox WHERE ended_at < ?1'
 const DROP_OUTBOX = `DELETE FROM outbox WHERE number IN (SELECT number ${OLD_OUTBOX} ORDER BY ended_at LIMIT ?2)`
 const DROP_SENT = `
@@ -36,15 +38,17 @@ const DROP_TURNS = `
   RETURNING ended_at AS endedAtMs, agent, cost_usd AS usd`
 const ADD_COST = 'INSERT INTO costs (quarter, agent, usd) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET usd = usd + excluded.usd'
 const DROP_COSTS = 'DELETE FROM costs WHERE quarter < ?'
+// The conditions on the content are those of the partial indexes.
 const WITH_CONTENT = `
   SELECT number FROM inbox AS first
-  WHERE state = 'done' AND message_json IS NOT NULL AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT ?`
+  WHERE state = 'done' AND (message_json IS NOT NULL OR raw IS NOT NULL) AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT ?`
 const DROP_CONTENT = `UPDATE inbox SET message_json = NULL, raw = NULL WHERE number IN (${WITH_CONTENT})`
 
 const DROP_LIMITED_CONTENT = `
-  UPDATE inbox SET message_json = NULL, raw = NULL WHERE number IN (
+  UPDATE inbox SET message_json = NULL, raw = NULL, batch = NULL WHERE number IN (
     SELECT number FROM inbox AS first
-    WHERE state = 'limited' AND message_json IS NOT NULL AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT ?)`
+    WHERE state = 'limited' AND (message_json IS NOT NULL OR raw IS NOT NULL OR batch IS NOT NULL) AND NOT EXISTS (${NEEDING})
+    ORDER BY number LIMIT ?)`
 const LIMITS_KEPT_MS = 86_400_000
 const DROP_ADMISSIONS = `
   DELETE FROM admissions WHERE (id, client) IN (SELECT id, client FROM admissions WHERE NOT open AND at < ? ORDER BY at LIMIT ?)`
@@ -82,7 +86,10 @@ export async function prune(db: Database, writer: Writer, file: string, retentio
   // A row ends after its arrival, so the query skips few rows because of their arrival or batch.
   const { idsBeforeMs } = retention
   const messagesBeforeMs = Math.min(endedBeforeMs, idsBeforeMs)
-  const messages = await writer.dropInSlices(limit, (rows) => db.run(DROP_INBOX, messagesBeforeMs, idsBeforeMs, rows))
+  const messages = await writer.dropInSlices(limit, (rows) => {
+    db.run(NOTE_NUMBER)
+    return db.run(DROP_INBOX, messagesBeforeMs, idsBeforeMs, rows)
+  })
   const approvals = await drop(DROP_APPROVALS, endedBeforeMs)
   const turns = await writer.dropInSlices(limit, (rows) => dropTurns(db, turnsBefore(retention), rows))
   const runs = await drop(DROP_RUNS, endedBeforeMs)

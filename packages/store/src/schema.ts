@@ -539,4 +539,65 @@ export const MIGRATIONS: readonly string[] = [
   DROP INDEX admissions_by_client;
   CREATE INDEX admissions_by_place ON admissions (client, place, at);
   `,
+  `
+  -- The slim row of a message. It has one body: the request in 'raw', which the channel parses again, or the message in 'message_json'.
+  -- An edited message stands in 'message_json' and replaces the one in 'raw'. A row that has both is of an earlier release or edited.
+  -- Short columns come first. Numbers grow by themselves, and 'inbox_numbers' keeps those of deleted rows from being used again.
+  CREATE TABLE slim_inbox (
+    number INTEGER PRIMARY KEY,
+    -- The first half of a SHA-256 of what makes a message run once: channel, account and its id there.
+    key BLOB NOT NULL UNIQUE,
+    state TEXT NOT NULL DEFAULT 'pending',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    received_at REAL NOT NULL,
+    next_at REAL,
+    ended_at REAL,
+    turn_id TEXT,
+    error TEXT,
+    -- Null: the worker classifies the message.
+    kind TEXT,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    session TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    verdict TEXT NOT NULL,
+    -- The row that has the body of the request, where several messages came in one.
+    batch INTEGER,
+    trace TEXT,
+    draft TEXT,
+    replayed_at REAL,
+    -- The approval that the message answers.
+    approval_run_id TEXT,
+    approval_step_id TEXT,
+    message_json TEXT,
+    raw BLOB
+  ) STRICT;
+  INSERT INTO slim_inbox (
+    number, key, state, attempts, received_at, next_at, ended_at, turn_id, error, kind, channel, account, sender, session, message_id,
+    verdict, batch, trace, draft, replayed_at, approval_run_id, approval_step_id, message_json, raw
+  ) SELECT
+    number, key, state, attempts, received_at, next_at, ended_at, turn_id, error, kind, channel, account, sender, session, message_id,
+    verdict, batch, trace, draft, replayed_at, approval_run_id, approval_step_id, message_json,
+    -- Connections stored the message twice.
+    CASE WHEN raw <> CAST(message_json AS BLOB) OR message_json IS NULL THEN raw END
+  FROM inbox ORDER BY number;
+  -- The highest number that was ever given when rows were last deleted.
+  CREATE TABLE inbox_numbers (
+    highest INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO inbox_numbers VALUES (coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'inbox'), 0));
+  DROP TABLE inbox;
+  ALTER TABLE slim_inbox RENAME TO inbox;
+  CREATE INDEX inbox_by_state ON inbox (state, channel) WHERE state <> 'done';
+  CREATE INDEX inbox_by_end ON inbox (ended_at) WHERE ended_at IS NOT NULL;
+  CREATE INDEX inbox_with_content ON inbox (number) WHERE state = 'done' AND (message_json IS NOT NULL OR raw IS NOT NULL);
+  CREATE INDEX inbox_limited ON inbox (number)
+    WHERE state = 'limited' AND (message_json IS NOT NULL OR raw IS NOT NULL OR batch IS NOT NULL);
+  CREATE INDEX inbox_by_batch ON inbox (batch) WHERE batch IS NOT NULL AND state <> 'done';
+  CREATE INDEX inbox_done_by_channel ON inbox (channel) WHERE state = 'done';
+  CREATE TRIGGER admissions_of_ended_messages AFTER UPDATE OF ended_at ON inbox WHEN old.ended_at IS NULL AND new.ended_at IS NOT NULL BEGIN
+    UPDATE admissions SET open = 0 WHERE id = 'inbox:' || new.number;
+  END;
+  `,
 ]

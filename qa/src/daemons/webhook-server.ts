@@ -40,7 +40,7 @@ export async function startWebhookServer({
     const kept = await store.inbox.keep({
       channel: channel.name,
       verdict: by,
-      raw: raw.body,
+      raw: null,
       receivedAtMs: raw.receivedAtMs,
       messages: messages.map((message) => ({ session: `channel:${channel.name}/${message.to.to}`, message })),
     })

@@ -50,8 +50,6 @@ function hasContent(entry: InboxEntry, at: number, index: number): boolean {
   return (
     entry.verdict === verdict &&
     entry.session === session &&
-    entry.raw !== null &&
-    Buffer.compare(entry.raw, raw) === 0 &&
-    isDeepStrictEqual(entry.message, message)
+    (raw === null ? isDeepStrictEqual(entry.message, message) : entry.raw !== null && Buffer.compare(entry.raw, raw) === 0)
   )
 }

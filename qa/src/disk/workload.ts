@@ -17,7 +17,8 @@ export function arrivalOf(at: number): Arrival {
   return {
     channel: CHANNEL,
     verdict: `proof of ${at}`,
-    raw: Buffer.alloc(at % LARGE_EVERY === 0 ? LARGE_BYTES : SMALL_BYTES, `body of ${at}. `),
+    // Every other arrival stores its messages instead.
+    raw: at % 2 === 0 ? null : Buffer.alloc(at % LARGE_EVERY === 0 ? LARGE_BYTES : SMALL_BYTES, `body of ${at}. `),
     receivedAtMs: AT_MS + at,
     ...(at % 4 === 1 && { nonce: { value: `nonce of ${at}`, untilMs: AT_MS + 3_600_000 } }),
     messages: messageIdsOf(at).map((id) => ({

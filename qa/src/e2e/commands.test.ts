@@ -101,7 +101,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   'inbox replay': {
     async prepare({ inbox }) {
       const message = { id: 'm1', account: 'bot', sender: 'alice', to: { to: 'room' }, text: 'hello' }
-      const arrival = { channel: 'testchat', verdict: 'x-signature', raw: Buffer.from('{}'), receivedAtMs: Date.now() }
+      const arrival = { channel: 'testchat', verdict: 'x-signature', raw: null, receivedAtMs: Date.now() }
       await inbox.keep({ ...arrival, messages: [{ session: 'channel:testchat/bot/room/alice', message }] })
       await inbox.start(1, 'turn-1', 5)
       await inbox.markDead(1, { error: 'no model', atMs: Date.now() })

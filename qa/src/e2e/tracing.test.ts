@@ -199,7 +199,7 @@ describe('a message of a chat', () => {
     const store = openStore({ file: join(dataDir, 'sluice.db'), clock: systemClock, log: testHost().log })
     const message = { id: 'wamid.1', account: chatapp.phoneNumberId, sender: CHATAPP_PERSON, to: { to: CHATAPP_PERSON }, text: TEXT }
     const trace = formatTraceContext({ ...CALLER, parentId: null })
-    const about = { channel: 'chatapp', verdict: 'x-hub-signature-256', raw: Buffer.from('{}'), receivedAtMs: Date.now(), trace }
+    const about = { channel: 'chatapp', verdict: 'x-hub-signature-256', raw: null, receivedAtMs: Date.now(), trace }
     await store.inbox.keep({ ...about, messages: [{ message, session: 'chatapp:ada' }] })
     await store.close()
     await start()

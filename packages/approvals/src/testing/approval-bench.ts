@@ -238,7 +238,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
         text: '',
         ...message,
       }
-      await inlet.receive(channel, { raw: Buffer.from('{}'), verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages: [inbound] })
+      await inlet.receive(channel, { raw: null, verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages: [inbound] })
       await settled(store)
     },
     settle: () => settled(store),

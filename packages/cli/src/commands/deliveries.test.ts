@@ -40,13 +40,13 @@ async function arrange(fill: (store: Store) => Promise<void> = async () => {}) {
 const message = async (
   { inbox }: Store,
   id: string,
-  { channel = 'testchat', raw = `{"id":"${id}"}` as string | Uint8Array, text = 'hi' } = {},
+  { channel = 'testchat', raw = null as Uint8Array | null, text = 'hi' } = {},
 ) => {
   const inbound = { id, account: 'bot', sender: 'alice', to: { to: 'room' }, text }
   await inbox.keep({
     channel,
     verdict: 'x-signature',
-    raw: Buffer.from(raw),
+    raw,
     receivedAtMs: AT_MS,
     messages: [{ session: `channel:${channel}/room`, message: inbound }],
   })
@@ -144,7 +144,7 @@ describe('list and dead', () => {
 
 describe('show', () => {
   const answered = async (store: Store) => {
-    await message(store, 'a', { raw: '{"id":"a","text":"grüße"}', text: 'grüße' })
+    await message(store, 'a', { text: 'grüße' })
     await store.inbox.start(1, 'turn-1', 5)
     const end = {
       id: 'turn-1',
@@ -170,7 +170,7 @@ describe('show', () => {
       /^text\ngrüße$/m,
       /^response\nhello back$/m,
       /^1 +1\/1 +queued +0 +hello back$/m,
-      /^request\n\{\n {2}"id": "a",\n {2}"text": "grüße"\n\}$/m,
+      /^request\n\{\n {2}"id": "a",\n[^}]*\},\n {2}"text": "grüße"\n\}$/m,
     ])
       expect(out).toMatch(line)
     expect(await json('inbox', 'show', '1')).toMatchObject({

@@ -51,7 +51,7 @@ async function fillInbox({ inbox }: Store): Promise<void> {
     void inbox.keep({
       channel: 'testchat',
       verdict: 'x-signature',
-      raw: Buffer.from('{}'),
+      raw: null,
       receivedAtMs: number,
       messages: [{ session: 'channel:testchat/room', message: message(number) }],
     })

@@ -30,7 +30,7 @@ describe('sluice status', () => {
     const store = openStore({ file: join(dir, 'sluice.db'), clock: systemClock, log })
     const message = { id: 'm1', account: 'bot', sender: 's', to: { to: 'r' }, text: 'hello' }
     const receivedAtMs = systemClock.nowMs() - 90_000
-    await store.inbox.keep({ channel: 'x', verdict: 'v', raw: Buffer.from('{}'), receivedAtMs, messages: [{ session: 'r', message }] })
+    await store.inbox.keep({ channel: 'x', verdict: 'v', raw: null, receivedAtMs, messages: [{ session: 'r', message }] })
     await store.close()
     const { code, out } = await status()
     expect(code).toBe(1)

@@ -141,7 +141,7 @@ export async function startProcess({ shards, send, answer, act, listen }: Proces
     async receive(message) {
       const to = message.to ?? conversationIn(shards)
       const inbound: Inbound = { id: `${shards.from}-${++received}`, account: 'bot', sender: 'ann', to, text: 'hello', ...message }
-      const request = { raw: Buffer.from('{}'), verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages: [inbound] }
+      const request = { raw: null, verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages: [inbound] }
       await work.deliveries.receive(channel, request)
     },
     changed: (change) => {

@@ -16,6 +16,7 @@ import {
   type Outbound,
   type OwnedStore,
   type Store,
+  type Webhook,
   type Workspace,
 } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
@@ -76,6 +77,7 @@ export const message = (id: string, more: Partial<Inbound> = {}): Inbound => ({
 
 export interface DeliveryBench {
   readonly store: Store
+  readonly channel: Channel
   readonly ownership: ShardOwnership
   readonly deliveries: Deliveries
   readonly turns: TurnRequest[]
@@ -184,15 +186,28 @@ export async function bench(options: DeliveryBenchOptions = {}): Promise<Deliver
   running.push(deliveries)
   return {
     store,
+    channel,
     ownership,
     deliveries,
     turns,
     sent,
     notices,
     receive: (...messages) =>
-      deliveries.receive(channel, { raw: Buffer.from('{}'), verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages }),
+      deliveries.receive(channel, { raw: bodyOf(channel, messages), verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages }),
   }
 }
+
+/** A webhook whose requests are lists of messages as JSON. */
+export const bodyWebhook = (parse = (messages: readonly Inbound[]): readonly Inbound[] => messages): Webhook => ({
+  path: '/x',
+  parsesBodyAlone: true,
+  verify: () => ({ by: 'test' }),
+  parse: ({ body }) => parse(JSON.parse(Buffer.from(body).toString())),
+  sample: () => ({ headers: {}, body: '' }),
+})
+
+const bodyOf = ({ webhook }: Channel, messages: readonly Inbound[]): Uint8Array | null =>
+  webhook?.parsesBodyAlone ? Buffer.from(JSON.stringify(messages)) : null
 
 /** Ends turns as the real agent does: in one commit with the replies. */
 const testAgent = (

@@ -9,7 +9,7 @@ const AT_MS = Date.parse('2026-01-01T00:00:00.000Z')
 const arrival = (id: string, changes: Partial<Arrival> = {}): Arrival => ({
   channel: 'testchat',
   verdict: 'x-signature',
-  raw: Buffer.from(`{"id":"${id}","text":"grüße"}`),
+  raw: null,
   receivedAtMs: AT_MS,
   messages: [
     {
@@ -140,7 +140,7 @@ describe('the inbox', () => {
       replies: [
         { state: 'queued', text: 'hello back', inbox: number, turn_id: `turn-${number}`, to: { to: 'room', thread: 't', reply_to: null } },
       ],
-      raw: '{"id":"m1","text":"grüße"}',
+      raw: expect.stringMatching(/^\{"id":"m1",.*"text":"grüße"/),
     })
   })
 

@@ -1,5 +1,6 @@
 /** `/api/deliveries`: inbox and outbox, for operators. A dead message or reply can be replayed. */
 
+import { withMessage } from '@sluice/delivery'
 import {
   inboxEntrySchema,
   inboxRowSchema,
@@ -84,7 +85,7 @@ const countsRoute = ({ store: { inbox, outbox } }: Runtime): Route =>
     },
   })
 
-const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] => [
+const inboxRoutes = (runtime: Runtime, { inbox, turns } = runtime.store): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/api/deliveries/inbox',
@@ -104,8 +105,9 @@ const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] =>
     auth: 'operator',
     answers: { 200: { description: 'The message', schema: inboxEntrySchema } },
     async handle({ params }) {
-      const entry = await inbox.get(numberOf(params, unknownMessage))
-      if (!entry) throw unknownMessage(params.number ?? '')
+      const stored = await inbox.get(numberOf(params, unknownMessage))
+      if (!stored) throw unknownMessage(params.number ?? '')
+      const entry = await withMessage(runtime.snapshot().channels, stored)
       return shownInboxEntry(entry, entry.turnId === null ? undefined : await turns.get(entry.turnId))
     },
   }),
@@ -118,7 +120,7 @@ const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] =>
     async handle({ params }) {
       const number = numberOf(params, unknownMessage)
       await replayMessage(inbox, number)
-      delivery.wake()
+      runtime.delivery.wake()
       return { replayed: true, number }
     },
   }),

@@ -48,11 +48,17 @@ const bodyOf = async (response: Response) => [response.status, await response.js
 
 describe('the webhook of a channel', () => {
   test('keeps a signed request with its proof and its bytes, and answers 200', async () => {
-    const { made, post, received } = served()
+    const { made, post, received } = served({ parsesBodyAlone: true })
     expect(await bodyOf(await post('{"text": "hi"}'))).toEqual([200, { status: 'ok' }])
     expect(received).toMatchObject([{ verified: { by: 'X-Signature' }, receivedAtMs: made.clock.nowMs(), messages: [{ text: 'hi' }] }])
     expect(Buffer.from(received[0]?.raw ?? []).toString()).toBe('{"text": "hi"}')
     expect(made.observations).toContainEqual({ kind: 'ingress', channel: 'x', verdict: 'kept', signed: true })
+  })
+
+  test('keeps the message in place of the request where more than the body decides it', async () => {
+    const { post, received } = served()
+    await post('{"text": "hi"}')
+    expect(received).toMatchObject([{ raw: null, messages: [{ text: 'hi' }] }])
   })
 
   test('gives the answer of the channel once the messages are kept, to repeats too', async () => {

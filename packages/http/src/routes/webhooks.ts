@@ -120,7 +120,8 @@ class WebhookReceiver {
 
   async #take(raw: Raw, verified: Verified, watch: IngressWatch): Promise<'kept' | 'duplicate' | 'denied' | 'ignored'> {
     const messages = await this.#webhook.parse(raw)
-    const received = { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages, trace: watch.trace }
+    const stored = this.#webhook.parsesBodyAlone ? raw.body : null
+    const received = { raw: stored, verified, receivedAtMs: raw.receivedAtMs, messages, trace: watch.trace }
     const { kept, duplicate, denied } = await this.#intake.receive(this.channel, received)
     if (kept > 0) return 'kept'
     if (duplicate > 0) return 'duplicate'

@@ -112,7 +112,7 @@ describe('checkDeliveries', () => {
     const { inbox, outbox } = runtime.store
     const message = { id: 'm', account: 'bot', sender: 'alice', to: { to: 'room' }, text: 'hi' }
     const messages = [{ session: 'channel:one/room', message }]
-    await inbox.keep({ channel: 'one', verdict: 'signed', raw: new Uint8Array(), receivedAtMs: 1, messages })
+    await inbox.keep({ channel: 'one', verdict: 'signed', raw: null, receivedAtMs: 1, messages })
     await inbox.start(1, 'turn', 5)
     await inbox.markDead(1, { error: 'no model', atMs: 1 })
     const reply = {

@@ -48,6 +48,17 @@ export function messageRules(bench: Bench, { fixtures, own }: WebhookSubject, { 
       }
     },
 
+    'a webhook that parses the body alone finds the same messages without headers and URL': async () => {
+      const host = testHost()
+      const hook = bench.webhook(host)
+      if (!hook.parsesBodyAlone) return
+      for (const fixture of fixtures) {
+        const { body, receivedAtMs } = bench.raw(host, fixture)
+        const stored = { headers: {}, url: new URL(`http://localhost${hook.path}`), body, receivedAtMs }
+        expect(await hook.parse(stored), fixture.name).toEqual(fixture.expect)
+      }
+    },
+
     'the gateway applies the allowlist, not the channel': async () => {
       const { normalise } = bench.channel()
       for (const { sender } of (await messages()).filter((message) => message.sender !== '')) {

@@ -1,6 +1,6 @@
 /** Rules for storing incoming messages. */
 import { expect } from 'vitest'
-import { answerOne, arrival, arrivalOf, bodyOf, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
+import { answerOne, arrival, arrivalOf, bodyArrival, bodyOf, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS } from './samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
 
@@ -10,7 +10,7 @@ export const arrivalRules: StoreRules = {
       to: { to: 'room', replyTo: 'm0', more: { a: 'b' } },
       attachments: [{ kind: 'image', name: 'a.png', mime: 'image/png', source: { id: 'f1' } }],
     })
-    const kept = await inbox.keep(arrivalOf(message, { raw: Uint8Array.of(0, 255, 7) }))
+    const kept = await inbox.keep(arrivalOf(message))
     expect(kept).toEqual([expect.any(Number)])
     const number = Number(kept[0])
     const entry = {
@@ -28,13 +28,31 @@ export const arrivalRules: StoreRules = {
       turnId: null,
       error: null,
       verdict: 'signature',
-      raw: Uint8Array.of(0, 255, 7),
+      raw: null,
       message,
       replies: [],
     }
     expect(await inbox.get(number)).toEqual(entry)
     expect(await (await otherProcess()).inbox.get(number)).toEqual(entry)
     expect(await inbox.get(number + 1)).toBeUndefined()
+  },
+
+  'a request has its body instead of the message, unchanged in another process': async ({ store: { inbox }, otherProcess }) => {
+    const raw = Uint8Array.of(0, 255, 7)
+    const [number = 0] = (await inbox.keep(arrivalOf(inbound('m1'), { raw }))) as number[]
+    for (const one of [inbox, (await otherProcess()).inbox])
+      expect(await one.get(number)).toMatchObject({ messageId: 'm1', sender: '+15550100', raw, message: null })
+  },
+
+  'a message is found by its channel, account and id': async ({ store: { inbox }, otherProcess }) => {
+    const [number = 0] = (await inbox.keep(
+      arrival('m1', { messages: [{ message: inbound('m1'), session: 's', kind: 'turn' }] }),
+    )) as number[]
+    const found = await (await otherProcess()).inbox.find('roomchat', { account: 'bot', id: 'm1' })
+    expect(found).toMatchObject({ number, session: 's', kind: 'turn', message: inbound('m1') })
+    expect(await inbox.find('roomchat', { account: 'bot', id: 'm2' })).toBeUndefined()
+    expect(await inbox.find('roomchat', { account: 'other', id: 'm1' })).toBeUndefined()
+    expect(await inbox.find('bizchat', { account: 'bot', id: 'm1' })).toBeUndefined()
   },
 
   'stores an empty body': async ({ store }) => {
@@ -110,7 +128,7 @@ export const arrivalRules: StoreRules = {
 
   'each new message of a batch gets a number and the batch body': async ({ store: { inbox } }) => {
     await inbox.keep(arrival('known'))
-    const kept = await inbox.keep(arrival(['known', 'm1', 'm2', 'm3', 'm1', 'm4']))
+    const kept = await inbox.keep(bodyArrival(['known', 'm1', 'm2', 'm3', 'm1', 'm4']))
     const [known, first, second, third, repeat, fourth] = kept
     expect([known, repeat]).toEqual([null, null])
     for (const [number, id] of [
@@ -120,7 +138,7 @@ export const arrivalRules: StoreRules = {
       [fourth, 'm4'],
     ]) {
       const entry = await inbox.get(Number(number))
-      expect(entry).toMatchObject({ messageId: id, message: inbound(String(id)), state: 'pending' })
+      expect(entry).toMatchObject({ messageId: id, message: null, state: 'pending' })
       expect(entry?.raw).toEqual(bodyOf('known m1 m2 m3 m1 m4'))
     }
     const numbers = [first, second, third, fourth].map(Number)

@@ -16,18 +16,22 @@ export const inbound = (id: string, part: Partial<Inbound> = {}): Inbound => ({
   ...part,
 })
 
-/** The request body of the message with this id. */
+/** The request body of the messages with these ids. */
 export const bodyOf = (id: string): Uint8Array => new TextEncoder().encode(`body of ${id}`)
 
-/** A request with these messages, all in one session. */
+/** A request with these messages, all in one session. The messages themselves are stored. */
 export const arrival = (ids: string | readonly string[], part: Partial<Arrival> = {}): Arrival => ({
   channel: 'roomchat',
   verdict: 'signature',
-  raw: bodyOf([ids].flat().join(' ')),
+  raw: null,
   receivedAtMs: 1_000,
   messages: [ids].flat().map((id) => ({ message: inbound(id), session: 'roomchat:room' })),
   ...part,
 })
+
+/** As `arrival`; the body of the request is stored. */
+export const bodyArrival = (ids: string | readonly string[], part: Partial<Arrival> = {}): Arrival =>
+  arrival(ids, { raw: bodyOf([ids].flat().join(' ')), ...part })
 
 /** A request with one message. */
 export const arrivalOf = (message: Inbound, part: Partial<Arrival> = {}): Arrival =>

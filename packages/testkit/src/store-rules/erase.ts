@@ -2,7 +2,7 @@
 import { type Store, sessionKeys } from '@sluice/sdk'
 import { expect } from 'vitest'
 import { asked } from './approval-samples.ts'
-import { answerOne, arrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
+import { answerOne, arrival, bodyArrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd, user } from './samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
 
@@ -86,13 +86,14 @@ export const eraseRules: StoreRules = {
 
   'keeps a shared request until its other messages are done': async ({ store }) => {
     const { inbox } = store
-    const both = arrival(['m1', 'm2'])
+    const both = bodyArrival(['m1', 'm2'])
     const [mine, theirs] = both.messages
     if (!mine || !theirs) expect.fail('two messages')
     const [first = 0, second = 0] = (await inbox.keep({ ...both, messages: [mine, { ...theirs, session: 'theirs' }] })) as number[]
     expect(await store.sessions.erase(mine.session, ABOUT)).toMatchObject({ messages: 1, held: 1 })
-    expect(await inbox.get(second)).toMatchObject({ state: 'pending', message: inbound('m2'), raw: bodyOf('m1 m2') })
-    expect(await inbox.get(first)).toMatchObject({ message: null })
+    expect(await inbox.get(second)).toMatchObject({ state: 'pending', messageId: 'm2', raw: bodyOf('m1 m2') })
+    expect(await inbox.get(first)).toMatchObject({ messageId: '', message: null })
+    expect(await inbox.replay(first)).toBe(false)
     await inbox.done(second, 1)
     expect(await store.sessions.erase('theirs', ABOUT)).toMatchObject({ messages: 1, held: 0 })
     expect(await inbox.get(second)).toMatchObject({ message: null, raw: null })

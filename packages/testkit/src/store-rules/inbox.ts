@@ -1,7 +1,7 @@
 /** Rules for a stored message, from its first attempt to its end. */
 import { expect } from 'vitest'
 import { asked, decision } from './approval-samples.ts'
-import { answerOne, arrival, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
+import { answerOne, arrival, bodyArrival, bodyOf, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, turnEnd, user } from './samples.ts'
 import { own, type StoreRules } from './store-bench.ts'
 
@@ -37,6 +37,48 @@ export const inboxRules: StoreRules = {
       endedAtMs: null,
     })
     expect(await inbox.get(second)).toMatchObject({ state: 'pending', turnId: null })
+  },
+
+  'a message whose request is stored runs as the caller has parsed it, again after a replay': async ({
+    store: { inbox, turns },
+    restart,
+  }) => {
+    const [first = 0, second = 0] = (await inbox.keep(bodyArrival(['m1', 'm2']))) as number[]
+    for (const [number, id] of [
+      [first, 'm1'],
+      [second, 'm2'],
+    ] as const) {
+      expect(await inbox.start(number, `turn of ${id}`, STARTS_MAX, inbound(id))).toMatchObject({ message: inbound(id) })
+      expect(await turns.get(`turn of ${id}`)).toMatchObject({ input: `text of ${id}` })
+      await turns.finish(turnEnd(`turn of ${id}`, { delivery: { inbox: number, replies: [] } }))
+    }
+    const again = (await restart()).inbox
+    for (const number of [second, first]) {
+      expect(await again.replay(number)).toBe(true)
+      expect(await again.get(number)).toMatchObject({ raw: bodyOf('m1 m2'), message: null, state: 'pending' })
+      expect(await again.start(number, `again ${number}`, STARTS_MAX, inbound('m'))).toMatchObject({ message: inbound('m') })
+    }
+  },
+
+  'an edit replaces a message whose turn has not begun, and a deletion ends it': async ({ store: { inbox }, otherProcess }) => {
+    const keep = async (made: Parameters<typeof inbox.keep>[0]) => ((await inbox.keep(made)) as number[])[0] ?? 0
+    const numbers = [await keep(bodyArrival('m1')), await keep(arrival('m2')), await keep(arrival('m3'))] as const
+    const [body, message, deleted] = numbers
+    for (const number of [body, message]) {
+      const report = await keep(arrival(`edit of ${number}`))
+      const edited = inbound('m', { text: `new text of ${number}` })
+      expect(await inbox.change(report, { number, message: edited, atMs: 2_000 })).toBe(true)
+      expect(await inbox.get(report)).toMatchObject({ state: 'done', endedAtMs: 2_000 })
+      expect(await inbox.change(report, { number, message: inbound('m'), atMs: 3_000 })).toBe(false)
+      expect(await (await otherProcess()).inbox.get(number)).toMatchObject({ state: 'pending', message: edited })
+      // The caller has parsed it before the edit.
+      expect(await inbox.start(number, `t${number}`, STARTS_MAX, inbound('m1'))).toMatchObject({ message: edited })
+    }
+    const report = await keep(arrival('deletion'))
+    expect(await inbox.change(report, { number: body, message: null, atMs: 2_000 })).toBe(false)
+    expect(await inbox.get(report)).toMatchObject({ state: 'pending' })
+    expect(await inbox.change(report, { number: deleted, message: null, atMs: 2_000 })).toBe(true)
+    expect(await inbox.get(deleted)).toMatchObject({ state: 'done', endedAtMs: 2_000, turnId: null })
   },
 
   'every attempt resumes the same turn from its checkpoint': async ({ store, restart }) => {
