@@ -37,11 +37,7 @@ async function arrange(fill: (store: Store) => Promise<void> = async () => {}) {
   return { sluice, json, on }
 }
 
-const message = async (
-  { inbox }: Store,
-  id: string,
-  { channel = 'testchat', raw = null as Uint8Array | null, text = 'hi' } = {},
-) => {
+const message = async ({ inbox }: Store, id: string, { channel = 'testchat', raw = null as Uint8Array | null, text = 'hi' } = {}) => {
   const inbound = { id, account: 'bot', sender: 'alice', to: { to: 'room' }, text }
   await inbox.keep({
     channel,
