@@ -167,7 +167,7 @@ export type {
 export { unconfinedNote } from './sandbox.ts'
 export { Secret, secretValues, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Refined, Section } from './section.ts'
-export { fromEnv, headerSecret, httpUrl, secretText, whole } from './section.ts'
+export { fromEnv, headerSecret, httpUrl, operatorCommand, secretText, whole } from './section.ts'
 export type { ChatSession } from './session-key.ts'
 export {
   AGENT_NAME,

@@ -1,4 +1,5 @@
 /** Sections of the configuration. The schema is the only place that defines keys, defaults, secrets and environment variables. */
+import { isAbsolute } from 'node:path'
 import * as v from 'valibot'
 import { Secret } from './secret.ts'
 
@@ -74,3 +75,24 @@ export const headerSecret = (metadata: Omit<KeyMetadata, 'secret'> = {}) =>
 /** A whole number from `min` to `max`, both included. */
 export const whole = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
   v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
+
+/**
+ * A program of the operator with its arguments, which does not run in a shell. The arguments must contain each placeholder, such as
+ * `{file}`, whose meaning the value describes.
+ */
+export const operatorCommand = (placeholders: Readonly<Record<string, string>>) =>
+  v.pipe(
+    v.array(v.pipe(v.string(), v.minLength(1))),
+    v.minLength(1),
+    v.check(([program = '']) => !program.includes('/') || isAbsolute(program), 'The program must be a name or an absolute path'),
+    v.check(
+      ([, ...args]) => Object.keys(placeholders).every((name) => args.some((arg) => arg.includes(name))),
+      `The arguments must contain ${meanings(placeholders, ', ')}`,
+    ),
+    v.description(`Program with its arguments that runs in the sandbox instead of the service; ${meanings(placeholders, ' is ')}`),
+  )
+
+const meanings = (placeholders: Readonly<Record<string, string>>, between: string): string =>
+  Object.entries(placeholders)
+    .map(([name, meaning]) => `${name}${between}${meaning}`)
+    .join(', and ')

@@ -1,6 +1,5 @@
 /** The section `[speech]`. */
-import { isAbsolute } from 'node:path'
-import { headerSecret, httpUrl, whole } from '@sluice/sdk'
+import { headerSecret, httpUrl, operatorCommand, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 /** The public service, which requires a key. A service that the operator runs may not need one. */
@@ -22,20 +21,7 @@ const keys = v.object({
   ),
   model: v.optional(v.pipe(text, v.description('Model of the service')), 'gpt-4o-mini-tts'),
   voice: v.optional(v.pipe(text, v.description('Voice of the service')), 'alloy'),
-  command: v.optional(
-    v.pipe(
-      v.array(text),
-      v.minLength(1),
-      v.check(([program = '']) => !program.includes('/') || isAbsolute(program), 'The program must be a name or an absolute path'),
-      v.check(
-        ([, ...args]) => [TEXT, FILE].every((name) => args.some((arg) => arg.includes(name))),
-        `The arguments must contain ${TEXT}, the name of the file with the text, and ${FILE}, the name of the file to write`,
-      ),
-      v.description(
-        `Program with its arguments that runs in the sandbox instead of the service; ${TEXT} is the name of the file with the text, ${FILE} of the file to write`,
-      ),
-    ),
-  ),
+  command: v.optional(operatorCommand({ [TEXT]: 'the name of the file with the text', [FILE]: 'the name of the file to write' })),
   command_format: v.optional(
     v.pipe(v.picklist(['wav', 'ogg']), v.description('The format that the command writes: wav, or ogg with Opus')),
     'wav',

@@ -1,6 +1,5 @@
 /** The section `[transcription]`. */
-import { isAbsolute } from 'node:path'
-import { headerSecret, whole } from '@sluice/sdk'
+import { headerSecret, operatorCommand, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 /** The public service, which requires a key. A service that the operator runs may not need one. */
@@ -26,15 +25,7 @@ const keys = v.object({
   ),
   model: v.optional(v.pipe(text, v.description('Model of the service')), 'whisper-1'),
   language: v.optional(v.pipe(text, v.description('Language of the recordings, such as en; absent: the service detects it'))),
-  command: v.optional(
-    v.pipe(
-      v.array(text),
-      v.minLength(1),
-      v.check(([program = '']) => !program.includes('/') || isAbsolute(program), 'The program must be a name or an absolute path'),
-      v.check(([, ...args]) => args.some((arg) => arg.includes(FILE)), `One argument must contain ${FILE}, the name of the recording`),
-      v.description(`Program with its arguments that runs in the sandbox instead of the service; ${FILE} is the name of the recording`),
-    ),
-  ),
+  command: v.optional(operatorCommand({ [FILE]: 'the name of the recording' })),
   timeout_secs: v.optional(v.pipe(whole(1, 3600), v.description('Longest time for one recording')), 120),
   max_mb: v.optional(v.pipe(whole(1, 100), v.description('Largest recording in MiB; a larger one is refused')), 25),
 })
