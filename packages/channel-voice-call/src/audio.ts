@@ -6,7 +6,6 @@ export const RATE = 8000
 
 const BIAS = 0x84
 const CLIP = 32_635
-const HEADER_BYTES = 44
 const PCM = 1
 /** The format of files with more than two channels or 16 bits. Its first format is in the extension. */
 const EXTENSIBLE = 0xfffe
@@ -28,25 +27,6 @@ function encode(sample: number): number {
   const exponent = Math.max(0, 24 - Math.clz32(magnitude))
   const mantissa = (magnitude >> (exponent + 3)) & 0x0f
   return ~(sign | (exponent << 4) | mantissa) & 0xff
-}
-
-/** Returns a WAV file with the samples of a call. */
-export function toWav(samples: Int16Array): Uint8Array {
-  const file = Buffer.alloc(HEADER_BYTES + samples.length * 2)
-  file.write('RIFF', 0, 'latin1')
-  file.writeUInt32LE(file.length - 8, 4)
-  file.write('WAVEfmt ', 8, 'latin1')
-  file.writeUInt32LE(16, 16)
-  file.writeUInt16LE(PCM, 20)
-  file.writeUInt16LE(1, 22)
-  file.writeUInt32LE(RATE, 24)
-  file.writeUInt32LE(RATE * 2, 28)
-  file.writeUInt16LE(2, 32)
-  file.writeUInt16LE(16, 34)
-  file.write('data', 36, 'latin1')
-  file.writeUInt32LE(samples.length * 2, 40)
-  samples.forEach((sample, at) => void file.writeInt16LE(sample, HEADER_BYTES + at * 2))
-  return file
 }
 
 /** Returns the samples of a WAV file with 16-bit PCM as a call carries them. Throws `unavailable` for another file. */
@@ -104,11 +84,4 @@ function between(samples: Float32Array, at: number): number {
   const index = Math.floor(at)
   const [before, after] = [samples[index] ?? 0, samples[index + 1] ?? samples[index] ?? 0]
   return before + (after - before) * (at - index)
-}
-
-/** The loudness of samples, from 0 to 1. */
-export function loudness(samples: Int16Array): number {
-  let sum = 0
-  for (const sample of samples) sum += sample * sample
-  return samples.length === 0 ? 0 : Math.sqrt(sum / samples.length) / 32_768
 }

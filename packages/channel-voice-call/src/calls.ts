@@ -30,6 +30,8 @@ const REQUEST_MS = 10_000
 /** A text that the provider did not fetch for this time is forgotten. */
 const KEPT_MS = 24 * 3_600_000
 const KEPT_MAX = 1000
+/** A longer utterance is recognised in parts. */
+const UTTERANCE_MS_MAX = 60_000
 /** After this many silences in a row the call is ended. */
 const SILENCES_MAX = 2
 
@@ -175,7 +177,7 @@ export class Calls {
         log,
         threshold: config.energy_threshold,
         silenceMs: config.pause_ms,
-        utteranceMsMax: 60_000,
+        msMax: UTTERANCE_MS_MAX,
         onStart: (session) => void this.#connected(found, session),
         onText: (words) => this.#said(found, words),
         onActivity: () => {

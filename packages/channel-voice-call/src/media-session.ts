@@ -1,5 +1,7 @@
 /** The audio of one call: turns what the person says into messages, and speaks the replies, which the person can interrupt. */
 import { SerialQueue, signalScope } from '@sluice/kit'
+import { Utterances } from '@sluice/kit/utterances'
+import { toWav } from '@sluice/kit/wav'
 import {
   AppError,
   errorText,
@@ -10,14 +12,15 @@ import {
   type Transcribe,
   type Workspace,
 } from '@sluice/sdk'
-import { fromMulaw, fromWav, toMulaw, toWav } from './audio.ts'
+import { fromMulaw, fromWav, RATE, toMulaw } from './audio.ts'
 import type { StreamCodec, StreamMessage } from './telephony.ts'
-import { Utterances } from './utterances.ts'
 
 /** One second of μ-law. */
 const FRAME_BYTES = 8000
 /** Utterances that wait for their text; a person who speaks faster than they are recognised is not heard. */
 const WAITING_MAX = 8
+/** The sound before an utterance that is recognised with it. */
+const LEAD_MS = 400
 const POLICY_VIOLATION = 1008
 
 export interface MediaSessionOptions {
@@ -29,7 +32,7 @@ export interface MediaSessionOptions {
   readonly workspace: Workspace
   readonly threshold: number
   readonly silenceMs: number
-  readonly utteranceMsMax: number
+  readonly msMax: number
   /** The platform has connected the audio of the call. */
   onStart(session: MediaSession): void
   /** Resolves when the text is stored. */
@@ -60,9 +63,10 @@ export class MediaSession implements SocketListener {
     this.#heard = new SerialQueue({ name: 'the recognition of a call', tasksMax: WAITING_MAX })
     this.#spoken = new SerialQueue({ name: 'the replies of a call', tasksMax: WAITING_MAX })
     this.#utterances = new Utterances({
+      rate: RATE,
+      leadMs: LEAD_MS,
       ...options,
       onSpeech: () => this.#interrupt(),
-      onUtterance: (samples) => this.#recognise(samples),
     })
   }
 
@@ -74,7 +78,7 @@ export class MediaSession implements SocketListener {
   message(data: string | Uint8Array): void {
     const message = typeof data === 'string' ? this.#options.codec.read(data) : undefined
     if (message?.kind === 'start') this.#start(message)
-    else if (message?.kind === 'audio' && this.#stream !== undefined) this.#utterances.push(fromMulaw(message.bytes))
+    else if (message?.kind === 'audio' && this.#stream !== undefined) this.#hear(message.bytes)
     else if (message?.kind === 'stop') this.#socket.close()
     else if (message?.kind === 'played') {
       this.#playing.delete(message.mark)
@@ -122,6 +126,10 @@ export class MediaSession implements SocketListener {
     this.#options.onStart(this)
   }
 
+  #hear(bytes: Uint8Array): void {
+    for (const { samples } of this.#utterances.push(fromMulaw(bytes))) this.#recognise(samples)
+  }
+
   #interrupt(): void {
     this.#options.onActivity()
     if (this.#stream === undefined || this.#playing.size === 0) return
@@ -139,7 +147,7 @@ export class MediaSession implements SocketListener {
     this.#waiting++
     void this.#heard
       .run(async () => {
-        const recording = { bytes: toWav(samples), name: 'utterance.wav', mime: 'audio/wav' }
+        const recording = { bytes: toWav(samples, RATE), name: 'utterance.wav', mime: 'audio/wav' }
         const text = await transcribe(recording, { signal: this.#ended.signal, workspace })
         if (text !== '') await onText(text)
       })

@@ -1,9 +1,11 @@
 /** Records until the recorder ends, and turns utterances into messages. */
 import { SerialQueue, signalScope, storePatiently } from '@sluice/kit'
+import { type Utterance, Utterances } from '@sluice/kit/utterances'
+import { toWav } from '@sluice/kit/wav'
 import { AppError, type Deliver, errorText, type Host, type ListenContext, type Transcribe } from '@sluice/sdk'
 import type { VoiceWakeConfig } from './config.ts'
 import { chooseRecorder } from './recorder.ts'
-import { type Utterance, Utterances, wavOf } from './utterances.ts'
+import { SAMPLE_RATE, SampleReader } from './samples.ts'
 import { commandAfter } from './wake-word.ts'
 
 /** The only sender: whoever speaks into the microphone. */
@@ -15,6 +17,8 @@ const SILENCE_MS = 10_000
 /** After the wake word alone, the command must begin within this time. */
 const AWAKE_MS = 8000
 const WAITING_MAX = 4
+/** The sound before an utterance that is transcribed with it. */
+const LEAD_MS = 500
 const MINUTE_MS = 60_000
 const TRANSCRIBE_MS = 60_000
 const NO_TRANSCRIPTION = '[transcription] is not enabled, so nothing is heard: set `enabled = true` there'
@@ -41,10 +45,13 @@ export class VoiceListener {
     const over = new AbortController()
     using recording = signalScope([signal, over.signal])
     const hearing = new Hearing(this.#config, (wav) => this.#transcribe(wav, context), deliver, this.#host, signal)
+    const samples = new SampleReader()
     const utterances = new Utterances({
-      energyThreshold: this.#config.energy_threshold,
-      silenceTimeoutMs: this.#config.silence_timeout_ms,
-      maxCaptureMs: this.#config.max_capture_secs * 1000,
+      rate: SAMPLE_RATE,
+      threshold: this.#config.energy_threshold,
+      silenceMs: this.#config.silence_timeout_ms,
+      msMax: this.#config.max_capture_secs * 1000,
+      leadMs: LEAD_MS,
     })
     /** Settles when everything that the recorder sent was read. */
     let read: Promise<void> | undefined
@@ -59,7 +66,7 @@ export class VoiceListener {
       onStart: ({ output }) => {
         read = this.#read(output, recording.signal, (bytes) => {
           report.connected()
-          for (const utterance of utterances.push(bytes)) {
+          for (const utterance of utterances.push(samples.push(bytes))) {
             report.event()
             hearing.take(utterance)
           }
@@ -182,9 +189,9 @@ class Hearing {
     await this.#last
   }
 
-  async #handle({ pcm, beginMs, endMs }: Utterance): Promise<void> {
+  async #handle({ samples, beginMs, endMs }: Utterance): Promise<void> {
     if (this.#signal.aborted) return
-    const transcript = (await this.#transcribe(wavOf(pcm)))?.trim()
+    const transcript = (await this.#transcribe(toWav(samples, SAMPLE_RATE)))?.trim()
     if (!transcript) return
     const after = commandAfter(this.#config.wake_word, transcript)
     const isAwake = beginMs <= this.#awakeUntilMs

@@ -2,7 +2,7 @@
 import { findProgram } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
 import type { VoiceWakeConfig } from './config.ts'
-import { SAMPLE_RATE } from './utterances.ts'
+import { SAMPLE_RATE } from './samples.ts'
 
 export type RecorderName = Exclude<VoiceWakeConfig['recorder'], 'auto'>
 

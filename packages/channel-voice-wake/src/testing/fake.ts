@@ -3,8 +3,8 @@ import type { ProcessPipes, SpawnRequest, SpawnResult, Transcribe } from '@sluic
 import { AppError } from '@sluice/sdk'
 import type { FakeProvider } from '@sluice/testkit/fake-provider'
 import type { TestHostOverrides } from '@sluice/testkit/host'
+import { SAMPLE_RATE } from '../samples.ts'
 
-const SAMPLE_RATE = 16_000
 /** A tone alternates between plus and minus this value and the number of its text. */
 const TONE = 3000
 const TEXTS_MAX = 1000
