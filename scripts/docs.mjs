@@ -17,6 +17,7 @@ import { featureCommands } from '../packages/cli/src/feature-commands.ts'
 import { METRICS } from '../packages/observability-metrics/src/table.ts'
 import { buildHint, CATALOGUE, ERRORS, eventMembers, ROWS } from '../packages/sdk/src/index.ts'
 import { always } from '../profiles/always.ts'
+import { apiTypes } from './api-types.mjs'
 import { cell, code, keyCells, page, table } from './markdown.mjs'
 import { readmes } from './readmes.mjs'
 
@@ -122,45 +123,60 @@ function commands() {
 /** Returns the least role that may call a route. An operator may call every route of a client. */
 const roleOf = (security) => (security.some(({ bearer }) => bearer?.includes('client')) ? 'client' : 'operator')
 
-async function http() {
+/** Returns the OpenAPI document of a daemon with these features. */
+async function documentOf(features, config = '') {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-docs-'))
-  writeFileSync(join(dataDir, 'config.toml'), '[gateway]\nrequire_pairing = false\n[log]\nlevel = "error"\n')
+  writeFileSync(join(dataDir, 'config.toml'), `[gateway]\nrequire_pairing = false\n[log]\nlevel = "error"\n${config}`)
   const daemon = await startDaemon({
     dataDir,
     configFile: join(dataDir, 'config.toml'),
     env: {},
-    features: always,
+    features,
     profile: 'docs',
     version: '0.0.0',
     port: 0,
   })
   try {
-    const document = await (await fetch(`${daemon.url}/api/openapi.json`)).json()
-    const rows = Object.entries(document.paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, { summary, security, responses }]) => [
-        code(`${method.toUpperCase()} ${path}`),
-        security.length > 0 ? roleOf(security) : responses[403] ? 'a process on this machine' : '',
-        summary,
-        Object.keys(responses)
-          .filter((status) => status !== 'default')
-          .join(', '),
-      ]),
-    )
-    const errors = Object.entries(ERRORS).map(([name, { status, title, exit }]) => [code(name), status, title, exit])
-    return page(
-      'HTTP',
-      'The HTTP API that every build serves. Features add routes of their own.',
-      '```sh\ncurl -s http://127.0.0.1:42617/webhook -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d \'{"message":"hello"}\'\n```',
-      'A running daemon serves this list, with all schemas, as an OpenAPI 3.1 document at `GET /api/openapi.json`.',
-      'A token has the role `operator` or `client`. A route for an `operator` answers a client with 403. A route for a `client` admits operators too; it shows a client only its own data.',
-      table(['route', 'role', 'what it does', 'answers'], rows),
-      '## Errors\n\nEvery error is JSON: `{"error": "<one sentence>", "code": "<code>", …}`. A 429 also has `retry_after` in whole seconds, and the header `Retry-After`.',
-      table(['code', 'status', 'title', 'exit code of a command'], errors),
-    )
+    return await (await fetch(`${daemon.url}/api/openapi.json`)).json()
   } finally {
     await daemon.stop()
     rmSync(dataDir, { recursive: true, force: true })
   }
+}
+
+/** The types that the dashboard imports: the routes of all features that it may show. */
+async function dashboardTypes() {
+  const shown = ['dashboard', 'webauthn', 'tool-schedule', 'mcp', 'tool-skills', 'hardware-boards', 'hardware-safety', 'channel-chatapp']
+  const document = await documentOf(
+    everything.filter(({ id }) => shown.includes(id) || always.some((each) => each.id === id)),
+    '[security.webauthn]\nenabled = true\n',
+  )
+  return apiTypes(document)
+}
+
+async function http() {
+  const document = await documentOf(always)
+  const rows = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { summary, security, responses }]) => [
+      code(`${method.toUpperCase()} ${path}`),
+      security.length > 0 ? roleOf(security) : responses[403] ? 'a process on this machine' : '',
+      summary,
+      Object.keys(responses)
+        .filter((status) => status !== 'default')
+        .join(', '),
+    ]),
+  )
+  const errors = Object.entries(ERRORS).map(([name, { status, title, exit }]) => [code(name), status, title, exit])
+  return page(
+    'HTTP',
+    'The HTTP API that every build serves. Features add routes of their own.',
+    '```sh\ncurl -s http://127.0.0.1:42617/webhook -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d \'{"message":"hello"}\'\n```',
+    'A running daemon serves this list, with all schemas, as an OpenAPI 3.1 document at `GET /api/openapi.json`.',
+    'A token has the role `operator` or `client`. A route for an `operator` answers a client with 403. A route for a `client` admits operators too; it shows a client only its own data.',
+    table(['route', 'role', 'what it does', 'answers'], rows),
+    '## Errors\n\nEvery error is JSON: `{"error": "<one sentence>", "code": "<code>", …}`. A 429 also has `retry_after` in whole seconds, and the header `Retry-After`.',
+    table(['code', 'status', 'title', 'exit code of a command'], errors),
+  )
 }
 
 /** Returns the type of each frame, its description, and its members other than `type`. */
@@ -262,6 +278,7 @@ const pages = {
   'docs/configuration.md': configuration(),
   'docs/commands.md': commands(),
   'docs/http.md': await http(),
+  'packages/dashboard/page/src/data/api-types.ts': await dashboardTypes(),
   'docs/events.md': events(),
   'docs/metrics.md': metrics(),
   ...readmes(everything),

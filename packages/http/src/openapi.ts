@@ -18,6 +18,21 @@ const ERROR_SCHEMA = {
   },
 } as const
 
+const EVENT_ENVELOPE = {
+  description: 'An event as subscribers receive it',
+  allOf: [
+    { $ref: '#/components/schemas/Event' },
+    {
+      type: 'object',
+      required: ['id', 'timestamp'],
+      properties: {
+        id: { type: 'string', description: '`<run>-<number>`; the number grows by one within a run of the daemon' },
+        timestamp: { type: 'string', description: 'RFC 3339' },
+      },
+    },
+  ],
+} as const
+
 const ERROR = { $ref: '#/components/responses/Error' } as const
 
 /** Loads the schema converter only when the document is requested. */
@@ -49,6 +64,7 @@ export async function openApiDocument(endpoints: readonly EndpointDoc[], version
       schemas: {
         Error: ERROR_SCHEMA,
         Event: convert(eventSchema, 'output'),
+        EventEnvelope: EVENT_ENVELOPE,
         StreamFrame: convert(streamFrameSchema, 'output'),
         ChatFrame: convert(chatFrameSchema, 'output'),
         ChatClientFrame: convert(clientFrameSchema, 'input'),
