@@ -2960,7 +2960,7 @@ export interface operations {
               turn_id: string | null
               error: string | null
             }[]
-            /** The request body; null after retention has dropped it */
+            /** The request body, or the message where its channel stores no request; null after retention has dropped it */
             raw?: string | null
             /** In place of `raw`, where the body is not UTF-8 */
             raw_base64?: string
