@@ -10,8 +10,8 @@ import type { Subscription } from './subscription.ts'
 const FROM_NOW: Subscription = { reader: null, lastEventId: null, types: null }
 
 const jsonFraming: Framing = {
-  event: ({ json }) => Buffer.from(json),
-  gap: (missed) => Buffer.from(JSON.stringify({ type: 'gap', missed })),
+  event: ({ json }) => Buffer.from(`${json}\n`),
+  gap: (missed) => Buffer.from(`${JSON.stringify({ type: 'gap', missed })}\n`),
 }
 
 /** A subscriber whose number of unread bytes the test sets. */
@@ -30,21 +30,34 @@ class FakeSink implements Sink {
     this.destroyed += 1
   }
   seen(): unknown[] {
-    const frames = this.buffers.map((buffer) => JSON.parse(buffer.toString()))
+    const lines = Buffer.concat(this.buffers).toString().trimEnd().split('\n')
+    const frames = lines.filter((line) => line !== '').map((line) => JSON.parse(line))
     return frames.map(({ type, n, missed }) => (type === 'gap' ? `gap ${missed}` : n))
   }
 }
 
-function setUp(keptMax = 8) {
-  const clock = testClock()
+/** `writeMs` is the time that each write takes. */
+function setUp(keptMax = 8, writeMs = 0) {
+  const time = testClock()
+  let busyMs = 0
+  const clock = { ...time, monotonicMs: () => time.monotonicMs() + busyMs }
+  class BusySink extends FakeSink {
+    override write(frame: Buffer): void {
+      super.write(frame)
+      busyMs += writeMs
+    }
+  }
   const bus = createEventBus({ clock, run: 'r', keptMax })
   const dropped = { count: 0 }
-  const fanOut = createFanOut({ bus, clock, framing: jsonFraming, onDropped: () => void dropped.count++ })
+  const onDropped = (events: number): void => {
+    dropped.count += events
+  }
+  const fanOut = createFanOut({ bus, clock, framing: jsonFraming, onDropped })
   let n = 0
   const emit = (count: number, type: `x_${string}` = 'x_tick') => {
     for (let i = 0; i < count; i++) bus.emit({ type, n: ++n })
   }
-  return { clock, bus, fanOut, dropped, emit }
+  return { clock, bus, fanOut, dropped, emit, sink: () => new BusySink() }
 }
 
 test('every subscriber gets every event in order, as the same bytes', () => {
@@ -219,4 +232,56 @@ test('writeAll skips lagging subscribers', () => {
   fanOut.writeAll(Buffer.from('{"n":"hello"}'))
   expect(slow.seen()).toEqual([])
   expect(quick.seen()).toEqual([1, 'hello'])
+})
+
+test('after a slow flush, events leave together once twice its time has passed', async () => {
+  const { clock, fanOut, emit, sink } = setUp(8, 1)
+  const [a, b] = [sink(), sink()]
+  for (const one of [a, b]) fanOut.add(one, FROM_NOW)
+  emit(1)
+  expect([a.buffers.length, b.buffers.length]).toEqual([1, 1])
+  emit(3)
+  expect(a.buffers).toHaveLength(1)
+  await clock.advance(3)
+  expect(a.buffers).toHaveLength(1)
+  await clock.advance(1)
+  expect(a.buffers.map(String)).toEqual([expect.stringContaining('"n":1'), expect.stringMatching(/"n":2.*\n.*"n":3.*\n.*"n":4/)])
+  expect(b.buffers[1]).toBe(a.buffers[1])
+})
+
+test('a subscriber that joins while events wait gets them once, if it resumes, and else not', () => {
+  const { bus, fanOut, emit, sink } = setUp(8, 1)
+  const [early, late, resumed] = [sink(), sink(), sink()]
+  fanOut.add(early, FROM_NOW)
+  emit(2)
+  fanOut.add(late, FROM_NOW)
+  emit(1)
+  fanOut.add(resumed, { ...FROM_NOW, lastEventId: `${bus.run}-1` })
+  fanOut.flush()
+  expect([early, late, resumed].map((one) => one.seen())).toEqual([[1, 2, 3], [3], [2, 3]])
+})
+
+test('a subscriber whose replay continues while events wait gets each once', async () => {
+  const { bus, clock, fanOut, emit, sink } = setUp(8, 1)
+  const [other, slow] = [sink(), sink()]
+  fanOut.add(other, FROM_NOW)
+  emit(3)
+  slow.buffered = BUFFERED_BYTES_MAX + 1
+  fanOut.add(slow, { ...FROM_NOW, lastEventId: `${bus.run}-1` })
+  slow.buffered = 0
+  await clock.advance(999)
+  emit(2)
+  await clock.advance(100)
+  expect(slow.seen()).toEqual([2, 3, 4, 5])
+  expect(other.seen()).toEqual([1, 2, 3, 4, 5])
+})
+
+test('at most 256 events wait', () => {
+  const { fanOut, emit, sink } = setUp(1024, 1)
+  const one = sink()
+  fanOut.add(one, FROM_NOW)
+  emit(256)
+  expect(one.buffers).toHaveLength(1)
+  emit(1)
+  expect(one.buffers).toHaveLength(2)
 })

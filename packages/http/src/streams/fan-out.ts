@@ -11,6 +11,18 @@ export const BUFFERED_BYTES_MAX = 1024 * 1024
 const CAUGHT_UP_BYTES = 64 * 1024
 /** A subscriber that takes longer to catch up is disconnected. */
 export const STALLED_MS_MAX = 60_000
+/**
+ * A write to a subscriber takes about 10 µs with the work of the kernel. After a flush of n ms, events wait for 2 n ms and then leave
+ * together, so that streams take a third of the event loop at most. Measured with 400 subscribers and 100 messages a second on two
+ * busy cores: 3.5 ms of CPU for a message and its reply instead of 15.7 ms. An event after a pause is written at once.
+ */
+const REST_FACTOR = 2
+/** Timers are not more exact. */
+const REST_MS_MIN = 1
+const REST_MS_MAX = 100
+/** The events, and their characters of JSON, that wait at most. */
+const WAITING_EVENTS_MAX = 256
+const WAITING_CHARS_MAX = 256 * 1024
 /** The interval in which lagging subscribers are checked while no event is emitted. */
 const CHECK_EVERY_MS = 1000
 
@@ -31,14 +43,16 @@ export interface FanOut {
   add(sink: Sink, subscription: Subscription): () => void
   /** Writes a frame to every subscriber that does not lag. */
   writeAll(frame: Buffer): void
+  /** Writes the waiting events now. */
+  flush(): void
 }
 
 export interface FanOutOptions {
   readonly bus: EventBus
   readonly clock: Clock
   readonly framing: Framing
-  /** Called for each event that a lagging subscriber misses. */
-  readonly onDropped: () => void
+  /** Called with the number of events that a lagging subscriber misses. */
+  readonly onDropped: (events: number) => void
 }
 
 class Subscriber {
@@ -71,6 +85,34 @@ class Subscriber {
   }
 }
 
+/** Some events of one flush, in their order. Subscribers that are shown the same ones share the bytes. */
+class Run {
+  readonly #frames: readonly Buffer[]
+  readonly #longer = new Map<BusEvent, Run>()
+  #bytes: Buffer | undefined
+
+  constructor(frames: readonly Buffer[] = []) {
+    this.#frames = frames
+  }
+
+  get length(): number {
+    return this.#frames.length
+  }
+
+  get bytes(): Buffer {
+    const [first] = this.#frames
+    this.#bytes ??= first && this.length === 1 ? first : Buffer.concat(this.#frames)
+    return this.#bytes
+  }
+
+  /** Returns the run with one more event. `frame` is called for the first subscriber only. */
+  with(event: BusEvent, frame: (event: BusEvent) => Buffer): Run {
+    const known = this.#longer.get(event) ?? new Run([...this.#frames, frame(event)])
+    this.#longer.set(event, known)
+    return known
+  }
+}
+
 export function createFanOut(options: FanOutOptions): FanOut {
   return new BusFanOut(options)
 }
@@ -78,6 +120,9 @@ export function createFanOut(options: FanOutOptions): FanOut {
 class BusFanOut implements FanOut {
   readonly #options: FanOutOptions
   readonly #subscribers = new Set<Subscriber>()
+  #waiting: BusEvent[] = []
+  #waitingChars = 0
+  #isResting = false
   #isChecking = false
 
   constructor(options: FanOutOptions) {
@@ -86,6 +131,8 @@ class BusFanOut implements FanOut {
   }
 
   add(sink: Sink, subscription: Subscription): () => void {
+    // The new subscriber starts after the events that wait, or reads them from the bus.
+    this.flush()
     const subscriber = new Subscriber(sink, subscription)
     this.#subscribers.add(subscriber)
     if (subscription.lastEventId !== null) this.#replay(subscriber, subscription.lastEventId)
@@ -98,25 +145,57 @@ class BusFanOut implements FanOut {
 
   #emit(event: BusEvent): void {
     if (this.#subscribers.size === 0) return
+    this.#waiting.push(event)
+    this.#waitingChars += event.json.length
+    const isFull = this.#waiting.length >= WAITING_EVENTS_MAX || this.#waitingChars >= WAITING_CHARS_MAX
+    if (isFull || !this.#isResting) this.flush()
+  }
+
+  flush(): void {
+    if (this.#waiting.length === 0) return
+    const { clock, framing } = this.#options
+    const events = this.#waiting
+    this.#waiting = []
+    this.#waitingChars = 0
+    const startedMs = clock.monotonicMs()
     // Most events have one form for all subscribers that may see them: each form is framed once.
     const frames = new Map<BusEvent, Buffer>()
-    for (const subscriber of this.#subscribers) {
-      const form = subscriber.replayedTo === null ? subscriber.formOf(event) : undefined
-      if (!form) continue
-      const frame = frames.get(form) ?? this.#options.framing.event(form)
-      frames.set(form, frame)
-      if (this.#hasRoom(subscriber)) subscriber.sink.write(frame)
-      else this.#miss(subscriber)
+    const frame = (form: BusEvent): Buffer => {
+      const bytes = frames.get(form) ?? framing.event(form)
+      frames.set(form, bytes)
+      return bytes
     }
+    const nothing = new Run()
+    for (const subscriber of this.#subscribers) {
+      if (subscriber.replayedTo !== null) continue
+      let run = nothing
+      for (const event of events) {
+        const form = subscriber.formOf(event)
+        if (form) run = run.with(form, frame)
+      }
+      if (run === nothing) continue
+      if (this.#hasRoom(subscriber)) subscriber.sink.write(run.bytes)
+      else this.#miss(subscriber, run.length)
+    }
+    const restMs = (clock.monotonicMs() - startedMs) * REST_FACTOR
+    if (restMs >= REST_MS_MIN && !this.#isResting) void this.#rest(Math.min(restMs, REST_MS_MAX))
+  }
+
+  async #rest(ms: number): Promise<void> {
+    this.#isResting = true
+    await this.#options.clock.sleep(ms)
+    this.#isResting = false
+    this.flush()
   }
 
   #hasRoom(subscriber: Subscriber): boolean {
     return subscriber.missed > 0 ? this.#catchUp(subscriber) : !subscriber.isFull
   }
 
-  #miss(subscriber: Subscriber): void {
-    if (subscriber.missed++ === 0) this.#startLagging(subscriber)
-    this.#options.onDropped()
+  #miss(subscriber: Subscriber, events: number): void {
+    if (subscriber.missed === 0) this.#startLagging(subscriber)
+    subscriber.missed += events
+    this.#options.onDropped(events)
   }
 
   /** Returns true once a lagging subscriber has room again. It then gets a gap with the number of events that it missed. */
@@ -159,6 +238,8 @@ class BusFanOut implements FanOut {
     this.#isChecking = true
     for (let lagging = [...this.#subscribers]; lagging.length > 0; ) {
       await clock.sleep(CHECK_EVERY_MS)
+      // A subscriber whose replay continues must not get the events that wait twice.
+      this.flush()
       lagging = [...this.#subscribers].filter((subscriber) => subscriber.isBehind && !this.#catchUp(subscriber))
       for (const subscriber of lagging) {
         if (clock.monotonicMs() - subscriber.laggingSinceMs < STALLED_MS_MAX) continue

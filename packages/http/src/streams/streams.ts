@@ -30,8 +30,8 @@ export interface Streams {
 export function createStreams(runtime: Runtime, auth: Auth, counts: SubscriberCounts): Streams {
   const { bus, clock } = runtime
   const closing = new AbortController()
-  const onDropped = () => {
-    counts.dropped += 1
+  const onDropped = (events: number) => {
+    counts.dropped += events
   }
   const connections = createConnections(() => runtime.snapshot().gateway.max_subscribers, counts, auth.onRevoked)
   const heartbeat = createHeartbeat(clock, closing.signal)
@@ -51,6 +51,8 @@ export function createStreams(runtime: Runtime, auth: Auth, counts: SubscriberCo
     ],
     closeAll(reason) {
       closing.abort()
+      sseFanOut.flush()
+      socketFanOut.flush()
       connections.endAll(reason)
     },
   }
