@@ -6,7 +6,8 @@ import { backoffMs } from '@sluice/kit'
 import type { Clock } from '@sluice/sdk'
 
 const START = 8
-const MAX = 64
+/** With a platform that answers in 250 ms, 64 sends at once are 256 replies a second at most, and fewer on a busy machine. */
+const MAX = 128
 /** A send that takes this many times as long as usual means that the platform is at its limit. */
 const SLOW_FACTOR = 2
 /** Lets the usual time follow a platform that has become slower. */
