@@ -5,14 +5,17 @@ import { measureFanOut } from './measures/fan-out.mjs'
 import { measureFeatureStarts } from './measures/feature-starts.mjs'
 import { measureBoards, measureHardwareIdle } from './measures/hardware.mjs'
 import { measureAcks, measureIngress, measureIngressMemory, measureMillion, measureRefusals } from './measures/ingress.mjs'
+import { measureLists } from './measures/lists.mjs'
 import { measureMcpCalls, measureMcpTurns } from './measures/mcp.mjs'
 import { measurePdf } from './measures/pdf.mjs'
 import { measurePlugins } from './measures/plugins.mjs'
 import { measureSopEvents, measureSopMatch, measureSopStart } from './measures/procedures.mjs'
+import { measureReplies } from './measures/replies.mjs'
 import { measureRobot } from './measures/robot.mjs'
 import { measureSandboxes } from './measures/sandboxes.mjs'
 import { measureSince } from './measures/since.mjs'
 import { measureSize } from './measures/size.mjs'
+import { measureSmallMachine } from './measures/small-machine.mjs'
 import { measureSoak } from './measures/soak.mjs'
 import { measureIdleMemory, measureStarts } from './measures/start.mjs'
 import { measureTracing } from './measures/tracing.mjs'
@@ -54,7 +57,22 @@ export const GROUPS = [
     onlyWhenAsked: true,
   },
   // Writes several gigabytes, so it runs only with --only.
+  {
+    name: 'lists',
+    rows: ['lists-start', 'lists-hot', 'lists-health', 'lists-cold', 'lists-cold-health'],
+    measure: measureLists,
+    onlyWhenAsked: true,
+  },
+  // Takes half an hour, or the time of --minutes, so it runs only with --only.
+  {
+    name: 'small-machine',
+    rows: ['small-peak', 'small-growth', 'small-killed', 'small-lost', 'small-doubled'],
+    measure: measureSmallMachine,
+    onlyWhenAsked: true,
+  },
+  // Writes several gigabytes, so it runs only with --only.
   { name: 'backup', rows: ['backup-ingress', 'backup-restore'], measure: measureBackup, onlyWhenAsked: true },
+  { name: 'replies', rows: ['replies-rate', 'replies-order'], measure: measureReplies },
   { name: 'sop-events', rows: ['sop-event', 'sop-event-p99'], measure: measureSopEvents },
   {
     name: 'sop-match',

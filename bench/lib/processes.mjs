@@ -9,16 +9,23 @@ const READY_MAX_MS = 30_000
 const STOP_MAX_MS = 12_000
 const OUTPUT_CHARS_MAX = 1024 * 1024
 
+/** Moves the shell into the control group `$0`, then runs the words after it. */
+const ENTER = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
+
 const running = new Set()
 
 /** Passes on only the search path: settings, keys and Node options of the caller must not affect a measurement. */
 const environment = (scratch) => ({ PATH: process.env.PATH, HOME: scratch })
 
-/** Starts a child whose standard error goes to a file in the scratch directory. */
-export function startNode({ scratch, args, stdout = 'ignore' }) {
+/**
+ * Starts a child whose standard error goes to a file in the scratch directory. With `cgroup`, the folder of a control group, the
+ * child is in that group before it becomes Node.
+ */
+export function startNode({ scratch, args, stdout = 'ignore', cgroup }) {
   const logFile = join(scratch, 'stderr.log')
   const log = openSync(logFile, 'a')
-  const child = spawn(process.execPath, args, { cwd: scratch, env: environment(scratch), stdio: ['ignore', stdout, log] })
+  const [program, ...words] = cgroup ? ['/bin/sh', '-c', ENTER, cgroup, process.execPath, ...args] : [process.execPath, ...args]
+  const child = spawn(program, words, { cwd: scratch, env: environment(scratch), stdio: ['ignore', stdout, log] })
   closeSync(log)
   running.add(child)
   child.once('exit', () => running.delete(child))
@@ -42,8 +49,8 @@ async function stop(child) {
 }
 
 /** Starts a server; resolves once it prints `listening on URL` on standard output. */
-export async function startServer({ scratch, args }) {
-  const server = startNode({ scratch, args, stdout: 'pipe' })
+export async function startServer({ scratch, args, cgroup }) {
+  const server = startNode({ scratch, args, stdout: 'pipe', cgroup })
   const ready = new AbortController()
   try {
     const url = await Promise.race([
@@ -51,7 +58,7 @@ export async function startServer({ scratch, args }) {
       server.ended.then((error) => Promise.reject(error)),
       sleep(READY_MAX_MS, undefined, { signal: ready.signal }).then(() => Promise.reject(new Error(`${args[0]} did not start listening`))),
     ])
-    return { url, pid: server.child.pid, stop: server.stop }
+    return { url, pid: server.child.pid, ended: server.ended, stop: server.stop }
   } catch (error) {
     await server.stop()
     throw error

@@ -33,11 +33,18 @@ level = "warn"
 export const writeConfig = (dataDir, config) => writeFileSync(join(dataDir, 'config.toml'), config)
 
 /** Starts a profile, on a new data directory unless one is given; `token` is the token of a paired device. */
-export async function startSluice({ scratch, config = LOAD_CONFIG, dataDir = newDataDir(scratch), nodeArgs = [], profile = 'minimal' }) {
+export async function startSluice({
+  scratch,
+  config = LOAD_CONFIG,
+  dataDir = newDataDir(scratch),
+  nodeArgs = [],
+  profile = 'minimal',
+  cgroup,
+}) {
   const bundle = sluiceBundle(profile)
   writeConfig(dataDir, config)
   const token = await runNode({ scratch, args: [bundle, 'pair', 'token', '--name', 'bench', '--data-dir', dataDir] })
-  const server = await startServer({ scratch, args: [...nodeArgs, bundle, 'daemon', '--data-dir', dataDir, '--port', '0'] })
+  const server = await startServer({ scratch, args: [...nodeArgs, bundle, 'daemon', '--data-dir', dataDir, '--port', '0'], cgroup })
   return { ...server, token }
 }
 

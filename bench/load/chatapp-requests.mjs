@@ -4,7 +4,8 @@ import { createHmac, randomUUID } from 'node:crypto'
 const SECRET = 'bench-secret'
 const PHONE_NUMBER_ID = '200000000000002'
 const BODY_BYTES = 1024
-const SENDERS = 1000
+/** A multiple of the numbers of connections, so that one connection sends all messages of a sender, in their order. */
+const SENDERS = 1024
 
 function bodyOf(id, sender) {
   const message = { from: sender, id, timestamp: '1767225600', type: 'text', text: { body: '' } }
@@ -31,7 +32,10 @@ function requestOf({ url, number, id, isForged }) {
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** Returns a queue of requests for each connection. Message ids are random, as a platform's are. */
+/** Random as a platform's ids are; the number shows the order of the messages. */
+const idOf = (number) => `wamid.${number}.${randomUUID()}`
+
+/** Returns a queue of requests for each connection. */
 export function chatappQueues({ url, connections, requests, sameKey, isForged }) {
   const perConnection = Math.ceil(requests / connections)
   if (sameKey || isForged) {
@@ -40,14 +44,14 @@ export function chatappQueues({ url, connections, requests, sameKey, isForged })
   }
   return Array.from({ length: connections }, (_, connection) =>
     Array.from({ length: perConnection }, (_, index) => {
-      const number = connection * perConnection + index
-      return requestOf({ url, number, id: `wamid.${randomUUID()}` })
+      const number = index * connections + connection
+      return requestOf({ url, number, id: idOf(number) })
     }),
   )
 }
 
 /** Returns one request, for loads that are too long to build in advance. */
-export const chatappRequest = ({ url, number }) => requestOf({ url, number, id: `wamid.${randomUUID()}` })
+export const chatappRequest = ({ url, number }) => requestOf({ url, number, id: idOf(number) })
 
 /** Returns the section of the configuration with which Sluice accepts the requests. */
 export const chatappConfig = ({ apiUrl }) => `[channels_config.chatapp]

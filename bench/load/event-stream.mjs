@@ -54,10 +54,13 @@ function requestHead({ kind, url, token }) {
   return [`GET ${pathname} HTTP/1.1`, `Host: ${host}`, `Authorization: Bearer ${token}`, ...own, '', ''].join('\r\n')
 }
 
-/** Resolves to an unsubscribe function once the server has accepted. `onEnd` is called if the connection ends in any other way. */
-export function subscribe({ kind, url, token, onEvent, onEnd }) {
+/**
+ * Resolves to an unsubscribe function once the server has accepted. `onEnd` is called if the connection ends in any other way. With
+ * `onBytes`, events are counted by their bytes and not read.
+ */
+export function subscribe({ kind, url, token, onEvent, onEnd, onBytes }) {
   const { hostname, port } = new URL(url)
-  const readText = createMarkReader(onEvent)
+  const readText = onBytes ? () => {} : createMarkReader(onEvent)
   return new Promise((resolve, reject) => {
     let rest = NOTHING
     let accepted = false
@@ -68,7 +71,9 @@ export function subscribe({ kind, url, token, onEvent, onEnd }) {
       else reject(error)
     }
     const readBody = () => {
-      if (kind === 'ws') rest = readFrames(rest, socket, readText)
+      onBytes?.(rest.length)
+      if (kind === 'sse' && onBytes) rest = NOTHING
+      else if (kind === 'ws') rest = readFrames(rest, socket, readText)
       else {
         readText(rest.latin1Slice())
         rest = NOTHING

@@ -1,5 +1,5 @@
 // Posts signed chatapp messages at a steady rate, which does not depend on the answers. `node paced.mjs JOB`, JOB as JSON:
-// {url, connections, perSec, secs}. Prints {sent, failed, p50Ms, p99Ms} as JSON; a latency begins when its request is due.
+// {url, connections, perSec, secs, first}, where `first` is the number of the first message (default 0). Prints {sent, failed, p50Ms, p99Ms} as JSON; a latency begins when its request is due.
 import { quantile } from '../lib/numbers.mjs'
 import { chatappRequest } from './chatapp-requests.mjs'
 import { openHttpConnection } from './http-connection.mjs'
@@ -8,7 +8,9 @@ const TICK_MS = 2
 const job = JSON.parse(process.argv[2])
 const idle = await Promise.all(Array.from({ length: job.connections }, () => openHttpConnection(job.url)))
 const all = [...idle]
-const requests = Array.from({ length: job.perSec * job.secs }, (_, number) => chatappRequest({ url: job.url, number }))
+const requests = Array.from({ length: job.perSec * job.secs }, (_, number) =>
+  chatappRequest({ url: job.url, number: number + (job.first ?? 0) }),
+)
 const latenciesMs = []
 const due = []
 let failed = 0

@@ -1,9 +1,9 @@
 // Half an hour of messages with their turns at a steady rate: checks for growth, and that every message gets exactly one reply.
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspectable } from '../lib/look-inside.mjs'
+import { startPlatform } from '../lib/platform.mjs'
 import { runLoad, startSluice } from '../lib/sluice.mjs'
 import { untilDone } from '../lib/until-done.mjs'
 import { chatappConfig } from '../load/chatapp-requests.mjs'
@@ -25,26 +25,6 @@ level = "warn"
 
 ${chatappConfig({ apiUrl })}`
 
-/** Starts a fake platform, which accepts replies and counts the replies to each message. */
-async function startPlatform() {
-  const replies = new Map()
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
-    const { type, context } = JSON.parse(body)
-    if (type === 'text') replies.set(context.message_id, (replies.get(context.message_id) ?? 0) + 1)
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ messages: [{ id: `wamid.${replies.size}` }] }))
-  })
-  server.keepAliveTimeout = 60_000
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${server.address().port}`,
-    answered: () => replies.size,
-    doubled: () => [...replies.values()].filter((count) => count > 1).length,
-    close: () => server.close().closeAllConnections(),
-  }
-}
-
 const growth = (first, last, key) => last[key] - first[key]
 
 /** Runs one round, also on a busy machine: the counts do not depend on the speed of the machine. */
@@ -57,12 +37,16 @@ export async function measureSoak({ scratch, minutes, note }) {
   let sent = 0
   try {
     for (let minute = 1; minute <= minutes; minute++) {
-      const load = await runLoad({ scratch: own, name: 'paced', job: { url: server.url, ...LOAD } })
+      const load = await runLoad({
+        scratch: own,
+        name: 'paced',
+        job: { url: server.url, first: (minute - 1) * LOAD.perSec * LOAD.secs, ...LOAD },
+      })
       sent += load.sent - load.failed
       await untilDone(server)
       await sleep(QUIET_MS)
       const { heapUsed, signals, timers, listeners } = await inside.ask(server.pid)
-      const [lost, doubled] = [sent - platform.answered(), platform.doubled()]
+      const [lost, doubled] = [sent - platform.seen.answered, platform.seen.doubled]
       seen.push({ minute, sent, lost, doubled, signals, timers, listeners, heapMiB: heapUsed / MIB })
       note(`soak ${JSON.stringify(seen.at(-1))}`)
     }
