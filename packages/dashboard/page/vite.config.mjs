@@ -12,6 +12,13 @@ export default defineConfig({
     cssCodeSplit: false,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    rolldownOptions: { output: { chunkFileNames: 'assets/[name]-[hash].js', entryFileNames: 'assets/[name]-[hash].js' } },
+    rolldownOptions: {
+      output: {
+        chunkFileNames: 'assets/[name]-[hash].js',
+        entryFileNames: 'assets/[name]-[hash].js',
+        // What every place needs is one file, which the first place loads; each place is another one.
+        codeSplitting: { groups: [{ name: 'parts', test: /node_modules.(?!.*virtual-core)|src.(?:ui.(?!virtual)|data)./ }] },
+      },
+    },
   },
 })

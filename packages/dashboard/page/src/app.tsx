@@ -6,10 +6,10 @@ import { Route, Router, Switch } from 'wouter-preact'
 import { brokenSince, connect, disconnect, link, watchNetwork } from './data/live.ts'
 import { useOverview } from './data/queries.ts'
 import { useHashLocation } from './data/router.ts'
-import { session } from './data/session.ts'
+import { role, session } from './data/session.ts'
 import { THEMES, theme } from './data/theme.ts'
 import { Overview } from './pages/overview.tsx'
-import { SignIn, signInByLink, signOut } from './pages/sign-in.tsx'
+import { begin, keepSession, SignIn, signOut } from './pages/sign-in.tsx'
 import { Questions } from './ui/dialog.tsx'
 import { Icon, type IconName, Mark } from './ui/icon.tsx'
 import { Page, Problem } from './ui/parts.tsx'
@@ -20,6 +20,8 @@ interface Place {
   readonly path: string
   readonly name: string
   readonly icon: IconName
+  /** Whether a client may see it; any other place is for operators. */
+  readonly forClients?: true
 }
 
 const PLACES: readonly (readonly [group: string, places: readonly Place[]])[] = [
@@ -27,8 +29,8 @@ const PLACES: readonly (readonly [group: string, places: readonly Place[]])[] = 
     'Work',
     [
       { path: '/', name: 'Overview', icon: 'overview' },
-      { path: '/chat', name: 'Chat', icon: 'chat' },
-      { path: '/approvals', name: 'Approvals', icon: 'approvals' },
+      { path: '/chat', name: 'Chat', icon: 'chat', forClients: true },
+      { path: '/approvals', name: 'Approvals', icon: 'approvals', forClients: true },
       { path: '/deliveries', name: 'Deliveries', icon: 'deliveries' },
       { path: '/procedures', name: 'Procedures', icon: 'procedures' },
     ],
@@ -77,46 +79,79 @@ function later(load: () => Promise<ComponentType>): ComponentType {
 }
 
 const Chat = later(async () => (await import('./pages/chat.tsx')).Chat)
+const Approvals = later(async () => (await import('./pages/approvals.tsx')).Approvals)
+const Deliveries = later(async () => (await import('./pages/deliveries.tsx')).Deliveries)
+const InboxEntry = later(async () => (await import('./pages/deliveries.tsx')).InboxEntry)
+const OutboxEntry = later(async () => (await import('./pages/deliveries.tsx')).OutboxEntry)
+const Procedures = later(async () => (await import('./pages/procedures.tsx')).Procedures)
+const Procedure = later(async () => (await import('./pages/procedures.tsx')).Procedure)
+const RunPage = later(async () => (await import('./pages/procedures.tsx')).RunPage)
+const Devices = later(async () => (await import('./pages/devices.tsx')).Devices)
+const Tools = later(async () => (await import('./pages/tools.tsx')).Tools)
+const Features = later(async () => (await import('./pages/features.tsx')).Features)
+const Logs = later(async () => (await import('./pages/logs.tsx')).Logs)
+
+const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
+  ['/', Start],
+  ['/chat/:id?', Chat],
+  ['/approvals', Approvals],
+  ['/deliveries/inbox/:number', InboxEntry],
+  ['/deliveries/outbox/:number', OutboxEntry],
+  ['/deliveries/:box?', Deliveries],
+  ['/procedures/:name', Procedure],
+  ['/procedures', Procedures],
+  ['/runs/:id', RunPage],
+  ['/devices', Devices],
+  ['/tools', Tools],
+  ['/features', Features],
+  ['/logs', Logs],
+]
+
+/** A client has no overview: it starts with the chat. */
+function Start() {
+  return role.value === 'operator' ? <Overview /> : <Chat />
+}
 
 const menuOpen = signal(false)
 
 function Side() {
   const [place] = useHashLocation()
-  const overview = useOverview()
+  const overview = useOverview(role.value === 'operator')
   const { status } = overview.data ?? {}
   const counts: Readonly<Record<string, number>> = {
     '/approvals': status?.queues.approvals_pending ?? 0,
     '/deliveries': (status?.queues.messages_dead ?? 0) + (status?.queues.replies_dead ?? 0) + (status?.queues.replies_ambiguous ?? 0),
   }
-  const isHere = (path: string) =>
-    path === '/' ? place === '/' || place === '' : place === path || place.startsWith(`${path}/`) || place.startsWith(`${path}?`)
+  const isHere = (path: string) => place === path || (path !== '/' && place.startsWith(`${path}/`))
   return (
     <div class="side">
       <a class="brand" href="#/">
         <Mark /> Sluice
       </a>
       <nav aria-label="Pages">
-        {PLACES.map(([group, places]) => (
-          <div key={group}>
-            <h2>{group}</h2>
-            <ul>
-              {places.map(({ path, name, icon }) => (
-                <li key={path}>
-                  <a href={`#${path}`} aria-current={isHere(path) ? 'page' : undefined} onClick={() => (menuOpen.value = false)}>
-                    <Icon name={icon} />
-                    {name}
-                    {counts[path] ? (
-                      <span class="count">
-                        {counts[path]}
-                        <span class="hidden-text"> waiting</span>
-                      </span>
-                    ) : null}
-                  </a>
-                </li>
-              ))}
-            </ul>
-          </div>
-        ))}
+        {PLACES.map(([group, all]) => [group, all.filter(({ forClients }) => forClients || role.value === 'operator')] as const).map(
+          ([group, places]) => (
+            <div key={group} hidden={places.length === 0}>
+              <h2>{group}</h2>
+              <ul>
+                {places.map(({ path, name, icon }) => (
+                  <li key={path}>
+                    <a href={`#${path}`} aria-current={isHere(path) ? 'page' : undefined} onClick={() => (menuOpen.value = false)}>
+                      <Icon name={icon} />
+                      {name}
+                      {counts[path] ? (
+                        <span class="count">
+                          {counts[path]}
+                          <span class="hidden-text"> waiting</span>
+                        </span>
+                      ) : null}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          ),
+        )}
       </nav>
       <footer>
         <LinkState />
@@ -200,10 +235,11 @@ function Frame() {
       <main id="main">
         <Router hook={useHashLocation}>
           <Switch>
-            <Route path="/" component={Overview} />
-            <Route path="/chat/:id?">
-              <Chat />
-            </Route>
+            {ROUTES.map(([path, Component]) => (
+              <Route key={path} path={path}>
+                <Component />
+              </Route>
+            ))}
             <Route component={Nowhere} />
           </Switch>
         </Router>
@@ -214,14 +250,16 @@ function Frame() {
 
 // The events follow while a session lasts.
 effect(() => {
-  if (session.value === 'in') connect()
-  else if (session.value === 'out') disconnect()
+  if (session.value === 'out') disconnect()
+  if (session.value !== 'in') return undefined
+  connect()
+  return keepSession()
 })
 watchNetwork()
 document.addEventListener('keydown', ({ key }) => {
   if (key === 'Escape') menuOpen.value = false
 })
-void signInByLink()
+void begin()
 
 export function App() {
   return (

@@ -1,6 +1,6 @@
 /** One conversation over `/ws/chat`: what was said before, the answer as it arrives, and the tool calls in between. */
 import { type Signal, signal } from '@preact/signals'
-import { type Got, get } from '../data/api.ts'
+import { answered, api, type Got, get } from '../data/api.ts'
 import type { components } from '../data/api-types.ts'
 import { socketUrl } from '../data/base.ts'
 import { onEvent } from '../data/live.ts'
@@ -38,6 +38,7 @@ export type Entry =
 export type State = 'connecting' | 'ready' | 'broken'
 
 const PAGE = 60
+const NAME_CHARS_MAX = 60
 const WAIT_MS_MIN = 400
 const WAIT_MS_MAX = 5000
 const TOKEN_REVOKED = 4401
@@ -51,6 +52,9 @@ export class Conversation {
   /** Whether there are earlier messages than those that are shown. */
   readonly hasMore = signal(false)
   readonly problem = signal<unknown>(undefined)
+  /** Messages that wait for the connection. */
+  #unsent: string[] = []
+  #isNew: boolean
   #shownMax = PAGE
   #socket: WebSocket | undefined
   #waitMs = WAIT_MS_MIN
@@ -62,10 +66,11 @@ export class Conversation {
 
   constructor(id: string | undefined) {
     this.id = signal(id)
+    this.#isNew = id === undefined
     this.#stopEvents = onEvent((event) => {
       const isEnd = event.type === 'turn_completed' || event.type === 'turn_failed'
       // A turn that another page or a channel asked for.
-      if (isEnd && 'session_id' in event && event.session_id === this.id.value && this.running.value === 0) void this.load()
+      if (isEnd && 'session_id' in event && isSession(event.session_id, this.id.value) && this.running.value === 0) void this.load()
     })
     if (id !== undefined) void this.load()
     this.#connect()
@@ -81,7 +86,8 @@ export class Conversation {
   send(content: string): void {
     this.#add({ kind: 'person', text: content })
     this.running.value += 1
-    this.#write({ type: 'message', content })
+    if (this.state.value === 'ready') this.#write({ type: 'message', content })
+    else this.#unsent.push(content)
   }
 
   abort(): void {
@@ -131,8 +137,9 @@ export class Conversation {
       if (this.#isClosed) return
       if (code === TOKEN_REVOKED) return signedOut()
       this.state.value = 'broken'
-      if (this.running.value > 0) this.#add({ kind: 'problem', text: 'The connection broke while the answer arrived.' })
-      this.running.value = 0
+      const lost = this.running.value - this.#unsent.length
+      if (lost > 0) this.#add({ kind: 'problem', text: 'The connection broke while the answer arrived.' })
+      this.running.value = this.#unsent.length
       this.#timer = window.setTimeout(() => this.#connect(), this.#waitMs)
       this.#waitMs = Math.min(this.#waitMs * 2, WAIT_MS_MAX)
     }
@@ -161,6 +168,7 @@ export class Conversation {
         this.id.value = frame.session_id
         this.state.value = 'ready'
         if (isAgain) void this.load()
+        for (const content of this.#unsent.splice(0)) this.#write({ type: 'message', content })
         return
       }
       case 'chunk':
@@ -209,7 +217,21 @@ export class Conversation {
     const last = this.entries.value.at(-1)
     if (last?.kind === 'answer') this.entries.value = [...this.entries.value.slice(0, -1), { ...last, facts }]
     else if (full_response !== '') this.#add({ kind: 'answer', text: full_response, facts })
+    if (this.#isNew) void this.#name()
     this.#end()
+  }
+
+  /** Gives a new conversation the beginning of its first message as its name. */
+  async #name(): Promise<void> {
+    this.#isNew = false
+    const id = this.id.value
+    const [first] = this.entries.value
+    if (id === undefined || first?.kind !== 'person') return
+    const name = Array.from(first.text.replace(/[\s\p{C}]+/gu, ' ').trim())
+      .slice(0, NAME_CHARS_MAX)
+      .join('')
+    if (name !== '') await answered(api.PUT('/api/sessions/{id}', { params: { path: { id } }, body: { name } })).catch(() => undefined)
+    await refresh('/api/sessions')
   }
 
   #end(): void {
@@ -243,6 +265,10 @@ export class Conversation {
     this.entries.value = this.entries.value.map(change)
   }
 }
+
+/** Events name the session of a client as `<device>/<session>`. */
+const isSession = (named: unknown, id: string | undefined): boolean =>
+  id !== undefined && (named === id || String(named).endsWith(`/${id}`))
 
 /** Returns the entries of a stored message. */
 function entriesOf({ role, content, untrusted, tool_calls = [], tool_results = [] }: Stored): Entry[] {

@@ -49,5 +49,5 @@ export const refresh = (...prefixes: readonly string[]): Promise<void> =>
 export const OVERVIEW = ['/api/overview'] as const
 
 /** What the overview shows; the frame of the page shows its counts. */
-export const useOverview = () =>
-  useQuery<Overview, Error>({ queryKey: OVERVIEW, queryFn: ({ signal }) => getOverview(signal), refetchInterval: REFRESH_MS })
+export const useOverview = (enabled = true) =>
+  useQuery<Overview, Error>({ queryKey: OVERVIEW, queryFn: ({ signal }) => getOverview(signal), refetchInterval: REFRESH_MS, enabled })

@@ -1,5 +1,17 @@
 /** The places of the page, kept in the fragment of its address: the page works under any path, and no place is sent to a server. */
-import { useHashLocation } from 'wouter-preact/use-hash-location'
+import { signal } from '@preact/signals'
+import { useHashLocation as useWholeLocation } from 'wouter-preact/use-hash-location'
+
+const fragment = signal(location.hash)
+window.addEventListener('hashchange', () => {
+  fragment.value = location.hash
+})
+
+/** The path of the place, for the router: without the part after a question mark, which has the filters of a page. */
+export function useHashLocation(): [path: string, navigate: (path: string) => void] {
+  const [place, navigate] = useWholeLocation()
+  return [place.split('?')[0] || '/', navigate]
+}
 
 /** Opens a place, such as `/chat`. */
 export const go = (place: string): void => {
@@ -9,10 +21,8 @@ export const go = (place: string): void => {
 /** A link to a place, for `href`. */
 export const to = (...parts: readonly (string | number)[]): string => `#/${parts.map((part) => encodeURIComponent(part)).join('/')}`
 
-export { useHashLocation }
-
 /** Returns the part of the place after its question mark. */
-export const placeQuery = (): URLSearchParams => new URLSearchParams(location.hash.split('?')[1] ?? '')
+export const placeQuery = (): URLSearchParams => new URLSearchParams(fragment.value.split('?')[1] ?? '')
 
 /** Changes the part of the place after its question mark, in the history of the browser too. */
 export function setPlaceQuery(values: Readonly<Record<string, string | undefined>>): void {

@@ -6,12 +6,12 @@ import { Conversation, type Entry, type Question, type ToolCall } from '../chat/
 import { answered, api } from '../data/api.ts'
 import { refresh, useApi } from '../data/queries.ts'
 import { go, to } from '../data/router.ts'
-import { confirmed } from '../ui/dialog.tsx'
+import { confirmed, Dialog } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Loaded, Page, Problem } from '../ui/parts.tsx'
 import { Line, Name, Text } from '../ui/text.tsx'
 import { attempt } from '../ui/toast.tsx'
-import { duration, Time } from '../ui/values.tsx'
+import { dateText, duration, Time } from '../ui/values.tsx'
 
 /** How close to the end the reader must be for new text to scroll into view. */
 const END_PIXELS = 80
@@ -64,10 +64,10 @@ function Sessions({ current, onOpen }: { readonly current: string | undefined; r
         {({ sessions: rows, next }) => (
           <>
             <ul>
-              {rows.map(({ session_id, name, last_activity, message_count }) => (
+              {rows.map(({ session_id, name, created_at, last_activity, message_count }) => (
                 <li key={session_id}>
                   <a href={to('chat', session_id)} aria-current={session_id === current ? 'page' : undefined} onClick={onOpen}>
-                    <Line value={name ?? session_id} />
+                    <Line value={name ?? `Conversation of ${dateText(created_at)}`} />
                     <span class="quiet">
                       <Time at={last_activity} /> · {message_count} messages
                     </span>
@@ -90,11 +90,13 @@ function Sessions({ current, onOpen }: { readonly current: string | undefined; r
 
 function ConversationHead({ conversation }: { readonly conversation: Conversation }) {
   const id = conversation.id.value
+  const sessions = useApi('/api/sessions', { query: { limit: '50' } })
+  const [isRenaming, setRenaming] = useState(false)
   if (id === undefined || conversation.entries.value.length === 0) return <h2 class="grow">New conversation</h2>
-  const rename = async () => {
-    const name = window.prompt('The name of this conversation')
-    if (name === null) return
-    await attempt(() => answered(api.PUT('/api/sessions/{id}', { params: { path: { id } }, body: { name: name.trim() || null } })))
+  const name = sessions.data?.sessions.find((session) => session.session_id === id)?.name ?? undefined
+  const rename = async (to: string) => {
+    await attempt(() => answered(api.PUT('/api/sessions/{id}', { params: { path: { id } }, body: { name: to.trim() || null } })))
+    setRenaming(false)
     await refresh('/api/sessions')
   }
   const erase = async () => {
@@ -114,15 +116,49 @@ function ConversationHead({ conversation }: { readonly conversation: Conversatio
   return (
     <>
       <h2 class="grow">
-        <Line value={id} class="mono" />
+        <Line value={name ?? 'Conversation'} />
       </h2>
-      <button type="button" class="small plain" onClick={() => void rename()}>
+      {isRenaming && <Rename name={name ?? ''} onDone={rename} onClose={() => setRenaming(false)} />}
+      <button type="button" class="small plain" onClick={() => setRenaming(true)}>
         Rename
       </button>
       <button type="button" class="small plain danger" onClick={() => void erase()}>
         Erase
       </button>
     </>
+  )
+}
+
+function Rename({
+  name,
+  onDone,
+  onClose,
+}: {
+  readonly name: string
+  readonly onDone: (name: string) => Promise<void>
+  readonly onClose: () => void
+}) {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <Dialog title="Rename this conversation" onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void onDone(input.current?.value ?? '')
+        }}
+      >
+        <input ref={input} dir="auto" aria-label="Name" maxLength={200} defaultValue={name} />
+        <div class="row end">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary">
+            Rename
+          </button>
+        </div>
+      </form>
+    </Dialog>
   )
 }
 
@@ -290,7 +326,7 @@ function Composer({ conversation }: { readonly conversation: Conversation }) {
   }
   const send = () => {
     const text = input.current?.value.trim() ?? ''
-    if (text === '' || !isReady || !input.current) return
+    if (text === '' || !input.current) return
     if (new TextEncoder().encode(text).length > TEXT_BYTES_MAX) {
       void attempt(async () => {
         throw new Error('The message is larger than 64 KiB.')
@@ -327,7 +363,7 @@ function Composer({ conversation }: { readonly conversation: Conversation }) {
           <Icon name="stop" /> Stop
         </button>
       )}
-      <button type="submit" class="primary" disabled={!isReady}>
+      <button type="submit" class="primary">
         <Icon name="send" /> Send
       </button>
     </form>

@@ -1,0 +1,56 @@
+/** The newest events, as far as the page remembers them: a bounded list, which a busy gateway fills within seconds. */
+import { signal } from '@preact/signals'
+import { get } from './api.ts'
+import { type Gap, type LiveEvent, onEvent } from './live.ts'
+
+export type Line = (LiveEvent | (Gap & { readonly id: string; readonly timestamp: string })) & { readonly id: string }
+
+const LINES_MAX = 5000
+const DRAW_EVERY_MS = 200
+
+/** The events, oldest first. Replaced at most five times a second. */
+export const lines = signal<readonly Line[]>([])
+
+/** Follows the events from those that the daemon still keeps, until the returned function is called. */
+export function follow(): () => void {
+  let known: Line[] = []
+  let ids = new Set<string>()
+  let timer: number | undefined
+  let gaps = 0
+  const draw = () => {
+    timer = undefined
+    if (known.length > LINES_MAX) {
+      known = known.slice(-LINES_MAX)
+      ids = new Set(known.map(({ id }) => id))
+    }
+    lines.value = known.slice()
+  }
+  const add = (line: Line) => {
+    if (ids.has(line.id)) return
+    ids.add(line.id)
+    known.push(line)
+    timer ??= window.setTimeout(draw, DRAW_EVERY_MS)
+  }
+  const stop = onEvent((event) => {
+    if (event.type === 'gap') {
+      gaps += 1
+      add({ ...(event as Gap), id: `gap-${gaps}`, timestamp: new Date().toISOString() })
+    } else add(event as LiveEvent)
+  })
+  get('/api/events/history', { query: { limit: '1000' } }).then(
+    ({ events }) => {
+      const live = known
+      known = []
+      ids = new Set()
+      for (const event of events as unknown as LiveEvent[]) add(event)
+      for (const line of live) add(line)
+      draw()
+    },
+    () => undefined,
+  )
+  return () => {
+    stop()
+    window.clearTimeout(timer)
+    lines.value = []
+  }
+}

@@ -1,0 +1,393 @@
+/** The deliveries: messages that arrived, replies that were sent, and those that nobody could deliver. */
+import { useParams } from 'wouter-preact'
+import { answered, api, type Got } from '../data/api.ts'
+import { REFRESH_MS, refresh, useApi } from '../data/queries.ts'
+import { placeQuery, setPlaceQuery, to } from '../data/router.ts'
+import { Act, Ask, Choose } from '../ui/controls.tsx'
+import { confirmed } from '../ui/dialog.tsx'
+import { Pager, usePaging } from '../ui/pages.tsx'
+import { Badge, Card, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
+import { Table } from '../ui/table.tsx'
+import { integer, Line, Name, Text } from '../ui/text.tsx'
+import { attempt } from '../ui/toast.tsx'
+import { Time } from '../ui/values.tsx'
+
+const ROWS = '50'
+const INBOX_STATES = ['pending', 'running', 'done', 'dead', 'limited']
+const OUTBOX_STATES = ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead']
+type Box = 'inbox' | 'outbox'
+
+const changed = (): Promise<void> => refresh('/api/deliveries', '/api/overview')
+
+export function Deliveries() {
+  const { box } = useParams<{ box?: string }>()
+  const which: Box = box === 'outbox' ? 'outbox' : 'inbox'
+  const counts = useApi('/api/deliveries', {}, { refreshMs: REFRESH_MS })
+  return (
+    <Page title="Deliveries" about="Every message is stored before its sender is answered, and every reply until it is sent.">
+      <nav class="tabs" aria-label="Direction">
+        <a href="#/deliveries/inbox" aria-current={which === 'inbox' ? 'page' : undefined}>
+          Inbox{' '}
+          {counts.data && counts.data.inbox.dead > 0 && (
+            <span class="count">
+              {integer(counts.data.inbox.dead)}
+              <span class="hidden-text"> dead</span>
+            </span>
+          )}
+        </a>
+        <a href="#/deliveries/outbox" aria-current={which === 'outbox' ? 'page' : undefined}>
+          Outbox{' '}
+          {counts.data && counts.data.outbox.dead + counts.data.outbox.ambiguous > 0 && (
+            <span class="count">
+              {integer(counts.data.outbox.dead + counts.data.outbox.ambiguous)}
+              <span class="hidden-text"> dead or ambiguous</span>
+            </span>
+          )}
+        </a>
+      </nav>
+      {which === 'inbox' ? <Inbox /> : <Outbox />}
+    </Page>
+  )
+}
+
+function useFilters() {
+  const query = placeQuery()
+  const state = query.get('state') ?? ''
+  const channel = query.get('channel') ?? ''
+  return { state, channel, set: (values: { state?: string; channel?: string }) => setPlaceQuery({ state, channel, ...values }) }
+}
+
+function Inbox() {
+  const { state, channel, set } = useFilters()
+  const paging = usePaging<number>(`${state}|${channel}`)
+  const filters = { ...(state && { state }), ...(channel && { channel }) }
+  const list = useApi(
+    '/api/deliveries/inbox',
+    { query: { limit: ROWS, ...filters, ...(paging.before !== undefined && { before: String(paging.before) }) } },
+    { refreshMs: REFRESH_MS },
+  )
+  return (
+    <>
+      <div class="row spread">
+        <div class="filters">
+          <Choose label="State" value={state} options={[['', 'all'], ...INBOX_STATES]} onChange={(value) => set({ state: value })} />
+          <Ask label="Channel" value={channel} placeholder="any" onChange={(value) => set({ channel: value })} />
+        </div>
+        {(state === 'dead' || state === 'limited') && (
+          <Act
+            work={async () => {
+              if (
+                !(await confirmed(`Replay all ${state} messages?`, 'Each runs again in a new turn, the oldest first.', 'Replay all', false))
+              )
+                return
+              await attempt(
+                () => answered(api.POST('/api/deliveries/inbox/replay', { body: { state: [state], ...(channel && { channel }) } })),
+                ({ replayed, too_old }) => `${integer(replayed.length)} replayed; ${integer(too_old.length)} are too old.`,
+              )
+              await changed()
+            }}
+          >
+            Replay all of these
+          </Act>
+        )}
+      </div>
+      <Card title="Messages that arrived">
+        <Loaded query={list}>
+          {({ messages, next }) => (
+            <>
+              <Table
+                label="Messages that arrived"
+                rows={messages}
+                keyOf={({ number }) => number}
+                empty="No message."
+                columns={[
+                  {
+                    name: 'Number',
+                    heads: true,
+                    number: true,
+                    show: ({ number }) => <a href={to('deliveries', 'inbox', number)}>{number}</a>,
+                  },
+                  { name: 'State', show: (row) => <Badge state={row.state} /> },
+                  { name: 'Channel', show: ({ channel: name }) => <Name value={name} /> },
+                  { name: 'Sender', show: ({ sender }) => <Line value={sender} /> },
+                  { name: 'Arrived', show: ({ received_at }) => <Time at={received_at} /> },
+                  { name: 'Attempts', number: true, show: ({ attempts }) => integer(attempts) },
+                  { name: 'Error', show: ({ error }) => error && <Line value={error} /> },
+                ]}
+              />
+              <Pager paging={paging} next={next} />
+            </>
+          )}
+        </Loaded>
+      </Card>
+    </>
+  )
+}
+
+function Outbox() {
+  const { state, channel, set } = useFilters()
+  const paging = usePaging<number>(`${state}|${channel}`)
+  const filters = { ...(state && { state }), ...(channel && { channel }) }
+  const list = useApi(
+    '/api/deliveries/outbox',
+    { query: { limit: ROWS, ...filters, ...(paging.before !== undefined && { before: String(paging.before) }) } },
+    { refreshMs: REFRESH_MS },
+  )
+  return (
+    <>
+      <div class="row spread">
+        <div class="filters">
+          <Choose label="State" value={state} options={[['', 'all'], ...OUTBOX_STATES]} onChange={(value) => set({ state: value })} />
+          <Ask label="Channel" value={channel} placeholder="any" onChange={(value) => set({ channel: value })} />
+        </div>
+        {(state === 'dead' || state === 'ambiguous') && (
+          <Act
+            work={async () => {
+              const warning =
+                state === 'ambiguous'
+                  ? 'Each may arrive twice, because it is not known whether it arrived before.'
+                  : 'Each is sent again, the oldest first.'
+              if (!(await confirmed(`Send all ${state} replies again?`, warning, 'Send all', state === 'ambiguous'))) return
+              await attempt(
+                () => answered(api.POST('/api/deliveries/outbox/replay', { body: { state: [state], ...(channel && { channel }) } })),
+                ({ replayed, too_old }) => `${integer(replayed.length)} queued; ${integer(too_old.length)} are too old.`,
+              )
+              await changed()
+            }}
+          >
+            Send all of these again
+          </Act>
+        )}
+      </div>
+      <Card title="Replies">
+        <Loaded query={list}>
+          {({ replies, next }) => (
+            <>
+              <Replies replies={replies} />
+              <Pager paging={paging} next={next} />
+            </>
+          )}
+        </Loaded>
+      </Card>
+    </>
+  )
+}
+
+const Replies = ({ replies }: { readonly replies: Got<'/api/deliveries/outbox'>['replies'] }) => (
+  <Table
+    label="Replies"
+    rows={replies}
+    keyOf={({ number }) => number}
+    empty="No reply."
+    columns={[
+      { name: 'Number', heads: true, number: true, show: ({ number }) => <a href={to('deliveries', 'outbox', number)}>{number}</a> },
+      { name: 'State', show: ({ state }) => <Badge state={state} /> },
+      { name: 'Channel', show: ({ channel }) => <Name value={channel} /> },
+      { name: 'To', show: ({ to: { to: receiver } }) => <Line value={receiver} /> },
+      { name: 'Text', show: ({ text }) => text !== null && <Line value={text} /> },
+      { name: 'Queued', show: ({ created_at }) => <Time at={created_at} /> },
+      { name: 'Attempts', number: true, show: ({ attempts }) => integer(attempts) },
+      { name: 'Error', show: ({ error }) => error && <Line value={error} /> },
+    ]}
+  />
+)
+
+type Turn = Got<'/api/deliveries/inbox/{number}'>['turn']
+
+const TurnCard = ({ turn }: { readonly turn: Turn }) => (
+  <Card title="Turn" padded>
+    {turn === null ? (
+      <p class="empty">No turn has run.</p>
+    ) : (
+      <div class="stack">
+        <Facts
+          rows={[
+            ['Turn', <code key="id">{turn.turn_id}</code>],
+            ['State', <Badge key="state" state={turn.status} />],
+            ['Model', turn.model && <Name value={turn.model} />],
+            turn.error !== null && ['Error', <Text key="error" value={`${turn.error.code}: ${turn.error.message}`} />],
+          ]}
+        />
+        {turn.response !== null && (
+          <div class="block">
+            <Text value={turn.response} />
+          </div>
+        )}
+      </div>
+    )}
+  </Card>
+)
+
+export function InboxEntry() {
+  const { number = '' } = useParams<{ number: string }>()
+  const entry = useApi('/api/deliveries/inbox/{number}', { path: { number } }, { refreshMs: REFRESH_MS })
+  return (
+    <Page
+      title={`Message ${number}`}
+      about={<a href="#/deliveries/inbox">All messages</a>}
+      actions={entry.data && <ReplayMessage number={number} state={entry.data.state} />}
+    >
+      <Loaded query={entry}>
+        {(data) => (
+          <>
+            {data.error !== null && (
+              <Note tone={data.state === 'dead' ? 'bad' : 'warn'}>
+                <Text value={data.error} />
+              </Note>
+            )}
+            <div class="grid">
+              <Card title="Message" padded>
+                <div class="stack">
+                  <Facts
+                    rows={[
+                      ['State', <Badge key="state" state={data.state} />],
+                      ['Channel', <Name key="channel" value={data.account ? `${data.channel} (${data.account})` : data.channel} />],
+                      ['Sender', <Name key="sender" value={data.sender} />],
+                      ['Session', <Name key="session" value={data.session} />],
+                      ['Id of the platform', <Name key="id" value={data.message_id} />],
+                      ['Verification', <Name key="verdict" value={data.verdict} />],
+                      ['Arrived', <Time key="at" at={data.received_at} />],
+                      ['Attempts', integer(data.attempts)],
+                      data.next_at !== null && ['Next attempt', <Time key="next" at={data.next_at} />],
+                      data.ended_at !== null && ['Ended', <Time key="ended" at={data.ended_at} />],
+                    ]}
+                  />
+                  {data.message ? (
+                    <div class="block">
+                      <Text value={data.message.text} />
+                    </div>
+                  ) : (
+                    <p class="empty">Its content is no longer kept.</p>
+                  )}
+                  {data.message?.attachments.map(({ kind, name, mime }, index) => (
+                    <p key={index}>
+                      <span class="badge">{kind}</span> <Name value={name} /> <span class="quiet">{mime}</span>
+                    </p>
+                  ))}
+                </div>
+              </Card>
+              <TurnCard turn={data.turn} />
+            </div>
+            <Card title="Replies">
+              <Replies replies={data.replies} />
+            </Card>
+            <Card title="Request as it arrived" padded>
+              {data.raw ? (
+                <div class="block mono">
+                  <Text value={data.raw} />
+                </div>
+              ) : data.raw_base64 ? (
+                <div class="block mono">
+                  <Text value={data.raw_base64} />
+                </div>
+              ) : (
+                <p class="empty">The request is no longer kept.</p>
+              )}
+            </Card>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+function ReplayMessage({ number, state }: { readonly number: string; readonly state: string }) {
+  if (state === 'pending' || state === 'running') return null
+  return (
+    <Act
+      class="primary"
+      work={async () => {
+        if (
+          state === 'done' &&
+          !(await confirmed(
+            'Run this message again?',
+            'It was answered before; it gets another turn and another reply.',
+            'Run again',
+            false,
+          ))
+        )
+          return
+        await attempt(() => answered(api.POST('/api/deliveries/inbox/{number}/replay', { params: { path: { number } } })), 'It is queued.')
+        await changed()
+      }}
+    >
+      Replay
+    </Act>
+  )
+}
+
+export function OutboxEntry() {
+  const { number = '' } = useParams<{ number: string }>()
+  const entry = useApi('/api/deliveries/outbox/{number}', { path: { number } }, { refreshMs: REFRESH_MS })
+  return (
+    <Page
+      title={`Reply ${number}`}
+      about={<a href="#/deliveries/outbox">All replies</a>}
+      actions={entry.data && <ReplayReply number={number} state={entry.data.state} />}
+    >
+      <Loaded query={entry}>
+        {(data) => (
+          <>
+            {data.error !== null && (
+              <Note tone={data.state === 'dead' ? 'bad' : 'warn'}>
+                <Text value={data.error} />
+              </Note>
+            )}
+            <div class="grid">
+              <Card title="Reply" padded>
+                <div class="stack">
+                  <Facts
+                    rows={[
+                      ['State', <Badge key="state" state={data.state} />],
+                      ['Channel', <Name key="channel" value={data.account ? `${data.channel} (${data.account})` : data.channel} />],
+                      ['To', <Name key="to" value={data.to.to} />],
+                      data.to.thread !== null && ['Thread', <Name key="thread" value={data.to.thread} />],
+                      data.parts > 1 && ['Part', `${integer(data.part)} of ${integer(data.parts)}`],
+                      data.inbox !== null && [
+                        'Answers',
+                        <a key="inbox" href={to('deliveries', 'inbox', data.inbox)}>
+                          Message {data.inbox}
+                        </a>,
+                      ],
+                      ['Queued', <Time key="at" at={data.created_at} />],
+                      ['Attempts', integer(data.attempts)],
+                      data.next_at !== null && ['Next attempt', <Time key="next" at={data.next_at} />],
+                      data.ended_at !== null && ['Ended', <Time key="ended" at={data.ended_at} />],
+                      data.provider_id !== null && ['Id of the platform', <Name key="id" value={data.provider_id} />],
+                    ]}
+                  />
+                  {data.text !== null && (
+                    <div class="block">
+                      <Text value={data.text} />
+                    </div>
+                  )}
+                </div>
+              </Card>
+              <TurnCard turn={data.turn} />
+            </div>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+function ReplayReply({ number, state }: { readonly number: string; readonly state: string }) {
+  if (state !== 'dead' && state !== 'ambiguous') return null
+  return (
+    <Act
+      class="primary"
+      work={async () => {
+        if (
+          state === 'ambiguous' &&
+          !(await confirmed('Send this reply again?', 'It is not known whether it arrived: it may arrive twice.', 'Send again'))
+        )
+          return
+        await attempt(() => answered(api.POST('/api/deliveries/outbox/{number}/replay', { params: { path: { number } } })), 'It is queued.')
+        await changed()
+      }}
+    >
+      Send again
+    </Act>
+  )
+}

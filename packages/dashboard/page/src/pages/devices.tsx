@@ -1,0 +1,148 @@
+/** The paired devices, this browser among them: pairing, revoking, and passkeys. */
+import { useState } from 'preact/hooks'
+import { answered, api } from '../data/api.ts'
+import { refresh, useApi } from '../data/queries.ts'
+import { Act, Choose, Copy } from '../ui/controls.tsx'
+import { confirmed } from '../ui/dialog.tsx'
+import { Badge, Card, Loaded, Note, Page } from '../ui/parts.tsx'
+import { Table } from '../ui/table.tsx'
+import { Line, Name } from '../ui/text.tsx'
+import { attempt } from '../ui/toast.tsx'
+import { Time } from '../ui/values.tsx'
+
+export function Devices() {
+  const devices = useApi('/api/devices', {})
+  return (
+    <Page
+      title="Devices"
+      about="Each has a token or a session of its own. Revoking a device ends its session and its open streams at once."
+    >
+      <Pair />
+      <Card title="Paired devices">
+        <Loaded query={devices}>
+          {({ devices: rows }) => (
+            <Table
+              label="Paired devices"
+              rows={rows}
+              keyOf={({ id }) => id}
+              empty="No device is paired."
+              columns={[
+                { name: 'Name', heads: true, show: ({ name }) => <Line value={name} /> },
+                { name: 'Role', show: ({ role }) => <Badge state={role} tone={role === 'operator' ? 'info' : 'quiet'} /> },
+                { name: 'Paired', show: ({ paired_at }) => <Time at={paired_at} /> },
+                { name: 'Last seen', show: ({ last_seen }) => <Time at={last_seen} /> },
+                { name: 'Address', show: ({ ip_address }) => ip_address && <Name value={ip_address} /> },
+                { name: 'Expires', show: ({ expires_at }) => <Time at={expires_at} /> },
+                {
+                  name: 'Actions',
+                  quietName: true,
+                  show: ({ id, name }) => (
+                    <Act
+                      class="small danger"
+                      work={async () => {
+                        if (
+                          !(await confirmed(
+                            `Revoke ${name}?`,
+                            'Its token, its session and its passkeys are refused from now on.',
+                            'Revoke',
+                          ))
+                        )
+                          return
+                        await attempt(() => answered(api.DELETE('/api/devices/{id}', { params: { path: { id } } })), 'Revoked.')
+                        await refresh('/api/devices')
+                      }}
+                    >
+                      Revoke
+                    </Act>
+                  ),
+                },
+              ]}
+            />
+          )}
+        </Loaded>
+      </Card>
+      <Passkeys />
+    </Page>
+  )
+}
+
+function Pair() {
+  const [role, setRole] = useState<'client' | 'operator'>('client')
+  const [made, setMade] = useState<{ readonly code: string; readonly expires: string } | undefined>()
+  return (
+    <Card title="Pair another device" padded>
+      <div class="stack">
+        <div class="filters">
+          <Choose
+            label="Role"
+            value={role}
+            options={['client', 'operator']}
+            onChange={(value) => setRole(value === 'operator' ? 'operator' : 'client')}
+          />
+          <Act
+            class="primary"
+            work={async () => {
+              const done = await attempt(() => answered(api.POST('/api/pairing/initiate', { params: { query: { role } } })))
+              if (done) setMade({ code: done.pairing_code, expires: done.expires_at })
+            }}
+          >
+            Make a pairing code
+          </Act>
+        </div>
+        {made && (
+          <Note tone="info">
+            <div class="row">
+              <span>
+                The code <strong class="mono">{made.code}</strong> works once and expires <Time at={made.expires} />.
+              </span>
+              <Copy text={made.code} />
+            </div>
+          </Note>
+        )}
+        <p class="quiet">
+          For a browser, run <code>sluice dashboard --qr</code> instead and open the link or scan its code.
+        </p>
+      </div>
+    </Card>
+  )
+}
+
+interface Passkey {
+  readonly id: string
+  readonly [member: string]: unknown
+}
+
+const getPasskeys = async (): Promise<readonly Passkey[] | undefined> => {
+  const call = api.GET as unknown as (
+    path: string,
+    init: object,
+  ) => Promise<{ data?: { credentials: readonly Passkey[] }; response: Response }>
+  const { data } = await call('/api/webauthn/credentials', {})
+  return data?.credentials
+}
+
+function Passkeys() {
+  const features = useApi('/api/features', {})
+  const webauthn = features.data?.features.find(({ feature }) => feature === 'webauthn')
+  const [list, setList] = useState<readonly Passkey[] | undefined>()
+  if (!webauthn) return null
+  return (
+    <Card title="Passkeys" padded>
+      {webauthn.state === 'ready' ? (
+        <div class="stack">
+          <div class="row">
+            <Act work={async () => setList(await attempt(getPasskeys))}>Show my passkeys</Act>
+            <a class="button" href="passkey">
+              Register a passkey
+            </a>
+          </div>
+          {list && <p>{list.length === 0 ? 'This device has no passkeys.' : `${list.length} passkeys.`}</p>}
+        </div>
+      ) : (
+        <p class="quiet">
+          Passkeys are {webauthn.compiled ? 'not configured' : 'not in this build'}. {webauthn.build && <code>{webauthn.build}</code>}
+        </p>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,56 @@
+/** A long list of which only the rows in sight exist. */
+import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+
+interface VirtualProps<Row> {
+  readonly label: string
+  readonly rows: readonly Row[]
+  readonly keyOf: (row: Row) => string
+  readonly rowHeight: number
+  readonly show: (row: Row) => ComponentChildren
+  /** Whether the end of the list stays in sight as it grows. */
+  readonly followsEnd: boolean
+}
+
+const OVERSCAN = 10
+
+export function Virtual<Row>({ label, rows, keyOf, rowHeight, show, followsEnd }: VirtualProps<Row>) {
+  const place = useRef<HTMLDivElement>(null)
+  const [, setDrawn] = useState(0)
+  const options = {
+    count: rows.length,
+    getScrollElement: () => place.current,
+    estimateSize: () => rowHeight,
+    getItemKey: (index: number) => keyOf(rows[index] as Row),
+    overscan: OVERSCAN,
+    observeElementRect,
+    observeElementOffset,
+    scrollToFn: elementScroll,
+    onChange: () => setDrawn((count) => count + 1),
+  }
+  const [virtualizer] = useState(() => new Virtualizer<HTMLDivElement, HTMLElement>(options))
+  virtualizer.setOptions(options)
+  useEffect(() => virtualizer._didMount(), [virtualizer])
+  useLayoutEffect(() => {
+    virtualizer._willUpdate()
+    if (followsEnd && place.current) place.current.scrollTop = place.current.scrollHeight
+  })
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reachable by keyboard.
+    <section class="virtual" ref={place} aria-label={label} tabIndex={0}>
+      <ol style={{ height: `${virtualizer.getTotalSize()}px` }}>
+        {virtualizer.getVirtualItems().map(({ key, index, start }) => (
+          <li
+            key={key}
+            aria-setsize={rows.length}
+            aria-posinset={index + 1}
+            style={{ transform: `translateY(${start}px)`, height: `${rowHeight}px` }}
+          >
+            {show(rows[index] as Row)}
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}
