@@ -1,5 +1,6 @@
 /** Hands each event to every subscriber of one kind of stream. A slow subscriber misses events, and slows down no other. */
 
+import { ByteBuffer } from '@sluice/kit'
 import { type BusEvent, type EventBus, type Reader, shownTo } from '@sluice/runtime'
 import type { Clock } from '@sluice/sdk'
 import type { Framing } from './frames.ts'
@@ -100,8 +101,7 @@ class Run {
   }
 
   get bytes(): Buffer {
-    const [first] = this.#frames
-    this.#bytes ??= first && this.length === 1 ? first : Buffer.concat(this.#frames)
+    this.#bytes ??= joined(this.#frames)
     return this.#bytes
   }
 
@@ -111,6 +111,13 @@ class Run {
     this.#longer.set(event, known)
     return known
   }
+}
+
+/** Returns a single frame itself. */
+function joined(frames: readonly Buffer[]): Buffer {
+  const all = new ByteBuffer()
+  for (const frame of frames) all.append(frame)
+  return all.bytes()
 }
 
 export function createFanOut(options: FanOutOptions): FanOut {
