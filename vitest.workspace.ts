@@ -28,4 +28,9 @@ const maxWorkers = process.env.SLUICE_SLOW === '1' ? 1 : availableParallelism()
 // A condition that a test waits for may take long on a busy machine.
 const expectation = { poll: { timeout: 20_000 } }
 
-export default defineConfig({ test: { projects, maxWorkers, testTimeout: 60_000, hookTimeout: 60_000, expect: expectation } })
+// Tests of one file that run at the same time wait for the same daemon, most of the time.
+const maxConcurrency = 40
+
+export default defineConfig({
+  test: { projects, maxWorkers, maxConcurrency, testTimeout: 60_000, hookTimeout: 60_000, expect: expectation },
+})

@@ -23,6 +23,22 @@ const POLL_MS = 25
 /** The load must be zero this often in a row: a reply that moves between two queues may be counted in neither. */
 const QUIET_POLLS = 4
 const LOADS = ['turns_running', 'turns_queued', 'messages_pending', 'replies_pending']
+/** Nostr tells the messages of a person apart by their text and second. */
+const SAME_TEXT_MS = 1100
+
+/** Tests write to all channels at the same time, and their turns may wait for each other. */
+const SETTINGS = `[agent]
+max_concurrent_turns = 64
+[gateway]
+require_pairing = false
+webhook_rate_limit_per_minute = 0
+[limits]
+loop_turns = 0
+[limits.strangers]
+turns_per_hour = 0
+turns_in_flight = 0
+pool = { turns_per_hour = 0, turns_in_flight = 0 }
+`
 
 export interface KindDaemonOptions {
   /** What the model does with a request. Default: an answer that repeats the user's text. */
@@ -40,19 +56,26 @@ export interface WriteOptions {
   readonly after?: WrittenMessage
 }
 
+/** A row of `/api/deliveries/inbox`. */
+interface InboxRow {
+  readonly number: number
+  readonly state: string
+}
+
 export class KindDaemon {
   readonly kinds: readonly ChannelKind[]
   readonly model: ModelServer
   readonly #folder: ReturnType<typeof scratch>
+  /** When each sender wrote each text. */
+  readonly #wroteAtMs = new Map<string, number>()
   #daemon: SourceDaemon | undefined
 
   private constructor(kinds: readonly ChannelKind[], model: ModelServer, toml: string) {
     this.kinds = kinds
     this.model = model
     const provider = `[provider]\nkind = "openai"\nbase_url = "${model.url}/v1"\nmodel = "test"\n`
-    const gateway = '[gateway]\nrequire_pairing = false\nwebhook_rate_limit_per_minute = 0\n[limits]\nloop_turns = 0\n'
     const sections = kinds.map(({ name, section }) => sectionToml(name, section))
-    this.#folder = scratch([gateway, provider, toml, ...sections].join('\n'))
+    this.#folder = scratch([SETTINGS, provider, toml, ...sections].join('\n'))
   }
 
   /** Starts the fakes, a model and the daemon. */
@@ -116,6 +139,10 @@ export class KindDaemon {
     text: string,
     { sender = kind.senders[0], isHeld = false, after }: WriteOptions = {},
   ): Promise<WrittenMessage> {
+    const key = `${kind.name} ${sender} ${text}`
+    const restMs = (this.#wroteAtMs.get(key) ?? -SAME_TEXT_MS) + SAME_TEXT_MS - performance.now()
+    if (restMs > 0) await sleep(restMs)
+    this.#wroteAtMs.set(key, performance.now())
     const draft = { mark: randomUUID(), sender, text }
     const written = { ...draft, id: kind.write(draft, after) }
     if (!isHeld) await this.deliver(kind, written)
@@ -132,40 +159,54 @@ export class KindDaemon {
     if (act?.request) await this.post(act.request)
   }
 
-  /** Whether this many messages and changes wait, without the messages whose turn has begun. */
-  async waiting(count: number): Promise<boolean> {
-    const answer = await fetch(`${this.#daemon?.url}/api/deliveries/inbox?state=pending&limit=100`)
-    const { messages } = (await answer.json()) as { readonly messages: readonly unknown[] }
-    return messages.length === count
+  /** Whether this many messages and changes of a channel wait, without the messages whose turn has begun. */
+  async waiting({ name }: ChannelKind, count: number): Promise<boolean> {
+    return (await this.#list('inbox', `channel=${name}&state=pending`)).length === count
   }
 
-  /** Resolves once nothing waits or runs. */
-  async idle(): Promise<void> {
+  /** Resolves once nothing of the channel waits or runs. Default: of all channels. */
+  async idle(kind?: ChannelKind): Promise<void> {
+    const isQuiet = kind ? () => this.#isQuiet(kind) : () => this.#isAllQuiet()
     let quiet = 0
     await this.until(async () => {
-      const status = await this.#status()
-      quiet = LOADS.every((name) => status[name] === 0) ? quiet + 1 : 0
+      quiet = (await isQuiet()) ? quiet + 1 : 0
       return quiet >= QUIET_POLLS
     })
   }
 
-  /** The number of the message or change that arrived last, and its state. */
-  async newest(): Promise<{ readonly number: number; readonly state: string }> {
-    const answer = await fetch(`${this.#daemon?.url}/api/deliveries/inbox?limit=1`)
-    const { messages } = (await answer.json()) as { readonly messages: readonly { readonly number: number; readonly state: string }[] }
-    return messages[0] ?? { number: 0, state: 'none' }
+  /** The number of the message or change of a channel that arrived last. */
+  async newest(kind: ChannelKind): Promise<number> {
+    return (await this.#newestRow(kind))?.number ?? 0
   }
 
-  /** Resolves once a message or change after this number has arrived and ended. */
-  async handled(after: number): Promise<void> {
+  /** Resolves once a message or change of the channel after this number has arrived and ended. */
+  async handled(kind: ChannelKind, after: number): Promise<void> {
     await this.until(async () => {
-      const { number, state } = await this.newest()
-      return number > after && state === 'done'
+      const row = await this.#newestRow(kind)
+      return row !== undefined && row.number > after && row.state === 'done'
     })
   }
 
-  async #status(): Promise<Readonly<Record<string, number>>> {
-    return (await (await fetch(`${this.#daemon?.url}/api/status`)).json()) as Record<string, number>
+  async #newestRow({ name }: ChannelKind): Promise<InboxRow | undefined> {
+    const [row] = await this.#list('inbox', `channel=${name}`)
+    return row as InboxRow | undefined
+  }
+
+  async #isQuiet({ name }: ChannelKind): Promise<boolean> {
+    const [inbox, outbox] = [`channel=${name}&state=pending,running`, `channel=${name}&state=queued,sending,failed`]
+    return (await this.#list('inbox', inbox)).length + (await this.#list('outbox', outbox)).length === 0
+  }
+
+  async #isAllQuiet(): Promise<boolean> {
+    const status = (await (await fetch(`${this.#daemon?.url}/api/status`)).json()) as Readonly<Record<string, number>>
+    return LOADS.every((name) => status[name] === 0)
+  }
+
+  /** The newest rows of the inbox or the outbox. */
+  async #list(box: 'inbox' | 'outbox', query: string): Promise<readonly object[]> {
+    const answer = await fetch(`${this.#daemon?.url}/api/deliveries/${box}?${query}&limit=20`)
+    const { messages, replies } = (await answer.json()) as Partial<Readonly<Record<'messages' | 'replies', readonly object[]>>>
+    return messages ?? replies ?? []
   }
 
   async until(isSo: () => boolean | Promise<boolean>, what = String(isSo)): Promise<void> {

@@ -1,6 +1,5 @@
 /** The commands of senders in every channel: each is answered once, without a model, through the fake of the platform. */
-import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ChannelKind, countOf, KIND_NAMES, KindDaemon } from '../daemons/kind-daemon.ts'
 
 /** A line of the answer to each command that has no running turn. */
@@ -10,25 +9,26 @@ const ANSWERS = {
   '/stop': 'Nothing is running.',
   '/new': 'This is a new conversation.',
 } as const
-const SECOND_MS = 1100
 const COMMANDS = Object.entries(ANSWERS)
 
 let daemon: KindDaemon
-/** Lets the model answer. */
-let release = (): void => undefined
+/** The texts of messages that the model answers later. */
+const held = new Map<string, PromiseWithResolvers<void>>()
 beforeAll(async () => {
   daemon = await KindDaemon.start({
     answer: async ({ lastUserText }) => {
-      if (lastUserText.includes('take your time'))
-        await new Promise<void>((resolve) => {
-          release = resolve
-        })
+      for (const [text, { promise }] of held) if (lastUserText.includes(text)) await promise
       return { text: 'the answer of the model' }
     },
   })
 }, 120_000)
 afterAll(() => daemon?.stop())
 
+/** How often the model was asked with a text. */
+const askedWith = (text: string): number => daemon.model.requests.filter(({ lastUserText }) => lastUserText.includes(text)).length
+/** What the model was asked besides the messages that it answers later: nothing, unless a command reached it. */
+const leaked = (): readonly string[] =>
+  daemon.model.requests.map(({ lastUserText }) => lastUserText).filter((text) => !held.keys().some((words) => text.includes(words)))
 /** The answers to each command so far. */
 const counts = (kind: ChannelKind): Readonly<Record<string, number>> =>
   Object.fromEntries(COMMANDS.map(([command, text]) => [command, countOf(kind, text)]))
@@ -41,58 +41,59 @@ test('every channel of the catalogue takes part', () => {
   expect(KIND_NAMES.length).toBeGreaterThan(10)
 })
 
-describe.each(KIND_NAMES)('%s', (name) => {
-  test('answers each command once without a model, also when the platform repeats it', async () => {
+describe.concurrent.each(KIND_NAMES)('%s', (name) => {
+  test('answers each command once without a model, also when the platform repeats it', {
+    concurrent: false,
+    timeout: 180_000,
+  }, async () => {
     const kind = daemon.kind(name)
     const before = counts(kind)
-    const asked = daemon.model.requests.length
     for (const [command, text] of COMMANDS) {
       const written = await daemon.write(kind, command)
       await daemon.until(() => countOf(kind, text) > (before[command] ?? 0))
       await daemon.deliver(kind, written)
     }
-    await daemon.idle()
+    await daemon.idle(kind)
     expect(counts(kind)).toEqual(plus(before, ONCE))
-    expect(daemon.model.requests.length).toBe(asked)
-  }, 180_000)
+    expect(leaked()).toEqual([])
+  })
 
-  test('answers a command in a group with a mention in front', async ({ skip }) => {
+  test('answers a command in a group with a mention in front', { concurrent: false, timeout: 180_000 }, async ({ skip }) => {
     const kind = daemon.kind(name)
     if (!kind.mention) return skip('The platform has no groups, or nobody can mention the bot.')
     const before = counts(kind)
-    const asked = daemon.model.requests.length
     for (const [command, text] of COMMANDS) {
       await daemon.act(kind.mention({ mark: `group-${command.slice(1)}`, sender: kind.senders[0], text: command }))
       await daemon.until(() => countOf(kind, text) > (before[command] ?? 0))
     }
-    await daemon.idle()
+    await daemon.idle(kind)
     expect(counts(kind)).toEqual(plus(before, ONCE))
-    expect(daemon.model.requests.length).toBe(asked)
-  }, 180_000)
+    expect(leaked()).toEqual([])
+  })
 
-  test('/status tells of the running turn, and /stop ends it', async () => {
+  test('/status tells of the running turn, and /stop ends it', { concurrent: false, timeout: 180_000 }, async ({ onTestFinished }) => {
     const kind = daemon.kind(name)
-    const asked = daemon.model.requests.length
-    // Nostr tells the messages of a person apart by their text and second.
-    await sleep(SECOND_MS)
-    const after = await daemon.write(kind, 'take your time')
-    onTestFinished(() => release())
-    await daemon.until(() => daemon.model.requests.length > asked)
+    const text = `take your time on ${name}`
+    const holding = Promise.withResolvers<void>()
+    held.set(text, holding)
+    onTestFinished(() => holding.resolve())
+    const after = await daemon.write(kind, text)
+    await daemon.until(() => askedWith(text) > 0)
     await daemon.write(kind, '/status', { after })
     await daemon.until(() => countOf(kind, 'Agent main has been working on your message') > 0)
     await daemon.write(kind, '/stop', { after })
     await daemon.until(() => countOf(kind, 'Stopped.') > 0)
-    release()
-    await daemon.idle()
+    holding.resolve()
+    await daemon.idle(kind)
     expect(countOf(kind, 'Stopped.')).toBe(1)
     expect(countOf(kind, 'the answer of the model')).toBe(0)
-    expect(daemon.model.requests.length).toBe(asked + 1)
-  }, 180_000)
+    expect(askedWith(text)).toBe(1)
+    expect(leaked()).toEqual([])
+  })
 })
 
 test('a command is answered once in every channel although the daemon is killed', async () => {
   const before = new Map(daemon.kinds.map((kind) => [kind.name, counts(kind)]))
-  const asked = daemon.model.requests.length
   const written = await Promise.all(daemon.kinds.map(async (kind) => ({ kind, message: await daemon.write(kind, '/status') })))
   await daemon.until(() => daemon.kinds.every((kind) => countOf(kind, ANSWERS['/status']) > (before.get(kind.name)?.['/status'] ?? 0)))
   await daemon.kill()
@@ -100,5 +101,5 @@ test('a command is answered once in every channel although the daemon is killed'
   for (const { kind, message } of written) await daemon.deliver(kind, message)
   await daemon.idle()
   for (const kind of daemon.kinds) expect(counts(kind), kind.name).toEqual(plus(before.get(kind.name) ?? {}, { '/status': 1 }))
-  expect(daemon.model.requests.length).toBe(asked)
+  expect(leaked()).toEqual([])
 }, 120_000)
