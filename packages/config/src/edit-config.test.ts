@@ -19,6 +19,17 @@ describe('set', () => {
   })
 
   test.each([
+    ['gateway.webhook_secret', '"\ufffd"', '\ufffd'],
+    ['agent.system_prompt', "'a\ufffd\\d'", 'a\ufffd\\d'],
+    ['agent.system_prompt', '"""\n\ufffd\u{10fffc}"""', '\ufffd\u{10fffc}'],
+    ['gateway.allowed_hosts', '["a\ufffd", # \ufffd\n"b"]', ['a\ufffd', 'b']],
+    ['provider.headers."a\ufffd\u007f"', '"x"', 'x'],
+  ])('keeps a replacement character and DEL: %j = %j', async (path, value, expected) => {
+    const found = await get(await set('', path, value), path)
+    expect(found instanceof Secret ? found.reveal() : found).toEqual(expected)
+  })
+
+  test.each([
     [
       'a value is replaced, its comment stays',
       '[gateway] # a\n  port = 1 # b\n# c\n',
@@ -359,7 +370,10 @@ describe('any file', () => {
   const file = fc
     .tuple(blocks, fc.constantFrom('\n', '\r\n'), fc.boolean())
     .map(([parts, line, ends]) => `${parts.join('\n\n').replaceAll('\n', line)}${ends ? line : ''}`)
-  const text = fc.string({ minLength: 1, unit: 'grapheme' })
+  // Characters that TOML must escape are rare among all.
+  const grapheme = fc.string({ minLength: 1, maxLength: 1, unit: 'grapheme' })
+  const character = fc.oneof({ weight: 9, arbitrary: grapheme }, fc.constantFrom('\ufffd', '\u007f', '"', '\\'))
+  const text = fc.array(character, { minLength: 1, maxLength: 10 }).map((characters) => characters.join(''))
   const change = fc.oneof(
     fc.tuple(fc.constantFrom('provider.model', 'agent.workspace', 'provider.fallback[0].model'), text),
     fc.tuple(fc.constantFrom('gateway.port', 'agent.max_iterations'), fc.integer({ min: 1, max: 100 })),

@@ -20,7 +20,14 @@ export async function readGiven(text: string, { shape }: Key): Promise<GivenValu
   return value
 }
 
+/** A character for private use, in the place of a replacement character: in a file, that would mean another encoding. */
+const STAND_IN = '\u{10fffd}'
+
 async function readLiteral(text: string): Promise<GivenValue | undefined> {
+  if (text.includes('\ufffd') && !text.includes(STAND_IN)) {
+    const found = await readLiteral(text.replaceAll('\ufffd', STAND_IN))
+    return found && readLiteral(formatLiteral(found.data).replaceAll(STAND_IN, '\\ufffd'))
+  }
   try {
     const source = `value = ${text}`
     await parseToml(source, '')

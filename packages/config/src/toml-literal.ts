@@ -1,5 +1,5 @@
 /** Formats values as TOML. */
-import { formatName } from './toml/key-path.ts'
+import { formatName, formatText } from './toml/key-path.ts'
 
 /** Formats a text, number, boolean, date, list or table. */
 export function formatLiteral(value: unknown): string {
@@ -11,6 +11,3 @@ export function formatLiteral(value: unknown): string {
   const pairs = Object.entries(value).map(([name, child]) => `${formatName(name)} = ${formatLiteral(child)}`)
   return pairs.length === 0 ? '{}' : `{ ${pairs.join(', ')} }`
 }
-
-/** Formats a text as JSON does, and also escapes DEL and the replacement character, which JSON does not. */
-const formatText = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f').replaceAll('\ufffd', '\\ufffd')

@@ -43,7 +43,10 @@ export const formatKeyPath = (path: KeyPath): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index > 0 ? '.' : ''}${formatName(step)}`)).join('')
 
 /** Formats a name as TOML, without quotes when they are not needed. */
-export const formatName = (name: string): string => (BARE.test(name) ? name : JSON.stringify(name))
+export const formatName = (name: string): string => (BARE.test(name) ? name : formatText(name))
+
+/** Formats a text as JSON does, and also escapes DEL and the replacement character, which JSON does not. */
+export const formatText = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f').replaceAll('\ufffd', '\\ufffd')
 
 /** Returns the path that a secret is bound to. It has no list indexes, so that entries can be moved. */
 export const schemaPath = (path: KeyPath): string => formatKeyPath(path.filter((step) => typeof step === 'string'))
