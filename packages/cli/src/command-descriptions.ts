@@ -251,6 +251,24 @@ const DESCRIPTIONS = [
   },
 
   {
+    name: 'channels link',
+    remote: true,
+    summary: 'Make a channel another device of an account: shows a code until a person has confirmed it on the phone',
+    usage: '<channel>',
+    argsMin: 1,
+    argsMax: 1,
+    options: { pair: { type: 'string', value: '<phone>', help: 'show a code to type into the phone with this number, not a QR code' } },
+  },
+  {
+    name: 'channels unlink',
+    remote: true,
+    summary: 'Remove the device of a channel from its account, and delete its keys',
+    usage: '<channel>',
+    argsMin: 1,
+    argsMax: 1,
+  },
+
+  {
     name: 'inbox list',
     remote: true,
     summary: 'List messages received over channels, newest first',

@@ -26,6 +26,8 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   agent: async () => (await import('./commands/agent.ts')).run,
   'webhook send': async () => (await import('./commands/webhook-send.ts')).run,
   'webhook check': async () => (await import('./commands/webhook-check.ts')).run,
+  'channels link': async () => (await import('./commands/channel-links.ts')).link,
+  'channels unlink': async () => (await import('./commands/channel-links.ts')).unlink,
   'inbox list': async () => (await import('./commands/inbox.ts')).list,
   'inbox show': async () => (await import('./commands/inbox.ts')).show,
   'inbox replay': async () => (await import('./commands/inbox.ts')).replay,

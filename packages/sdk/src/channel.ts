@@ -1,5 +1,6 @@
 /** The port of a chat platform. A channel verifies, parses and sends; the daemon does the rest (docs/contract.md#channels). */
 
+import type { ChannelLink } from './channel-link.ts'
 import type { ListenContext, ListenCursors } from './listen.ts'
 
 /** A request as it arrived: header names in lower case, the URL, and the raw bytes of the body. */
@@ -205,6 +206,8 @@ export interface Channel {
    * and `unauthorized` mean that only the operator can help.
    */
   listen?(deliver: Deliver, context: ListenContext): Promise<void>
+  /** Links this channel to an account as a device of its own. Absent where the configuration has the credentials. */
+  readonly link?: ChannelLink
   /** The positions of a channel that listens. */
   readonly cursors?: ListenCursors
   /**

@@ -48,6 +48,7 @@ export type {
   Verified,
   Webhook,
 } from './channel.ts'
+export type { ChannelLink, LinkStatus, QrCode } from './channel-link.ts'
 export type { ClientId } from './client-id.ts'
 export type { Command, CommandContext } from './command.ts'
 export type { Companion, CompanionRequest, StartCompanion } from './companion.ts'

@@ -5,6 +5,7 @@ import type { AppParts } from '../app-parts.ts'
 import { approvalRoutes } from './approvals.ts'
 import { backupsRoute } from './backups.ts'
 import { callRoutes } from './calls.ts'
+import { channelLinkRoutes } from './channel-links.ts'
 import { commandRoutes } from './commands.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deviceRoutes } from './devices.ts'
@@ -31,6 +32,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...turnRoutes(runtime),
     streamedTurnRoute(runtime, snapshot),
     ...callRoutes(parts),
+    ...channelLinkRoutes(runtime),
     ...commandRoutes(runtime),
     ...deliveryRoutes(runtime),
     ...approvalRoutes(runtime),
