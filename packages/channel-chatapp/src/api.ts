@@ -2,7 +2,7 @@
 import { callProvider, withoutTrailing } from '@sluice/kit'
 import { type Members, members, text } from '@sluice/kit/foreign-json'
 import { AppError, type ErrorCode, type Host } from '@sluice/sdk'
-import type { ChatappConfig } from './config.ts'
+import type { CloudConfig } from './config.ts'
 
 export interface Graph {
   /** The URL of the API with its version and without a slash at the end. */
@@ -33,7 +33,7 @@ const TEMPORARY_CODES: ReadonlyMap<unknown, ErrorCode> = new Map([
 ])
 
 /** Creates the client for the API and token of a configuration. */
-export function createGraph(host: Host, { access_token, api_url, api_version }: ChatappConfig): Graph {
+export function createGraph(host: Host, { access_token, api_url, api_version }: CloudConfig): Graph {
   const token = () => access_token.reveal().trim()
   const graph: Graph = {
     baseUrl: `${withoutTrailing(api_url, '/')}/${api_version}`,

@@ -30,14 +30,22 @@ describe('chatappSection', () => {
   })
 
   test.each([
-    {},
-    { access_token: 'a' },
-    { verify_token: 'v' },
     { ...required, api_url: 'ftp://example.com' },
     { ...required, api_version: '23' },
     { ...required, allowed_numbers: [''] },
     { ...required, mode: 'private' },
   ])('rejects %j', (section) => expect(v.safeParse(chatappSection.schema, section).success).toBe(false))
+
+  test.each([
+    [{ access_token: 'a' }, ['verify_token']],
+    [{ verify_token: 'v' }, ['access_token']],
+    [{ phone_number_id: '1' }, ['access_token', 'verify_token']],
+    [{}, []],
+    [{ allowed_numbers: ['+15550002222'] }, []],
+  ])('for %j names the missing keys %j', async (section, missing) => {
+    const { problems } = await chatappSection.refine(v.parse(chatappSection.schema, section))
+    expect(problems.map(({ path }) => path)).toEqual(missing.map((key) => [key]))
+  })
 
   test.each(['business', 'personal'])('accepts mode = %j in cloud mode', (mode) => {
     expect(channels({ phone_number_id: '200000000000002', mode })).toHaveLength(1)

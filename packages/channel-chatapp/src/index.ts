@@ -2,7 +2,7 @@
 import { allowlistForm } from '@sluice/kit/phone-numbers'
 import { AppError, type Channel, defineFeature, type Host, type ReplyWindow } from '@sluice/sdk'
 import { createGraph } from './api.ts'
-import { type ChatappConfig, chatappSection } from './config.ts'
+import { type CloudConfig, chatappSection, isCloud } from './config.ts'
 import { fetchMedia } from './media.ts'
 import { sendMessage, showTyping } from './send.ts'
 import { createWebhook } from './webhook.ts'
@@ -23,12 +23,13 @@ export default defineFeature({
     const account = config.phone_number_id?.trim()
     if (!config.enabled) return { disabledReason: '`enabled` is false' }
     if (!account) return { disabledReason: '`phone_number_id`, which activates cloud mode, is not set' }
+    if (!isCloud(config)) return { disabledReason: '`access_token` or `verify_token`, which cloud mode needs, is not set' }
     return { channels: [chatapp(host, config, account)] }
   },
 })
 
 /** `account` is the platform's id of our number. */
-function chatapp(host: Host, config: ChatappConfig, account: string): Channel {
+function chatapp(host: Host, config: CloudConfig, account: string): Channel {
   const graph = createGraph(host, config)
   let lastSentAtMs: number | undefined
   let problem: string | undefined

@@ -51,8 +51,10 @@ export function knownKeys(sections: readonly OwnedSection[], rows: readonly (rea
 function addLeftOut(root: KnownTable, id: CatalogueId, row: Row): void {
   for (const path of [...(row.section === undefined ? [] : [row.section]), ...(row.moreSections ?? [])]) {
     const table = tableOf(root, path)
-    if (!row.keys && !table.owned) table.leftOut ??= id
-    for (const key of row.keys ?? []) table.leftOutKeys.set(key, id)
+    // Its keys are those in the section that it shares with another feature.
+    const keys = path === row.section ? row.keys : undefined
+    if (!keys && !table.owned) table.leftOut ??= id
+    for (const key of keys ?? []) table.leftOutKeys.set(key, id)
   }
 }
 
