@@ -26,7 +26,7 @@ const CALLER = process.cwd()
 // Packages that stay outside the bundle: native ones and ones that read files of their own folder, which are installed next to it.
 // Dependencies load the packages of the last line if they are present, and work without them.
 const EXTERNAL = [
-  ...['serialport', 'i2c-bus', 'spi-device', 'node-hid', 'usb', 'koffi', 'playwright-core', 'pg-native'],
+  ...['serialport', 'i2c-bus', 'spi-device', 'node-hid', 'usb', 'koffi', 'playwright-core', 'pg-native', '@whiskeysockets/baileys'],
   ...['zlib-sync', 'bufferutil', 'utf-8-validate'],
 ]
 // The variables that CommonJS packages expect, for every file of the bundle.

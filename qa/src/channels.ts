@@ -22,7 +22,14 @@ const load = (id: string, file: string): Promise<Readonly<Record<string, unknown
 async function find(id: CatalogueId, row: Row): Promise<FoundChannel> {
   const [{ default: feature }, { testing }] = await Promise.all([load(id, 'index.ts'), load(id, 'testing/index.ts')])
   if (!testing) throw new Error(`packages/${id}/src/testing/index.ts exports no \`testing\`, so no suite can test the channel.`)
-  return { id, row, name: id.replace('channel-', '').replaceAll('-', '_'), feature: feature as Feature, testing: testing as ChannelTesting }
+  const name = id.replace('channel-', '').replaceAll('-', '_')
+  return { id, row, name, feature: inOwnSection(feature as Feature, name), testing: testing as ChannelTesting }
+}
+
+/** A channel that shares its section with another one has a further section of its own name, in which the suites test it. */
+function inOwnSection(feature: Feature, name: string): Feature {
+  const own = feature.moreSections?.find(({ path }) => path === `channels_config.${name}`)
+  return own ? { ...feature, section: own, build: (host, config) => feature.build(host, config, own.path) } : feature
 }
 
 export const CHANNELS: readonly FoundChannel[] = await Promise.all(

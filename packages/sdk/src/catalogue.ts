@@ -52,7 +52,6 @@ export interface Row {
 }
 
 const always = { flag: null, profile: 'minimal' } as const
-const planned = { planned: true } as const
 const linux = { runsOn: ['linux'] } as const
 /** Windows has no process groups, by which the daemon ends what it has started. */
 const unix = { runsOn: ['linux', 'macos'] } as const
@@ -336,10 +335,26 @@ export const CATALOGUE = {
     flag: 'chatapp-web',
     kind: 'channel',
     profile: null,
-    ...planned,
-    summary: 'chatapp, native web mode',
+    summary: 'chatapp, native web mode: a linked device of a phone',
     section: 'channels_config.chatapp',
-    keys: ['session_path', 'pair_phone'],
+    moreSections: ['channels_config.chatapp_web'],
+    keys: [
+      'session_path',
+      'pair_phone',
+      'allowed_groups',
+      'dm_policy',
+      'group_policy',
+      'mention_only',
+      'mention_names',
+      'self_chat_mode',
+      'read_receipts',
+      'voice_replies',
+      'stream_mode',
+      'draft_update_interval_ms',
+      'web_url',
+      'web_root_key',
+      'web_version',
+    ],
   },
   'channel-voice-wake': {
     flag: 'voice-wake',

@@ -1,6 +1,6 @@
 /** Tests of the error table and of build instructions. */
 import { describe, expect, test } from 'vitest'
-import { AppError, buildHint, type CatalogueId, ERRORS, errorText, formatTraceparent, parseTraceparent, ROWS } from './index.ts'
+import { AppError, buildHint, ERRORS, errorText, formatTraceparent, parseTraceparent } from './index.ts'
 
 describe('the error table', () => {
   test('has a status, a title and an exit code for every code', () => {
@@ -37,11 +37,6 @@ describe('build instructions', () => {
 
   test('add to a build that was composed from nothing', () => {
     expect(buildHint('webauthn', { features: ['provider-openai'] })).toBe('pnpm build --only provider-openai,webauthn')
-  })
-
-  test('say when a release has no package yet', () => {
-    const planned = ROWS.find(([, row]) => row.planned)?.[0] as CatalogueId
-    expect(buildHint(planned)).toContain(`@sluice/${planned}`)
   })
 })
 

@@ -1,0 +1,104 @@
+/** Reads the text and the attachments of a message. */
+import { attachmentKind } from '@sluice/kit/media-type'
+import type { Attachment } from '@sluice/sdk'
+import type { proto } from '@whiskeysockets/baileys'
+import { fileId, type MediaKind } from './media.ts'
+
+export interface Content {
+  readonly text: string
+  readonly attachments?: readonly Attachment[]
+  readonly context: proto.IContextInfo | undefined
+  /** True for a recording that was made for this conversation. */
+  readonly isVoice?: true
+}
+
+type Maybe<Value> = Value | null | undefined
+
+/** Undefined for types that need no answer. `message` is without its envelopes, such as the one of disappearing messages. */
+export function contentOf(message: proto.IMessage): Content | undefined {
+  const { extendedTextMessage: extended } = message
+  if (message.conversation) return textContent(message.conversation, undefined)
+  if (extended) return textContent(extended.text, extended.contextInfo)
+  return fileContent(message) ?? placeContent(message) ?? choiceContent(message)
+}
+
+const textContent = (text: Maybe<string>, context: Maybe<proto.IContextInfo>): Content | undefined =>
+  text?.trim() ? { text, context: context ?? undefined } : undefined
+
+function fileContent(message: proto.IMessage): Content | undefined {
+  const { imageMessage: image, audioMessage: audio, documentMessage: document, stickerMessage: sticker } = message
+  const video = message.videoMessage ?? message.ptvMessage
+  if (image) return file(image, { kind: 'image', name: 'image', caption: image.caption })
+  if (sticker) return file(sticker, { kind: 'image', name: 'sticker' })
+  if (video) return file(video, { kind: 'video', name: 'video', caption: video.caption })
+  if (document) return file(document, { kind: 'document', name: 'document', caption: document.caption, given: document.fileName })
+  if (!audio) return undefined
+  const isVoice = audio.ptt === true
+  const content = file(audio, { kind: 'audio', name: isVoice ? 'voice' : 'audio' })
+  return content && isVoice ? { ...content, isVoice } : content
+}
+
+interface FilePart {
+  readonly directPath?: Maybe<string>
+  readonly mediaKey?: Maybe<Uint8Array>
+  readonly fileEncSha256?: Maybe<Uint8Array>
+  readonly mimetype?: Maybe<string>
+  readonly contextInfo?: Maybe<proto.IContextInfo>
+}
+
+interface FileKind {
+  readonly kind: MediaKind
+  readonly name: string
+  readonly caption?: Maybe<string>
+  /** The file name that the sender gave. */
+  readonly given?: Maybe<string>
+}
+
+function file(part: FilePart, { kind, name, caption, given }: FileKind): Content | undefined {
+  const { directPath, mediaKey, fileEncSha256 } = part
+  if (!directPath?.startsWith('/') || !mediaKey?.length) return undefined
+  const [mime = ''] = (part.mimetype ?? '').split(';')
+  const [, format] = /^\w+\/([\w-]+)/.exec(mime) ?? []
+  const own = attachmentKind(mime)
+  const id = fileId({ kind, path: directPath, key: base64(mediaKey), hash: base64(fileEncSha256 ?? new Uint8Array()) })
+  const attachment: Attachment = {
+    kind: own === 'file' && kind !== 'document' ? kind : own,
+    name: given || (format ? `${name}.${format === 'mpeg' ? 'mp3' : format}` : name),
+    ...(mime !== '' && { mime }),
+    source: { id },
+  }
+  return { text: caption ?? '', attachments: [attachment], context: part.contextInfo ?? undefined }
+}
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+
+function placeContent({ locationMessage, liveLocationMessage, contactMessage, contactsArrayMessage }: proto.IMessage): Content | undefined {
+  const place = locationMessage ?? liveLocationMessage
+  if (place) {
+    const { name, address } = (locationMessage ?? {}) as proto.Message.ILocationMessage
+    const where = [name, address].filter(Boolean).join(', ')
+    const point = `${place.degreesLatitude ?? '?'}, ${place.degreesLongitude ?? '?'}`
+    return textContent(where === '' ? `Location: ${point}` : `Location: ${where} (${point})`, place.contextInfo)
+  }
+  const contacts = contactMessage ? [contactMessage] : (contactsArrayMessage?.contacts ?? [])
+  const lines = contacts.map(
+    ({ displayName, vcard }) => `Contact: ${[displayName ?? '', ...numbersIn(vcard ?? '')].filter(Boolean).join(', ')}`,
+  )
+  return textContent(lines.join('\n'), (contactMessage ?? contactsArrayMessage)?.contextInfo)
+}
+
+/** The telephone numbers of a vCard. */
+const numbersIn = (vcard: string): string[] =>
+  vcard
+    .split(/\r?\n/)
+    .filter((line) => /^(?:item\d+\.)?TEL/i.test(line))
+    .map((line) => line.slice(line.lastIndexOf(':') + 1))
+
+/** What the sender picked from a list or from buttons of another client. */
+function choiceContent(message: proto.IMessage): Content | undefined {
+  const { buttonsResponseMessage: button, listResponseMessage: row, templateButtonReplyMessage: template } = message
+  if (button) return textContent(button.selectedDisplayText, button.contextInfo)
+  if (row) return textContent(row.title, row.contextInfo)
+  if (template) return textContent(template.selectedDisplayText, template.contextInfo)
+  return undefined
+}

@@ -1,0 +1,44 @@
+/** Addresses of the platform: `<digits>@s.whatsapp.net` for a number, `<digits>@lid` for a user who hides it, `<id>@g.us` for a group. */
+import { AppError } from '@sluice/sdk'
+
+const NUMBER = '@s.whatsapp.net'
+const LID = '@lid'
+const GROUP = '@g.us'
+
+/** An address without the number of the device. */
+const PERSON = /^(\d{1,20})(?:_\d+)?(?::\d+)?(@s\.whatsapp\.net|@lid)$/
+const ADDRESS = /^(?:\d{1,20}@s\.whatsapp\.net|\d{1,20}@lid|[\d-]{5,40}@g\.us)$/
+
+export const isGroup = (jid: string): boolean => jid.endsWith(GROUP)
+export const isLid = (jid: string): boolean => jid.endsWith(LID)
+
+/** Returns the user and the domain of a person's address; undefined for any other address. */
+export function personOf(jid: string | null | undefined): { readonly user: string; readonly domain: string } | undefined {
+  const [, user, domain] = PERSON.exec(jid ?? '') ?? []
+  return user === undefined || domain === undefined ? undefined : { user, domain }
+}
+
+export const numberJid = (number: string): string => `${number.replace('+', '')}${NUMBER}`
+
+/** Returns a person's sender id: `+` and digits, or `<digits>@lid` if the number is hidden. */
+export function senderOf(jid: string): string | undefined {
+  const person = personOf(jid)
+  if (!person) return undefined
+  return person.domain === NUMBER ? `+${person.user}` : person.user + person.domain
+}
+
+/** Returns the address that a sender id, or an address that an operator wrote, stands for. Throws `invalid_request` for another text. */
+export function addressOf(to: string): string {
+  const jid = /^\+\d{1,20}$/.test(to) ? numberJid(to) : to
+  if (!ADDRESS.test(jid))
+    throw new AppError('invalid_request', `${JSON.stringify(to.slice(0, 60))} is not a number, a user or a group of WhatsApp`)
+  return jid
+}
+
+/** A message id: its author and the platform's id, which is unique for each author only. */
+export const messageId = (author: string, id: string): string => `${author}/${id}`
+
+export function partsOf(message: string): { readonly author: string; readonly id: string } | undefined {
+  const at = message.indexOf('/')
+  return at <= 0 || at === message.length - 1 ? undefined : { author: message.slice(0, at), id: message.slice(at + 1) }
+}
