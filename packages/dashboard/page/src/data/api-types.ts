@@ -143,6 +143,14 @@ export interface paths {
     /** The state of a direct call of a tool */
     get: operations['getApiCallsId']
   }
+  '/api/channels/{channel}/link': {
+    /** Whether the channel is linked to an account, and the code that is confirmed on the phone now */
+    get: operations['getApiChannelsChannelLink']
+    /** Begin to link the channel; ask for its code with GET every second or so */
+    post: operations['postApiChannelsChannelLink']
+    /** Remove the device from the account, or end an attempt to link */
+    delete: operations['deleteApiChannelsChannelLink']
+  }
   '/api/commands': {
     /** Run a command of a feature over the control socket, one JSON object per line; the last one is `exit` or `error` */
     post: operations['postApiCommands']
@@ -2640,6 +2648,175 @@ export interface operations {
         }
       }
       401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiChannelsChannelLink: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        channel: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** What to show */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            channel: string
+            state: 'unlinked' | 'linking' | 'linked'
+            /** The account that the device is linked to */
+            account: string | null
+            /** The QR code that the phone scans; it changes about every 20 seconds */
+            qr: {
+              /** The content of the code */
+              text: string
+              /** Its rows, `1` for a dark module and `0` for a light one, without a margin */
+              rows: string[]
+            } | null
+            /** The code that is typed into the phone */
+            code: string | null
+            /** Why linking failed */
+            reason: string | null
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiChannelsChannelLink: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        channel: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** The number of the account, to link by a code that is typed into the phone instead of a QR code */
+          phone?: string
+        }
+      }
+    }
+    responses: {
+      /** What to show */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            channel: string
+            state: 'unlinked' | 'linking' | 'linked'
+            /** The account that the device is linked to */
+            account: string | null
+            /** The QR code that the phone scans; it changes about every 20 seconds */
+            qr: {
+              /** The content of the code */
+              text: string
+              /** Its rows, `1` for a dark module and `0` for a light one, without a margin */
+              rows: string[]
+            } | null
+            /** The code that is typed into the phone */
+            code: string | null
+            /** Why linking failed */
+            reason: string | null
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  deleteApiChannelsChannelLink: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        channel: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** What to show */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            channel: string
+            state: 'unlinked' | 'linking' | 'linked'
+            /** The account that the device is linked to */
+            account: string | null
+            /** The QR code that the phone scans; it changes about every 20 seconds */
+            qr: {
+              /** The content of the code */
+              text: string
+              /** Its rows, `1` for a dark module and `0` for a light one, without a margin */
+              rows: string[]
+            } | null
+            /** The code that is typed into the phone */
+            code: string | null
+            /** Why linking failed */
+            reason: string | null
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
         headers: { [name: string]: unknown }
         content: {
           'application/json': components['schemas']['Error']
