@@ -6,8 +6,10 @@ import { configDefaults, defineConfig } from 'vitest/config'
 
 // Files whose name ends with .slow.test.ts take long, or need more than npm installs: only `pnpm test:slow` runs them.
 const SLOW = '**/*.slow.test.ts'
-const selection =
-  process.env.SLUICE_SLOW === '1' ? { include: [SLOW], testTimeout: 600_000 } : { exclude: [...configDefaults.exclude, SLOW] }
+// Files whose name ends with .postgres.test.ts start a PostgreSQL: only `pnpm test:postgres` runs them.
+const POSTGRES = '**/*.postgres.test.ts'
+const only = process.env.SLUICE_SLOW === '1' ? SLOW : process.env.SLUICE_POSTGRES === '1' ? POSTGRES : undefined
+const selection = only ? { include: [only], testTimeout: 600_000 } : { exclude: [...configDefaults.exclude, SLOW, POSTGRES] }
 
 // A worker loads each module once for all its test files, which saves a sixth of the time: a test must undo what it changes. The
 // helpers of these packages clean up after the file that loads them, so each of their files loads them anew.
@@ -23,7 +25,7 @@ const projects = globSync(['packages/*/package.json', 'qa/package.json']).map((m
 })
 
 // Many tests wait for a daemon, a browser or a sandbox of their own: a worker for each processor, this one's included.
-const maxWorkers = process.env.SLUICE_SLOW === '1' ? 1 : availableParallelism()
+const maxWorkers = only ? 1 : availableParallelism()
 
 // A condition that a test waits for may take long on a busy machine.
 const expectation = { poll: { timeout: 20_000 } }

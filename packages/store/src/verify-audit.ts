@@ -11,7 +11,21 @@ type Verification = Awaited<ReturnType<SopStore['verify']>>
 type Link = Pick<AuditRecord, 'number' | 'hash'>
 
 /** An attacker who rewrites all records from one on, with new hashes, is detected only by a head hash that was noted earlier. */
-export async function verifyAudit(db: Database): Promise<Verification> {
+export const verifyAudit = (db: Database): Promise<Verification> =>
+  verifyRecords({
+    lastNumber: () => db.read(() => db.get<{ number: number }>(LAST_NUMBER))?.number ?? 0,
+    page: (after, limit) => readAudit(db, { limit, after }),
+  })
+
+/** Reads of the stored log. */
+export interface StoredAudit {
+  /** The number of the last record that was written, also when it was cut off. */
+  lastNumber(): number | Promise<number>
+  page(after: number, limit: number): readonly AuditRecord[] | Promise<readonly AuditRecord[]>
+}
+
+/** Verifies a log, whatever stores it. */
+export async function verifyRecords(stored: StoredAudit): Promise<Verification> {
   let records = 0
   let last: Link = { number: 0, hash: AUDIT_ROOT }
   let broken: Verification['broken'] = null
@@ -19,8 +33,8 @@ export async function verifyAudit(db: Database): Promise<Verification> {
   let after = Number.MIN_SAFE_INTEGER
   for (;;) {
     // Read before the page, so that a record that another process appends in between is in the page.
-    const written = db.read(() => db.get<{ number: number }>(LAST_NUMBER))?.number ?? 0
-    const page = readAudit(db, { limit: PAGE_SIZE, after })
+    const written = await stored.lastNumber()
+    const page = await stored.page(after, PAGE_SIZE)
     for (const record of page) {
       broken ??= faultOf(record, last)
       last = record

@@ -1,7 +1,7 @@
 /** The conformance suite of the `Store` port: every backend keeps the same rules. */
 import type { Clock, Store } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
-import { testClock } from './clock.ts'
+import { type TestClock, testClock } from './clock.ts'
 import { admissionRules } from './store-rules/admissions.ts'
 import { approvalRules } from './store-rules/approvals.ts'
 import { arrivalRules } from './store-rules/arrivals.ts'
@@ -38,6 +38,8 @@ export interface StoreSubject {
   open(clock: Clock): Store | Promise<Store>
   /** Opens the data of `store` again, as another process does; `store` may still be open. */
   reopen(store: Store, clock: Clock): Store | Promise<Store>
+  /** Waits until reads and writes that the passing of time began have ended. Absent for a backend that needs no wait. */
+  settle?(stores: readonly Store[]): Promise<void>
   /** Rules this backend does not keep, each with its reason. */
   readonly except?: readonly { readonly rule: string; readonly why: string }[]
 }
@@ -71,7 +73,7 @@ const GROUPS: Readonly<Record<string, StoreRules>> = {
 }
 
 /** Registers one test for each rule. */
-export function storeConformance({ name, open, reopen, except = [] }: StoreSubject): void {
+export function storeConformance({ name, open, reopen, settle, except = [] }: StoreSubject): void {
   const left = new Map(except.map(({ rule, why }) => [rule, why]))
   const opened: Store[] = []
   const track = async (store: Store | Promise<Store>): Promise<Store> => {
@@ -96,7 +98,7 @@ export function storeConformance({ name, open, reopen, except = [] }: StoreSubje
       for (const [rule, hold] of Object.entries(rules)) {
         const why = left.get(rule)
         test.skipIf(why !== undefined)(why === undefined ? rule : `${rule} (left out: ${why})`, async () => {
-          const clock = testClock()
+          const clock = settle ? settling(testClock(), () => settle(opened)) : testClock()
           const store = await track(open(clock))
           await hold({
             store,
@@ -112,3 +114,17 @@ export function storeConformance({ name, open, reopen, except = [] }: StoreSubje
     })
   })
 }
+
+/** Returns the clock with an `advance` that also waits for what it began. */
+const settling = (clock: TestClock, settle: () => Promise<void>): TestClock => ({
+  nowMs: clock.nowMs,
+  monotonicMs: clock.monotonicMs,
+  sleep: clock.sleep,
+  get sleeping() {
+    return clock.sleeping
+  },
+  async advance(ms) {
+    await clock.advance(ms)
+    await settle()
+  },
+})

@@ -31,7 +31,7 @@ export const eraseRules: StoreRules = {
     await store.turns.finish(turnEnd('failed', { status: 'failed', error: { code: 'upstream', message: 'private' }, messages: [] }))
     await store.turns.finish(turnEnd('t2', { sessionId: 'other' }))
     expect(await store.sessions.history('room', 10)).toHaveLength(2)
-    expect(await store.sessions.erase('room', ABOUT)).toMatchObject({ historyTurns: 1, turns: 2, messages: 0, held: 0, purged: true })
+    expect(await store.sessions.erase('room', ABOUT)).toMatchObject({ historyTurns: 1, turns: 2, messages: 0, held: 0 })
     expect(await store.sessions.history('room', 10)).toEqual([])
     const again = await restart()
     expect(await again.sessions.get('room')).toBeUndefined()
@@ -51,6 +51,11 @@ export const eraseRules: StoreRules = {
     await again.turns.finish(turnEnd('t3', { messages: [user('anew')] }))
     expect(await again.sessions.history('room', 10)).toEqual([user('anew')])
     expect(await again.check()).toEqual([])
+  },
+
+  'nothing of an erased conversation remains in the files': async ({ store }) => {
+    await store.turns.finish(turnEnd('t1'))
+    expect(await store.sessions.erase('room', ABOUT)).toMatchObject({ historyTurns: 1, purged: true })
   },
 
   'erases messages, replies and approvals but still detects duplicates': async ({ store }) => {

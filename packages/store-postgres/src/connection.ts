@@ -1,0 +1,185 @@
+/** Opens connections to PostgreSQL: hosts, TLS, the settings of a session, and how values are read. */
+import { readFileSync } from 'node:fs'
+import type { ConnectionOptions } from 'node:tls'
+import { AppError } from '@sluice/sdk'
+import pg from 'pg'
+import { fromStored, toParameter } from './text-code.ts'
+
+export type TlsMode = 'auto' | 'off' | 'verify'
+
+export interface ConnectionSettings {
+  /** `postgres://user:password@host:port/database`. Several hosts are separated by commas; the first one that accepts writes is used. */
+  readonly url: string
+  /** The schema of the tables. Default: `sluice`. */
+  readonly schema?: string
+  /** `auto`: no TLS on loopback and on a socket of this machine, and `verify` elsewhere. Default: `auto`. */
+  readonly tls?: TlsMode
+  /** The file with the certificates of the authority that signed the server's certificate. Default: those of Node. */
+  readonly caFile?: string
+  /** The time limit for a new connection. Default: 5 seconds. */
+  readonly connectMs?: number
+}
+
+export const DEFAULT_SCHEMA = 'sluice'
+const CONNECT_MS = 5_000
+/** A process that stops in a transaction loses it after this time, so that its locks do not outlive its leases. */
+const IDLE_IN_TRANSACTION_MS = 2_000
+const TRANSACTION_MS = 5_000
+const CHECK_CLIENT_MS = 1_000
+const NAME = 'sluice'
+/** The first version with `transaction_timeout`. */
+const HAS_TRANSACTION_TIMEOUT = 170_000
+/** The oldest version that the tests run on. */
+const VERSION_MIN = 150_000
+
+interface Target {
+  readonly hosts: readonly { readonly host: string; readonly port: number }[]
+  readonly user: string
+  readonly password: string | undefined
+  readonly database: string
+}
+
+/** Throws `config_invalid` for a URL that names no server. Its text holds a password, so no error quotes it. */
+export function parseUrl(url: string): Target {
+  const found = /^postgres(?:ql)?:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url)
+  if (!found) throw invalid('is not of the form postgres://user:password@host:port/database')
+  const [, user = '', password, hosts = '', database = '', query = ''] = found
+  const socket = new URLSearchParams(query).get('host')
+  try {
+    const name = decodeURIComponent(user) || 'postgres'
+    return {
+      hosts: (socket === null ? hosts : socket).split(',').map(parseHost),
+      user: name,
+      password: password === undefined ? undefined : decodeURIComponent(password),
+      database: decodeURIComponent(database) || name,
+    }
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    throw invalid('has a part that is not percent-encoded')
+  }
+}
+
+function parseHost(text: string): { host: string; port: number } {
+  if (text.startsWith('/')) return { host: text, port: 5432 }
+  const [, inBrackets, plain, port = '5432'] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*))(?::(\d{1,5}))?$/.exec(text) ?? []
+  const host = inBrackets ?? plain
+  if (!host || Number(port) > 65_535) throw invalid('has a host that is not of the form host:port')
+  return { host, port: Number(port) }
+}
+
+const invalid = (why: string): AppError => new AppError('config_invalid', `store.url ${why}.`)
+
+const isLocal = (host: string): boolean => host.startsWith('/') || /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host)
+
+function tlsOf({ tls = 'auto', caFile }: ConnectionSettings, host: string): ConnectionOptions | false {
+  if (tls === 'off' || (tls === 'auto' && isLocal(host))) return false
+  if (caFile === undefined) return { rejectUnauthorized: true, servername: host }
+  try {
+    return { rejectUnauthorized: true, servername: host, ca: readFileSync(caFile, 'utf8') }
+  } catch (error) {
+    throw new AppError('config_invalid', `store.ca_file ${caFile} cannot be read.`, { cause: error })
+  }
+}
+
+const INT8 = 20
+const TEXTS: ReadonlySet<number> = new Set([25, 1043])
+/** Reads whole numbers as JavaScript numbers: every number of the schema is below 2^53. */
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
+    if (oid === INT8) return Number
+    if (TEXTS.has(oid)) return fromStored
+    return pg.types.getTypeParser(oid, format as 'text')
+  }) as pg.CustomTypesConfig['getTypeParser'],
+}
+
+export interface ConnectOptions {
+  /** True: several statements may be under way. */
+  readonly pipeline?: boolean
+  /** True: no time limit for a transaction, for migrations and checks. */
+  readonly isPatient?: boolean
+}
+
+/** Connects to the first host that accepts writes. Rejects with the error of the last host. */
+export async function connect(settings: ConnectionSettings, options: ConnectOptions = {}): Promise<pg.Client> {
+  const target = parseUrl(settings.url)
+  let failure: unknown
+  for (const { host, port } of target.hosts) {
+    const client = new pg.Client({
+      host,
+      port,
+      user: target.user,
+      ...(target.password !== undefined && { password: target.password }),
+      database: target.database,
+      ssl: tlsOf(settings, host),
+      connectionTimeoutMillis: settings.connectMs ?? CONNECT_MS,
+      keepAlive: true,
+      application_name: NAME,
+      types: TYPES,
+      ...(options.pipeline && { pipeline: true }),
+    })
+    // A connection that breaks while nothing is under way emits an error. The next statement reports it.
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      await prepareSession(client, settings, options)
+      return client
+    } catch (error) {
+      failure = error
+      client.end().catch(() => undefined)
+    }
+  }
+  throw failure
+}
+
+async function prepareSession(client: pg.Client, { schema = DEFAULT_SCHEMA }: ConnectionSettings, { isPatient }: ConnectOptions) {
+  const { rows } = await client.query<{ standby: boolean; version: number; commit: string }>(
+    "SELECT pg_is_in_recovery() AS standby, current_setting('server_version_num')::int AS version, current_setting('synchronous_commit') AS commit",
+  )
+  const [server] = rows
+  if (!server || server.standby) throw new AppError('unavailable', 'The server is a standby, which accepts no writes.')
+  if (server.version < VERSION_MIN) throw new AppError('config_invalid', 'The server is older than PostgreSQL 15.')
+  const limit = server.version >= HAS_TRANSACTION_TIMEOUT ? 'transaction_timeout' : 'statement_timeout'
+  const settings = [
+    `search_path = ${pg.escapeIdentifier(schema)}`,
+    `idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
+    `client_connection_check_interval = ${CHECK_CLIENT_MS}`,
+    `${limit} = ${isPatient ? 0 : TRANSACTION_MS}`,
+    "standard_conforming_strings = on",
+    // An acknowledged write must survive a crash of the server, whatever the defaults of the database say.
+    ...(['off', 'local'].includes(server.commit) ? ['synchronous_commit = on'] : []),
+  ]
+  await client.query(settings.map((setting) => `SET ${setting}`).join('; '))
+}
+
+export interface Statement {
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+/**
+ * Creates a statement. Throws a TypeError for a value that no column holds. Its text is a constant of this package: each different text is prepared once
+ * for each connection.
+ */
+export const sql = (text: string, ...values: readonly unknown[]): Statement => ({ text, values: values.map(toParameter) })
+
+export type Row = Record<string, unknown>
+
+const names = new Map<string, string>()
+
+function nameOf(text: string): string {
+  let name = names.get(text)
+  if (name === undefined) {
+    name = `s${names.size}`
+    names.set(text, name)
+  }
+  return name
+}
+
+/** Sends one statement and resolves to its result. */
+export const send = (client: pg.Client, { text, values }: Statement): Promise<pg.QueryResult<Row>> =>
+  client.query<Row>({ name: nameOf(text), text, values: values as unknown[] })
+
+/** Closes a connection at once when it is broken, and in order otherwise. */
+export async function disconnect(client: pg.Client | undefined): Promise<void> {
+  await client?.end().catch(() => undefined)
+}

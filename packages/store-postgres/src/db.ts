@@ -1,0 +1,25 @@
+/** What each group of the store uses: reads, and the writes of one caller. */
+import type { Clock } from '@sluice/sdk'
+import { sql } from './connection.ts'
+import type { Reader } from './reader.ts'
+import type { Writer } from './writer.ts'
+
+export interface Db {
+  readonly reader: Reader
+  readonly writer: Writer
+  readonly clock: Clock
+  all<R>(text: string, ...values: readonly unknown[]): Promise<R[]>
+  get<R>(text: string, ...values: readonly unknown[]): Promise<R | undefined>
+}
+
+export const createDb = (reader: Reader, writer: Writer, clock: Clock): Db => ({
+  reader,
+  writer,
+  clock,
+  all: (text, ...values) => reader.all(sql(text, ...values)),
+  get: (text, ...values) => reader.get(sql(text, ...values)),
+})
+
+/** Returns an array for each member of the rows that `columns` names, as the parameters of `unnest`. */
+export const columnsOf = <Row>(rows: readonly Row[], ...columns: readonly ((row: Row) => unknown)[]): unknown[][] =>
+  columns.map((column) => rows.map(column))

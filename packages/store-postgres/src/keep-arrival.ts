@@ -1,0 +1,125 @@
+/** Stores an arrived request and its messages, each once. The platform gets its answer only after this write. */
+import type { BoundedMap } from '@sluice/kit'
+import { type Arrival, type InboxStore, shardOfSession } from '@sluice/sdk'
+import { joinTexts, rowKey } from '@sluice/store/shared'
+import { sql } from './connection.ts'
+import { columnsOf, type Db } from './db.ts'
+import type { Kind } from './writer.ts'
+
+const COLUMNS =
+  'key, shard, channel, account, message_id, sender, session, received_at, verdict, message_json, raw, trace, kind, approval_run_id, approval_step_id'
+const TYPES = 'bytea, smallint, text, text, text, text, text, float8, text, text, bytea, text, text, text, text'
+const LIST = TYPES.split(', ')
+  .map((type, at) => `$${at + 1}::${type}[]`)
+  .join(', ')
+// The order of arrival is the order of the numbers, by which messages of one conversation run.
+const KEEP = `
+  INSERT INTO inbox (${COLUMNS}) SELECT ${COLUMNS} FROM unnest(${LIST}) WITH ORDINALITY AS arrived (${COLUMNS}, place) ORDER BY place
+  ON CONFLICT (key) DO NOTHING RETURNING number, key`
+const ONE = TYPES.split(', ')
+  .map((type, at) => `$${at + 1}::${type}`)
+  .join(', ')
+const KEEP_ONE = `INSERT INTO inbox (${COLUMNS}) SELECT ${ONE} ON CONFLICT (key) DO NOTHING RETURNING number`
+const KEEP_REST = `
+  INSERT INTO inbox (${COLUMNS}, batch)
+  SELECT ${COLUMNS}, $16 FROM unnest(${LIST}) WITH ORDINALITY AS arrived (${COLUMNS}, place) ORDER BY place
+  ON CONFLICT (key) DO NOTHING RETURNING number, key`
+const USE_NONCE = `
+  INSERT INTO nonces (key, until) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET until = excluded.until WHERE nonces.until <= $3
+  RETURNING 1`
+const KNOWN = 'SELECT key FROM inbox WHERE key = ANY ($1::bytea[])'
+const RECENT_CHARS_MAX = 256
+
+type Kept = 'replayed' | readonly (number | null)[]
+
+interface ArrivedRow {
+  readonly key: Buffer
+  readonly hex: string
+  readonly values: readonly unknown[]
+}
+
+interface Numbered {
+  readonly number: number
+  readonly key: Buffer
+}
+
+/** Requests with one message and no nonce, which most are. */
+const KEEP_KIND: Kind<ArrivedRow, number | null> = {
+  keys: ({ hex }) => [hex],
+  statements: (rows) => [sql(KEEP, ...listOf(rows))],
+  results(rows, [kept = []]) {
+    const numbers = numbersByKey(kept as unknown as Numbered[])
+    return rows.map(({ hex }) => numbers.get(hex) ?? null)
+  },
+}
+
+const listOf = (rows: readonly ArrivedRow[]): unknown[][] =>
+  columnsOf(rows, ...(rows[0]?.values ?? []).map((_, at) => (row: ArrivedRow) => row.values[at]))
+
+const numbersByKey = (rows: readonly Numbered[]): Map<string, number> => new Map(rows.map(({ key, number }) => [key.toString('hex'), number]))
+
+/** Clear `recent` when rows are dropped, because their ids may arrive again. */
+export function createKeep(db: Db, recent: BoundedMap<string, true>): InboxStore['keep'] {
+  return async (arrival) => {
+    const { channel, messages, nonce } = arrival
+    const ids = messages.map(({ message: { account, id } }) => joinTexts(channel, account, id))
+    if (!nonce && ids.every((id) => recent.has(id))) return ids.map(() => null)
+    const rows = messages.map((message, at) => toRow(arrival, message, ids[at] ?? ''))
+    const [first] = rows
+    const kept: Kept = !nonce && rows.length === 1 && first ? [await db.writer.add(KEEP_KIND, first)] : await keepAll(db, arrival, rows)
+    if (kept !== 'replayed') for (const id of ids) if (id.length <= RECENT_CHARS_MAX) recent.set(id, true)
+    return kept
+  }
+}
+
+/** Tells for each message whether its id is known, with one query for those that are not recent. */
+export function createKnown(db: Db, recent: BoundedMap<string, true>): InboxStore['known'] {
+  return async (channel, messages) => {
+    const ids = messages.map(({ account, id }) => joinTexts(channel, account, id))
+    const keys = ids.filter((id) => !recent.has(id)).map(rowKey)
+    const stored = new Set((await db.all<{ key: Buffer }>(KNOWN, keys)).map(({ key }) => key.toString('hex')))
+    return ids.map((id) => recent.has(id) || stored.has(rowKey(id).toString('hex')))
+  }
+}
+
+function toRow(
+  { channel, verdict, raw, receivedAtMs, trace, messages }: Arrival,
+  { message, session, kind, approval }: Arrival['messages'][number],
+  id: string,
+): ArrivedRow {
+  const key = rowKey(id)
+  const { account, id: messageId, sender } = message
+  const body = messages.length === 1 ? raw : null
+  const json = JSON.stringify(message)
+  const answers = [kind ?? null, approval?.runId ?? null, approval?.stepId ?? null]
+  const shard = shardOfSession(session)
+  const values = [key, shard, channel, account, messageId, sender, session, receivedAtMs, verdict, json, body, trace ?? null, ...answers]
+  return { key, hex: key.toString('hex'), values }
+}
+
+/** A request with a nonce or with several messages. The first message that is new keeps the body for all of them. */
+function keepAll(db: Db, { channel, raw, receivedAtMs, nonce }: Arrival, rows: readonly ArrivedRow[]): Promise<Kept> {
+  return db.writer.transaction(async (tx): Promise<Kept> => {
+    if (nonce) {
+      const used = await tx.get(USE_NONCE, rowKey(joinTexts(channel, nonce.value)), nonce.untilMs, receivedAtMs)
+      if (!used) return 'replayed'
+    }
+    const numbers: (number | null)[] = []
+    for (const { values } of rows) {
+      const body = values.with(10, raw)
+      const first = await tx.get<{ number: number }>(KEEP_ONE, ...body)
+      numbers.push(first?.number ?? null)
+      if (!first) continue
+      const rest = rows.slice(numbers.length)
+      const kept = rest.length > 0 ? await tx.all<Numbered>(KEEP_REST, ...listOf(rest), first.number) : []
+      const byKey = numbersByKey(kept)
+      const hexes = new Set<string>()
+      for (const { hex } of rest) {
+        numbers.push(hexes.has(hex) ? null : (byKey.get(hex) ?? null))
+        hexes.add(hex)
+      }
+      break
+    }
+    return numbers
+  })
+}

@@ -1,0 +1,109 @@
+/** The start and the end of work on an inbox message. The attempt is counted and its turn is stored before anything runs. */
+import type { Inbound, InboxStore, StartedMessage } from '@sluice/sdk'
+import { sql } from './connection.ts'
+import { columnsOf, type Db } from './db.ts'
+import type { Kind } from './writer.ts'
+
+/** Returns the SQL condition that a turn waits for a person, because the approval of a tool call is open. `turn` is the SQL of its id. */
+export const waitsForPerson = (turn: string): string =>
+  `EXISTS (SELECT 1 FROM approvals WHERE run_id = ${turn} AND gate = 'tool' AND state = 'pending')`
+
+// The turn has no input of its own: its message has it.
+const START = `
+  WITH given AS (SELECT * FROM unnest($1::bigint[], $2::text[], $3::int[]) AS given (message, turn, starts_max)),
+    started AS (
+      UPDATE inbox SET state = 'running', attempts = attempts + (NOT ${waitsForPerson('inbox.turn_id')})::int, next_at = NULL,
+        turn_id = coalesce(turn_id, given.turn)
+      FROM given WHERE number = given.message AND ended_at IS NULL
+        AND (attempts < given.starts_max OR ${waitsForPerson('inbox.turn_id')})
+      RETURNING number, shard, channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at, approval_run_id,
+        approval_step_id, message_json),
+    turn AS (
+      INSERT INTO turns (id, shard, agent, session_id, owner, source, status, attempts, created_at, inbox, starts)
+      SELECT turn_id, shard, coalesce(substring(session FROM '^agent:([a-z0-9-]{1,32})/'), 'main'), session, 'channel:' || channel,
+        channel, 'running', attempts, received_at, number, 1 FROM started
+      ON CONFLICT (id) DO UPDATE SET status = 'running', attempts = excluded.attempts, starts = turns.starts + 1
+        WHERE turns.ended_at IS NULL
+      RETURNING id, checkpoint_json)
+  SELECT started.*, turn.checkpoint_json FROM started LEFT JOIN turn ON turn.id = started.turn_id`
+const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = $1 AND ended_at IS NULL'
+export const END_MESSAGE = `
+  UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $2, error = NULL WHERE number = $1 AND ended_at IS NULL`
+/** Ends a message (parameter 1) without running it at a time (parameter 2), and aborts the turn it may have started. For a `WITH` clause. */
+export const ENDED_WITHOUT_TURN = `
+  ended AS (${END_MESSAGE} RETURNING number, turn_id),
+  aborted AS (
+    UPDATE turns SET status = 'aborted', ended_at = $2, checkpoint_json = NULL FROM ended
+    WHERE turns.id = ended.turn_id AND turns.ended_at IS NULL)`
+
+interface Start {
+  readonly number: number
+  readonly turnId: string
+  readonly startsMax: number
+}
+
+interface StartedRow {
+  readonly number: number
+  readonly channel: string
+  readonly account: string
+  readonly session: string
+  readonly received_at: number
+  readonly attempts: number
+  readonly turn_id: string
+  readonly message_json: string
+  readonly draft: string | null
+  readonly trace: string | null
+  readonly replayed_at: number | null
+  readonly approval_run_id: string | null
+  readonly approval_step_id: string | null
+  readonly checkpoint_json: string | null
+}
+
+const START_KIND: Kind<Start, StartedRow | undefined> = {
+  keys: ({ number, turnId }) => [`message ${number}`, `turn ${turnId}`],
+  statements: (starts) => [
+    sql(
+      START,
+      ...columnsOf(
+        starts,
+        ({ number }) => number,
+        ({ turnId }) => turnId,
+        ({ startsMax }) => startsMax,
+      ),
+    ),
+  ],
+  results(starts, [rows = []]) {
+    const started = new Map((rows as unknown as StartedRow[]).map((row) => [row.number, row]))
+    return starts.map(({ number }) => started.get(number))
+  },
+}
+
+/** Returns the function that starts an attempt, or reports a message that has used up its attempts. */
+export function createStart(db: Db): InboxStore['start'] {
+  return async (number, turnId, startsMax) => {
+    const row = await db.writer.add(START_KIND, { number, turnId, startsMax })
+    if (!row) {
+      const spent = await db.get<{ channel: string; attempts: number }>(SPENT, number)
+      return spent && { spent: true, number, ...spent }
+    }
+    const message: Inbound = JSON.parse(row.message_json)
+    return {
+      number,
+      channel: row.channel,
+      account: row.account,
+      session: row.session,
+      message,
+      ...approvalOf(row),
+      receivedAtMs: row.received_at,
+      sinceMs: row.replayed_at ?? row.received_at,
+      turnId: row.turn_id,
+      attempts: row.attempts,
+      checkpoint: JSON.parse(row.checkpoint_json ?? '[]'),
+      draft: row.draft,
+      ...(row.trace !== null && { trace: row.trace }),
+    }
+  }
+}
+
+const approvalOf = ({ approval_run_id: runId, approval_step_id: stepId }: StartedRow): Pick<StartedMessage, 'approval'> =>
+  runId === null || stepId === null ? {} : { approval: { runId, stepId } }

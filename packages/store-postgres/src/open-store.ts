@@ -1,0 +1,139 @@
+/** The store on PostgreSQL behind the `Store` port. */
+import { randomUUID } from 'node:crypto'
+import { memoryCounters, systemClock } from '@sluice/kit'
+import { AppError, type Clock, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
+import { createRecentIds } from '@sluice/store/shared'
+import { createAdmissions, ownedAdmissions } from './admissions.ts'
+import { createApprovals, ownedApprovals } from './approvals.ts'
+import { type ConnectionSettings, sql } from './connection.ts'
+import { createDb, type Db } from './db.ts'
+import { createDevices } from './devices.ts'
+import { ForeignCommits } from './foreign-commits.ts'
+import { createIdempotency } from './idempotency.ts'
+import { createInbox, ownedInbox } from './inbox.ts'
+import { createKeyValue } from './key-value.ts'
+import { Leases } from './leases.ts'
+import { createMemory } from './memory.ts'
+import { migrate } from './migrate.ts'
+import { createOutbox, ownedOutbox } from './outbox.ts'
+import { closedError, storeError } from './postgres-error.ts'
+import { Reader } from './reader.ts'
+import { createSessions, Histories } from './sessions.ts'
+import { createSops, ownedSops } from './sops.ts'
+import { usageOf } from './space.ts'
+import { createTurns, ownedTurns } from './turns.ts'
+import { CommitQueue } from './writer.ts'
+
+export interface PostgresOptions extends ConnectionSettings {
+  /** The name of this machine among those that share the database. A later process of a node takes over from an earlier one. */
+  readonly node: string
+  /** The ids of the keys for secrets, the one that encrypts first. */
+  readonly keyIds?: readonly string[]
+  /** Connections that read. Default: 2. */
+  readonly readers?: number
+  /** Connections for transactions of several steps, besides the one that most writes share. Default: 4. */
+  readonly writers?: number
+  /** Default: the clock of this machine. */
+  readonly clock?: Clock
+  /** Default: nothing is logged. */
+  readonly log?: Logger
+  /** Called after each commit with the number of its writes and its duration. Must not throw. */
+  readonly onCommit?: ((units: number, tookMs: number) => void) | undefined
+}
+
+const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+
+/**
+ * Connects and brings the schema up to this release. Rejects with `unavailable` when that is not possible now or a newer release uses the
+ * database, and with `config_invalid` for wrong settings and for another key of secrets.
+ */
+export async function openPostgresStore(given: PostgresOptions): Promise<Store> {
+  const { clock = systemClock, log = SILENT, node, keyIds = [], readers = 2, writers = 4, onCommit, ...settings } = given
+  try {
+    await migrate({ settings, log, keyIds, nowMs: clock.nowMs() })
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    const failure = storeError(error, 'The database cannot be opened')
+    throw failure === error ? new AppError('unavailable', `The database cannot be opened: ${String(error)}`, { cause: error }) : failure
+  }
+  const process = randomUUID()
+  const reader = new Reader(settings, readers)
+  await reader.all(sql('SELECT 1'))
+  const commits = new CommitQueue({ settings, process, clock, log, reader, transactions: writers, onCommit })
+  const db = createDb(reader, commits.under(), clock)
+  const leases = new Leases({ settings, log, process, node, db, commits })
+  const foreign = new ForeignCommits({ reader, process, clock, log, onForeignCommit: () => leases.loseTaken() })
+  const createWork = workOf(db, foreign)
+  const known = new WeakMap<Lease, OwnedStore>()
+  let closing: Promise<void> | undefined
+  const close = async (): Promise<void> => {
+    foreign.close()
+    await leases.leave()
+    await commits.close()
+    await reader.close()
+  }
+  return {
+    ...createWork(db),
+    devices: createDevices(db),
+    memory: createMemory(db),
+    counters: memoryCounters(clock),
+    leases,
+    under(lease) {
+      const fenced = createDb(reader, commits.under(leases.fenceOf(lease)), clock)
+      const owned = known.get(lease) ?? ownedWork(fenced, createWork(fenced), lease)
+      known.set(lease, owned)
+      return owned
+    },
+    onChange: (listener) => foreign.onChange(listener),
+    prunable: async (retention) => (await import('./prune.ts')).prunable(db, retention),
+    usage: () => usageOf(db),
+    pending: () => commits.pending,
+    health: () => commits.health,
+    async check() {
+      if (closing) throw closedError()
+      const { checkDatabase } = await import('./check-database.ts')
+      return checkDatabase(db)
+    },
+    close() {
+      closing ??= close()
+      return closing
+    },
+  }
+}
+
+/** Returns the function that creates the groups of one caller. All callers share the caches. */
+function workOf(shared: Db, foreign: ForeignCommits) {
+  const idempotency = createIdempotency(shared, foreign)
+  const histories = new Histories()
+  const recentIds = createRecentIds()
+  return (db: Db): WorkStore => ({
+    sessions: createSessions(db, histories),
+    turns: createTurns(db, idempotency.keys, histories),
+    idempotency: idempotency.port,
+    inbox: createInbox(db, recentIds),
+    outbox: createOutbox(db),
+    approvals: createApprovals(db),
+    sops: createSops(db, idempotency.keys),
+    admissions: createAdmissions(db),
+    async prune(retention) {
+      const { prune } = await import('./prune.ts')
+      const pruned = await prune(db, retention)
+      if (pruned.messages > 0) recentIds.clear()
+      if (pruned.historyTurns + pruned.conversations > 0) histories.clear()
+      return pruned
+    },
+    keyValue: (owner) => createKeyValue(db, owner),
+  })
+}
+
+/** Adds what only the holder of the lease may do. */
+const ownedWork = (db: Db, work: WorkStore, lease: Lease): OwnedStore => ({
+  ...work,
+  lease,
+  turns: { ...work.turns, ...ownedTurns(db, lease.shards) },
+  inbox: { ...work.inbox, ...ownedInbox(db, lease.shards) },
+  outbox: { ...work.outbox, ...ownedOutbox(db, lease.shards) },
+  approvals: { ...work.approvals, ...ownedApprovals(db, lease.shards) },
+  sops: { ...work.sops, ...ownedSops(db, lease.shards) },
+  admissions: { ...work.admissions, ...ownedAdmissions(db, lease.shards) },
+})

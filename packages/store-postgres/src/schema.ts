@@ -1,0 +1,411 @@
+/**
+ * The schema, as the list of its migrations. A released migration is never edited; a change is a new migration at the end.
+ *
+ * Releases N and N-1 run side by side, so that a migration only expands the schema: it adds tables, columns with defaults and indexes,
+ * and changes nothing that the earlier release reads or writes. What no release needs any more is removed by a migration with
+ * `contracts`, one release later; it waits until no process of an earlier release is left.
+ *
+ * Times, token counts and costs are double precision. Columns named `…_json` hold JSON as text, which can also represent invalid
+ * Unicode. Columns that are sorted or searched by prefix have the collation "C", which sorts by code point.
+ */
+
+export interface Migration {
+  readonly sql: string
+  /** True when a release that does not know this migration cannot use the schema any more. */
+  readonly contracts?: true
+}
+
+/** A text that sorts by code point. */
+const T = 'text COLLATE "C"'
+
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    sql: `
+  -- The processes that use the database. A lease is as alive as the last beat of its process.
+  CREATE TABLE processes (
+    id text PRIMARY KEY,
+    -- The data directory or the configured name of the machine: a later process of a node takes over from an earlier one at once.
+    node text NOT NULL,
+    schema_version int NOT NULL,
+    started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    beat_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    detail_json text NOT NULL DEFAULT '{}'
+  ) WITH (fillfactor = 50);
+
+  -- The number of commits of each connection for writes, by which outcomes and changes of other processes are noticed.
+  CREATE TABLE connections (
+    process text NOT NULL,
+    slot int NOT NULL,
+    generation int NOT NULL,
+    writes bigint NOT NULL,
+    PRIMARY KEY (process, slot)
+  ) WITH (fillfactor = 50);
+
+  -- A lease is held while its row exists. Epochs are never used twice.
+  CREATE SEQUENCE epochs;
+  CREATE TABLE leases (
+    name text PRIMARY KEY,
+    epoch bigint NOT NULL UNIQUE,
+    process text NOT NULL,
+    -- The shards that it covers; null for a lease without shards.
+    shard_from int,
+    shard_to int
+  ) WITH (fillfactor = 50);
+
+  CREATE TABLE sessions (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id ${T} NOT NULL UNIQUE,
+    -- The id without its agent.
+    key ${T} NOT NULL,
+    name text,
+    created_at float8 NOT NULL,
+    last_active_at float8 NOT NULL,
+    message_count int NOT NULL
+  ) WITH (fillfactor = 70);
+  CREATE INDEX sessions_by_key ON sessions (key);
+  CREATE INDEX sessions_by_activity ON sessions USING brin (last_active_at) WITH (autosummarize = on);
+
+  -- One row for all messages of a turn; 'up_to' is the session's message count with them.
+  CREATE TABLE messages (
+    session bigint NOT NULL,
+    up_to int NOT NULL,
+    at float8 NOT NULL,
+    messages_json text NOT NULL,
+    PRIMARY KEY (session, up_to)
+  );
+  CREATE INDEX messages_by_time ON messages USING brin (at) WITH (autosummarize = on);
+
+  CREATE TABLE session_summaries (
+    session bigint PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+    up_to int NOT NULL,
+    up_to_at float8 NOT NULL,
+    text text NOT NULL,
+    model text NOT NULL,
+    at float8 NOT NULL,
+    untrusted boolean NOT NULL
+  );
+
+  CREATE TABLE turns (
+    id ${T} PRIMARY KEY,
+    shard smallint NOT NULL,
+    agent text NOT NULL,
+    session_id text,
+    owner text,
+    -- Where its messages are, if they are kept: 'input' and 'response' are null where they stand there.
+    session bigint,
+    up_to int,
+    -- The message it answers, which resumes it and has its input.
+    inbox bigint,
+    source text NOT NULL,
+    status text NOT NULL,
+    input text,
+    response text,
+    model text,
+    finish_reason text,
+    error_json text,
+    input_tokens float8 NOT NULL DEFAULT 0,
+    output_tokens float8 NOT NULL DEFAULT 0,
+    cost_usd float8 NOT NULL DEFAULT 0,
+    attempts float8 NOT NULL DEFAULT 0,
+    starts int NOT NULL DEFAULT 0,
+    created_at float8 NOT NULL,
+    ended_at float8,
+    context_json text,
+    checkpoint_json text,
+    abort_requested boolean NOT NULL DEFAULT false,
+    -- The SHA-256 of the idempotency key that it was asked for with.
+    idempotency text
+  ) WITH (fillfactor = 80);
+  CREATE INDEX turns_unfinished ON turns (shard, created_at) WHERE ended_at IS NULL AND inbox IS NULL;
+  CREATE INDEX turns_with_cost ON turns (ended_at, cost_usd) WHERE cost_usd <> 0;
+  CREATE INDEX turns_with_key ON turns (idempotency) WHERE idempotency IS NOT NULL;
+  CREATE UNIQUE INDEX turns_holding_key ON turns (idempotency) WHERE idempotency IS NOT NULL AND ended_at IS NULL;
+  CREATE INDEX turns_to_abort ON turns (shard) WHERE abort_requested AND ended_at IS NULL;
+  CREATE INDEX turns_of_sessions ON turns (session_id) WHERE session_id IS NOT NULL;
+  CREATE INDEX turns_by_end ON turns USING brin (ended_at) WITH (autosummarize = on);
+
+  -- What turns cost that are no longer kept, by the quarter of an hour they ended in, counted from 1970.
+  CREATE TABLE costs (
+    quarter bigint NOT NULL,
+    agent text NOT NULL,
+    usd float8 NOT NULL,
+    PRIMARY KEY (quarter, agent)
+  );
+
+  CREATE TABLE inbox (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- The first half of a SHA-256 of what makes a message run once: channel, account and its id there.
+    key bytea NOT NULL UNIQUE,
+    shard smallint NOT NULL,
+    channel text NOT NULL,
+    account text NOT NULL,
+    message_id text NOT NULL,
+    sender text NOT NULL,
+    session text NOT NULL,
+    state text NOT NULL DEFAULT 'pending',
+    attempts int NOT NULL DEFAULT 0,
+    received_at float8 NOT NULL,
+    replayed_at float8,
+    next_at float8,
+    ended_at float8,
+    -- 'dead' or 'limited' after such an end, for lists: the index does not cover the states that change often.
+    marked text,
+    turn_id text,
+    error text,
+    verdict text NOT NULL,
+    kind text,
+    approval_run_id text,
+    approval_step_id text,
+    draft text,
+    trace text,
+    -- The row that keeps the body of the request, where several messages came in one.
+    batch bigint,
+    -- Null once retention has dropped it, as is 'raw'.
+    message_json text,
+    raw bytea
+  ) WITH (fillfactor = 80);
+  CREATE INDEX inbox_open ON inbox (shard, number) WHERE ended_at IS NULL;
+  CREATE INDEX inbox_marked ON inbox (marked, number) WHERE marked IS NOT NULL;
+  CREATE INDEX inbox_by_batch ON inbox (batch) WHERE batch IS NOT NULL;
+  CREATE INDEX inbox_by_session ON inbox (session) WHERE ended_at IS NULL;
+  CREATE INDEX inbox_by_end ON inbox USING brin (ended_at) WITH (autosummarize = on);
+
+  -- Nonces of requests, by the first half of a SHA-256.
+  CREATE TABLE nonces (
+    key bytea PRIMARY KEY,
+    until float8 NOT NULL
+  );
+  CREATE INDEX nonces_by_end ON nonces (until);
+
+  CREATE TABLE outbox (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    shard smallint NOT NULL,
+    channel text NOT NULL,
+    account text NOT NULL,
+    to_json text NOT NULL,
+    text text NOT NULL,
+    part int NOT NULL,
+    parts int NOT NULL,
+    client_id text NOT NULL,
+    inbox bigint,
+    turn_id text,
+    state text NOT NULL DEFAULT 'queued',
+    attempts int NOT NULL DEFAULT 0,
+    created_at float8 NOT NULL,
+    replayed_at float8,
+    next_at float8,
+    ended_at float8,
+    -- 'dead' or 'ambiguous' after such an end, as in the inbox.
+    marked text,
+    provider_id text,
+    error text,
+    extras_json text,
+    -- True for an edit of an earlier message, which may be repeated.
+    is_edit boolean NOT NULL DEFAULT false,
+    -- Shared by the parts of one reply; null for a reply of one part.
+    reply text,
+    trace text
+  ) WITH (fillfactor = 80);
+  CREATE INDEX outbox_by_reply ON outbox (reply) WHERE reply IS NOT NULL;
+  CREATE INDEX outbox_open ON outbox (shard, number) WHERE ended_at IS NULL;
+  CREATE INDEX outbox_marked ON outbox (marked, number) WHERE marked IS NOT NULL;
+  CREATE INDEX outbox_by_message ON outbox (inbox) WHERE inbox IS NOT NULL;
+  CREATE INDEX outbox_by_end ON outbox USING brin (ended_at) WITH (autosummarize = on);
+
+  CREATE TABLE approvals (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    shard smallint NOT NULL,
+    run_id text NOT NULL,
+    step_id text NOT NULL,
+    gate text NOT NULL,
+    workflow text NOT NULL,
+    title text NOT NULL,
+    message text NOT NULL,
+    call_hash text,
+    owner text,
+    person text,
+    approve_json text NOT NULL,
+    reject_json text NOT NULL,
+    created_at float8 NOT NULL,
+    expires_at float8,
+    token text NOT NULL UNIQUE,
+    state text NOT NULL DEFAULT 'pending',
+    decided_by text,
+    feedback text,
+    decided_at float8,
+    settled_at float8,
+    UNIQUE (run_id, step_id)
+  );
+  CREATE INDEX approvals_by_state ON approvals (state);
+  CREATE INDEX approvals_by_owner ON approvals (owner) WHERE owner IS NOT NULL;
+  CREATE INDEX approvals_unsettled ON approvals (shard, number) WHERE settled_at IS NULL;
+  CREATE INDEX approvals_by_settlement ON approvals (settled_at) WHERE settled_at IS NOT NULL;
+  CREATE INDEX approvals_pending ON approvals (run_id) WHERE state = 'pending';
+
+  CREATE TABLE approval_prompts (
+    outbox bigint PRIMARY KEY,
+    approval bigint NOT NULL REFERENCES approvals ON DELETE CASCADE,
+    channel text NOT NULL,
+    account text NOT NULL,
+    to_json text NOT NULL,
+    provider_id text
+  );
+  CREATE INDEX approval_prompts_by_approval ON approval_prompts (approval);
+
+  CREATE TABLE sop_runs (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text NOT NULL UNIQUE,
+    shard smallint NOT NULL,
+    sop text NOT NULL,
+    status text NOT NULL,
+    ended_at float8,
+    run_json text NOT NULL
+  );
+  CREATE INDEX sop_runs_by_sop ON sop_runs (sop);
+  CREATE INDEX sop_runs_active ON sop_runs (shard, number) WHERE ended_at IS NULL;
+  CREATE INDEX sop_runs_by_end ON sop_runs (ended_at, number) WHERE ended_at IS NOT NULL;
+
+  CREATE TABLE sop_ends (
+    sop text PRIMARY KEY,
+    ended_at float8 NOT NULL
+  );
+
+  CREATE TABLE sop_events (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- The first half of a SHA-256; null where only the idempotency key tells a repeat.
+    key bytea UNIQUE,
+    at float8 NOT NULL,
+    dispatch_json text NOT NULL,
+    idempotency text
+  );
+  CREATE INDEX sop_events_by_time ON sop_events (at);
+  CREATE INDEX sop_events_with_key ON sop_events (at) WHERE idempotency IS NOT NULL;
+
+  CREATE TABLE sop_audit (
+    number bigint PRIMARY KEY,
+    kind text NOT NULL,
+    at float8 NOT NULL,
+    sop text NOT NULL,
+    run text,
+    step float8,
+    by text NOT NULL,
+    reason text,
+    detail_json text NOT NULL,
+    previous text NOT NULL,
+    hash text NOT NULL
+  );
+  CREATE INDEX sop_audit_by_run ON sop_audit (run, number) WHERE run IS NOT NULL;
+  CREATE INDEX sop_audit_by_sop ON sop_audit (sop, number);
+  -- The last record: a record that is cut off the end leaves a gap. Whoever appends locks this row.
+  CREATE TABLE sop_audit_head (
+    number bigint NOT NULL,
+    hash text NOT NULL
+  );
+  INSERT INTO sop_audit_head VALUES (0, repeat('0', 64));
+  CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'the audit log is append-only';
+  END $$;
+  CREATE TRIGGER sop_audit_keeps_records BEFORE UPDATE OR DELETE OR TRUNCATE ON sop_audit EXECUTE FUNCTION refuse_change();
+
+  CREATE TABLE devices (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text NOT NULL UNIQUE,
+    name text NOT NULL,
+    role text NOT NULL,
+    token_hash text NOT NULL UNIQUE,
+    created_at float8 NOT NULL,
+    last_seen_at float8,
+    last_address text,
+    expires_at float8,
+    issued_by text
+  );
+  CREATE TABLE revoked_devices (
+    id text PRIMARY KEY,
+    revoked_at float8 NOT NULL
+  );
+  CREATE TABLE pairing_codes (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    hash text NOT NULL UNIQUE,
+    role text NOT NULL,
+    expires_at float8 NOT NULL
+  );
+
+  CREATE TABLE memories (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    owner ${T} NOT NULL,
+    key ${T} NOT NULL,
+    content text NOT NULL,
+    category text NOT NULL,
+    updated_at float8 NOT NULL,
+    words tsvector NOT NULL,
+    UNIQUE (owner, key)
+  );
+  CREATE INDEX memories_by_words ON memories USING gin (words);
+  CREATE INDEX memories_by_time ON memories (updated_at);
+
+  -- Keys are UTF-16, most significant byte first.
+  CREATE TABLE key_values (
+    owner ${T} NOT NULL,
+    key bytea NOT NULL,
+    value_json text NOT NULL,
+    PRIMARY KEY (owner, key)
+  );
+  CREATE INDEX key_values_by_key ON key_values (key);
+
+  -- The admitted turns of clients and pools with a limit. 'id' is the turn, or 'inbox:<number>' for a message.
+  CREATE TABLE admissions (
+    id text NOT NULL,
+    client ${T} NOT NULL,
+    shard smallint NOT NULL,
+    at float8 NOT NULL,
+    -- True until the turn or the message ends.
+    open boolean NOT NULL,
+    -- The position among the admissions of the client.
+    place bigint NOT NULL,
+    PRIMARY KEY (id, client)
+  );
+  CREATE INDEX admissions_by_place ON admissions (client, place, at);
+  CREATE INDEX admissions_open ON admissions (client) WHERE open;
+  CREATE INDEX admissions_ended ON admissions (at) WHERE NOT open;
+
+  CREATE TABLE spending (
+    client ${T} NOT NULL,
+    day bigint NOT NULL,
+    usd float8 NOT NULL,
+    PRIMARY KEY (client, day)
+  );
+  CREATE TABLE held_back (
+    client ${T} NOT NULL,
+    cause text NOT NULL,
+    since float8 NOT NULL,
+    until float8 NOT NULL,
+    news float8 NOT NULL,
+    PRIMARY KEY (client, cause)
+  );
+  CREATE TABLE loops (
+    session text PRIMARY KEY,
+    number bigint NOT NULL,
+    quick int NOT NULL,
+    answered_at float8 NOT NULL
+  );
+
+  -- The end of a turn or a message ends its admission, and withdraws the questions about the calls of the turn, in the same commit.
+  CREATE FUNCTION end_of_turn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    UPDATE approvals SET state = 'cancelled', decided_by = 'system', decided_at = NEW.ended_at
+      WHERE run_id = NEW.id AND gate = 'tool' AND state = 'pending';
+    UPDATE admissions SET open = false WHERE id = NEW.id AND open;
+    RETURN NULL;
+  END $$;
+  CREATE FUNCTION end_of_message() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    UPDATE admissions SET open = false WHERE id = 'inbox:' || NEW.number AND open;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER turn_ends AFTER UPDATE ON turns FOR EACH ROW
+    WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION end_of_turn();
+  CREATE TRIGGER turn_is_stored AFTER INSERT ON turns FOR EACH ROW
+    WHEN (NEW.ended_at IS NOT NULL) EXECUTE FUNCTION end_of_turn();
+  CREATE TRIGGER message_ends AFTER UPDATE ON inbox FOR EACH ROW
+    WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION end_of_message();
+  `,
+  },
+]

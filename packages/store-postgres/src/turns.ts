@@ -1,0 +1,262 @@
+/** Turns, and the single transaction that ends one: its row, its messages, its replies and its inbox message. */
+import { AppError, type ModelMessage, type OwnedTurnStore, type ShardRange, shardOfTurn, type TurnEnd, type TurnRow, type TurnStore } from '@sluice/sdk'
+import { hashKey, inputIn, type KeyTable, QUARTER_MS, responseIn, type TurnColumns, toTurn } from '@sluice/store/shared'
+import { sql } from './connection.ts'
+import { type Db, columnsOf } from './db.ts'
+import { waitsForPerson } from './message-attempt.ts'
+import { insertReplies, replyValues } from './replies.ts'
+import { agentOfKey } from './sessions.ts'
+import type { Kind } from './writer.ts'
+
+// Claims of one key wait for each other here, so that the next statement sees a turn that another process has just stored.
+const LOCK_KEY = 'SELECT pg_advisory_xact_lock(7352, hashtext($1))'
+const ENQUEUE = `
+  INSERT INTO turns (id, agent, session_id, owner, source, status, input, created_at, context_json, idempotency, shard)
+  SELECT $1, $2, $3::text, $4::text, $5, 'queued', $6, $7::float8, $8::text, $9::text, $10::smallint
+  WHERE $9::text IS NULL OR NOT EXISTS (
+    SELECT 1 FROM turns WHERE idempotency = $9 AND (ended_at IS NULL OR status = 'done' AND ended_at > $7))
+  ON CONFLICT DO NOTHING RETURNING id`
+const START = `
+  UPDATE turns SET status = 'running', starts = starts + 1, attempts = attempts + (NOT ${waitsForPerson('turns.id')})::int
+  WHERE id = $1 AND ended_at IS NULL RETURNING attempts`
+// An attempt that resumed a turn with an open approval was not counted, so it is not uncounted either.
+const UNCOUNT = `
+  WITH turn AS (
+    UPDATE turns SET attempts = greatest(attempts - 1, 0) WHERE id = $1 AND ended_at IS NULL AND NOT ${waitsForPerson('turns.id')}
+    RETURNING inbox)
+  UPDATE inbox SET attempts = greatest(attempts - 1, 0) FROM turn WHERE number = turn.inbox AND state = 'running'`
+const COUNT = `
+  WITH turn AS (UPDATE turns SET attempts = attempts + 1 WHERE id = $1 AND ended_at IS NULL RETURNING inbox)
+  UPDATE inbox SET attempts = attempts + 1 FROM turn WHERE number = turn.inbox AND state = 'running'`
+const CHECKPOINT = 'UPDATE turns SET checkpoint_json = $2 WHERE id = $1 AND ended_at IS NULL RETURNING id'
+const REQUEST_ABORT = `
+  UPDATE turns SET abort_requested = true WHERE id = $1 AND ended_at IS NULL AND ($2::text IS NULL OR owner = $2) RETURNING id`
+const SPENT = `
+  SELECT coalesce((SELECT sum(cost_usd) FROM turns WHERE ended_at >= $1 AND cost_usd <> 0), 0)
+    + coalesce((SELECT sum(usd) FROM costs WHERE quarter >= $2), 0) AS usd`
+
+const COLUMNS = `
+  id, agent, session_id, owner, source, status, input, response, model, finish_reason, error_json, input_tokens, output_tokens, cost_usd,
+  attempts, starts, created_at, ended_at, context_json,
+  (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json,
+  CASE WHEN input IS NULL AND inbox IS NOT NULL AND up_to IS NULL
+    THEN (SELECT message_json FROM inbox WHERE number = turn.inbox) END AS message_json`
+const GET = `SELECT ${COLUMNS} FROM turns AS turn WHERE id = $1`
+const UNFINISHED = `
+  SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn
+  WHERE ended_at IS NULL AND inbox IS NULL AND shard BETWEEN $1 AND $2 ORDER BY created_at, id LIMIT $3`
+const TO_ABORT = 'SELECT id FROM turns WHERE abort_requested AND ended_at IS NULL AND shard BETWEEN $1 AND $2'
+
+const END_TYPES =
+  'place int, id text, agent text, session_id text, key text, owner text, source text, status text, input text, response text, model text, finish_reason text, error_json text, input_tokens float8, output_tokens float8, cost_usd float8, attempts float8, created_at float8, ended_at float8, idempotency text, shard smallint, message bigint, messages_json text, said int'
+const END_COLUMNS = END_TYPES.split(', ').map((column) => column.split(' ')[0] ?? '')
+const END_PARAMETERS = END_TYPES.split(', ')
+  .map((column, at) => `$${at + 1}::${column.split(' ')[1]}[]`)
+  .join(', ')
+/** A turn that has ended stays as it is, and nothing of the end is stored. */
+const FINISH = `
+  WITH given AS (SELECT * FROM unnest(${END_PARAMETERS}) AS given (${END_COLUMNS.join(', ')})),
+    stored AS (SELECT id, ended_at FROM turns WHERE id = ANY ($2::text[]) FOR UPDATE),
+    ends AS (SELECT * FROM given WHERE NOT EXISTS (SELECT 1 FROM stored WHERE stored.id = given.id AND stored.ended_at IS NOT NULL)),
+    touched AS (
+      INSERT INTO sessions (id, key, created_at, last_active_at, message_count)
+      SELECT session_id, key, created_at, ended_at, said FROM ends WHERE said > 0
+      ON CONFLICT (id) DO UPDATE SET
+        last_active_at = greatest(sessions.last_active_at, excluded.last_active_at),
+        message_count = sessions.message_count + excluded.message_count
+      RETURNING id, number, message_count),
+    appended AS (
+      INSERT INTO messages (session, up_to, at, messages_json)
+      SELECT touched.number, touched.message_count, ends.ended_at, ends.messages_json
+      FROM ends JOIN touched ON touched.id = ends.session_id WHERE said > 0),
+    ended AS (
+      INSERT INTO turns AS turn (id, shard, agent, session_id, owner, session, up_to, source, status, input, response, model, finish_reason,
+        error_json, input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, idempotency)
+      SELECT ends.id, ends.shard, ends.agent, ends.session_id, ends.owner, touched.number, touched.message_count, ends.source, ends.status,
+        ends.input, ends.response, ends.model, ends.finish_reason, ends.error_json, ends.input_tokens, ends.output_tokens, ends.cost_usd,
+        ends.attempts, ends.created_at, ends.ended_at, ends.idempotency
+      FROM ends LEFT JOIN touched ON touched.id = ends.session_id AND ends.said > 0
+      ON CONFLICT (id) DO UPDATE SET
+        agent = excluded.agent, session_id = excluded.session_id, owner = coalesce(excluded.owner, turn.owner),
+        session = excluded.session, up_to = excluded.up_to, source = excluded.source, status = excluded.status, input = excluded.input,
+        response = excluded.response, model = excluded.model, finish_reason = excluded.finish_reason, error_json = excluded.error_json,
+        input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, cost_usd = excluded.cost_usd,
+        attempts = excluded.attempts, created_at = excluded.created_at, ended_at = excluded.ended_at,
+        idempotency = coalesce(excluded.idempotency, turn.idempotency), checkpoint_json = NULL
+        WHERE turn.ended_at IS NULL
+      RETURNING id, idempotency, session, up_to),
+    answered AS (
+      UPDATE inbox SET state = 'done', next_at = NULL, ended_at = ends.ended_at, error = NULL
+      FROM ends WHERE inbox.number = ends.message AND inbox.ended_at IS NULL),
+    queued AS (
+      ${insertReplies(END_COLUMNS.length + 1, 'ends.message', 'JOIN ends ON ends.place = reply.owner')} RETURNING number)
+  SELECT ended.id, ended.idempotency, ended.session, ended.up_to, NULL AS number FROM ended
+  UNION ALL SELECT NULL, NULL, NULL, NULL, number FROM queued`
+
+interface FinishRow {
+  readonly id: string | null
+  readonly idempotency: string | null
+  readonly session: number | null
+  readonly up_to: number | null
+  readonly number: number | null
+}
+
+interface Ended {
+  readonly idempotency: string | null
+  readonly session: number | null
+  readonly upTo: number | null
+  readonly replies: readonly number[]
+}
+
+interface End {
+  readonly end: TurnEnd
+  readonly key: string | null
+  readonly messagesJson: string
+  readonly errorJson: string | null
+}
+
+const FINISH_KIND: Kind<End, Ended | undefined> = {
+  keys: ({ end: { id, sessionId, delivery } }) => [
+    `turn ${id}`,
+    ...(sessionId === null ? [] : [`session ${sessionId}`]),
+    ...(delivery ? [`message ${delivery.inbox}`] : []),
+  ],
+  statements: (ends) => [
+    sql(
+      FINISH,
+      ...columnsOf(
+        ends.map((end, place) => endValues(end, place)),
+        ...END_COLUMNS.map((_, at) => (values: readonly unknown[]) => values[at]),
+      ),
+      ...replyValues(ends.flatMap(({ end }, owner) => (end.delivery?.replies ?? []).map((reply) => ({ owner, reply })))),
+    ),
+  ],
+  results(ends, [rows = []]) {
+    const all = rows as unknown as FinishRow[]
+    const ended = new Map(all.map((row) => [row.id, row]))
+    // The numbers grow in the order in which the replies were given.
+    const numbers = all.flatMap(({ number }) => number ?? []).toSorted((a, b) => a - b)
+    let at = 0
+    return ends.map(({ end }) => {
+      const row = ended.get(end.id)
+      if (!row) return undefined
+      const replies = numbers.slice(at, at + (end.delivery?.replies.length ?? 0))
+      at += replies.length
+      return { idempotency: row.idempotency, session: row.session, upTo: row.up_to, replies }
+    })
+  },
+}
+
+function endValues({ end, key, messagesJson, errorJson }: End, place: number): readonly unknown[] {
+  const { id, agent, sessionId, messages, delivery } = end
+  const isInSession = sessionId !== null && messages.length > 0
+  return [
+    place,
+    id,
+    agent,
+    sessionId,
+    sessionId === null ? null : agentOfKey(sessionId),
+    end.owner ?? null,
+    end.source,
+    end.status,
+    isInSession && inputIn(messages) === end.input ? null : end.input,
+    isInSession && responseIn(messages) === end.response ? null : end.response,
+    end.model,
+    end.finishReason === 'stop' ? null : (end.finishReason ?? null),
+    errorJson,
+    amount(end.inputTokens),
+    amount(end.outputTokens),
+    amount(end.costUsd),
+    end.attempts,
+    end.createdAtMs,
+    end.endedAtMs,
+    key,
+    shardOfTurn(sessionId, id),
+    delivery?.inbox ?? null,
+    isInSession ? messagesJson : null,
+    isInSession ? messages.length : 0,
+  ]
+}
+
+/** What the store remembers about the messages that a turn added to a session. */
+export interface HistoryListener {
+  appended(session: number, upTo: number, json: string): void
+}
+
+/** The turn store of the port. It keeps the idempotency keys and cached histories in step with the database. */
+export function createTurns(db: Db, keys: KeyTable, histories: HistoryListener): TurnStore {
+  const { writer } = db
+  return {
+    async enqueue({ id, agent, sessionId, owner = null, source, input, createdAtMs, context, idempotency }) {
+      const key = idempotency ? hashKey(idempotency) : null
+      const contextJson = JSON.stringify(context) ?? null
+      const shard = shardOfTurn(sessionId, id)
+      if (key !== null) keys.queueing(key, id)
+      const enqueue = sql(ENQUEUE, id, agent, sessionId, owner, source, input, createdAtMs, contextJson, key, shard)
+      const added = await writer.write(...(key === null ? [enqueue] : [sql(LOCK_KEY, key), enqueue]))
+      if (added.length === 0) throw new AppError('conflict', 'A turn with this id or idempotency key already exists.')
+      if (key !== null) keys.queued(key, id)
+    },
+    async start(id) {
+      const [row] = await writer.write<{ attempts: number }>(sql(START, id))
+      if (!row) throw noSuchTurn()
+      return row.attempts
+    },
+    async waits(id, isWaiting) {
+      await writer.write(sql(isWaiting ? UNCOUNT : COUNT, id))
+    },
+    async checkpoint(id, messages) {
+      const changed = await writer.write(sql(CHECKPOINT, id, JSON.stringify(messages)))
+      if (changed.length === 0) throw noSuchTurn()
+    },
+    async finish(end) {
+      const key = end.idempotency ? hashKey(end.idempotency) : null
+      try {
+        const messagesJson = JSON.stringify(end.messages)
+        const ended = await writer.add(FINISH_KIND, { end, key, messagesJson, errorJson: end.error && JSON.stringify(end.error) })
+        if (!ended) throw new AppError('conflict', 'The turn has ended already.')
+        if (ended.session !== null && ended.upTo !== null) histories.appended(ended.session, ended.upTo, messagesJson)
+        if (ended.idempotency !== null) keys.ended(ended.idempotency, end.id, end.status === 'done' ? end.endedAtMs : undefined)
+        return ended.replies
+      } catch (error) {
+        if (key !== null) keys.release(key)
+        throw error
+      }
+    },
+    async get(id) {
+      const row = await db.get<StoredTurn>(GET, id)
+      return row && toTurnRow(row)
+    },
+    requestAbort: async (id, owner) => (await writer.write(sql(REQUEST_ABORT, id, owner ?? null))).length > 0,
+    spentUsd: async (sinceMs) => (await db.get<{ usd: number }>(SPENT, sinceMs, Math.ceil(sinceMs / QUARTER_MS)))?.usd ?? 0,
+  }
+}
+
+export function ownedTurns(db: Db, shards: ShardRange | null): Pick<OwnedTurnStore, 'unfinished' | 'abortsRequested'> {
+  return {
+    async unfinished(limit) {
+      if (!shards) return []
+      const rows = await db.all<StoredTurn & { readonly checkpoint_json: string | null }>(UNFINISHED, shards.from, shards.to, limit)
+      return rows.map((row): TurnRow & { checkpoint: readonly ModelMessage[] } => ({
+        ...toTurnRow(row),
+        checkpoint: JSON.parse(row.checkpoint_json ?? '[]'),
+      }))
+    },
+    async abortsRequested() {
+      return shards ? (await db.all<{ id: string }>(TO_ABORT, shards.from, shards.to)).map(({ id }) => id) : []
+    },
+  }
+}
+
+interface StoredTurn extends TurnColumns {
+  /** The message that a turn without input answers. */
+  readonly message_json: string | null
+}
+
+const toTurnRow = ({ message_json, ...row }: StoredTurn): TurnRow =>
+  toTurn(message_json === null ? row : { ...row, input: row.input ?? JSON.parse(message_json).text })
+
+/** Token counts and costs come from a provider. An invalid number must not prevent the end of a turn. */
+const amount = (value: number): number => (Number.isFinite(value) ? value : 0)
+
+const noSuchTurn = (): AppError => new AppError('not_found', 'There is no unfinished turn with this id.')

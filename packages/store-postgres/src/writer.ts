@@ -1,0 +1,353 @@
+/**
+ * The writes of one process. Writes that are requested while a commit is under way share the next one: BEGIN, all statements and COMMIT
+ * are sent at once, so that a process that stops in between holds no locks. Writes of one kind become one statement for all of them.
+ */
+import { AppError, type Clock, isLeaseLost, type LeaseName, type Logger, leaseLost, type StoreHealth } from '@sluice/sdk'
+import { type ConnectionSettings, type Row, type Statement, sql } from './connection.ts'
+import { MarkedConnection, NOT_BEGUN, type Transaction } from './marked-connection.ts'
+import { closedError, faultOf, isRepeatable, sqlState, storeError } from './postgres-error.ts'
+import type { Reader } from './reader.ts'
+
+/** The largest number of writes of one commit. */
+const UNITS_MAX = 512
+/** Attempts at a transaction that lost against another one. */
+const ATTEMPTS_MAX = 4
+/** Rows dropped in one transaction. */
+const SLICE_ROWS = 1000
+const HELD = 'SELECT epoch FROM leases WHERE epoch = ANY ($1::bigint[])'
+
+/** The lease that a write depends on. */
+export interface Fence {
+  readonly name: LeaseName
+  readonly epoch: number
+  /** True once this process knows that the lease is lost. */
+  readonly isLost: boolean
+  lose(): void
+}
+
+/** Writes of one kind, each of which is an item of one set-based statement. */
+export interface Kind<I, R> {
+  /** The keys of the rows that the write touches. Two writes with the same key never share a statement. */
+  keys(item: I): readonly string[]
+  statements(items: readonly I[]): readonly Statement[]
+  /** The results of the items in order, from the rows of the statements. */
+  results(items: readonly I[], rows: readonly (readonly Row[])[]): readonly R[]
+}
+
+export interface Tx {
+  all<R>(text: string, ...values: readonly unknown[]): Promise<R[]>
+  get<R>(text: string, ...values: readonly unknown[]): Promise<R | undefined>
+}
+
+export interface Writer {
+  /** Runs statements, of which the last one has the result. */
+  write<R = Row>(...statements: readonly Statement[]): Promise<R[]>
+  /** Adds an item to the next statement of its kind. */
+  add<I, R>(kind: Kind<I, R>, item: I): Promise<R>
+  /** Runs a transaction of several round trips. `use` may run again when it loses against another transaction. */
+  transaction<T>(use: (tx: Tx) => Promise<T>): Promise<T>
+  /** Drops at most `limit` rows in small transactions. The statement takes the number of rows as its last parameter and returns one row for each. */
+  dropInSlices(limit: number, text: string, ...values: readonly unknown[]): Promise<number>
+}
+
+interface Unit {
+  readonly kind: Kind<unknown, unknown>
+  readonly item: unknown
+  readonly fence: Fence | undefined
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** A write of its own statements. It shares no statement with others. */
+const ALONE: Kind<readonly Statement[], readonly Row[]> = {
+  keys: () => [],
+  statements: ([statements = []]) => statements,
+  results: (_, rows) => [rows.at(-1) ?? []],
+}
+
+export interface WriterOptions {
+  readonly settings: ConnectionSettings
+  readonly process: string
+  readonly clock: Clock
+  readonly log: Logger
+  readonly reader: Reader
+  /** Connections for transactions of several round trips. */
+  readonly transactions: number
+  readonly onCommit?: ((units: number, tookMs: number) => void) | undefined
+}
+
+export class CommitQueue {
+  readonly #options: WriterOptions
+  readonly #batches: MarkedConnection
+  readonly #free: MarkedConnection[]
+  readonly #transactions: readonly MarkedConnection[]
+  readonly #asking: ((connection: MarkedConnection) => void)[] = []
+  #waiting: Unit[] = []
+  #pending = 0
+  #commits = 0
+  #running: Promise<void> | undefined
+  #lastCommitMs: number | null = null
+  #fault: string | null = null
+  #isClosed = false
+
+  constructor(options: WriterOptions) {
+    this.#options = options
+    const connection = (slot: number) => new MarkedConnection({ ...options, slot })
+    this.#batches = connection(0)
+    this.#transactions = Array.from({ length: options.transactions }, (_, at) => connection(at + 1))
+    this.#free = [...this.#transactions]
+  }
+
+  get pending(): number {
+    return this.#pending
+  }
+
+  get commits(): number {
+    return this.#commits
+  }
+
+  get health(): StoreHealth {
+    return { lastCommitMs: this.#lastCommitMs, fault: this.#fault }
+  }
+
+  /** Returns the writer of a caller whose writes fail with `isLeaseLost`, and change nothing, once the lease is lost. */
+  under(fence?: Fence): Writer {
+    const add = <I, R>(kind: Kind<I, R>, item: I): Promise<R> =>
+      this.#add(kind as Kind<unknown, unknown>, item, fence) as Promise<R>
+    const write = async <R>(...statements: readonly Statement[]): Promise<R[]> => (await add(ALONE, statements)) as R[]
+    return {
+      add,
+      write,
+      transaction: (use) => this.#transact(fence, use),
+      async dropInSlices(limit, text, ...values) {
+        for (let dropped = 0; ; ) {
+          const rows = Math.min(limit - dropped, SLICE_ROWS)
+          const count = rows > 0 ? (await write(sql(text, ...values, rows))).length : 0
+          dropped += count
+          if (count < SLICE_ROWS) return dropped
+        }
+      },
+    }
+  }
+
+  /** Commits the requested writes and refuses later ones. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    while (this.#pending > 0) {
+      await this.#running
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await Promise.all([this.#batches, ...this.#transactions].map((connection) => connection.close()))
+  }
+
+  #add(kind: Kind<unknown, unknown>, item: unknown, fence: Fence | undefined): Promise<unknown> {
+    if (this.#isClosed) return Promise.reject(closedError())
+    if (fence?.isLost) return Promise.reject(leaseLost(fence.name))
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    this.#pending++
+    this.#waiting.push({ kind, item, fence, resolve, reject })
+    this.#running ??= this.#run()
+    return promise
+  }
+
+  /** Commits until no write waits. */
+  async #run(): Promise<void> {
+    // Callers that go on in the same tick share the first commit.
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#waiting.length > 0) {
+      const units = this.#waiting.splice(0, UNITS_MAX)
+      await this.#commitAll(units)
+    }
+    this.#running = undefined
+  }
+
+  async #commitAll(units: readonly Unit[]): Promise<void> {
+    const error = await this.#commit(units)
+    if (error === undefined) return
+    if (units.length === 1 || isServerFault(error)) {
+      for (const unit of units) this.#refuse(unit, error)
+      return
+    }
+    // One of them failed: each gets a transaction of its own.
+    for (const unit of units) {
+      const own = await this.#commit([unit])
+      if (own !== undefined) this.#refuse(unit, own)
+    }
+  }
+
+  /** Resolves to the error when the transaction was not committed; no unit is settled then. */
+  async #commit(units: readonly Unit[]): Promise<unknown> {
+    const startedMs = this.#options.clock.monotonicMs()
+    const parts = compose(units)
+    let statements: readonly (readonly Statement[])[]
+    try {
+      statements = parts.map(({ kind, items }) => kind.statements(items.map(({ item }) => item)))
+    } catch (error) {
+      return error
+    }
+    const epochs = epochsOf(units)
+    for (let attempt = 1; ; attempt++) {
+      const { isCommitted, results, error } = await this.#batches.run(statements.flat(), epochs)
+      if (isCommitted) {
+        this.#pending -= units.length
+        this.#committed(units.length, startedMs)
+        settle(parts, statements, results)
+        return undefined
+      }
+      if (sqlState(error) === NOT_BEGUN && epochs.length > 0) return this.#lostAmong(units, error)
+      if (!isRepeatable(error) || attempt === ATTEMPTS_MAX) return error
+    }
+  }
+
+  /** Finds the lost leases of a transaction that could not begin. */
+  async #lostAmong(units: readonly Unit[], error: unknown): Promise<unknown> {
+    const fences = new Set(units.flatMap(({ fence }) => fence ?? []))
+    try {
+      const rows = await this.#options.reader.all<{ epoch: number }>(sql(HELD, [...fences].map(({ epoch }) => epoch)))
+      const held = new Set(rows.map(({ epoch }) => epoch))
+      for (const fence of fences) if (!held.has(fence.epoch)) fence.lose()
+    } catch (unreadable) {
+      return unreadable
+    }
+    const lost = units.find(({ fence }) => fence?.isLost)?.fence
+    return lost ? leaseLost(lost.name) : error
+  }
+
+  #committed(units: number, startedMs: number): void {
+    this.#commits++
+    this.#lastCommitMs = this.#options.clock.monotonicMs()
+    if (this.#fault !== null) this.#options.log.info('store accepts writes again')
+    this.#fault = null
+    this.#options.onCommit?.(units, this.#lastCommitMs - startedMs)
+  }
+
+  #refuse(unit: Unit, error: unknown): void {
+    this.#pending--
+    unit.reject(this.#errorOf(error, unit.fence))
+  }
+
+  #errorOf(error: unknown, fence: Fence | undefined): unknown {
+    if (fence?.isLost && (isLeaseLost(error) || sqlState(error) === NOT_BEGUN)) return leaseLost(fence.name)
+    const fault = sqlState(error) === NOT_BEGUN ? 'another connection of this process took over' : faultOf(error)
+    if (this.#fault === null && fault !== undefined) this.#options.log.error('store cannot write', { error })
+    this.#fault = fault ?? this.#fault
+    if (sqlState(error) === NOT_BEGUN) return new AppError('unavailable', 'The store cannot write now: the connection was replaced.', { cause: error })
+    return storeError(error, 'The store cannot write now')
+  }
+
+  async #transact<T>(fence: Fence | undefined, use: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw closedError()
+    if (fence?.isLost) throw leaseLost(fence.name)
+    this.#pending++
+    try {
+      return await this.#withConnection((connection) => this.#attempt(connection, fence, use))
+    } finally {
+      this.#pending--
+    }
+  }
+
+  async #attempt<T>(connection: MarkedConnection, fence: Fence | undefined, use: (tx: Tx) => Promise<T>): Promise<T> {
+    const startedMs = this.#options.clock.monotonicMs()
+    for (let attempt = 1; ; attempt++) {
+      let transaction: Transaction | undefined
+      try {
+        transaction = await connection.begin(fence ? [fence.epoch] : [])
+        const result = await use(txOf(transaction))
+        await transaction.commit()
+        this.#committed(1, startedMs)
+        return result
+      } catch (error) {
+        await transaction?.rollBack(error)
+        if (isRepeatable(error) && attempt < ATTEMPTS_MAX) continue
+        if (fence && sqlState(error) === NOT_BEGUN) await this.#lostAmong([{ fence } as Unit], error)
+        throw this.#errorOf(error, fence)
+      }
+    }
+  }
+
+  async #withConnection<T>(use: (connection: MarkedConnection) => Promise<T>): Promise<T> {
+    const connection = this.#free.pop() ?? (await new Promise<MarkedConnection>((resolve) => this.#asking.push(resolve)))
+    try {
+      return await use(connection)
+    } finally {
+      const next = this.#asking.shift()
+      if (next) next(connection)
+      else this.#free.push(connection)
+    }
+  }
+}
+
+const txOf = (transaction: Transaction): Tx => {
+  const all = <R>(text: string, ...values: readonly unknown[]): Promise<R[]> => transaction.all<R>(sql(text, ...values))
+  return { all, get: async <R>(text: string, ...values: readonly unknown[]) => (await all<R>(text, ...values))[0] }
+}
+
+const isServerFault = (error: unknown): boolean => !isLeaseLost(error) && faultOf(error) !== undefined && !isRepeatable(error)
+
+/** In one order, so that two processes cannot wait for each other. */
+const epochsOf = (units: readonly Unit[]): readonly number[] =>
+  [...new Set(units.flatMap(({ fence }) => fence?.epoch ?? []))].toSorted((a, b) => a - b)
+
+/** Units that become one run of statements. */
+interface Part {
+  readonly kind: Kind<unknown, unknown>
+  readonly items: Unit[]
+}
+
+/** Puts units of one kind together, as long as no earlier or later unit that stays in between touches the same rows. */
+function compose(units: readonly Unit[]): readonly Part[] {
+  const parts: Part[] = []
+  let open = new Map<Kind<unknown, unknown>, Part>()
+  let keys = new Set<string>()
+  for (const unit of units) {
+    if (unit.kind === (ALONE as Kind<unknown, unknown>)) {
+      parts.push({ kind: unit.kind, items: [unit] })
+      open = new Map()
+      keys = new Set()
+      continue
+    }
+    const own = unit.kind.keys(unit.item)
+    if (own.some((key) => keys.has(key))) {
+      open = new Map()
+      keys = new Set()
+    }
+    for (const key of own) keys.add(key)
+    const part = open.get(unit.kind)
+    if (part) part.items.push(unit)
+    else {
+      const added = { kind: unit.kind, items: [unit] }
+      open.set(unit.kind, added)
+      parts.push(added)
+    }
+  }
+  return parts
+}
+
+const UNKNOWN_RESULT = 'The change was stored, but the connection broke before its result arrived.'
+
+/** `results` has an undefined for each statement whose answer did not arrive although the transaction was committed. */
+function settle(
+  parts: readonly Part[],
+  statements: readonly (readonly Statement[])[],
+  results: readonly (readonly Row[] | undefined)[],
+): void {
+  let at = 0
+  for (const [index, { kind, items }] of parts.entries()) {
+    const count = statements[index]?.length ?? 0
+    const rows = results.slice(at, at + count)
+    at += count
+    if (rows.length < count || rows.includes(undefined)) {
+      for (const { reject } of items) reject(new AppError('unavailable', UNKNOWN_RESULT))
+      continue
+    }
+    try {
+      const found = kind.results(
+        items.map(({ item }) => item),
+        rows as (readonly Row[])[],
+      )
+      for (const [place, { resolve }] of items.entries()) resolve(found[place])
+    } catch (error) {
+      for (const { reject } of items) reject(error)
+    }
+  }
+}
