@@ -7,6 +7,7 @@ import boards from '@sluice/hardware-boards'
 import mcp from '@sluice/mcp'
 import otel from '@sluice/observability-otel'
 import google from '@sluice/provider-google'
+import postgres from '@sluice/store-postgres'
 import browser from '@sluice/tool-browser'
 import pdf from '@sluice/tool-pdf'
 import schedule from '@sluice/tool-schedule'
@@ -16,4 +17,4 @@ import { always } from './always.ts'
 const chats = [fedchat, workchat]
 const tools = [browser, pdf, mcp, skills, schedule]
 
-await main({ profile: 'full', features: [...always, ...chats, ...tools, google, dashboard, boards, adapter, otel] })
+await main({ profile: 'full', features: [...always, ...chats, ...tools, google, dashboard, boards, adapter, otel, postgres] })

@@ -15,6 +15,7 @@ const FAMILIES: Readonly<Record<string, string>> = {
   'sandbox-': '@sluice/sandbox-common',
   'channel-email': '@sluice/mail-common',
   'channel-mailpush': '@sluice/mail-common',
+  'store-': '@sluice/store',
 }
 const folders = readdirSync(join(ROOT, 'packages')).filter((name) => existsSync(join(ROOT, 'packages', name, 'package.json')))
 const features = folders.filter((name) => !CORE.includes(name) && !name.startsWith('x-'))
@@ -57,6 +58,7 @@ describe('the catalogue', () => {
       'sandbox-fsrestrict',
       // Added by decision: each further kind of provider is a feature.
       'provider-google',
+      'store-postgres',
     ]
     expect([...new Set(ROWS.flatMap(([, { flag }]) => flag ?? []))].toSorted()).toEqual(flags.toSorted())
   })

@@ -260,6 +260,52 @@ export type DeliveryConfig = v.InferOutput<typeof deliverySection.schema>
 export type SandboxConfig = v.InferOutput<typeof sandboxSection.schema>
 export type GatewayConfig = v.InferOutput<typeof gatewaySection.schema>
 
+/** `[store]`: the database. */
+export const storeSection = {
+  path: 'store',
+  schema: v.object({
+    backend: v.optional(
+      v.pipe(
+        v.picklist(['sqlite', 'postgres']),
+        fromEnv('SVC_STORE_BACKEND'),
+        v.description('sqlite: one file in the data directory. postgres: a PostgreSQL server, which `url` names'),
+      ),
+      'sqlite',
+    ),
+    url: v.optional(
+      v.pipe(
+        secretText({ env: ['SVC_STORE_URL'], envWins: true }),
+        v.description(
+          'postgres://user:password@host:port/database. Of several hosts, separated by commas, the one that accepts writes is used',
+        ),
+      ),
+    ),
+    schema: v.optional(
+      v.pipe(
+        v.string(),
+        v.regex(/^[a-z_][a-z0-9_]{0,39}$/, 'must be a plain name in lower case'),
+        v.description('The schema of the tables; created if it does not exist'),
+      ),
+      'sluice',
+    ),
+    tls: v.optional(
+      v.pipe(
+        v.picklist(['auto', 'verify', 'off']),
+        v.description(
+          'verify: TLS with a valid certificate. auto: the same, but no TLS on loopback. off: the password and all data are sent in clear',
+        ),
+      ),
+      'auto',
+    ),
+    ca_file: v.optional(v.pipe(text, v.description("File with the certificate of the authority that signed the server's certificate"))),
+    connect_timeout_secs: count(5, 1, 60, 'Seconds that a connection may take to open'),
+    read_connections: count(2, 1, 50, 'Connections that read'),
+    write_connections: count(4, 1, 50, 'Connections for transactions of several steps, besides the one that most writes share'),
+  }),
+} as const
+
+export type StoreConfig = v.InferOutput<typeof storeSection.schema>
+
 export const CORE_SECTIONS: readonly Section[] = [
   gatewaySection,
   deliverySection,
@@ -277,4 +323,5 @@ export const CORE_SECTIONS: readonly Section[] = [
   observabilitySection,
   httpSection,
   logSection,
+  storeSection,
 ] as unknown as readonly Section[]

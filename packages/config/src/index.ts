@@ -19,8 +19,10 @@ export {
   observabilityBackends,
   observabilitySection,
   type SandboxConfig,
+  type StoreConfig,
   sandboxSection,
   sessionsSection,
+  storeSection,
 } from './core-sections.ts'
 export { effectiveConfig } from './effective-config.ts'
 export { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP, requireSignatures, unsignedChannels } from './exposure.ts'
@@ -38,6 +40,7 @@ export { EXECUTION_MODES, PRIORITIES, sopSection, sopsFolders } from './sop-sect
 export { expectation } from './toml/explain-issue.ts'
 export { followPath, formatKeyPath, type KeyPath, parseKeyPath } from './toml/key-path.ts'
 export { locateFindings } from './toml/locate.ts'
+export { parseToml } from './toml/parse-toml.ts'
 export { type Finding, problemLine, type TomlProblem } from './toml/problem.ts'
 export { readTomlAs } from './toml/read-toml-as.ts'
 export { sectionKeys } from './toml/schema-keys.ts'

@@ -4,7 +4,7 @@ import { AppError, buildHint, type Feature, isUnloaded, loadFeatures, ROWS, type
 import { openSecretBox } from '@sluice/store/secret-box'
 import { routingSections } from './agents.ts'
 import { routingFindings, workspaceFindings } from './check-agents.ts'
-import { backupSection, CORE_SECTIONS, observabilityBackends, observabilitySection, sandboxSection } from './core-sections.ts'
+import { backupSection, CORE_SECTIONS, observabilityBackends, observabilitySection, sandboxSection, storeSection } from './core-sections.ts'
 import { findingsError, loadConfig } from './load-config.ts'
 import type { Finding } from './toml/problem.ts'
 import type { LeftOut, LoadedConfig, OwnedSection } from './types.ts'
@@ -87,6 +87,7 @@ async function parseLoaded({ configFile, configValues, dataDir, features, env }:
     ...routingFindings(config, features),
     ...features.flatMap((feature) => sectionFindings(config, feature)),
     ...(await scheduleFindings(config)),
+    ...storeFindings(config),
   ]
   if (findings.length > 0) throw await findingsError({ file: configFile, text, values: configValues }, findings)
   const leftOut = [...config.leftOut, ...leftOutBackends(config, features)]
@@ -105,6 +106,13 @@ function sectionFindings(config: LoadedConfig, feature: Feature): Finding[] {
     const path = [...section.split('.'), key]
     return { path, at: 'value', message: `\`${path.join('.')}\`: ${message}` }
   })
+}
+
+function storeFindings(config: LoadedConfig): Finding[] {
+  const { backend, url } = config.core(storeSection)
+  if (backend === 'sqlite' || url !== undefined) return []
+  const message = '`store.url` must name the server, such as postgres://sluice:password@db.example/sluice'
+  return [{ path: ['store', 'backend'], at: 'value', message }]
 }
 
 /** The library for cron expressions is loaded only for a schedule. */
@@ -134,6 +142,7 @@ function leftOutBackends(config: LoadedConfig, features: readonly Feature[]): Le
   const named = [
     ...observabilityBackends(config.core(observabilitySection)).map((backend) => ({ section: observabilitySection.path, backend })),
     { section: sandboxSection.path, backend: config.core(sandboxSection).backend },
+    { section: storeSection.path, backend: config.core(storeSection).backend },
   ]
   return named.flatMap(({ section, backend }) =>
     ROWS.filter(([id, row]) => row.backend === backend && !features.some((feature) => feature.id === id)).map(([feature]) => ({

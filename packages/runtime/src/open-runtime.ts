@@ -52,6 +52,7 @@ import { createHealthWatch, type HealthWatch, sandboxState } from './health.ts'
 import { createHideSecrets, type HideSecrets } from './hide-secrets.ts'
 import { LateDelivery } from './late-delivery.ts'
 import { type ComponentLogger, createLogger, type LogLevel } from './log/log.ts'
+import { type OpenBackend, openBackend } from './open-backend.ts'
 import { agreeAtUpgrade } from './procedures/agree-at-upgrade.ts'
 import { sopSettings } from './procedures/sop-settings.ts'
 import type { Runtime } from './runtime.ts'
@@ -94,7 +95,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   const configText = options.only === 'store' || options.configValues ? '' : await readConfigText(options.configFile)
   const source = options.only === 'store' ? { ...options, env: {}, configValues: undefined } : options
   const config = await parseConfig(source, configText)
-  const runtime = new OpenRuntime(options, configText, config)
+  const runtime = new OpenRuntime(options, configText, config, await openBackend(options, config))
   const { store, dataDir, clock, log, lifecycle } = runtime
   try {
     if (options.only === undefined || options.only === 'config')
@@ -149,7 +150,7 @@ export class OpenRuntime implements Runtime {
   #snapshot: Snapshot | undefined
   #closing: Promise<void> | undefined
 
-  constructor(options: RuntimeOptions, configText: string, config: LoadedConfig) {
+  constructor(options: RuntimeOptions, configText: string, config: LoadedConfig, backend?: OpenBackend) {
     this.#options = options
     this.#firstConfig = config
     this.#secrets = configuredSecrets(config, options.features)
@@ -161,7 +162,7 @@ export class OpenRuntime implements Runtime {
     this.startedAtMs = this.clock.nowMs()
     this.log = this.#createLogger(config)
     this.traces = createTraceScope(() => this.#snapshot?.wantsTraces ?? false)
-    this.store = this.#openStore()
+    this.store = backend ? this.#useBackend(backend) : this.#openStore()
     this.ownership = new ShardOwnership({
       store: this.store,
       clock: this.clock,
@@ -291,6 +292,12 @@ export class OpenRuntime implements Runtime {
 
   #logLevel(config: LoadedConfig): LogLevel {
     return this.#options.quiet ? 'warn' : config.core(logSection).level
+  }
+
+  #useBackend(backend: OpenBackend): Store {
+    backend.log = this.log.child('store')
+    backend.onCommit = (units, tookMs) => this.#observe({ kind: 'commit', units, tookMs })
+    return backend.store
   }
 
   #openStore(): Store {

@@ -6,7 +6,7 @@
 export type Profile = 'minimal' | 'standard' | 'full'
 /** An operating system; Linux is the one that the tests run on. */
 export type System = 'linux' | 'macos' | 'windows'
-export type FeatureKind = 'channel' | 'provider' | 'tool' | 'hardware' | 'sandbox' | 'observability' | 'gateway'
+export type FeatureKind = 'channel' | 'provider' | 'tool' | 'hardware' | 'sandbox' | 'observability' | 'gateway' | 'store'
 
 /** The usage of a command, for help and completion without loading its feature. */
 export interface CommandHelp {
@@ -43,7 +43,7 @@ export interface Row {
   readonly commands?: readonly string[]
   /** The help of each command, by the words of the command. */
   readonly commandHelp?: Readonly<Record<string, CommandHelp>>
-  /** The value of `[security.sandbox] backend` or `[observability] backend`. */
+  /** The value of `[security.sandbox] backend`, `[observability] backend` or `[store] backend`. */
   readonly backend?: string
   /** The name of a channel as a notification target, such as `messenger`. */
   readonly target?: string
@@ -558,6 +558,14 @@ export const CATALOGUE = {
       'passkeys list': { summary: 'List registered passkeys with their users and the devices that registered them' },
       'passkeys remove': { summary: 'Remove a passkey', usage: '<credential-id>' },
     },
+  },
+
+  'store-postgres': {
+    flag: 'store-postgres',
+    kind: 'store',
+    profile: 'full',
+    summary: 'The store on PostgreSQL 15 or newer, in place of the embedded database',
+    backend: 'postgres',
   },
 } as const satisfies Record<string, Row>
 

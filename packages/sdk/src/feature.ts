@@ -10,6 +10,7 @@ import type { Route } from './route.ts'
 import type { Sandbox } from './sandbox.ts'
 import type { ConfigSchema, Section } from './section.ts'
 import type { SocketRoute } from './socket.ts'
+import type { StoreBackend } from './store-backend.ts'
 import type { Tool } from './tool.ts'
 
 /** The parts that a feature adds. The catalogue row of the feature lists the same names. */
@@ -73,6 +74,8 @@ export interface Feature<Schema extends ConfigSchema = ConfigSchema> {
   checkSections?(values: ReadonlyMap<string, object>): readonly SectionProblem[]
   /** The catalogue row of a feature whose id starts with `x-`; the catalogue has those of all others. */
   readonly row?: OwnRow
+  /** The store that the feature brings, for `[store] backend`. It is opened before any feature is built. */
+  readonly storeBackend?: StoreBackend
   /**
    * Phase 1, construction: synchronous and without I/O. Commands that never start the daemon call it, too. The feature may
    * keep `host` and call its methods from phase 2 on. Runs once for each configured section of a feature with several; `path`

@@ -20,7 +20,8 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
 // Requests that count for one client take place one after the other, in all processes.
-const LOCK = 'SELECT pg_advisory_xact_lock(7354, lock) FROM (SELECT DISTINCT hashtext(key) AS lock FROM unnest($1::text[]) AS key ORDER BY 1) AS locks'
+const LOCK =
+  'SELECT pg_advisory_xact_lock(7354, lock) FROM (SELECT DISTINCT hashtext(key) AS lock FROM unnest($1::text[]) AS key ORDER BY 1) AS locks'
 const KNOWN = 'SELECT 1 FROM admissions WHERE id = $1 LIMIT 1'
 // After the clock was set back, later rows count as of now: they neither vanish nor count for longer than an hour.
 const CLAMP = 'UPDATE admissions SET at = $2 WHERE client = $1 AND at > $2'

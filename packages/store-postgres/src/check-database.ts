@@ -3,8 +3,14 @@ import type { StoreProblem } from '@sluice/sdk'
 import type { Db } from './db.ts'
 
 const DANGLING = [
-  ['replies without the message that they answer', 'SELECT count(*) AS count FROM outbox WHERE inbox IS NOT NULL AND NOT EXISTS (SELECT 1 FROM inbox WHERE number = outbox.inbox)'],
-  ['messages without their session', 'SELECT count(*) AS count FROM messages WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE number = session)'],
+  [
+    'replies without the message that they answer',
+    'SELECT count(*) AS count FROM outbox WHERE inbox IS NOT NULL AND NOT EXISTS (SELECT 1 FROM inbox WHERE number = outbox.inbox)',
+  ],
+  [
+    'messages without their session',
+    'SELECT count(*) AS count FROM messages WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE number = session)',
+  ],
   [
     'running messages without their turn',
     "SELECT count(*) AS count FROM inbox WHERE ended_at IS NULL AND state = 'running' AND NOT EXISTS (SELECT 1 FROM turns WHERE id = turn_id)",

@@ -144,7 +144,7 @@ async function prepareSession(client: pg.Client, { schema = DEFAULT_SCHEMA }: Co
     `idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
     `client_connection_check_interval = ${CHECK_CLIENT_MS}`,
     `${limit} = ${isPatient ? 0 : TRANSACTION_MS}`,
-    "standard_conforming_strings = on",
+    'standard_conforming_strings = on',
     // An acknowledged write must survive a crash of the server, whatever the defaults of the database say.
     ...(['off', 'local'].includes(server.commit) ? ['synchronous_commit = on'] : []),
   ]

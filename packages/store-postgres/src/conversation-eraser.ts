@@ -24,7 +24,8 @@ const MESSAGES = `
   SELECT number, turn_id AS turn, batch FROM inbox
   WHERE number > $1 AND number <= $2 AND session IN ($3, 'command:' || $3, 'change:' || $3) ORDER BY number`
 const ERASE_MESSAGE = `
-  UPDATE inbox SET sender = '', session = '', message_id = '', message_json = NULL, error = NULL, draft = NULL, trace = NULL
+  UPDATE inbox SET
+    sender = '', session = '', message_id = '', batch = NULL, message_json = NULL, error = NULL, draft = NULL, trace = NULL
   WHERE number = $1`
 const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done' AND session <> $2"
 const ERASE_BODY = `
@@ -61,7 +62,10 @@ export async function eraseConversation(
   const isKnown = (await db.get(IS_KNOWN, id)) !== undefined
   const historyTurns = await writer.transaction((tx) => eraseSession(tx, id, atMs))
   if (historyTurns === undefined) {
-    throw new AppError('conflict', 'A turn of this conversation runs or waits for a person. Erase the conversation after the turn has ended.')
+    throw new AppError(
+      'conflict',
+      'A turn of this conversation runs or waits for a person. Erase the conversation after the turn has ended.',
+    )
   }
   const memories = memoriesOf === undefined ? 0 : (await writer.write(sql(DROP_MEMORIES, memoriesOf))).length
   const total = { historyTurns, turns: 0, messages: 0, replies: 0, approvals: 0, memories, held: 0 }

@@ -20,7 +20,7 @@ const REVOKE = `
   SELECT id FROM revoked`
 const REVOKED_AMONG = 'SELECT id FROM revoked_devices WHERE id = ANY ($1::text[])'
 const ROTATE = `
-  UPDATE devices SET token_hash = $2 WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM devices AS other WHERE other.token_hash = $2 AND other.id <> $1)
+  UPDATE devices SET token_hash = $2, expires_at = coalesce($3, expires_at) WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM devices AS other WHERE other.token_hash = $2 AND other.id <> $1)
   RETURNING id`
 const TOUCH = `
   UPDATE devices SET last_seen_at = seen.at, last_address = seen.address
@@ -60,7 +60,7 @@ export function createDevices(db: Db): DeviceStore {
       return revoked.length > 0
     },
     revokedAmong: async (ids) => (await db.all<{ id: string }>(REVOKED_AMONG, ids)).map(({ id }) => id),
-    rotate: async (id, tokenHash) => (await writer.write(sql(ROTATE, id, tokenHash))).length > 0,
+    rotate: async (id, tokenHash, expiresAtMs) => (await writer.write(sql(ROTATE, id, tokenHash, expiresAtMs ?? null))).length > 0,
     async touch(seen) {
       const columns = [seen.map(({ id }) => id), seen.map(({ atMs }) => atMs), seen.map(({ address }) => address)]
       await writer.write(sql(TOUCH, ...columns))

@@ -1,16 +1,15 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
 import type { BoundedMap } from '@sluice/kit'
-import type { ChangedMessage, Inbound, InboxEntry, InboxStore, MessageKind, OwnedInboxStore, ShardRange } from '@sluice/sdk'
-import { edited, type InboxColumns, isBySender, joinTexts, rowKey, toInboxRow, WITHOUT_TURN } from '@sluice/store/shared'
+import type { InboxEntry, InboxStore, OwnedInboxStore, ShardRange } from '@sluice/sdk'
+import { type InboxColumns, joinTexts, rowKey, toInboxRow } from '@sluice/store/shared'
 import { holdBack } from './admissions.ts'
 import { sql } from './connection.ts'
 import type { Db } from './db.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
-import { createStart, END_MESSAGE, ENDED_WITHOUT_TURN } from './message-attempt.ts'
+import { createStart, ENDED_WITHOUT_TURN } from './message-attempt.ts'
 import { repliesTo } from './outbox.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
-import type { Tx } from './writer.ts'
 
 const COLUMNS =
   'number, channel, account, message_id, sender, session, state, attempts, received_at, next_at, ended_at, turn_id, error, kind'
@@ -49,14 +48,24 @@ const CONTENT = `
 const REPLAY = `
   UPDATE inbox SET state = 'pending', marked = NULL, attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL,
     draft = NULL, replayed_at = $2, kind = CASE WHEN kind IN ('approval_reply', 'change', 'command') THEN kind END
-  WHERE number = $1 AND ended_at IS NOT NULL AND message_json IS NOT NULL RETURNING number`
+  WHERE number = $1 AND ended_at IS NOT NULL AND message_id <> ''
+    AND (coalesce(message_json, '') <> '' OR raw IS NOT NULL OR EXISTS (
+      SELECT 1 FROM inbox AS first WHERE first.number = inbox.batch AND first.raw IS NOT NULL)) RETURNING number`
 const OF_SESSION = `
   SELECT state, turn_id AS "turnId", received_at AS "receivedAtMs" FROM inbox WHERE ended_at IS NULL AND session = $1 ORDER BY number`
 
-const REPORT = 'SELECT channel, account, message_json FROM inbox WHERE number = $1 AND ended_at IS NULL FOR UPDATE'
-const CHANGED =
-  'SELECT number, sender, session, kind, ended_at, turn_id, message_json FROM inbox WHERE key = $1 FOR UPDATE'
-const REPLACE = 'UPDATE inbox SET message_json = $2 WHERE number = $1'
+const NUMBER = 'SELECT number FROM inbox WHERE key = $1'
+const CHANGE_FROM = `
+  report AS (SELECT number FROM inbox WHERE number = $1 AND ended_at IS NULL FOR UPDATE),
+  ended AS (
+    UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $3, error = NULL
+    WHERE number = (SELECT number FROM report) AND EXISTS (SELECT 1 FROM changed))
+  SELECT number FROM changed`
+const FREE = 'inbox.number = $2 AND ended_at IS NULL AND turn_id IS NULL AND EXISTS (SELECT 1 FROM report)'
+const DELETE = `
+  WITH changed AS (
+    UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $3, error = NULL WHERE ${FREE} RETURNING number), ${CHANGE_FROM}`
+const REPLACE = `WITH changed AS (UPDATE inbox SET message_json = $4 WHERE ${FREE} RETURNING number), ${CHANGE_FROM}`
 
 interface SessionColumns {
   readonly state: 'pending' | 'running'
@@ -71,20 +80,23 @@ interface Content extends InboxColumns {
   readonly trace: string | null
 }
 
-interface Changed {
-  readonly number: number
-  readonly sender: string
-  readonly session: string
-  readonly kind: MessageKind | null
-  readonly ended_at: number | null
-  readonly turn_id: string | null
-  readonly message_json: string | null
-}
-
 /** `recent` holds the ids of recent messages; the caller clears it after pruning. */
 export function createInbox(db: Db, recent: BoundedMap<string, true>): InboxStore {
   const { writer, clock } = db
   const table = createDeliveryTable<InboxColumns>(db, TABLE)
+  const get = async (number: number): Promise<InboxEntry | undefined> => {
+    const row = await db.get<Content>(CONTENT, number)
+    if (!row) return undefined
+    return {
+      ...toInboxRow(row),
+      ...(row.kind !== null && { kind: row.kind }),
+      verdict: row.verdict,
+      raw: row.raw && new Uint8Array(row.raw),
+      message: JSON.parse(row.message_json ?? 'null'),
+      ...(row.trace !== null && { trace: row.trace }),
+      replies: await repliesTo(db, number),
+    }
+  }
   return {
     keep: createKeep(db, recent),
     known: createKnown(db, recent),
@@ -111,15 +123,15 @@ export function createInbox(db: Db, recent: BoundedMap<string, true>): InboxStor
       await writer.write(sql(MARK_DEAD, number, atMs, error, JSON.stringify({ code: 'internal', message: error })))
     },
     list: async (filter) => (await table.newest(filter)).map(toInboxRow),
-    async get(number): Promise<InboxEntry | undefined> {
-      const row = await db.get<Content>(CONTENT, number)
-      if (!row) return undefined
-      const message = JSON.parse(row.message_json ?? 'null')
-      const raw = row.raw && new Uint8Array(row.raw)
-      const trace = row.trace === null ? {} : { trace: row.trace }
-      return { ...toInboxRow(row), verdict: row.verdict, raw, message, ...trace, replies: await repliesTo(db, number) }
+    get,
+    async find(channel, { account, id }) {
+      const found = await db.get<{ number: number }>(NUMBER, rowKey(joinTexts(channel, account, id)))
+      return found && get(found.number)
     },
-    change: (number, atMs) => writer.transaction((tx) => changeMessage(tx, number, atMs)),
+    async change(report, { number, message, atMs }) {
+      const change = message ? sql(REPLACE, report, number, atMs, JSON.stringify(message)) : sql(DELETE, report, number, atMs)
+      return (await writer.write(change)).length > 0
+    },
     async ofSession(session) {
       const rows = await db.all<SessionColumns>(OF_SESSION, session)
       const running = rows.find((row): row is SessionColumns & { turnId: string } => row.state === 'running' && row.turnId !== null)
@@ -150,22 +162,4 @@ export function ownedInbox(db: Db, shards: ShardRange | null): Pick<OwnedInboxSt
       }))
     },
   }
-}
-
-/** Part of a transaction; see `InboxStore.change`. */
-async function changeMessage(tx: Tx, number: number, atMs: number): Promise<ChangedMessage> {
-  const report = await tx.get<{ channel: string; account: string; message_json: string }>(REPORT, number)
-  if (!report) return { outcome: 'done' }
-  const change: Inbound = JSON.parse(report.message_json)
-  const { changes } = change
-  const key = changes && rowKey(joinTexts(report.channel, report.account, changes.message))
-  const changed = key && (await tx.get<Changed>(CHANGED, key))
-  if (!changed) return { outcome: 'unknown' }
-  if (!changed.message_json || WITHOUT_TURN.includes(changed.kind) || !isBySender(change, changed)) return { outcome: 'refused' }
-  const before: Inbound = JSON.parse(changed.message_json)
-  if (changed.turn_id !== null || changed.ended_at !== null) return { outcome: 'begun', session: changed.session, text: before.text }
-  if (changes?.what === 'deleted') await tx.all(END_MESSAGE, changed.number, atMs)
-  else await tx.all(REPLACE, changed.number, JSON.stringify(edited(before, change)))
-  await tx.all(END_MESSAGE, number, atMs)
-  return { outcome: 'done' }
 }

@@ -22,7 +22,7 @@ const ONE = TYPES.split(', ')
 const KEEP_ONE = `INSERT INTO inbox (${COLUMNS}) SELECT ${ONE} ON CONFLICT (key) DO NOTHING RETURNING number`
 const KEEP_REST = `
   INSERT INTO inbox (${COLUMNS}, batch)
-  SELECT ${COLUMNS}, $16 FROM unnest(${LIST}) WITH ORDINALITY AS arrived (${COLUMNS}, place) ORDER BY place
+  SELECT ${COLUMNS}, $16::bigint FROM unnest(${LIST}) WITH ORDINALITY AS arrived (${COLUMNS}, place) ORDER BY place
   ON CONFLICT (key) DO NOTHING RETURNING number, key`
 const USE_NONCE = `
   INSERT INTO nonces (key, until) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET until = excluded.until WHERE nonces.until <= $3
@@ -56,7 +56,8 @@ const KEEP_KIND: Kind<ArrivedRow, number | null> = {
 const listOf = (rows: readonly ArrivedRow[]): unknown[][] =>
   columnsOf(rows, ...(rows[0]?.values ?? []).map((_, at) => (row: ArrivedRow) => row.values[at]))
 
-const numbersByKey = (rows: readonly Numbered[]): Map<string, number> => new Map(rows.map(({ key, number }) => [key.toString('hex'), number]))
+const numbersByKey = (rows: readonly Numbered[]): Map<string, number> =>
+  new Map(rows.map(({ key, number }) => [key.toString('hex'), number]))
 
 /** Clear `recent` when rows are dropped, because their ids may arrive again. */
 export function createKeep(db: Db, recent: BoundedMap<string, true>): InboxStore['keep'] {
@@ -90,7 +91,7 @@ function toRow(
   const key = rowKey(id)
   const { account, id: messageId, sender } = message
   const body = messages.length === 1 ? raw : null
-  const json = JSON.stringify(message)
+  const json = raw === null ? JSON.stringify(message) : null
   const answers = [kind ?? null, approval?.runId ?? null, approval?.stepId ?? null]
   const shard = shardOfSession(session)
   const values = [key, shard, channel, account, messageId, sender, session, receivedAtMs, verdict, json, body, trace ?? null, ...answers]
@@ -106,12 +107,11 @@ function keepAll(db: Db, { channel, raw, receivedAtMs, nonce }: Arrival, rows: r
     }
     const numbers: (number | null)[] = []
     for (const { values } of rows) {
-      const body = values.with(10, raw)
-      const first = await tx.get<{ number: number }>(KEEP_ONE, ...body)
+      const first = await tx.get<{ number: number }>(KEEP_ONE, ...values.with(10, raw))
       numbers.push(first?.number ?? null)
       if (!first) continue
       const rest = rows.slice(numbers.length)
-      const kept = rest.length > 0 ? await tx.all<Numbered>(KEEP_REST, ...listOf(rest), first.number) : []
+      const kept = rest.length > 0 ? await tx.all<Numbered>(KEEP_REST, ...listOf(rest), raw === null ? null : first.number) : []
       const byKey = numbersByKey(kept)
       const hexes = new Set<string>()
       for (const { hex } of rest) {

@@ -252,7 +252,11 @@ export class Leases implements LeaseStore {
       const { what, epochs } = JSON.parse(payload) as { what: string; epochs: readonly number[] }
       if (what === 'free') this.#freed.emit('free')
       if (what !== 'want') return
-      for (const epoch of epochs) void this.#held.get(epoch)?.release().catch(() => undefined)
+      for (const epoch of epochs)
+        void this.#held
+          .get(epoch)
+          ?.release()
+          .catch(() => undefined)
     } catch (error) {
       this.#options.log.warn('a notice of another process cannot be read', { error: isConnectionError(error) ? undefined : error })
     }

@@ -57,6 +57,10 @@ export const createMemory = (db: Db): MemoryStore => ({
 
 /** Returns the words of a text without accents, as the embedded store divides it: letters and digits of any script. */
 const wordsOf = (text: string): string[] =>
-  (text.normalize('NFD').replace(/\p{M}+/gu, '').toLowerCase().match(/[\p{L}\p{N}\p{Co}]+/gu) ?? []).map((word) =>
-    word.slice(0, WORD_CHARS_MAX),
-  )
+  (
+    text
+      .normalize('NFD')
+      .replace(/\p{M}+/gu, '')
+      .toLowerCase()
+      .match(/[\p{L}\p{N}\p{Co}]+/gu) ?? []
+  ).map((word) => word.slice(0, WORD_CHARS_MAX))

@@ -8,20 +8,20 @@ import type { Kind } from './writer.ts'
 export const waitsForPerson = (turn: string): string =>
   `EXISTS (SELECT 1 FROM approvals WHERE run_id = ${turn} AND gate = 'tool' AND state = 'pending')`
 
-// The turn has no input of its own: its message has it.
+// The turn has an input of its own only where the message is not stored.
 const START = `
-  WITH given AS (SELECT * FROM unnest($1::bigint[], $2::text[], $3::int[]) AS given (message, turn, starts_max)),
+  WITH given AS (SELECT * FROM unnest($1::bigint[], $2::text[], $3::int[], $4::text[]) AS given (message, turn, starts_max, input)),
     started AS (
       UPDATE inbox SET state = 'running', attempts = attempts + (NOT ${waitsForPerson('inbox.turn_id')})::int, next_at = NULL,
         turn_id = coalesce(turn_id, given.turn)
       FROM given WHERE number = given.message AND ended_at IS NULL
         AND (attempts < given.starts_max OR ${waitsForPerson('inbox.turn_id')})
       RETURNING number, shard, channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at, approval_run_id,
-        approval_step_id, message_json),
+        approval_step_id, message_json, CASE WHEN message_json IS NULL THEN given.input END AS input),
     turn AS (
-      INSERT INTO turns (id, shard, agent, session_id, owner, source, status, attempts, created_at, inbox, starts)
+      INSERT INTO turns (id, shard, agent, session_id, owner, source, status, input, attempts, created_at, inbox, starts)
       SELECT turn_id, shard, coalesce(substring(session FROM '^agent:([a-z0-9-]{1,32})/'), 'main'), session, 'channel:' || channel,
-        channel, 'running', attempts, received_at, number, 1 FROM started
+        channel, 'running', input, attempts, received_at, number, 1 FROM started
       ON CONFLICT (id) DO UPDATE SET status = 'running', attempts = excluded.attempts, starts = turns.starts + 1
         WHERE turns.ended_at IS NULL
       RETURNING id, checkpoint_json)
@@ -40,6 +40,8 @@ interface Start {
   readonly number: number
   readonly turnId: string
   readonly startsMax: number
+  /** Used unless the row has a message. */
+  readonly given: Inbound | undefined
 }
 
 interface StartedRow {
@@ -50,7 +52,7 @@ interface StartedRow {
   readonly received_at: number
   readonly attempts: number
   readonly turn_id: string
-  readonly message_json: string
+  readonly message_json: string | null
   readonly draft: string | null
   readonly trace: string | null
   readonly replayed_at: number | null
@@ -69,6 +71,7 @@ const START_KIND: Kind<Start, StartedRow | undefined> = {
         ({ number }) => number,
         ({ turnId }) => turnId,
         ({ startsMax }) => startsMax,
+        ({ given }) => given?.text ?? null,
       ),
     ),
   ],
@@ -80,13 +83,14 @@ const START_KIND: Kind<Start, StartedRow | undefined> = {
 
 /** Returns the function that starts an attempt, or reports a message that has used up its attempts. */
 export function createStart(db: Db): InboxStore['start'] {
-  return async (number, turnId, startsMax) => {
-    const row = await db.writer.add(START_KIND, { number, turnId, startsMax })
+  return async (number, turnId, startsMax, given) => {
+    const row = await db.writer.add(START_KIND, { number, turnId, startsMax, given })
     if (!row) {
       const spent = await db.get<{ channel: string; attempts: number }>(SPENT, number)
       return spent && { spent: true, number, ...spent }
     }
-    const message: Inbound = JSON.parse(row.message_json)
+    const message: Inbound | undefined = row.message_json === null ? given : JSON.parse(row.message_json)
+    if (!message) throw new TypeError(`message ${number} is not stored and was not given`)
     return {
       number,
       channel: row.channel,

@@ -83,7 +83,11 @@ async function migrateLocked(client: pg.Client, schema: string, options: Migrate
 }
 
 /** A crash leaves either the old schema or the new one. */
-async function step(client: pg.Client, { sql, contracts }: Migration, { number, upgradedAtMs }: { number: number; upgradedAtMs: number | undefined }) {
+async function step(
+  client: pg.Client,
+  { sql, contracts }: Migration,
+  { number, upgradedAtMs }: { number: number; upgradedAtMs: number | undefined },
+) {
   await client.query('BEGIN')
   try {
     await client.query(sql)

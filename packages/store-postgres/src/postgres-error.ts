@@ -22,7 +22,9 @@ export function isConnectionError(error: unknown): boolean {
   const state = sqlState(error)
   if (state !== undefined) return state.startsWith('57P') || state.startsWith('08') || state === '25P03' || state === '25P04'
   if (!(error instanceof Error)) return false
-  return 'syscall' in error || 'errno' in error || /connection|client was closed|timeout expired|not queryable|certificate/i.test(error.message)
+  return (
+    'syscall' in error || 'errno' in error || /connection|client was closed|timeout expired|not queryable|certificate/i.test(error.message)
+  )
 }
 
 export const isRepeatable = (error: unknown): boolean => REPEATABLE.has(sqlState(error) ?? '')

@@ -7,7 +7,7 @@ import { usedBytes } from './space.ts'
 
 const DROP_NONCES = 'DELETE FROM nonces WHERE key IN (SELECT key FROM nonces WHERE until <= $1 ORDER BY until LIMIT $2) RETURNING 1'
 // Messages that still need the body stored with the first one of their batch.
-const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done' AND message_json IS NOT NULL"
+const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done'"
 // A reply finds its conversation through the message that it answers.
 const REPLIES = 'SELECT 1 FROM outbox WHERE inbox = first.number'
 const OLD_INBOX = `
@@ -47,14 +47,19 @@ const DROP_COSTS = 'DELETE FROM costs WHERE quarter < $1'
 const DROP_SENT = `
   DELETE FROM outbox WHERE number IN (SELECT number FROM outbox WHERE state = 'sent' ORDER BY ended_at LIMIT $1)
   RETURNING octet_length(text) + coalesce(octet_length(extras_json), 0) AS bytes`
-const dropContent = (state: string): string => `
+const dropContent = (state: string, content: string, set: string): string => `
   WITH old AS (
       SELECT number, coalesce(octet_length(message_json), 0) + coalesce(octet_length(raw), 0) AS bytes FROM inbox AS first
-      WHERE state = '${state}' AND message_json IS NOT NULL AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT $1),
-    dropped AS (UPDATE inbox SET message_json = NULL, raw = NULL WHERE number IN (SELECT number FROM old))
+      WHERE ${state} AND (${content}) AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT $1),
+    dropped AS (UPDATE inbox SET ${set} WHERE number IN (SELECT number FROM old))
   SELECT bytes FROM old`
-const DROP_CONTENT = dropContent('done')
-const DROP_LIMITED_CONTENT = dropContent('limited')
+const HAS_BODY = 'message_json IS NOT NULL OR raw IS NOT NULL'
+const DROP_CONTENT = dropContent("state = 'done'", HAS_BODY, 'message_json = NULL, raw = NULL')
+const DROP_LIMITED_CONTENT = dropContent(
+  "marked = 'limited'",
+  `${HAS_BODY} OR batch IS NOT NULL`,
+  'message_json = NULL, raw = NULL, batch = NULL',
+)
 const LIMITS_KEPT_MS = 86_400_000
 const DROP_ADMISSIONS = `
   DELETE FROM admissions WHERE (id, client) IN (SELECT id, client FROM admissions WHERE NOT open AND at < $1 ORDER BY at LIMIT $2)

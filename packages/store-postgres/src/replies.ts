@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type NewReply, shardOfConversation } from '@sluice/sdk'
 import { columnsOf } from './db.ts'
 
-const COLUMNS =
-  'shard, channel, account, to_json, text, part, parts, client_id, turn_id, created_at, extras_json, trace, is_edit, reply'
+const COLUMNS = 'shard, channel, account, to_json, text, part, parts, client_id, turn_id, created_at, extras_json, trace, is_edit, reply'
 
 /** The number of parameters that `replyValues` returns. */
 export const REPLY_PARAMETERS = 15
@@ -15,7 +14,23 @@ export const REPLY_PARAMETERS = 15
  * writes apart.
  */
 export const insertReplies = (first: number, inbox: string, from: string): string => {
-  const types = ['int', 'smallint', 'text', 'text', 'text', 'text', 'int', 'int', 'text', 'text', 'float8', 'text', 'text', 'boolean', 'text']
+  const types = [
+    'int',
+    'smallint',
+    'text',
+    'text',
+    'text',
+    'text',
+    'int',
+    'int',
+    'text',
+    'text',
+    'float8',
+    'text',
+    'text',
+    'boolean',
+    'text',
+  ]
   const parameters = types.map((type, at) => `$${first + at}::${type}[]`).join(', ')
   return `INSERT INTO outbox (${COLUMNS}, inbox)
     SELECT ${COLUMNS.split(', ')

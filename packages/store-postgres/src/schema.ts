@@ -132,35 +132,38 @@ export const MIGRATIONS: readonly Migration[] = [
     PRIMARY KEY (quarter, agent)
   );
 
+  -- It has one body: the request in 'raw', which the channel parses again, or the message in 'message_json'. An edited message stands in
+  -- 'message_json' and replaces the one in 'raw'. Short columns that change come first.
   CREATE TABLE inbox (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    -- The first half of a SHA-256 of what makes a message run once: channel, account and its id there.
-    key bytea NOT NULL UNIQUE,
-    shard smallint NOT NULL,
-    channel text NOT NULL,
-    account text NOT NULL,
-    message_id text NOT NULL,
-    sender text NOT NULL,
-    session text NOT NULL,
-    state text NOT NULL DEFAULT 'pending',
-    attempts int NOT NULL DEFAULT 0,
     received_at float8 NOT NULL,
     replayed_at float8,
     next_at float8,
     ended_at float8,
+    -- The row that has the body of the request, where several messages came in one.
+    batch bigint,
+    attempts int NOT NULL DEFAULT 0,
+    shard smallint NOT NULL,
+    -- The first half of a SHA-256 of what makes a message run once: channel, account and its id there.
+    key bytea NOT NULL UNIQUE,
+    state text NOT NULL DEFAULT 'pending',
     -- 'dead' or 'limited' after such an end, for lists: the index does not cover the states that change often.
     marked text,
     turn_id text,
     error text,
-    verdict text NOT NULL,
+    -- Null: the worker classifies the message.
     kind text,
+    channel text NOT NULL,
+    account text NOT NULL,
+    sender text NOT NULL,
+    session text NOT NULL,
+    message_id text NOT NULL,
+    verdict text NOT NULL,
+    trace text,
+    draft text,
+    -- The approval that the message answers.
     approval_run_id text,
     approval_step_id text,
-    draft text,
-    trace text,
-    -- The row that keeps the body of the request, where several messages came in one.
-    batch bigint,
-    -- Null once retention has dropped it, as is 'raw'.
     message_json text,
     raw bytea
   ) WITH (fillfactor = 80);

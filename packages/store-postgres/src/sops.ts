@@ -1,5 +1,14 @@
 /** The runs of procedures: stored as JSON, replaced as a whole with optimistic concurrency, and pruned after their end. */
-import { type NewAudit, type OwnedSopStore, type ShardRange, type SopDispatch, type SopRun, type SopStart, type SopStore, shardOf } from '@sluice/sdk'
+import {
+  type NewAudit,
+  type OwnedSopStore,
+  type ShardRange,
+  type SopDispatch,
+  type SopRun,
+  type SopStart,
+  type SopStore,
+  shardOf,
+} from '@sluice/sdk'
 import { hashKey, joinTexts, type KeyTable, rowKey, toAuditRow } from '@sluice/store/shared'
 import { appendAudit, readAudit, verifyAudit } from './audit-log.ts'
 import { columnsOf, type Db } from './db.ts'
@@ -23,7 +32,8 @@ const DROP_RUNS = `
   DELETE FROM sop_runs WHERE number IN (
     SELECT number FROM sop_runs WHERE ended_at IS NOT NULL AND (ended_at, number) < ($1, $2) ORDER BY ended_at, number LIMIT $3)
   RETURNING number`
-const DROP_EVENTS = 'DELETE FROM sop_events WHERE number IN (SELECT number FROM sop_events WHERE at < $1 ORDER BY at LIMIT $2) RETURNING number'
+const DROP_EVENTS =
+  'DELETE FROM sop_events WHERE number IN (SELECT number FROM sop_events WHERE at < $1 ORDER BY at LIMIT $2) RETURNING number'
 
 // The limits count runs of all processes: starts take place one after the other.
 const LOCK = 'SELECT pg_advisory_xact_lock(7351, 0)'
@@ -86,8 +96,7 @@ export function createSops(db: Db, keys: KeyTable): SopStore {
       const text = `SELECT run_json AS json FROM sop_runs WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $2`
       return (await db.all<Row>(text, end, limit, ...named.map(({ value }) => value))).map(toRun)
     },
-    activeCounts: async () =>
-      new Map((await db.all<{ sop: string; count: number }>(ACTIVE)).map(({ sop, count }) => [sop, count])),
+    activeCounts: async () => new Map((await db.all<{ sop: string; count: number }>(ACTIVE)).map(({ sop, count }) => [sop, count])),
     audit: async (filter) => (await readAudit(db, filter)).map(toAuditRow),
     verify: () => verifyAudit(db),
     async prune({ finishedMax, keysBeforeMs }) {
@@ -139,7 +148,12 @@ async function startAll(tx: Tx, starts: readonly SopStart[], atMs: number): Prom
   const dispatched = starts.map((start): SopDispatch => {
     const { run, limits } = start
     const own = running.get(run.sop) ?? 0
-    const reason = reachedLimit(limits, { own, total, coolsUntilMs: (ends.get(run.sop) ?? Number.NEGATIVE_INFINITY) + limits.cooldownMs, atMs })
+    const reason = reachedLimit(limits, {
+      own,
+      total,
+      coolsUntilMs: (ends.get(run.sop) ?? Number.NEGATIVE_INFINITY) + limits.cooldownMs,
+      atMs,
+    })
     if (reason !== undefined) {
       audit.push(start.skipped(reason))
       return { sop: run.sop, status: 'skipped', reason }

@@ -21,10 +21,6 @@ export const usedBytes = async (db: Db): Promise<number> => (await db.get<{ byte
 
 /** Returns the sizes for `doctor`. */
 export async function usageOf(db: Db): Promise<StoreUsage> {
-  const [bytes, files, upgraded] = await Promise.all([
-    usedBytes(db),
-    db.get<{ bytes: number }>(FILES),
-    db.get<{ value: string }>(UPGRADED),
-  ])
+  const [bytes, files, upgraded] = await Promise.all([usedBytes(db), db.get<{ bytes: number }>(FILES), db.get<{ value: string }>(UPGRADED)])
   return { bytes, fileBytes: files?.bytes ?? 0, upgradedAtMs: upgraded ? Number(upgraded.value) : null, copies: [] }
 }

@@ -3,18 +3,16 @@
  * characters. The order of texts and their prefixes stay the same.
  */
 
+const NUL = '\0'
 const ESCAPE = '\u0001'
-const SPECIAL = /[\0\u0001]/
-const ALL_SPECIAL = /[\0\u0001]/g
-const ESCAPED = /\u0001([01])/g
 
 /** Returns the text as it is stored. Half a surrogate pair becomes U+FFFD, as in any UTF-8 text. */
 export const toStored = (text: string): string =>
-  SPECIAL.test(text) ? text.replace(ALL_SPECIAL, (special) => (special === ESCAPE ? `${ESCAPE}1` : `${ESCAPE}0`)) : text
+  text.includes(NUL) || text.includes(ESCAPE) ? text.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll(NUL, `${ESCAPE}0`) : text
 
 /** Returns the text that `toStored` was given. */
 export const fromStored = (text: string): string =>
-  text.includes(ESCAPE) ? text.replace(ESCAPED, (_, code) => (code === '1' ? ESCAPE : '\0')) : text
+  text.includes(ESCAPE) ? text.replaceAll(`${ESCAPE}0`, NUL).replaceAll(`${ESCAPE}1`, ESCAPE) : text
 
 /** Returns a parameter of a statement with its texts as they are stored. Throws a TypeError for an object. */
 export function toParameter(value: unknown): unknown {

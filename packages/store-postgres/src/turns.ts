@@ -1,8 +1,17 @@
 /** Turns, and the single transaction that ends one: its row, its messages, its replies and its inbox message. */
-import { AppError, type ModelMessage, type OwnedTurnStore, type ShardRange, shardOfTurn, type TurnEnd, type TurnRow, type TurnStore } from '@sluice/sdk'
+import {
+  AppError,
+  type ModelMessage,
+  type OwnedTurnStore,
+  type ShardRange,
+  shardOfTurn,
+  type TurnEnd,
+  type TurnRow,
+  type TurnStore,
+} from '@sluice/sdk'
 import { hashKey, inputIn, type KeyTable, QUARTER_MS, responseIn, type TurnColumns, toTurn } from '@sluice/store/shared'
 import { sql } from './connection.ts'
-import { type Db, columnsOf } from './db.ts'
+import { columnsOf, type Db } from './db.ts'
 import { waitsForPerson } from './message-attempt.ts'
 import { insertReplies, replyValues } from './replies.ts'
 import { agentOfKey } from './sessions.ts'

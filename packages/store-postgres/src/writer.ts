@@ -112,8 +112,7 @@ export class CommitQueue {
 
   /** Returns the writer of a caller whose writes fail with `isLeaseLost`, and change nothing, once the lease is lost. */
   under(fence?: Fence): Writer {
-    const add = <I, R>(kind: Kind<I, R>, item: I): Promise<R> =>
-      this.#add(kind as Kind<unknown, unknown>, item, fence) as Promise<R>
+    const add = <I, R>(kind: Kind<I, R>, item: I): Promise<R> => this.#add(kind as Kind<unknown, unknown>, item, fence) as Promise<R>
     const write = async <R>(...statements: readonly Statement[]): Promise<R[]> => (await add(ALONE, statements)) as R[]
     return {
       add,
@@ -203,7 +202,12 @@ export class CommitQueue {
   async #lostAmong(units: readonly Unit[], error: unknown): Promise<unknown> {
     const fences = new Set(units.flatMap(({ fence }) => fence ?? []))
     try {
-      const rows = await this.#options.reader.all<{ epoch: number }>(sql(HELD, [...fences].map(({ epoch }) => epoch)))
+      const rows = await this.#options.reader.all<{ epoch: number }>(
+        sql(
+          HELD,
+          [...fences].map(({ epoch }) => epoch),
+        ),
+      )
       const held = new Set(rows.map(({ epoch }) => epoch))
       for (const fence of fences) if (!held.has(fence.epoch)) fence.lose()
     } catch (unreadable) {
@@ -231,7 +235,8 @@ export class CommitQueue {
     const fault = sqlState(error) === NOT_BEGUN ? 'another connection of this process took over' : faultOf(error)
     if (this.#fault === null && fault !== undefined) this.#options.log.error('store cannot write', { error })
     this.#fault = fault ?? this.#fault
-    if (sqlState(error) === NOT_BEGUN) return new AppError('unavailable', 'The store cannot write now: the connection was replaced.', { cause: error })
+    if (sqlState(error) === NOT_BEGUN)
+      return new AppError('unavailable', 'The store cannot write now: the connection was replaced.', { cause: error })
     return storeError(error, 'The store cannot write now')
   }
 

@@ -39,7 +39,11 @@ export async function startPostgres({ settings = [], inMemory = false }: TestSer
   if (isRoot) chownSync(folder, NOBODY.uid, NOBODY.gid)
   const env = { PATH: process.env.PATH, LC_ALL: 'C', HOME: folder }
   const data = join(folder, 'data')
-  await run(join(programs, 'bin/initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale'], { ...identity, env, cwd: folder })
+  await run(join(programs, 'bin/initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale'], {
+    ...identity,
+    env,
+    cwd: folder,
+  })
   const port = await freePort()
   const options = ['listen_addresses=127.0.0.1', `port=${port}`, `unix_socket_directories=${folder}`, 'max_connections=200', ...settings]
   const args = ['-D', data, ...options.flatMap((option) => ['-c', option])]

@@ -1,0 +1,71 @@
+/** Opens the store of a database server, where the configuration chooses one in place of the embedded database. */
+import { hostname } from 'node:os'
+import { isAbsolute, resolve } from 'node:path'
+import { type LoadedConfig, parseConfig, parseToml, readConfigText, type StoreConfig, storeSection } from '@sluice/config'
+import { systemClock } from '@sluice/kit'
+import { AppError, buildHint, type Feature, type Logger, loadFeatures, ROWS, type Store, type StoreBackend } from '@sluice/sdk'
+import { secretKeyIds } from '@sluice/store/secret-box'
+import type { RuntimeOptions } from './open-runtime.ts'
+
+/** An open store, and what it calls once the runtime exists. */
+export interface OpenBackend {
+  readonly store: Store
+  log: Logger
+  onCommit: (units: number, tookMs: number) => void
+}
+
+const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+
+/** Resolves to undefined for the embedded database. Rejects with `config_invalid` when the build has no such backend. */
+export async function openBackend(options: RuntimeOptions, config: LoadedConfig): Promise<OpenBackend | undefined> {
+  if (options.only === 'features') return undefined
+  const section = options.only === 'store' ? await readStoreSection(options) : config.core(storeSection)
+  return section && section.backend !== 'sqlite' ? open(options, section) : undefined
+}
+
+async function open(options: RuntimeOptions, section: StoreConfig): Promise<OpenBackend> {
+  const { dataDir } = options
+  const backend = await backendOf(options.features, section.backend)
+  const late: { log: Logger; onCommit: OpenBackend['onCommit'] } = { log: SILENT, onCommit: () => undefined }
+  const store = await backend.open({
+    url: section.url?.reveal() ?? '',
+    schema: section.schema,
+    tls: section.tls,
+    ...(section.ca_file !== undefined && { caFile: isAbsolute(section.ca_file) ? section.ca_file : resolve(dataDir, section.ca_file) }),
+    connectMs: section.connect_timeout_secs * 1000,
+    readers: section.read_connections,
+    writers: section.write_connections,
+    node: `${hostname()}:${dataDir}`,
+    keyIds: secretKeyIds(dataDir),
+    clock: options.clock ?? systemClock,
+    log: {
+      debug: (...line) => late.log.debug(...line),
+      info: (...line) => late.log.info(...line),
+      warn: (...line) => late.log.warn(...line),
+      error: (...line) => late.log.error(...line),
+    },
+    onCommit: (units, tookMs) => late.onCommit(units, tookMs),
+  })
+  return Object.assign(late, { store })
+}
+
+async function backendOf(features: readonly Feature[], name: string): Promise<StoreBackend> {
+  const [id] = ROWS.find(([, row]) => row.backend === name && row.kind === 'store') ?? []
+  await loadFeatures(features, (feature) => feature.id === id)
+  const backend = features.find(({ storeBackend }) => storeBackend?.name === name)?.storeBackend
+  if (backend) return backend
+  const hint = id === undefined ? '' : ` To get it: ${buildHint(id)}`
+  throw new AppError('config_invalid', `store.backend = "${name}" is not in this build.${hint}`)
+}
+
+/** Reads `[store]` alone, for commands that work with a configuration that is not valid. */
+async function readStoreSection(options: RuntimeOptions): Promise<StoreConfig | undefined> {
+  const { configFile, env } = options
+  const text = options.configValues ? '' : await readConfigText(configFile)
+  // A file that does not name the backend need not be readable.
+  if (!text.includes('postgres') && !options.configValues && !env.SVC_STORE_BACKEND) return undefined
+  const { store } = options.configValues ?? (await parseToml(text, configFile))
+  const own = Object.entries(env).filter(([name]) => name.startsWith('SVC_STORE_'))
+  const source = { ...options, features: [], env: Object.fromEntries(own), configValues: store === undefined ? {} : { store } }
+  return (await parseConfig(source, '')).core(storeSection)
+}
