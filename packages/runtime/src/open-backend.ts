@@ -1,11 +1,18 @@
 /** Opens the store of a database server, where the configuration chooses one in place of the embedded database. */
 import { hostname } from 'node:os'
 import { isAbsolute, resolve } from 'node:path'
-import { type LoadedConfig, parseConfig, parseToml, readConfigText, type StoreConfig, storeSection } from '@sluice/config'
+import {
+  type ConfigSource,
+  type LoadedConfig,
+  parseConfig,
+  parseToml,
+  readConfigText,
+  type StoreConfig,
+  storeSection,
+} from '@sluice/config'
 import { systemClock } from '@sluice/kit'
-import { AppError, buildHint, type Feature, type Logger, loadFeatures, ROWS, type Store, type StoreBackend } from '@sluice/sdk'
+import { AppError, buildHint, type Clock, type Feature, type Logger, loadFeatures, ROWS, type Store, type StoreBackend } from '@sluice/sdk'
 import { secretKeyIds } from '@sluice/store/secret-box'
-import type { RuntimeOptions } from './open-runtime.ts'
 
 /** An open store, and what it calls once the runtime exists. */
 export interface OpenBackend {
@@ -14,16 +21,22 @@ export interface OpenBackend {
   onCommit: (units: number, tookMs: number) => void
 }
 
+export interface BackendOptions extends ConfigSource {
+  readonly clock?: Clock
+  /** As in `RuntimeOptions`. */
+  readonly only?: 'store' | 'config' | 'features' | undefined
+}
+
 const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 /** Resolves to undefined for the embedded database. Rejects with `config_invalid` when the build has no such backend. */
-export async function openBackend(options: RuntimeOptions, config: LoadedConfig): Promise<OpenBackend | undefined> {
+export async function openBackend(options: BackendOptions, config: LoadedConfig): Promise<OpenBackend | undefined> {
   if (options.only === 'features') return undefined
   const section = options.only === 'store' ? await readStoreSection(options) : config.core(storeSection)
   return section && section.backend !== 'sqlite' ? open(options, section) : undefined
 }
 
-async function open(options: RuntimeOptions, section: StoreConfig): Promise<OpenBackend> {
+async function open(options: BackendOptions, section: StoreConfig): Promise<OpenBackend> {
   const { dataDir } = options
   const backend = await backendOf(options.features, section.backend)
   const late: { log: Logger; onCommit: OpenBackend['onCommit'] } = { log: SILENT, onCommit: () => undefined }
@@ -59,7 +72,7 @@ async function backendOf(features: readonly Feature[], name: string): Promise<St
 }
 
 /** Reads `[store]` alone, for commands that work with a configuration that is not valid. */
-async function readStoreSection(options: RuntimeOptions): Promise<StoreConfig | undefined> {
+async function readStoreSection(options: BackendOptions): Promise<StoreConfig | undefined> {
   const { configFile, env } = options
   const text = options.configValues ? '' : await readConfigText(configFile)
   // A file that does not name the backend need not be readable.

@@ -1,4 +1,5 @@
 /** Opens connections to PostgreSQL: hosts, TLS, the settings of a session, and how values are read. */
+import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 import { AppError } from '@sluice/sdk'
@@ -164,16 +165,8 @@ export const sql = (text: string, ...values: readonly unknown[]): Statement => (
 
 export type Row = Record<string, unknown>
 
-const names = new Map<string, string>()
-
-function nameOf(text: string): string {
-  let name = names.get(text)
-  if (name === undefined) {
-    name = `s${names.size}`
-    names.set(text, name)
-  }
-  return name
-}
+/** The same text has the same name on each connection. */
+const nameOf = (text: string): string => hash('sha1', text, 'base64url')
 
 /** Sends one statement and resolves to its result. */
 export const send = (client: pg.Client, { text, values }: Statement): Promise<pg.QueryResult<Row>> =>

@@ -138,8 +138,15 @@ export class MarkedConnection {
   }
 
   #connect(): Promise<pg.Client> {
-    this.#connecting ??= this.#takeOver()
-    return this.#connecting
+    if (this.#connecting) return this.#connecting
+    const connecting = this.#takeOver()
+    this.#connecting = connecting
+    // A connection that breaks while it is idle is replaced before the next transaction.
+    connecting.then(
+      (client) => client.on('error', () => this.#drop(connecting)).on('end', () => this.#drop(connecting)),
+      () => undefined,
+    )
+    return connecting
   }
 
   async #takeOver(): Promise<pg.Client> {

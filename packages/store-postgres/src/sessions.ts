@@ -1,9 +1,8 @@
 /** Sessions, their messages and their summaries. The end of a turn writes the messages, in `turns.ts`. */
-import { parseAgentKey, type SessionRow, type SessionStore, type SessionSummary, type TurnMessages } from '@sluice/sdk'
-import { HistoryCache, type Recent } from '@sluice/store/shared'
+import type { SessionRow, SessionStore, TurnMessages } from '@sluice/sdk'
 import { sql } from './connection.ts'
 import type { Db } from './db.ts'
-import type { HistoryListener } from './turns.ts'
+import { type Histories, SUMMARY, type SummaryColumns, toSummary } from './histories.ts'
 
 interface SessionColumns {
   readonly id: string
@@ -13,27 +12,7 @@ interface SessionColumns {
   readonly message_count: number
 }
 
-interface SummaryColumns {
-  readonly up_to: number
-  readonly up_to_at: number
-  readonly text: string
-  readonly model: string
-  readonly at: number
-  readonly untrusted: boolean
-}
-
-interface HeadColumns extends Partial<Record<keyof SummaryColumns, unknown>> {
-  readonly number: number
-  readonly message_count: number
-  readonly up_to: number | null
-}
-
 const COLUMNS = 'id, name, created_at, last_active_at, message_count'
-const SUMMARY = 'up_to, up_to_at, text, model, at, untrusted'
-const HEAD = `
-  SELECT number, message_count, summary.* FROM sessions
-  LEFT JOIN (SELECT session, ${SUMMARY} FROM session_summaries) AS summary ON summary.session = number WHERE id = $1`
-const HISTORY = 'SELECT messages_json AS json FROM messages WHERE session = $1 AND up_to > $2 ORDER BY up_to'
 const GET = `SELECT ${COLUMNS} FROM sessions WHERE id = $1`
 const GET_SUMMARY = `SELECT ${SUMMARY} FROM session_summaries WHERE session = (SELECT number FROM sessions WHERE id = $1)`
 const PUT_SUMMARY = `
@@ -52,39 +31,6 @@ const SAID = `
   SELECT up_to AS "upTo", at AS "atMs", messages_json AS json FROM messages
   WHERE session = (SELECT number FROM sessions WHERE id = $1) AND up_to > $2 ORDER BY up_to LIMIT $3`
 const RENAME = 'UPDATE sessions SET name = $2 WHERE id = $1 RETURNING id'
-
-/** Returns the id of a session without its agent. */
-export const agentOfKey = (id: string): string => parseAgentKey(id).key
-
-/**
- * The newest messages of recently active sessions. An entry belongs to the number of a session, which is never given again, and is valid
- * while the session has as many messages and the same summary: each read asks the database for these.
- */
-export class Histories implements HistoryListener {
-  readonly #cache = new HistoryCache()
-
-  appended(session: number, upTo: number, json: string): void {
-    this.#cache.append(String(session), { upTo, json })
-  }
-
-  async recent(db: Db, id: string, limit: number): Promise<Recent> {
-    const head = await db.get<HeadColumns>(HEAD, id)
-    if (!head) return { messages: [], upTo: 0, summary: undefined }
-    const key = String(head.number)
-    const summary = head.up_to === null ? undefined : toSummary(head as unknown as SummaryColumns)
-    const known = this.#cache.get(key, limit)
-    if (known && known.upTo === head.message_count && sameSummary(known.summary, summary)) return known
-    const rows = await db.all<{ json: string }>(HISTORY, head.number, head.message_count - limit)
-    return this.#cache.fill(key, { chunks: rows.map(({ json }) => json), upTo: head.message_count, summary }, limit)
-  }
-
-  clear(): void {
-    this.#cache.clear()
-  }
-}
-
-const sameSummary = (a: SessionSummary | undefined, b: SessionSummary | undefined): boolean =>
-  a?.upTo === b?.upTo && a?.atMs === b?.atMs && a?.text === b?.text
 
 export const createSessions = (db: Db, histories: Histories): SessionStore => ({
   async history(id, limit) {
@@ -128,13 +74,4 @@ const toSession = (row: SessionColumns): SessionRow => ({
   createdAtMs: row.created_at,
   lastActiveAtMs: row.last_active_at,
   messageCount: row.message_count,
-})
-
-const toSummary = (row: SummaryColumns): SessionSummary => ({
-  text: row.text,
-  upTo: row.up_to,
-  upToMs: row.up_to_at,
-  model: row.model,
-  atMs: row.at,
-  untrusted: row.untrusted,
 })

@@ -3,6 +3,7 @@ import {
   AppError,
   type ModelMessage,
   type OwnedTurnStore,
+  parseAgentKey,
   type ShardRange,
   shardOfTurn,
   type TurnEnd,
@@ -12,9 +13,9 @@ import {
 import { hashKey, inputIn, type KeyTable, QUARTER_MS, responseIn, type TurnColumns, toTurn } from '@sluice/store/shared'
 import { sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
+import type { Histories } from './histories.ts'
 import { waitsForPerson } from './message-attempt.ts'
 import { insertReplies, replyValues } from './replies.ts'
-import { agentOfKey } from './sessions.ts'
 import type { Kind } from './writer.ts'
 
 // Claims of one key wait for each other here, so that the next statement sees a turn that another process has just stored.
@@ -164,7 +165,7 @@ function endValues({ end, key, messagesJson, errorJson }: End, place: number): r
     id,
     agent,
     sessionId,
-    sessionId === null ? null : agentOfKey(sessionId),
+    sessionId === null ? null : parseAgentKey(sessionId).key,
     end.owner ?? null,
     end.source,
     end.status,
@@ -187,13 +188,8 @@ function endValues({ end, key, messagesJson, errorJson }: End, place: number): r
   ]
 }
 
-/** What the store remembers about the messages that a turn added to a session. */
-export interface HistoryListener {
-  appended(session: number, upTo: number, json: string): void
-}
-
 /** The turn store of the port. It keeps the idempotency keys and cached histories in step with the database. */
-export function createTurns(db: Db, keys: KeyTable, histories: HistoryListener): TurnStore {
+export function createTurns(db: Db, keys: KeyTable, histories: Histories): TurnStore {
   const { writer } = db
   return {
     async enqueue({ id, agent, sessionId, owner = null, source, input, createdAtMs, context, idempotency }) {
