@@ -70,10 +70,12 @@ export class ForeignCommits {
     try {
       const [before, now] = [await seen, await this.read()]
       if (now === before || seen !== this.#seen || this.#looking.signal.aborted) return
-      await this.#options.onForeignCommit()
+      // At once, so that a look at the same time gives no second notice.
       this.#seen = Promise.resolve(now)
+      await this.#options.onForeignCommit()
     } catch (error) {
       // The next look repeats this one.
+      this.#seen = seen
       if (!this.#isClosed) this.#options.log.warn('store cannot be watched for changes of other processes', { error })
       return
     }

@@ -55,17 +55,18 @@ const OF_SESSION = `
   SELECT state, turn_id AS "turnId", received_at AS "receivedAtMs" FROM inbox WHERE ended_at IS NULL AND session = $1 ORDER BY number`
 
 const NUMBER = 'SELECT number FROM inbox WHERE key = $1'
-const CHANGE_FROM = `
-  report AS (SELECT number FROM inbox WHERE number = $1 AND ended_at IS NULL FOR UPDATE),
-  ended AS (
-    UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $3, error = NULL
-    WHERE number = (SELECT number FROM report) AND EXISTS (SELECT 1 FROM changed))
+/** Carries out the change of a message (parameter 2) that a report (parameter 1) asks for, and ends the report. */
+const changeBy = (set: string): string => `
+  WITH report AS (SELECT number FROM inbox WHERE number = $1 AND ended_at IS NULL FOR UPDATE),
+    changed AS (
+      UPDATE inbox SET ${set} WHERE inbox.number = $2 AND ended_at IS NULL AND turn_id IS NULL AND EXISTS (SELECT 1 FROM report)
+      RETURNING number),
+    ended AS (
+      UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $3, error = NULL
+      WHERE number = (SELECT number FROM report) AND EXISTS (SELECT 1 FROM changed))
   SELECT number FROM changed`
-const FREE = 'inbox.number = $2 AND ended_at IS NULL AND turn_id IS NULL AND EXISTS (SELECT 1 FROM report)'
-const DELETE = `
-  WITH changed AS (
-    UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $3, error = NULL WHERE ${FREE} RETURNING number), ${CHANGE_FROM}`
-const REPLACE = `WITH changed AS (UPDATE inbox SET message_json = $4 WHERE ${FREE} RETURNING number), ${CHANGE_FROM}`
+const DELETE = changeBy("state = 'done', next_at = NULL, ended_at = $3, error = NULL")
+const REPLACE = changeBy('message_json = $4')
 
 interface SessionColumns {
   readonly state: 'pending' | 'running'
