@@ -33,7 +33,16 @@ export function prepareAudit(db: Database, records: readonly NewAudit[]): () => 
 }
 
 /** The hash must match the text that is read back, and no store keeps invalid Unicode. */
-export function wellFormed({ kind, atMs, sop, run, step, by, reason, detail }: NewAudit): Omit<AuditRecord, 'number' | 'previous' | 'hash'> {
+export function wellFormed({
+  kind,
+  atMs,
+  sop,
+  run,
+  step,
+  by,
+  reason,
+  detail,
+}: NewAudit): Omit<AuditRecord, 'number' | 'previous' | 'hash'> {
   return {
     kind,
     atMs,
