@@ -1,5 +1,5 @@
 /** The life of calls at the three providers: instructions, limits, replies and restarts. */
-import type { Channel, Inbound, Parts } from '@sluice/sdk'
+import { type Channel, type Inbound, isAllowed, type Parts } from '@sluice/sdk'
 import { rawRequest } from '@sluice/sdk/webhook'
 import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
@@ -136,6 +136,62 @@ describe.each([
     const call = await line(provider, { allowed_numbers: ['+15559999999'] })
     expect((await call.post(about)).answer).toMatch(/<(Reject|Hangup) reason="rejected"\/>/)
     expect((await call.post({ ...about, [speech]: 'Hello?' }, { step: 'heard', n: '1' })).answer).toContain('<Hangup/>')
+  })
+
+  test.each(['sip:+15550004444@elsewhere.example', 'client:15550004444', 'anonymous'])(
+    'the digits in %s are no allowed number',
+    async (From) => {
+      const call = await line(provider, { allowed_numbers: [CALLER] })
+      expect((await call.post({ ...about, From })).answer).toMatch(/<(Reject|Hangup) reason="rejected"\/>/)
+      const { messages } = await call.post({ ...about, From, [speech]: 'Open the door.' }, { step: 'heard', n: '1' })
+      const allowed = messages.filter(({ sender }) => isAllowed(call.channel.allow, sender, call.channel.normalise))
+      expect(allowed).toEqual([])
+    },
+  )
+
+  test('a request of a call that has ended begins no call, also after a restart', async () => {
+    const keyValue = memoryKeyValue()
+    const call = await line(provider, { max_calls: 1 }, { keyValue })
+    await call.post(about)
+    await call.post({ ...about, CallStatus: 'completed' })
+    expect((await call.post(about)).answer).toBe('')
+    const again = await line(provider, { max_calls: 1 }, { keyValue })
+    expect((await again.post(about)).answer).toBe('')
+    expect((await again.post({ ...about, CallSid: 'CA02', CallUUID: 'CA02' })).answer).toContain('How can I help you?')
+  })
+
+  test('a call whose end is not reported does not keep the line busy', async () => {
+    const call = await line(provider, { max_calls: 1 })
+    await call.post(about)
+    await call.host.advance(120_000)
+    await call.post(about, { step: 'wait' })
+    await call.host.advance(150_000)
+    expect(fake.commands).toEqual([])
+    await call.host.advance(40_000)
+    await expect.poll(() => fake.commands.map(({ action }) => action)).toEqual(['hangup'])
+    const second = { ...about, CallSid: 'CA02', CallUUID: 'CA02' }
+    await expect.poll(async () => (await call.post(second)).answer).toContain('How can I help you?')
+  })
+
+  test('a call that goes on is ended when its number leaves the allowlist', async () => {
+    const keyValue = memoryKeyValue()
+    const before = await line(provider, { allowed_numbers: [CALLER] }, { keyValue })
+    await before.post(about)
+    await before.parts.close?.()
+    const after = await line(provider, { allowed_numbers: ['+15559999999'] }, { keyValue })
+    expect((await after.post(about, { step: 'wait' })).answer).toMatch(/<Hangup ?\/>/)
+    await after.host.advance(2000)
+    await expect.poll(() => fake.commands.map(({ action }) => action)).toEqual(['hangup'])
+  })
+
+  test('texts that nobody fetched are forgotten after a day, without a restart', async () => {
+    const keyValue = memoryKeyValue()
+    const call = await line(provider, {}, { keyValue })
+    await call.post(about)
+    for (const clientId of ['a', 'b']) await say(call, 'Hello.', 'CA01', clientId)
+    expect((await keyValue.list('say/', 10)).length).toBe(2)
+    await call.host.advance(26 * 3_600_000)
+    await expect.poll(async () => (await keyValue.list('say/', 10)).length).toBe(0)
   })
 
   test('a reply of a call that has ended fails for good', async () => {

@@ -13,7 +13,6 @@ import {
   isAllowed,
   type KeyValue,
   type Logger,
-  normaliseE164,
   type Outbound,
   type Raw,
   type Sent,
@@ -22,12 +21,21 @@ import {
 import type { VoiceCallConfig } from './config.ts'
 import { MediaSession, type MediaSessionOptions } from './media-session.ts'
 import type { Provider } from './provider.ts'
-import { type CallEvent, type Instruction, type Parties, STREAM_PATH } from './telephony.ts'
+import { type CallEvent, callerOf, type Instruction, type Parties, STREAM_PATH } from './telephony.ts'
 import { Usage } from './usage.ts'
 
 const LOOK_MS = 1000
 const REQUEST_MS = 10_000
-/** A text that the provider did not fetch for this time is forgotten. */
+const PRUNE_MS = 3_600_000
+/**
+ * A provider that asks again and again has ended a call for which it does not ask for this time, and for the time of the last text: it
+ * reports the end of a call only if the operator has set the URL for that.
+ */
+const QUIET_MS = 180_000
+const SPOKEN_MS_PER_CHAR = 100
+/** The provider connects a media stream, or connects it again, within this time. */
+const CONNECT_MS = 30_000
+/** Texts that wait for the provider, and the ids of calls that have ended, are forgotten after this time. */
 const KEPT_MS = 24 * 3_600_000
 const KEPT_MAX = 1000
 /** A longer utterance is recognised in parts. */
@@ -55,6 +63,10 @@ interface LiveCall {
   activeAtMs: number
   silences: number
   utterances: number
+  /** How many media streams were connected: each has a token of its own. */
+  streams: number
+  /** The call is over if the provider is not heard of until then. */
+  expectedByMs?: number
   /** When the provider was asked to end the call. */
   endingAtMs?: number
   /** The words that the call begins with, until they are spoken. */
@@ -81,19 +93,24 @@ export class Calls {
 
   /** Reads the calls that went on when the daemon ended, and begins to watch their limits. */
   async open(): Promise<void> {
-    const { clock, keyValue, log } = this.#options
+    const { clock, config, keyValue, log, provider } = this.#options
     for (const { key, value } of await keyValue.list('call/', KEPT_MAX)) {
       const parties = partiesIn(key.slice('call/'.length), value)
-      const { startedAtMs } = members(value)
+      const { startedAtMs, streams } = members(value)
       if (!parties || typeof startedAtMs !== 'number') await keyValue.delete(key)
       else {
         const call = this.#remember(parties, startedAtMs)
+        call.streams = typeof streams === 'number' ? streams : 0
+        if (provider.asksAgain || config.audio === 'stream') call.expectedByMs = this.#nowMs() + QUIET_MS
         if (textAt(value, 'firstWords') !== '') call.firstWords = textAt(value, 'firstWords')
       }
     }
     await this.#prune()
     void every(clock, LOOK_MS, this.#closed.signal, () =>
       this.#enforce().catch((error: unknown) => log.warn('the limits of calls could not be checked', { error: errorText(error) })),
+    )
+    void every(clock, PRUNE_MS, this.#closed.signal, () =>
+      this.#prune().catch((error: unknown) => log.warn('old texts of calls could not be deleted', { error: errorText(error) })),
     )
   }
 
@@ -124,7 +141,11 @@ export class Calls {
       await this.#ended(event.call)
       return undefined
     }
+    // A request that comes late or is replayed begins no call.
+    if (!this.#live.has(event.call) && (await this.#options.keyValue.get(`ended/${event.call}`)) !== undefined) return undefined
     const instruction = await this.#next(event)
+    const call = this.#live.get(event.call)
+    if (call && !call.session) this.#expect(call, instruction)
     using limit = signalScope([this.#closed.signal], REQUEST_MS)
     return await provider.answer(event, instruction, limit.signal)
   }
@@ -162,13 +183,20 @@ export class Calls {
     if (reason) throw new AppError('rate_limited', `No call can be placed now: ${reason}`)
   }
 
-  /** Takes over the media stream of the call that the token of its path names. Throws `forbidden` for another token. */
+  /**
+   * Takes over the media stream of the call that the token of its path names. Throws `forbidden` for another token, and for one that was
+   * used: a path that was read in the log of a proxy opens nothing.
+   */
   openStream(token: string): (socket: FeatureSocket) => SocketListener {
     const { config, log, provider, audio } = this.#options
-    const found = [...this.#live.values()].find(({ parties }) => equalTexts(this.#streamToken(parties.call), token))
+    const found = [...this.#live.values()].find(({ parties, streams }) => equalTexts(this.#streamToken(parties.call, streams), token))
     const parts = audio()
-    if (!found || !parts) throw new AppError('forbidden', 'There is no such call')
+    if (!found || !parts || !this.#isAllowed(found.parties)) throw new AppError('forbidden', 'There is no such call')
     const { parties } = found
+    found.streams++
+    void this.#store(found).catch((error: unknown) =>
+      log.warn('the media stream of a call could not be stored', { call: parties.call, error: errorText(error) }),
+    )
     return (socket) =>
       new MediaSession(socket, {
         ...parts,
@@ -184,13 +212,16 @@ export class Calls {
           found.activeAtMs = this.#nowMs()
         },
         onEnd: (session) => {
-          if (found.session === session) delete found.session
+          if (found.session !== session) return
+          delete found.session
+          found.expectedByMs = this.#nowMs() + CONNECT_MS
         },
       })
   }
 
   async #next(event: Exclude<CallEvent, { kind: 'other' | 'ended' }>): Promise<Instruction> {
     const { config } = this.#options
+    if (this.#live.has(event.call) && !this.#isAllowed(event)) return { do: 'hangUp' }
     if (event.kind === 'ringing' || event.kind === 'started') {
       const isKnown = this.#live.has(event.call)
       const reason = isKnown ? undefined : await this.#refusal(event)
@@ -214,10 +245,11 @@ export class Calls {
   async #talk(live: LiveCall): Promise<Instruction> {
     const { config, audio, log } = this.#options
     const { call } = live.parties
+    const { streams } = live
     if (config.audio === 'stream') {
       // The first words are spoken once the stream is connected.
       if (audio())
-        return { do: 'stream', url: `${config.webhook_base_url.replace(/^http/, 'ws')}${STREAM_PATH}/${this.#streamToken(call)}` }
+        return { do: 'stream', url: `${config.webhook_base_url.replace(/^http/, 'ws')}${STREAM_PATH}/${this.#streamToken(call, streams)}` }
       log.warn('the provider speaks and recognises in this call: a media stream needs [transcription] and [speech]', { call })
     }
     const text = await this.#firstWords(live)
@@ -242,13 +274,25 @@ export class Calls {
   /** Why a call may not begin: `forbidden` for a number that is not allowed, otherwise the limit that is reached. */
   async #refusal({ remote }: Pick<Parties, 'remote'>): Promise<string | undefined> {
     const { config, log } = this.#options
-    if (!isAllowed(config.allowed_numbers, remote, normaliseE164)) {
+    if (!this.#isAllowed({ remote })) {
       log.info('a call was refused: the number is not on the allowlist', { number: remote })
       return 'forbidden'
     }
     const limit = this.#live.size >= config.max_calls ? 'max_calls' : await this.#usage.reached(this.#runningSecs(), this.#nowMs())
     if (limit) log.warn('a call was refused: a limit is reached', { limit })
     return limit && `channels_config.voice_call.${limit} is reached`
+  }
+
+  #isAllowed = ({ remote }: Pick<Parties, 'remote'>): boolean => isAllowed(this.#options.config.allowed_numbers, remote, callerOf)
+
+  /** Notes until when the provider must be heard of again. */
+  #expect(call: LiveCall, instruction: Instruction): void {
+    const nowMs = this.#nowMs()
+    if (instruction.do === 'stream') call.expectedByMs = nowMs + CONNECT_MS
+    else if (this.#options.provider.asksAgain) {
+      const text = instruction.do === 'talk' ? (instruction.text ?? '') : ''
+      call.expectedByMs = nowMs + QUIET_MS + text.length * SPOKEN_MS_PER_CHAR
+    } else delete call.expectedByMs
   }
 
   async #begin({ call, remote, local, direction, token }: CallEvent & { readonly kind: 'started' }): Promise<LiveCall> {
@@ -270,18 +314,19 @@ export class Calls {
   }
 
   #remember(parties: Parties, startedAtMs: number): LiveCall {
-    const live: LiveCall = { parties, startedAtMs, activeAtMs: this.#nowMs(), silences: 0, utterances: 0 }
+    const live: LiveCall = { parties, startedAtMs, activeAtMs: this.#nowMs(), silences: 0, utterances: 0, streams: 0 }
     this.#live.set(parties.call, live)
     return live
   }
 
-  async #store({ parties: { call, ...about }, startedAtMs, firstWords }: LiveCall): Promise<void> {
-    await this.#options.keyValue.set(`call/${call}`, { ...about, startedAtMs, ...(firstWords !== undefined && { firstWords }) })
+  async #store({ parties: { call, ...about }, startedAtMs, streams, firstWords }: LiveCall): Promise<void> {
+    await this.#options.keyValue.set(`call/${call}`, { ...about, startedAtMs, streams, ...(firstWords !== undefined && { firstWords }) })
   }
 
   async #connected(call: LiveCall, session: MediaSession): Promise<void> {
     call.session?.end()
     call.session = session
+    delete call.expectedByMs
     try {
       const words = await this.#firstWords(call)
       if (words !== undefined) await session.say(words, this.#closed.signal)
@@ -299,8 +344,8 @@ export class Calls {
     await this.#deliver({
       id: `${id}/${this.#nowMs()}-${call.utterances}`,
       account: local,
-      sender: normaliseE164(remote),
-      to: { to: normaliseE164(remote), more: { call: id } },
+      sender: callerOf(remote),
+      to: { to: callerOf(remote), more: { call: id } },
       text: words,
       sentAtMs: this.#nowMs(),
     })
@@ -308,7 +353,7 @@ export class Calls {
 
   #callOf({ to, more }: Address): LiveCall | undefined {
     if (more?.call !== undefined) return this.#live.get(more.call)
-    return [...this.#live.values()].findLast(({ parties }) => normaliseE164(parties.remote) === to)
+    return [...this.#live.values()].findLast(({ parties }) => callerOf(parties.remote) === to)
   }
 
   #partiesOf({ to, more }: Address): Parties | undefined {
@@ -324,6 +369,7 @@ export class Calls {
     call.session?.end()
     const seconds = Math.round((this.#nowMs() - call.startedAtMs) / 1000)
     await this.#usage.add(seconds, this.#nowMs())
+    await keyValue.set(`ended/${id}`, { atMs: this.#nowMs() })
     await keyValue.delete(`call/${id}`)
     log.info('a call ended', { call: id, direction: call.parties.direction, seconds })
   }
@@ -337,6 +383,8 @@ export class Calls {
     for (const call of this.#live.values()) {
       if (limit || nowMs - call.startedAtMs >= config.max_call_duration_secs * 1000)
         await this.#end(call, limit ?? 'max_call_duration_secs')
+      else if (!this.#isAllowed(call.parties)) await this.#end(call, 'the number is no longer on the allowlist')
+      else if (call.expectedByMs !== undefined && nowMs >= call.expectedByMs) await this.#end(call, 'the provider was not heard of')
       else if (call.session && !call.session.isBusy && nowMs - call.activeAtMs >= config.silence_secs * 1000) await this.#prompt(call)
     }
   }
@@ -371,12 +419,13 @@ export class Calls {
     const { keyValue } = this.#options
     const nowMs = this.#nowMs()
     await this.#usage.prune(nowMs)
-    for (const prefix of ['say/', 'dial/'])
+    for (const prefix of ['say/', 'dial/', 'ended/'])
       for (const { key, value } of await keyValue.list(prefix, KEPT_MAX)) if (nowMs - atMsIn(value) > KEPT_MS) await keyValue.delete(key)
   }
 
-  #streamToken = (call: string): string =>
-    hmacSha256(this.#options.config.auth_token.reveal(), 'media stream of ', call).toString('base64url')
+  /** The token is for one stream: it changes once the stream is connected. It is the same for a provider that asks twice before that. */
+  #streamToken = (call: string, streams: number): string =>
+    hmacSha256(this.#options.config.auth_token.reveal(), `media stream ${streams} of `, call).toString('base64url')
 
   #runningSecs(): number {
     const nowMs = this.#nowMs()

@@ -69,6 +69,7 @@ export function telnyx(options: ProviderOptions): Provider {
     name: 'telnyx',
     requests: telnyxRequests,
     stream: telnyxStream,
+    asksAgain: false,
     async answer(parties, instruction, signal) {
       await carryOut(parties, instruction, signal)
       return undefined

@@ -44,6 +44,7 @@ export function twilio(options: ProviderOptions): Provider {
     name: 'twilio',
     requests: twilioRequests,
     stream: twilioStream,
+    asksAgain: true,
     answer: async (_parties, instruction) => xmlAnswer(toXml(instruction)),
     async say({ call }, _text, token, signal) {
       await post(`${calls()}/${pathSegment(call)}.json` as const, { Url: stepUrl(baseUrl, { step: 'say', token }), Method: 'POST' }, signal)
@@ -105,6 +106,7 @@ export function plivo(options: ProviderOptions): Provider {
     name: 'plivo',
     requests: plivoRequests,
     stream: plivoStream,
+    asksAgain: true,
     answer: async (_parties, instruction) => xmlAnswer(toXml(instruction)),
     async say({ call }, _text, token, signal) {
       const body = { legs: 'aleg', aleg_url: stepUrl(baseUrl, { step: 'say', token }), aleg_method: 'POST' }

@@ -1,12 +1,12 @@
 /** Voice calls through Twilio, Telnyx or Plivo; signed webhooks and media streams in, REST API out. See `README.md`. */
 import { randomUUID } from 'node:crypto'
-import { type Channel, defineFeature, type Host, normaliseE164, type Parts, type SocketRoute } from '@sluice/sdk'
+import { type Channel, defineFeature, type Host, type Parts, type SocketRoute } from '@sluice/sdk'
 import { Calls, type CallsOptions } from './calls.ts'
 import { telnyx } from './command-provider.ts'
 import { API_URLS, missingKeys, type VoiceCallConfig, voiceCallSection } from './config.ts'
 import { plivo, twilio } from './form-provider.ts'
 import type { ProviderOptions } from './provider.ts'
-import { STREAM_PATH } from './telephony.ts'
+import { callerOf, STREAM_PATH } from './telephony.ts'
 import { NO_CALLS, voiceCallTool } from './tool.ts'
 import { createWebhook } from './webhook.ts'
 
@@ -36,7 +36,7 @@ function voiceCall(host: Host, config: VoiceCallConfig): Parts {
   const channel: Channel = {
     name: 'voice_call',
     allow: config.allowed_numbers,
-    normalise: normaliseE164,
+    normalise: callerOf,
     limits: { text: TEXT_CHARS_MAX, unit: 'utf16', ...(config.provider === 'telnyx' && { dedupesClientIds: true as const }) },
     webhook: { ...webhook, answer: (raw) => calls.answer(raw) },
     send: (to, message, signal) => calls.send(to, message, signal),

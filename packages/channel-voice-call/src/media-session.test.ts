@@ -234,6 +234,31 @@ describe('a media stream', () => {
     expect(call.closes).toEqual([1008])
   })
 
+  test('a token opens one stream: whoever reads it later cannot take over the call', async () => {
+    const call = await stream()
+    const answer = await call.post(CALL)
+    // Twilio may ask twice before it connects.
+    expect(await call.post(CALL)).toBe(answer)
+    call.connect(answer)
+    expect(() => call.connect(answer)).toThrow('There is no such call')
+    const again = await call.post(CALL, '?again=1')
+    expect(again).not.toBe(answer)
+    expect(() => call.connect(answer)).toThrow('There is no such call')
+    call.connect(again)
+  })
+
+  test('a call whose stream is not connected again is ended', async () => {
+    const call = await stream()
+    const listener = call.connect(await call.post(CALL))
+    await expect.poll(() => call.spoken.length).toBe(1)
+    await call.host.advance(300)
+    listener.closed()
+    await call.host.advance(32_000)
+    expect(call.host.logs).toContainEqual(
+      expect.objectContaining({ message: 'a call is being ended', fields: { call: 'CA01', why: 'the provider was not heard of' } }),
+    )
+  })
+
   test('a call whose stream breaks is connected again without a greeting', async () => {
     const call = await stream()
     const first = call.connect(await call.post(CALL))

@@ -6,6 +6,8 @@ export interface Provider {
   readonly name: string
   readonly requests: Requests
   readonly stream: StreamCodec
+  /** True if the provider asks for instructions again and again while a call goes on, and perhaps does not report its end. */
+  readonly asksAgain: boolean
   /**
    * Answers a request of the provider about a call with an instruction: in the answer, or by a command and the usual answer. Throws
    * `unavailable` if the command failed and the provider should repeat its request.

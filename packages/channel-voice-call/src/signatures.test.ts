@@ -3,6 +3,7 @@ import { rawRequest } from '@sluice/sdk/webhook'
 import plivo from 'plivo'
 import Telnyx from 'telnyx'
 import twilio from 'twilio'
+import { getExpectedTwilioSignature } from 'twilio/lib/webhooks/webhooks.js'
 import { describe, expect, test } from 'vitest'
 import { plivoSignature } from './plivo.ts'
 import { BASE_URL, TELNYX_PUBLIC_KEY, telnyxHeaders } from './testing/index.ts'
@@ -49,6 +50,23 @@ describe('a request', () => {
 
   test('is verified with the public URL, whatever host this daemon sees', async () => {
     expect(await webhook.verify(request('http://127.0.0.1:42617/voice/inbound?step=wait'))).toEqual({ by: 'x-twilio-signature' })
+  })
+
+  test.each([
+    ['https://gw.example.com:8443', 'https://gw.example.com/voice/inbound'],
+    ['https://gw.example.com', 'https://gw.example.com:443/voice/inbound'],
+    ['https://gw.example.com/sluice', 'https://gw.example.com/sluice/voice/inbound'],
+  ])('behind %s is verified as Twilio signs it: %s', async (baseUrl, signed) => {
+    const form = { CallSid: 'CA01', From: '+15550004444', To: '+15550005555' }
+    const proxied = createWebhook({ provider: 'twilio', baseUrl, authToken: TOKEN, from: '+15550005555' })
+    const headers = { 'x-twilio-signature': getExpectedTwilioSignature(TOKEN, signed, form) }
+    const sent = rawRequest({
+      headers,
+      url: 'http://127.0.0.1:42617/voice/inbound',
+      body: new TextEncoder().encode(new URLSearchParams(form).toString()),
+      receivedAtMs: at,
+    })
+    expect(await proxied.verify(sent)).toEqual({ by: 'x-twilio-signature' })
   })
 
   test('is refused on another path or with another query', async () => {

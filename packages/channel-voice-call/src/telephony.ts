@@ -1,5 +1,5 @@
 /** What the telephony providers have in common: the events of calls, the instructions that answer them, and their media streams. */
-import type { Raw, Verified } from '@sluice/sdk/webhook'
+import { normaliseE164, type Raw, type Verified } from '@sluice/sdk/webhook'
 
 /** The two ends of a call. */
 export interface Parties {
@@ -10,6 +10,15 @@ export interface Parties {
   /** Our number. */
   readonly local: string
   readonly direction: 'inbound' | 'outbound'
+}
+
+/**
+ * Returns a telephone number in E.164. Any other name of a caller, such as `anonymous` or a SIP address, stays a name: the digits in
+ * `sip:15550001111@example.com` are chosen by that caller, and must match no number of an allowlist.
+ */
+export function callerOf(text: string): string {
+  const caller = text.trim()
+  return /^\+?[\d ().-]+$/.test(caller) ? normaliseE164(caller) : caller.toLowerCase()
 }
 
 /** What a verified request of the provider reports. */

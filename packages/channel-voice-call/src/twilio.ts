@@ -18,10 +18,18 @@ export const twilioRequests: Requests = {
 function verify(raw: Raw, { baseUrl, authToken }: RequestOptions): Verified {
   const given = raw.headers[HEADER]?.trim() ?? ''
   if (given === '') throw new AppError('unauthorized', 'Invalid signature', { cause: `${HEADER} is missing` })
-  if (!equalTexts(given, twilioSignature(authToken, calledUrl(raw, baseUrl), formOf(raw.body)))) {
+  const [url, form] = [calledUrl(raw, baseUrl), formOf(raw.body)]
+  if (![url, ...withAndWithoutPort(url)].some((called) => equalTexts(given, twilioSignature(authToken, called, form)))) {
     throw new AppError('unauthorized', 'Invalid signature', { cause: `${HEADER} is wrong; the called URL must begin with ${baseUrl}` })
   }
   return { by: HEADER }
+}
+
+/** Twilio signs a URL with its port or without, whichever it called, and its own libraries accept both. */
+function withAndWithoutPort(url: string): readonly string[] {
+  const { protocol, hostname, port, pathname, search } = new URL(url)
+  const ports = ['', `:${port || (protocol === 'https:' ? 443 : 80)}`]
+  return ports.map((suffix) => `${protocol}//${hostname}${suffix}${pathname}${search}`)
 }
 
 /** A field that is sent twice counts once for each of its values, in order. */

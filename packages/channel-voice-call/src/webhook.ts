@@ -1,8 +1,8 @@
 /** The webhook of voice calls: verifies and reads the requests of the three providers; see `docs/contract.md#signatures`. */
-import { type Inbound, normaliseE164, type Raw, type Sample, type SampleRequest, type Verified, type Webhook } from '@sluice/sdk/webhook'
+import type { Inbound, Raw, Sample, SampleRequest, Verified, Webhook } from '@sluice/sdk/webhook'
 import { plivoRequests } from './plivo.ts'
 import { sampleOf } from './sample.ts'
-import { type Requests, type VoiceWebhookOptions, WEBHOOK_PATH } from './telephony.ts'
+import { callerOf, type Requests, type VoiceWebhookOptions, WEBHOOK_PATH } from './telephony.ts'
 import { telnyxRequests } from './telnyx.ts'
 import { twilioRequests } from './twilio.ts'
 
@@ -30,6 +30,6 @@ export function parse(raw: Raw, { provider }: Pick<VoiceWebhookOptions, 'provide
   const event = REQUESTS[provider].event(raw)
   if (event.kind !== 'heard') return []
   const { id, text, call, remote, local } = event
-  const sender = normaliseE164(remote)
+  const sender = callerOf(remote)
   return [{ id, account: local, sender, to: { to: sender, more: { call } }, text }]
 }
