@@ -41,6 +41,18 @@ describe('WAV', () => {
     expect(loudness(samples)).toBeCloseTo(12_000 / 32_768 / Math.SQRT2, 1)
   })
 
+  test.each([16_000, 22_050, 24_000, 44_100, 48_000])(
+    'of sounds at %i samples a second, only those that a call carries are kept',
+    (rate) => {
+      const heardAt = (hz: number): number => {
+        const sound = Int16Array.from({ length: rate }, (_, at) => Math.round(10_000 * Math.sin((2 * Math.PI * hz * at) / rate)))
+        return loudness(fromWav(toWav(sound, rate)).slice(RATE / 4, (3 * RATE) / 4)) / loudness(sound)
+      }
+      for (const hz of [200, 1000, 3000]) expect(heardAt(hz), `${hz} Hz`).toBeCloseTo(1, 1)
+      for (const hz of [4400, 5000, 7000]) expect(heardAt(hz), `${hz} Hz`).toBeLessThan(0.01)
+    },
+  )
+
   test('what is written is read again', () => {
     const samples = Int16Array.from({ length: 800 }, (_, index) => (index * 37) % 3000)
     expect(fromWav(toWav(samples, RATE))).toEqual(samples)

@@ -1,149 +1,171 @@
-/** Twilio and Plivo: both ask for XML at each step of a call, and differ in its elements and in their REST API. */
-import { callProvider, type ProviderAnswer, type ProviderCall, pathSegment, splitText, urlUnder } from '@sluice/kit'
+/** Twilio and Plivo: both ask for XML at each step of a call, and differ in the names of its elements and in their REST API. */
+import { callProvider, type ProviderCall, pathSegment, splitText, urlUnder } from '@sluice/kit'
 import { textAt } from '@sluice/kit/foreign-json'
 import { plivoRequests, plivoStream } from './plivo.ts'
 import type { Provider, ProviderOptions } from './provider.ts'
-import { attributes, type Instruction, stepUrl, xml, xmlAnswer } from './telephony.ts'
+import { attributes, type Dial, type Instruction, stepUrl, xml, xmlAnswer } from './telephony.ts'
 import { twilioRequests, twilioStream } from './twilio.ts'
 
 /** The longest text of one element: Twilio's limit for `Say`. */
 const SAY_CHARS_MAX = 4000
 const WAIT_SECS = 60
-const SPEECH_SECS_MAX = 60
+const REQUEST_MS = 60_000
 
-export function twilio(options: ProviderOptions): Provider {
-  const { accountId, authToken, baseUrl, from, language, silenceSecs, voice } = options
-  const say = (text: string): string => inParts(text, (part) => `<Say${attributes({ voice, language })}>${xml(part)}</Say>`)
-  const redirect = (step: Readonly<Record<string, string>>): string => `<Redirect method="POST">${xml(stepUrl(baseUrl, step))}</Redirect>`
-  const toXml = (instruction: Instruction): string => {
-    switch (instruction.do) {
-      case 'talk': {
-        const { text, silences } = instruction
-        const action = heardUrl(options, silences)
-        const gather = { input: 'speech', speechTimeout: 'auto', timeout: String(silenceSecs), action, method: 'POST', language }
-        return `<Gather${attributes(gather)}>${text ? say(text) : ''}</Gather>${redirect({ step: 'silent', times: String(silences + 1) })}`
-      }
-      case 'stream':
-        return `<Connect><Stream${attributes({ url: instruction.url })}/></Connect>${redirect({ again: '1' })}`
-      case 'reject':
-        return `<Reject${attributes({ reason: instruction.reason === 'busy' ? 'busy' : 'rejected' })}/>`
-      case 'hangUp':
-        return `${instruction.text ? say(instruction.text) : ''}<Hangup/>`
-      default:
-        return `<Pause length="${WAIT_SECS}"/>${redirect({ step: 'wait' })}`
-    }
-  }
-  const calls = (): `/${string}` => `/Accounts/${pathSegment(accountId)}/Calls`
-  const post = (path: `/${string}`, form: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ProviderAnswer> =>
-    callProvider({
-      ...requestOf(options, 'twilio', path, signal),
-      headers: { authorization: basic(accountId, authToken.reveal()), 'content-type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams(form).toString(),
-    })
+type Attributes = Readonly<Record<string, string | undefined>>
+/** A request to the REST API: the path below the calls of the account, and its fields. */
+interface RestCall {
+  /** Default: POST. */
+  readonly method?: 'DELETE'
+  readonly path: string
+  readonly fields?: Readonly<Record<string, string | number>>
+}
+
+/** What one provider names differently. */
+interface Dialect extends Pick<Provider, 'name' | 'requests' | 'stream'> {
+  readonly elements: { readonly say: string; readonly listen: string; readonly wait: string; readonly reject: string }
+  /** The attributes of the element that listens. */
+  listening(options: { readonly action: string; readonly silenceSecs: string; readonly language: string }): Attributes
+  /** The element that connects a media stream. */
+  streaming(url: string): string
+  /** How a request carries its fields. */
+  body(fields: Readonly<Record<string, string | number>>): Pick<ProviderCall, 'body'> & { readonly contentType?: string }
+  /** The path of the calls of an account. */
+  calls(account: string): `/${string}`
+  transfer(call: string, url: string): RestCall
+  hangUp(call: string): RestCall
+  dial(dial: Dial & { readonly from: string; readonly url: string; readonly statusUrl: string }): RestCall
+}
+
+const TWILIO: Dialect = {
+  name: 'twilio',
+  requests: twilioRequests,
+  stream: twilioStream,
+  elements: { say: 'Say', listen: 'Gather', wait: 'Pause', reject: 'Reject' },
+  listening: ({ action, silenceSecs, language }) => ({
+    input: 'speech',
+    speechTimeout: 'auto',
+    timeout: silenceSecs,
+    action,
+    method: 'POST',
+    language,
+  }),
+  streaming: (url) => `<Connect><Stream${attributes({ url })}/></Connect>`,
+  body: (fields) => ({
+    body: formOf(fields),
+    contentType: 'application/x-www-form-urlencoded',
+  }),
+  calls: (account) => `/Accounts/${pathSegment(account)}/Calls`,
+  transfer: (call, Url) => ({ path: `/${pathSegment(call)}.json`, fields: { Url, Method: 'POST' } }),
+  hangUp: (call) => ({ path: `/${pathSegment(call)}.json`, fields: { Status: 'completed' } }),
+  dial: ({ to: To, from: From, url: Url, statusUrl, ringSecs: Timeout, secsMax: TimeLimit }) => {
+    const status = { StatusCallback: statusUrl, StatusCallbackMethod: 'POST', StatusCallbackEvent: 'completed' }
+    return { path: '.json', fields: { To, From, Url, Method: 'POST', Timeout, TimeLimit, ...status } }
+  },
+}
+
+const PLIVO: Dialect = {
+  name: 'plivo',
+  requests: plivoRequests,
+  stream: plivoStream,
+  elements: { say: 'Speak', listen: 'GetInput', wait: 'Wait', reject: 'Hangup' },
+  listening: ({ action, silenceSecs, language }) => ({
+    action,
+    method: 'POST',
+    inputType: 'speech',
+    executionTimeout: silenceSecs,
+    speechEndTimeout: '2',
+    language,
+  }),
+  streaming(url) {
+    const about = { bidirectional: 'true', keepCallAlive: 'true', contentType: 'audio/x-mulaw;rate=8000' }
+    return `<Stream${attributes(about)}>${xml(url)}</Stream>`
+  },
+  body: (fields) => ({ body: fields }),
+  calls: (account) => `/Account/${pathSegment(account)}/Call`,
+  transfer: (call, aleg_url) => ({ path: `/${pathSegment(call)}/`, fields: { legs: 'aleg', aleg_url, aleg_method: 'POST' } }),
+  hangUp: (call) => ({ path: `/${pathSegment(call)}/`, method: 'DELETE' }),
+  dial: ({ to, from, url, statusUrl, ringSecs, secsMax }) => {
+    const urls = { answer_url: url, answer_method: 'POST', hangup_url: statusUrl }
+    return { path: '/', fields: { from: digits(from), to: digits(to), ...urls, ring_timeout: ringSecs, time_limit: secsMax } }
+  },
+}
+
+export const twilio = (options: ProviderOptions): Provider => formProvider(options, TWILIO)
+export const plivo = (options: ProviderOptions): Provider => formProvider(options, PLIVO)
+
+function formProvider(options: ProviderOptions, dialect: Dialect): Provider {
+  const { baseUrl, from } = options
+  const { name, requests, stream } = dialect
   return {
-    name: 'twilio',
-    requests: twilioRequests,
-    stream: twilioStream,
+    name,
+    requests,
+    stream,
     asksAgain: true,
-    answer: async (_parties, instruction) => xmlAnswer(toXml(instruction)),
+    answer: async (_parties, instruction) => xmlAnswer(toXml(instruction, options, dialect)),
     async say({ call }, _text, token, signal) {
-      await post(`${calls()}/${pathSegment(call)}.json` as const, { Url: stepUrl(baseUrl, { step: 'say', token }), Method: 'POST' }, signal)
+      await rest(dialect.transfer(call, stepUrl(baseUrl, { step: 'say', token })), options, dialect, signal)
     },
     async hangUp(call, signal) {
-      await post(`${calls()}/${pathSegment(call)}.json` as const, { Status: 'completed' }, signal)
+      await rest(dialect.hangUp(call), options, dialect, signal)
     },
-    async dial({ to, token, ringSecs, secsMax }, signal) {
-      const form = { To: to, From: from, Url: stepUrl(baseUrl, { dial: token }), Method: 'POST' }
-      const limits = { Timeout: String(ringSecs), TimeLimit: String(secsMax) }
-      const status = {
-        StatusCallback: stepUrl(baseUrl, { step: 'status' }),
-        StatusCallbackMethod: 'POST',
-        StatusCallbackEvent: 'completed',
-      }
-      await post(`${calls()}.json`, { ...form, ...limits, ...status }, signal)
+    async dial(dial, signal) {
+      const urls = { url: stepUrl(baseUrl, { dial: dial.token }), statusUrl: stepUrl(baseUrl, { step: 'status' }) }
+      await rest(dialect.dial({ ...dial, ...urls, from }), options, dialect, signal)
     },
   }
 }
 
-export function plivo(options: ProviderOptions): Provider {
-  const { accountId, authToken, baseUrl, from, language, silenceSecs, voice } = options
-  const speak = (text: string): string => inParts(text, (part) => `<Speak${attributes({ voice, language })}>${xml(part)}</Speak>`)
+function toXml(instruction: Instruction, options: ProviderOptions, { elements, listening, streaming }: Dialect): string {
+  const { baseUrl, language, silenceSecs, voice } = options
+  const say = (text: string | undefined): string =>
+    text === undefined || text === ''
+      ? ''
+      : splitText(text, { text: SAY_CHARS_MAX, unit: 'utf16' })
+          .map((part) => `<${elements.say}${attributes({ voice, language })}>${xml(part)}</${elements.say}>`)
+          .join('')
   const redirect = (step: Readonly<Record<string, string>>): string => `<Redirect method="POST">${xml(stepUrl(baseUrl, step))}</Redirect>`
-  const toXml = (instruction: Instruction): string => {
-    switch (instruction.do) {
-      case 'talk': {
-        const { text, silences } = instruction
-        const input = {
-          action: heardUrl(options, silences),
-          method: 'POST',
-          inputType: 'speech',
-          executionTimeout: String(silenceSecs),
-          speechEndTimeout: '2',
-          language,
-        }
-        return `<GetInput${attributes(input)}>${text ? speak(text) : ''}</GetInput>${redirect({ step: 'silent', times: String(silences + 1) })}`
-      }
-      case 'stream': {
-        const stream = { bidirectional: 'true', keepCallAlive: 'true', contentType: 'audio/x-mulaw;rate=8000' }
-        return `<Stream${attributes(stream)}>${xml(instruction.url)}</Stream>${redirect({ again: '1' })}`
-      }
-      case 'reject':
-        return `<Hangup${attributes({ reason: instruction.reason === 'busy' ? 'busy' : 'rejected' })}/>`
-      case 'hangUp':
-        return `${instruction.text ? speak(instruction.text) : ''}<Hangup/>`
-      default:
-        return `<Wait length="${WAIT_SECS}"/>${redirect({ step: 'wait' })}`
+  switch (instruction.do) {
+    case 'talk': {
+      const times = String(instruction.silences + 1)
+      const action = heardUrl(options, times)
+      const about = attributes(listening({ action, silenceSecs: String(silenceSecs), language }))
+      return `<${elements.listen}${about}>${say(instruction.text)}</${elements.listen}>${redirect({ step: 'silent', times })}`
     }
+    case 'stream':
+      return `${streaming(instruction.url)}${redirect({ again: '1' })}`
+    case 'reject':
+      return `<${elements.reject}${attributes({ reason: instruction.reason === 'busy' ? 'busy' : 'rejected' })}/>`
+    case 'hangUp':
+      return `${say(instruction.text)}<Hangup/>`
+    default:
+      return `<${elements.wait} length="${WAIT_SECS}"/>${redirect({ step: 'wait' })}`
   }
-  const calls = (): `/${string}` => `/Account/${pathSegment(accountId)}/Call`
-  const request = (path: `/${string}`, signal: AbortSignal, change: Partial<ProviderCall> = {}): Promise<ProviderAnswer> =>
-    callProvider({
-      ...requestOf(options, 'plivo', path, signal),
-      headers: { authorization: basic(accountId, authToken.reveal()) },
-      ...change,
-    })
-  return {
-    name: 'plivo',
-    requests: plivoRequests,
-    stream: plivoStream,
-    asksAgain: true,
-    answer: async (_parties, instruction) => xmlAnswer(toXml(instruction)),
-    async say({ call }, _text, token, signal) {
-      const body = { legs: 'aleg', aleg_url: stepUrl(baseUrl, { step: 'say', token }), aleg_method: 'POST' }
-      await request(`${calls()}/${pathSegment(call)}/` as const, signal, { body })
-    },
-    async hangUp(call, signal) {
-      await request(`${calls()}/${pathSegment(call)}/` as const, signal, { method: 'DELETE' })
-    },
-    async dial({ to, token, ringSecs, secsMax }, signal) {
-      const urls = {
-        answer_url: stepUrl(baseUrl, { dial: token }),
-        answer_method: 'POST',
-        hangup_url: stepUrl(baseUrl, { step: 'status' }),
-      }
-      const body = { from: digits(from), to: digits(to), ...urls, ring_timeout: ringSecs, time_limit: secsMax }
-      await request(`${calls()}/`, signal, { body })
-    },
-  }
+}
+
+async function rest({ path, fields, method }: RestCall, options: ProviderOptions, dialect: Dialect, signal: AbortSignal) {
+  const { fetch, apiUrl, accountId, authToken } = options
+  const { contentType, ...body } = fields ? dialect.body(fields) : {}
+  const url = urlUnder(apiUrl, `${dialect.calls(accountId)}${path}`)
+  const authorization = `Basic ${Buffer.from(`${accountId}:${authToken.reveal().trim()}`).toString('base64')}`
+  await callProvider({
+    fetch,
+    provider: dialect.name,
+    url,
+    method: method ?? 'POST',
+    headers: { authorization, ...(contentType !== undefined && { 'content-type': contentType }) },
+    ...body,
+    signal,
+    timeoutMs: REQUEST_MS,
+    explain: (json) => textAt(json, 'message', 'error') || undefined,
+  })
 }
 
 /** The number `n` makes the id of what is heard next unique; a repeat of the request has the same number. */
-const heardUrl = ({ baseUrl, nowMs }: ProviderOptions, silences: number): string =>
-  stepUrl(baseUrl, { step: 'heard', n: nowMs().toString(36), times: String(silences + 1) })
+const heardUrl = ({ baseUrl, nowMs }: ProviderOptions, times: string): string =>
+  stepUrl(baseUrl, { step: 'heard', n: nowMs().toString(36), times })
 
-const inParts = (text: string, element: (part: string) => string): string =>
-  splitText(text, { text: SAY_CHARS_MAX, unit: 'utf16' }).map(element).join('')
+const formOf = (fields: Readonly<Record<string, string | number>>): string =>
+  new URLSearchParams(Object.entries(fields).map(([name, value]): [string, string] => [name, String(value)])).toString()
 
-const requestOf = ({ fetch, apiUrl }: ProviderOptions, provider: string, path: `/${string}`, signal: AbortSignal): ProviderCall => ({
-  fetch,
-  provider,
-  url: urlUnder(apiUrl, path),
-  method: 'POST',
-  signal,
-  timeoutMs: SPEECH_SECS_MAX * 1000,
-  explain: (json) => textAt(json, 'message', 'error') || undefined,
-})
-
-const basic = (user: string, password: string): string => `Basic ${Buffer.from(`${user}:${password.trim()}`).toString('base64')}`
 /** Plivo writes numbers without the plus sign. */
 const digits = (number: string): string => number.replace(/^\+/, '')
