@@ -311,6 +311,32 @@ describe('a call at telnyx', () => {
     expect(fake.commands[2]?.values.payload).toBe('The pump has stopped.')
   })
 
+  test('a media stream that a restart broke is connected again by a new token, once, and otherwise the call ends', async () => {
+    const keyValue = memoryKeyValue()
+    const services = { transcribe: async () => '', speak: async () => Promise.reject(new Error('no speech in this test')) } as never
+    const streams = () => fake.commands.filter(({ action }) => action === 'streaming_start').map(({ values }) => String(values.stream_url))
+    const open = ({ parts }: Line, url = '') => {
+      const token = url.split('/').at(-1) ?? ''
+      return parts.sockets?.[0]?.open({ headers: new Headers(), url: new URL('wss://x/'), params: { token } })
+    }
+    const before = await line('telnyx', { audio: 'stream' }, { keyValue, services })
+    await before.post(initiated)
+    await before.post(answered)
+    await before.post(answered)
+    expect(streams()).toHaveLength(1)
+    open(before, streams()[0])
+    await before.parts.close?.()
+    const after = await line('telnyx', { audio: 'stream' }, { keyValue, services })
+    await after.host.advance(1500)
+    await expect.poll(streams).toHaveLength(2)
+    expect(() => open(after, streams()[0])).toThrow('There is no such call')
+    expect(streams()[1]).not.toBe(streams()[0])
+    await after.host.advance(29_000)
+    expect(fake.commands.filter(({ action }) => action === 'hangup')).toEqual([])
+    await after.host.advance(3000)
+    await expect.poll(() => fake.commands.filter(({ action }) => action === 'hangup').length).toBe(1)
+  })
+
   test('a long reply is spoken in parts, in order', async () => {
     const call = await line('telnyx')
     await say(call, 'A sentence of a long reply. '.repeat(200), 'v3:1')

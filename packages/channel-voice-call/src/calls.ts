@@ -35,6 +35,8 @@ const QUIET_MS = 180_000
 const SPOKEN_MS_PER_CHAR = 100
 /** The provider connects a media stream, or connects it again, within this time. */
 const CONNECT_MS = 30_000
+/** After the end of a media stream, the provider reports the end of its call within this time, if the call has ended. */
+const HANGUP_REPORT_MS = 3000
 /** Texts that wait for the provider, and the ids of calls that have ended, are forgotten after this time. */
 const KEPT_MS = 24 * 3_600_000
 const KEPT_MAX = 1000
@@ -65,6 +67,8 @@ interface LiveCall {
   utterances: number
   /** How many media streams were connected: each has a token of its own. */
   streams: number
+  /** The provider was asked to connect the media stream again, and has not done so. */
+  isReconnecting?: true
   /** The call is over if the provider is not heard of until then. */
   expectedByMs?: number
   /** When the provider was asked to end the call. */
@@ -101,7 +105,8 @@ export class Calls {
       else {
         const call = this.#remember(parties, startedAtMs)
         call.streams = typeof streams === 'number' ? streams : 0
-        if (provider.asksAgain || config.audio === 'stream') call.expectedByMs = this.#nowMs() + QUIET_MS
+        if (provider.asksAgain) call.expectedByMs = this.#nowMs() + QUIET_MS
+        else if (config.audio === 'stream') call.expectedByMs = this.#nowMs()
         if (textAt(value, 'firstWords') !== '') call.firstWords = textAt(value, 'firstWords')
       }
     }
@@ -214,7 +219,7 @@ export class Calls {
         onEnd: (session) => {
           if (found.session !== session) return
           delete found.session
-          found.expectedByMs = this.#nowMs() + CONNECT_MS
+          found.expectedByMs = this.#nowMs() + (provider.asksAgain ? CONNECT_MS : HANGUP_REPORT_MS)
         },
       })
   }
@@ -227,7 +232,10 @@ export class Calls {
       const reason = isKnown ? undefined : await this.#refusal(event)
       if (reason) return { do: 'reject', reason: reason === 'forbidden' ? 'forbidden' : 'busy' }
       if (event.kind === 'ringing') return { do: 'accept' }
-      return this.#talk(this.#live.get(event.call) ?? (await this.#begin(event)))
+      const live = this.#live.get(event.call) ?? (await this.#begin(event))
+      // A provider that does not ask again has repeated its report.
+      if (live.session && !this.#options.provider.asksAgain) return { do: 'wait' }
+      return this.#talk(live)
     }
     const call = this.#live.get(event.call) ?? (await this.#resume(event))
     if (!call || call.endingAtMs !== undefined) return { do: 'hangUp', text: config.goodbye }
@@ -327,6 +335,7 @@ export class Calls {
     call.session?.end()
     call.session = session
     delete call.expectedByMs
+    delete call.isReconnecting
     try {
       const words = await this.#firstWords(call)
       if (words !== undefined) await session.say(words, this.#closed.signal)
@@ -384,9 +393,22 @@ export class Calls {
       if (limit || nowMs - call.startedAtMs >= config.max_call_duration_secs * 1000)
         await this.#end(call, limit ?? 'max_call_duration_secs')
       else if (!this.#isAllowed(call.parties)) await this.#end(call, 'the number is no longer on the allowlist')
-      else if (call.expectedByMs !== undefined && nowMs >= call.expectedByMs) await this.#end(call, 'the provider was not heard of')
+      else if (call.expectedByMs !== undefined && nowMs >= call.expectedByMs) await this.#reconnect(call)
       else if (call.session && !call.session.isBusy && nowMs - call.activeAtMs >= config.silence_secs * 1000) await this.#prompt(call)
     }
+  }
+
+  /** Asks a provider that does not ask again for the media stream once more; ends the call if it was asked, or did not ask. */
+  async #reconnect(call: LiveCall): Promise<void> {
+    const { config, log, provider } = this.#options
+    if (provider.asksAgain || config.audio !== 'stream' || call.isReconnecting) return this.#end(call, 'the provider was not heard of')
+    call.isReconnecting = true
+    call.expectedByMs = this.#nowMs() + CONNECT_MS
+    using limit = signalScope([this.#closed.signal], REQUEST_MS)
+    await provider.answer(call.parties, await this.#talk(call), limit.signal).catch((error: unknown) => {
+      log.warn('the media stream of a call could not be connected again', { call: call.parties.call, error: errorText(error) })
+      call.expectedByMs = this.#nowMs()
+    })
   }
 
   async #prompt(call: LiveCall): Promise<void> {

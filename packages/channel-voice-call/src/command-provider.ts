@@ -8,6 +8,7 @@ import { telnyxRequests, telnyxState, telnyxStream } from './telnyx.ts'
 /** The longest payload of `speak`. */
 const SPEAK_CHARS_MAX = 3000
 const VOICE = 'female'
+const STREAM_ID_CHARS = 12
 
 export function telnyx(options: ProviderOptions): Provider {
   const { fetch, apiUrl, authToken, baseUrl, connectionId, from, language, voice = VOICE } = options
@@ -55,7 +56,9 @@ export function telnyx(options: ProviderOptions): Provider {
         return
       case 'stream': {
         const audio = { stream_track: 'inbound_track', stream_bidirectional_mode: 'rtp', stream_bidirectional_codec: 'PCMU' }
-        await command(call, 'streaming_start', { stream_url: instruction.url, ...audio }, `${call}-stream`, signal)
+        // The id is the same while this stream is not connected, and another for the next stream.
+        const id = `${call}-${instruction.url.slice(-STREAM_ID_CHARS)}`
+        await command(call, 'streaming_start', { stream_url: instruction.url, ...audio }, id, signal)
         return
       }
       case 'hangUp':
