@@ -12,11 +12,15 @@ export interface SourceDaemon {
 const PROFILE = join(ROOT, 'profiles', 'full.ts')
 const START_MS_MAX = 60_000
 
-/** Resolves once the daemon accepts connections. `program` is the file that starts it. */
-export async function startSourceDaemon(dataDir: string, program = PROFILE): Promise<SourceDaemon> {
+/** Resolves once the daemon accepts connections. `program` is the file that starts it, `env` are more variables of its environment. */
+export async function startSourceDaemon(
+  dataDir: string,
+  program = PROFILE,
+  env: Readonly<Record<string, string>> = {},
+): Promise<SourceDaemon> {
   const child = spawn(process.execPath, [program, 'daemon', '--data-dir', dataDir, '--port', '0'], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: environment({ NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'sluice', 'sources') }),
+    env: environment({ NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'sluice', 'sources'), ...env }),
   })
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const kill = async () => {
