@@ -17,16 +17,18 @@ export function readLock(root) {
   const { importers, packages, snapshots } = parse(readFileSync(join(root, 'pnpm-lock.yaml'), 'utf8'))
   const { allowBuilds } = parse(readFileSync(join(root, 'pnpm-workspace.yaml'), 'utf8'))
   const optional = Object.entries(importers['.'].optionalDependencies).map(([name, { version }]) => [name, withoutPeers(version)])
+  // A package with peers has one snapshot for each set of them; the dependencies are the same.
+  const locked = new Map(Object.entries(snapshots).map(([key, snapshot]) => [withoutPeers(key), snapshot]))
   const describe = (name, version) => {
     const key = `${name}@${version}`
     const { resolution, engines, cpu, os, libc, hasBin } = packages[key]
-    const { dependencies = {}, optionalDependencies = {} } = snapshots[key]
+    const { dependencies = {}, optionalDependencies = {} } = locked.get(key)
     return {
       key,
       version,
       integrity: resolution.integrity,
-      dependencies: Object.fromEntries(Object.entries(dependencies).map(([to, locked]) => [to, withoutPeers(locked)])),
-      optionalDependencies: Object.fromEntries(Object.entries(optionalDependencies).map(([to, locked]) => [to, withoutPeers(locked)])),
+      dependencies: Object.fromEntries(Object.entries(dependencies).map(([to, at]) => [to, withoutPeers(at)])),
+      optionalDependencies: Object.fromEntries(Object.entries(optionalDependencies).map(([to, at]) => [to, withoutPeers(at)])),
       ...Object.fromEntries(Object.entries({ engines, cpu, os, libc }).filter(([, value]) => value !== undefined)),
       bin: hasBin ? programsOf(root, name, version) : undefined,
       hasInstallScript: name in allowBuilds,

@@ -87,7 +87,7 @@ export class Connection {
     context.signal.addEventListener('abort', abort, { once: true })
     if (context.signal.aborted) abort()
     const device = new Device({ library, state, config: this.#config, log, onReceived: () => intake.wake() })
-    const delivering = this.#deliverUntilEnd(intake, { state, library, deliver, context })
+    const delivering = this.#deliverUntilEnd(intake, { device, state, library, deliver, context })
     const stopped = new Promise<void>((resolve) => {
       stop.signal.addEventListener('abort', () => resolve(), { once: true })
       if (stop.signal.aborted) resolve()
@@ -182,12 +182,14 @@ export class Connection {
         await this.#host.clock.sleep(RETRY_MS, options.context.signal)
         continue
       }
-      await woken
+      // A message that the library gave up is waited for until its time is over.
+      if (options.device?.firstOpen === undefined) await woken
+      else await Promise.race([woken, this.#host.clock.sleep(RETRY_MS, options.context.signal)])
     }
   }
 
   /** Delivers all received messages in their order. Each stays in the store until it is durable in the inbox. */
-  async #deliverReceived({ state, library, deliver, context }: DeliverOptions): Promise<void> {
+  async #deliverReceived({ device, state, library, deliver, context }: DeliverOptions): Promise<void> {
     const { signal, report } = context
     const { creds } = state
     const options = {
@@ -200,7 +202,9 @@ export class Connection {
     }
     for (let batch = await state.received(); batch.length > 0 && !signal.aborted; batch = await state.received()) {
       const done: string[] = []
+      const firstOpen = device?.firstOpen
       for (const { name, ...received } of batch) {
+        if (firstOpen !== undefined && name >= firstOpen) break
         const inbound = await parse(received, options).catch((error: unknown) => {
           this.#host.log.warn('message not understood', { channel: 'chatapp', reason: errorText(error) })
           return undefined
@@ -211,7 +215,8 @@ export class Connection {
         }
         done.push(name)
       }
-      if (done.length > 0) await state.forget(done)
+      if (done.length === 0) return
+      await state.forget(done)
     }
   }
 }
@@ -219,6 +224,8 @@ export class Connection {
 const RETRY_MS = 1000
 
 interface DeliverOptions {
+  /** Absent while no device is linked. */
+  readonly device?: Device
   readonly state: DeviceState
   readonly library: Library
   readonly deliver: Deliver

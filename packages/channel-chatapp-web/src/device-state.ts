@@ -84,20 +84,25 @@ export class DeviceState {
     await this.keys.set(keys)
   }
 
+  /** Returns the name of a message that arrives now. It sorts after those of messages before. */
+  nextName(): string {
+    return `${String(this.#clock.nowMs()).padStart(15, '0')}-${String(this.#received++).padStart(9, '0')}`
+  }
+
   /** Returns the change of keys that keeps a received message until `forget`. */
-  keeping(message: Received): SignalDataSet {
-    const name = `${String(this.#clock.nowMs()).padStart(15, '0')}-${String(this.#received++).padStart(9, '0')}`
+  keeping(name: string, message: Received): SignalDataSet {
     return { [RECEIVED_TYPE]: { [name]: message } } as SignalDataSet
   }
 
   /** Returns received messages in their order, with their names. */
   async received(): Promise<readonly (Received & { readonly name: string })[]> {
-    const rows = await this.#secrets.list(`${this.#prefix}${RECEIVED}`, BATCH_MAX)
-    return rows.map(({ name, value }) => ({ ...(JSON.parse(value) as Received), name }))
+    const prefix = `${this.#prefix}${RECEIVED}`
+    const rows = await this.#secrets.list(prefix, BATCH_MAX)
+    return rows.map(({ name, value }) => ({ ...(JSON.parse(value) as Received), name: name.slice(prefix.length) }))
   }
 
   forget(names: readonly string[]): Promise<void> {
-    return this.#secrets.setAll(new Map(names.map((name) => [name, undefined])))
+    return this.#secrets.setAll(new Map(names.map((name) => [`${this.#prefix}${RECEIVED}${name}`, undefined])))
   }
 
   /** Keeps a message that is about to be sent, because a device that cannot read it asks for it again. */

@@ -2,6 +2,7 @@
 import { BoundedMap } from '@sluice/kit'
 import { AppError, errorText, type Logger } from '@sluice/sdk'
 import type { BinaryNode, ConnectionState, GroupMetadata, SocketConfig, WASocket } from '@whiskeysockets/baileys'
+import { Arrivals } from './arrivals.ts'
 import type { Ending } from './close-codes.ts'
 import type { ChatappWebConfig } from './config.ts'
 import type { DeviceState } from './device-state.ts'
@@ -21,7 +22,7 @@ export interface DeviceOptions {
   readonly state: DeviceState
   readonly config: ChatappWebConfig
   readonly log: Logger
-  /** Called when a received message is durable. */
+  /** Called when received messages may be delivered. */
   onReceived(): void
 }
 
@@ -32,8 +33,9 @@ export class Device {
   readonly #ended = Promise.withResolvers<Ending>()
   readonly #updates: ((update: Partial<ConnectionState>) => void)[] = []
   readonly #groups = new BoundedMap<string, { readonly group: GroupMetadata; readonly atMs: number }>(GROUPS_MAX)
-  /** The stanza of each encrypted content that is being decrypted. */
-  readonly #stanzas = new WeakMap<Uint8Array, BinaryNode>()
+  readonly #arrivals = new Arrivals()
+  /** The stanza of each encrypted content that is being decrypted, with the name of its message. */
+  readonly #contents = new WeakMap<Uint8Array, { readonly stanza: BinaryNode; readonly name: string }>()
 
   constructor(options: DeviceOptions) {
     const { library, state, config, log, onReceived } = options
@@ -50,11 +52,19 @@ export class Device {
       emitOwnEvents: false,
       // The first part of the history has the numbers behind hidden ids. Old messages are not answered, so the rest is not read.
       shouldSyncHistoryMessage: ({ syncType }) => syncType === library.proto.HistorySync.HistorySyncType.INITIAL_BOOTSTRAP,
-      shouldIgnoreJid: (jid) => !library.isPnUser(jid) && !library.isLidUser(jid) && !library.isJidGroup(jid) && jid !== SERVER,
+      shouldIgnoreJid: isIgnored,
       transactionOpts: COMMITS,
       getMessage: async ({ id }) => state.sent(id ?? ''),
       cachedGroupMetadata: async (jid) => this.#knownGroup(jid),
-      makeSignalRepository: durableRepository({ library, state, onReceived, stanzaOf: (content) => this.#stanzas.get(content) }),
+      makeSignalRepository: durableRepository({
+        library,
+        state,
+        arrivalOf: (content) => this.#contents.get(content),
+        onDone: (stanza) => {
+          this.#arrivals.done(stanza)
+          onReceived()
+        },
+      }),
       ...(config.web_url !== undefined && { waWebSocketUrl: config.web_url }),
       ...(config.web_version !== undefined && { version: versionOf(config.web_version) }),
     })
@@ -84,6 +94,11 @@ export class Device {
     return group
   }
 
+  /** The name of the first message that is being decrypted: later ones wait for it. */
+  get firstOpen(): string | undefined {
+    return this.#arrivals.first
+  }
+
   /** Ends the connection. The device stays linked. */
   async close(): Promise<void> {
     const closing = Promise.resolve(this.sock.end(undefined)).catch(() => undefined)
@@ -100,8 +115,7 @@ export class Device {
     const { ev, ws } = this.sock
     this.#opened.promise.catch(() => undefined)
     ws.on('frame', (frame: BinaryNode | Uint8Array) => {
-      if ('tag' in frame && frame.tag === 'message' && Array.isArray(frame.content))
-        for (const { tag, content } of frame.content) if (tag === 'enc' && content instanceof Uint8Array) this.#stanzas.set(content, frame)
+      if ('tag' in frame && frame.tag === 'message') this.#arrived(frame)
     })
     ev.on('creds.update', () => {
       this.state.saveCreds().catch((error: unknown) => log.warn('credentials of the device not stored', { reason: errorText(error) }))
@@ -122,13 +136,23 @@ export class Device {
       for (const { key, message, messageTimestamp } of messages) {
         if (!message || !key.id) continue
         const content = Buffer.from(library.proto.Message.encode(message).finish()).toString('base64')
-        const kept = this.state.keeping({ key, atSecs: library.toNumber(messageTimestamp), content })
+        const kept = this.state.keeping(this.state.nextName(), { key, atSecs: library.toNumber(messageTimestamp), content })
         Promise.resolve(this.state.keys.set(kept)).then(
           () => onReceived(),
           (error: unknown) => log.warn('message not stored', { reason: errorText(error) }),
         )
       }
     })
+  }
+
+  #arrived(stanza: BinaryNode): void {
+    if (!Array.isArray(stanza.content) || isIgnored(stanza.attrs.from ?? '')) return
+    const encrypted = stanza.content.flatMap(({ tag, attrs, content }) =>
+      tag === 'enc' && DECRYPTED.has(attrs.type ?? '') && content instanceof Uint8Array ? [content] : [],
+    )
+    const name = this.state.nextName()
+    for (const content of encrypted) this.#contents.set(content, { stanza, name })
+    this.#arrivals.add(stanza, name, encrypted.length)
   }
 
   #end(ending: Ending): void {
@@ -142,7 +166,11 @@ export class Device {
   }
 }
 
-const SERVER = '@s.whatsapp.net'
+/** Statuses, channels and lists of recipients are ignored. */
+const isIgnored = (jid: string): boolean => !/@(?:s\.whatsapp\.net|lid|hosted|hosted\.lid|g\.us)$/.test(jid)
+
+/** The types of contents that the library decrypts. */
+const DECRYPTED: ReadonlySet<string> = new Set(['pkmsg', 'msg', 'skmsg'])
 
 /** Errors of the library carry the status code of the platform. */
 function endingOf(error: unknown): Ending {

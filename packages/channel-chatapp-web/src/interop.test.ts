@@ -54,6 +54,17 @@ describe('incoming', () => {
     expect((await inbound((one) => one.id.endsWith(second))).sender).toBe(ADA)
   })
 
+  test('messages that come at the same time keep their order', async () => {
+    const { fake, got, until } = await start()
+    const texts = Array.from({ length: 12 }, (_, index) => `${index}`)
+    for (const text of texts) fake.say({ text, from: `1555000888${Number(text) % 3}` })
+    await until(() => got.length === texts.length, 'all messages')
+    for (const sender of ['+15550008880', '+15550008881', '+15550008882']) {
+      const heard = got.filter((one) => one.sender === sender).map(({ text }) => Number(text))
+      expect(heard).toEqual(heard.toSorted((a, b) => a - b))
+    }
+  })
+
   test('an edit and a deletion change a message, and only an administrator changes those of others', async () => {
     const { fake, inbound, got, ...rest } = await start()
     const id = fake.say({ text: 'first', group: GROUP })

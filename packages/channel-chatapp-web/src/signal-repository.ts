@@ -15,13 +15,13 @@ type TransactionalKeys = { transaction<Result>(work: () => Promise<Result>, key:
 export interface RepositoryOptions {
   readonly library: Library
   readonly state: DeviceState
-  /** Returns the stanza that contains an encrypted content. */
-  stanzaOf(content: Uint8Array): BinaryNode | undefined
-  /** Called when a received message is durable. */
-  onReceived(): void
+  /** Returns the stanza that contains an encrypted content, and the name of its message. */
+  arrivalOf(content: Uint8Array): { readonly stanza: BinaryNode; readonly name: string } | undefined
+  /** Called when a content is durable, or cannot be decrypted. */
+  onDone(stanza: BinaryNode): void
 }
 
-export function durableRepository({ library, state, stanzaOf, onReceived }: RepositoryOptions): MakeRepository {
+export function durableRepository({ library, state, arrivalOf, onDone }: RepositoryOptions): MakeRepository {
   return (auth, logger, lookUp) => {
     const base = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, logger, lookUp)
     const keys = auth.keys as TransactionalKeys
@@ -33,15 +33,17 @@ export function durableRepository({ library, state, stanzaOf, onReceived }: Repo
         outside.runInAsyncScope(work, undefined, ...args)
 
     const keeping = async (lock: string, content: Uint8Array, decrypt: () => Promise<Uint8Array>): Promise<Uint8Array> => {
-      const stanza = stanzaOf(content)
-      const plain = await keys.transaction(async () => {
-        const decrypted = await decrypt()
-        const message = stanza && receivedOf(library, state, stanza, decrypted)
-        if (message) await keys.set(state.keeping(message))
-        return decrypted
-      }, lock)
-      onReceived()
-      return plain
+      const arrival = arrivalOf(content)
+      try {
+        return await keys.transaction(async () => {
+          const decrypted = await decrypt()
+          const message = arrival && receivedOf(library, state, arrival.stanza, decrypted)
+          if (message) await keys.set(state.keeping(arrival.name, message))
+          return decrypted
+        }, lock)
+      } finally {
+        if (arrival) onDone(arrival.stanza)
+      }
     }
 
     return {

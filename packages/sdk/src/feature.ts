@@ -66,7 +66,7 @@ export interface Feature<Schema extends ConfigSchema = ConfigSchema> {
   readonly id: FeatureId
   readonly section?: Section<Schema>
   /**
-   * Further sections of a feature that brings only channels, such as one for another region of a platform. Each of them has a channel
+   * Further sections of a feature that brings only channels and their checks, such as one for another region of a platform. Each of them has a channel
    * of its own with the name of the section, and a value that `build` accepts.
    */
   readonly moreSections?: readonly Section[]

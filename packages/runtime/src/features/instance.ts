@@ -125,12 +125,20 @@ function buildParts(feature: Feature, host: Host, sections: readonly SectionToBu
   }
 }
 
-/** Joins the parts of several sections, which are channels only; it is disabled if each of them is. */
+/** What the section of a feature with several sections may bring. */
+const JOINED: ReadonlySet<string> = new Set<keyof Parts>(['channels', 'disabledReason', 'missingRequirement', 'check'])
+
+/** Joins the parts of several sections, which are channels with their checks; it is disabled if each of them is. */
 function joinChannels({ id }: Feature, built: readonly Parts[]): Parts {
-  const other = built.flatMap((parts) => Object.keys(parts)).find((name) => name !== 'channels' && name !== 'disabledReason')
+  const other = built.flatMap((parts) => Object.keys(parts)).find((name) => !JOINED.has(name))
   if (other !== undefined) throw new Error(`${id} has several sections and brings ${other}; such a feature can bring only channels`)
   const on = built.filter(({ disabledReason }) => disabledReason === undefined)
-  return on.length === 0 ? (built[0] ?? {}) : { channels: on.flatMap(({ channels = [] }) => channels) }
+  if (on.length === 0) return built[0] ?? {}
+  return {
+    channels: on.flatMap(({ channels = [] }) => channels),
+    missingRequirement: () => on.map((parts) => parts.missingRequirement?.()).find((missing) => missing !== undefined),
+    check: async (signal) => (await Promise.all(on.map(async (parts) => (await parts.check?.(signal)) ?? []))).flat(),
+  }
 }
 
 /**

@@ -76,6 +76,18 @@ test('each configured section has its channel', async () => {
   expect([channels.broken, names(channels.unconfigured)]).toEqual([[], ['world']])
 })
 
+test('the checks of all sections run, and what the machine lacks for one of them is shown', async () => {
+  const finding = { status: 'ok', detail: 'looked' } as const
+  const check = async () => [finding]
+  const both = await open(world() + region(), chat({ check, missingRequirement: () => 'the package x is not installed' }))
+  const parts = both.snapshot().instances.find(({ feature }) => feature.id === 'x-chat')?.parts
+  expect(await parts?.check?.(new AbortController().signal)).toEqual([finding, finding])
+  expect(parts?.missingRequirement?.()).toBe('the package x is not installed')
+  const none = await open(world() + region(), chat())
+  const plain = none.snapshot().instances.find(({ feature }) => feature.id === 'x-chat')?.parts
+  expect([await plain?.check?.(new AbortController().signal), plain?.missingRequirement?.()]).toEqual([[], undefined])
+})
+
 test('a section that is turned off does not turn off the other one', async () => {
   const one = await open(world('enabled = false\n') + region())
   expect(names(one.snapshot().channels)).toEqual(['region'])
