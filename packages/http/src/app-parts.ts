@@ -4,7 +4,7 @@ import type { Runtime, Snapshot } from '@sluice/runtime'
 import type { Auth } from './auth.ts'
 import type { BodyBudget } from './body-budget.ts'
 import type { Endpoint } from './context.ts'
-import type { ForwardingWatch } from './middleware/client-peer.ts'
+import type { ConnectedPeers, ForwardingWatch } from './middleware/client-peer.ts'
 import type { Limits } from './middleware/rate-limit.ts'
 
 /** The parts of the HTTP side that live as long as the daemon. */
@@ -27,6 +27,7 @@ export interface DaemonParts {
 /** The parts that the application of one snapshot is made from. */
 export interface AppParts extends DaemonParts {
   readonly snapshot: Snapshot
+  readonly peers: ConnectedPeers
 }
 
 /** Where the messages of channels go. */

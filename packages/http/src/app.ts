@@ -5,8 +5,8 @@ import { AppError, defineRoute, type Route } from '@sluice/sdk'
 import { Hono } from 'hono'
 import * as v from 'valibot'
 import type { AppParts } from './app-parts.ts'
-import type { Endpoint, EndpointDoc, HttpContext, HttpEnv, Step } from './context.ts'
-import { clientPeer } from './middleware/client-peer.ts'
+import type { DirectRoute, Endpoint, EndpointDoc, HttpContext, HttpEnv, Step } from './context.ts'
+import { ConnectedPeers, clientPeer } from './middleware/client-peer.ts'
 import { EVERY_PATH, observe } from './middleware/observe.ts'
 import { catchThrownValues, createProblemHandler } from './middleware/problems.ts'
 import { openApiDocument } from './openapi.ts'
@@ -21,9 +21,17 @@ import { channelEndpoints } from './routes/webhooks.ts'
 
 export type App = Hono<HttpEnv>
 
+/** The application of one snapshot. */
+export interface ServedApp {
+  readonly app: App
+  /** The direct form of `POST` routes that have one, by path. */
+  readonly direct: ReadonlyMap<string, DirectRoute>
+}
+
 /** A new snapshot needs a new application. */
-export function createApp(parts: AppParts): App {
-  const { runtime, snapshot } = parts
+export function createApp(given: Omit<AppParts, 'peers'>): ServedApp {
+  const { runtime, snapshot } = given
+  const parts: AppParts = { ...given, peers: new ConnectedPeers(snapshot.gateway, given.forwarding) }
   const app: App = new Hono()
   const routes = new RouteTable(app, runtime)
 
@@ -38,7 +46,7 @@ export function createApp(parts: AppParts): App {
   routes.add(healthEndpoint(runtime))
   routes.add(readyEndpoint(runtime))
 
-  app.use(clientPeer(snapshot.gateway, parts.forwarding))
+  app.use(clientPeer(parts.peers))
 
   routes.add(metricsEndpoint(parts))
   routes.add(pairEndpoint(parts))
@@ -51,12 +59,14 @@ export function createApp(parts: AppParts): App {
   for (const stub of snapshot.stubs) routes.addStub(stub)
 
   app.on('POST', ['*'], ...triggerSteps(parts))
-  return app
+  return { app, direct: routes.direct }
 }
 
 /** Adds routes to an application and remembers them for the OpenAPI document. The first route of a method and path wins. */
 class RouteTable {
   readonly docs: EndpointDoc[] = []
+  /** By path. */
+  readonly direct = new Map<string, DirectRoute>()
   readonly #app: App
   readonly #runtime: Runtime
   readonly #taken = new Set<string>()
@@ -66,9 +76,11 @@ class RouteTable {
     this.#runtime = runtime
   }
 
-  add({ doc, steps }: Endpoint): void {
-    if (this.#serve(doc.method, doc.path, steps)) this.docs.push(doc)
-    else this.#runtime.log.error('two features claim one route: the second one is not served', { route: `${doc.method} ${doc.path}` })
+  add({ doc, steps, direct }: Endpoint): void {
+    if (this.#serve(doc.method, doc.path, steps)) {
+      this.docs.push(doc)
+      if (direct && doc.method === 'POST') this.direct.set(doc.path, direct)
+    } else this.#runtime.log.error('two features claim one route: the second one is not served', { route: `${doc.method} ${doc.path}` })
   }
 
   /** Answers for a feature that this daemon does not offer now, unless a feature serves the path. */

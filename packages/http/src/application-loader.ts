@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { JSON_HEADERS } from './respond.ts'
 import { healthBody, readiness } from './routes/health.ts'
 import type { Application, ServerParts } from './server.ts'
+import { isUsualHost } from './usual-host.ts'
 
 /** Answers `GET /health` and `GET /ready` at once; every other request loads the application and waits for it. */
 export class ApplicationLoader {
@@ -51,11 +52,8 @@ export class ApplicationLoader {
   }
 }
 
-/** A host as clients usually write it; the application judges every other. */
-const HOST = /^[\w.-]+(?::\d+)?$|^\[[\da-fA-F:]+\](?::\d+)?$/
-
 const isProbe = (path: string, { method, url, headers }: IncomingMessage): boolean =>
-  url === path && (method === 'GET' || method === 'HEAD') && HOST.test(headers.host ?? '')
+  url === path && (method === 'GET' || method === 'HEAD') && isUsualHost(headers.host)
 
 function answerProbe(
   { method }: IncomingMessage,

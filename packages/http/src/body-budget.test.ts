@@ -11,7 +11,7 @@ function body(budget: BodyBudget, bytes: number, { channel = 'a', peer = 'p' } =
     isEvicted = true
   })
   room.take(bytes)
-  return { ...room, isEvicted: () => isEvicted }
+  return Object.assign(room, { isEvicted: () => isEvicted })
 }
 
 test('bounds finished bodies over all channels until they are released', () => {

@@ -6,16 +6,34 @@ const BYTES_MAX = 256 * 1024 * 1024
 const RETRY_AFTER_SECS = 5
 
 /** The bytes of one body, and the request they belong to. */
-class Body {
+class Body implements BodyRoom {
+  readonly #budget: BodyBudget
   readonly channel: string
   readonly address: string
   bytes = 0
-  onEvicted: ((error: AppError) => void) | undefined
-  isEvicted = false
+  evict: ((error: AppError) => void) | undefined
+  wasEvicted = false
 
-  constructor(channel: string, address: string) {
+  constructor(budget: BodyBudget, channel: string, address: string) {
+    this.#budget = budget
     this.channel = channel
     this.address = address
+  }
+
+  take(bytes: number): void {
+    this.#budget.take(this, bytes)
+  }
+
+  onEvicted(listener: (error: AppError) => void): void {
+    this.evict = listener
+  }
+
+  complete(): void {
+    this.#budget.complete(this)
+  }
+
+  release(): void {
+    this.#budget.free(this)
   }
 }
 
@@ -38,25 +56,24 @@ export class BodyBudget {
 
   /** Opens the room for the body of one request to a channel, from a client address. */
   open(channel: string, address: string): BodyRoom {
-    const body = new Body(channel, address)
-    return {
-      take: (bytes) => this.#take(body, bytes),
-      onEvicted(listener) {
-        body.onEvicted = listener
-      },
-      complete: () => void this.#unfinished.delete(body),
-      release: () => this.#free(body),
-    }
+    return new Body(this, channel, address)
   }
 
-  #take(body: Body, bytes: number): void {
-    if (body.isEvicted) throw noRoom()
+  /** Called by a body. */
+  take(body: Body, bytes: number): void {
+    if (body.wasEvicted) throw noRoom()
     this.#makeRoom(body, bytes)
     this.#unfinished.add(body)
     this.#count(body, bytes)
   }
 
-  #free(body: Body): void {
+  /** Called by a body. */
+  complete(body: Body): void {
+    this.#unfinished.delete(body)
+  }
+
+  /** Called by a body. */
+  free(body: Body): void {
     this.#unfinished.delete(body)
     this.#count(body, -body.bytes)
   }
@@ -75,9 +92,9 @@ export class BodyBudget {
       if (!isChannelFull && this.#taken + bytes <= this.#bytesMax) return
       const victim = this.#victimFor(body, isChannelFull ? body.channel : undefined)
       if (!victim) throw noRoom()
-      this.#free(victim)
-      victim.isEvicted = true
-      victim.onEvicted?.(noRoom())
+      this.free(victim)
+      victim.wasEvicted = true
+      victim.evict?.(noRoom())
     }
   }
 

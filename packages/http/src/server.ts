@@ -53,7 +53,7 @@ const REFUSED_UPGRADE_MS = 10_000
 
 export function createApplication({ runtime, auth, clients, intake, subscribers, url, replacesGlobals = false }: ServerParts): Application {
   const streams = subscribers && createStreams(runtime, auth, subscribers)
-  const fetch = createFetch({
+  const { fetch, serveDirectly } = createFetch({
     runtime,
     auth,
     clients,
@@ -91,7 +91,11 @@ export function createApplication({ runtime, auth, clients, intake, subscribers,
         createServer: (() => server) as unknown as typeof createServer,
         ...(streams ? { websocket: { server: createSocketServer() } } : {}),
       })
-      return getRequestListener(handle, { errorHandler, overrideGlobalObjects: replacesGlobals }) as RequestListener
+      const listener = getRequestListener(handle, { errorHandler, overrideGlobalObjects: replacesGlobals }) as RequestListener
+      if (operator !== undefined) return listener
+      return (incoming, outgoing) => {
+        if (!serveDirectly(incoming, outgoing)) listener(incoming, outgoing)
+      }
     },
     endStreams: (reason) => streams?.closeAll(reason),
   }

@@ -117,7 +117,7 @@ export interface TestGateway {
 
 /** Every route that a gateway serves, without its middleware. */
 export function routesOf({ parts, runtime }: TestGateway): { readonly method: string; readonly path: string }[] {
-  const { routes } = createApp({ ...parts, snapshot: runtime.snapshot() })
+  const { routes } = createApp({ ...parts, snapshot: runtime.snapshot() }).app
   const named = routes.filter(({ path }) => path !== EVERY_PATH).map(({ method, path }) => [`${method} ${path}`, { method, path }] as const)
   return [...new Map(named).values()]
 }
@@ -165,7 +165,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     ...(streams && { streams }),
     ...(intake && { intake }),
   }
-  const fetch = createFetch(parts)
+  const { fetch } = createFetch(parts)
   return {
     runtime,
     store,

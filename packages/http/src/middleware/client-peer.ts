@@ -15,26 +15,16 @@ import {
 } from './client-address.ts'
 
 /** Sets `peer`. */
-export function clientPeer(settings: ProxySettings, forwarding: ForwardingWatch): Step {
-  const peers = new ClientPeers(settings, forwarding)
-  /** By socket: unless headers decide, an address is parsed once per connection. */
-  const known = new WeakMap<object, Peer>()
-
+export function clientPeer(peers: ConnectedPeers): Step {
   const peerOf = (c: HttpContext): Peer => {
-    const headers = headersOf(c)
-    const address = socketAddress(c)
-    const socket = c.env?.incoming?.socket
+    const incoming = c.env?.incoming
     const operator = c.env?.operator
-    if (operator !== undefined) return { connection: socket ?? c.req.raw, address: 'control', spared: true, isSecure: false, operator }
-    if (!socket || peers.byRequest) return { connection: socket ?? c.req.raw, ...peers.look(address, headers, isEncrypted(socket)) }
-    const before = known.get(socket)
-    if (before) {
-      peers.notice(address, headers)
-      return before
-    }
-    const peer = { connection: socket, ...peers.look(address, headers, isEncrypted(socket)) }
-    known.set(socket, peer)
-    return peer
+    if (operator !== undefined)
+      return { connection: incoming?.socket ?? c.req.raw, address: 'control', spared: true, isSecure: false, operator }
+    const socket = incoming?.socket
+    return socket
+      ? peers.of(socket, socketAddress(c), headersOf(c))
+      : { connection: c.req.raw, ...peers.look(socketAddress(c), headersOf(c)) }
   }
 
   return (c, next) => {
@@ -77,6 +67,23 @@ export class ClientPeers {
   notice(socketAddress: string, headers: HeaderReader): void {
     if (this.#forwarding.ignored.has(this.#reason) || !isForwarded(headers)) return
     if (!this.#proxies || !isTrustedPeer(socketAddress, this.#proxies)) this.#forwarding.ignore(this.#reason, socketAddress)
+  }
+}
+
+/** Also remembers the client of each connection. */
+export class ConnectedPeers extends ClientPeers {
+  /** By socket: unless headers decide, an address is parsed once per connection. */
+  readonly #known = new WeakMap<object, Peer>()
+
+  of(socket: object, address: string, headers: HeaderReader): Peer {
+    const before = this.byRequest ? undefined : this.#known.get(socket)
+    if (before) {
+      this.notice(address, headers)
+      return before
+    }
+    const peer = { connection: socket, ...this.look(address, headers, isEncrypted(socket)) }
+    if (!this.byRequest) this.#known.set(socket, peer)
+    return peer
   }
 }
 

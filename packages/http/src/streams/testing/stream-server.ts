@@ -16,7 +16,7 @@ import { Hono } from 'hono'
 import { createAuth } from '../../auth.ts'
 import { BodyBudget } from '../../body-budget.ts'
 import type { HttpEnv } from '../../context.ts'
-import { clientPeer, ForwardingWatch } from '../../middleware/client-peer.ts'
+import { ConnectedPeers, clientPeer, ForwardingWatch } from '../../middleware/client-peer.ts'
 import { createProblemHandler } from '../../middleware/problems.ts'
 import { createLimits } from '../../middleware/rate-limit.ts'
 import type { SubscriberCounts } from '../connections.ts'
@@ -99,9 +99,10 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
     limits: createLimits(runtime.store.counters),
     budget: new BodyBudget(),
     forwarding,
+    peers: new ConnectedPeers(snapshot.gateway, forwarding),
   }
   app.onError(createProblemHandler(runtime))
-  app.use(clientPeer(snapshot.gateway, forwarding))
+  app.use(clientPeer(parts.peers))
   for (const { doc, steps } of streams.endpoints(parts)) app.on(doc.method, [doc.path], ...steps)
   const server = createAdaptorServer({ fetch: app.fetch, websocket: { server: createSocketServer() } }) as Server
   const transports = new Set<Socket>()

@@ -1,0 +1,101 @@
+/**
+ * Serves the requests of a signed webhook from Node's own request and response, without the objects of the Fetch API and the chain of
+ * middleware. A request with anything unusual about it is left to the steps of the route, which answer in the same way.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { newTrace } from '@sluice/agent'
+import { parseTraceparent, type Trace } from '@sluice/sdk'
+import type { AppParts } from './app-parts.ts'
+import { readIncoming } from './body.ts'
+import type { BodyBudget } from './body-budget.ts'
+import { type DirectRoute, ParsedHeaders } from './context.ts'
+import { problem } from './problem.ts'
+import { JSON_HEADERS, withSecurityHeaders } from './respond.ts'
+import { isUsualHost } from './usual-host.ts'
+import { RECEIVED, type WebhookReceiver } from './webhook-receiver.ts'
+
+/** A list of names and values, because Node copies an object once more. */
+const RECEIVED_HEADERS = Object.entries({ ...JSON_HEADERS, 'content-length': String(Buffer.byteLength(RECEIVED)) }).flat()
+
+export function directWebhook(receiver: WebhookReceiver, parts: AppParts): DirectRoute {
+  const { budget, peers } = parts
+  return (incoming, outgoing) => {
+    const { headers, socket } = incoming
+    const isUsual = Number(headers['content-length']) <= receiver.bodyBytesMax && isUsualHost(headers.host) && headers.upgrade === undefined
+    if (!isUsual) return false
+    const { address } = peers.of(socket, socket.remoteAddress ?? '', new ParsedHeaders(headers))
+    const request = new DirectRequest(incoming, outgoing, receiver, parts)
+    void request.answer(budget.open(receiver.channel.name, address))
+    return true
+  }
+}
+
+class DirectRequest {
+  readonly #incoming: IncomingMessage
+  readonly #outgoing: ServerResponse
+  readonly #receiver: WebhookReceiver
+  readonly #parts: AppParts
+  readonly #startMs: number
+  readonly #startedAtMs: number
+  #trace: Trace | undefined
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, receiver: WebhookReceiver, parts: AppParts) {
+    this.#incoming = incoming
+    this.#outgoing = outgoing
+    this.#receiver = receiver
+    this.#parts = parts
+    const isObserved = parts.snapshot.observers.length > 0
+    this.#startMs = isObserved ? parts.runtime.clock.nowMs() : 0
+    this.#startedAtMs = isObserved ? parts.runtime.clock.monotonicMs() : 0
+  }
+
+  /** Never rejects. */
+  async answer(room: ReturnType<BodyBudget['open']>): Promise<void> {
+    const { bodyBytesMax } = this.#receiver
+    const watch = this.#receiver.watch(() => this.#traceOf())
+    try {
+      const body = await readIncoming(this.#incoming, bodyBytesMax, room)
+      room.complete()
+      const answer = await this.#receiver.receive(
+        { headers: this.#incoming.headers as Record<string, string>, body, url: this.#url },
+        watch,
+      )
+      if (answer) await this.#write(withSecurityHeaders(answer))
+      else this.#outgoing.writeHead(200, RECEIVED_HEADERS).end(RECEIVED)
+    } catch (error) {
+      this.#receiver.refused(error, watch)
+      const { log, hideSecrets } = this.#parts.runtime
+      await this.#write(problem(error, { log, hide: hideSecrets }, () => this.#route)).catch(() => this.#outgoing.destroy())
+    } finally {
+      room.release()
+    }
+    this.#observe()
+  }
+
+  get #route(): string {
+    return (this.#incoming.url ?? '').split('?', 1)[0] ?? ''
+  }
+
+  get #url(): string {
+    const scheme = 'encrypted' in this.#incoming.socket && this.#incoming.socket.encrypted === true ? 'https' : 'http'
+    return `${scheme}://${this.#incoming.headers.host}${this.#incoming.url}`
+  }
+
+  #traceOf(): Trace {
+    const { traceparent, tracestate } = this.#incoming.headers
+    this.#trace ??= newTrace(parseTraceparent(String(traceparent ?? ''), typeof tracestate === 'string' ? tracestate : null))
+    return this.#trace
+  }
+
+  async #write(response: Response): Promise<void> {
+    const body = Buffer.from(await response.arrayBuffer())
+    this.#outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), 'content-length': body.length }).end(body)
+  }
+
+  #observe(): void {
+    const { runtime, snapshot } = this.#parts
+    if (snapshot.observers.length === 0) return
+    const span = { trace: this.#traceOf(), startMs: this.#startMs, tookMs: runtime.clock.monotonicMs() - this.#startedAtMs }
+    snapshot.observe({ kind: 'request', method: 'POST', route: this.#route, status: this.#outgoing.statusCode, span })
+  }
+}
