@@ -92,9 +92,9 @@ export class Intake {
    */
   async receive(channel: Channel, received: Received): Promise<Reception> {
     const { verified, messages } = received
-    const allowed = messages
-      .filter((message) => isUnsignedDeletion(message) || this.#senders.admit(channel, message.sender))
-      .map(wellFormed)
+    const allowed: Inbound[] = []
+    for (const message of messages)
+      if (isUnsignedDeletion(message) || this.#senders.admit(channel, message.sender)) allowed.push(wellFormed(message))
     const denied = messages.length - allowed.length
     const admitted = allowed.some(isChange) ? await this.#withKnownTargets(channel, allowed) : allowed
     if (admitted.length === 0 && verified.nonce === undefined) return { ...NO_MESSAGES, denied }
@@ -182,6 +182,12 @@ export class Intake {
 
   #isFull(messages: readonly Classified[]): boolean {
     const { max_pending } = this.#options.config()
+    const [one] = messages
+    // Most requests have one message.
+    if (one && messages.length === 1) {
+      const waiting = this.#pending.get(one.account) ?? 0
+      return waiting > 0 && waiting + 1 > max_pending + (needsTurn(one) ? 0 : OTHERS_MAX)
+    }
     return this.#exceeds(messages.filter(needsTurn), max_pending) || this.#exceeds(messages, max_pending + OTHERS_MAX)
   }
 

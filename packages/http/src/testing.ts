@@ -37,7 +37,7 @@ import { createApp } from './app.ts'
 import type { DaemonParts, Intake } from './app-parts.ts'
 import { type Auth, createAuth } from './auth.ts'
 import { BodyBudget } from './body-budget.ts'
-import { createFetch, type Fetch } from './create-fetch.ts'
+import { createFetch, type Fetch, type Served } from './create-fetch.ts'
 import { ForwardingWatch } from './middleware/client-peer.ts'
 import { EVERY_PATH } from './middleware/observe.ts'
 import { createLimits } from './middleware/rate-limit.ts'
@@ -96,6 +96,7 @@ export interface TestGateway {
   readonly clock: TestClock
   readonly auth: Auth
   readonly fetch: Fetch
+  readonly serveDirectly: Served['serveDirectly']
   /** The parts that the application is made from. */
   readonly parts: DaemonParts
   /** The lines of level info and above. */
@@ -165,7 +166,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     ...(streams && { streams }),
     ...(intake && { intake }),
   }
-  const { fetch } = createFetch(parts)
+  const { fetch, serveDirectly } = createFetch(parts)
   return {
     runtime,
     store,
@@ -173,6 +174,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     clock,
     auth,
     fetch,
+    serveDirectly,
     parts,
     logs,
     observations,

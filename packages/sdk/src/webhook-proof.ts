@@ -120,6 +120,8 @@ function isTimely(time: string, { receivedAtMs }: SignedRequest, windowSecs: num
 
 /** Returns the signed parts in order; undefined if the request lacks one. */
 function signedParts({ payload, idHeaders = [] }: HmacScheme, request: SignedRequest, time = ''): Bytes[] | undefined {
+  // Most schemes sign the body alone.
+  if (payload === '{body}') return [request.body]
   const id = header(request, idHeaders[0] ?? '')
   if (payload.includes('{id}') && !id) return undefined
   return payload.split(/(\{[a-z]+\})/).map((part) => {
@@ -158,6 +160,7 @@ function keyOf({ key }: HmacScheme, secret: string): Bytes | undefined {
 }
 
 function deliveryIdOf({ idHeaders = [], idMember }: WebhookScheme, request: SignedRequest): string | undefined {
+  if (idHeaders.length === 0 && idMember === undefined) return undefined
   const named = idHeaders.map((name) => header(request, name)).find((value) => value)
   const id = named ?? (idMember === undefined ? undefined : memberOf(request.body, idMember))
   return typeof id === 'string' && id !== '' && id.length <= ID_CHARS_MAX ? id : undefined

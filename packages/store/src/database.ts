@@ -31,6 +31,8 @@ export class Database {
   readonly #connection: DatabaseSync
   /** The damage that a read or write has found in the file; kept until the file is opened again. */
   damage: string | null = null
+  /** The number of write transactions that were begun. */
+  transactions = 0
   /** Prepared statements by their text. The number is bounded, because all texts are constants of this package. */
   readonly #statements = new Map<string, StatementSync>()
 
@@ -95,6 +97,7 @@ export class Database {
   transaction<T>(use: () => T): T {
     this.#rollBack()
     this.run('BEGIN IMMEDIATE')
+    this.transactions++
     try {
       const result = use()
       this.run('COMMIT')

@@ -168,7 +168,7 @@ export class GroupCommit {
       return { error, begun }
     }
     this.#commits++
-    for (const [index, unit] of units.entries()) settle(unit, results[index])
+    for (let index = 0; index < units.length; index++) settle(units[index] as Unit, results[index])
     if (this.#fault !== null) log.info('store accepts writes again')
     this.#fault = null
     this.#lastCommitMs = clock.monotonicMs()
@@ -193,14 +193,16 @@ const NOT_RUN = Symbol('not run')
 
 /** Part of a transaction. Each fence is checked once, and again after a unit that changes fences. */
 function runInOrder(units: readonly Unit[]): unknown[] {
-  const held = new Map<Fence, boolean>()
+  // Most writes have no fence.
+  let held: Map<Fence, boolean> | undefined
   const isHeld = (fence: Fence): boolean => {
+    held ??= new Map()
     const known = held.get(fence) ?? fence.isHeld()
     held.set(fence, known)
     return known
   }
   return units.map(({ run, fence, changesFences }) => {
-    if (changesFences) held.clear()
+    if (changesFences) held?.clear()
     return fence && !isHeld(fence) ? NOT_RUN : run()
   })
 }

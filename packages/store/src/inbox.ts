@@ -1,5 +1,4 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
-import type { BoundedMap } from '@sluice/kit'
 import type { Clock, InboxEntry, InboxStore } from '@sluice/sdk'
 import { holdBack } from './admissions.ts'
 import { prepareChange } from './change-message.ts'
@@ -11,6 +10,7 @@ import { INBOX_TABLE, type InboxColumns, toInboxRow } from './inbox-row.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
 import { createStart, endMessage } from './message-attempt.ts'
 import { prepareReplies, repliesTo } from './outbox.ts'
+import type { RecentIds } from './recent-ids.ts'
 
 const RETRY = `
   UPDATE inbox SET state = 'pending', next_at = ?, error = ?, attempts = attempts - ? WHERE number = ? AND state = 'running'
@@ -57,7 +57,7 @@ interface Requeued {
 }
 
 /** `recent` holds the ids of recent messages; the caller clears it after pruning. */
-export function createInbox(db: Database, writer: Writer, clock: Clock, recent: BoundedMap<string, true>): InboxStore {
+export function createInbox(db: Database, writer: Writer, clock: Clock, recent: RecentIds): InboxStore {
   const table = createDeliveryTable<InboxColumns>(db, INBOX_TABLE)
   /** Part of a write: the turn of a message that waits again waits with it. */
   const requeueTurn = (requeued: Requeued | undefined): void => {

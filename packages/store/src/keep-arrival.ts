@@ -1,10 +1,11 @@
 /** Stores an arrived request and its messages, each once. The platform gets its answer only after this write. */
 
-import { BoundedMap } from '@sluice/kit'
+import type { SQLInputValue } from 'node:sqlite'
 import type { Arrival, InboxStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
 import { joinTexts, rowKey } from './hashed-keys.ts'
+import type { RecentIds } from './recent-ids.ts'
 
 const KEEP = `
   INSERT INTO inbox (
@@ -16,29 +17,25 @@ const DELETED_NUMBER = 'SELECT highest FROM inbox_numbers WHERE rowid = 1 AND hi
 const KNOWN = 'SELECT 1 FROM inbox WHERE key = ?'
 const USE_NONCE = `
   INSERT INTO nonces (key, until) VALUES (?, ?) ON CONFLICT DO UPDATE SET until = excluded.until WHERE until <= ?`
-const RECENT_MAX = 10_000
-const RECENT_CHARS_MAX = 256
 
 /** The row numbers of the messages, null for a known one; or `replayed` for a nonce that was used before. */
 type KeepResult = 'replayed' | readonly (number | null)[]
 
-/** The ids of recently stored messages. A platform repeats a message soon, so most repeats are recognized without the file. */
-export const createRecentIds = (): BoundedMap<string, true> => new BoundedMap(RECENT_MAX)
-
 /** Clear `recent` when rows are dropped, because their ids may arrive again. */
-export function createKeep(db: Database, writer: Writer, recent: BoundedMap<string, true>): (arrival: Arrival) => Promise<KeepResult> {
+export function createKeep(db: Database, writer: Writer, recent: RecentIds): (arrival: Arrival) => Promise<KeepResult> {
+  const numbers = new NextNumber(db)
   return async (arrival) => {
     const { channel, messages, nonce } = arrival
     const ids = messages.map(({ message: { account, id } }) => joinTexts(channel, account, id))
     if (!nonce && ids.every((id) => recent.has(id))) return ids.map(() => null)
-    const kept = await writer.write(prepareArrival(db, arrival, ids))
-    if (kept !== 'replayed') for (const id of ids) if (id.length <= RECENT_CHARS_MAX) recent.set(id, true)
+    const kept = await writer.write(prepareArrival(db, numbers, arrival, ids))
+    if (kept !== 'replayed') for (const id of ids) recent.add(id)
     return kept
   }
 }
 
 /** Reads the file only for messages that are not recent. */
-export function createKnown(db: Database, recent: BoundedMap<string, true>): InboxStore['known'] {
+export function createKnown(db: Database, recent: RecentIds): InboxStore['known'] {
   const isKnown = (id: string): boolean => recent.has(id) || db.get(KNOWN, rowKey(id)) !== undefined
   return async (channel, messages) => db.read(() => messages.map(({ account, id }) => isKnown(joinTexts(channel, account, id))))
 }
@@ -46,24 +43,19 @@ export function createKnown(db: Database, recent: BoundedMap<string, true>): Inb
 /** Builds keys and JSON outside the transaction. The returned write stores the request. */
 function prepareArrival(
   db: Database,
-  { channel, verdict, raw, receivedAtMs, nonce, messages, trace }: Arrival,
+  numbers: NextNumber,
+  { channel, verdict, raw, receivedAtMs, nonce, messages, trace = undefined }: Arrival,
   ids: readonly string[],
 ): () => KeepResult {
   const nonceKey = nonce && rowKey(joinTexts(channel, nonce.value))
-  const rows = messages.map(({ message, session, kind = null, approval }, index) => ({
-    key: rowKey(ids[index] ?? ''),
-    message,
-    session,
-    kind,
-    json: raw === null ? JSON.stringify(message) : null,
-    approval: [approval?.runId ?? null, approval?.stepId ?? null] as const,
-  }))
+  const keys = ids.map(rowKey)
+  const texts = raw === null ? messages.map(({ message }) => JSON.stringify(message)) : []
   return () => {
     if (nonce && nonceKey && db.run(USE_NONCE, nonceKey, nonce.untilMs, receivedAtMs) === 0) return 'replayed'
     let batch: number | null = null
-    return rows.map(({ key, kind, session, json, approval, message: { account, id, sender } }) => {
-      const about = [
-        key,
+    return messages.map(({ message: { account, id, sender }, session, kind = null, approval }, index) => {
+      const number = numbers.insert(
+        keys[index] ?? EMPTY,
         receivedAtMs,
         kind,
         channel,
@@ -74,18 +66,39 @@ function prepareArrival(
         verdict,
         batch,
         trace ?? null,
-        ...approval,
-        json,
-      ] as const
-      const number = db.insert(KEEP, nextNumber(db), ...about, batch === null ? raw : null) ?? null
+        approval?.runId ?? null,
+        approval?.stepId ?? null,
+        texts[index] ?? null,
+        batch === null ? raw : null,
+      )
       if (raw !== null) batch ??= number
       return number
     })
   }
 }
 
-/** Part of a write. Returns null where the number after the highest of the table is a new one. */
-const nextNumber = (db: Database): number | null => {
-  const deleted = db.get<{ highest: number }>(DELETED_NUMBER)
-  return deleted ? deleted.highest + 1 : null
+const EMPTY = Buffer.alloc(0)
+
+/**
+ * Inserts messages, each with a number that no message ever had. The file gives the number after the highest one, unless the row with the
+ * highest one was deleted. The first row of a transaction finds that out for the others, because unfinished rows are not deleted.
+ */
+class NextNumber {
+  readonly #db: Database
+  #checked = 0
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  /** Part of a write. Returns null for a known message. */
+  insert(...values: readonly SQLInputValue[]): number | null {
+    const { transactions } = this.#db
+    const isChecked = this.#checked === transactions
+    const deleted = isChecked ? undefined : this.#db.get<{ highest: number }>(DELETED_NUMBER)
+    const number = this.#db.insert(KEEP, deleted ? deleted.highest + 1 : null, ...values)
+    if (number === undefined) return null
+    this.#checked = transactions
+    return number
+  }
 }

@@ -11,12 +11,12 @@ import { GroupCommit, type Writer } from './group-commit.ts'
 import { HistoryCache } from './history-cache.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createInbox } from './inbox.ts'
-import { createRecentIds } from './keep-arrival.ts'
 import { createKeyValue } from './key-value.ts'
 import { Leases } from './leases.ts'
 import { createMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
+import { RecentIds } from './recent-ids.ts'
 import { recoverAdmissions, recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './recovery.ts'
 import { createSessions } from './sessions.ts'
 import { createSops } from './sops.ts'
@@ -89,7 +89,7 @@ export function openStore(given: StoreOptions): Store {
 function workOf(db: Database, { file, clock }: CompleteOptions) {
   const idempotency = createIdempotency(db, clock)
   const histories = new HistoryCache()
-  const recentIds = createRecentIds()
+  const recentIds = new RecentIds()
   return (writer: Writer): WorkStore => ({
     sessions: createSessions(db, writer, histories, file),
     turns: createTurns(db, writer, idempotency.keys, histories),

@@ -15,10 +15,10 @@ import { GroupCommit } from './group-commit.ts'
 import { HistoryCache } from './history-cache.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createInbox } from './inbox.ts'
-import { createRecentIds } from './keep-arrival.ts'
 import { migrate } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
 import { prunable, prune } from './prune.ts'
+import { RecentIds } from './recent-ids.ts'
 import { recoverApprovals, recoverInbox, recoverOutbox, recoverSops, recoverTurns } from './recovery.ts'
 import { createSessions } from './sessions.ts'
 import { createSops } from './sops.ts'
@@ -74,7 +74,7 @@ afterEach(() => {
 async function useAll(): Promise<void> {
   const { clock, log } = testHost()
   const writer = new GroupCommit(db, { clock, log })
-  const inbox = createInbox(db, writer, clock, createRecentIds())
+  const inbox = createInbox(db, writer, clock, new RecentIds())
   const outbox = createOutbox(db, writer, clock)
   const turns = createTurns(db, writer, createIdempotency(db, clock).keys, new HistoryCache())
   await inbox.keep(arrival(['a', 'b', 'c'], { nonce: { value: 'n', untilMs: 2_000 } }))
