@@ -1,7 +1,6 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
-import type { BoundedMap } from '@sluice/kit'
 import type { InboxEntry, InboxStore, OwnedInboxStore, ShardRange } from '@sluice/sdk'
-import { type InboxColumns, joinTexts, rowKey, toInboxRow } from '@sluice/store/shared'
+import { type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
 import { holdBack } from './admissions.ts'
 import { sql } from './connection.ts'
 import type { Db } from './db.ts'
@@ -82,7 +81,7 @@ interface Content extends InboxColumns {
 }
 
 /** `recent` holds the ids of recent messages; the caller clears it after pruning. */
-export function createInbox(db: Db, recent: BoundedMap<string, true>): InboxStore {
+export function createInbox(db: Db, recent: RecentIds): InboxStore {
   const { writer, clock } = db
   const table = createDeliveryTable<InboxColumns>(db, TABLE)
   const get = async (number: number): Promise<InboxEntry | undefined> => {

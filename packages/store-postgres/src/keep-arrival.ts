@@ -1,7 +1,6 @@
 /** Stores an arrived request and its messages, each once. The platform gets its answer only after this write. */
-import type { BoundedMap } from '@sluice/kit'
 import { type Arrival, type InboxStore, shardOfSession } from '@sluice/sdk'
-import { joinTexts, rowKey } from '@sluice/store/shared'
+import { joinTexts, type RecentIds, rowKey } from '@sluice/store/shared'
 import { sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
 import type { Kind } from './writer.ts'
@@ -28,7 +27,6 @@ const USE_NONCE = `
   INSERT INTO nonces (key, until) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET until = excluded.until WHERE nonces.until <= $3
   RETURNING 1`
 const KNOWN = 'SELECT key FROM inbox WHERE key = ANY ($1::bytea[])'
-const RECENT_CHARS_MAX = 256
 
 type Kept = 'replayed' | readonly (number | null)[]
 
@@ -60,7 +58,7 @@ const numbersByKey = (rows: readonly Numbered[]): Map<string, number> =>
   new Map(rows.map(({ key, number }) => [key.toString('hex'), number]))
 
 /** Clear `recent` when rows are dropped, because their ids may arrive again. */
-export function createKeep(db: Db, recent: BoundedMap<string, true>): InboxStore['keep'] {
+export function createKeep(db: Db, recent: RecentIds): InboxStore['keep'] {
   return async (arrival) => {
     const { channel, messages, nonce } = arrival
     const ids = messages.map(({ message: { account, id } }) => joinTexts(channel, account, id))
@@ -68,13 +66,13 @@ export function createKeep(db: Db, recent: BoundedMap<string, true>): InboxStore
     const rows = messages.map((message, at) => toRow(arrival, message, ids[at] ?? ''))
     const [first] = rows
     const kept: Kept = !nonce && rows.length === 1 && first ? [await db.writer.add(KEEP_KIND, first)] : await keepAll(db, arrival, rows)
-    if (kept !== 'replayed') for (const id of ids) if (id.length <= RECENT_CHARS_MAX) recent.set(id, true)
+    if (kept !== 'replayed') for (const id of ids) recent.add(id)
     return kept
   }
 }
 
 /** Tells for each message whether its id is known, with one query for those that are not recent. */
-export function createKnown(db: Db, recent: BoundedMap<string, true>): InboxStore['known'] {
+export function createKnown(db: Db, recent: RecentIds): InboxStore['known'] {
   return async (channel, messages) => {
     const ids = messages.map(({ account, id }) => joinTexts(channel, account, id))
     const keys = ids.filter((id) => !recent.has(id)).map(rowKey)

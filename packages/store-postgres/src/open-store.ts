@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { memoryCounters, systemClock } from '@sluice/kit'
 import { AppError, type Clock, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
-import { createRecentIds } from '@sluice/store/shared'
+import { RecentIds } from '@sluice/store/shared'
 import { createAdmissions, ownedAdmissions } from './admissions.ts'
 import { createApprovals, ownedApprovals } from './approvals.ts'
 import { type ConnectionSettings, sql } from './connection.ts'
@@ -106,7 +106,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
 function workOf(shared: Db, foreign: ForeignCommits) {
   const idempotency = createIdempotency(shared, foreign)
   const histories = new Histories()
-  const recentIds = createRecentIds()
+  const recentIds = new RecentIds()
   return (db: Db): WorkStore => ({
     sessions: createSessions(db, histories),
     turns: createTurns(db, idempotency.keys, histories),
