@@ -1,4 +1,5 @@
 /** Replays every message or reply that a filter selects, oldest first. */
+import { setImmediate } from 'node:timers/promises'
 import type { DeliveryFilter } from '@sluice/sdk'
 
 /** The largest number of entries that one call replays. */
@@ -73,6 +74,8 @@ export async function findOldest<Row extends { readonly number: number; readonly
       found.splice(0, found.length - REPLAY_MAX)
       before = page.at(-1)?.number
       if (page.length < PAGE_ROWS) break
+      // A million entries may be in these states: other work gets its turn between the pages.
+      await setImmediate()
     }
   }
   return { numbers: found.reverse(), more }

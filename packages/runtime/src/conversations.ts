@@ -1,5 +1,6 @@
 /** The kept conversations: listed, exported, found by their person, and erased with everything that belongs to them. */
 
+import { setImmediate } from 'node:timers/promises'
 import { senderOf, sessionsOfSender } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
 import {
@@ -82,6 +83,8 @@ export async function sessionsOf({ sessions, inbox }: Store, { channel, sender }
     for (const row of page) if (row.sender === sender) found.add(row.session)
     before = page.at(-1)?.number ?? 0
     if (page.length < PAGE_ROWS) break
+    // A channel may have a million messages: other work gets its turn between the pages.
+    await setImmediate()
   }
   return [...found]
 }

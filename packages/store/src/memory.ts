@@ -1,10 +1,15 @@
 /** The agent's memories, each with its owner, and a full-text index over their keys and contents. */
+import { setImmediate } from 'node:timers/promises'
 import { type MemoryEntry, type MemoryStore, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
 
 /** A query uses at most this many words. */
 const QUERY_WORDS_MAX = 32
+
+/** A count of more memories lets other work in between: with a million, it blocked the event loop for 60 ms. */
+const COUNTED_AT_ONCE = 10_000
+const BUSY_MS_MAX = 5
 
 const COLUMNS = 'memories.owner AS owner, memories.key AS key, memories.content AS content, category, updated_at AS updatedAtMs'
 const PUT = `
@@ -13,7 +18,19 @@ const PUT = `
 /** The condition that a client (parameter 1) may read a memory; its own memory hides a shared one with the same key. */
 const READABLE = `(memories.owner = ?1 OR memories.owner IN ('${SHARED_MEMORIES}', '${UNOWNED_MEMORIES}')
   AND NOT EXISTS (SELECT 1 FROM memories AS own WHERE own.owner = ?1 AND own.key = memories.key))`
-const NEWEST = `SELECT ${COLUMNS} FROM memories WHERE ${READABLE} ORDER BY updated_at DESC, number DESC LIMIT ?2`
+/** The newest memories of one owner that client 1 may read, from the index of that owner. */
+const newestOf = (owner: string, condition: string): string => `
+  SELECT * FROM (
+    SELECT ${COLUMNS}, number FROM memories WHERE owner = ${owner}${condition} ORDER BY updated_at DESC, number DESC LIMIT ?2)`
+const OTHERS = [SHARED_MEMORIES, UNOWNED_MEMORIES].map((owner) =>
+  newestOf(
+    `'${owner}'`,
+    ` AND ?1 <> '${owner}' AND NOT EXISTS (SELECT 1 FROM memories AS own WHERE own.owner = ?1 AND own.key = memories.key)`,
+  ),
+)
+const NEWEST = `
+  SELECT owner, key, content, category, updatedAtMs FROM (${[newestOf('?1', ''), ...OTHERS].join(' UNION ALL ')})
+  ORDER BY updatedAtMs DESC, number DESC LIMIT ?2`
 const SEARCH = `
   SELECT ${COLUMNS} FROM memory_words JOIN memories ON number = memory_words.rowid
   WHERE memory_words MATCH ?3 AND ${READABLE} ORDER BY rank, updated_at DESC LIMIT ?2`
@@ -24,7 +41,10 @@ const LIST_ALL = `SELECT ${COLUMNS} FROM memories ORDER BY owner, key LIMIT ?`
 const LIST_OWNED = `SELECT ${COLUMNS} FROM memories WHERE owner = ? AND key > ? ORDER BY key LIMIT ?`
 const ASSIGN = 'UPDATE OR IGNORE memories SET owner = ? WHERE owner = ?'
 const ASSIGN_ONE = 'UPDATE OR IGNORE memories SET owner = ? WHERE owner = ? AND key = ?'
-const OWNERS = 'SELECT owner, count(*) AS count FROM memories GROUP BY owner ORDER BY owner'
+const FIRST_OWNER = 'SELECT min(owner) AS owner FROM memories'
+const NEXT_OWNER = 'SELECT min(owner) AS owner FROM memories WHERE owner > ?'
+const COUNT = `
+  SELECT count(*) AS count, max(key) AS last FROM (SELECT key FROM memories WHERE owner = ? AND key > ? ORDER BY key LIMIT ${COUNTED_AT_ONCE})`
 
 /** A search finds entries with any of the words, ignores case and accents, and ranks by BM25. */
 export const createMemory = (db: Database, writer: Writer): MemoryStore => ({
@@ -49,10 +69,29 @@ export const createMemory = (db: Database, writer: Writer): MemoryStore => ({
     )
   },
   assign: ({ from, to, key }) => writer.write(() => (key === undefined ? db.run(ASSIGN, to, from) : db.run(ASSIGN_ONE, to, from, key))),
-  async owners() {
-    return db.read(() => db.all<{ owner: string; count: number }>(OWNERS)).map((row) => ({ ...row }))
-  },
+  owners: () => countByOwner(db),
 })
+
+/** Counts from one owner to the next by the index, in slices. */
+async function countByOwner(db: Database): Promise<{ owner: string; count: number }[]> {
+  const found: { owner: string; count: number }[] = []
+  const next = (text: string, ...after: string[]): string | null =>
+    db.read(() => db.get<{ owner: string | null }>(text, ...after))?.owner ?? null
+  let sinceMs = performance.now()
+  for (let owner = next(FIRST_OWNER); owner !== null; owner = next(NEXT_OWNER, owner)) {
+    let count = 0
+    for (let last: string | null = ''; last !== null; ) {
+      const slice: { count: number; last: string | null } | undefined = db.read(() => db.get(COUNT, owner, last))
+      count += slice?.count ?? 0
+      last = slice && slice.count >= COUNTED_AT_ONCE ? slice.last : null
+      if (performance.now() - sinceMs < BUSY_MS_MAX) continue
+      await setImmediate()
+      sinceMs = performance.now()
+    }
+    if (count > 0) found.push({ owner, count })
+  }
+  return found
+}
 
 const entries = (rows: readonly unknown[]): MemoryEntry[] => rows.map((row) => ({ ...(row as MemoryEntry) }))
 

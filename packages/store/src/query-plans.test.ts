@@ -15,6 +15,7 @@ import { GroupCommit } from './group-commit.ts'
 import { HistoryCache } from './history-cache.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createInbox } from './inbox.ts'
+import { createMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
 import { prunable, prune } from './prune.ts'
@@ -155,11 +156,31 @@ async function useProcedures(): Promise<void> {
     }
     for (const run of [undefined, 'r1']) await sops.audit({ limit: 10, ...(sop && { sop }), ...(run && { run }) })
   }
+  for (const status of ['completed', 'running'] as const) {
+    for (const sop of [undefined, 'deploy']) await sops.runs({ limit: 10, status, ...(sop && { sop }) })
+  }
   await sops.activeCounts()
   await sops.verify()
   await sops.prune({ finishedMax: 1, keysBeforeMs: 0 })
   await prune(db, writer, file, RETENTION)
   await idempotency.port.claim({ scope: 's', key: 'k' }, { ttlMs: 1, keysMax: 1 })
+}
+
+/** Calls every list of sessions and memories that the API has. */
+async function useLists(): Promise<void> {
+  const { clock, log } = testHost()
+  const writer = new GroupCommit(db, { clock, log })
+  const sessions = createSessions(db, writer, new HistoryCache(), file)
+  const before = { lastActiveAtMs: 1, id: 'x' }
+  for (const filter of [{}, { prefix: 'channel:slack/' }, { prefix: 'channel:slack/', suffix: '/U1' }])
+    await sessions.list({ limit: 10, before, ...filter })
+  const memory = createMemory(db, writer)
+  await memory.put({ owner: 'a', key: 'k', content: 'c', category: 'core', atMs: 1 })
+  await memory.list({ limit: 10 })
+  await memory.list({ limit: 10, after: { owner: 'a', key: 'k' } })
+  await memory.list({ limit: 10, owner: 'a' })
+  await memory.search('a', '', 10)
+  await memory.owners()
 }
 
 const PROCEDURE_TABLES = /\b(?:approvals|approval_prompts|sop_[a-z]+)\b/
@@ -197,5 +218,20 @@ test('no query of approvals or procedures scans its table, except by page', asyn
     const steps = plan.filter((step) => step !== COUNTERS)
     const walks = steps.filter((step) => WALK.test(step) && !(PAGE.test(text) && step.startsWith('SEARCH')))
     expect([...walks, ...steps.filter((step) => step.includes('TEMP B-TREE'))], text).toEqual([])
+  }
+})
+
+test('no list of sessions or memories reads the rows of other owners', async () => {
+  await useLists()
+  const texts = [...db.texts].filter((text) => /^\s*SELECT/.test(text))
+  expect(texts.length).toBeGreaterThan(8)
+  for (const text of texts) {
+    const steps = db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`).map(({ detail }) => detail)
+    // A page of all owners is in the order of an index, of which it reads the beginning.
+    const scans = steps.filter((step) => step.startsWith('SCAN') && !/\bUSING (?:COVERING )?INDEX\b|^SCAN \(subquery/.test(step))
+    const sorted = steps.filter((step) => step.includes('TEMP B-TREE'))
+    expect(scans, text).toEqual([])
+    // The sessions of one sender, and the newest memories of three owners, are sorted.
+    if (!/tail = |updatedAtMs/.test(text)) expect(sorted, text).toEqual([])
   }
 })

@@ -600,4 +600,18 @@ export const MIGRATIONS: readonly string[] = [
     UPDATE admissions SET open = 0 WHERE id = 'inbox:' || new.number;
   END;
   `,
+  `
+  -- A page of the sessions of one device or channel, or of one sender, is read without looking at those of others. The tail is the last
+  -- part of the key: the sender of a chat session.
+  ALTER TABLE sessions ADD COLUMN owner TEXT GENERATED ALWAYS AS (substr(key, 1, instr(key, '/') - 1)) VIRTUAL;
+  ALTER TABLE sessions ADD COLUMN tail TEXT GENERATED ALWAYS AS (replace(key, rtrim(key, replace(key, '/', '')), '')) VIRTUAL;
+  CREATE INDEX sessions_by_owner ON sessions (owner, last_active_at, id);
+  CREATE INDEX sessions_by_tail ON sessions (owner, tail);
+  -- The same for ended runs in one state, for approvals, and for the newest memories of one owner.
+  CREATE INDEX sop_runs_by_status ON sop_runs (json_extract(run_json, '$.status')) WHERE ended_at IS NOT NULL;
+  CREATE INDEX sop_runs_by_sop_and_status ON sop_runs (sop, json_extract(run_json, '$.status')) WHERE ended_at IS NOT NULL;
+  CREATE INDEX approvals_by_owner_and_state ON approvals (owner, state) WHERE owner IS NOT NULL;
+  CREATE INDEX memories_by_owner_and_time ON memories (owner, updated_at);
+  DROP INDEX memories_by_time;
+  `,
 ]

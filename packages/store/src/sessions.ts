@@ -31,6 +31,15 @@ const LIST = `
 const LIST_PREFIX = `
   SELECT ${COLUMNS} FROM sessions WHERE ${ENDS} AND key >= ?5 AND key < ?6 AND (+last_active_at, id) < (?2, ?3)
   ORDER BY +last_active_at DESC, id DESC LIMIT ?4`
+/** A prefix that is the owner of sessions, and a suffix that is the last part of their keys. Both have indexes. */
+const OWNER = /^([^/]+)\/$/
+const TAIL = /^\/([^/]*)$/
+const LIST_OWNER = `
+  SELECT ${COLUMNS} FROM sessions WHERE owner = ?1 AND (last_active_at, id) < (?2, ?3) ORDER BY last_active_at DESC, id DESC LIMIT ?4`
+// The plus signs make SQLite use the index of tails: a sender has few sessions.
+const LIST_TAIL = `
+  SELECT ${COLUMNS} FROM sessions WHERE owner = ?1 AND tail = ?5 AND (+last_active_at, id) < (?2, ?3)
+  ORDER BY +last_active_at DESC, id DESC LIMIT ?4`
 const SAID = `
   SELECT up_to AS upTo, at AS atMs, messages_json AS json FROM sessions JOIN messages ON session = number AND up_to > ?
   WHERE id = ? ORDER BY up_to LIMIT ?`
@@ -64,11 +73,17 @@ export const createSessions = (db: Database, writer: Writer, cache: HistoryCache
     return row && toSession(row)
   },
   async list({ limit, before, prefix = '', suffix = '' }) {
-    const page = [suffix, before?.lastActiveAtMs ?? Number.POSITIVE_INFINITY, before?.id ?? '', limit]
-    const rows = db.read(() =>
-      prefix === '' ? db.all<SessionColumns>(LIST, ...page) : db.all<SessionColumns>(LIST_PREFIX, ...page, prefix, endOfPrefix(prefix)),
-    )
-    return rows.map(toSession)
+    const end = [before?.lastActiveAtMs ?? Number.POSITIVE_INFINITY, before?.id ?? '', limit]
+    const [, owner] = OWNER.exec(prefix) ?? []
+    const [, tail] = TAIL.exec(suffix) ?? []
+    return db.read(() => readPage(owner, tail)).map(toSession)
+
+    function readPage(ofOwner: string | undefined, ofTail: string | undefined): SessionColumns[] {
+      if (ofOwner !== undefined && suffix === '') return db.all(LIST_OWNER, ofOwner, ...end)
+      if (ofOwner !== undefined && ofTail !== undefined) return db.all(LIST_TAIL, ofOwner, ...end, ofTail)
+      if (prefix === '') return db.all(LIST, suffix, ...end)
+      return db.all(LIST_PREFIX, suffix, ...end, prefix, endOfPrefix(prefix))
+    }
   },
   async messagesByTurn(id, { after, limit }) {
     const rows = db.read(() => db.all<{ upTo: number; atMs: number; json: string }>(SAID, after, id, limit))

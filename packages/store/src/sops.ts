@@ -23,6 +23,9 @@ const DROP_RUNS = `
     SELECT number FROM sop_runs WHERE ended_at <= ?1 AND (ended_at, number) < (?1, ?2) ORDER BY ended_at, number LIMIT ?3)`
 const DROP_EVENTS = 'DELETE FROM sop_events WHERE number IN (SELECT number FROM sop_events WHERE at < ? ORDER BY at LIMIT ?)'
 
+/** A list of ended runs in one of these states reads an index. */
+const ENDED: ReadonlySet<SopRun['status']> = new Set(['completed', 'failed', 'cancelled'])
+
 interface Row {
   readonly json: string
 }
@@ -56,8 +59,11 @@ export function createSops(db: Database, writer: Writer, keys: KeyTable): SopSto
       return db.read(() => {
         const end = before === undefined ? Number.MAX_SAFE_INTEGER : numberOf(before)
         if (end === undefined) return []
+        const isEnded = status === undefined ? undefined : ENDED.has(status)
+        if (isEnded !== undefined && active === isEnded) return []
         const named = [sop, status].filter((value) => value !== undefined)
-        return db.all<Row>(listQuery(sop !== undefined, status !== undefined, active), ...named, end, limit).map(toRun)
+        const isActive = isEnded === undefined ? active : !isEnded
+        return db.all<Row>(listQuery(sop !== undefined, status !== undefined, isActive), ...named, end, limit).map(toRun)
       })
     },
     async activeCounts() {
