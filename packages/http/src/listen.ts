@@ -174,9 +174,13 @@ interface ClosableServer {
 /** Returns the set of open sockets, kept up to date. */
 function trackSockets(server: Server): ReadonlySet<Socket> {
   const open = new Set<Socket>()
+  // One function for all sockets: the socket is its `this`.
+  function onClose(this: Socket): void {
+    open.delete(this)
+  }
   server.on('connection', (socket: Socket) => {
     open.add(socket)
-    socket.once('close', () => open.delete(socket))
+    socket.on('close', onClose)
   })
   return open
 }

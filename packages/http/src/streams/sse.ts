@@ -78,15 +78,26 @@ function subscribe(
   // The body ends with the connection and is not chunked: a frame is then one write of bytes that all subscribers share.
   response.removeHeader('transfer-encoding')
   response.writeHead(200, HEADERS)
+  // The head leaves with the first bytes, but is flattened on its own: a response that joins both keeps 46 pieces of text, 1.5 KB.
+  response.cork()
+  response.flushHeaders()
   // A new subscriber learns where it starts, so that it can resume before its first event.
   const start = subscription.lastEventId === null ? `id: ${bus.run}-${bus.seq}\n` : ''
   response.write(`retry: ${RETRY_MS}\n${start}\n`)
+  response.uncork()
   const unsubscribe = fanOut.add(new ResponseSink(response), subscription)
   const remove = connections.add({ kind: 'sse', tokenHash, end: () => void response.end() })
-  response.on('close', () => {
+  const onClose = (): void => {
     unsubscribe()
     remove()
-  })
+  }
+  response.on('close', onClose)
+  setImmediate(forgetRequest, response, onClose)
+}
+
+/** Removes the listener of the adaptor, which would keep the request for as long as the stream lasts. It is there by the next tick. */
+function forgetRequest(response: ServerResponse, onClose: () => void): void {
+  for (const listener of response.listeners('close')) if (listener !== onClose) response.removeListener('close', listener as () => void)
 }
 
 /** Writes a comment to all streams every 15 seconds, so that proxies and clients see that a silent stream is alive. */
