@@ -23,6 +23,9 @@ import { measureWaiting } from './measures/waiting.mjs'
 import { measureDuplicates, measureTurns } from './measures/webhook.mjs'
 import { FEATURE_STARTS } from './rows.mjs'
 
+/** The groups of docs/performance.md, which `--write` measures. Together they take about a quarter of an hour. */
+export const DOCUMENTED = ['start', 'memory', 'commands', 'webhook', 'ingress', 'sse', 'ws', 'replies']
+
 /** Each `measure` resolves to a list of rounds. A round maps the name of a row to `{ ours, bare?, detail? }`. */
 export const GROUPS = [
   { name: 'size', rows: ['size-before-first-turn', 'size-in-all'], measure: measureSize },
@@ -34,7 +37,10 @@ export const GROUPS = [
   { name: 'duplicate', rows: ['duplicate-throughput'], measure: measureDuplicates },
   {
     name: 'ingress',
-    rows: ['ingress-1', 'ingress-1-median', 'ingress-16', 'ingress-16-p99', 'ingress-64', 'ingress-64-p99'],
+    rows: [
+      ...['ingress-1', 'ingress-1-median', 'ingress-16', 'ingress-16-p99', 'ingress-64', 'ingress-64-p99'],
+      ...['ingress-peer-1', 'ingress-peer-16', 'ingress-peer-64'],
+    ],
     measure: measureIngress,
   },
   { name: 'refusals', rows: ['ingress-refused', 'ingress-duplicate'], measure: measureRefusals },
@@ -43,7 +49,7 @@ export const GROUPS = [
   // Needs the build of another commit, so it runs only with --only.
   {
     name: 'since',
-    rows: ['since-start-cpu', 'since-start', 'since-idle-cpu', 'since-idle-memory', 'since-idle-private'],
+    rows: ['since-spread', 'since-start-cpu', 'since-start', 'since-idle-cpu', 'since-idle-memory', 'since-idle-private'],
     measure: measureSince,
     onlyWhenAsked: true,
   },

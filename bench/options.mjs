@@ -1,11 +1,11 @@
 // Parses the command line of the benchmark.
 import { tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
-import { GROUPS } from './groups.mjs'
+import { DOCUMENTED, GROUPS } from './groups.mjs'
 
 const USAGE = `usage: pnpm bench [--only ${GROUPS.map(({ name }) => name).join(',')}] [--rounds <number>] [--minutes <number>] [--quick]
                   [--json] [--out <file>] [--check] [--no-build] [--dir <directory on the disk to measure>]
-                  [--base <folder of another build>]`
+                  [--base <folder of another build>] [--peers] [--write]`
 const ROUNDS_MAX = 100
 const MINUTES_MAX = 10_000
 
@@ -14,7 +14,8 @@ function usageError(message) {
   process.exit(2)
 }
 
-function chosenGroups(only) {
+function chosenGroups(only, write) {
+  if (only === undefined && write) return GROUPS.filter(({ name }) => DOCUMENTED.includes(name))
   if (only === undefined) return GROUPS.filter(({ onlyWhenAsked }) => !onlyWhenAsked)
   const names = only.split(',')
   const known = new Set(GROUPS.flatMap(({ name, rows }) => [name, ...rows]))
@@ -37,6 +38,8 @@ function parse() {
         'no-build': { type: 'boolean', default: false },
         dir: { type: 'string', default: tmpdir() },
         base: { type: 'string' },
+        peers: { type: 'boolean', default: false },
+        write: { type: 'boolean', default: false },
       },
     }).values
   } catch (error) {
@@ -53,5 +56,5 @@ export function readOptions() {
   const minutes = Number(minutesText)
   if (!(Number.isInteger(minutes) && minutes >= 3 && minutes <= MINUTES_MAX))
     usageError(`--minutes wants a whole number from 3 to ${MINUTES_MAX}`)
-  return { ...rest, minutes, groups: chosenGroups(only), rounds: count, build: !noBuild }
+  return { ...rest, minutes, groups: chosenGroups(only, rest.write), rounds: count, build: !noBuild }
 }

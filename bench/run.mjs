@@ -2,16 +2,16 @@
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { outcomeOf } from './lib/outcome.mjs'
+import { OTHER_CORES_MAX, outcomeOf } from './lib/outcome.mjs'
 import { createPatience } from './lib/patience.mjs'
 import { killAll } from './lib/processes.mjs'
+import { writeResults } from './lib/results.mjs'
 import { setting } from './lib/setting.mjs'
 import { printTable } from './lib/table.mjs'
 import { readOptions } from './options.mjs'
 import { ROWS } from './rows.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const OTHER_CORES_MAX = 0.25
 const PATIENCE_MS = { quick: 20_000, full: 120_000 }
 
 const options = readOptions()
@@ -47,9 +47,11 @@ async function outcomesOf(group, { scratch, patience }) {
       rounds: roundsOf(group, patience),
       minutes: options.minutes,
       base: options.base,
+      peers: options.peers,
       note,
     })
-    return group.rows.map((name) => ({
+    const measured = group.rows.filter((name) => rounds.some((round) => round[name]))
+    return measured.map((name) => ({
       name,
       ...outcomeOf(
         ROWS[name],
@@ -70,12 +72,16 @@ async function measure(scratch) {
 }
 
 function print(report) {
+  if (options.write) note(`recorded in ${writeResults(report)}; 'pnpm docs:generate' writes docs/performance.md`)
   if (options.out) writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`)
   if (options.json) return console.log(JSON.stringify(report, null, 2))
   const { node, cores, cpu, syncMs, commit } = report.setting
   printTable(report.outcomes)
   console.log(
     `\nNode ${node}, ${cores} cores of ${cpu}, ${syncMs.toFixed(2)} ms a synced write, commit ${commit}${report.quick ? ', quick' : ''}`,
+  )
+  console.log(
+    'Rounds: those that count, of all; a round that other processes disturbed is dropped. With !, each one was disturbed, and all count.',
   )
 }
 

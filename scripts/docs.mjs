@@ -19,6 +19,7 @@ import { buildHint, CATALOGUE, ERRORS, eventMembers, ROWS } from '../packages/sd
 import { always } from '../profiles/always.ts'
 import { apiTypes } from './api-types.mjs'
 import { cell, code, keyCells, page, table } from './markdown.mjs'
+import { performancePage } from './performance.mjs'
 import { readmes } from './readmes.mjs'
 
 const { getDescription } = await import(createRequire(resolve(import.meta.dirname, '../packages/config/package.json')).resolve('valibot'))
@@ -281,6 +282,7 @@ const pages = {
   'packages/dashboard/page/src/data/api-types.ts': await dashboardTypes(),
   'docs/events.md': events(),
   'docs/metrics.md': metrics(),
+  'docs/performance.md': performancePage(),
   ...readmes(everything),
 }
 const check = process.argv.includes('--check')

@@ -8,14 +8,14 @@ const TABLES = {
   sessions: {
     number: 'NULL',
     // One sender in 16 conversations, and a thousand sessions of other channels.
-    id: `CASE WHEN i % 1000 = 0 THEN 'roomchat:bot/room-' || i || '/person-' || (i % 7) ELSE ${sessionLike()} END`,
+    id: `CASE WHEN i % 1000 = 0 THEN 'channel:roomchat/bot/room-' || i || '/person-' || (i % 7) ELSE ${sessionLike()} END`,
     last_active_at: 'sample.last_active_at - i * 1000',
   },
   messages: { session: 'i + 1', up_to: '2' },
   turns: { id: TEXT('turn'), ended_at: 'sample.ended_at - i * 1000', created_at: 'sample.created_at - i * 1000' },
   inbox: { number: 'NULL', key: 'randomblob(16)', message_id: TEXT('wamid'), channel: channelLike() },
   outbox: { number: 'NULL', client_id: TEXT('reply'), provider_id: TEXT('wamid'), channel: channelLike() },
-  memories: { number: 'NULL', owner: `'chatapp:200000000000002/1555' || printf('%07d', i % 5000)`, key: TEXT('key') },
+  memories: { number: 'NULL', owner: `'channel:chatapp/200000000000002/1555' || printf('%07d', i % 5000)`, key: TEXT('key') },
   sop_runs: {
     number: 'NULL',
     id: TEXT('run'),
@@ -40,7 +40,7 @@ function channelLike() {
 }
 
 function sessionLike() {
-  return `substr(sample.id, 1, instr(sample.id, '1555') - 1) || '1555' || printf('%07d', i / 16) || '/' || (i % 16)`
+  return `substr(sample.id, 1, instr(sample.id, '1555') - 1) || (i % 16) || '/1555' || printf('%07d', i / 16)`
 }
 
 /** Returns the columns of a table that hold values, and not the generated ones. */
@@ -60,7 +60,7 @@ const SAMPLE_APPROVAL = `
 export function fillStore(file, rows) {
   const start = performance.now()
   const db = new DatabaseSync(file)
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; PRAGMA temp_store = MEMORY')
+  db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -524288')
   db.exec(SAMPLE_APPROVAL)
   for (const [table, set] of Object.entries(TABLES)) {
     const columns = columnsOf(db, table)
@@ -73,7 +73,7 @@ export function fillStore(file, rows) {
       .run()
     if (changes < rows / 2) throw new Error(`only ${changes} rows were added to ${table}`)
   }
-  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  db.exec('PRAGMA journal_mode = WAL')
   db.close()
   return (performance.now() - start) / 1000
 }

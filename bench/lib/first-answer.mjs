@@ -7,7 +7,7 @@ const ANSWER_MAX_MS = 30_000
 const POLL_EVERY_MS = 1
 
 /** Returns a port that was just free: the poll must know the port before the server runs. */
-async function freePort() {
+export async function freePort() {
   const server = createServer()
   await new Promise((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
   const { port } = server.address()

@@ -1,21 +1,32 @@
 // Prints the outcomes as a table.
 
-const number = (value) => {
+export const number = (value) => {
   if (!Number.isFinite(value)) return ''
   return value >= 1000 ? Math.round(value).toLocaleString('en') : value.toPrecision(3)
 }
-const short = (value) => (Number.isFinite(value) ? value.toFixed(2) : '')
-const barText = ({ bar, unit }) =>
-  bar ? `${(bar.ratio ?? bar.value) === 'at most' ? '≤' : '≥'} ${bar.limit}${bar.ratio ? '×' : ` ${unit}`}` : ''
-const verdict = ({ error, met }) => (error ? 'failed' : met === undefined ? '' : met ? 'ok' : 'MISSED')
+export const short = (value) => (Number.isFinite(value) ? value.toFixed(2) : '')
+export const range = (value, text = short) => (value ? `${text(value.min)}–${text(value.max)}` : '')
+export const barText = ({ bar, unit }) => {
+  if (!bar) return ''
+  const [kind, scale] = bar.cpu ? [bar.cpu, '× CPU'] : bar.ratio ? [bar.ratio, '×'] : [bar.value, unit ? ` ${unit}` : '']
+  return `${kind === 'at most' ? '≤' : '≥'} ${bar.limit}${scale}`
+}
+export const verdict = ({ error, met }) => (error ? 'failed' : met === undefined ? '' : met ? 'ok' : 'MISSED')
+/** The rounds that count, of all; with an exclamation mark if other processes disturbed each of them. */
+export const roundsText = ({ kept, dropped, disturbed }) => (kept === undefined ? '' : `${kept}/${kept + dropped}${disturbed ? '!' : ''}`)
 
 const COLUMNS = [
-  ['', ({ title, unit }) => `${title} (${unit})`],
+  ['', ({ title, unit }) => (unit ? `${title} (${unit})` : title)],
   ['bare', ({ bare }) => number(bare), 'right'],
   ['sluice', ({ ours }) => number(ours), 'right'],
   ['ratio', ({ ratio }) => short(ratio), 'right'],
-  ['min–max', ({ ratio, ratioMin, ratioMax }) => (Number.isFinite(ratio) ? `${short(ratioMin)}–${short(ratioMax)}` : ''), 'right'],
+  ['min–max', ({ ratio, ratioMin: min, ratioMax: max }) => (Number.isFinite(ratio) ? range({ min, max }) : ''), 'right'],
+  ['CPU µs bare', ({ cpu }) => number(cpu?.bare?.median), 'right'],
+  ['sluice', ({ cpu }) => number(cpu?.ours?.median), 'right'],
+  ['ratio', ({ cpu }) => short(cpu?.ratio?.median), 'right'],
+  ['min–max', ({ cpu }) => range(cpu?.ratio ?? cpu?.ours, cpu?.ratio ? short : number), 'right'],
   ['bar', barText, 'right'],
+  ['rounds', roundsText, 'right'],
   ['', verdict],
 ]
 

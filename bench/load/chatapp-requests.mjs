@@ -7,18 +7,18 @@ const BODY_BYTES = 1024
 /** A multiple of the numbers of connections, so that one connection sends all messages of a sender, in their order. */
 const SENDERS = 1024
 
-function bodyOf(id, sender) {
+function bodyOf(id, sender, bytes = BODY_BYTES) {
   const message = { from: sender, id, timestamp: '1767225600', type: 'text', text: { body: '' } }
   const contacts = [{ profile: { name: 'Ada' }, wa_id: sender }]
   const metadata = { display_phone_number: '15550001111', phone_number_id: PHONE_NUMBER_ID }
   const value = { messaging_product: 'whatsapp', metadata, contacts, messages: [message] }
   const payload = { object: 'whatsapp_business_account', entry: [{ id: '100000000000001', changes: [{ field: 'messages', value }] }] }
-  message.text.body = 'x'.repeat(BODY_BYTES - JSON.stringify(payload).length)
+  message.text.body = 'x'.repeat(bytes - JSON.stringify(payload).length)
   return JSON.stringify(payload)
 }
 
-function requestOf({ url, number, id, isForged }) {
-  const body = bodyOf(id, `1555${String(number % SENDERS).padStart(7, '0')}`)
+function requestOf({ url, number, id, isForged, bytes }) {
+  const body = bodyOf(id, `1555${String(number % SENDERS).padStart(7, '0')}`, bytes)
   const signed = createHmac('sha256', isForged ? 'another-secret' : SECRET)
     .update(body)
     .digest('hex')
@@ -36,7 +36,7 @@ function requestOf({ url, number, id, isForged }) {
 const idOf = (number) => `wamid.${number}.${randomUUID()}`
 
 /** Returns a queue of requests for each connection. */
-export function chatappQueues({ url, connections, requests, sameKey, isForged }) {
+export function chatappQueues({ url, connections, requests, sameKey, isForged, bytes }) {
   const perConnection = Math.ceil(requests / connections)
   if (sameKey || isForged) {
     const request = requestOf({ url, number: 0, id: 'wamid.SAME', isForged })
@@ -45,7 +45,7 @@ export function chatappQueues({ url, connections, requests, sameKey, isForged })
   return Array.from({ length: connections }, (_, connection) =>
     Array.from({ length: perConnection }, (_, index) => {
       const number = index * connections + connection
-      return requestOf({ url, number, id: idOf(number) })
+      return requestOf({ url, number, id: idOf(number), bytes })
     }),
   )
 }

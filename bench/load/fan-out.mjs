@@ -1,8 +1,8 @@
 // Subscribes many clients to the events of a server and publishes events. `node fan-out.mjs JOB`, JOB as JSON:
 // {kind: 'sse' | 'ws', url, publishUrl, token, pid, clients, idleSecs, warmup, pacedEvents, pacedPerSec, burstEvents, burstWindow, maxSecs}.
-// Prints {kibPerClient, pacedP50Ms, pacedP99Ms, deliveriesPerSec, serverCores, clientCores} as JSON.
+// Prints {kibPerClient, pacedP50Ms, pacedP99Ms, deliveriesPerSec, cpuUs, serverCores, clientCores} as JSON.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cpuSecs, residentMiB } from '../lib/machine.mjs'
+import { cpuSecs, residentMiB, threadsCpuMs } from '../lib/machine.mjs'
 import { quantile } from '../lib/numbers.mjs'
 import { subscribe } from './event-stream.mjs'
 import { openPublisher } from './publisher.mjs'
@@ -95,16 +95,18 @@ const kibPerClient = ((residentMiB(job.pid) - emptyMiB) * 1024) / (job.clients -
 await deliverBurst(job.warmup)
 const paced = await deliverPaced(job.pacedEvents)
 
-const cpuBefore = [cpuSecs(job.pid), cpuSecs(process.pid)]
+const cpuBefore = [threadsCpuMs(job.pid), cpuSecs(process.pid)]
 const start = performance.now()
 await deliverBurst(job.burstEvents)
 const secs = (performance.now() - start) / 1000
+const serverMs = threadsCpuMs(job.pid) - cpuBefore[0]
 const result = {
   kibPerClient,
   pacedP50Ms: quantile(paced, 0.5),
   pacedP99Ms: quantile(paced, 0.99),
   deliveriesPerSec: (job.burstEvents * job.clients) / secs,
-  serverCores: (cpuSecs(job.pid) - cpuBefore[0]) / secs,
+  cpuUs: (serverMs * 1000) / (job.burstEvents * job.clients),
+  serverCores: serverMs / 1000 / secs,
   clientCores: (cpuSecs(process.pid) - cpuBefore[1]) / secs,
 }
 for (const end of leave) end()

@@ -1,7 +1,8 @@
 // Posts webhooks in a closed loop: each connection sends its next request after the answer to the previous one. `node post.mjs JOB`, JOB as JSON:
-// {url, token, pid, connections, warmup, requests, maxSecs}, with `kind` "webhook" or "chatapp", `sameKey`, `isForged`, and the
-// `status` each answer must have (default 200). Prints {perSec, p50Ms, p99Ms, serverCores, clientCores} as JSON.
-import { cpuSecs } from '../lib/machine.mjs'
+// {url, token, pid, connections, warmup, requests, maxSecs}, with `kind` "webhook" or "chatapp", `sameKey`, `isForged`, `bytes` of a body (default 1,024), and the
+// `status` each answer must have (default 200). Prints {perSec, p50Ms, p99Ms, cpuUs, serverCores, clientCores} as
+// JSON; `cpuUs` is the CPU time of the server for one request.
+import { cpuSecs, threadsCpuMs } from '../lib/machine.mjs'
 import { quantile } from '../lib/numbers.mjs'
 import { chatappQueues } from './chatapp-requests.mjs'
 import { openHttpConnection } from './http-connection.mjs'
@@ -31,17 +32,19 @@ function drain(connection, requests, deadline) {
 }
 
 async function load(queues) {
-  const cpuBefore = [cpuSecs(job.pid), cpuSecs(process.pid)]
+  const cpuBefore = [threadsCpuMs(job.pid), cpuSecs(process.pid)]
   const start = performance.now()
   const deadline = start + job.maxSecs * 1000
   const latenciesMs = (await Promise.all(connections.map((connection, at) => drain(connection, queues[at], deadline)))).flat()
   const secs = (performance.now() - start) / 1000
+  const serverMs = threadsCpuMs(job.pid) - cpuBefore[0]
   const sorted = latenciesMs.sort((a, b) => a - b)
   return {
     perSec: sorted.length / secs,
     p50Ms: quantile(sorted, 0.5),
     p99Ms: quantile(sorted, 0.99),
-    serverCores: (cpuSecs(job.pid) - cpuBefore[0]) / secs,
+    cpuUs: (serverMs * 1000) / sorted.length,
+    serverCores: serverMs / 1000 / secs,
     clientCores: (cpuSecs(process.pid) - cpuBefore[1]) / secs,
   }
 }

@@ -35,12 +35,18 @@ export async function measureFanOut({ scratch, rounds, scale }, kind) {
   const load = loadOf(kind, scale)
   const startBareOne = (ownScratch) => startBare({ scratch: ownScratch, name: 'events', args: [kind] })
   const startOurs = (ownScratch) => startSluice({ scratch: ownScratch })
-  return rounds({ full: 5, quick: 2 }, async () => {
+  return rounds({ full: 9, quick: 2 }, async () => {
     const bare = await fanOut(scratch, startBareOne, { subscribe: '/events', publish: '/publish' }, load)
     const ours = await fanOut(scratch, startOurs, { subscribe: PATHS[kind], publish: '/api/channel-events' }, load)
     const detail = { ours, bare }
     return {
-      [`${kind}-deliveries`]: { ours: ours.deliveriesPerSec, bare: bare.deliveriesPerSec, detail },
+      [`${kind}-deliveries`]: {
+        ours: ours.deliveriesPerSec,
+        bare: bare.deliveriesPerSec,
+        oursCpuUs: ours.cpuUs,
+        bareCpuUs: bare.cpuUs,
+        detail,
+      },
       [`${kind}-latency`]: { ours: ours.pacedP99Ms, bare: bare.pacedP99Ms, detail },
       [`${kind}-memory`]: { ours: ours.kibPerClient, bare: bare.kibPerClient, detail },
     }

@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { residentMiB } from '../lib/machine.mjs'
+import { startNodeRed } from '../lib/node-red.mjs'
+import { pair } from '../lib/pair.mjs'
 import { newDataDir, runLoad, startBare, startSluice } from '../lib/sluice.mjs'
 import { untilDone } from '../lib/until-done.mjs'
 import { chatappConfig } from '../load/chatapp-requests.mjs'
@@ -67,18 +69,21 @@ async function underLoad(scratch, start, loads) {
   }
 }
 
-export async function measureIngress({ scratch, rounds, scale }) {
+export async function measureIngress({ scratch, rounds, scale, peers }) {
   const loads = [
     { connections: 16, warmup: scale(5000), requests: scale(20_000) },
     { connections: 64, warmup: scale(2000), requests: scale(20_000) },
     { connections: 1, warmup: scale(1000), requests: scale(4000) },
   ]
-  return rounds({ full: 5, quick: 2 }, () =>
+  return rounds({ full: 9, quick: 2 }, () =>
     withModel(scratch, async (own, modelUrl) => {
       const bare = await underLoad(own, bareDurable, loads)
       const ours = await underLoad(own, sluice(modelUrl), loads)
-      const both = (at, key) => ({ ours: ours[at][key], bare: bare[at][key], detail: { ours: ours[at], bare: bare[at] } })
+      const nodeRed = peers ? await underLoad(own, startNodeRed, loads) : undefined
+      const both = (at, key) => pair(ours[at], bare[at], key)
+      const beside = (at) => pair(ours[at], nodeRed[at], 'perSec')
       return {
+        ...(nodeRed && { 'ingress-peer-1': beside(2), 'ingress-peer-16': beside(0), 'ingress-peer-64': beside(1) }),
         'ingress-1': both(2, 'perSec'),
         'ingress-1-median': both(2, 'p50Ms'),
         'ingress-16': both(0, 'perSec'),
@@ -93,15 +98,15 @@ export async function measureIngress({ scratch, rounds, scale }) {
 export async function measureRefusals({ scratch, rounds, scale }) {
   const forged = [{ connections: 16, isForged: true, status: 401, warmup: scale(2000), requests: scale(40_000) }]
   const again = [{ connections: 16, sameKey: true, warmup: scale(2000), requests: scale(40_000) }]
-  return rounds({ full: 5, quick: 2 }, () =>
+  return rounds({ full: 9, quick: 2 }, () =>
     withModel(scratch, async (own, modelUrl) => {
       const [bareForged] = await underLoad(own, bareMemory, forged)
       const [oursForged] = await underLoad(own, sluice(modelUrl), forged)
       const [bareAgain] = await underLoad(own, bareMemory, again)
       const [oursAgain] = await underLoad(own, sluice(modelUrl), again)
       return {
-        'ingress-refused': { ours: oursForged.perSec, bare: bareForged.perSec, detail: { ours: oursForged, bare: bareForged } },
-        'ingress-duplicate': { ours: oursAgain.perSec, bare: bareAgain.perSec, detail: { ours: oursAgain, bare: bareAgain } },
+        'ingress-refused': pair(oursForged, bareForged, 'perSec'),
+        'ingress-duplicate': pair(oursAgain, bareAgain, 'perSec'),
       }
     }),
   )
@@ -109,7 +114,7 @@ export async function measureRefusals({ scratch, rounds, scale }) {
 
 /** Measures a steady stream and a burst, while every turn takes two minutes. */
 export async function measureAcks({ scratch, rounds }) {
-  return rounds({ full: 3, quick: 1 }, () =>
+  return rounds({ full: 9, quick: 1 }, () =>
     withModel(scratch, async (own, modelUrl) => {
       const server = await sluice(modelUrl)(own)
       try {
@@ -140,7 +145,7 @@ export async function measureIngressMemory({ scratch, rounds, scale }) {
       await server.stop()
     }
   }
-  return rounds({ full: 3, quick: 1 }, () =>
+  return rounds({ full: 9, quick: 1 }, () =>
     withModel(scratch, async (own, modelUrl) => ({
       'ingress-memory': { bare: await residentAfter(own, bareDurable), ours: await residentAfter(own, sluice(modelUrl)) },
     })),

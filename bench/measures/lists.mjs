@@ -54,7 +54,7 @@ async function writeSamples(own, dataDir, text) {
   const platform = await startPlatform()
   const server = await startSluice({ scratch: own, dataDir, config: text(platform.url) })
   try {
-    const job = { url: server.url, pid: server.pid, connections: 1, warmup: 0, kind: 'chatapp', maxSecs: 30, requests: 1 }
+    const job = { url: server.url, pid: server.pid, connections: 1, warmup: 0, kind: 'chatapp', maxSecs: 30, requests: 1, bytes: 512 }
     await runLoad({ scratch: own, name: 'post', job })
     await request(server.url, server.token, TOPICS.webhook(0), { method: 'POST', body: payloadOf() })
     const remember = {
@@ -77,7 +77,7 @@ const MEMBERS = {
   sender: ['15550000001', 'person-1', 'nobody'],
   sop: ['machine-0', 'unknown'],
   run: ['run-0500000', 'unknown'],
-  owner: ['chatapp:200000000000002/15550000007', 'nobody'],
+  owner: ['channel:chatapp/200000000000002/15550000007', 'device:nobody'],
   all: ['true'],
   active: ['true', 'false'],
 }

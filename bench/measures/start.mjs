@@ -44,7 +44,7 @@ export async function measureStarts({ scratch, rounds }) {
 export async function measureIdleMemory({ scratch, rounds }) {
   const dataDir = newDataDir(scratch)
   await startTime(scratch, daemonArgs('minimal', dataDir))
-  return rounds({ full: 3, quick: 1 }, async () => {
+  return rounds({ full: 9, quick: 1 }, async () => {
     const servers = []
     try {
       for (const argsFor of [bareArgs, daemonArgs('minimal', dataDir)]) servers.push(await timeToFirstAnswer({ scratch, argsFor }))

@@ -1,6 +1,7 @@
 // POST /webhook: turns, which are durable before they are answered, and duplicates, which run no turn.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { pair } from '../lib/pair.mjs'
 import { runLoad, startBare, startSluice } from '../lib/sluice.mjs'
 
 const MAX_SECS = 20
@@ -31,21 +32,21 @@ export async function measureTurns({ scratch, rounds, scale }) {
     { connections: 1, warmup: 300, requests: scale(4000) },
     { connections: 16, warmup: scale(2000), requests: scale(20_000) },
   ]
-  return rounds({ full: 5, quick: 2 }, async () => {
+  return rounds({ full: 9, quick: 2 }, async () => {
     const [bareOne, bareMany] = await underLoad(scratch, bareDurable, loads)
     const [one, many] = await underLoad(scratch, sluice, loads)
     return {
-      'webhook-latency': { ours: one.p50Ms, bare: bareOne.p50Ms, detail: { ours: one, bare: bareOne } },
-      'webhook-throughput': { ours: many.perSec, bare: bareMany.perSec, detail: { ours: many, bare: bareMany } },
+      'webhook-latency': pair(one, bareOne, 'p50Ms'),
+      'webhook-throughput': pair(many, bareMany, 'perSec'),
     }
   })
 }
 
 export async function measureDuplicates({ scratch, rounds, scale }) {
   const loads = [{ connections: 16, sameKey: true, warmup: scale(2000), requests: scale(40_000) }]
-  return rounds({ full: 5, quick: 2 }, async () => {
+  return rounds({ full: 9, quick: 2 }, async () => {
     const [bare] = await underLoad(scratch, bareMemory, loads)
     const [ours] = await underLoad(scratch, sluice, loads)
-    return { 'duplicate-throughput': { ours: ours.perSec, bare: bare.perSec, detail: { ours, bare } } }
+    return { 'duplicate-throughput': pair(ours, bare, 'perSec') }
   })
 }

@@ -1,0 +1,60 @@
+// Generates docs/performance.md from the recorded results of the benchmark.
+import { readResults } from '../bench/lib/results.mjs'
+import { barText, number, range, roundsText, short, verdict } from '../bench/lib/table.mjs'
+import { page, table } from './markdown.mjs'
+
+const isCompared = ({ bare }) => Number.isFinite(bare)
+const unitOf = (value, unit) => (Number.isFinite(value) ? `${number(value)}${unit ? ` ${unit}` : ''}` : '')
+const nameOf = ({ title, error }) => (error ? `${title}: not measured` : title)
+const result = (outcome) => [barText(outcome), verdict(outcome) === 'MISSED' ? 'missed' : verdict(outcome), roundsText(outcome)]
+
+const compared = (row) => [
+  nameOf(row),
+  unitOf(row.bare, row.unit),
+  unitOf(row.ours, row.unit),
+  Number.isFinite(row.ratio) ? `${short(row.ratio)} (${range({ min: row.ratioMin, max: row.ratioMax })})` : '',
+  row.cpu?.ratio
+    ? `${number(row.cpu.bare.median)} / ${number(row.cpu.ours.median)} µs: ${short(row.cpu.ratio.median)} (${range(row.cpu.ratio)})`
+    : '',
+  ...result(row),
+]
+
+const alone = (row) => [
+  nameOf(row),
+  unitOf(row.ours, row.unit),
+  range(row.spread, number),
+  row.cpu?.ours ? `${number(row.cpu.ours.median)} µs (${range(row.cpu.ours, number)})` : '',
+  ...result(row),
+]
+
+function chapter({ setting: { date, commit, node, cores, cpu, syncMs }, quick, rows }) {
+  const disturbed = rows.filter((row) => row.disturbed).length
+  const busiest = Math.max(0, ...rows.map(({ otherCores }) => otherCores ?? 0))
+  const [both, single] = [rows.filter(isCompared), rows.filter((row) => !isCompared(row))]
+  return [
+    `## ${date.slice(0, 16).replace('T', ' ')} UTC, commit ${commit ?? 'unknown'}`,
+    `${cpu}, ${cores} cores, Node ${node}, ${number(syncMs)} ms for a small synced write.`,
+    quick
+      ? '**A quick run, with a tenth of the requests in few rounds.** It shows that the benchmark runs; the code is not even warm.'
+      : undefined,
+    disturbed > 0
+      ? `**Other processes disturbed every round of ${disturbed} of these ${rows.length} rows, with up to ${short(busiest)} cores.** Such rows are marked with \`!\`: their rates are those of a busy machine. Ratios of CPU time are less affected.`
+      : undefined,
+    both.length > 0
+      ? table(['measured', 'bare server', 'Sluice', 'ratio', 'CPU time, bare / Sluice', 'bar', '', 'rounds'], both.map(compared))
+      : undefined,
+    single.length > 0 ? table(['measured', 'Sluice', 'range', 'CPU time', 'bar', '', 'rounds'], single.map(alone)) : undefined,
+  ].filter(Boolean)
+}
+
+/** Returns the page. */
+export function performancePage() {
+  const { runs } = readResults()
+  return page(
+    'Performance',
+    'This page shows what Sluice needs, compared with bare Node servers that do the same job. `pnpm bench --write` measures it and records the results; [bench/README.md](../bench/README.md) describes each row.',
+    '```sh\npnpm bench --write --peers\n```',
+    'Both sides of a row run one after the other in each round. A cell shows the median of the rounds, and the range from the lowest to the highest in brackets. CPU time is that of the server for one unit of work: a message, a turn, or an event for one subscriber. `rounds` are those that count, of all: a round during which other processes used more than a quarter of a core is dropped.',
+    ...runs.flatMap(chapter),
+  )
+}
