@@ -193,16 +193,14 @@ const NOT_RUN = Symbol('not run')
 
 /** Part of a transaction. Each fence is checked once, and again after a unit that changes fences. */
 function runInOrder(units: readonly Unit[]): unknown[] {
-  // Most writes have no fence.
-  let held: Map<Fence, boolean> | undefined
+  const held = new Map<Fence, boolean>()
   const isHeld = (fence: Fence): boolean => {
-    held ??= new Map()
     const known = held.get(fence) ?? fence.isHeld()
     held.set(fence, known)
     return known
   }
   return units.map(({ run, fence, changesFences }) => {
-    if (changesFences) held?.clear()
+    if (changesFences) held.clear()
     return fence && !isHeld(fence) ? NOT_RUN : run()
   })
 }
