@@ -112,7 +112,8 @@ export async function undisturbed<Result>(work: () => Promise<Result>): Promise<
   }
 }
 
-async function openFile(source: ConfigSource, newFile?: () => string) {
+/** Opens the file for a change: `save` throws `conflict` when another process has saved it since. */
+export async function openFile(source: ConfigSource, newFile?: () => string) {
   if (source.configValues) throw new AppError('forbidden', 'The program that embeds Sluice holds the configuration: change it there')
   const { configFile: file, dataDir, features, env } = source
   await loadFeatures(features)
@@ -134,5 +135,5 @@ async function openFile(source: ConfigSource, newFile?: () => string) {
     await parseConfig(source, text)
     await saveConfig({ file, text, expected })
   }
-  return { options, save }
+  return { options, save, expected }
 }

@@ -8,7 +8,17 @@ import { ApprovalRegistry } from '@sluice/approvals'
 import { gatewaySection } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
 import { ShardOwnership } from '@sluice/kit'
-import { createEventBus, type HideSecrets, newToken, noSecrets, type Runtime, readBacklog, type Snapshot } from '@sluice/runtime'
+import {
+  createEventBus,
+  createSettings,
+  type HideSecrets,
+  newToken,
+  noSecrets,
+  RecentLog,
+  type Runtime,
+  readBacklog,
+  type Snapshot,
+} from '@sluice/runtime'
 import { CommandRuns } from '@sluice/runtime/command-runs'
 import { createHealthWatch } from '@sluice/runtime/health'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
@@ -16,6 +26,7 @@ import {
   AppError,
   agentOfSession,
   type Counters,
+  type Feature,
   type LogFields,
   MAIN_AGENT,
   type Observation,
@@ -78,6 +89,8 @@ export interface TestGatewayOptions {
   readonly streams?: DaemonParts['streams']
   /** True: the streams of the daemon. */
   readonly withStreams?: boolean
+  /** The features whose sections the configuration file may have. */
+  readonly features?: readonly Feature[]
   /** The answer of the agent; a rejection is a failed turn. Default: `re: <text>`. */
   readonly reply?: (request: TurnRequest) => string | Promise<string>
 }
@@ -151,7 +164,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const resumed: string[] = []
   const agent = testAgent(store, clock, { turns, resumed }, options.reply ?? (({ text }) => `re: ${text}`))
   const ownership = new ShardOwnership({ store, clock, log })
-  const runtime = testRuntime({ agent, store, ownership, clock, log, snapshots }, options)
+  const runtime = testRuntime({ agent, store, ownership, clock, log, snapshots, folder }, options)
   const auth = createAuth(runtime)
   const own = options.withStreams ? createStreams(runtime, auth, { sse: 0, ws: 0, dropped: 0 }) : undefined
   const streams = own ? own.endpoints : options.streams
@@ -238,9 +251,11 @@ interface TestParts {
   readonly clock: TestClock
   readonly log: ReturnType<typeof recordLog>['log']
   readonly snapshots: ReturnType<typeof testSnapshots>
+  /** The folder of the store and of the configuration file. */
+  readonly folder: string
 }
 
-function testRuntime({ agent, store, ownership, clock, log, snapshots }: TestParts, options: TestGatewayOptions): Runtime {
+function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }: TestParts, options: TestGatewayOptions): Runtime {
   const bus = createEventBus({ clock, run: 'test' })
   const queued = (replies: readonly Waiting[]): void => options.queued?.(replies)
   const health = createHealthWatch({
@@ -295,6 +310,8 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots }: TestPar
       log,
     }),
     checks: async () => [],
+    recentLog: new RecentLog(),
+    settings: createSettings({ configFile: join(folder, 'config.toml'), dataDir: folder, features: options.features ?? [], env: {} }),
     vitals: () => idle(clock.nowMs()),
     backlog: () => readBacklog(store, clock.nowMs()),
   }

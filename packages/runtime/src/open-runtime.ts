@@ -52,11 +52,13 @@ import { createHealthWatch, type HealthWatch, sandboxState } from './health.ts'
 import { createHideSecrets, type HideSecrets } from './hide-secrets.ts'
 import { LateDelivery } from './late-delivery.ts'
 import { type ComponentLogger, createLogger, type LogLevel } from './log/log.ts'
+import { RecentLog } from './log/recent-log.ts'
 import { type OpenBackend, openBackend } from './open-backend.ts'
 import { agreeAtUpgrade } from './procedures/agree-at-upgrade.ts'
 import { sopSettings } from './procedures/sop-settings.ts'
 import type { Runtime } from './runtime.ts'
 import type { SandboxChoice } from './sandbox/select-sandbox.ts'
+import { createSettings, type Settings } from './settings.ts'
 
 export { unknownToolNames } from './features/operator-warnings.ts'
 
@@ -128,6 +130,8 @@ export class OpenRuntime implements Runtime {
   /** What this process owns: nothing until the daemon starts it. */
   readonly ownership: ShardOwnership
   readonly delivery = new LateDelivery()
+  readonly recentLog = new RecentLog()
+  readonly settings: Settings
   readonly lifecycle: Lifecycle
   readonly health: HealthWatch
   readonly approvals: ApprovalRegistry
@@ -192,6 +196,7 @@ export class OpenRuntime implements Runtime {
     })
     this.agent = this.#createAgent()
     this.commands = this.#createCommands()
+    this.settings = createSettings(options)
   }
 
   readonly snapshot = (): Snapshot => this.lifecycle.snapshot()
@@ -287,6 +292,7 @@ export class OpenRuntime implements Runtime {
       format: this.#options.quiet && format === 'auto' ? 'text' : format,
       stream: this.#options.logger ?? process.stderr,
       clock: this.clock,
+      onLine: this.recentLog.add,
     })
   }
 

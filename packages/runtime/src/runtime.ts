@@ -10,6 +10,8 @@ import type { CommandRuns } from './features/command-runs.ts'
 import type { Snapshot } from './features/snapshot.ts'
 import type { HealthWatch } from './health.ts'
 import type { HideSecrets } from './hide-secrets.ts'
+import type { RecentLog } from './log/recent-log.ts'
+import type { Settings } from './settings.ts'
 
 /** The parts of one daemon that live as long as it does, and the snapshot of features in force. */
 export interface Runtime {
@@ -36,6 +38,10 @@ export interface Runtime {
   backlog(): Promise<Backlog>
   /** Checks the store and the features, for `sluice doctor`. */
   checks(): Promise<Check[]>
+  /** The configuration, for editors. */
+  readonly settings: Settings
+  /** The last lines of the log. */
+  readonly recentLog: RecentLog
   /** The running commands of features. */
   readonly commands: CommandRuns
   readonly health: HealthWatch

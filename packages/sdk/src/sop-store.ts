@@ -24,6 +24,8 @@ export type AuditKind =
   | 'run_failed'
   | 'run_cancelled'
   | 'conversation_erased'
+  | 'conversation_read'
+  | 'config_changed'
 
 /** The record of a transition. */
 export interface NewAudit {

@@ -197,6 +197,37 @@ export interface TurnEnd {
   readonly delivery?: { readonly inbox: number; readonly replies: readonly NewReply[] }
 }
 
+export interface CostSpan {
+  readonly sinceMs: number
+  readonly untilMs: number
+  readonly periodMs: number
+  readonly offsetMs: number
+}
+
+export interface PeriodCost {
+  /** The begin of the period. */
+  readonly atMs: number
+  readonly agent: string
+  /** Null for turns without an answer and for deleted turns. */
+  readonly model: string | null
+  readonly costUsd: number
+  readonly turns: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+export interface TurnFilter {
+  readonly limit: number
+  readonly before?: { readonly endedAtMs: number; readonly id: string }
+  readonly status?: TurnStatus
+  readonly agent?: string
+  /** Only turns of this client. */
+  readonly owner?: string
+  readonly sessionId?: string
+}
+
+export type ListedTurn = Omit<TurnRow, 'input' | 'response' | 'context' | 'starts' | 'endedAtMs'> & { readonly endedAtMs: number }
+
 export interface TurnStore {
   /** Stores a turn before its acceptance is reported. Rejects with `conflict` when the id is known. */
   enqueue(turn: QueuedTurn): Promise<void>
@@ -225,6 +256,14 @@ export interface TurnStore {
   get(id: string): Promise<TurnRow | undefined>
   /** Resolves to the cost of all turns that ended since a time. */
   spentUsd(sinceMs: number): Promise<number>
+  /**
+   * Adds up the turns that ended in a span of time, for each period, agent and model, the oldest period first. A period begins at a
+   * multiple of `periodMs` after `offsetMs`; both are multiples of 15 minutes. Of deleted turns only the cost is
+   * known.
+   */
+  costs(span: CostSpan): Promise<readonly PeriodCost[]>
+  /** Lists ended turns, the latest end first, without the texts of their messages. `before` is the last row of the previous page. */
+  list(filter: TurnFilter): Promise<readonly ListedTurn[]>
   /**
    * Asks the process that runs a stored turn to abort it. The request ends with the turn. With `owner`, only a turn of this client
    * counts. Resolves to false when no such turn is stored and unfinished.

@@ -10,7 +10,19 @@ import {
   type TurnRow,
   type TurnStore,
 } from '@sluice/sdk'
-import { hashKey, inputIn, type KeyTable, QUARTER_MS, responseIn, type TurnColumns, toTurn } from '@sluice/store/shared'
+import {
+  type CostColumns,
+  hashKey,
+  inputIn,
+  type KeyTable,
+  type ListedColumns,
+  listedTurn,
+  periodCost,
+  QUARTER_MS,
+  responseIn,
+  type TurnColumns,
+  toTurn,
+} from '@sluice/store/shared'
 import { sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
 import type { Histories } from './histories.ts'
@@ -44,6 +56,27 @@ const REQUEST_ABORT = `
 const SPENT = `
   SELECT coalesce((SELECT sum(cost_usd) FROM turns WHERE ended_at >= $1 AND cost_usd <> 0), 0)
     + coalesce((SELECT sum(usd) FROM costs WHERE quarter >= $2), 0) AS usd`
+
+/** The longest list of costs, as in the other store. */
+const PERIODS_MAX = 20_000
+const COSTS = `
+  SELECT floor((at - $4::float8) / $3::float8) AS period, agent, model, sum(usd) AS usd, sum(turns)::float8 AS turns,
+    sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens
+  FROM (
+    SELECT ended_at AS at, agent, model, cost_usd AS usd, 1 AS turns, input_tokens, output_tokens
+    FROM turns WHERE ended_at >= $1::float8 AND ended_at < $2::float8
+    UNION ALL
+    SELECT quarter * ${QUARTER_MS}::float8, agent, NULL, usd, 0, 0, 0
+    FROM costs WHERE quarter >= $1::float8 / ${QUARTER_MS} AND quarter < $2::float8 / ${QUARTER_MS}
+  ) AS ended GROUP BY period, agent, model ORDER BY period, agent COLLATE "C", model COLLATE "C" NULLS FIRST LIMIT ${PERIODS_MAX}`
+const LISTED = `
+  SELECT id, agent, session_id AS "sessionId", owner, source, status, model, finish_reason AS "finishReason", error_json AS "errorJson",
+    input_tokens AS "inputTokens", output_tokens AS "outputTokens", cost_usd AS "costUsd", attempts, created_at AS "createdAtMs",
+    ended_at AS "endedAtMs"
+  FROM turns WHERE ended_at IS NOT NULL AND ($2::text IS NULL OR status = $2) AND ($3::text IS NULL OR agent = $3)
+    AND ($4::text IS NULL OR owner = $4) AND ($5::text IS NULL OR session_id = $5)
+    AND ($6::float8 IS NULL OR (ended_at, id COLLATE "C") < ($6, $7::text))
+  ORDER BY ended_at DESC, id COLLATE "C" DESC LIMIT $1`
 
 const COLUMNS = `
   id, agent, session_id, owner, source, status, input, response, model, finish_reason, error_json, input_tokens, output_tokens, cost_usd,
@@ -234,6 +267,14 @@ export function createTurns(db: Db, keys: KeyTable, histories: Histories): TurnS
     },
     requestAbort: async (id, owner) => (await writer.write(sql(REQUEST_ABORT, id, owner ?? null))).length > 0,
     spentUsd: async (sinceMs) => (await db.get<{ usd: number }>(SPENT, sinceMs, Math.ceil(sinceMs / QUARTER_MS)))?.usd ?? 0,
+    async costs({ sinceMs, untilMs, periodMs, offsetMs }) {
+      const rows = await db.all<CostColumns>(COSTS, sinceMs, untilMs, periodMs, offsetMs)
+      return rows.map((row) => periodCost(row, { periodMs, offsetMs }))
+    },
+    async list({ limit, before, status = null, agent = null, owner = null, sessionId = null }) {
+      const place = [before?.endedAtMs ?? null, before?.id ?? null]
+      return (await db.all<ListedColumns>(LISTED, limit, status, agent, owner, sessionId, ...place)).map(listedTurn)
+    },
   }
 }
 

@@ -8,6 +8,15 @@ export { KeyTable, type KnownKeys } from './key-table.ts'
 export { endOfPrefix, toBytes, toText } from './key-value.ts'
 export { type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
 export { RecentIds } from './recent-ids.ts'
-export { inputIn, responseIn, type TurnColumns, toTurn } from './turn-row.ts'
+export {
+  type CostColumns,
+  inputIn,
+  type ListedColumns,
+  listedTurn,
+  periodCost,
+  responseIn,
+  type TurnColumns,
+  toTurn,
+} from './turn-row.ts'
 export { QUARTER_MS } from './turns.ts'
 export { verifyRecords } from './verify-audit.ts'

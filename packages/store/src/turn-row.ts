@@ -1,5 +1,5 @@
 /** A turn, as a row of its table and as callers see it. */
-import type { FinishReason, ModelMessage, TurnRow, TurnStatus } from '@sluice/sdk'
+import type { FinishReason, ListedTurn, ModelMessage, PeriodCost, TurnRow, TurnStatus } from '@sluice/sdk'
 
 export interface TurnColumns {
   readonly id: string
@@ -73,3 +73,36 @@ function textOf(message: ModelMessage | undefined): string | undefined {
 /** Returns the SQL condition that a turn waits for a person, because the approval of a tool call is open. `turn` is the SQL of its id. */
 export const waitsForPerson = (turn: string): string =>
   `EXISTS (SELECT 1 FROM approvals WHERE run_id = ${turn} AND gate = 'tool' AND state = 'pending')`
+
+/** Costs of one period, as the database adds them up. */
+export interface CostColumns {
+  readonly period: number
+  readonly agent: string
+  readonly model: string | null
+  readonly usd: number
+  readonly turns: number
+  readonly input_tokens: number
+  readonly output_tokens: number
+}
+
+/** A listed turn, as a row of its table. */
+export type ListedColumns = Omit<ListedTurn, 'error'> & { readonly errorJson: string | null }
+
+export const listedTurn = ({ errorJson, finishReason, ...row }: ListedColumns): ListedTurn => ({
+  ...row,
+  finishReason: row.status === 'done' ? (finishReason ?? 'stop') : null,
+  error: JSON.parse(errorJson ?? 'null'),
+})
+
+export const periodCost = (
+  { period, agent, model, usd, turns, input_tokens, output_tokens }: CostColumns,
+  { periodMs, offsetMs }: { readonly periodMs: number; readonly offsetMs: number },
+): PeriodCost => ({
+  atMs: period * periodMs + offsetMs,
+  agent,
+  model,
+  costUsd: usd,
+  turns,
+  inputTokens: input_tokens,
+  outputTokens: output_tokens,
+})

@@ -7,11 +7,24 @@ import type { Chunk, HistoryCache } from './history-cache.ts'
 import type { KeyTable } from './key-table.ts'
 import { END_MESSAGE } from './message-attempt.ts'
 import { prepareReplies } from './outbox.ts'
-import { COLUMNS, inputIn, responseIn, type TurnColumns, toTurn, waitsForPerson } from './turn-row.ts'
+import {
+  COLUMNS,
+  type CostColumns,
+  inputIn,
+  type ListedColumns,
+  listedTurn,
+  periodCost,
+  responseIn,
+  type TurnColumns,
+  toTurn,
+  waitsForPerson,
+} from './turn-row.ts'
 
 // Two processes may claim one key before either has stored its turn, so the key is checked again in the commit that stores it.
 /** Every time zone's days and months begin at a multiple of this. */
 export const QUARTER_MS = 15 * 60_000
+/** The longest list of costs: more rows would be of no use to a person. */
+const PERIODS_MAX = 20_000
 const ENQUEUE = `
   INSERT INTO turns (id, agent, session_id, owner, source, status, input, created_at, context_json, idempotency)
   SELECT ?1, ?2, ?3, ?4, ?5, 'queued', ?6, ?7, ?8, ?9
@@ -53,6 +66,21 @@ const REQUEST_ABORT = 'UPDATE turns SET abort_requested = 1 WHERE id = ?1 AND en
 const SPENT = `
   SELECT (SELECT total(cost_usd) FROM turns WHERE ended_at >= ?1 AND cost_usd <> 0)
     + (SELECT total(usd) FROM costs WHERE quarter >= ?2) AS usd`
+
+const COSTS = `
+  SELECT CAST((at - ?4) / ?3 AS INTEGER) AS period, agent, model, total(usd) AS usd, sum(turns) AS turns,
+    total(input_tokens) AS input_tokens, total(output_tokens) AS output_tokens
+  FROM (
+    SELECT ended_at AS at, agent, model, cost_usd AS usd, 1 AS turns, input_tokens, output_tokens
+    FROM turns WHERE ended_at >= ?1 AND ended_at < ?2
+    UNION ALL
+    SELECT quarter * ${QUARTER_MS}.0, agent, NULL, usd, 0, 0, 0 FROM costs WHERE quarter >= ?1 / ${QUARTER_MS} AND quarter < ?2 / ${QUARTER_MS}
+  ) GROUP BY period, agent, model ORDER BY period, agent, model LIMIT ${PERIODS_MAX}`
+// Each filter is part of the text only where it applies, so that the planner sees what an index can do.
+const LISTED = `
+  id, agent, session_id AS sessionId, owner, source, status, model, finish_reason AS finishReason, error_json AS errorJson,
+  input_tokens AS inputTokens, output_tokens AS outputTokens, cost_usd AS costUsd, attempts, created_at AS createdAtMs, ended_at AS endedAtMs`
+const FILTERS = { status: 'status = ?', agent: 'agent = ?', owner: 'owner = ?', sessionId: 'session_id = ?' } as const
 
 /** The turn store of the port. It keeps the idempotency keys and cached histories in step with the file. */
 export function createTurns(db: Database, writer: Writer, keys: KeyTable, histories: HistoryCache): TurnStore {
@@ -102,6 +130,17 @@ export function createTurns(db: Database, writer: Writer, keys: KeyTable, histor
     requestAbort: (id, owner) => writer.write(() => db.run(REQUEST_ABORT, id, owner ?? null) > 0),
     async spentUsd(sinceMs) {
       return db.read(() => db.get<{ usd: number }>(SPENT, sinceMs, Math.ceil(sinceMs / QUARTER_MS)))?.usd ?? 0
+    },
+    async costs({ sinceMs, untilMs, periodMs, offsetMs }) {
+      const rows = db.read(() => db.all<CostColumns>(COSTS, sinceMs, untilMs, periodMs, offsetMs))
+      return rows.map((row) => periodCost(row, { periodMs, offsetMs }))
+    },
+    async list({ limit, before, ...filter }) {
+      const given = Object.entries(filter).filter((entry): entry is [keyof typeof FILTERS, string] => entry[1] !== undefined)
+      const rules = ['ended_at IS NOT NULL', ...given.map(([name]) => FILTERS[name]), ...(before ? ['(ended_at, id) < (?, ?)'] : [])]
+      const values = [...given.map(([, value]) => value), ...(before ? [before.endedAtMs, before.id] : []), limit]
+      const sql = `SELECT ${LISTED} FROM turns WHERE ${rules.join(' AND ')} ORDER BY ended_at DESC, id DESC LIMIT ?`
+      return db.read(() => db.all<ListedColumns>(sql, ...values)).map(listedTurn)
     },
   }
 }

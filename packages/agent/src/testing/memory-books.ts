@@ -115,6 +115,8 @@ export function memoryBooks(): MemoryBooks {
         if (failing.has('spentUsd')) throw full()
         return books.spent
       },
+      costs: notUsed,
+      list: notUsed,
       get: notUsed,
       requestAbort: notUsed,
       abortsRequested: async () => [],

@@ -7,7 +7,6 @@ import {
   effectiveConfig,
   followPath,
   formatKeyPath,
-  type KeyPath,
   type LoadedConfig,
   leftOutFiles,
   parseKeyPath,
@@ -17,6 +16,7 @@ import {
 import { sealConfig } from '@sluice/config/edit'
 import { starterConfig } from '@sluice/config/init-config'
 import { configSchema } from '@sluice/config/json-schema'
+import { type Leaf, leavesOf } from '@sluice/config/settings'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 
@@ -59,14 +59,6 @@ export async function get(context: CliContext): Promise<number> {
   else if (json || (typeof value === 'object' && value !== null)) out.json(value)
   else out.print(String(value))
   return 0
-}
-
-type Leaf = readonly [path: KeyPath, value: unknown]
-
-/** Returns every value that is not a table, with its path; a list is one value. */
-function leavesOf(value: unknown, path: KeyPath): Leaf[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]]
-  return Object.entries(value).flatMap(([name, child]) => leavesOf(child, [...path, name]))
 }
 
 function printSources({ out, json, configFile }: CliContext, config: LoadedConfig, leaves: readonly Leaf[]): void {

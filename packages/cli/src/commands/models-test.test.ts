@@ -200,7 +200,7 @@ test('setup and doctor let the running daemon send their requests, so that they 
   expect(server.requests).toHaveLength(requests)
 })
 
-test('an endpoint that is not configured is tested on the control socket only', async () => {
+test('an endpoint that is not configured is not tested for a caller without a credential', async () => {
   const { dir, server } = await arrange('openai', { more: '[gateway]\nrequire_pairing = false\n' })
   const daemon = await startDaemon({ ...sourceIn(dir), features: FEATURES, profile: 'test', version: '0', port: 0 })
   onTestFinished(daemon.stop)

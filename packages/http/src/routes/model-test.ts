@@ -5,6 +5,7 @@ import { providerEndpoint } from '@sluice/config'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, defineRoute, ERRORS, type ErrorCode, MAIN_AGENT, type Route, type Usage } from '@sluice/sdk'
 import * as v from 'valibot'
+import { requireCredential } from '../require-credential.ts'
 import { jsonLines } from '../streams/json-lines.ts'
 import { chosenEntries, type ModelEntry, PROVIDER_MEANING } from './model-entries.ts'
 
@@ -14,9 +15,7 @@ const bodySchema = v.object({
   endpoint: v.optional(
     v.pipe(
       providerEndpoint,
-      v.description(
-        'A model that is not configured, with the keys of `[provider]`, instead of `provider` and `model`; on the control socket only',
-      ),
+      v.description('A model that is not configured, with the keys of `[provider]`, instead of `provider` and `model`; needs a credential'),
     ),
   ),
   tests: v.optional(v.pipe(v.array(v.picklist(MODEL_TESTS)), v.minLength(1), v.description('Only these tests'))),
@@ -55,8 +54,11 @@ export const modelTestRoute = (runtime: Runtime, snapshot: Snapshot): Route =>
     body: bodySchema,
     mediaType: 'application/x-ndjson',
     answers: { 200: { description: 'The results, each as soon as it is known', schema: frameSchema } },
-    handle({ body: { tests, ...wanted }, signal: caller, onControlSocket }) {
-      const models = testedModels(snapshot, wanted, onControlSocket)
+    handle(request) {
+      const { tests, ...wanted } = request.body
+      if (wanted.endpoint) requireCredential(request, 'An endpoint that is not configured is tested with a credential only')
+      const { signal: caller } = request
+      const models = testedModels(snapshot, wanted)
       return jsonLines<ModelTestFrame>(caller, async (send, signal) => {
         try {
           for (const model of models) await testOne(runtime, model, { tests, signal, send })
@@ -75,13 +77,7 @@ const OFFLINE = 'The offline provider answers. It is not a language model, so th
 type TestedModel = Pick<ModelEntry, 'agent' | 'entry' | 'settings'>
 
 /** Throws `invalid_request` when only the offline provider is meant. */
-function testedModels(
-  snapshot: Snapshot,
-  { provider, model, endpoint }: Omit<v.InferOutput<typeof bodySchema>, 'tests'>,
-  onControlSocket: boolean,
-): TestedModel[] {
-  if (endpoint && !onControlSocket)
-    throw new AppError('forbidden', 'An endpoint that is not configured is tested over the control socket only')
+function testedModels(snapshot: Snapshot, { provider, model, endpoint }: Omit<v.InferOutput<typeof bodySchema>, 'tests'>): TestedModel[] {
   if (endpoint) return [{ agent: MAIN_AGENT, entry: 'endpoint', settings: endpoint }]
   const entries = chosenEntries(snapshot, provider ?? (model === undefined ? undefined : '0'))
   const models = entries.filter(({ settings }) => settings.kind !== 'offline')

@@ -6,10 +6,14 @@ import { approvalRoutes } from './approvals.ts'
 import { backupsRoute } from './backups.ts'
 import { callRoutes } from './calls.ts'
 import { channelLinkRoutes } from './channel-links.ts'
+import { channelRoutes } from './channels.ts'
 import { commandRoutes } from './commands.ts'
+import { configRoutes } from './config.ts'
+import { costsRoute } from './costs.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deviceRoutes } from './devices.ts'
 import { limitRoutes } from './limits.ts'
+import { logRoutes } from './logs.ts'
 import { memoryRoutes } from './memories.ts'
 import { modelRoutes } from './models.ts'
 import { sessionRoutes } from './sessions.ts'
@@ -38,6 +42,10 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...approvalRoutes(runtime),
     ...sopRoutes(runtime),
     backupsRoute(runtime),
+    costsRoute(runtime),
+    ...channelRoutes(runtime, snapshot),
+    ...configRoutes(runtime),
+    ...logRoutes(runtime),
     ...deviceRoutes(runtime, snapshot, auth),
   ]
 }

@@ -1,5 +1,6 @@
 /** `/api/sessions`: the conversations of the calling device; operators also read and erase the conversations of others. */
 
+import { BoundedMap } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import {
   erasePerson,
@@ -10,9 +11,9 @@ import {
   shownErased,
   shownSummary,
 } from '@sluice/runtime/conversations'
-import { AppError, type Clock, defineRoute, type Role, type Route, type SessionRow, type Store } from '@sluice/sdk'
+import { AppError, type Clock, defineRoute, type Role, type Route, type RouteRequest, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
-import { bareSession, checkSessionName, sessionNamespace, storedSession } from '../identity.ts'
+import { bareSession, checkSessionName, ownerOf, ownerOfSession, sessionNamespace, storedSession } from '../identity.ts'
 import { cursorOf, filterText, flag, pageOf, readCursor, wholeText } from './query.ts'
 
 const PAGE_MAX = 200
@@ -62,6 +63,34 @@ const lineSchema = v.object({
 })
 /** One line of the answer of `GET /api/sessions/:id/export`. */
 export type SessionLine = v.InferOutput<typeof lineSchema>
+
+/** An operator who reads the same conversation again within this time adds no record: a page loads it again with each message. */
+const READ_MS = 10 * 60_000
+const READERS_MAX = 1000
+
+/**
+ * Records in the audit log that an operator reads the conversation of another client, before the conversation is sent. Peers of the control socket are
+ * not recorded: they could read the database itself.
+ */
+class Readers {
+  readonly #runtime: Runtime
+  readonly #readMs = new BoundedMap<string, number>(READERS_MAX)
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime
+  }
+
+  async note({ by, device, onControlSocket }: Pick<RouteRequest, 'by' | 'device' | 'onControlSocket'>, session: string): Promise<void> {
+    if (onControlSocket || ownerOfSession(session) === ownerOf(device)) return
+    const { store, clock } = this.#runtime
+    const key = `${by} ${session}`
+    const atMs = clock.nowMs()
+    if (atMs - (this.#readMs.get(key) ?? Number.NEGATIVE_INFINITY) < READ_MS) return
+    const record = { kind: 'conversation_read', atMs, sop: '', run: null, step: null, by, reason: null, detail: { session } } as const
+    await store.sops.record([record])
+    this.#readMs.set(key, atMs)
+  }
+}
 
 const unknownSession = (): AppError => new AppError('not_found', 'There is no such session')
 
@@ -131,15 +160,19 @@ function placeOf({ before, cursor }: Pick<v.InferOutput<typeof listQuery>, 'befo
   return { lastActiveAtMs, id }
 }
 
-export const sessionRoutes = ({ store, clock }: Runtime): Route[] => [
-  listRoute(store),
-  erasePersonRoute(store, clock),
-  sessionRoute(store),
-  exportRoute(store),
-  messagesRoute(store),
-  nameRoute(store),
-  eraseRoute(store, clock),
-]
+export function sessionRoutes(runtime: Runtime): Route[] {
+  const { store, clock } = runtime
+  const readers = new Readers(runtime)
+  return [
+    listRoute(store),
+    erasePersonRoute(store, clock),
+    sessionRoute(store, readers),
+    exportRoute(store, readers),
+    messagesRoute(store, readers),
+    nameRoute(store),
+    eraseRoute(store, clock),
+  ]
+}
 
 const listRoute = ({ sessions }: Store): Route =>
   defineRoute({
@@ -179,22 +212,23 @@ const erasePersonRoute = (store: Store, clock: Clock): Route =>
     },
   })
 
-const sessionRoute = ({ sessions }: Store): Route =>
+const sessionRoute = ({ sessions }: Store, readers: Readers): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/sessions/:id',
     summary: 'One session',
     auth: 'client',
     answers: { 200: { description: 'The session', schema: oneSchema } },
-    async handle({ device, role, onControlSocket, params }) {
+    async handle({ by, device, role, onControlSocket, params }) {
       const id = storedOf({ device, role }, params)
       const [row, summary] = await Promise.all([sessions.get(id), sessions.summary(id)])
       if (!row) throw unknownSession()
+      if (summary) await readers.note({ by, device, onControlSocket }, id)
       return { ...shown({ device, onControlSocket }, row), summary: summary ? shownSummary(summary) : null }
     },
   })
 
-const exportRoute = ({ sessions }: Store): Route =>
+const exportRoute = ({ sessions }: Store, readers: Readers): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/sessions/:id/export',
@@ -202,9 +236,10 @@ const exportRoute = ({ sessions }: Store): Route =>
     auth: 'client',
     mediaType: 'application/x-ndjson',
     answers: { 200: { description: 'One message per line; a last line with the role `summary` if there is one', schema: lineSchema } },
-    async handle({ device, role, params }) {
+    async handle({ by, device, role, onControlSocket, params }) {
       const id = storedOf({ device, role }, params)
       if (!(await sessions.get(id))) throw unknownSession()
+      await readers.note({ by, device, onControlSocket }, id)
       const lines = exported(sessions, id)
       const body = new ReadableStream<Uint8Array>({
         async pull(controller) {
@@ -217,7 +252,7 @@ const exportRoute = ({ sessions }: Store): Route =>
     },
   })
 
-const messagesRoute = ({ sessions }: Store): Route =>
+const messagesRoute = ({ sessions }: Store, readers: Readers): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/sessions/:id/messages',
@@ -225,10 +260,11 @@ const messagesRoute = ({ sessions }: Store): Route =>
     auth: 'client',
     query: v.object({ limit: wholeText(1, PAGE_MAX, 50) }),
     answers: { 200: { description: 'The messages', schema: v.object({ session_id: v.string(), messages: v.array(messageSchema) }) } },
-    async handle({ device, role, params, query: { limit } }) {
+    async handle({ by, device, role, onControlSocket, params, query: { limit } }) {
       const id = storedOf({ device, role }, params)
-      const [row, history] = await Promise.all([sessions.get(id), sessions.history(id, limit)])
-      if (!row) throw unknownSession()
+      if (!(await sessions.get(id))) throw unknownSession()
+      await readers.note({ by, device, onControlSocket }, id)
+      const history = await sessions.history(id, limit)
       return { session_id: params.id, messages: history.map(plainMessage) }
     },
   })

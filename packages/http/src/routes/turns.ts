@@ -2,9 +2,12 @@
 
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
-import { AppError, defineRoute, finishReasonSchema, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
+import { AppError, defineRoute, finishReasonSchema, type ListedTurn, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
 import * as v from 'valibot'
 import { bareSession, ownerOf } from '../identity.ts'
+import { cursorOf, filterText, pageOf, readCursor, wholeText } from './query.ts'
+
+const PAGE_MAX = 200
 
 const turnSchema = v.object({
   turn_id: v.string(),
@@ -30,13 +33,12 @@ const unknownTurn = (): AppError => new AppError('not_found', 'There is no such 
 const isHidden = ({ role, device }: Pick<RouteRequest, 'role' | 'device'>, { owner }: TurnRow): boolean =>
   role !== 'operator' && owner !== ownerOf(device)
 
-const shown = (device: string | null, turn: TurnRow) => ({
+const shownState = (device: string | null, turn: Omit<ListedTurn, 'endedAtMs'> & Pick<TurnRow, 'endedAtMs'>) => ({
   turn_id: turn.id,
   agent: turn.agent,
   status: turn.status,
   source: turn.source,
   session_id: turn.sessionId === null ? null : (bareSession(device, turn.sessionId) ?? turn.sessionId),
-  response: turn.response,
   model: turn.model,
   finish_reason: turn.finishReason,
   error: turn.error,
@@ -48,8 +50,54 @@ const shown = (device: string | null, turn: TurnRow) => ({
   ended_at: isoTime(turn.endedAtMs),
 })
 
-export function turnRoutes({ store: { turns }, agent }: Runtime): Route[] {
+const shown = (device: string | null, turn: TurnRow) => ({ ...shownState(device, turn), response: turn.response })
+
+const listedSchema = v.object({
+  ...v.omit(turnSchema, ['response']).entries,
+  ended_at: v.string(),
+})
+
+/** The end of a turn in milliseconds since 1970, and its id. */
+const cursorKey = v.tuple([v.number(), v.string()])
+
+const listRoute = ({ store: { turns } }: Runtime): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/turns',
+    summary: 'The ended turns of this device, the latest end first. An operator sees all turns',
+    auth: 'client',
+    query: v.object({
+      limit: wholeText(1, PAGE_MAX, 50),
+      cursor: filterText,
+      status: v.exactOptional(v.picklist(['done', 'failed', 'aborted'])),
+      agent: filterText,
+      session: v.exactOptional(v.pipe(v.string(), v.minLength(1), v.description('The stored id of a session, for operators'))),
+    }),
+    answers: {
+      200: {
+        description: 'A page. Pass `next` as `cursor` to get the next page; null is the end',
+        schema: v.object({ turns: v.array(listedSchema), next: v.nullable(v.string()) }),
+      },
+    },
+    async handle({ device, role, query: { limit, cursor, session, ...filter } }) {
+      const place = cursor === undefined ? undefined : readCursor(cursor, cursorKey)
+      const rows = await turns.list({
+        ...filter,
+        limit: limit + 1,
+        ...(role !== 'operator' && { owner: ownerOf(device) }),
+        ...(session !== undefined && { sessionId: session }),
+        ...(place && { before: { endedAtMs: place[0], id: place[1] } }),
+      })
+      const { page, next } = pageOf(rows, limit, ({ endedAtMs, id }) => cursorOf([endedAtMs, id]))
+      return { turns: page.map((turn) => shownState(device, turn)), next }
+    },
+  })
+
+export function turnRoutes(runtime: Runtime): Route[] {
+  const { agent, store } = runtime
+  const { turns } = store
   return [
+    listRoute(runtime),
     defineRoute({
       method: 'GET',
       path: '/api/turns/:id',

@@ -28,6 +28,8 @@ export interface LogOptions {
   readonly component?: string
   /** Values that no line may show. */
   readonly secrets?: () => readonly Secret[]
+  /** Gets each line as JSON, without secrets, in addition to the stream. Must not throw. */
+  readonly onLine?: (line: string, level: LogLevel) => void
   /** The variable NO_COLOR of the environment: if it is set and not empty, there are no colours. */
   readonly noColor?: string | undefined
 }
@@ -63,11 +65,17 @@ class LineLog {
   readonly #problems: RepeatGuard<Entry>
   #level: LogLevel
 
-  constructor({ level, format, stream, clock, secrets = () => [], noColor = process.env.NO_COLOR }: LogOptions) {
+  constructor({ level, format, stream, clock, secrets = () => [], noColor = process.env.NO_COLOR, onLine }: LogOptions) {
     this.#clock = clock
     this.#secrets = secrets
     this.#level = level
-    this.#write = 'write' in stream ? this.#lineWriter(stream, format, noColor) : passTo(stream)
+    const write = 'write' in stream ? this.#lineWriter(stream, format, noColor) : passTo(stream)
+    this.#write = onLine
+      ? (entry) => {
+          onLine(this.#masked(jsonLine(entry)), entry.level)
+          write(entry)
+        }
+      : write
     const report = (last: Entry, fields: Entry['fields']): void => this.#writeSafely({ ...last, atMs: clock.nowMs(), fields })
     this.#repeats = new RepeatGuard({
       clock,
@@ -121,8 +129,12 @@ class LineLog {
     const hasColours = isText && stream.isTTY === true && !noColor
     return (entry) => {
       const line = isText ? textLine(entry, hasColours) : jsonLine(entry)
-      stream.write(`${withoutSecrets(line, this.#secrets().flatMap(spellings))}\n`)
+      stream.write(`${this.#masked(line)}\n`)
     }
+  }
+
+  #masked(line: string): string {
+    return withoutSecrets(line, this.#secrets().flatMap(spellings))
   }
 
   #entryOf(level: LogLevel, component: string | undefined, message: string, fields: LogFields): Entry {

@@ -35,6 +35,8 @@ export const WEBHOOK_PATH = '/webhook'
 export const OWN_POST_ROUTES = [
   '/pair',
   '/api/channel-events',
+  '/api/channels/:channel/test',
+  '/api/config/preview',
   '/api/turns',
   '/api/turns/:id/abort',
   '/api/commands',

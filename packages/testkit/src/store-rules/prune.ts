@@ -155,6 +155,8 @@ export const pruneRules: StoreRules = {
       [4 * HOUR_MS, 0],
     ] as const)
       expect(await turns.spentUsd(sinceMs), String(sinceMs)).toBe(usd)
+    const all = await turns.costs({ sinceMs: 0, untilMs: 1000 * HOUR_MS, periodMs: HOUR_MS, offsetMs: 0 })
+    expect(all.reduce((sum, { costUsd }) => sum + costUsd, 0)).toBeCloseTo(await turns.spentUsd(0))
     expect(await store.sessions.history('room', 10)).toHaveLength(6)
   },
 

@@ -191,6 +191,50 @@ export const turnRules: StoreRules = {
     }
   },
 
+  'costs are added up for each period, agent and model': async ({ store }) => {
+    const { turns } = store
+    const HOUR_MS = 3_600_000
+    await turns.finish(turnEnd('t1', { endedAtMs: 10 * HOUR_MS, costUsd: 1, model: 'a', inputTokens: 10, outputTokens: 1 }))
+    await turns.finish(turnEnd('t2', { endedAtMs: 10 * HOUR_MS + 1, costUsd: 2, model: 'a', inputTokens: 20, outputTokens: 2 }))
+    await turns.finish(
+      turnEnd('t3', { endedAtMs: 11 * HOUR_MS, costUsd: 4, model: 'b', agent: 'support', inputTokens: 0, outputTokens: 0 }),
+    )
+    await turns.finish(failedTurn('t4', { endedAtMs: 12 * HOUR_MS, costUsd: 8 }))
+    await turns.enqueue(queuedTurn('t5'))
+    const hourly = { sinceMs: 10 * HOUR_MS, untilMs: 12 * HOUR_MS, periodMs: HOUR_MS, offsetMs: 0 }
+    expect(await turns.costs(hourly)).toEqual([
+      { atMs: 10 * HOUR_MS, agent: 'main', model: 'a', costUsd: 3, turns: 2, inputTokens: 30, outputTokens: 3 },
+      { atMs: 11 * HOUR_MS, agent: 'support', model: 'b', costUsd: 4, turns: 1, inputTokens: 0, outputTokens: 0 },
+    ])
+    const daily = { sinceMs: 0, untilMs: 48 * HOUR_MS, periodMs: 24 * HOUR_MS, offsetMs: -13 * HOUR_MS }
+    expect((await turns.costs(daily)).map(({ atMs, costUsd }) => [atMs / HOUR_MS, costUsd])).toEqual([
+      [-13, 3],
+      [11, 8],
+      [11, 4],
+    ])
+  },
+
+  'ended turns are listed from the latest end, page by page': async ({ store: { turns } }) => {
+    for (const [id, endedAtMs] of [
+      ['t1', 100],
+      ['t2', 200],
+      ['t3', 200],
+      ['t4', 300],
+    ] as const)
+      await turns.finish(turnEnd(id, { endedAtMs, agent: id === 't4' ? 'support' : 'main', owner: id === 't1' ? 'alice' : 'bob' }))
+    await turns.finish(failedTurn('t5', { endedAtMs: 50 }))
+    await turns.enqueue(queuedTurn('t6'))
+    const ids = async (filter: Parameters<typeof turns.list>[0]) => (await turns.list(filter)).map(({ id }) => id)
+    expect(await ids({ limit: 3 })).toEqual(['t4', 't3', 't2'])
+    expect(await ids({ limit: 3, before: { endedAtMs: 200, id: 't2' } })).toEqual(['t1', 't5'])
+    expect(await ids({ limit: 9, status: 'failed' })).toEqual(['t5'])
+    expect(await ids({ limit: 9, owner: 'bob', agent: 'main' })).toEqual(['t3', 't2'])
+    const [latest] = await turns.list({ limit: 1 })
+    expect(latest).toMatchObject({ id: 't4', status: 'done', finishReason: 'stop', error: null, endedAtMs: 300 })
+    expect(latest).not.toHaveProperty('response')
+    expect((await turns.list({ limit: 1, status: 'failed' }))[0]?.error).toMatchObject({ code: expect.any(String) })
+  },
+
   'the amount spent counts every ended turn, failed ones too': async ({ store: { turns } }) => {
     expect(await turns.spentUsd(0)).toBe(0)
     await turns.finish(turnEnd('t1', { endedAtMs: 100, costUsd: 1 }))

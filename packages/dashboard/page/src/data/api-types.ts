@@ -119,6 +119,12 @@ export interface paths {
     /** Forget the counted turns and the spending of a client, and end a pause of a conversation */
     post: operations['postApiLimitsReset']
   }
+  '/api/turns': {
+    /** The ended turns of this device, the latest end first. An operator sees all turns */
+    get: operations['getApiTurns']
+    /** Run one turn and stream its parts, one JSON object per line; the last one is `done`, `aborted` or `error` */
+    post: operations['postApiTurns']
+  }
   '/api/turns/{id}': {
     /** The state of a turn */
     get: operations['getApiTurnsId']
@@ -126,10 +132,6 @@ export interface paths {
   '/api/turns/{id}/abort': {
     /** Abort a running or waiting turn */
     post: operations['postApiTurnsIdAbort']
-  }
-  '/api/turns': {
-    /** Run one turn and stream its parts, one JSON object per line; the last one is `done`, `aborted` or `error` */
-    post: operations['postApiTurns']
   }
   '/api/callable-tools': {
     /** The tools of `[gateway] callable_tools`, which clients may call directly */
@@ -260,6 +262,40 @@ export interface paths {
   '/api/backups': {
     /** The last backup, the failure of a later attempt, and the schedule */
     get: operations['getApiBackups']
+  }
+  '/api/costs': {
+    /** What turns cost in each hour or day, by agent and model */
+    get: operations['getApiCosts']
+  }
+  '/api/channels': {
+    /** The configured channels: their state, their last events, gaps, and what their configuration misses */
+    get: operations['getApiChannels']
+  }
+  '/api/channels/{channel}/test': {
+    /** Send a message over a channel, to see whether it arrives */
+    post: operations['postApiChannelsChannelTest']
+  }
+  '/api/config': {
+    /** The configuration in force, with the source of each value */
+    get: operations['getApiConfig']
+    /** Change keys of the configuration file, all or none; comments stay, and secrets are encrypted */
+    put: operations['putApiConfig']
+  }
+  '/api/config/schema': {
+    /** The JSON Schema of the configuration file; `writeOnly` marks secrets */
+    get: operations['getApiConfigSchema']
+  }
+  '/api/config/preview': {
+    /** Check changes of the configuration and show what they would do, without saving them */
+    post: operations['postApiConfigPreview']
+  }
+  '/api/logs': {
+    /** The last lines of the log that are kept in memory, oldest first; `[log] level` decides which are written */
+    get: operations['getApiLogs']
+  }
+  '/api/logs/follow': {
+    /** Lines of the log as they are written, one JSON object per line */
+    get: operations['getApiLogsFollow']
   }
   '/api/pairing/initiate': {
     /** Create a one-time code that pairs another device */
@@ -1528,7 +1564,7 @@ export interface operations {
           provider?: string
           /** Another model of the same endpoint */
           model?: string
-          /** A model that is not configured, with the keys of `[provider]`, instead of `provider` and `model`; on the control socket only */
+          /** A model that is not configured, with the keys of `[provider]`, instead of `provider` and `model`; needs a credential */
           endpoint?: {
             /** Provider of the model: openai, anthropic, ollama, groq, cerebras, deepseek, mistral, xai, together, openrouter, google, azure, bedrock, lmstudio, vllm, llamacpp or offline; openai with a base_url is any OpenAI-compatible server */
             kind: string
@@ -2323,76 +2359,48 @@ export interface operations {
       }
     }
   }
-  getApiTurnsId: {
+  getApiTurns: {
     parameters: {
-      query?: never
-      header?: never
-      path: {
-        id: string
+      query?: {
+        limit?: string
+        cursor?: string
+        status?: 'done' | 'failed' | 'aborted'
+        agent?: string
+        /** The stored id of a session, for operators */
+        session?: string
       }
+      header?: never
+      path?: never
       cookie?: never
     }
     requestBody?: never
     responses: {
-      /** The turn */
+      /** A page. Pass `next` as `cursor` to get the next page; null is the end */
       200: {
         headers: { [name: string]: unknown }
         content: {
           'application/json': {
-            turn_id: string
-            agent: string
-            status: 'queued' | 'running' | 'done' | 'failed' | 'aborted'
-            source: string
-            session_id: string | null
-            response: string | null
-            model: string | null
-            /** `stop`: the answer is complete; null without an answer */
-            finish_reason: 'stop' | 'length' | 'content_filter' | 'refusal' | null
-            error: {
-              code: string
-              message: string
-            } | null
-            input_tokens: number
-            output_tokens: number
-            cost_usd: number
-            attempts: number
-            created_at: string
-            ended_at: string | null
-          }
-        }
-      }
-      401: {
-        headers: { [name: string]: unknown }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-      default: {
-        headers: { [name: string]: unknown }
-        content: {
-          'application/json': components['schemas']['Error']
-        }
-      }
-    }
-  }
-  postApiTurnsIdAbort: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** The turn ends as `aborted` */
-      200: {
-        headers: { [name: string]: unknown }
-        content: {
-          'application/json': {
-            aborted: true
-            turn_id: string
+            turns: {
+              turn_id: string
+              agent: string
+              status: 'queued' | 'running' | 'done' | 'failed' | 'aborted'
+              source: string
+              session_id: string | null
+              model: string | null
+              /** `stop`: the answer is complete; null without an answer */
+              finish_reason: 'stop' | 'length' | 'content_filter' | 'refusal' | null
+              error: {
+                code: string
+                message: string
+              } | null
+              input_tokens: number
+              output_tokens: number
+              cost_usd: number
+              attempts: number
+              created_at: string
+              ended_at: string
+            }[]
+            next: string | null
           }
         }
       }
@@ -2484,6 +2492,93 @@ export interface operations {
             code: 'INVALID_JSON' | 'UNKNOWN_MESSAGE_TYPE' | 'EMPTY_CONTENT' | 'INVALID_APPROVAL_RESPONSE' | 'SESSION_QUEUE_FULL' | 'TOO_LARGE' | 'AUTH_ERROR' | 'PROVIDER_ERROR' | 'AGENT_ERROR'
             /** The code of the error as in answers over HTTP */
             error_code?: string
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiTurnsId: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The turn */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            turn_id: string
+            agent: string
+            status: 'queued' | 'running' | 'done' | 'failed' | 'aborted'
+            source: string
+            session_id: string | null
+            response: string | null
+            model: string | null
+            /** `stop`: the answer is complete; null without an answer */
+            finish_reason: 'stop' | 'length' | 'content_filter' | 'refusal' | null
+            error: {
+              code: string
+              message: string
+            } | null
+            input_tokens: number
+            output_tokens: number
+            cost_usd: number
+            attempts: number
+            created_at: string
+            ended_at: string | null
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiTurnsIdAbort: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The turn ends as `aborted` */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            aborted: true
+            turn_id: string
           }
         }
       }
@@ -4497,6 +4592,493 @@ export interface operations {
             } | null
             /** `[backup] schedule`; null if the daemon makes no backups */
             schedule: string | null
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiCosts: {
+    parameters: {
+      query?: {
+        by?: 'hour' | 'day'
+        /** Default: 30 days ago; for hours, a day ago */
+        since?: string
+        /** Default: now */
+        until?: string
+        offset_minutes?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The periods in which turns ended, oldest first */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            by: 'hour' | 'day'
+            since: string
+            until: string
+            costs: {
+              /** The begin of the period */
+              at: string
+              agent: string
+              /** Null for turns without an answer and for deleted turns */
+              model: string | null
+              cost_usd: number
+              turns: number
+              input_tokens: number
+              output_tokens: number
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiChannels: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** All configured channels */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            channels: {
+              channel: string
+              feature: string
+              state: 'ok' | 'connecting' | 'down' | 'failed'
+              detail: string | null
+              last_event_at: string | null
+              last_sent_at: string | null
+              /** The keys without which the channel cannot work */
+              missing: string | null
+              /** The path at which the platform calls; null for a channel that connects */
+              webhook: string | null
+              /** The key whose absence leaves requests unverified; null when they are verified */
+              unsigned: string | null
+              /** The senders that it accepts; `*` accepts every sender */
+              allow: string[]
+              /** Its name as a target of notifications */
+              target: string | null
+              /** True: a conversation for notifications is configured, to which a test can go */
+              notifies: boolean
+              /** Spans of time whose messages may be missing, as far as the events are kept */
+              gaps: {
+                at: string
+                /** Messages after this time may be missing; null: unknown */
+                since: string | null
+                why: string
+              }[]
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiChannelsChannelTest: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        channel: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          text?: string
+          /** The conversation; default: the one for notifications */
+          to?: string
+        }
+      }
+    }
+    responses: {
+      /** The message is in the outbox */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            queued: true
+            /** Its numbers in the outbox */
+            replies: number[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiConfig: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The configuration */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            file: string
+            /** Changes whenever the file does */
+            version: string
+            /** False: the program that embeds Sluice holds the configuration */
+            editable: boolean
+            keys: {
+              /** The dotted key, such as `provider.model` */
+              key: string
+              /** The value in force; a secret is `[secret]` */
+              value: unknown
+              source: 'file' | 'environment' | 'default'
+              /** The environment variable that the value is from */
+              variable: string | null
+            }[]
+            warnings: string[]
+            left_out: {
+              section: string
+              feature: string
+              build: string
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  putApiConfig: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          changes: {
+            key: string
+            /** A JSON value of the type of the key; null removes the key from the file */
+            value?: unknown
+          }[]
+          /** The version that the changes were made from; 409 when the file has another one */
+          version: string
+        }
+      }
+    }
+    responses: {
+      /** Saved; the daemon takes the file over within a second */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            /** Changes whenever the file does */
+            version: string
+            changes: {
+              key: string
+              /** The value in force; null: none */
+              before: unknown
+              after: unknown
+              secret: boolean
+            }[]
+            warnings: string[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      /** The file was changed meanwhile */
+      409: {
+        headers: { [name: string]: unknown }
+        content?: never
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiConfigSchema: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** JSON Schema, draft 7 */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': Record<string, never>
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiConfigPreview: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          changes: {
+            key: string
+            /** A JSON value of the type of the key; null removes the key from the file */
+            value?: unknown
+          }[]
+        }
+      }
+    }
+    responses: {
+      /** The changes are valid */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            /** Changes whenever the file does */
+            version: string
+            changes: {
+              key: string
+              /** The value in force; null: none */
+              before: unknown
+              after: unknown
+              secret: boolean
+            }[]
+            warnings: string[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiLogs: {
+    parameters: {
+      query?: {
+        /** Only lines of this level and above */
+        level?: 'debug' | 'info' | 'warn' | 'error'
+        /** Only lines after the one with this number */
+        after?: string
+        limit?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The newest `limit` lines */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            /** The run of the daemon, which numbers the lines */
+            run: string
+            lines: {
+              /** Grows by one within a run of the daemon */
+              number: number
+              time: string
+              level: 'debug' | 'info' | 'warn' | 'error'
+              component?: string
+              message: string
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiLogsFollow: {
+    parameters: {
+      query?: {
+        /** Only lines of this level and above */
+        level?: 'debug' | 'info' | 'warn' | 'error'
+        /** Only lines after the one with this number */
+        after?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The kept lines after `after`, if it is given, and each new one */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/x-ndjson': {
+            /** Grows by one within a run of the daemon */
+            number: number
+            time: string
+            level: 'debug' | 'info' | 'warn' | 'error'
+            component?: string
+            message: string
           }
         }
       }
