@@ -14,7 +14,6 @@ describe('verified', () => {
       `${ID}; dkim=pass header.i=@example.com header.s=s1 header.b=abc; spf=pass (google.com: domain of ada@example.com designates 192.0.2.1 as permitted sender) smtp.mailfrom=ada@example.com; dmarc=pass (p=NONE sp=NONE dis=NONE) header.from=example.com`,
     ],
     ['with a version and upper case', `MX.Example.NET 1; DMARC = PASS header.from=Example.COM`],
-    ['without header.from', `${ID}; dmarc=pass`],
     ['without a policy, by an aligned signature', `${ID}; dmarc=none header.from=example.com; dkim=pass header.d=example.com`],
     ['without DMARC, by an aligned signature', `${ID}; dkim=fail header.d=other.example; dkim=pass (2048-bit key) header.d=example.com`],
     ['without DMARC, by SPF', `${ID}; spf=pass smtp.mailfrom=bounce@example.com`],
@@ -41,6 +40,7 @@ describe('unverified', () => {
     ['by the right server below another', [`mx.evil.example; dmarc=pass`, `${ID}; dmarc=pass header.from=example.com`]],
     ['a failure above a forged pass', [`${ID}; dmarc=fail header.from=example.com`, `${ID}; dmarc=pass header.from=example.com`]],
     ['a result for another domain', [`${ID}; dmarc=pass header.from=evil.example`]],
+    ['a result without a domain', [`${ID}; dmarc=pass`]],
     ['DMARC failed although a signature is aligned', [`${ID}; dmarc=fail header.from=example.com; dkim=pass header.d=example.com`]],
     ['a temporary error', [`${ID}; dmarc=temperror header.from=example.com; dkim=pass header.d=example.com`]],
     ['a pass together with a failure', [`${ID}; dmarc=pass header.from=example.com; dmarc=fail header.from=example.com`]],
@@ -64,7 +64,7 @@ describe('unverified', () => {
   })
 
   test('no configured server', () => {
-    expect(check(`${ID}; dmarc=pass`, 'ada@example.com', [])).toBe(false)
+    expect(check(`${ID}; dmarc=pass header.from=example.com`, 'ada@example.com', [])).toBe(false)
   })
 
   test('nothing that a sender can write below the header of the server matters', () => {

@@ -23,7 +23,7 @@ export function isAuthenticated(headers: readonly string[], authservIds: readonl
   const dmarc = results.filter(({ method }) => method === 'dmarc')
   const [first] = dmarc
   if (first && !NO_POLICY.has(first.result)) {
-    return dmarc.every(({ result, properties }) => result === 'pass' && (properties.get('header.from') ?? domain) === domain)
+    return dmarc.every(({ result, properties }) => result === 'pass' && properties.get('header.from') === domain)
   }
   return (
     dmarc.every(({ result }) => NO_POLICY.has(result)) && results.some((result) => result.result === 'pass' && isAligned(result, domain))

@@ -91,7 +91,7 @@ describe('loops', () => {
     const { received } = await connected()
     const [name = ''] = header.split(':')
     const lines = [
-      `Authentication-Results: ${AUTHSERV_ID}; dmarc=pass`,
+      `Authentication-Results: ${AUTHSERV_ID}; dmarc=pass header.from=example.com`,
       'From: ada@example.com',
       'Subject: x',
       'Content-Type: text/plain',
@@ -138,7 +138,7 @@ describe('texts', () => {
   })
 
   test('a mail without a Message-ID has the same id whenever it is read', async () => {
-    const raw = `Authentication-Results: ${AUTHSERV_ID}; dmarc=pass\r\nFrom: ada@example.com\r\nSubject: x\r\n\r\nhi\r\n`
+    const raw = `Authentication-Results: ${AUTHSERV_ID}; dmarc=pass header.from=example.com\r\nFrom: ada@example.com\r\nSubject: x\r\n\r\nhi\r\n`
     const { received } = await connected()
     bench.fake.deliver(raw)
     bench.fake.deliver(raw)
@@ -345,7 +345,7 @@ describe('attachments', () => {
   const deliver = (size: number) => {
     const bytes = Buffer.alloc(size, 'abc')
     const lines = [
-      `Authentication-Results: ${AUTHSERV_ID}; dmarc=pass`,
+      `Authentication-Results: ${AUTHSERV_ID}; dmarc=pass header.from=example.com`,
       'From: ada@example.com',
       'Subject: file',
       'Message-ID: <file@example.com>',
