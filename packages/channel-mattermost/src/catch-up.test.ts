@@ -38,6 +38,18 @@ test('what was written while the channel did not run arrives once, also if it sh
   expect(await position()).toBeGreaterThanOrEqual(harness.host.clock.nowMs())
 })
 
+test('a post from the future hides no later post', async () => {
+  const { fake, host } = harness
+  const first = await harness.connect()
+  fake.say({ text: 'from the future', createdAtMs: host.clock.nowMs() + 365 * 86_400_000 })
+  await receives(first, 'from the future')
+  await first.stop()
+  await host.advance(OVERLAP_MS * 2)
+  fake.say({ text: 'missed', isLost: true })
+  const second = await harness.connect()
+  await until(() => expect(second.texts()).toContain('missed'))
+})
+
 test('an edit, a deletion and a press are read, and an earlier version of a message is not', async () => {
   const { fake, host } = harness
   const first = await harness.connect()

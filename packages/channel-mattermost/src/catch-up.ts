@@ -65,7 +65,7 @@ export class CatchUp {
       if (signal.aborted) return
       newestMs = Math.max(newestMs, await this.#readPlace(place, window, signal))
     }
-    if (newestMs > 0) advance(this.#cursors, newestMs)
+    if (newestMs > 0) advance(this.#cursors, newestMs, this.#host.clock.nowMs())
   }
 
   /** Returns the conversations in which a message may have been written or changed, those with the oldest messages first. */

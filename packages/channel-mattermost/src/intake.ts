@@ -127,7 +127,7 @@ export class Intake {
     }
     const isStored = await retry(process, { clock, signal, longestMs: STORE_RETRY_MS_MAX, onFailure })
     const post = isStored && task.event === 'posted' ? postIn(task.data) : undefined
-    if (post) advance(this.#cursors, post.createdAtMs)
+    if (post) advance(this.#cursors, post.createdAtMs, clock.nowMs())
   }
 
   async #store({ event, data }: Task): Promise<void> {

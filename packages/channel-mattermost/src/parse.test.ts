@@ -46,6 +46,7 @@ test.each([
   ['of the bot', { user_id: MATTERMOST_BOT.id }],
   ['of another bot', { props: { from_bot: 'true' } }],
   ['of a webhook', { props: { from_webhook: true } }],
+  ['of a plugin in the name of a person', { props: { from_plugin: 'true' } }],
   ['of the system', { type: 'system_add_to_channel' }],
   ['of a plugin', { type: 'custom_calls' }],
   ['without content', { message: ' \n' }],

@@ -33,6 +33,9 @@ const FILES_MAX = 20
 /** Reactions of one post that are read after an outage; Mattermost allows 50 different ones. */
 const REACTIONS_MAX = 500
 
+/** The properties of posts that programs write, also under the name of a person. */
+const BY_PROGRAMS = ['from_bot', 'from_webhook', 'from_plugin']
+
 const milliseconds = (value: unknown): number => (typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0)
 
 /** Returns undefined for JSON that is not a post, and for an earlier version of an edited post. */
@@ -59,7 +62,7 @@ export const postIn = (data: Members): Post | undefined => postOf(parsedOrUndefi
 /** Parses a post that a person wrote, whether or not it is for the bot. `isDirect` is true in a conversation with the bot alone. */
 export function parseMessage({ json, ...post }: Post, bot: Bot, isDirect: boolean): Inbound | undefined {
   const props = members(json.props)
-  if (post.user === bot.userId || text(json.type) !== '' || isTrue(props.from_bot) || isTrue(props.from_webhook)) return undefined
+  if (post.user === bot.userId || text(json.type) !== '' || BY_PROGRAMS.some((name) => isTrue(props[name]))) return undefined
   const attachments = attachmentsOf(json)
   const plain = withoutMention(text(json.message), bot.username)
   if (plain === '' && attachments.length === 0) return undefined

@@ -24,6 +24,8 @@ export interface NewPost {
   readonly file_ids?: readonly string[]
   readonly files?: FileInfo[]
   readonly pending_post_id?: string
+  /** A time that an administrator gives. Default: now. */
+  readonly createdAtMs?: number
 }
 
 /** The most posts that `since` returns. The query has no order, so which ones is arbitrary. */
@@ -57,12 +59,12 @@ export class MattermostPosts {
     return Math.max(0, ...this.list(channel).map(({ create_at }) => create_at))
   }
 
-  add({ files, ...post }: NewPost): MattermostPost {
+  add({ files, createdAtMs, ...post }: NewPost): MattermostPost {
     if (this.#posts.size >= POSTS_MAX) throw new Error('too many posts')
     const atMs = this.#nowMs()
     const added: MattermostPost = {
       id: this.#nextId(),
-      create_at: atMs,
+      create_at: createdAtMs ?? atMs,
       update_at: atMs,
       edit_at: 0,
       delete_at: 0,

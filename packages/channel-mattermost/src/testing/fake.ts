@@ -36,6 +36,8 @@ export interface MattermostSaid {
   readonly type?: MattermostPost['type']
   readonly props?: Record<string, unknown>
   readonly files?: readonly string[]
+  /** A time that an administrator gives. Default: now. */
+  readonly createdAtMs?: number
   /** Sends no event. */
   readonly isLost?: boolean
 }
@@ -297,7 +299,17 @@ export async function startMattermostFake(options: MattermostFakeOptions = {}): 
       return posts.list().filter(({ user_id }) => user_id === MATTERMOST_BOT.id)
     },
     typing,
-    say({ text, channel = MATTERMOST_CHANNEL, from = MATTERMOST_USER, thread, type, props, files: shared = [], isLost = false }) {
+    say({
+      text,
+      channel = MATTERMOST_CHANNEL,
+      from = MATTERMOST_USER,
+      thread,
+      type,
+      props,
+      files: shared = [],
+      createdAtMs,
+      isLost = false,
+    }) {
       const attached = shared.flatMap((id) => files.get(id) ?? [])
       const post = posts.add({
         user_id: from,
@@ -306,6 +318,7 @@ export async function startMattermostFake(options: MattermostFakeOptions = {}): 
         ...(thread !== undefined && { root_id: thread }),
         ...(type !== undefined && { type }),
         ...(props && { props }),
+        ...(createdAtMs !== undefined && { createdAtMs }),
         file_ids: attached.map(({ id }) => id),
         files: attached.map(infoOf),
       })
