@@ -45,7 +45,7 @@ type Content = Pick<Inbound, 'text' | 'attachments' | 'changes'>
 
 function contentOf(event: Members): Content {
   const deleted = text(event.deletes)
-  if (deleted !== '') return { text: '', changes: { message: deleted, what: 'deleted' } }
+  if (deleted !== '') return { text: '', changes: { message: deleted, what: 'deleted', by: 'sender' } }
   const attachments = list(event.attachments)
     .slice(0, ATTACHMENTS_MAX)
     .map((one) => attachmentOf(members(one)))

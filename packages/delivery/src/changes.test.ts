@@ -53,6 +53,16 @@ describe('before the turn begins', () => {
     expect(textsOf(made)).toEqual(['text of m1', 'text of m3'])
   })
 
+  test('a deletion by another sender cancels the message, unless only its sender deletes it', async () => {
+    const { made, release } = await busyBench()
+    await made.receive(deletion('m2', { sender: OTHER }))
+    await made.receive(deletion('m3', { sender: OTHER, changes: { message: 'm3', what: 'deleted', by: 'sender' } }))
+    await settle()
+    release()
+    await until(() => made.sent.length === 2)
+    expect(textsOf(made)).toEqual(['text of m1', 'text of m3'])
+  })
+
   test('an edit by another sender changes nothing', async () => {
     const { made, release } = await busyBench()
     await made.receive(edit('m2', 'forged', { sender: OTHER }))

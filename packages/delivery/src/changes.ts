@@ -113,7 +113,8 @@ async function change(
   if (!found) return { outcome: 'unknown' }
   const { message: before, number, session, kind, turnId, endedAtMs } = await withMessage(channels, found)
   const isDeleted = changes.what === 'deleted'
-  if (!before || WITHOUT_TURN.includes(kind) || !(isDeleted || message.sender === found.sender)) return { outcome: 'refused' }
+  const mayBeOther = isDeleted && changes.by !== 'sender'
+  if (!before || WITHOUT_TURN.includes(kind) || !(mayBeOther || message.sender === found.sender)) return { outcome: 'refused' }
   const begun = { outcome: 'begun', session, text: before.text } as const
   if (turnId !== null || endedAtMs !== null) return begun
   const isDone = await owned.inbox.change(report, { number, message: isDeleted ? null : edited(before, message), atMs: nowMs })

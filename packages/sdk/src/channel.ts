@@ -69,9 +69,15 @@ export interface Inbound {
    * Set when the sender edited or deleted an earlier message: the id of that message. `id` then names the change, and differs for each
    * change of one message. After an edit, `text` and `attachments` are the new ones. The report of a deletion has no text, and an
    * empty `sender` where the platform does not name one. `only` says that the platform reports no attachments of an edit, so that the
-   * message keeps its own.
+   * message keeps its own. `by: 'sender'` says that nobody but the sender of a message deletes it; otherwise it may be a moderator, whom
+   * the platform has checked.
    */
-  readonly changes?: { readonly message: string; readonly what: 'edited' | 'deleted'; readonly only?: 'text' }
+  readonly changes?: {
+    readonly message: string
+    readonly what: 'edited' | 'deleted'
+    readonly only?: 'text'
+    readonly by?: 'sender'
+  }
 }
 
 /** A button under an outbound message. */
