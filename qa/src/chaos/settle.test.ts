@@ -20,7 +20,7 @@ const answer: Message = {
 /** Settles with a daemon whose inbox has these ids. Resolves to what is left. */
 async function settled(
   ids: readonly string[],
-  { status = IDLE, waiting = 0, messages = [question, answer] } = {},
+  { status = IDLE, waiting = 0, isAcknowledged = false, messages = [question, answer] } = {},
 ): Promise<string | undefined> {
   const daemon = await startFakeProvider(({ path }) => ({
     status: 200,
@@ -30,11 +30,21 @@ async function settled(
   const recorder = createRecorder()
   for (const message of messages) recorder.add(message)
   recorder.see({ type: 'asked', mark: 'm-1', afterTool: false })
-  return settle(daemon.url, recorder, { waiting }, 700)
+  const traffic = {
+    waiting,
+    async retry() {
+      if (isAcknowledged) traffic.waiting = 0
+    },
+  }
+  return settle(daemon.url, recorder, traffic, 700)
 }
 
 test('an answer that decided its question need not reach the model', async () => {
   expect(await settled(['1', '2'])).toBeUndefined()
+})
+
+test('a request that was not acknowledged is delivered again', async () => {
+  expect(await settled(['1', '2'], { waiting: 1, isAcknowledged: true })).toBeUndefined()
 })
 
 test.each([

@@ -10,10 +10,17 @@ const POLLS = 3
 const PAGE = 500
 
 /** Resolves to what is left after `ms`, or to undefined once nothing is. */
-export async function settle(url: string, recorder: Recorder, traffic: Pick<Traffic, 'waiting'>, ms: number): Promise<string | undefined> {
+export async function settle(
+  url: string,
+  recorder: Recorder,
+  traffic: Pick<Traffic, 'waiting' | 'retry'>,
+  ms: number,
+): Promise<string | undefined> {
   const endMs = performance.now() + ms
   let left: string | undefined
   for (let quiet = 0; performance.now() < endMs; ) {
+    // An answer that came too late for its request, as on a slow machine, leaves the request without an acknowledgement.
+    if (traffic.waiting > 0) await traffic.retry(url, AbortSignal.timeout(Math.ceil(Math.max(1, endMs - performance.now()))))
     left = await workLeft(url, recorder, traffic)
     quiet = left === undefined ? quiet + 1 : 0
     if (quiet === POLLS) return undefined

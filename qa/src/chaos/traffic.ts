@@ -66,6 +66,11 @@ export class Traffic {
     await Promise.all(this.#lanes.map((lane) => this.#runLane(lane, moments.get(lane) ?? [], startMs, url, signal)))
   }
 
+  /** Delivers what is not acknowledged yet, again and again until it is. Ends with `signal`. */
+  async retry(url: string, signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#lanes.map((lane) => this.#deliverUnacked(lane, url, signal)))
+  }
+
   /** Delivers one new message of each kind, once the kind is ready. */
   async one(url: string, signal: AbortSignal): Promise<void> {
     for (const kind of this.#world.kinds) {
