@@ -31,6 +31,8 @@ export interface PageDaemon {
   /** Ends the daemon with this signal, and starts it again at the same port. */
   restart(signal: NodeJS.Signals): Promise<void>
   kill(signal: NodeJS.Signals): Promise<void>
+  /** Starts the daemon again at the same port. */
+  start(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -42,6 +44,9 @@ export async function startPageDaemon(config = ''): Promise<PageDaemon> {
   const kill = async (signal: NodeJS.Signals) => {
     daemon.kill(signal)
     await daemon.exited
+  }
+  const start = async () => {
+    daemon = await startDaemon(PROFILE, dir, { args: ['--port', port] })
   }
   return {
     get daemon() {
@@ -65,9 +70,10 @@ export async function startPageDaemon(config = ''): Promise<PageDaemon> {
       return text === '' ? undefined : JSON.parse(text)
     },
     kill,
+    start,
     async restart(signal) {
       await kill(signal)
-      daemon = await startDaemon(PROFILE, dir, { args: ['--port', port] })
+      await start()
     },
     async stop() {
       await kill('SIGTERM')

@@ -16,21 +16,6 @@ export const HOSTILE = [
 ]
 export const LONG_LINE = `begin ${'x'.repeat(60_000)} end`
 
-const PROCEDURE_TOML = `[sop]
-name = "release"
-description = "Ships a release after a person has approved it"
-execution_mode = "supervised"
-
-[[triggers]]
-type = "manual"
-`
-const PROCEDURE_MD = `## Steps
-
-1. **Check** — Read the notes of the release.
-2. **Ship** — Ship it.
-   - requires_confirmation: true
-`
-
 export interface PageWorld {
   readonly gateway: PageDaemon
   readonly model: ModelServer
@@ -64,7 +49,7 @@ export async function startPageWorld(extra = ''): Promise<PageWorld> {
       if (last?.role === 'tool') return { text: `It says: ${String(last.content)}` }
       if (lastUserText.startsWith('run ')) return { toolCalls: [{ name: 'shell', input: { command: lastUserText.slice('run '.length) } }] }
       if (lastUserText.startsWith('slowly')) return { text: 'one two three four five six seven eight nine ten '.repeat(8), chunkMs: 60 }
-      return { text: `heard: ${lastUserText}` }
+      return { text: `heard: ${lastUserText.replace(/<\/?untrusted[^>]*>/g, '').trim()}` }
     },
   })
   const gateway = await startPageDaemon(`[provider]
@@ -102,5 +87,3 @@ ${extra}`)
 /** Puts the examples of procedures into the data directory. */
 export const addProcedures = ({ dataDir }: PageDaemon): void =>
   cpSync(join(ROOT, 'examples/sops'), join(dataDir, 'sops'), { recursive: true })
-
-export { PROCEDURE_MD, PROCEDURE_TOML }

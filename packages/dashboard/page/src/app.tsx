@@ -86,9 +86,15 @@ const OutboxEntry = later(async () => (await import('./pages/deliveries.tsx')).O
 const Procedures = later(async () => (await import('./pages/procedures.tsx')).Procedures)
 const Procedure = later(async () => (await import('./pages/procedures.tsx')).Procedure)
 const RunPage = later(async () => (await import('./pages/procedures.tsx')).RunPage)
+const Channels = later(async () => (await import('./pages/channels.tsx')).Channels)
+const ChannelPage = later(async () => (await import('./pages/channels.tsx')).ChannelPage)
+const Configuration = later(async () => (await import('./pages/configuration.tsx')).Configuration)
+const Setup = later(async () => (await import('./pages/setup.tsx')).Setup)
 const Devices = later(async () => (await import('./pages/devices.tsx')).Devices)
 const Tools = later(async () => (await import('./pages/tools.tsx')).Tools)
 const Features = later(async () => (await import('./pages/features.tsx')).Features)
+const Hardware = later(async () => (await import('./pages/hardware.tsx')).Hardware)
+const LogLines = later(async () => (await import('./pages/log-lines.tsx')).LogLines)
 const Logs = later(async () => (await import('./pages/logs.tsx')).Logs)
 
 const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
@@ -101,9 +107,15 @@ const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
   ['/procedures/:name', Procedure],
   ['/procedures', Procedures],
   ['/runs/:id', RunPage],
+  ['/channels/:name', ChannelPage],
+  ['/channels', Channels],
+  ['/configuration', Configuration],
+  ['/setup', Setup],
   ['/devices', Devices],
   ['/tools', Tools],
   ['/features', Features],
+  ['/hardware', Hardware],
+  ['/logs/lines', LogLines],
   ['/logs', Logs],
 ]
 

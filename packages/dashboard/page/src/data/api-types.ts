@@ -358,7 +358,7 @@ export interface paths {
     delete: operations['deleteApiDashboardSession']
   }
   '/api/overview': {
-    /** The answers of `/api/status`, `/api/health`, and `/api/approvals` for those that wait, together */
+    /** The answers of `/api/status`, `/api/health`, `/api/costs`, and `/api/approvals` for those that wait, together */
     get: operations['getApiOverview']
   }
   '/api/webauthn/register/start': {
@@ -5721,7 +5721,10 @@ export interface operations {
   }
   getApiOverview: {
     parameters: {
-      query?: never
+      query?: {
+        /** As for `/api/costs` */
+        offset_minutes?: string
+      }
       header?: never
       path?: never
       cookie?: never
@@ -5736,6 +5739,7 @@ export interface operations {
             status: Record<string, never>
             health: Record<string, never>
             approvals: Record<string, never>
+            costs: Record<string, never>
           }
         }
       }

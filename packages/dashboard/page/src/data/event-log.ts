@@ -6,9 +6,14 @@ import { type Gap, type LiveEvent, onEvent } from './live.ts'
 export type Line = (LiveEvent | (Gap & { readonly id: string; readonly timestamp: string })) & { readonly id: string }
 
 const LINES_MAX = 5000
-const DRAW_EVERY_MS = 200
+/** Older lines are dropped in one go when there are so many more. */
+const SPARE_MAX = 1000
+const DRAW_EVERY_MS = 250
 
-/** The events, oldest first. Replaced at most five times a second. */
+/** The types of all events so far. */
+export const types = signal<readonly string[]>([])
+
+/** The events, oldest first. Replaced at most four times a second. */
 export const lines = signal<readonly Line[]>([])
 
 /** Follows the events from those that the daemon still keeps, until the returned function is called. */
@@ -19,16 +24,17 @@ export function follow(): () => void {
   let gaps = 0
   const draw = () => {
     timer = undefined
-    if (known.length > LINES_MAX) {
+    if (known.length > LINES_MAX + SPARE_MAX) {
       known = known.slice(-LINES_MAX)
       ids = new Set(known.map(({ id }) => id))
     }
-    lines.value = known.slice()
+    lines.value = known.slice(-LINES_MAX)
   }
   const add = (line: Line) => {
     if (ids.has(line.id)) return
     ids.add(line.id)
     known.push(line)
+    if (!types.value.includes(line.type)) types.value = [...types.value, line.type].sort()
     timer ??= window.setTimeout(draw, DRAW_EVERY_MS)
   }
   const stop = onEvent((event) => {

@@ -1,6 +1,6 @@
 /** The events and the log lines of the gateway, as they happen. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { type Line as EventLine, follow, lines } from '../data/event-log.ts'
+import { type Line as EventLine, follow, lines, types } from '../data/event-log.ts'
 import { placeQuery, setPlaceQuery } from '../data/router.ts'
 import { Ask, Choose } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -20,23 +20,22 @@ export function Logs() {
   const [held, setHeld] = useState<readonly EventLine[]>([])
   useEffect(follow, [])
   const all = isPaused ? held : lines.value
-  const types = useMemo(() => [...new Set(all.map((line) => line.type))].sort(), [all])
+  const wanted = word.toLowerCase()
   const found = useMemo(
     () =>
-      all.filter(
-        (line) => (type === '' || line.type === type) && (word === '' || JSON.stringify(line).toLowerCase().includes(word.toLowerCase())),
-      ),
-    [all, type, word],
+      type === '' && wanted === '' ? all : all.filter((line) => (type === '' || line.type === type) && searchText(line).includes(wanted)),
+    [all, type, wanted],
   )
   return (
     <Page title="Logs and events" whole>
       <div class="logs">
+        <LogTabs current="events" />
         <div class="row spread logs-head">
           <div class="filters">
             <Choose
               label="Type"
               value={type}
-              options={[['', 'all'], ...types.map((one) => [one, one] as const)]}
+              options={[['', 'all'], ...types.value.map((one) => [one, one] as const)]}
               onChange={(value) => setPlaceQuery({ type: value, find: word })}
             />
             <Ask label="Find" value={word} onChange={(value) => setPlaceQuery({ type, find: value })} />
@@ -61,7 +60,6 @@ export function Logs() {
           <Virtual
             label="Events"
             rows={found}
-            keyOf={({ id }) => id}
             rowHeight={ROW_PIXELS}
             followsEnd={!isPaused}
             show={(line) => (
@@ -88,6 +86,28 @@ export function Logs() {
       )}
     </Page>
   )
+}
+
+export const LogTabs = ({ current }: { readonly current: 'events' | 'log' }) => (
+  <nav class="tabs" aria-label="Kinds">
+    <a href="#/logs" aria-current={current === 'events' ? 'page' : undefined}>
+      Events
+    </a>
+    <a href="#/logs/lines" aria-current={current === 'log' ? 'page' : undefined}>
+      Log
+    </a>
+  </nav>
+)
+
+/** The text of each event that a search has looked at: thousands of events are searched several times a second. */
+const searchTexts = new WeakMap<EventLine, string>()
+
+function searchText(line: EventLine): string {
+  const known = searchTexts.get(line)
+  if (known !== undefined) return known
+  const text = JSON.stringify(line).toLowerCase()
+  searchTexts.set(line, text)
+  return text
 }
 
 const toneOf = (type: string): string =>

@@ -1,12 +1,15 @@
 /** The overview: what waits for a person, how much there is to do, and whether everything works. */
+
+import { useMemo, useState } from 'preact/hooks'
 import type { Overview as Data } from '../data/api.ts'
 import { useOverview } from '../data/queries.ts'
 import { to } from '../data/router.ts'
 import { ApprovalCard } from '../ui/approval.tsx'
+import { Chart } from '../ui/chart.tsx'
 import { Badge, Card, Empty, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { integer, Line, Name } from '../ui/text.tsx'
-import { duration, Time } from '../ui/values.tsx'
+import { duration, short, Time, usd } from '../ui/values.tsx'
 
 export function Overview() {
   const overview = useOverview()
@@ -18,6 +21,7 @@ export function Overview() {
             <Warnings data={data} />
             <Figures data={data} />
             <Waiting data={data} />
+            <Costs data={data} />
             <div class="grid">
               <Channels data={data} />
               <Machine data={data} />
@@ -123,6 +127,63 @@ function Waiting({ data: { approvals } }: { readonly data: Data }) {
           ))}
         </div>
       )}
+    </Card>
+  )
+}
+
+const DAYS = 30
+const DAY_MS = 86_400_000
+
+/** The cost of each of the last thirty days, also of those without a turn. */
+function Costs({ data: { costs } }: { readonly data: Data }) {
+  const { times, usdOf, turnsOf } = useMemo(() => {
+    const today = new Date()
+    today.setHours(0, 0, 0, 0)
+    const days = Array.from({ length: DAYS }, (_, index) => today.getTime() - (DAYS - 1 - index) * DAY_MS)
+    const sum = (value: (cost: (typeof costs.costs)[number]) => number) =>
+      days.map((day) =>
+        costs.costs.filter(({ at }) => Math.abs(Date.parse(at) - day) < DAY_MS / 2).reduce((total, cost) => total + value(cost), 0),
+      )
+    return { times: days.map((day) => day / 1000), usdOf: sum(({ cost_usd }) => cost_usd), turnsOf: sum(({ turns }) => turns) }
+  }, [costs])
+  const [shows, setShows] = useState<'cost' | 'turns'>('cost')
+  const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
+  const series = useMemo(
+    () =>
+      shows === 'cost'
+        ? [{ name: 'Cost', values: usdOf, color: 'accent' as const }]
+        : [{ name: 'Turns', values: turnsOf, color: 'info' as const }],
+    [shows, usdOf, turnsOf],
+  )
+  return (
+    <Card
+      title={
+        <>
+          Last {DAYS} days{' '}
+          <span class="quiet">
+            {usd(total(usdOf))}, {integer(total(turnsOf))} turns
+          </span>
+        </>
+      }
+      actions={
+        <fieldset class="row">
+          <legend class="hidden-text">What the chart shows</legend>
+          <button type="button" class="small" aria-pressed={shows === 'cost'} onClick={() => setShows('cost')}>
+            Cost
+          </button>
+          <button type="button" class="small" aria-pressed={shows === 'turns'} onClick={() => setShows('turns')}>
+            Turns
+          </button>
+        </fieldset>
+      }
+      padded
+    >
+      <Chart
+        label={`${shows === 'cost' ? 'Cost' : 'Turns'} of each day`}
+        times={times}
+        series={series}
+        format={shows === 'cost' ? usd : short}
+      />
     </Card>
   )
 }

@@ -29,13 +29,14 @@ export async function begin(): Promise<void> {
     }
   }
   try {
-    queries.setQueryData(OVERVIEW, await getOverview())
+    await queries.fetchQuery({ queryKey: OVERVIEW, queryFn: ({ signal }) => getOverview(signal), retry: false })
     signedIn('operator')
     problem.value = undefined
   } catch (error) {
     if (error instanceof ApiError && error.status === FORBIDDEN) return signedIn('client')
-    if (!(error instanceof ApiError && error.status === 401)) problem.value ??= error
-    signedOut()
+    if (error instanceof ApiError && error.status === 401) return signedOut()
+    problem.value ??= error
+    if (session.value === 'unknown') session.value = 'out'
   }
 }
 
@@ -53,7 +54,7 @@ export function keepSession(): () => void {
 export async function signOut(): Promise<void> {
   await answered(api.DELETE('/api/dashboard/session')).catch(() => undefined)
   queries.clear()
-  session.value = 'out'
+  signedOut()
 }
 
 async function signInByPasskey(): Promise<void> {

@@ -14,6 +14,9 @@ export function Tools() {
       <div class="filters">
         <Ask label="Find" value={word} onChange={(value) => setPlaceQuery({ find: value })} />
       </div>
+      <Card title="MCP servers">
+        <Servers />
+      </Card>
       <Card title="Tools">
         <Loaded query={tools}>
           {({ tools: rows }) => (
@@ -53,5 +56,48 @@ export function Tools() {
         </Loaded>
       </Card>
     </Page>
+  )
+}
+
+/** The servers of the configuration, with what each offers. */
+function Servers() {
+  const tools = useApi('/api/tools', {})
+  const config = useApi('/api/config', {})
+  const names = [...new Set(config.data?.keys.flatMap(({ key }) => /^mcp\.servers\.([^.]+)\./.exec(key)?.[1] ?? []))]
+  const toolsOf = (server: string) =>
+    tools.data?.tools.filter(({ feature, name }) => feature === 'mcp' && name.startsWith(`mcp__${server}__`)) ?? []
+  const settingOf = (server: string, key: string) => config.data?.keys.find((one) => one.key === `mcp.servers.${server}.${key}`)?.value
+  return (
+    <Loaded query={config}>
+      {() => (
+        <Table
+          label="MCP servers"
+          rows={names}
+          keyOf={(name) => name}
+          empty="No MCP server is configured; `sluice mcp add` adds one."
+          columns={[
+            {
+              name: 'Server',
+              heads: true,
+              show: (name) => (
+                <a href={`#/configuration?section=mcp.servers.${name}`}>
+                  <Name value={name} />
+                </a>
+              ),
+            },
+            { name: 'Reached by', show: (name) => <Line value={String(settingOf(name, 'url') ?? settingOf(name, 'command') ?? '')} /> },
+            { name: 'Tools', number: true, show: (name) => toolsOf(name).length },
+            {
+              name: 'State',
+              show: (name) => (
+                <Badge
+                  state={settingOf(name, 'enabled') === false ? 'turned off' : toolsOf(name).length > 0 ? 'ready' : 'offers no tool'}
+                />
+              ),
+            },
+          ]}
+        />
+      )}
+    </Loaded>
   )
 }

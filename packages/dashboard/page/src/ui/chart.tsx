@@ -47,6 +47,7 @@ export function Chart({ label, times, series, format, height = 180 }: ChartProps
         height,
         cursor: { y: false, points: { size: 7 } },
         legend: { live: true },
+        scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
         axes: [
           {
             ...axis,

@@ -6,7 +6,6 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 interface VirtualProps<Row> {
   readonly label: string
   readonly rows: readonly Row[]
-  readonly keyOf: (row: Row) => string
   readonly rowHeight: number
   readonly show: (row: Row) => ComponentChildren
   /** Whether the end of the list stays in sight as it grows. */
@@ -15,14 +14,13 @@ interface VirtualProps<Row> {
 
 const OVERSCAN = 10
 
-export function Virtual<Row>({ label, rows, keyOf, rowHeight, show, followsEnd }: VirtualProps<Row>) {
+export function Virtual<Row>({ label, rows, rowHeight, show, followsEnd }: VirtualProps<Row>) {
   const place = useRef<HTMLDivElement>(null)
   const [, setDrawn] = useState(0)
   const options = {
     count: rows.length,
     getScrollElement: () => place.current,
     estimateSize: () => rowHeight,
-    getItemKey: (index: number) => keyOf(rows[index] as Row),
     overscan: OVERSCAN,
     observeElementRect,
     observeElementOffset,
@@ -40,9 +38,9 @@ export function Virtual<Row>({ label, rows, keyOf, rowHeight, show, followsEnd }
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reachable by keyboard.
     <section class="virtual" ref={place} aria-label={label} tabIndex={0}>
       <ol style={{ height: `${virtualizer.getTotalSize()}px` }}>
-        {virtualizer.getVirtualItems().map(({ key, index, start }) => (
+        {virtualizer.getVirtualItems().map(({ index, start }) => (
           <li
-            key={key}
+            key={index}
             aria-setsize={rows.length}
             aria-posinset={index + 1}
             style={{ transform: `translateY(${start}px)`, height: `${rowHeight}px` }}

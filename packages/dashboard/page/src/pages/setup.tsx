@@ -1,0 +1,216 @@
+/** The first run: a provider is set up, tested, and gets the first message. */
+import { useState } from 'preact/hooks'
+import { ApiError, answered, api } from '../data/api.ts'
+import { refresh, useApi } from '../data/queries.ts'
+import { go } from '../data/router.ts'
+import { Act, Field } from '../ui/controls.tsx'
+import { Badge, Card, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
+import { Name, Text } from '../ui/text.tsx'
+import { duration, usd } from '../ui/values.tsx'
+import { type Change, previewOf } from './configuration.tsx'
+
+const KINDS = [
+  ['openai', 'OpenAI'],
+  ['anthropic', 'Anthropic'],
+  ['google', 'Google'],
+  ['openrouter', 'OpenRouter'],
+  ['groq', 'Groq'],
+  ['mistral', 'Mistral'],
+  ['deepseek', 'DeepSeek'],
+  ['xai', 'xAI'],
+  ['ollama', 'Ollama, on this machine or another'],
+  ['lmstudio', 'LM Studio, on this machine or another'],
+  ['custom', 'Another endpoint that is compatible with OpenAI'],
+] as const
+/** Kinds that run without a key. */
+const LOCAL = ['ollama', 'lmstudio']
+
+interface Result {
+  readonly type: string
+  readonly test?: string
+  readonly outcome?: string
+  readonly detail?: string
+  readonly took_ms?: number
+  readonly cost_usd?: number
+  readonly message?: string
+}
+
+/** Yields the JSON values of a stream of lines. */
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Result> {
+  let rest = ''
+  for await (const text of stream.pipeThrough(
+    new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>,
+  ) as unknown as AsyncIterable<string>) {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) if (line.trim() !== '') yield JSON.parse(line) as Result
+  }
+  if (rest.trim() !== '') yield JSON.parse(rest) as Result
+}
+
+export function Setup() {
+  const config = useApi('/api/config', {})
+  return (
+    <Page title="Set up a provider" about="The model that answers. Its key is stored encrypted, and is never shown again.">
+      <Loaded query={config}>
+        {({ version, editable }) => (editable ? <Form version={version} /> : <Note>The configuration cannot be changed here.</Note>)}
+      </Loaded>
+    </Page>
+  )
+}
+
+function Form({ version }: { readonly version: string }) {
+  const [kind, setKind] = useState<string>('openai')
+  const [address, setAddress] = useState('')
+  const [key, setKey] = useState('')
+  const [model, setModel] = useState('')
+  const [results, setResults] = useState<readonly Result[]>([])
+  const [isTested, setTested] = useState(false)
+  const [problem, setProblem] = useState<unknown>()
+  const isCustom = kind === 'custom'
+  const endpoint = {
+    kind: isCustom ? 'openai' : kind,
+    ...(address !== '' && { base_url: address }),
+    ...(key !== '' && { api_key: key }),
+    ...(model !== '' && { model }),
+  }
+  const changed =
+    <Value,>(set: (value: Value) => void) =>
+    (value: Value) => {
+      set(value)
+      setTested(false)
+      setResults([])
+    }
+  const test = async () => {
+    setProblem(undefined)
+    setResults([])
+    try {
+      const { response, error } = await api.POST('/api/models/test', {
+        body: { endpoint, tests: ['text', 'streaming', 'tool_call'] } as never,
+        parseAs: 'stream',
+      })
+      if (!response.ok) {
+        const { error: message, code } = (error ?? {}) as { error?: string; code?: string }
+        throw new ApiError(response.status, code ?? 'unknown', message ?? `The gateway answered with status ${response.status}.`)
+      }
+      if (!response.body) return
+      const found: Result[] = []
+      for await (const result of linesOf(response.body)) {
+        found.push(result)
+        setResults([...found])
+      }
+      setTested(found.some(({ test: name, outcome }) => name === 'text' && outcome === 'ok'))
+    } catch (failure) {
+      setProblem(failure)
+    }
+  }
+  const save = async () => {
+    setProblem(undefined)
+    try {
+      const changes: Change[] = Object.entries({ base_url: null, api_key: null, model: null, ...endpoint }).map(([name, value]) => ({
+        key: `provider.${name}`,
+        value,
+      }))
+      const { version: current } = await previewOf(changes)
+      await answered(api.PUT('/api/config', { body: { changes, version: current || version } }))
+      await refresh('/api/config', '/api/overview')
+      go('/chat')
+    } catch (failure) {
+      setProblem(failure)
+    }
+  }
+  return (
+    <div class="grid">
+      <Card title="1. Provider" padded>
+        <form
+          class="stack"
+          onSubmit={(event) => {
+            event.preventDefault()
+            void test()
+          }}
+        >
+          <Field label="Service">
+            {(props) => (
+              <select {...props} value={kind} onChange={({ currentTarget }) => changed(setKind)(currentTarget.value)}>
+                {KINDS.map(([value, name]) => (
+                  <option key={value} value={value}>
+                    {name}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+          {(isCustom || LOCAL.includes(kind)) && (
+            <Field label="Address" hint={isCustom ? 'Such as https://models.example.com/v1' : 'Empty: its own port on this machine.'}>
+              {(props) => (
+                <input
+                  {...props}
+                  type="url"
+                  required={isCustom}
+                  value={address}
+                  onInput={({ currentTarget }) => changed(setAddress)(currentTarget.value)}
+                />
+              )}
+            </Field>
+          )}
+          <Field
+            label="Key"
+            hint={LOCAL.includes(kind) || isCustom ? 'Empty if the endpoint wants none.' : 'From the account of the service.'}
+          >
+            {(props) => (
+              <input
+                {...props}
+                type="password"
+                autocomplete="off"
+                required={!isCustom && !LOCAL.includes(kind)}
+                value={key}
+                onInput={({ currentTarget }) => changed(setKey)(currentTarget.value)}
+              />
+            )}
+          </Field>
+          <Field label="Model" hint="The name that the service gives it.">
+            {(props) => <input {...props} required value={model} onInput={({ currentTarget }) => changed(setModel)(currentTarget.value)} />}
+          </Field>
+          <div class="row">
+            <Act work={test} class={isTested ? '' : 'primary'} disabled={model === ''}>
+              Test it
+            </Act>
+            <span class="quiet">The test sends real requests, which the service may charge.</span>
+          </div>
+        </form>
+      </Card>
+      <Card title="2. Test" padded>
+        <div class="stack" aria-live="polite">
+          {results.length === 0 && problem === undefined && <p class="empty">The results appear here.</p>}
+          {results.map((result, index) =>
+            result.type === 'result' ? (
+              <div key={index} class="row">
+                <Badge state={result.outcome ?? ''} /> <span>{result.test?.replaceAll('_', ' ')}</span>
+                <span class="quiet">
+                  {duration(result.took_ms ?? 0)}
+                  {(result.cost_usd ?? 0) > 0 && `, ${usd(result.cost_usd ?? 0)}`}
+                </span>
+                {result.detail && <Name value={result.detail} />}
+              </div>
+            ) : result.type === 'error' ? (
+              <Note key={index} tone="bad">
+                <Text value={result.message ?? ''} />
+              </Note>
+            ) : null,
+          )}
+          {problem !== undefined && <Problem error={problem} />}
+          {isTested && (
+            <Note tone="ok">
+              <div class="row spread">
+                <span>The model answers.</span>
+                <Act class="primary" work={save}>
+                  Save and send the first message
+                </Act>
+              </div>
+            </Note>
+          )}
+        </div>
+      </Card>
+    </div>
+  )
+}

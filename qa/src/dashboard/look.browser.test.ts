@@ -1,0 +1,296 @@
+/**
+ * What the dashboard weighs, how soon it answers, how accessible it is, and how it looks. `SLUICE_SCREENSHOTS=1` writes the pictures of
+ * docs/dashboard.md.
+ */
+import { globSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ROOT } from '../daemons/bundle.ts'
+import { foundChromium, launchChromium, PROFILE, signedIn, watchedPage, whySkipped } from './page-daemon.ts'
+import { addProcedures, type PageWorld, startPageWorld } from './page-world.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const PICTURES = join(ROOT, 'docs/images/dashboard')
+const FILES = join(ROOT, 'dist', PROFILE, 'dashboard')
+
+const KB = 1000
+const FIRST_KB_MAX = 120
+const ALL_KB_MAX = 250
+const REQUESTS_MAX = 6
+const TIMES_STATIC_MAX = 2.5
+const TASK_MS_MAX = 50
+const RUNS = 5
+
+const PLACES = [
+  ['overview', '/', 'Overview'],
+  ['chat', '/chat', 'Chat'],
+  ['approvals', '/approvals', 'Approvals'],
+  ['inbox', '/deliveries/inbox', 'Deliveries'],
+  ['outbox', '/deliveries/outbox', 'Deliveries'],
+  ['procedures', '/procedures', 'Procedures'],
+  ['procedure', '/procedures/deploy-with-approval', 'deploy-with-approval'],
+  ['channels', '/channels', 'Channels'],
+  ['channel', '/channels/webhook', 'webhook'],
+  ['devices', '/devices', 'Devices'],
+  ['hardware', '/hardware', 'Hardware'],
+  ['tools', '/tools', 'Tools and skills'],
+  ['features', '/features', 'Features'],
+  ['configuration', '/configuration?section=channels_config.webhook', 'Configuration'],
+  ['setup', '/setup', 'Set up a provider'],
+  ['events', '/logs', 'Logs and events'],
+  ['log', '/logs/lines', 'Logs and events'],
+] as const
+
+describe.skipIf('missing' in foundChromium)(`the look and the weight of the dashboard${whySkipped}`, () => {
+  let world: PageWorld
+  let browser: Browser
+
+  beforeAll(async () => {
+    world = await startPageWorld()
+    browser = await launchChromium()
+    addProcedures(world.gateway)
+    await populate(world)
+  }, 120_000)
+  afterAll(async () => {
+    await browser?.close()
+    await world?.stop()
+  })
+
+  const go = async (page: Page, place: string, title: string) => {
+    await page.evaluate(`location.hash = ${JSON.stringify(place)}`)
+    await page.getByRole('heading', { name: title, level: 1 }).waitFor({ state: 'attached' })
+    await expect.poll(() => page.evaluate('document.querySelectorAll(".loading").length')).toBe(0)
+    await page.waitForTimeout(150)
+  }
+
+  test('the scripts of the first page, and all together, stay within their budgets', async () => {
+    const sizeOf = (name: string) => statSync(join(FILES, `${name}.br`)).size / KB
+    const scripts = globSync('assets/*.js', { cwd: FILES }).filter((file) => current().has(file))
+    const all = scripts.reduce((sum, file) => sum + sizeOf(file), 0)
+    const first = [...readFileSync(join(FILES, 'index.html'), 'utf8').matchAll(/(?:src|href)="\.\/(assets\/[^"]+\.js)"/g)]
+    const firstKb = first.reduce((sum, [, file = '']) => sum + sizeOf(file), 0)
+    console.log(`scripts in brotli: ${firstKb.toFixed(1)} kB for the first page, ${all.toFixed(1)} kB in all`)
+    expect(firstKb).toBeLessThanOrEqual(FIRST_KB_MAX)
+    expect(all).toBeLessThanOrEqual(ALL_KB_MAX)
+  })
+
+  test('the first page needs six requests and no other host', async () => {
+    const { page } = await signedIn(browser, world.gateway)
+    const again = await watchedPage(page.context(), world.gateway.address)
+    await again.page.goto(world.gateway.address)
+    await again.page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+    await again.page.locator('.chart canvas').waitFor()
+    await again.page.waitForTimeout(500)
+    const asked = again.requests.filter((url) => !url.startsWith('data:'))
+    console.log(`requests: ${asked.map((url) => new URL(url).pathname).join(' ')}`)
+    expect(asked.length).toBeLessThanOrEqual(REQUESTS_MAX)
+    expect(again.faults).toEqual([])
+    await page.context().close()
+  })
+
+  test('the page is interactive nearly as soon as a page of one line, and has no long task after that', async () => {
+    const bare = createServer((_, answer) =>
+      answer.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>x</title><button>x</button>'),
+    )
+    await new Promise<void>((done) => bare.listen(0, '127.0.0.1', done))
+    const { page } = await signedIn(browser, world.gateway)
+    await page.context().addInitScript(WATCH_START)
+    const measure = async (address: string, control: string) => {
+      const one = await page.context().newPage()
+      await one.goto(address)
+      await one.locator(control).first().waitFor({ state: 'attached' })
+      await one.waitForTimeout(600)
+      const at = await one.evaluate<number>('window.shownAt')
+      const tasks = await one.evaluate<number[]>(`window.tasks.filter(([start]) => start > window.shownAt).map(([, duration]) => duration)`)
+      await one.close()
+      return { at, longest: Math.max(0, ...tasks) }
+    }
+    const own: number[] = []
+    const others: number[] = []
+    const longest: number[] = []
+    for (let run = 0; run < RUNS; run++) {
+      others.push((await measure(`http://127.0.0.1:${(bare.address() as AddressInfo).port}/`, 'button')).at)
+      const { at, longest: task } = await measure(world.gateway.address, 'main h1')
+      own.push(at)
+      longest.push(task)
+    }
+    bare.close()
+    await page.context().close()
+    const ratio = median(own) / median(others)
+    console.log(
+      `interactive after ${median(own).toFixed(0)} ms, a bare page after ${median(others).toFixed(0)} ms: ${ratio.toFixed(2)} times; longest task after it ${Math.min(...longest).toFixed(0)}..${Math.max(...longest).toFixed(0)} ms`,
+    )
+    expect(ratio).toBeLessThanOrEqual(TIMES_STATIC_MAX)
+    expect(median(longest)).toBeLessThanOrEqual(TASK_MS_MAX)
+  })
+
+  test.each(['light', 'dark'] as const)('no place has a serious fault of accessibility, and each is drawn: %s', async (colorScheme) => {
+    const { page, faults } = await signedIn(browser, world.gateway, {
+      colorScheme,
+      viewport: { width: 1000, height: 600 },
+      bypassCSP: true,
+    })
+    const found: string[] = []
+    for (const [name, place, title] of PLACES) {
+      await go(page, place, title)
+      found.push(...(await seriousFaults(page)).map((fault) => `${name}: ${fault}`))
+      await picture(page, `${name}-${colorScheme}`)
+    }
+    expect(found).toEqual([])
+    expect(faults).toEqual([])
+    await page.context().close()
+  })
+
+  test('a phone shows every place without scrolling sideways, and its menu works by keyboard', async () => {
+    const { page } = await signedIn(browser, world.gateway, {
+      viewport: { width: 390, height: 780 },
+      hasTouch: true,
+      isMobile: true,
+      bypassCSP: true,
+    })
+    const found: string[] = []
+    for (const [name, place, title] of PLACES) {
+      await go(page, place, title)
+      const isWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
+      if (isWide) found.push(`${name} is wider than its window`)
+      found.push(...(await seriousFaults(page)).map((fault) => `${name}: ${fault}`))
+    }
+    expect(found).toEqual([])
+    await go(page, '/', 'Overview')
+    await picture(page, 'phone-light')
+    const menu = page.getByRole('button', { name: 'Menu' })
+    await menu.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Approvals' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Approvals', level: 1 }).waitFor()
+    expect(await page.getByRole('link', { name: 'Features' }).isVisible()).toBe(false)
+    await page.context().close()
+  })
+
+  test('the page of a browser without a session is accessible too', async () => {
+    const context = await browser.newContext({ bypassCSP: true })
+    const { page } = await watchedPage(context, world.gateway.address)
+    await page.goto(world.gateway.address)
+    await page.getByRole('heading', { name: 'Sign in to Sluice' }).waitFor()
+    expect(await seriousFaults(page)).toEqual([])
+    await picture(page, 'sign-in-light')
+    await context.close()
+  })
+
+  test('the memory of an open page does not grow', async () => {
+    const { page } = await signedIn(browser, world.gateway)
+    await go(page, '/logs', 'Logs and events')
+    const heap = async () => {
+      await page.evaluate('gc(); gc()')
+      return await page.evaluate<number>('performance.memory.usedJSHeapSize')
+    }
+    const noise = async (count: number) => {
+      for (let number = 0; number < count; number++)
+        await world.gateway.call('POST', '/api/channel-events', {
+          type: 'notice',
+          content: { title: 'hour', message: `event ${number}` },
+          channels: ['dashboard'],
+        })
+      await page.waitForTimeout(1200)
+    }
+    // Each place has been open once, and the list of events is at its bound, before the first measurement.
+    for (const [, place, title] of PLACES) await go(page, place, title)
+    await go(page, '/', 'Overview')
+    await noise(40)
+    const before = await heap()
+    const startedAt = performance.now()
+    for (let round = 0; round < 6; round++) await noise(40)
+    const grown = (await heap()) - before
+    const perHour = (grown / (performance.now() - startedAt)) * 3_600_000
+    console.log(
+      `the heap grew by ${(grown / 1024).toFixed(0)} KiB over ${((performance.now() - startedAt) / 1000).toFixed(0)} s and 240 events (${(perHour / 1_048_576).toFixed(2)} MiB an hour at that rate)`,
+    )
+    expect(grown).toBeLessThan(1_048_576)
+    await page.context().close()
+  })
+})
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+
+/** The files that the page of this build names, directly or by another file: the folder keeps those of replaced builds for a week. */
+function current(): ReadonlySet<string> {
+  const found = new Set<string>()
+  const visit = (file: string) => {
+    const text = readFileSync(join(FILES, file), 'utf8')
+    for (const [, name = ''] of text.matchAll(/[./"'`](?:assets\/)?([\w-]+-[\w-]{8}\.js)/g)) {
+      const path = `assets/${name}`
+      if (found.has(path)) continue
+      found.add(path)
+      visit(path)
+    }
+  }
+  visit('index.html')
+  return found
+}
+
+/** Notes when a control is there to be used, and each long task. */
+const WATCH_START = `
+  window.tasks = []
+  new PerformanceObserver((list) => { for (const { startTime, duration } of list.getEntries()) window.tasks.push([startTime, duration]) }).observe({ type: 'longtask', buffered: true })
+  window.controlAt = (selector) => {
+    if (window.shownAt === undefined && document.querySelector(selector)) window.shownAt = performance.now()
+    return window.shownAt
+  }
+  const look = () => { if (!window.controlAt('main h1') && !(document.title === 'x' && window.controlAt('button'))) requestAnimationFrame(look) }
+  requestAnimationFrame(look)
+`
+
+/** The serious and critical findings of axe. */
+async function seriousFaults(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  return await page.evaluate<string[]>(`
+    axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')))
+  `)
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (process.env.SLUICE_SCREENSHOTS !== '1') return
+  mkdirSync(PICTURES, { recursive: true })
+  await page.screenshot({ path: join(PICTURES, `${name}.png`) })
+}
+
+/** Something on every page: conversations, messages and replies of each kind, approvals, and runs. */
+async function populate(world: PageWorld): Promise<void> {
+  const { gateway, receiver } = world
+  receiver.status = 200
+  for (const text of ['Is the door closed?', 'When does the shop open on Sunday?', 'Please send the invoice again.', 'متى يفتح المتجر؟'])
+    await world.send(text)
+  await gateway.call('POST', '/webhook', { message: 'What is on the list for today?' })
+  const until = async (
+    isThere: (counts: { inbox: { pending: number; running: number }; outbox: { queued: number; sending: number } }) => boolean,
+  ) => {
+    for (let tries = 0; tries < 100 && !isThere((await gateway.call('GET', '/api/deliveries')) as never); tries++)
+      await new Promise((done) => setTimeout(done, 100))
+  }
+  await until(({ inbox, outbox }) => inbox.pending + inbox.running + outbox.queued + outbox.sending === 0)
+  receiver.status = 400
+  await world.send('This reply will be refused by its receiver.')
+  await gateway.call('POST', '/api/channel-events', {
+    type: 'human_approval_request',
+    content: { title: 'Deploy 1.2?', message: 'All tests pass. The release notes are written.' },
+    channels: ['dashboard'],
+    run_id: 'run-1',
+    step_id: 'deploy',
+    workflow_name: 'release',
+    timeout: 86_400,
+  })
+  for (let tries = 0; tries < 100; tries++) {
+    const { sops } = (await gateway.call('GET', '/api/sops')) as { sops: unknown[] }
+    if (sops.length > 0) break
+    await new Promise((done) => setTimeout(done, 100))
+  }
+  await gateway.call('POST', '/api/sops/deploy-with-approval/runs', { payload: { release: '1.2' } })
+  await gateway.call('POST', '/api/devices', { name: 'Phone of Ada', role: 'client' })
+}
