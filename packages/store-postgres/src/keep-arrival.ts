@@ -26,7 +26,7 @@ const KEEP_REST = `
 const USE_NONCE = `
   INSERT INTO nonces (key, until) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET until = excluded.until WHERE nonces.until <= $3
   RETURNING 1`
-const KNOWN = 'SELECT key FROM inbox WHERE key = ANY ($1::bytea[])'
+const KNOWN = 'SELECT key, number FROM inbox WHERE key = ANY ($1::bytea[])'
 
 type Kept = 'replayed' | readonly (number | null)[]
 
@@ -49,6 +49,13 @@ const KEEP_KIND: Kind<ArrivedRow, number | null> = {
     const numbers = numbersByKey(kept as unknown as Numbered[])
     return rows.map(({ hex }) => numbers.get(hex) ?? null)
   },
+  // A message that was known before gets its number, too: it is at most looked at once more.
+  readAgain: (rows) => [
+    sql(
+      KNOWN,
+      rows.map(({ key }) => key),
+    ),
+  ],
 }
 
 const listOf = (rows: readonly ArrivedRow[]): unknown[][] =>

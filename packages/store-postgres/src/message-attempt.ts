@@ -26,6 +26,10 @@ const START = `
         WHERE turns.ended_at IS NULL
       RETURNING id, checkpoint_json)
   SELECT started.*, turn.checkpoint_json FROM started LEFT JOIN turn ON turn.id = started.turn_id`
+const STARTED = `
+  SELECT number, shard, channel, account, session, received_at, turn_id, inbox.attempts, draft, trace, replayed_at, approval_run_id,
+    approval_step_id, message_json, checkpoint_json
+  FROM inbox LEFT JOIN turns ON turns.id = turn_id WHERE number = ANY ($1::bigint[]) AND inbox.ended_at IS NULL AND state = 'running'`
 const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = $1 AND ended_at IS NULL'
 export const END_MESSAGE = `
   UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $2, error = NULL WHERE number = $1 AND ended_at IS NULL`
@@ -79,6 +83,12 @@ const START_KIND: Kind<Start, StartedRow | undefined> = {
     const started = new Map((rows as unknown as StartedRow[]).map((row) => [row.number, row]))
     return starts.map(({ number }) => started.get(number))
   },
+  readAgain: (starts) => [
+    sql(
+      STARTED,
+      starts.map(({ number }) => number),
+    ),
+  ],
 }
 
 /** Returns the function that starts an attempt, or reports a message that has used up its attempts. */

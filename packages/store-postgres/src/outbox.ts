@@ -26,6 +26,7 @@ const ADD = `${insertReplies(1, 'NULL::bigint', '')} RETURNING number`
 const START = `
   UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL
   WHERE number = ANY ($1::bigint[]) AND ended_at IS NULL AND state IN ('queued', 'failed') RETURNING ${COLUMNS}`
+const STARTED = `SELECT ${COLUMNS} FROM outbox WHERE number = ANY ($1::bigint[]) AND state = 'sending'`
 // Replies to the prompt of an approval quote it by this id.
 const SENT = `
   WITH answer AS (SELECT * FROM unnest($1::bigint[], $2::text[], $3::float8[]) AS answer (sent, provider_id, at)),
@@ -69,6 +70,7 @@ const START_KIND: Kind<number, OutboxColumns | undefined> = {
     const started = new Map((rows as unknown as OutboxColumns[]).map((row) => [row.number, row]))
     return numbers.map((number) => started.get(number))
   },
+  readAgain: (numbers) => [sql(STARTED, numbers)],
 }
 
 interface Sent {
@@ -91,6 +93,7 @@ const SENT_KIND: Kind<Sent, void> = {
     ),
   ],
   results: (sent) => sent.map(() => undefined),
+  readAgain: () => [],
 }
 
 export function createOutbox(db: Db): OutboxStore {

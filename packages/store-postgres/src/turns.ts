@@ -136,6 +136,10 @@ const FINISH = `
   SELECT ended.id, ended.idempotency, ended.session, ended.up_to, NULL AS number FROM ended
   UNION ALL SELECT NULL, NULL, NULL, NULL, number FROM queued`
 
+const FINISHED = `
+  SELECT id, idempotency, session, up_to, NULL::bigint AS number FROM turns WHERE id = ANY ($1::text[]) AND ended_at IS NOT NULL
+  UNION ALL SELECT NULL, NULL, NULL, NULL, number FROM outbox WHERE inbox = ANY ($2::bigint[]) AND client_id = ANY ($3::text[])`
+
 interface FinishRow {
   readonly id: string | null
   readonly idempotency: string | null
@@ -187,6 +191,19 @@ const FINISH_KIND: Kind<End, Ended | undefined> = {
       at += replies.length
       return { idempotency: row.idempotency, session: row.session, upTo: row.up_to, replies }
     })
+  },
+  readAgain: (ends) => {
+    const deliveries = ends.flatMap(({ end }) => end.delivery ?? [])
+    const ids = ends.map(({ end }) => end.id)
+    const clientIds = deliveries.flatMap(({ replies }) => replies.map(({ clientId }) => clientId))
+    return [
+      sql(
+        FINISHED,
+        ids,
+        deliveries.map(({ inbox }) => inbox),
+        clientIds,
+      ),
+    ]
   },
 }
 

@@ -14,6 +14,8 @@ const UNITS_MAX = 512
 const ATTEMPTS_MAX = 4
 /** Rows dropped in one transaction. */
 const SLICE_ROWS = 1000
+/** Also tells tests which rejected writes may be stored. */
+export const UNKNOWN_RESULT = 'The change was stored, but the connection broke before its result arrived.'
 const HELD = 'SELECT epoch FROM leases WHERE epoch = ANY ($1::bigint[])'
 
 /** The lease that a write depends on. */
@@ -32,6 +34,11 @@ export interface Kind<I, R> {
   statements(items: readonly I[]): readonly Statement[]
   /** The results of the items in order, from the rows of the statements. */
   results(items: readonly I[], rows: readonly (readonly Row[])[]): readonly R[]
+  /**
+   * Statements that read what `statements` returned, for a transaction that was committed although the connection broke before all
+   * answers had arrived. Absent: such a write is rejected.
+   */
+  readAgain?(items: readonly I[]): readonly Statement[]
 }
 
 export interface Tx {
@@ -190,7 +197,7 @@ export class CommitQueue {
       if (isCommitted) {
         this.#pending -= units.length
         this.#committed(units.length, startedMs)
-        settle(parts, statements, results)
+        await this.#settle(parts, statements, results)
         return undefined
       }
       if (sqlState(error) === NOT_BEGUN && epochs.length > 0) return this.#lostAmong(units, error)
@@ -215,6 +222,33 @@ export class CommitQueue {
     }
     const lost = units.find(({ fence }) => fence?.isLost)?.fence
     return lost ? leaseLost(lost.name) : error
+  }
+
+  /** `results` has an undefined for each statement whose answer did not arrive although the transaction was committed. */
+  async #settle(
+    parts: readonly Part[],
+    statements: readonly (readonly Statement[])[],
+    results: readonly (readonly Row[] | undefined)[],
+  ): Promise<void> {
+    let at = 0
+    for (const [index, { kind, items }] of parts.entries()) {
+      const count = statements[index]?.length ?? 0
+      const rows = results.slice(at, at + count)
+      at += count
+      try {
+        const given = items.map(({ item }) => item)
+        const all = rows.length === count && !rows.includes(undefined) ? rows : await this.#readAgain(kind, given)
+        const found = kind.results(given, all as (readonly Row[])[])
+        for (const [place, { resolve }] of items.entries()) resolve(found[place])
+      } catch (error) {
+        for (const { reject } of items) reject(error)
+      }
+    }
+  }
+
+  async #readAgain(kind: Kind<unknown, unknown>, items: readonly unknown[]): Promise<readonly (readonly Row[])[]> {
+    if (!kind.readAgain) throw new AppError('unavailable', UNKNOWN_RESULT)
+    return Promise.all(kind.readAgain(items).map((statement) => this.#options.reader.all<Row>(statement)))
   }
 
   #committed(units: number, startedMs: number): void {
@@ -328,31 +362,3 @@ function compose(units: readonly Unit[]): readonly Part[] {
   return parts
 }
 
-const UNKNOWN_RESULT = 'The change was stored, but the connection broke before its result arrived.'
-
-/** `results` has an undefined for each statement whose answer did not arrive although the transaction was committed. */
-function settle(
-  parts: readonly Part[],
-  statements: readonly (readonly Statement[])[],
-  results: readonly (readonly Row[] | undefined)[],
-): void {
-  let at = 0
-  for (const [index, { kind, items }] of parts.entries()) {
-    const count = statements[index]?.length ?? 0
-    const rows = results.slice(at, at + count)
-    at += count
-    if (rows.length < count || rows.includes(undefined)) {
-      for (const { reject } of items) reject(new AppError('unavailable', UNKNOWN_RESULT))
-      continue
-    }
-    try {
-      const found = kind.results(
-        items.map(({ item }) => item),
-        rows as (readonly Row[])[],
-      )
-      for (const [place, { resolve }] of items.entries()) resolve(found[place])
-    } catch (error) {
-      for (const { reject } of items) reject(error)
-    }
-  }
-}
