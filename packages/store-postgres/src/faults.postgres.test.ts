@@ -54,7 +54,13 @@ function storeMessages(store: Store): Load {
       const id = `m${++count}`
       const message = { id, account: 'bot', sender: 'ann', to: { to: 'room' }, text: 'hello' }
       try {
-        const kept = await store.inbox.keep({ channel: 'roomchat', verdict: 'v', raw: null, receivedAtMs: 1, messages: [{ message, session: id }] })
+        const kept = await store.inbox.keep({
+          channel: 'roomchat',
+          verdict: 'v',
+          raw: null,
+          receivedAtMs: 1,
+          messages: [{ message, session: id }],
+        })
         acknowledged.set(id, Number(kept[0]))
       } catch (error) {
         expect(error).toMatchObject({ code: 'unavailable' })

@@ -361,4 +361,3 @@ function compose(units: readonly Unit[]): readonly Part[] {
   }
   return parts
 }
-

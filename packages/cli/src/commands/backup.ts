@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { readRecord, writeRecord } from '@sluice/backup'
 import { backupFolder, dropOldBackups, newBackupFile } from '@sluice/backup/folder'
 import { type Backup, type BackupOptions, type Progress, writeBackup } from '@sluice/backup/write'
-import { type BackupConfig, backupSection, readConfig } from '@sluice/config'
+import { type BackupConfig, backupSection, readConfig, storeSection } from '@sluice/config'
 import { AppError, errorText } from '@sluice/sdk'
 import { shareDataDir } from '@sluice/store'
 import type { CliContext } from '../context.ts'
@@ -15,6 +15,7 @@ type Target = Pick<BackupOptions, 'file' | 'withSecrets' | 'passphrase'> & { rea
 
 export async function run(context: CliContext): Promise<number> {
   const { out, json, dataDir } = context
+  await requireEmbedded(context)
   const { folder, keep = 0, ...target } = await targetOf(context)
   try {
     const isPaced = daemonRuns(dataDir)
@@ -39,6 +40,16 @@ export async function run(context: CliContext): Promise<number> {
       record(context, { last: readRecord(dataDir).last, failure: { at: new Date().toISOString(), error: errorText(error) } })
     throw error
   }
+}
+
+/** A copy of the data directory without the data would look like a backup. A configuration that cannot be read does not prevent one. */
+async function requireEmbedded(context: CliContext): Promise<void> {
+  const config = await readConfig(context).catch(() => undefined)
+  if (config === undefined || config.core(storeSection).backend === 'sqlite') return
+  throw new AppError(
+    'invalid_request',
+    'The data is in PostgreSQL, which `sluice backup` does not copy. Back up the server with its own tools, such as pg_dump, and copy config.toml and secret.key of the data directory.',
+  )
 }
 
 /** The file of the arguments with the options, or a new file in the folder of `[backup]` with the settings there. */

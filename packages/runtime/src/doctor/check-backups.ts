@@ -1,6 +1,6 @@
 /** Checks that there is a recent backup, and that no rotation of the key is unfinished. */
 import { readRecord } from '@sluice/backup'
-import { backupSection, type LoadedConfig } from '@sluice/config'
+import { backupSection, type LoadedConfig, storeSection } from '@sluice/config'
 import { secretKeyIds } from '@sluice/store/secret-box'
 import { type Check, ok, warn } from './check.ts'
 
@@ -8,6 +8,8 @@ const DAY_MS = 86_400_000
 const DAYS_MAX = 8
 
 export function checkBackups(dataDir: string, config: LoadedConfig, nowMs: number): Check {
+  if (config.core(storeSection).backend !== 'sqlite')
+    return ok('backup', 'the database server has backups of its own; copy config.toml and secret.key as well')
   const { last, failure } = readRecord(dataDir)
   const { schedule } = config.core(backupSection)
   const cure = 'run \'sluice backup\', or set [backup] schedule, such as "0 3 * * *"'
