@@ -110,6 +110,18 @@ describe('loops', () => {
     expect(logs.filter(({ message }) => message.includes('max_mails_per_hour'))).toHaveLength(1)
   })
 
+  test('the limit counts the mails of before a restart', async () => {
+    const first = await connected({ max_mails_per_hour: 2 })
+    for (const text of ['one', 'two']) bench.fake.write({ text })
+    await soon(() => expect(first.received).toHaveLength(2))
+    await first.listening.stop()
+    const second = await connected({ max_mails_per_hour: 2 })
+    bench.fake.write({ text: 'three' })
+    bench.fake.write({ from: 'bob@example.com', text: 'bob' })
+    await soon(() => expect(second.received.at(-1)?.typed).toBe('bob'))
+    expect(second.received.map(({ typed }) => typed)).toEqual(['bob'])
+  })
+
   test('the limit ends after an hour, and remembers a bounded number of senders', () => {
     const limit = new SenderLimit(1)
     expect([limit.count('a', 0), limit.count('a', 1), limit.count('a', 2), limit.count('a', 3_600_001)]).toEqual([

@@ -23,13 +23,14 @@ const REFUSALS_MIN = 10
 const UNREADABLE_MAX = 3
 
 export class Intake {
-  readonly #host: Pick<Host, 'log' | 'clock'>
+  readonly #host: Pick<Host, 'log' | 'clock' | 'keyValue'>
   readonly #policy: MailPolicy
   readonly #limit: SenderLimit
+  #isLimitLoaded = false
   /** The mail that cannot be fetched. No later mail is read until it is fetched or skipped. */
   #failed = { mail: '', sinceMs: 0, times: 0 }
 
-  constructor(host: Pick<Host, 'log' | 'clock'>, policy: MailPolicy, mailsPerHour: number) {
+  constructor(host: Pick<Host, 'log' | 'clock' | 'keyValue'>, policy: MailPolicy, mailsPerHour: number) {
     this.#host = host
     this.#policy = policy
     this.#limit = new SenderLimit(mailsPerHour)
@@ -51,9 +52,12 @@ export class Intake {
       log.info('mail skipped', { channel: 'email', uid: mail.uid, reason: skipped })
       return undefined
     }
-    if (!this.#isWithinLimit(inbound)) return undefined
+    if (!(await this.#isWithinLimit(inbound))) return undefined
     this.#explain(fetched, inbound)
-    return (await storePatiently(this.#host, { channel: 'email', inbound, deliver, signal })) ? inbound : 'stopped'
+    if (!(await storePatiently(this.#host, { channel: 'email', inbound, deliver, signal }))) return 'stopped'
+    // Stored after the mail: one that a crash brings again must not count twice, because it would be ignored as beyond the limit.
+    await this.#limit.save(this.#host.keyValue, this.#host.clock.nowMs())
+    return inbound
   }
 
   /** Returns undefined for a mail that was deleted, or that is skipped. */
@@ -82,7 +86,9 @@ export class Intake {
     return undefined
   }
 
-  #isWithinLimit({ sender }: Inbound): boolean {
+  async #isWithinLimit({ sender }: Inbound): Promise<boolean> {
+    if (!this.#isLimitLoaded) await this.#limit.load(this.#host.keyValue)
+    this.#isLimitLoaded = true
     const verdict = this.#limit.count(sender, this.#host.clock.nowMs())
     if (verdict === 'first')
       this.#host.log.warn('mails ignored for up to an hour: more than max_mails_per_hour of one sender', { channel: 'email', sender })
