@@ -10,7 +10,6 @@ import { openPublisher } from './publisher.mjs'
 const CONNECTING_AT_ONCE = 50
 const job = JSON.parse(process.argv[2])
 const { promise: broken, reject: fail } = Promise.withResolvers()
-const publisher = await openPublisher({ url: job.publishUrl, connections: job.burstWindow, onError: fail })
 
 /** The time at which each event was sent, and the number of clients that received it, by the number of the event. */
 const sentAt = []
@@ -92,6 +91,8 @@ leave.push(...(await subscribeMany(job.clients - 1)))
 await sleep(job.idleSecs * 1000)
 const kibPerClient = ((residentMiB(job.pid) - emptyMiB) * 1024) / (job.clients - 1)
 
+// Opened only now: a server closes a connection that sends no request for some seconds.
+const publisher = await openPublisher({ url: job.publishUrl, connections: job.burstWindow, onError: fail })
 await deliverBurst(job.warmup)
 const paced = await deliverPaced(job.pacedEvents)
 
