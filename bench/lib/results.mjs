@@ -10,9 +10,9 @@ const rounded = (_, value) => (typeof value === 'number' ? Number(value.toPrecis
 
 export const readResults = () => (existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : { runs: [] })
 
-/** Records a run without its single rounds. Returns the file. */
+/** Records a run without its single rounds. A row that could not be measured keeps its earlier result. Returns the file. */
 export function writeResults({ setting, quick, outcomes }) {
-  const rows = outcomes.map(({ rounds: _, ...outcome }) => outcome)
+  const rows = outcomes.filter(({ error }) => !error).map(({ rounds: _, ...outcome }) => outcome)
   const measured = new Set(rows.map(({ name }) => name))
   const earlier = readResults().runs.map((run) => ({ ...run, rows: run.rows.filter(({ name }) => !measured.has(name)) }))
   const runs = [...earlier.filter((run) => run.rows.length > 0), { setting, quick, rows }]
