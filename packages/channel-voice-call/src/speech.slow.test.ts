@@ -167,8 +167,10 @@ function exchange(provider: ProviderName, call: string, caller = CALLER) {
   const commands = (action: string) => fake.commands.filter((command) => command.action === action && command.call === call)
   const streamIn = (answer: string): string =>
     provider === 'telnyx' ? String(commands('streaming_start').at(-1)?.values.stream_url ?? '') : (/wss:[^"<]+/.exec(answer)?.[0] ?? '')
+  const used = new Set<string>()
   const connect = (answer: string): Promise<Phone> => {
     const url = streamIn(answer)
+    used.add(url)
     expect(url).toMatch(/^wss:\/\/gw\.example\.com\/ws\/voice\/[\w-]{40,}$/)
     return Phone.connect(provider, call, url.replace('wss://gw.example.com', `${daemon?.url.replace('http', 'ws')}`))
   }
@@ -181,18 +183,10 @@ function exchange(provider: ProviderName, call: string, caller = CALLER) {
       await event('call.initiated')
       return commands('answer').length > 0 ? event('call.answered') : ''
     },
-    /** A call that the channel placed is answered by a person. */
-    async answered(): Promise<Phone> {
-      const dial = fake.commands.findLast(({ action }) => action === 'dial')?.values ?? {}
-      if (provider === 'telnyx') return connect(await event('call.answered', true, dial.client_state))
-      const url = new URL(String(dial.Url ?? dial.answer_url))
-      return connect(await form('in-progress', url.search, true))
-    },
     /** The media stream broke, and the provider connects it again. */
     async again(): Promise<Phone> {
       if (provider !== 'telnyx') return connect(await form('in-progress', '?again=1'))
-      const before = commands('streaming_start').length
-      await until(() => commands('streaming_start').length > before, 'the channel asks for the stream again')
+      await until(() => !used.has(streamIn('')), 'the channel asks for the stream again')
       return connect('')
     },
     ended: () => (provider === 'telnyx' ? event('call.hangup') : form('completed')),
@@ -210,12 +204,13 @@ async function listen(phone: Phone, what: string): Promise<string> {
 }
 const lastTexts = (): readonly string[] => model.requests.map(({ lastUserText }) => lastUserText)
 const said = (text: string): Uint8Array => speech.get(text) ?? new Uint8Array()
-const api = async (path: string, body?: object): Promise<unknown> =>
-  (
-    await fetch(`${daemon?.url}${path}`, {
-      ...(body && { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-    })
-  ).json()
+async function api(path: string, body?: object): Promise<unknown> {
+  const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+  const response = await fetch(`${daemon?.url}${path}`, body ? post : {})
+  const text = await response.text()
+  expect(response.ok, `${path}: ${response.status} ${text}`).toBe(true)
+  return JSON.parse(text)
+}
 
 describe.skipIf(missing.length > 0).each(['twilio', 'telnyx', 'plivo'] as const)(`a call through %s${why}`, (provider) => {
   test('is greeted, understood and answered; the caller interrupts, and the call outlives a kill', async () => {
@@ -269,8 +264,8 @@ describe.skipIf(missing.length > 0).each(['twilio', 'telnyx', 'plivo'] as const)
     expect(stranger.streamIn('')).toBe('')
   })
 
-  test('of ours is placed once it is approved, begins with its message, and ends at its limit', async () => {
-    await start(provider, { max_call_duration_secs: 60 })
+  test('of ours is not placed while its approval is open, and an API client cannot approve it', async () => {
+    await start(provider)
     const asking = exchange(provider, 'v3:zero')
     const asker = await asking.connect(await asking.ring())
     await listen(asker, 'the greeting')
@@ -281,12 +276,16 @@ describe.skipIf(missing.length > 0).each(['twilio', 'telnyx', 'plivo'] as const)
     const dials = () => fake.commands.filter(({ action }) => action === 'dial')
     expect(dials()).toEqual([])
     const [approval] = (await pending()).approvals
-    await api(`/api/approvals/${approval?.run_id}/${approval?.step_id}`, { approved: true })
-    await until(() => dials().length > 0, 'the call is placed')
-    const call = exchange(provider, 'v3:three')
-    const phone = await call.answered()
-    expect(await listen(phone, 'the message')).toContain(ANSWER)
+    const path = ['/api/approvals', approval?.run_id, approval?.step_id].join('/')
+    await expect(api(path, { approved: true })).rejects.toThrow(/403 .*sluice approvals/)
+    expect(dials()).toEqual([])
+  })
+
+  test('ends at its limit', async () => {
+    await start(provider, { max_call_duration_secs: 10 })
+    const call = exchange(provider, 'v3:four')
+    const phone = await call.connect(await call.ring())
     await until(() => call.wasHungUp(), 'the call is ended at its limit')
-    await Promise.all([phone.closed, asker.closed])
+    await phone.closed
   })
 })
