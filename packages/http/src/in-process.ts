@@ -50,6 +50,7 @@ export function apiCalls(parts: ApiParts): (request: ApiCall, caller: ApiCaller)
       signal,
       trace: newTrace(undefined),
       browserSession: NO_BROWSER,
+      onRevoked: () => () => {},
       api: (inner) => apiCalls(parts)(inner, caller),
       get headers() {
         return new Headers(headers)

@@ -57,6 +57,8 @@ export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly signal: AbortSignal
   readonly trace: Trace
   readonly browserSession: BrowserSession
+  /** Calls `listener` when the credential of the caller is revoked, for answers that stay open. Returns an unsubscribe function. */
+  onRevoked(listener: () => void): () => void
   /**
    * Calls a route of the API of the daemon as the same caller. Resolves to the JSON value of the answer, or to a `Response` of a
    * route that streams; rejects with the error of the route. Routes of features are not among them.

@@ -206,6 +206,16 @@ describe('the log', () => {
     expect(JSON.parse((await reader?.read())?.value ?? '')).toEqual({ number: 3, message: 'new' })
     await reader?.cancel()
   })
+
+  test('is no longer followed once the device is revoked', async () => {
+    const { request, operator, runtime, store, clock } = await arrange()
+    const response = await request('/api/logs/follow', { headers: { authorization: `Bearer ${operator.token}` } })
+    const text = response.text()
+    runtime.recentLog.add('{"message":"before"}', 'info')
+    await store.devices.revoke(operator.device)
+    await clock.advance(1000)
+    await expect(text).resolves.toBe('{"number":1,"message":"before"}\n')
+  })
 })
 
 describe('channels', () => {

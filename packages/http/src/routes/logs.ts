@@ -53,13 +53,18 @@ export const logRoutes = ({ recentLog, bus }: Runtime): Route[] => [
     query: v.object({ level, after: v.exactOptional(after) }),
     mediaType: 'application/x-ndjson',
     answers: { 200: { description: 'The kept lines after `after`, if it is given, and each new one', schema: lineSchema } },
-    handle: ({ query, signal }) =>
-      jsonLines<ReturnType<typeof shown>>(signal, async (send, ended) => {
+    handle: (request) =>
+      jsonLines<ReturnType<typeof shown>>(request.signal, async (send, ended) => {
+        const { query } = request
         const isWanted = isAtLeast(query.level)
         const show = (line: Line): void => void (isWanted(line) && send(shown(line)))
         const stop = recentLog.listen(show)
         if (query.after !== undefined) for (const line of recentLog.after(query.after)) show(line)
-        if (!ended.aborted) await new Promise((resolve) => ended.addEventListener('abort', resolve, { once: true }))
+        const over = Promise.withResolvers<void>()
+        const forget = request.onRevoked(over.resolve)
+        ended.addEventListener('abort', () => over.resolve(), { once: true })
+        if (!ended.aborted) await over.promise
+        forget()
         stop()
       }),
   }),

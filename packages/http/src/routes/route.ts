@@ -72,6 +72,13 @@ class ServedRequest implements RouteRequest {
     return apiCalls(this.#parts)(call, this)
   }
 
+  onRevoked(listener: () => void): () => void {
+    const { tokenHash } = this.#context.get('caller')
+    return this.#parts.auth.onRevoked((revoked) => {
+      if (revoked === tokenHash) listener()
+    })
+  }
+
   get browserSession(): BrowserSession {
     return new CookieSession(this.#context, this.#parts)
   }

@@ -70,6 +70,7 @@ function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: obje
         by: `device:${device}`,
         onControlSocket: false,
         browserSession: undefined as never,
+        onRevoked: () => () => {},
         api: async () => undefined,
         headers: new Headers(),
         params: { id },
