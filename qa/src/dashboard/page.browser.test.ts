@@ -193,12 +193,13 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     })
     proxy.on('upgrade', ({ method, headers, url }, socket) => {
       const onward = requestOf(forward({ method, headers, url } as IncomingMessage))
-      onward.on('upgrade', (got, other) => {
+      onward.on('upgrade', (got, other, first) => {
         socket.write(
           `HTTP/1.1 101 Switching Protocols\r\n${Object.entries(got.headers)
             .map(([name, value]) => `${name}: ${value}`)
             .join('\r\n')}\r\n\r\n`,
         )
+        socket.write(first)
         other.pipe(socket).pipe(other)
         for (const one of [other, socket]) one.on('error', () => one.destroy())
       })
