@@ -204,6 +204,18 @@ describe('outgoing', () => {
     await expect(channel.send(to, { text: 'x', clientId: 'c1' }, never)).rejects.toMatchObject({ code })
   })
 
+  test('a message that a phone cannot read is sent to it again, also after a restart', async () => {
+    const one = await start()
+    await one.channel.send(to, { text: 'first', clientId: 'r1' }, never)
+    const next = await one.restart()
+    running.push({ ...next, close: () => next.listening.stop() })
+    await next.until(() => next.listening.health.state === 'ok', 'a connection')
+    next.fake.loseSession('15550002222')
+    await next.channel.send(to, { text: 'second', clientId: 'r2' }, never)
+    await next.until(() => next.fake.sent.length === 2, 'the second message')
+    expect(next.fake.sent.map(({ text }) => text)).toEqual(['first', 'second'])
+  })
+
   test('an edit replaces the text of a message', async () => {
     const { fake, channel } = await start()
     const sent = await channel.send(to, { text: 'draft', clientId: 'c1' }, never)

@@ -9,8 +9,16 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
-import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, jidNormalizedUser, proto } from '@whiskeysockets/baileys'
+import {
+  type BinaryNode,
+  encodeBigEndian,
+  getBinaryNodeChild,
+  getBinaryNodeChildren,
+  jidNormalizedUser,
+  proto,
+} from '@whiskeysockets/baileys'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { loadLibrary } from '../library.ts'
 import { Account, CodeLink } from './account.ts'
 import { writeLinkedSession } from './linked-session.ts'
 import { NoiseServer, ROOT } from './noise.ts'
@@ -97,6 +105,8 @@ export interface WebFake extends FakeProvider {
   /** Loses the acknowledgement of the next message of the bot, and breaks the connection. */
   loseAck(): void
   person(number: string): Person
+  /** The phone of a person forgets its session with the bot, as after its app was installed again from a backup. */
+  loseSession(number: string): void
   /** Resolves once everything that people wrote was encrypted and sent. */
   settled(): Promise<void>
 }
@@ -161,6 +171,8 @@ const textOf = ({
   (protocolMessage?.editedMessage ? textOf(protocolMessage.editedMessage) : '')
 
 export async function startWebFake({ nowMs = Date.now, isLinked = true }: WebFakeOptions = {}): Promise<WebFake> {
+  // The library prints keys of people, too.
+  await loadLibrary()
   const account = new Account()
   const people = new Map<string, Person>()
   const devices = new Map<string, Linked>()
@@ -169,6 +181,8 @@ export async function startWebFake({ nowMs = Date.now, isLinked = true }: WebFak
   const written = new Map<string, Written>()
   const [sent, read, typing]: [WebSent[], string[], string[]] = [[], [], []]
   const known = new Set<string>()
+  /** How often a device asked for a message of the bot again. */
+  const retries = new Map<string, number>()
   const files = new Map<string, Uint8Array>()
   const refusals: { code: number; left: number }[] = []
   const refused: { error: string; left: number }[] = []
@@ -298,21 +312,29 @@ export async function startWebFake({ nowMs = Date.now, isLinked = true }: WebFak
     if (isFirst && !getBinaryNodeChild(node, 'device-identity')) return ack('400')
     const from = client.device?.jid ?? ''
     let content: proto.Message | undefined
+    /** What a device reads. One that cannot read a message asks for it again, whatever the server has acknowledged. */
+    const readBy = (reader: Person, step: () => Promise<proto.Message>): Promise<proto.Message | undefined> =>
+      reader.inOrder(step).catch(() => {
+        askAgain(client, reader, node)
+        return undefined
+      })
     for (const copy of copies) {
       const reader = personOf(copy.attrs.jid ?? '')
       const enc = getBinaryNodeChild(copy, 'enc')
       if (!reader || !enc) continue
-      const got = await reader.inOrder(() => reader.decrypt(from, encryptedIn(enc)))
-      const { senderKeyDistributionMessage: key } = got
+      const got = await readBy(reader, () => reader.decrypt(from, encryptedIn(enc)))
+      const key = got?.senderKeyDistributionMessage
       if (key) await reader.inOrder(() => reader.learnGroupKey(from, key))
-      else if (reader !== ownPhone) content = got
+      else if (reader !== ownPhone) content = got ?? content
     }
-    if (direct?.attrs.type === 'skmsg') {
-      const reader = [...people.values()].find((one) => one !== ownPhone)
-      if (reader) content = await reader.inOrder(() => reader.decryptForGroup(to, from, encryptedIn(direct).ciphertext))
-    } else if (direct) {
-      const reader = personOf(to)
-      if (reader) content = await reader.inOrder(() => reader.decrypt(from, encryptedIn(direct)))
+    const reader =
+      direct?.attrs.type === 'skmsg' ? [...people.values()].find((one) => one !== ownPhone) : personOf(node.attrs.participant ?? to)
+    if (direct && reader) {
+      const group = direct.attrs.type === 'skmsg'
+      const { ciphertext } = encryptedIn(direct)
+      content = await readBy(reader, () =>
+        group ? reader.decryptForGroup(to, from, ciphertext) : reader.decrypt(from, encryptedIn(direct)),
+      )
     }
     if (content && !known.has(id)) {
       known.add(id)
@@ -323,6 +345,21 @@ export async function startWebFake({ nowMs = Date.now, isLinked = true }: WebFak
       return client.socket.terminate()
     }
     ack()
+  }
+
+  const askAgain = (client: Client, reader: Person, { attrs: { id = '', to = '' } }: BinaryNode): void => {
+    const asked = (retries.get(id) ?? 0) + 1
+    if (asked > RETRIES_MAX) return
+    retries.set(id, asked)
+    const inGroup = to.endsWith('@g.us')
+    client.noise.send({
+      tag: 'receipt',
+      attrs: { id, type: 'retry', from: inGroup ? to : reader.jid, ...(inGroup && { participant: reader.jid }), t: '1' },
+      content: [
+        { tag: 'retry', attrs: { count: String(asked), id, t: '1', v: '1' } },
+        { tag: 'registration', attrs: {}, content: encodeBigEndian(reader.bundle.registrationId) },
+      ],
+    })
   }
 
   // Other stanzas of the client.
@@ -610,6 +647,7 @@ export async function startWebFake({ nowMs = Date.now, isLinked = true }: WebFak
       isAckLost = true
     },
     person,
+    loseSession: (number) => person(number).forget(),
     async settled() {
       while (steps.size > 0) await Promise.all(steps)
     },

@@ -121,6 +121,12 @@ export class Person {
     }
   }
 
+  /** Forgets all sessions. */
+  forget(): void {
+    for (const jid of this.#hasSession) void this.inOrder(() => this.#repository.deleteSession([jid]))
+    this.#hasSession.clear()
+  }
+
   /** Runs a step after those before. */
   inOrder<Result>(step: () => Promise<Result>): Promise<Result> {
     const result = this.#last.then(step, step)

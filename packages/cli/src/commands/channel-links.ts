@@ -13,7 +13,7 @@ const MARGIN = 2
 
 const pathOf = ({ args: [channel = ''] }: CliContext): string => `${apiPath('/api/channels', channel)}/link`
 
-/** Shows each code until a phone has confirmed the device. With `--json` each change is one line. */
+/** Shows each code until a phone has confirmed the device. With `--json`, prints each answer that differs from the one before. */
 export const link = (context: CliContext): Promise<number> =>
   withApi(
     context,
