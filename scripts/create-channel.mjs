@@ -34,8 +34,7 @@ function checkName(name) {
   if (!NAME.test(name))
     fail(`'${name}' cannot be the name of a channel: it must be 2 to 31 lower-case letters and digits, and begin with a letter.`)
   const row = ROWS.find(([id]) => id === `channel-${name}`)?.[1]
-  if (existsSync(join(ROOT, 'packages', `channel-${name}`)) || (row && !row.planned))
-    fail(`There is a channel '${name}' already: packages/channel-${name}.`)
+  if (existsSync(join(ROOT, 'packages', `channel-${name}`)) || row) fail(`There is a channel '${name}' already: packages/channel-${name}.`)
 }
 
 /** Returns the values of the placeholders in the templates. */
@@ -107,10 +106,9 @@ function run(command, ...args) {
 
 /** The two steps that are left, as text to paste. */
 function nextSteps(name, isConnection) {
-  const isPlanned = ROWS.some(([id]) => id === `channel-${name}`)
   const routes = isConnection ? [] : [`    routes: ['POST /${name}'],`]
   return [
-    `1. ${isPlanned ? 'Replace the planned row in' : 'Add this row to'} packages/sdk/src/catalogue.ts, next to the other channels:`,
+    '1. Add this row to packages/sdk/src/catalogue.ts, next to the other channels:',
     '',
     `  'channel-${name}': {`,
     '    ...always,',

@@ -26,12 +26,11 @@ const { getDescription } = await import(createRequire(resolve(import.meta.dirnam
 const ROOT = resolve(import.meta.dirname, '..')
 
 /** Every feature of this release, including features that are in no profile. */
-const optional = ROWS.filter(([id, row]) => !row.planned && !always.some((feature) => feature.id === id))
+const optional = ROWS.filter(([id, row]) => !always.some((feature) => feature.id === id))
 const everything = [...always, ...(await Promise.all(optional.map(async ([id]) => (await import(`@sluice/${id}`)).default)))]
 
 /** The command for a feature that some builds leave out. */
 function howToGet(id, row) {
-  if (row.planned) return 'planned'
   if (row.profile && row.flag === null) return 'every build'
   return code(row.profile ? `pnpm build ${row.profile}` : buildHint(id))
 }
@@ -50,7 +49,7 @@ function features() {
   ])
   return page(
     'Features',
-    'Each feature is a package of its own, and a build contains some of them. `sluice features` lists the features of your build with their state:\n\n```sh\nsluice features\n```\n\nA feature that the build leaves out still answers, with the command that builds it in: its routes with 404 and `not_compiled`, its tools with an error result that the model can read, its commands with exit code 2. Features marked `planned` are not part of this release.',
+    'Each feature is a package of its own, and a build contains some of them. `sluice features` lists the features of your build with their state:\n\n```sh\nsluice features\n```\n\nA feature that the build leaves out still answers, with the command that builds it in: its routes with 404 and `not_compiled`, its tools with an error result that the model can read, its commands with exit code 2.',
     table(['feature', 'flag', 'what it is', 'adds', 'section', 'how to get it'], rows),
   )
 }
@@ -227,7 +226,7 @@ function metrics() {
 
 /** Returns the page of channels with its table filled in: each channel's name, platform, way of arrival and page. */
 function channels() {
-  const rows = ROWS.filter(([, row]) => row.kind === 'channel' && !row.planned).map(([id, { routes = [], target, moreSections = [] }]) => {
+  const rows = ROWS.filter(([, row]) => row.kind === 'channel').map(([id, { routes = [], target, moreSections = [] }]) => {
     const { description, dependencies } = JSON.parse(readFileSync(join(ROOT, 'packages', id, 'package.json'), 'utf8'))
     const names = [id.replace('channel-', '').replaceAll('-', '_'), ...moreSections.map((path) => path.split('.').at(-1))].map(code)
     const posts = routes.filter((route) => route.startsWith('POST ')).map(code)
@@ -259,7 +258,7 @@ function compatibility() {
   const rows = [
     ['the daemon, its API and the commands', ...supportOf({})],
     ['`sluice service`', ...supportOf({ runsOn: ['linux', 'macos'] })],
-    ...ROWS.filter(([, row]) => !row.planned).map(([id, row]) => [code(id), ...supportOf(row)]),
+    ...ROWS.map(([id, row]) => [code(id), ...supportOf(row)]),
   ]
   const text = readFileSync(join(ROOT, 'docs/compatibility.md'), 'utf8')
   const filled = ['<!-- systems -->', table(['feature', ...SYSTEMS.map(({ name }) => name)], rows), '<!-- /systems -->']

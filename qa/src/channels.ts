@@ -33,7 +33,7 @@ function inOwnSection(feature: Feature, name: string): Feature {
 }
 
 export const CHANNELS: readonly FoundChannel[] = await Promise.all(
-  ROWS.filter(([, row]) => row.kind === 'channel' && !row.planned).map(([id, row]) => find(id, row)),
+  ROWS.filter(([, row]) => row.kind === 'channel').map(([id, row]) => find(id, row)),
 )
 
 /** The channels with a webhook. */

@@ -23,8 +23,6 @@ export interface Row {
   readonly kind: FeatureKind
   /** The smallest shipped profile with the feature; null when no profile has it. */
   readonly profile: Profile | null
-  /** True when the package is not part of this release. */
-  readonly planned?: true
   readonly summary: string
   /** The systems that it works on. Default: all. */
   readonly runsOn?: readonly System[]
@@ -611,6 +609,5 @@ export function buildHint(id: CatalogueId, { profile, features, name }: BuildRec
   const row: Row = CATALOGUE[id]
   const list = [...features, row.flag ?? id].join(',')
   const words = [...(profile ? [profile, '--features', list] : ['--only', list]), ...(name ? ['--name', name] : [])]
-  const command = ['pnpm build', ...words].join(' ')
-  return row.planned ? `${command} (once a release ships @sluice/${id})` : command
+  return ['pnpm build', ...words].join(' ')
 }

@@ -31,10 +31,10 @@ export function featureStatuses(instances: readonly Instance[], leftOut: readonl
       flag: row.flag,
       kind: row.kind,
       compiled: false,
-      installed: !row.planned,
+      installed: true,
       configured: leftOut.some(({ feature }) => feature === id),
       state: 'left_out',
-      reason: row.planned ? 'not part of this release' : 'this build leaves it out',
+      reason: 'this build leaves it out',
       build: buildHint(id),
     }
   })
