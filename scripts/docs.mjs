@@ -26,7 +26,7 @@ const { getDescription } = await import(createRequire(resolve(import.meta.dirnam
 const ROOT = resolve(import.meta.dirname, '..')
 
 /** Every feature of this release, including features that are in no profile. */
-const optional = ROWS.filter(([id, row]) => !always.some((feature) => feature.id === id))
+const optional = ROWS.filter(([id]) => !always.some((feature) => feature.id === id))
 const everything = [...always, ...(await Promise.all(optional.map(async ([id]) => (await import(`@sluice/${id}`)).default)))]
 
 /** The command for a feature that some builds leave out. */
