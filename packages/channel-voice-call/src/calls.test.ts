@@ -223,6 +223,16 @@ describe.each([
     expect((await call.post(second)).answer).toContain('How can I help you?')
   })
 
+  test('a call of ours that is answered at max_calls is hung up', async () => {
+    const call = await line(provider, { max_calls: 1 })
+    await call.tool({ to: CALLER, message: 'The pump has stopped.' })
+    const [dial] = fake.commands
+    const url = new URL(String(dial?.values.Url ?? dial?.values.answer_url))
+    await call.post(about)
+    const ours = { ...about, CallSid: 'CA02', CallUUID: 'CA02', From: OUR_NUMBER, To: CALLER, Direction: 'outbound-api' }
+    expect((await call.post(ours, Object.fromEntries(url.searchParams))).answer).toContain('<Hangup/>')
+  })
+
   test('a call that takes too long is ended by the provider', async () => {
     const call = await line(provider, { max_call_duration_secs: 60 })
     await call.post(about)
@@ -299,6 +309,29 @@ describe('a call at telnyx', () => {
     expect(fake.commands).toMatchObject([{ action: 'reject', values: { cause: 'CALL_REJECTED' } }])
   })
 
+  test('a call that was answered is hung up at max_calls, because it can no longer be rejected', async () => {
+    const call = await line('telnyx', { max_calls: 1 })
+    const second = { ...payload, call_control_id: 'v3:2' }
+    await call.post(initiated)
+    await call.post({ event_type: 'call.initiated', payload: second })
+    await call.post(answered)
+    await call.post({ event_type: 'call.answered', payload: { ...second, client_state: state } })
+    expect(fake.commands.at(-1)).toMatchObject({ call: 'v3:2', action: 'hangup' })
+  })
+
+  test('a call of ours that is answered at max_calls is hung up', async () => {
+    const call = await line('telnyx', { max_calls: 1 })
+    await call.tool({ to: CALLER, message: 'The pump has stopped.' })
+    const { client_state } = fake.commands[0]?.values ?? {}
+    await call.post(initiated)
+    await call.post(answered)
+    await call.post({
+      event_type: 'call.answered',
+      payload: { call_control_id: 'v3:dialled', from: OUR_NUMBER, to: CALLER, direction: 'outgoing', client_state },
+    })
+    expect(fake.commands.at(-1)).toMatchObject({ call: 'v3:dialled', action: 'hangup' })
+  })
+
   test('a call of ours begins with its message', async () => {
     const call = await line('telnyx')
     await call.tool({ to: CALLER, message: 'The pump has stopped.' })
@@ -357,4 +390,12 @@ test('the section names the keys that its provider needs', async () => {
   expect((await line('telnyx', { public_key: undefined, connection_id: undefined })).channel.missingConfig).toBe(
     'public_key and connection_id',
   )
+})
+
+test('a limit of the cost of a day needs the price of a minute', async () => {
+  const problemsOf = async (change: Values) =>
+    (await voiceCallSection.refine(v.parse(voiceCallSection.schema, { ...sectionOf(fake), ...change }))).problems
+  expect(await problemsOf({ max_usd_per_day: 5 })).toMatchObject([{ path: ['usd_per_minute'] }])
+  expect(await problemsOf({ max_usd_per_day: 5, usd_per_minute: 0.01 })).toEqual([])
+  expect(await problemsOf({})).toEqual([])
 })

@@ -230,7 +230,7 @@ export class Calls {
     if (event.kind === 'ringing' || event.kind === 'started') {
       const isKnown = this.#live.has(event.call)
       const reason = isKnown ? undefined : await this.#refusal(event)
-      if (reason) return { do: 'reject', reason: reason === 'forbidden' ? 'forbidden' : 'busy' }
+      if (reason) return this.#refuse(event, reason)
       if (event.kind === 'ringing') return { do: 'accept' }
       const live = this.#live.get(event.call) ?? (await this.#begin(event))
       // A provider that does not ask again has repeated its report.
@@ -248,6 +248,13 @@ export class Calls {
       default:
         return { do: 'wait' }
     }
+  }
+
+  /** Only an incoming call that is not answered can be rejected. Any other would go on. */
+  #refuse({ kind, direction }: CallEvent & { readonly kind: 'ringing' | 'started' }, reason: string): Instruction {
+    const isAnswered = kind === 'started' && !this.#options.provider.asksAgain
+    if (isAnswered || direction === 'outbound') return { do: 'hangUp' }
+    return { do: 'reject', reason: reason === 'forbidden' ? 'forbidden' : 'busy' }
   }
 
   async #talk(live: LiveCall): Promise<Instruction> {

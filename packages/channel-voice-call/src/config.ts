@@ -10,6 +10,8 @@ export const API_URLS = {
   plivo: 'https://api.plivo.com/v1',
 } as const
 
+const NO_PRICE = 'must be the price of a minute, above 0, because max_usd_per_day is set'
+
 const text = v.pipe(v.string(), v.minLength(1))
 
 const schema = v.object({
@@ -84,7 +86,11 @@ export const voiceCallSection = {
   schema,
   async refine(value: VoiceCallConfig) {
     const allowed = await refineNumbers(value.allowed_numbers, { key: 'allowed_numbers', isId: () => false, ids: 'a telephone number' })
-    return { ...allowed, value: { ...value, allowed_numbers: allowed.value } }
+    const hasPrice = value.max_usd_per_day === undefined || value.usd_per_minute > 0
+    return {
+      value: { ...value, allowed_numbers: allowed.value },
+      problems: hasPrice ? allowed.problems : [...allowed.problems, { path: ['usd_per_minute'], message: NO_PRICE }],
+    }
   },
 } as const
 

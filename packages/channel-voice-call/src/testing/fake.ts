@@ -25,6 +25,7 @@ export interface VoiceFake extends FakeProvider {
 }
 
 const SPEAK_CHARS_MAX = 3000
+const TELNYX_DIALLED = 'v3:dialled'
 const TELNYX_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   answer: [],
   reject: ['cause'],
@@ -39,6 +40,7 @@ export async function startVoiceFake(): Promise<VoiceFake> {
   let telnyxToken = TELNYX_TOKEN
   const commands: CommandSent[] = []
   const ids = new Set<string>()
+  const answered = new Set([TELNYX_DIALLED])
   const ended = new Set<string>()
 
   const telnyx = ({ path, headers, json }: ProviderRequest): ProviderReply => {
@@ -50,16 +52,19 @@ export async function startVoiceFake(): Promise<VoiceFake> {
         if (!values[name]) return problem(422, '10004', `Missing required parameter ${name}`)
       if (!ids.has(id)) commands.push({ call: '', action: 'dial', values })
       ids.add(id)
-      return { status: 200, body: { data: { record_type: 'call', call_control_id: 'v3:dialled', is_alive: false } } }
+      return { status: 200, body: { data: { record_type: 'call', call_control_id: TELNYX_DIALLED, is_alive: false } } }
     }
     const [, call = '', action = ''] = /^\/calls\/([^/]+)\/actions\/([a-z_]+)$/.exec(path) ?? []
     const needed = TELNYX_ACTIONS[action]
     if (!needed) return problem(404, '10005', 'The requested resource or URL could not be found.')
     if (ended.has(decodeURIComponent(call))) return problem(422, '90018', 'Call has already ended')
+    if (action === 'reject' && answered.has(decodeURIComponent(call)))
+      return problem(422, '10015', 'Only an incoming call that is not answered can be rejected')
     for (const name of needed) if (!values[name]) return problem(422, '10004', `Missing required parameter ${name}`)
     if (String(values.payload ?? '').length > SPEAK_CHARS_MAX) return problem(422, '10015', 'payload is too long')
     if (id === '' || !ids.has(id)) commands.push({ call: decodeURIComponent(call), action, values })
     ids.add(id)
+    if (action === 'answer') answered.add(decodeURIComponent(call))
     return { status: 200, body: { data: { result: 'ok' } } }
   }
 
