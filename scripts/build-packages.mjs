@@ -6,6 +6,7 @@ import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sta
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { build } from 'tsup'
+import { buildPage } from './dashboard-page.mjs'
 import { publicPackages, ROOT } from './packages.mjs'
 
 /** Builds these packages. Rejects if a source has a type error or does not bundle. */
@@ -17,6 +18,7 @@ export async function buildPackages(packages = publicPackages()) {
       const dist = join(folder, 'dist')
       rmSync(dist, { recursive: true, force: true })
       await bundle(folder, dist, entries)
+      if (id === 'dashboard') await buildPage(join(dist, 'dashboard'))
       for (const { types: entry } of entries)
         copyDeclarations(join(types, id, 'src', relative('dist', entry)), join(types, id, 'src'), dist)
     }
@@ -28,7 +30,7 @@ export async function buildPackages(packages = publicPackages()) {
 /** Builds the packages unless each `dist` is newer than every source. */
 export async function buildPackagesUnlessFresh() {
   const packages = publicPackages()
-  const sources = globSync(['packages/*/src/**/*.ts', 'packages/*/package.json', 'scripts/*packages.mjs', 'pnpm-lock.yaml'], { cwd: ROOT })
+  const sources = globSync(['packages/*/{src,page}/**/*.{ts,tsx,css,html}', 'packages/*/package.json', 'scripts/*packages.mjs', 'pnpm-lock.yaml'], { cwd: ROOT })
   const changedAtMs = Math.max(...sources.map((file) => statSync(join(ROOT, file)).mtimeMs))
   const files = packages.flatMap(({ folder, entries }) =>
     entries.flatMap(({ module, types }) => [join(folder, module), join(folder, types)]),

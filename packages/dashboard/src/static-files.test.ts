@@ -70,6 +70,16 @@ test('a file is sent in the best encoding that the browser accepts, and kept for
   })
 })
 
+test('a build that replaces the files while the daemon runs is served whole', async () => {
+  const get = arrange()
+  expect((await get('/assets/app-1a2b.js')).status).toBe(200)
+  rmSync(join(folder, 'assets/app-1a2b.js'))
+  writeFileSync(join(folder, 'assets/app-3c4d.js'), 'console.log(2)')
+  await (await get('/')).text()
+  expect((await get('/assets/app-1a2b.js')).status).toBe(404)
+  expect(await (await get('/assets/app-3c4d.js')).text()).toBe('console.log(2)')
+})
+
 test.each([
   '/assets/..%2Fsecret.js',
   '/assets/..%2f..%2fetc%2fpasswd',

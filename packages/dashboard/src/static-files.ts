@@ -51,8 +51,12 @@ export class StaticFiles {
     this.#folder = folder
   }
 
-  /** The page. Browsers ask for it again each time, and get it only if it has changed. */
+  /**
+   * The page. Browsers ask for it again each time, and get it only if it has changed. Its files come next, so a build that replaced the
+   * folder is noticed here.
+   */
   async page(headers: Headers): Promise<Response> {
+    this.#names = listFiles(this.#folder)
     const found = await this.#read('index.html', headers)
     if (!found) throw new AppError('unavailable', 'The page is not built: run `pnpm build standard`')
     const tag = `"${createHash('sha256').update(found.body).digest('base64url').slice(0, 22)}"`
