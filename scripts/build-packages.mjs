@@ -30,7 +30,10 @@ export async function buildPackages(packages = publicPackages()) {
 /** Builds the packages unless each `dist` is newer than every source. */
 export async function buildPackagesUnlessFresh() {
   const packages = publicPackages()
-  const sources = globSync(['packages/*/{src,page}/**/*.{ts,tsx,css,html}', 'packages/*/package.json', 'scripts/*packages.mjs', 'pnpm-lock.yaml'], { cwd: ROOT })
+  const sources = globSync(
+    ['packages/*/{src,page}/**/*.{ts,tsx,css,html}', 'packages/*/package.json', 'scripts/*packages.mjs', 'pnpm-lock.yaml'],
+    { cwd: ROOT },
+  )
   const changedAtMs = Math.max(...sources.map((file) => statSync(join(ROOT, file)).mtimeMs))
   const files = packages.flatMap(({ folder, entries }) =>
     entries.flatMap(({ module, types }) => [join(folder, module), join(folder, types)]),
