@@ -10,9 +10,23 @@ const ROOT = resolve(import.meta.dirname, '..')
 const PAGE = join(ROOT, 'packages/dashboard/page')
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
 
-/** Replaces `folder` by the page. Resolves to its scripts, each with its bytes and the modules in it, in the form of esbuild's metafile. */
+/**
+ * Replaces `folder` by the page. Resolves to its scripts, each with its bytes and the modules in it, and to the modules that each module
+ * imports, in the form of esbuild's metafile.
+ */
 export async function buildPage(folder) {
-  const { output } = await build({ root: PAGE, configFile: join(PAGE, 'vite.config.mjs'), logLevel: 'warn', build: { write: false } })
+  const imports = {}
+  const plugins = [
+    {
+      name: 'imports-of-modules',
+      moduleParsed({ id, importedIds, dynamicallyImportedIds }) {
+        if (isFile(id))
+          imports[pathOf(id)] = [...importedIds, ...dynamicallyImportedIds].filter(isFile).map((path) => ({ path: pathOf(path) }))
+      },
+    },
+  ]
+  const configFile = join(PAGE, 'vite.config.mjs')
+  const { output } = await build({ root: PAGE, configFile, logLevel: 'warn', build: { write: false }, plugins })
   rmSync(folder, { recursive: true, force: true })
   for (const part of output) {
     const bytes = Buffer.from(part.type === 'chunk' ? part.code : part.source)
@@ -22,16 +36,21 @@ export async function buildPage(folder) {
     writeFileSync(`${file}.br`, brotliCompressSync(bytes, BROTLI))
     writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }))
   }
-  return output.filter(({ type }) => type === 'chunk').map(describeChunk)
+  return { scripts: output.filter(({ type }) => type === 'chunk').map(describeChunk), imports }
 }
+
+/** Vite's own modules begin with a zero character. */
+const isFile = (id) => !id.startsWith('\0')
+
+const pathOf = (id) => relative(ROOT, id.split('?')[0])
 
 const describeChunk = ({ fileName, code, modules }) => ({
   file: `dashboard/${fileName}`,
   bytes: Buffer.byteLength(code),
   inputs: Object.fromEntries(
     Object.entries(modules)
-      .filter(([id]) => !id.startsWith('\0'))
-      .map(([id, { renderedLength }]) => [relative(ROOT, id.split('?')[0]), { bytesInOutput: renderedLength }]),
+      .filter(([id]) => isFile(id))
+      .map(([id, { renderedLength }]) => [pathOf(id), { bytesInOutput: renderedLength }]),
   ),
 })
 
@@ -40,21 +59,21 @@ const describeChunk = ({ fileName, code, modules }) => ({
  * metafile, so that reports, notices and the bill of materials have them too.
  */
 export function dashboardPage(folder) {
-  let chunks = []
+  let page = { scripts: [], imports: {} }
   return {
     plugin: {
       name: 'dashboard-page',
       setup(esbuild) {
         esbuild.onLoad({ filter: /[\\/]packages[\\/]dashboard[\\/]src[\\/]index\.ts$/ }, async () => {
-          chunks = await buildPage(join(folder, 'dashboard'))
+          page = await buildPage(join(folder, 'dashboard'))
           return undefined // esbuild loads the module itself.
         })
       },
     },
     addTo({ inputs, outputs }) {
-      for (const { file, bytes, inputs: modules } of chunks) {
+      for (const { file, bytes, inputs: modules } of page.scripts) {
         outputs[file] = { bytes, inputs: modules, imports: [], exports: [] }
-        for (const module of Object.keys(modules)) inputs[module] ??= { bytes: 0, imports: [] }
+        for (const module of Object.keys(modules)) inputs[module] ??= { bytes: 0, imports: page.imports[module] ?? [] }
       }
     },
   }
@@ -62,6 +81,6 @@ export function dashboardPage(folder) {
 
 if (import.meta.main) {
   const folder = join(ROOT, 'packages/dashboard/dist/dashboard')
-  const chunks = await buildPage(folder)
-  console.log(`built the page with ${chunks.length} scripts into ${relative(process.cwd(), folder)}`)
+  const { scripts } = await buildPage(folder)
+  console.log(`built the page with ${scripts.length} scripts into ${relative(process.cwd(), folder)}`)
 }

@@ -124,9 +124,9 @@ const signatures = [
 const intake = [
   bug(
     'intake: a webhook is answered before its message is durable',
-    'packages/http/src/routes/webhooks.ts',
-    'const { kept, duplicate, denied } = await this.#intake.receive(this.channel, received)',
-    'const [kept, duplicate, denied] = [messages.length, 0, 0]\n    this.#intake.receive(this.channel, received).catch(() => {})',
+    'packages/http/src/webhook-receiver.ts',
+    'const { kept, duplicate, denied } = await this.#intake.receive(this.channel, {',
+    'const [kept, duplicate, denied] = [messages.length, 0, 0]\n    void this.#intake.receive(this.channel, {',
     ['packages/http/src/routes/webhooks.test.ts'],
   ),
   bug(
@@ -149,8 +149,8 @@ const intake = [
   bug(
     'intake: message ids are remembered only in memory',
     `${STORE}/keep-arrival.ts`,
-    "key: rowKey(ids[index] ?? '')",
-    `key: rowKey((ids[index] ?? '') + ${UNTIL_RESTART})`,
+    'const keys = ids.map(rowKey)',
+    `const keys = ids.map((id) => rowKey(id + ${UNTIL_RESTART}))`,
     [REPLAYS, INTAKE_TESTS],
   ),
   bug(
@@ -733,8 +733,8 @@ const memory = [
   bug(
     'retention: the body of an unfinished message is deleted to free space',
     `${STORE}/prune.ts`,
-    "WHERE state = 'done' AND message_json IS NOT NULL",
-    'WHERE message_json IS NOT NULL',
+    "WHERE state = 'done' AND (message_json IS NOT NULL OR raw IS NOT NULL) AND NOT EXISTS",
+    'WHERE (message_json IS NOT NULL OR raw IS NOT NULL) AND NOT EXISTS',
     [STORE_RULES],
   ),
   bug(

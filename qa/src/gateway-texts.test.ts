@@ -22,6 +22,7 @@ const EXCEPT: readonly (readonly [file: string, why: string])[] = [
   ['approvals/src/api.ts', 'describes the API'],
   ['approvals/src/targets.ts', 'tells programs why a target is not available'],
   ['delivery/src/before-restore.ts', 'gives operators the reason of a dead letter'],
+  ['delivery/src/read-message.ts', 'tells operators why a stored message cannot be read'],
   ['delivery/src/replay.ts', 'answers operators'],
   ['channel-relaynet/src/blossom.ts', 'authorizes an upload to a server'],
   ['channel-relaynet/src/parse.ts', 'tells the model about a file'],

@@ -34,7 +34,7 @@ import { type Account, DeliveryQueue, type OwnedRow, type QueuedReply, waitingRe
 import { type Draft, openDraft } from './draft.ts'
 import { watchAttempt } from './observe.ts'
 import { fireProcedures } from './procedures.ts'
-import { readMessage, withMessage } from './read-message.ts'
+import { noSuchMessage, readMessage, withMessage } from './read-message.ts'
 import { repliesOf } from './replies-of.ts'
 import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
 import { senderOf } from './sessions.ts'
@@ -188,7 +188,7 @@ export class InboxWorker {
     const { unreadable, receivedAtMs } = found
     const nowMs = clock.nowMs()
     if (nowMs - receivedAtMs >= features.config().max_age_hours * HOUR_MS) {
-      const error = unreadable ?? `with its present configuration ${channel} finds no such message in the request`
+      const error = unreadable ?? noSuchMessage(channel)
       return this.#giveUp(owned, { spent: true, number, channel, attempts: interruptions }, error)
     }
     if (unreadable !== null) log.error('stored message cannot be read', { channel, inbox: number, reason: unreadable })

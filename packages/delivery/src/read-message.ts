@@ -9,6 +9,8 @@ type Stored = Pick<InboxEntry, 'channel' | 'account' | 'messageId' | 'receivedAt
 /** The message, or the reason why there is none. */
 export type ReadMessage = { readonly message: Inbound } | { readonly unreadable: string }
 
+export const noSuchMessage = (channel: string): string => `with its present configuration ${channel} finds no such message in the request`
+
 /** Never rejects. `channel` is the channel of the row, if it is there. */
 export async function readMessage(channel: Channel | undefined, row: Stored): Promise<ReadMessage> {
   if (row.message) return { message: row.message }
@@ -19,7 +21,7 @@ export async function readMessage(channel: Channel | undefined, row: Stored): Pr
     const url = new URL(`http://localhost${webhook.path}`)
     const parsed = await webhook.parse({ headers: {}, url, body: row.raw, receivedAtMs: row.receivedAtMs })
     const message = parsed.map(wellFormed).find(({ account, id }) => account === row.account && id === row.messageId)
-    return message ? { message } : { unreadable: `with its present configuration ${row.channel} finds no such message in the request` }
+    return message ? { message } : { unreadable: noSuchMessage(row.channel) }
   } catch (error) {
     return { unreadable: `with its present configuration ${row.channel} cannot parse the request: ${errorText(error)}` }
   }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Daemon, startDaemon } from '@sluice/daemon'
+import { withMessage } from '@sluice/delivery'
 import type { Feature, InboxEntry } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import type { SectionValues } from '@sluice/testkit/section-values'
@@ -56,7 +57,8 @@ export async function startChannelDaemon({ features, channels, nowSecs }: Channe
         await new Promise((resume) => setTimeout(resume, 2))
       }
       const entries = await Promise.all((await inbox.list({ limit: 1000 })).map(({ number }) => inbox.get(number)))
-      return entries.filter((entry) => entry !== undefined).reverse()
+      const found = entries.filter((entry) => entry !== undefined).reverse()
+      return Promise.all(found.map((entry) => withMessage(daemon.runtime.snapshot().channels, entry)))
     },
     async restart(laterMs = 0) {
       await daemon.stop()

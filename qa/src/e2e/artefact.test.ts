@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
 import { environment, ROOT } from '../daemons/bundle.ts'
 
@@ -28,8 +28,11 @@ test.each(PROFILES)('the checksums of %s cover every file of the build', (profil
   const sums = read(profile, 'SHA256SUMS').trim().split('\n')
   expect(sums.filter((line) => sha256(join(dist(profile), line.slice(66))) !== line.slice(0, 64))).toEqual([])
   const replaced = existsSync(join(dist(profile), 'replaced.json')) ? Object.keys(readJson(profile, 'replaced.json')) : []
-  const others = ['SHA256SUMS', 'replaced.json', 'node_modules', ...replaced]
-  const files = readdirSync(dist(profile)).filter((name) => !others.includes(name))
+  const others = ['SHA256SUMS', 'replaced.json', ...replaced]
+  const files = readdirSync(dist(profile), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => relative(dist(profile), join(parentPath, name)))
+    .filter((name) => !others.includes(name) && !name.startsWith('node_modules/'))
   expect(sums.map((line) => line.slice(66))).toEqual(files.toSorted())
 })
 

@@ -34,11 +34,11 @@ type ReplaceBuild = (built: string, folder: string, nowMs: number) => void
 const offline = '[provider]\nkind = "offline"\n'
 const bearer = (value: string) => ({ authorization: `Bearer ${value}` })
 
-const STANDARD_FLAGS = ['observability-metrics', 'channel-fedchat', 'channel-workchat', 'mcp', 'skills', 'schedule']
+const STANDARD_FLAGS = ['observability-metrics', 'channel-fedchat', 'channel-workchat', 'mcp', 'skills', 'schedule', 'dashboard']
 const SPECIFIED_FLAGS: Record<string, readonly string[]> = {
   minimal: ['observability-metrics'],
   standard: STANDARD_FLAGS,
-  full: [...STANDARD_FLAGS, 'provider-google', 'browser-native', 'hardware', 'rag-pdf', 'observability-otel'],
+  full: [...STANDARD_FLAGS, 'provider-google', 'browser-native', 'hardware', 'rag-pdf', 'observability-otel', 'store-postgres'],
 }
 
 describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {

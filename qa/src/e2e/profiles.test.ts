@@ -7,7 +7,7 @@ import { run, scratch } from '../daemons/bundle.ts'
 const ADDED = {
   minimal: ['observability-metrics'],
   standard: ['channel-fedchat', 'channel-workchat', 'mcp', 'dashboard', 'skills', 'schedule'],
-  full: ['browser-native', 'hardware', 'rag-pdf', 'observability-otel', 'provider-google'],
+  full: ['browser-native', 'hardware', 'rag-pdf', 'observability-otel', 'provider-google', 'store-postgres'],
 } as const
 type Profile = keyof typeof ADDED
 

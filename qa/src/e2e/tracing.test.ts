@@ -154,7 +154,7 @@ describe('a message of a chat', () => {
       const calls = spans.filter(({ name }) => name === 'chat small-1').map(({ spanId }) => [CALLER.traceId, spanId])
       expect(model.requests.map(({ headers }) => parentIn(headers))).toEqual(expect.arrayContaining(calls))
       expect(seen.map(parentIn)).toEqual([[CALLER.traceId, named(spans, 'execute_tool http_request').spanId]])
-      const reply = chatapp.requests.find(({ method, path }) => method === 'POST' && path.endsWith('/messages'))
+      const reply = chatapp.requests.find(({ json }) => (json as { readonly type?: string } | undefined)?.type === 'text')
       expect(parentIn(reply?.headers)).toEqual([CALLER.traceId, named(spans, 'send chatapp').spanId])
       for (const headers of [reply?.headers, seen[0], model.requests[0]?.headers]) expect(headers?.get('tracestate')).toBe(CALLER.state)
 

@@ -35,6 +35,7 @@ export const WEBHOOK_PATH = '/webhook'
 export const OWN_POST_ROUTES = [
   '/pair',
   '/api/channel-events',
+  '/api/channels/:channel/link',
   '/api/channels/:channel/test',
   '/api/config/preview',
   '/api/turns',
