@@ -16,9 +16,12 @@ export interface FeedHooks {
 /** Reading from the relay pauses at the first number of unread events, and goes on below the second. */
 const PENDING_MAX = 200
 const PENDING_MIN = 50
-/** So many stored messages are sorted by their time before they are delivered. */
+/** So many stored messages, with so many characters, are sorted by their time before they are delivered. */
 const HELD_MAX = 5000
+const HELD_CHARS_MAX = 4_194_304
 const PAGES_MAX = 200
+/** The events that are asked for at once. Relays may send fewer. */
+const PAGE_EVENTS = 500
 const STORED_MS = 30_000
 /** Relays may lose an event that comes while they begin a subscription, or answer it from a cache, so they are asked once more. */
 const RECHECK_MS = 30_000
@@ -29,13 +32,11 @@ export class Feed {
   readonly #positions: Positions
   /** Stored messages that are not delivered yet; undefined once they are. */
   #held: Candidate[] | undefined = []
+  #heldChars = 0
   #pending = 0
   #isPaused = false
   /** A message could not be stored before the channel stopped. */
   #hasFailed = false
-  /** The time of the oldest event of the current page. */
-  #oldest = Number.POSITIVE_INFINITY
-  #arrived = 0
   /** Settles when every event that has arrived was handled. */
   #handled: Promise<unknown> = Promise.resolve()
 
@@ -59,9 +60,11 @@ export class Feed {
     const stored = Promise.withResolvers<undefined>()
     const ended = Promise.withResolvers<AppError>()
     const answered = new AbortController()
+    let hasEvents = false
     void this.#link.closed.then(ended.resolve)
     this.#link.subscribe(filter, {
       onEvent: (event) => {
+        hasEvents = true
         hooks.onEvent()
         this.#take(event)
       },
@@ -76,11 +79,11 @@ export class Feed {
     if (failure) throw failure
     hooks.onReady()
     const over = new AbortController()
-    const caughtUp = this.#readPages(filter)
+    const caughtUp = (hasEvents ? this.#readPages(filter) : Promise.resolve())
       .then(() => this.#release())
       .then(() => clock.sleep(RECHECK_MS, over.signal))
       // A failure ends with the connection, if it concerns more than this one request.
-      .then(() => (over.signal.aborted ? undefined : this.#readPages(filter, { again: true }).catch(() => undefined)))
+      .then(() => (over.signal.aborted ? undefined : this.#readPages(filter).catch(() => undefined)))
     try {
       throw await Promise.race([ended.promise, caughtUp.then(() => ended.promise)])
     } finally {
@@ -88,24 +91,35 @@ export class Feed {
     }
   }
 
-  /** A relay sends only its newest events for one request, so earlier ones are asked for until none is left. */
-  async #readPages(filter: Filter, { again = false } = {}): Promise<void> {
-    const abort = new AbortController()
-    if (again) this.#oldest = Number.POSITIVE_INFINITY
-    for (let page = 0; page < PAGES_MAX && (again || this.#arrived > 0); page += 1) {
-      const until = this.#oldest
-      this.#arrived = 0
-      const events = await this.#link.stored({ ...filter, ...(Number.isFinite(until) && { until }) }, abort.signal)
-      for (const event of events) this.#take(event)
-      // The events of this second arrive again.
-      if (this.#oldest >= until) return
+  /**
+   * A relay sends only its newest events for one request, so earlier ones are asked for until none is left. The pages begin at the
+   * newest event, whatever the subscription has brought: new events come there, too, and may be back-dated by days.
+   */
+  async #readPages(filter: Filter): Promise<void> {
+    let until = Number.POSITIVE_INFINITY
+    for (let page = 0; page < PAGES_MAX && until >= (filter.since ?? 0); page += 1) {
+      const events = await this.#readPage({ ...filter, limit: PAGE_EVENTS, ...(Number.isFinite(until) && { until }) })
+      const oldest = oldestOf(events)
+      // There is none, or the relay ignores `until`.
+      if (oldest > until || !Number.isFinite(oldest)) return
+      if (oldest < until) until = oldest
+      else {
+        // All are of one second, which may have more than the limit; what came before it follows.
+        if (events.length >= PAGE_EVENTS) await this.#readPage({ ...filter, since: until, until })
+        until -= 1
+      }
     }
   }
 
+  /** Returns once the events were handled, so that no more than one page waits in memory. */
+  async #readPage(filter: Filter): Promise<readonly unknown[]> {
+    const events = await this.#link.stored(filter, new AbortController().signal)
+    for (const event of events) this.#take(event)
+    await this.#handled
+    return events
+  }
+
   #take(event: unknown): void {
-    const { created_at: createdAt } = members(event)
-    if (typeof createdAt === 'number') this.#oldest = Math.min(this.#oldest, createdAt)
-    this.#arrived += 1
     this.#pending += 1
     if (this.#pending >= PENDING_MAX && !this.#isPaused) {
       this.#isPaused = true
@@ -126,7 +140,9 @@ export class Feed {
     if (!candidate) return
     if (this.#held) {
       this.#held.push(candidate)
-      if (this.#held.length < HELD_MAX) return
+      this.#heldChars += JSON.stringify(candidate.inbounds).length
+      if (this.#held.length < HELD_MAX && this.#heldChars < HELD_CHARS_MAX) return
+      this.#heldChars = 0
       await this.#deliver(sorted(this.#held.splice(0)))
     } else await this.#deliver([candidate])
   }
@@ -148,3 +164,10 @@ export class Feed {
 
 /** Sorts by the time at which the messages were written. */
 const sorted = (candidates: readonly Candidate[]): readonly Candidate[] => candidates.toSorted((a, b) => a.createdAt - b.createdAt)
+
+/** Returns the time of the oldest event; infinity when there is none. */
+const oldestOf = (events: readonly unknown[]): number =>
+  events.reduce<number>((oldest, event) => {
+    const { created_at: createdAt } = members(event)
+    return typeof createdAt === 'number' ? Math.min(oldest, createdAt) : oldest
+  }, Number.POSITIVE_INFINITY)
