@@ -328,6 +328,29 @@ describe('the list of relays', () => {
     expect(lists(fake).map((list) => list.id)).toEqual([id])
   })
 
+  test('names no relay whose URL has a query, which may hold a credential', async () => {
+    const [open, closed] = [await relay(), await relay()]
+    const secret = `${closed.relayUrl}/?token=SECRET`
+    const running = run([open], { section: { relays: [open.relayUrl, secret], publish_relay_list: true } })
+    await isUp(running)
+    await running.host.advance(60_000)
+    await expect.poll(() => lists(open)).toMatchObject([{ tags: [['relay', open.relayUrl]] }])
+    closed.show({ ...write({ text: 'forged', atMs: START_MS }).event, sig: '0'.repeat(128) })
+    closed.publish(wrapAt('next week', START_MS + 7 * DAY_MS, START_MS))
+    const ignored = () => running.host.logs.filter(({ message }) => message.includes('ignored'))
+    await expect.poll(() => ignored().length).toBe(2)
+    expect(JSON.stringify(running.host.logs)).not.toContain('SECRET')
+  })
+
+  test('is not published when no relay may be named', async () => {
+    const fake = await relay()
+    const running = run([], { section: { relays: [`${fake.relayUrl}/?token=SECRET`], publish_relay_list: true } })
+    await isUp(running)
+    await running.host.advance(60_000)
+    await expect.poll(() => running.host.logs.map(({ message }) => message)).toContainEqual(expect.stringContaining('has a query'))
+    expect(lists(fake)).toEqual([])
+  })
+
   test('of the key is never replaced', async () => {
     const fake = await relay()
     const { finalizeEvent } = await import('nostr-tools/pure')

@@ -17,6 +17,7 @@ import { ForeignRelays } from './foreign-relays.ts'
 import { Identity } from './identity.ts'
 import { Intake } from './intake.ts'
 import type { Positions } from './positions.ts'
+import { shownUrl } from './relay-link.ts'
 import { findList, RELAY_LIST, RelayLists, relaysIn } from './relay-list.ts'
 import { Relays } from './relays.ts'
 import { type Sender, sendMessage } from './send.ts'
@@ -106,11 +107,19 @@ export class Connection {
     if (list && !relaysIn(list).some((relay) => relays.includes(relay))) {
       log.warn('the published list of relays for private messages (kind 10050) has none of `relays`, so clients write elsewhere', {
         channel: 'relaynet',
-        listed: relaysIn(list).slice(0, 10),
+        listed: relaysIn(list).slice(0, 10).map(shownUrl),
       })
     }
     if (list || !isComplete || signal.aborted || !this.#config.publish_relay_list) return
-    const tags = relays.map((relay) => ['relay', relay])
+    // A query may hold a credential, and everybody can read the list.
+    const published = relays.filter((relay) => relay === shownUrl(relay))
+    if (published.length === 0) {
+      log.warn('no list of relays for private messages (kind 10050) is published, because each URL in `relays` has a query', {
+        channel: 'relaynet',
+      })
+      return
+    }
+    const tags = published.map((relay) => ['relay', relay])
     const event = this.#identity.sign({ kind: RELAY_LIST, created_at: Math.floor(clock.nowMs() / 1000), tags, content: '' })
     const outcomes = await Promise.allSettled(links.map((link) => link.publish(event, signal)))
     const accepted = outcomes.filter(({ status }) => status === 'fulfilled').length

@@ -8,6 +8,7 @@ import type { Identity } from './identity.ts'
 import { decryptLegacy, LEGACY_MESSAGE } from './nip04.ts'
 import { parseLegacy, parsePrivate } from './parse.ts'
 import { FUTURE_SECS_MAX, type Positions } from './positions.ts'
+import { shownUrl } from './relay-link.ts'
 
 /** A message, and what identifies it. */
 export interface Candidate {
@@ -75,7 +76,7 @@ export class Intake {
     if (typeof claimed !== 'string' || this.#events.has(claimed)) return undefined
     const event = readSigned(json)
     if (!event) {
-      host.log.debug('event with a wrong id or signature ignored', { channel: 'relaynet', relay })
+      host.log.debug('event with a wrong id or signature ignored', { channel: 'relaynet', relay: shownUrl(relay) })
       return undefined
     }
     const nowSecs = host.clock.nowMs() / 1000
@@ -84,7 +85,7 @@ export class Intake {
     if (!candidate || positions.seen.has(id, createdAt)) return this.#ignore(event)
     if (createdAt < positions.acceptSince(relay)) return undefined
     if (createdAt > nowSecs + FUTURE_SECS_MAX) {
-      host.log.warn('message ignored, because its time is more than a day in the future', { channel: 'relaynet', relay })
+      host.log.warn('message ignored, because its time is more than a day in the future', { channel: 'relaynet', relay: shownUrl(relay) })
       return this.#ignore(event)
     }
     return candidate
