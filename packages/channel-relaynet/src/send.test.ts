@@ -248,6 +248,16 @@ describe('to the relays of the recipient', () => {
     await expect.poll(() => inboxes.filter((inbox) => inbox.heardBy('ada').length > 0).length).toBe(4)
   })
 
+  test('a large conversation reaches each member, though their relays are more than the connections that are kept', async () => {
+    const [own, inbox] = [await relay(), await relay()]
+    const names = Array.from({ length: 12 }, (_, index) => `member ${index}`)
+    for (const name of names)
+      own.publish(listFor(name, ...[1, 2, 3, 4].map((number) => `${inbox.relayUrl}/${name.at(-1)}${name.length}/${number}`)))
+    const running = await run([own], { host: loopback })
+    await send(running, { to: names.map(pubkeyOf).toSorted().join(',') })
+    for (const name of names) expect(inbox.heardBy(name)).toHaveLength(1)
+  })
+
   test('a list that another key has signed is ignored', async () => {
     const [own, inbox] = [await relay(), await relay()]
     const forged = { ...listFor('mallory', inbox.relayUrl), pubkey: pubkeyOf('ada') }

@@ -3,14 +3,14 @@ import { type Address, AppError, type Attachment, type Outbound, type Sent } fro
 import { type BlossomServer, upload } from './blossom.ts'
 import { encryptFile } from './encrypted-file.ts'
 import type { Rumor, SignedEvent } from './event.ts'
-import type { ForeignRelays } from './foreign-relays.ts'
+import { type ForeignRelays, LINKS_MAX } from './foreign-relays.ts'
 import { wrap } from './gift-wrap.ts'
 import type { Identity } from './identity.ts'
 import { isHexKey } from './keys.ts'
 import { encryptLegacy } from './nip04.ts'
 import { CHAT_MESSAGE, FILE_MESSAGE, LEGACY } from './parse.ts'
 import type { RelayLink } from './relay-link.ts'
-import type { RelayLists } from './relay-list.ts'
+import { RELAYS_MAX, type RelayLists } from './relay-list.ts'
 import type { Stamps } from './stamps.ts'
 
 export interface Sender {
@@ -24,6 +24,8 @@ export interface Sender {
 }
 
 const NONCE_BYTES = 16
+/** The members who are written to at once. The relays of so many fit into the connections that are kept to relays of others. */
+const MEMBERS_AT_ONCE = LINKS_MAX / RELAYS_MAX
 /** Control characters would be six bytes each inside of a gift wrap, and clients do not show them. */
 const CONTROL = /[^\P{Cc}\n\t]/gu
 
@@ -99,7 +101,11 @@ const tagsOf = ({ replyTo }: Address, members: readonly string[]): string[][] =>
 /** Publishes one gift wrap for each member, and one for the bot itself, whose other clients show the conversation. */
 async function publishPrivately(sender: Sender, rumor: Rumor, members: readonly string[], signal: AbortSignal): Promise<void> {
   const { identity } = sender
-  const outcomes = await Promise.allSettled(members.map((member) => publishTo(sender, member, wrap(identity, rumor, member), signal)))
+  const outcomes: PromiseSettledResult<void>[] = []
+  for (let first = 0; first < members.length; first += MEMBERS_AT_ONCE) {
+    const some = members.slice(first, first + MEMBERS_AT_ONCE)
+    outcomes.push(...(await Promise.allSettled(some.map((member) => publishTo(sender, member, wrap(identity, rumor, member), signal)))))
+  }
   const failures = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
   // A member who can never be reached must not keep the message from being sent; the others have it.
   if (failures.length === members.length || failures.some(isTemporary)) throw failures.find(isTemporary) ?? failures[0]
