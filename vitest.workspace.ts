@@ -24,8 +24,8 @@ const projects = globSync(['packages/*/package.json', 'qa/package.json']).map((m
   }
 })
 
-// Many tests wait for a daemon, a browser or a sandbox of their own: a worker for each processor, and one that works while others wait.
-const maxWorkers = only ? 1 : availableParallelism() + 1
+// Many tests wait for a daemon, a browser or a sandbox of their own: a worker for each processor, this one's included.
+const maxWorkers = only ? 1 : availableParallelism()
 
 // A condition that a test waits for may take long on a busy machine.
 const expectation = { poll: { timeout: 20_000 } }

@@ -212,4 +212,4 @@ test('idempotency keys follow the model in any sequence of events', async () => 
     }),
     { numRuns: 80 },
   )
-}, 20_000)
+})

@@ -5,8 +5,9 @@ import { type Scenario, unless } from './scenario.ts'
 import { deliverMessages, kindOf } from './write-message.ts'
 
 const ATTEMPTS_MAX = 5
-/** The time for other sessions between the start of the message and the crash. */
-const CRASH_AFTER_MS = 400
+/** The longest wait for the reply to another session before the crash, and the time from that reply to the crash. */
+const OTHER_MS_MAX = 5000
+const CRASH_AFTER_MS = 100
 const START_MS_MAX = 10_000
 
 export const poison: Scenario = async (options) => {
@@ -40,6 +41,8 @@ export const poison: Scenario = async (options) => {
       }
       otherSession.push(...(await deliverMessages(stage, url, kind, [bob])).map(({ mark }) => mark))
       await Promise.race([isRunning.promise, sleep(START_MS_MAX, undefined, { signal, ref: false })])
+      const endMs = performance.now() + OTHER_MS_MAX
+      while (!otherSession.every(isAnswered) && performance.now() < endMs) await sleep(20, undefined, { signal })
       await sleep(CRASH_AFTER_MS)
       await life.end('SIGKILL')
       isRunning = Promise.withResolvers()
