@@ -1,5 +1,5 @@
 /** The calls that go on: who may call, what each request of the provider is answered, and when a call ends. */
-import { every, signalScope } from '@sluice/kit'
+import { every, signalScope, storePatiently } from '@sluice/kit'
 import { members, text, textAt } from '@sluice/kit/foreign-json'
 import {
   type Address,
@@ -356,15 +356,19 @@ export class Calls {
     const { call: id, remote, local } = call.parties
     call.silences = 0
     call.utterances++
-    if (!this.#deliver) throw new AppError('unavailable', 'The daemon takes no messages now')
-    await this.#deliver({
+    const inbound = {
       id: `${id}/${this.#nowMs()}-${call.utterances}`,
       account: local,
       sender: callerOf(remote),
       to: { to: callerOf(remote), more: { call: id } },
       text: words,
       sentAtMs: this.#nowMs(),
-    })
+    }
+    const deliver: Deliver = async (message) => {
+      if (!this.#deliver) throw new AppError('unavailable', 'The daemon takes no messages now')
+      return this.#deliver(message)
+    }
+    await storePatiently(this.#options, { channel: 'voice_call', inbound, deliver, signal: this.#closed.signal })
   }
 
   #callOf({ to, more }: Address): LiveCall | undefined {

@@ -36,6 +36,7 @@ async function stream(
   texts: readonly string[] = [],
   change: object = {},
   speak: (text: string) => Promise<Uint8Array> = async (text) => toneWav(text.length * 20),
+  failures = 0,
 ) {
   const heard: Uint8Array[] = []
   const spoken: string[] = []
@@ -62,7 +63,11 @@ async function stream(
   const [route] = parts.sockets ?? []
   if (!channel || !route) throw new Error('the feature has no channel or no socket')
   const messages: Inbound[] = []
-  const listening = startListening(channel, host, async (message) => void messages.push(message))
+  let failuresLeft = failures
+  const listening = startListening(channel, host, async (message) => {
+    if (failuresLeft-- > 0) throw new Error('the disk is full')
+    messages.push(message)
+  })
   opened.push(async () => {
     await listening.stop()
     await parts.close?.()
@@ -159,6 +164,19 @@ describe('a media stream', () => {
     expect(sent.id).toBe('CA01/r1')
     expect(eventsOf(call.sent)).toEqual(['media', 'mark', 'media', 'mark'])
     expect(call.sent.every(({ streamSid }) => streamSid === 'MZ1')).toBe(true)
+  })
+
+  test('what was said is not lost while the store fails', async () => {
+    const call = await stream(['Turn on the light.'], {}, undefined, 2)
+    const listener = call.connect(await call.post(CALL))
+    hear(listener, LOUD, 600)
+    hear(listener, QUIET, 1000)
+    await expect
+      .poll(async () => {
+        await call.host.advance(1000)
+        return call.messages.map(({ text }) => text)
+      })
+      .toEqual(['Turn on the light.'])
   })
 
   test('a caller who speaks stops the reply at once, and the rest of it is not spoken', async () => {
