@@ -197,7 +197,7 @@ export class Connection {
       config: this.#config,
       account: senderOf(creds.me?.id ?? '') ?? '',
       ownLid: senderOf(creds.me?.lid ?? '') ?? '',
-      numberOf: (lidUser: string) => state.numberOf(lidUser),
+      numberOf: (lidUser: string) => state.numberOf(lidUser).catch(storeFailed),
       pressed: (message: string, emoji: string) => this.#questions.pressed(message, emoji),
     }
     for (let batch = await state.received(); batch.length > 0 && !signal.aborted; batch = await state.received()) {
@@ -206,6 +206,7 @@ export class Connection {
       for (const { name, ...received } of batch) {
         if (firstOpen !== undefined && name >= firstOpen) break
         const inbound = await parse(received, options).catch((error: unknown) => {
+          if (isStoreFailure(error)) throw error
           this.#host.log.warn('message not understood', { channel: 'chatapp', reason: errorText(error) })
           return undefined
         })
@@ -222,6 +223,13 @@ export class Connection {
 }
 
 const RETRY_MS = 1000
+
+function storeFailed(cause: unknown): never {
+  throw new AppError('unavailable', `The store failed: ${errorText(cause)}`, { cause })
+}
+
+/** The platform knows that the message arrived and does not send it again, so it must be tried again. */
+const isStoreFailure = (error: unknown): boolean => error instanceof AppError && error.code === 'unavailable'
 
 interface DeliverOptions {
   /** Absent while no device is linked. */

@@ -106,8 +106,34 @@ describe('incoming', () => {
 
   test('self_chat_mode answers notes of the account to itself', async () => {
     const { fake, inbound } = await start({ section: { self_chat_mode: true } })
+    fake.say({ text: 'for Ada', from: BOT_NUMBER, attrs: { recipient: ADA_JID } })
     fake.say({ text: 'note', from: BOT_NUMBER, attrs: { recipient: `${BOT_NUMBER}@s.whatsapp.net` } })
     expect(await inbound()).toMatchObject({ sender: `+${BOT_NUMBER}`, text: 'note' })
+  })
+
+  test('only the account itself writes copies of its messages', async () => {
+    const one = await start({ section: { self_chat_mode: true } })
+    const message = { conversation: 'as you' }
+    one.fake.say({ message: { deviceSentMessage: { destinationJid: `${BOT_NUMBER}@s.whatsapp.net`, message } } })
+    await afterAll(one)
+    expect(one.got).toHaveLength(1)
+  })
+
+  test('a message is not lost when the number of its author cannot be read from the store', async () => {
+    const { fake, host, inbound } = await start()
+    const first = fake.say({ text: 'one', address: 'lid' })
+    await inbound((one) => one.id.endsWith(first))
+    const { secrets } = host
+    const read = secrets.get
+    let failures = 0
+    secrets.get = async (name) => {
+      const hasReceived = (await secrets.list('', 10_000)).some((record) => record.name.includes('/received/'))
+      if (name.endsWith('_reverse') && hasReceived && failures++ < 2) throw new Error('the disk is full')
+      return read(name)
+    }
+    const second = fake.say({ text: 'two', address: 'hidden' })
+    expect((await inbound((one) => one.id.endsWith(second))).sender).toBe(ADA)
+    expect(failures).toBeGreaterThan(2)
   })
 
   test('what waits at the server while nobody listens arrives once', async () => {

@@ -14,7 +14,7 @@ export interface ParseOptions {
   readonly account: string
   /** The hidden id of the account, as `<digits>@lid`; empty if it has none. */
   readonly ownLid: string
-  /** Returns the number of the user of a hidden id, if it is known. */
+  /** Returns the number of the user of a hidden id, if it is known. Throws `unavailable` if the store fails. */
   numberOf(lidUser: string): Promise<string | undefined>
   /** Returns the value of the button that a reaction to a message of the bot stands for. */
   pressed(message: string, emoji: string): string | undefined
@@ -28,13 +28,16 @@ const BY_ADMIN = '8'
 
 type Type = proto.Message.ProtocolMessage.Type
 
-/** Returns undefined for own messages, for other conversations than configured, and for events that are not messages. */
+/** Returns undefined for own messages, for other conversations than configured, and for events that are not messages. Throws what `numberOf` throws. */
 export async function parse(received: Received, options: ParseOptions): Promise<Inbound | undefined> {
   const { library, config, account } = options
   const chat = received.key.remoteJid ?? ''
   const id = received.key.id ?? ''
-  const message = library.normalizeMessageContent(library.proto.Message.decode(Buffer.from(received.content, 'base64')))
-  const author = received.key.fromMe === true ? account : await authorOf(received, options)
+  const isOwn = received.key.fromMe === true
+  const raw = library.proto.Message.decode(Buffer.from(received.content, 'base64'))
+  // The own phone tells the device what it wrote to whom. Nobody else may write such a copy.
+  const message = library.normalizeMessageContent((isOwn && raw.deviceSentMessage?.message) || raw)
+  const author = isOwn ? account : await authorOf(received, options)
   if (!message || id === '' || author === undefined) return undefined
   const inGroup = isGroup(chat)
   if (!inGroup && personOf(chat) === undefined) return undefined

@@ -262,7 +262,10 @@ export async function startWebFake({ nowMs = Date.now, isLinked = true }: WebFak
       ...(address !== 'number' && { addressing_mode: 'lid' }),
       ...more,
     }
-    const content = message ?? { conversation: text ?? '' }
+    const words = message ?? { conversation: text ?? '' }
+    // A phone tells the other devices of its account what it wrote to whom.
+    const isCopy = author === ownPhone && group === undefined
+    const content = isCopy ? { deviceSentMessage: { destinationJid: more.recipient ?? author.jid, message: words } } : words
     written.set(id, { person: author, message: content, attrs, group, retries: 0 })
     track(
       author.inOrder(async () => {
