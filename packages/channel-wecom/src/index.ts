@@ -53,7 +53,7 @@ function wecomChannel(host: Host, config: WecomConfig): Channel {
   return {
     name: 'wecom',
     allow: config.allowed_users,
-    ...(app && { webhook: createWebhook(app) }),
+    ...(app && { webhook: createWebhook({ ...app, nowMs: () => host.clock.nowMs() }) }),
     ...(hasBot && { listen: async (deliver, context) => (await bot()).listen(deliver, context), cursors: presence }),
     limits: { text: Math.min(...ways.map((way) => TEXT_BYTES[way]), TEXT_BYTES.bot), unit: 'byte', attachments: FILES },
     send: async (to, message, signal) => (await sender()).send(to, message, signal),

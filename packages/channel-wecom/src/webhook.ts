@@ -4,13 +4,19 @@ import { type AppParseOptions, parseApp } from './parse-app.ts'
 import { open, type SealKeys, seal, signatureOf } from './seal.ts'
 import { elementsOf, xmlOf } from './xml.ts'
 
-export interface WebhookOptions extends AppParseOptions, SealKeys {}
+export interface WebhookOptions extends AppParseOptions, SealKeys {
+  /** The time of the check of the address; by default that of the system. */
+  nowMs?(): number
+}
 
 const WINDOW_SECS = 300
+/** What the check of the address contains: a number. A message is XML, which must not be decrypted for anybody who has captured it. */
+const CHALLENGE = /^[\w-]{1,64}$/
 const BODY_BYTES_MAX = 262_144
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 export function createWebhook(options: WebhookOptions): Webhook {
+  const nowMs = (): number => options.nowMs?.() ?? Date.now()
   return {
     path: '/wecom',
     bodyBytesMax: BODY_BYTES_MAX,
@@ -18,12 +24,14 @@ export function createWebhook(options: WebhookOptions): Webhook {
       const encrypted = url.searchParams.get('echostr')
       if (!encrypted) return new Response('Bad Request', { status: 400 })
       try {
-        return new Response(verified(options, url, encrypted).message)
+        const { message, atSecs } = verified(options, url, encrypted)
+        if (isFresh(atSecs, nowMs(), WINDOW_SECS) && CHALLENGE.test(message)) return new Response(message)
       } catch {
-        return new Response('Forbidden', { status: 403 })
+        // It was not signed by WeCom.
       }
+      return new Response('Forbidden', { status: 403 })
     },
-    handshakeQuery: (challenge) => signedQuery(options, seal(options, challenge, options.corpId), Date.now(), 'echostr'),
+    handshakeQuery: (challenge) => signedQuery(options, seal(options, challenge, options.corpId), nowMs(), 'echostr'),
     verify(raw) {
       openRequest(options, raw)
       return { by: 'msg_signature' }

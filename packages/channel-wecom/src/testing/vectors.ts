@@ -22,6 +22,7 @@ const echo = (text: string, query = queryOf(text, NOW_SECS)): SentRequest => ({
   path: `/wecom?${new URLSearchParams({ ...query, echostr: text })}`,
   method: 'GET',
 })
+const ECHO = echo(sealed('1616140317555161061'))
 
 export const wecomVectors: readonly Vector[] = [
   {
@@ -33,9 +34,9 @@ export const wecomVectors: readonly Vector[] = [
   },
   {
     id: 'W2',
-    what: 'the check of the address',
-    requests: () => [echo(sealed('1616140317555161061')), echo(sealed('1616140317555161061'), queryOf('other', NOW_SECS))],
-    answers: [[200, '1616140317555161061'], 403],
+    what: 'the check of the address, which decrypts no message',
+    requests: () => [ECHO, echo(sealed('1616140317555161061'), queryOf('other', NOW_SECS)), echo(sealed(TEXT)), echo(sealed(''))],
+    answers: [[200, '1616140317555161061'], 403, 403, 403],
   },
   {
     id: 'W3',
@@ -75,6 +76,7 @@ export const wecomVectors: readonly Vector[] = [
     requests: () => ['', '{}', '<xml></xml>', xml({ Encrypt: '' })].map((body) => request(body)),
     answers: [REFUSED, REFUSED, REFUSED, REFUSED],
   },
+  { id: 'W9', what: 'a check of the address that is 301 s old', nowSecs: NOW_SECS + 301, requests: () => [ECHO], answers: [403] },
 ]
 
 /** The plain text of the first request. */
