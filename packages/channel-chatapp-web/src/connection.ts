@@ -47,6 +47,8 @@ export class Connection {
   #online: Online | undefined
   /** Ends the connection that runs. */
   #stop: AbortController | undefined
+  /** Resolves when the last connection has ended. */
+  #closed: Promise<void> = Promise.resolve()
   #isAsked = false
 
   constructor(host: Host, config: ChatappWebConfig, prefix: string) {
@@ -62,9 +64,10 @@ export class Connection {
     return this.#online
   }
 
-  /** Ends the connection that runs, because the keys of the device were deleted. */
-  stop(): void {
+  /** Ends the connection that runs, because the keys of the device are about to be deleted. Resolves when it has ended. */
+  async stop(): Promise<void> {
     this.#stop?.abort()
+    await this.#closed
   }
 
   /** See `Channel.listen`. */
@@ -96,11 +99,14 @@ export class Connection {
       () => this.#connected(device, library, context),
       () => undefined,
     )
+    const closed = Promise.withResolvers<void>()
+    this.#closed = closed.promise
     try {
       await Promise.race([stopped, device.ended])
     } finally {
       this.#online = undefined
       await device.close()
+      closed.resolve()
       context.signal.removeEventListener('abort', abort)
       intake.end()
       await delivering

@@ -104,6 +104,29 @@ describe('linking', () => {
     await one.until(() => one.fake.online === 0, 'the end of the connection')
   })
 
+  test('unlinking ends the connection before it deletes the keys, also when the phone is not told', async () => {
+    const one = await startChannel()
+    running.push(one)
+    await one.until(() => one.listening.health.state === 'ok', 'a connection')
+    const { secrets } = one.host
+    const write = secrets.setAll
+    const wasOnline: boolean[] = []
+    secrets.setAll = async (changes) => {
+      const typing = Promise.resolve(one.channel.typing?.({ to: '15550002222@s.whatsapp.net' }, never))
+      wasOnline.push(
+        await typing.then(
+          () => true,
+          () => false,
+        ),
+      )
+      return write(changes)
+    }
+    await one.channel.link.unlink(AbortSignal.abort())
+    expect(wasOnline.at(-1)).toBe(false)
+    expect(await one.channel.link.status()).toEqual({ state: 'unlinked' })
+    expect(await secrets.list('', 10)).toEqual([])
+  })
+
   test('a server with a certificate of another root is refused', async () => {
     const one = await start({ section: { web_root_key: 'ab'.repeat(32) } })
     await one.channel.link.start({})

@@ -81,9 +81,10 @@ export class Linker implements ChannelLink {
     if (online)
       await sayGoodbye(online.device, signal, (reason) => this.#host.log.warn('phone not told of the end', { channel: 'chatapp', reason }))
     const state = online?.device.state ?? (await this.#open(await loadLibrary()))
+    // A connection that goes on could store keys again.
+    await this.#connection.stop()
     await state.erase()
     this.#failure = undefined
-    this.#connection.stop()
   }
 
   #open(library: Library): Promise<DeviceState> {
