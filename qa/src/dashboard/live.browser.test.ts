@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocketServer } from 'ws'
-import { foundChromium, launchChromium, signedIn, type Watched, whySkipped } from './page-daemon.ts'
+import { ARE_FIGURES_CHECKED, foundChromium, launchChromium, signedIn, type Watched, whySkipped } from './page-daemon.ts'
 import { type PageWorld, startPageWorld } from './page-world.ts'
 
 const SOON = { timeout: 20_000 }
@@ -132,6 +132,7 @@ describe.skipIf('missing' in foundChromium)(`the dashboard over hours and failur
     )
     expect(await page.getByText('5,000 events').count()).toBe(1)
     expect(await page.locator('.virtual li').count()).toBeLessThan(100)
+    if (!ARE_FIGURES_CHECKED) return
     expect(tasks[0] ?? 0).toBeLessThanOrEqual(100)
     expect(p95).toBeLessThanOrEqual(100)
   })

@@ -3,6 +3,9 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { testChromium } from '../chromium.ts'
 import { type RunningDaemon, run, scratch, startDaemon, token } from '../daemons/bundle.ts'
 
+/** Times depend on what else the machine does: `pnpm test:browser` prints them, and `pnpm test:figures` fails when one is too long. */
+export const ARE_FIGURES_CHECKED = process.env.SLUICE_FIGURES === '1'
+
 /** The browser on this machine, or a clause with the reason why it is missing. */
 export const foundChromium = await testChromium()
 export const whySkipped = 'missing' in foundChromium ? ` (skipped: ${foundChromium.missing})` : ''
