@@ -14,7 +14,7 @@ import { findMosquitto, type Mosquitto, startMosquitto } from '../mosquitto.ts'
 import { mqttPublish } from '../mqtt-publish.ts'
 
 const EXAMPLES = join(ROOT, 'examples/sops')
-const SOON = { timeout: 5000, interval: 10 }
+const SOON = { timeout: 20_000, interval: 10 }
 
 let dataDir: string
 let daemon: Daemon | undefined
