@@ -1,6 +1,6 @@
 /** The addresses at which a browser reaches this daemon. */
 import { networkInterfaces } from 'node:os'
-import { isLoopback } from '@sluice/kit'
+import { isLoopback, withoutTrailing } from '@sluice/kit'
 import type { Addresses } from '@sluice/sdk'
 
 export interface PageAddresses {
@@ -17,12 +17,12 @@ export function pageAddresses(
   { listening, public: publicUrl }: Addresses,
   lan: () => string | undefined = lanAddress,
 ): PageAddresses | undefined {
-  const proxied = publicUrl === null ? undefined : publicUrl.replace(/\/+$/, '')
+  const proxied = publicUrl === null ? undefined : withoutTrailing(publicUrl, '/')
   if (listening === null) return proxied === undefined ? undefined : { here: proxied, elsewhere: proxied }
   const { hostname, port } = new URL(listening)
   const isWildcard = WILDCARDS.includes(hostname)
   const isLocal = hostname === 'localhost' || isLoopback(hostname.replace(/^\[|\]$/g, ''))
-  const here = isWildcard || isLocal ? `http://localhost:${port || '80'}` : listening.replace(/\/+$/, '')
+  const here = isWildcard || isLocal ? `http://localhost:${port || '80'}` : withoutTrailing(listening, '/')
   const address = isWildcard ? lan() : undefined
   const exposed = isLocal ? undefined : isWildcard ? address && `http://${address}:${port || '80'}` : here
   return { here, elsewhere: proxied ?? exposed }
