@@ -68,3 +68,15 @@ turns_per_hour = 0
 turns_in_flight = 0
 pool = { turns_per_hour = 0, turns_in_flight = 0, usd_per_day = 0 }
 `
+
+/** The whole configuration of a daemon that answers messages of chatapp with the offline provider, through the platform at `apiUrl`. */
+export const wholeMessagesConfig = (apiUrl) => `[gateway]
+webhook_rate_limit_per_minute = 0
+
+[provider]
+kind = "offline"
+
+[log]
+level = "warn"
+
+${chatappConfig({ apiUrl })}`

@@ -5,7 +5,7 @@ import { threadsCpuMs } from '../lib/machine.mjs'
 import { startPlatform } from '../lib/platform.mjs'
 import { runLoad, startSluice } from '../lib/sluice.mjs'
 import { untilDone } from '../lib/until-done.mjs'
-import { chatappConfig } from '../load/chatapp-requests.mjs'
+import { wholeMessagesConfig } from '../load/chatapp-requests.mjs'
 
 const ANSWER_MS = 250
 const MESSAGES = 2000
@@ -13,23 +13,12 @@ const MESSAGES = 2000
 const WARM_UP = 600
 const LOAD = { connections: 16, warmup: 0, kind: 'chatapp', maxSecs: 60 }
 
-const config = (apiUrl) => `[gateway]
-webhook_rate_limit_per_minute = 0
-
-[provider]
-kind = "offline"
-
-[log]
-level = "warn"
-
-${chatappConfig({ apiUrl })}`
-
 export async function measureReplies({ scratch, rounds, scale }) {
   const requests = Math.max(2 * WARM_UP, scale(MESSAGES))
   return rounds({ full: 9, quick: 1 }, async () => {
     const own = mkdtempSync(join(scratch, 'replies-'))
     const platform = await startPlatform({ answerMs: ANSWER_MS })
-    const server = await startSluice({ scratch: own, config: config(platform.url) })
+    const server = await startSluice({ scratch: own, config: wholeMessagesConfig(platform.url) })
     try {
       const before = threadsCpuMs(server.pid)
       await runLoad({ scratch: own, name: 'post', job: { url: server.url, pid: server.pid, ...LOAD, requests } })

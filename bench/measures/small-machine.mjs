@@ -9,7 +9,7 @@ import { startPlatform } from '../lib/platform.mjs'
 import { startServer } from '../lib/processes.mjs'
 import { loadProgram, newDataDir, runLoad, startSluice } from '../lib/sluice.mjs'
 import { untilDone } from '../lib/until-done.mjs'
-import { chatappConfig } from '../load/chatapp-requests.mjs'
+import { wholeMessagesConfig } from '../load/chatapp-requests.mjs'
 
 const LIMIT_BYTES = 512 * 1024 * 1024
 const MESSAGES = 500_000
@@ -18,17 +18,6 @@ const LOAD = { connections: 16, secs: 60 }
 const SAMPLE_MS = 1000
 /** By then, everything that is loaded or cached once is in memory. */
 const WARM_MINUTES = 10
-
-const config = (apiUrl) => `[gateway]
-webhook_rate_limit_per_minute = 0
-
-[provider]
-kind = "offline"
-
-[log]
-level = "warn"
-
-${chatappConfig({ apiUrl })}`
 
 /** Returns the slope of a straight line through values at 0, 1, 2 …, by least squares. */
 function slope(values) {
@@ -58,7 +47,7 @@ export async function measureSmallMachine({ scratch, minutes, note }) {
   if (!group) note('this user may make no control group: the daemon runs without a limit of memory, which it is told of by nothing')
   const platform = await startPlatform()
   const dataDir = newDataDir(own)
-  const server = await startSluice({ scratch: own, dataDir, config: config(platform.url), cgroup: group?.folder })
+  const server = await startSluice({ scratch: own, dataDir, config: wholeMessagesConfig(platform.url), cgroup: group?.folder })
   const job = JSON.stringify({ url: server.url, token: server.token, ...CLIENTS })
   const watchers = await startServer({ scratch: own, args: [loadProgram('watchers'), job] })
   const perSec = Math.round(MESSAGES / (minutes * LOAD.secs))

@@ -6,24 +6,13 @@ import { inspectable } from '../lib/look-inside.mjs'
 import { startPlatform } from '../lib/platform.mjs'
 import { runLoad, startSluice } from '../lib/sluice.mjs'
 import { untilDone } from '../lib/until-done.mjs'
-import { chatappConfig } from '../load/chatapp-requests.mjs'
+import { wholeMessagesConfig } from '../load/chatapp-requests.mjs'
 
 const LOAD = { connections: 16, perSec: 100, secs: 60 }
 /** The minute that the end is compared with. By then, everything that is loaded or cached once is in memory. */
 const SETTLED_MINUTE = 5
 const QUIET_MS = 2000
 const MIB = 1024 * 1024
-
-const config = (apiUrl) => `[gateway]
-webhook_rate_limit_per_minute = 0
-
-[provider]
-kind = "offline"
-
-[log]
-level = "warn"
-
-${chatappConfig({ apiUrl })}`
 
 const growth = (first, last, key) => last[key] - first[key]
 
@@ -32,7 +21,7 @@ export async function measureSoak({ scratch, minutes, note }) {
   const own = mkdtempSync(join(scratch, 'soak-'))
   const platform = await startPlatform()
   const inside = inspectable(own, { counts: true })
-  const server = await startSluice({ scratch: own, config: config(platform.url), nodeArgs: inside.nodeArgs })
+  const server = await startSluice({ scratch: own, config: wholeMessagesConfig(platform.url), nodeArgs: inside.nodeArgs })
   const seen = []
   let sent = 0
   try {

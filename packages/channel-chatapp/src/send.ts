@@ -1,6 +1,6 @@
 /**
- * Sends texts, files and buttons to a person or a group, and shows the typing indicator. The platform accepts no client message id, so a repeated send arrives twice. Files are
- * uploaded before anything is sent, so that a failed upload can be tried again.
+ * Sends texts, files and buttons to a person or a group, and shows the typing indicator. The platform accepts no client message id, so a
+ * repeated send arrives twice. Files are uploaded before anything is sent, so that a failed upload can be tried again.
  */
 import { pathSegment, sendParts } from '@sluice/kit'
 import { list, members, text as textOf } from '@sluice/kit/foreign-json'
