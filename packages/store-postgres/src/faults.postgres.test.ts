@@ -219,19 +219,19 @@ test('a holder that cannot reach the database stops acting before another node m
   const lease = await store.leases.acquire('leader/cron')
   const second = await open(schema, { node: 'second' })
   let takenAtMs = 0
-  const taken = second.leases.acquire('leader/cron').then(() => {
+  const taken = second.leases.acquire('leader/cron', AbortSignal.timeout(TTL_MS + 20_000)).then(() => {
     takenAtMs = performance.now()
   })
-  const cutting = setInterval(() => proxy.cut(), 20)
   let doubtAtMs = 0
-  while (takenAtMs === 0) {
+  const watching = setInterval(() => {
     if (!lease.mayAct()) doubtAtMs ||= performance.now()
-    await sleep(20)
-  }
+  }, 10)
+  undo.push(async () => clearInterval(watching))
+  proxy.refuse()
   await taken
-  clearInterval(cutting)
   expect(doubtAtMs).toBeGreaterThan(0)
   expect(doubtAtMs).toBeLessThan(takenAtMs)
+  proxy.accept()
   await expect
     .poll(async () => {
       const error = await store

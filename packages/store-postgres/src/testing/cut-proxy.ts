@@ -6,6 +6,10 @@ export interface CutProxy {
   readonly port: number
   /** Ends every connection at once. */
   cut(): void
+  /** Ends every connection at once, and each new one as soon as it is there. */
+  refuse(): void
+  /** Lets clients connect again. */
+  accept(): void
   /** Passes on what clients send, but nothing that the server answers, until the connections are cut. */
   swallowAnswers(): void
   close(): Promise<void>
@@ -13,7 +17,12 @@ export interface CutProxy {
 
 export async function startProxy(target: number): Promise<CutProxy> {
   const pairs = new Set<{ readonly client: Socket; readonly server: Socket; swallows: boolean }>()
+  let isRefusing = false
   const listener = createServer((client) => {
+    if (isRefusing) {
+      client.destroy()
+      return
+    }
     const server = connect(target, '127.0.0.1')
     const pair = { client, server, swallows: false }
     pairs.add(pair)
@@ -44,6 +53,13 @@ export async function startProxy(target: number): Promise<CutProxy> {
   return {
     port: typeof address === 'object' && address ? address.port : 0,
     cut,
+    refuse() {
+      isRefusing = true
+      cut()
+    },
+    accept() {
+      isRefusing = false
+    },
     swallowAnswers() {
       for (const pair of pairs) pair.swallows = true
     },
