@@ -115,3 +115,21 @@ test('a server outside of `through` is reached directly', async () => {
   expect(link.servers).toBe(1)
   await close()
 })
+
+test('a delay holds bytes back in both directions, and keeps their order when it ends', async () => {
+  const socket = await open()
+  link.delayMs = SILENCE_MS
+  const startedMs = performance.now()
+  expect(await echoOf(socket, 'slow')).toBe('slow')
+  // Timers may be a little early.
+  expect(performance.now() - startedMs).toBeGreaterThan(2 * SILENCE_MS - 5)
+  let heard = ''
+  socket.on('data', (bytes: Buffer) => {
+    heard += bytes.toString()
+  })
+  socket.write('first ')
+  await sleep(SILENCE_MS / 2)
+  link.delayMs = 0
+  socket.write('second')
+  await expect.poll(() => heard).toBe('first second')
+})

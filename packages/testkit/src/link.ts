@@ -4,6 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
  * How a cut looks to both ends. `reset`: open connections break, and nothing accepts others. `silent`: open connections stay
@@ -39,6 +40,8 @@ export class Link {
   opened = 0
   /** The attempts of clients to connect during a silent cut. */
   swallowed = 0
+  /** How long bytes take in each direction, beside the time of the network itself. */
+  delayMs = 0
 
   /** Runs a function whose servers are reached by this link. */
   through<Result>(run: () => Promise<Result>): Promise<Result> {
@@ -119,10 +122,11 @@ export class Link {
       isDead ||= this.#cut === 'silent'
       return !isDead
     }
-    client.on('data', (bytes) => void (passes() && server?.write(bytes)))
-    client.on('end', () => void (passes() && server?.end()))
-    server?.on('data', (bytes) => void (passes() && client.write(bytes)))
-    server?.on('end', () => void (passes() && client.end()))
+    const [there, back] = [this.#lane(), this.#lane()]
+    client.on('data', (bytes) => there(() => void (passes() && server?.write(bytes))))
+    client.on('end', () => there(() => void (passes() && server?.end())))
+    server?.on('data', (bytes) => back(() => void (passes() && client.write(bytes))))
+    server?.on('end', () => back(() => void (passes() && client.end())))
     client.on('error', () => client.destroy())
     server?.on('error', () => server.destroy())
     client.on('close', () => {
@@ -130,6 +134,19 @@ export class Link {
       if (passes()) server?.destroy()
     })
     server?.on('close', () => void (passes() && client.destroy()))
+  }
+
+  /** Returns the function that passes on the bytes of one direction of a connection, in order and after the delay. */
+  #lane(): (pass: () => void) => void {
+    let last: Promise<void> | undefined
+    return (pass) => {
+      if (this.delayMs === 0 && !last) return pass()
+      const own = Promise.all([last, sleep(this.delayMs)]).then(() => {
+        pass()
+        if (last === own) last = undefined
+      })
+      last = own
+    }
   }
 }
 

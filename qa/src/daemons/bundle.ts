@@ -45,13 +45,13 @@ export const environment = (extra: Record<string, string> = {}): Record<string, 
   ...extra,
 })
 
-function launch(profile: string, args: readonly string[], env: Record<string, string>): ChildProcess {
-  return spawn(process.execPath, [bundle(profile), ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: environment(env) })
+function launch(program: string, args: readonly string[], env: Record<string, string>): ChildProcess {
+  return spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: environment(env) })
 }
 
 /** Runs a command of the bundle to its end. Kills it after 30 s. */
 export function run(profile: string, args: readonly string[], env: Record<string, string> = {}): Promise<Finished> {
-  const child = launch(profile, args, env)
+  const child = launch(bundle(profile), args, env)
   const texts = collect(child)
   const timer = setTimeout(() => child.kill('SIGKILL'), RUN_MS_MAX)
   return new Promise((done, fail) => {
@@ -74,8 +74,12 @@ export interface StartingDaemon extends Omit<RunningDaemon, 'url'> {
   readonly url: Promise<string | undefined>
 }
 
-export function spawnDaemon(profile: string, dataDir: string, { args = [], env = {} }: DaemonOptions = {}): StartingDaemon {
-  const child = launch(profile, ['daemon', '--data-dir', dataDir, '--port', '0', ...args], env)
+export const spawnDaemon = (profile: string, dataDir: string, options: DaemonOptions = {}): StartingDaemon =>
+  spawnProgram(bundle(profile), dataDir, options)
+
+/** Runs the daemon of a file: of a bundle, or of a profile as it is in the sources. */
+export function spawnProgram(program: string, dataDir: string, { args = [], env = {} }: DaemonOptions = {}): StartingDaemon {
+  const child = launch(program, ['daemon', '--data-dir', dataDir, '--port', '0', ...args], env)
   const texts = collect(child)
   const exited = new Promise<number | null>((done) => child.on('close', (code) => done(code)))
   const url = new Promise<string | undefined>((found) => {
