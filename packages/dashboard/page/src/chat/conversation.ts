@@ -1,9 +1,9 @@
 /** One conversation over `/ws/chat`: what was said before, the answer as it arrives, and the tool calls in between. */
 import { type Signal, signal } from '@preact/signals'
-import { answered, api, type Got, get } from '../data/api.ts'
+import { ApiError, answered, api, type Got, get } from '../data/api.ts'
 import type { components } from '../data/api-types.ts'
 import { socketUrl } from '../data/base.ts'
-import { onEvent } from '../data/live.ts'
+import { type Gap, type LiveEvent, onEvent, onRenewal } from '../data/live.ts'
 import { refresh } from '../data/queries.ts'
 import { signedOut } from '../data/session.ts'
 
@@ -38,6 +38,14 @@ export type Entry =
 export type State = 'connecting' | 'ready' | 'broken'
 
 const PAGE = 60
+/** A load that failed is tried again after this time. */
+const LOAD_AGAIN_MS = 2000
+/** Frames are drawn at the latest after this time: a browser draws no pictures of a page that is hidden. */
+const DRAW_MS_MAX = 100
+/** The ids of the last turns of this page, whose ends it knows from its own connection. */
+const OWN_TURNS_MAX = 50
+/** The last entries of failed turns, which stay below the stored messages although no store has them. */
+const UNSAVED_MAX = 200
 const NAME_CHARS_MAX = 60
 const WAIT_MS_MIN = 400
 const WAIT_MS_MAX = 5000
@@ -62,29 +70,40 @@ export class Conversation {
   #isClosed = false
   #pending: Frame[] = []
   #isDrawing = false
-  readonly #stopEvents: () => void
+  /** Entries of messages whose turn has not ended, in the order of their turns. */
+  #asked: Entry[] = []
+  /** Entries that no store has: those of turns that failed. */
+  #unsaved: Entry[] = []
+  /** Those of them whose end is not known, because the connection broke: the store may have them after all. */
+  readonly #lost = new WeakSet<Entry>()
+  readonly #ownTurns = new Set<string>()
+  /** Ended turns that are not shown: those of other pages and channels, and the one whose last frame is still on its way. */
+  readonly #notShown = new Set<string>()
+  #isStale = false
+  #loading: Promise<void> | undefined
+  #loadTimer: number | undefined
+  readonly #stops: readonly (() => void)[]
 
   constructor(id: string | undefined) {
     this.id = signal(id)
     this.#isNew = id === undefined
-    this.#stopEvents = onEvent((event) => {
-      const isEnd = event.type === 'turn_completed' || event.type === 'turn_failed'
-      // A turn that another page or a channel asked for.
-      if (isEnd && 'session_id' in event && isSession(event.session_id, this.id.value) && this.running.value === 0) void this.load()
-    })
+    this.#stops = [onEvent((event) => this.#hear(event)), onRenewal(() => void this.load())]
     if (id !== undefined) void this.load()
     this.#connect()
   }
 
   close(): void {
     this.#isClosed = true
-    this.#stopEvents()
+    for (const stop of this.#stops) stop()
     window.clearTimeout(this.#timer)
+    window.clearTimeout(this.#loadTimer)
     this.#socket?.close()
   }
 
   send(content: string): void {
-    this.#add({ kind: 'person', text: content })
+    const entry = { kind: 'person', text: content } as const
+    this.#asked.push(entry)
+    this.#add(entry)
     this.running.value += 1
     if (this.state.value === 'ready') this.#write({ type: 'message', content })
     else this.#unsent.push(content)
@@ -105,23 +124,60 @@ export class Conversation {
     await this.load()
   }
 
-  /** Loads what was said, unless an answer is arriving. */
-  async load(): Promise<void> {
-    const id = this.id.value
-    if (id === undefined) return
-    try {
-      const { messages } = await get('/api/sessions/{id}/messages', {
-        path: { id },
-        query: { limit: String(Math.min(this.#shownMax + 1, 500)) },
-      })
-      if (this.running.value > 0 || this.#isClosed) return
-      this.hasMore.value = messages.length > this.#shownMax
-      this.entries.value = messages.slice(-this.#shownMax).flatMap(entriesOf)
-      this.problem.value = undefined
-    } catch (error) {
-      // A session that does not exist yet has no messages.
-      if (!(error instanceof Error && 'status' in error && error.status === 404)) this.problem.value = error
+  /** Loads what was said; while an answer arrives, once it has ended. What is asked for during a load is loaded after it. */
+  load(): Promise<void> {
+    this.#isStale = true
+    this.#loading ??= this.#loadAll().finally(() => {
+      this.#loading = undefined
+    })
+    return this.#loading
+  }
+
+  async #loadAll(): Promise<void> {
+    window.clearTimeout(this.#loadTimer)
+    while (this.#isStale && this.running.value === 0 && !this.#isClosed) {
+      const id = this.id.value
+      if (id === undefined) return
+      this.#isStale = false
+      const limit = String(Math.min(this.#shownMax + 1, 500))
+      try {
+        const { messages } = await get('/api/sessions/{id}/messages', { path: { id }, query: { limit } })
+        if (this.running.value > 0) this.#isStale = true
+        else if (!this.#isClosed && !this.#isStale) this.#show(messages)
+      } catch (error) {
+        // A session that does not exist yet has no messages.
+        if (error instanceof ApiError && error.status === 404) continue
+        this.problem.value = error
+        this.#isStale = true
+        this.#loadTimer = window.setTimeout(() => void this.load(), LOAD_AGAIN_MS)
+        return
+      }
     }
+  }
+
+  #show(messages: readonly Stored[]): void {
+    const stored = messages.slice(-this.#shownMax).flatMap(entriesOf)
+    this.hasMore.value = messages.length > this.#shownMax
+    const asked = new Set(stored.slice(-PAGE).flatMap((entry) => (entry.kind === 'person' ? [entry.text] : [])))
+    this.#unsaved = this.#unsaved.filter((entry) => !(this.#lost.has(entry) && entry.kind === 'person' && asked.has(entry.text)))
+    this.entries.value = [...stored, ...this.#unsaved]
+    this.problem.value = undefined
+  }
+
+  /** Notices the turns that another page or a channel asked for. */
+  #hear(event: LiveEvent | Gap): void {
+    if (event.type !== 'turn_completed' && event.type !== 'turn_failed') return
+    const { session_id: session, turn_id: turn } = event as LiveEvent & { readonly turn_id: string }
+    if (!isSession(session, this.id.value) || this.#ownTurns.has(turn)) return
+    this.#notShown.add(turn)
+    this.#catchUp()
+  }
+
+  /** Loads what other pages asked, once no answer of this page arrives any more. */
+  #catchUp(): void {
+    if (this.running.value > 0 || (this.#notShown.size === 0 && !this.#isStale)) return
+    this.#notShown.clear()
+    void this.load()
   }
 
   #write(frame: ClientFrame): void {
@@ -137,8 +193,14 @@ export class Conversation {
       if (this.#isClosed) return
       if (code === TOKEN_REVOKED) return signedOut()
       this.state.value = 'broken'
-      const lost = this.running.value - this.#unsent.length
+      const lost = this.#asked.length - this.#unsent.length
       if (lost > 0) this.#add({ kind: 'problem', text: 'The connection broke while the answer arrived.' })
+      // The gateway aborts the turns of a connection that broke, unless it has just stored their answers.
+      this.#closeQuestions()
+      for (const entry of this.#asked.slice(0, lost)) {
+        this.#fail(entry)
+        this.#lost.add(entry)
+      }
       this.running.value = this.#unsent.length
       this.#timer = window.setTimeout(() => this.#connect(), this.#waitMs)
       this.#waitMs = Math.min(this.#waitMs * 2, WAIT_MS_MAX)
@@ -151,13 +213,15 @@ export class Conversation {
     if (this.#isDrawing) return
     this.#isDrawing = true
     const draw = () => {
+      cancelAnimationFrame(picture)
+      window.clearTimeout(timer)
       this.#isDrawing = false
       const frames = this.#pending
       this.#pending = []
       for (const one of frames) this.#take(one)
     }
-    if (document.visibilityState === 'visible') requestAnimationFrame(draw)
-    else setTimeout(draw, 100)
+    const picture = requestAnimationFrame(draw)
+    const timer = window.setTimeout(draw, DRAW_MS_MAX)
   }
 
   #take(frame: Frame): void {
@@ -203,22 +267,26 @@ export class Conversation {
         return
       case 'aborted':
         this.#add({ kind: 'aborted' })
-        this.#end()
+        this.#end(this.#asked[0], frame.turn_id)
         return
       case 'error':
         this.#add({ kind: 'problem', text: frame.message })
-        this.#end()
+        // A refused answer to a question ends no turn, and a full queue refuses the newest message.
+        if (frame.code !== 'INVALID_APPROVAL_RESPONSE')
+          this.#end(frame.code === 'SESSION_QUEUE_FULL' ? this.#asked.at(-1) : this.#asked[0], null)
     }
   }
 
   /** The whole answer replaces what arrived in pieces since the last tool call. */
-  #finish({ full_response, model, input_tokens, output_tokens, cost_usd }: Extract<Frame, { type: 'done' }>): void {
+  #finish({ full_response, turn_id, model, input_tokens, output_tokens, cost_usd }: Extract<Frame, { type: 'done' }>): void {
     const facts = [model, `${input_tokens + output_tokens} tokens`, ...(cost_usd > 0 ? [`$${cost_usd.toFixed(4)}`] : [])].join(' · ')
     const last = this.entries.value.at(-1)
     if (last?.kind === 'answer') this.entries.value = [...this.entries.value.slice(0, -1), { ...last, facts }]
     else if (full_response !== '') this.#add({ kind: 'answer', text: full_response, facts })
     if (this.#isNew) void this.#name()
-    this.#end()
+    this.#asked.shift()
+    this.#unsaved = []
+    this.#settleTurn(turn_id)
   }
 
   /** Gives a new conversation the beginning of its first message as its name. */
@@ -234,14 +302,41 @@ export class Conversation {
     await refresh('/api/sessions')
   }
 
-  #end(): void {
+  /** A turn has ended without an answer. `asked` is its message. */
+  #end(asked: Entry | undefined, turn: string | null): void {
+    this.#closeQuestions()
+    this.#fail(asked)
+    this.#settleTurn(turn)
+  }
+
+  /** Keeps what is shown of a turn that no store has. */
+  #fail(asked: Entry | undefined): void {
+    this.#asked = this.#asked.filter((entry) => entry !== asked)
+    const all = this.entries.value
+    const from = asked ? all.indexOf(asked) : all.length - 1
+    const shown = all.slice(Math.max(from, 0)).filter((entry) => !this.#asked.includes(entry) && !this.#unsaved.includes(entry))
+    this.#unsaved = [...this.#unsaved, ...shown].slice(-UNSAVED_MAX)
+  }
+
+  #settleTurn(turn: string | null): void {
     this.running.value = Math.max(0, this.running.value - 1)
+    this.#closeQuestions()
+    if (turn !== null) {
+      this.#ownTurns.add(turn)
+      this.#notShown.delete(turn)
+      const [oldest] = this.#ownTurns
+      if (this.#ownTurns.size > OWN_TURNS_MAX && oldest !== undefined) this.#ownTurns.delete(oldest)
+    }
+    this.#catchUp()
+    void refresh('/api/sessions')
+  }
+
+  #closeQuestions(): void {
     this.#change((entry) =>
       entry.kind === 'question' && entry.question.answer === undefined
         ? { ...entry, question: { ...entry.question, answer: 'over' } }
         : entry,
     )
-    void refresh('/api/sessions')
   }
 
   #settle(requestId: string, answer: 'approved' | 'rejected'): void {

@@ -6,7 +6,7 @@ import { signal } from '@preact/signals'
 import { getOverview } from './api.ts'
 import type { components } from './api-types.ts'
 import { socketUrl } from './base.ts'
-import { queries, refresh } from './queries.ts'
+import { refresh } from './queries.ts'
 import { session, signedOut } from './session.ts'
 
 export type LiveEvent = components['schemas']['Event'] & {
@@ -38,6 +38,14 @@ export function onEvent(listener: Listener): () => void {
   return () => listeners.delete(listener)
 }
 
+const renewals = new Set<() => void>()
+
+/** Calls `renew` whenever events may have been missed: at each connection and each gap, until the returned function is called. */
+export function onRenewal(renew: () => void): () => void {
+  renewals.add(renew)
+  return () => renewals.delete(renew)
+}
+
 /** What each event makes stale: the beginnings of paths. */
 const STALE: readonly (readonly [prefix: string, paths: readonly string[]])[] = [
   ['turn_', ['/api/overview', '/api/sessions', '/api/deliveries', '/api/costs', '/api/limits']],
@@ -53,17 +61,28 @@ const STALE: readonly (readonly [prefix: string, paths: readonly string[]])[] = 
   ['loop_', ['/api/limits']],
 ]
 
+const EVERYTHING = '/api/'
 const stale = new Set<string>()
 let refreshTimer: number | undefined
 function makeStale({ type }: { readonly type: string }): void {
   for (const [prefix, paths] of STALE) if (type.startsWith(prefix)) for (const path of paths) stale.add(path)
-  if (stale.size === 0 || refreshTimer !== undefined) return
-  refreshTimer = window.setTimeout(() => {
-    refreshTimer = undefined
-    const paths = [...stale]
-    stale.clear()
-    void refresh(...paths)
-  }, REFRESH_EVERY_MS)
+  if (stale.size > 0) refreshTimer ??= window.setTimeout(refreshStale, REFRESH_EVERY_MS)
+}
+
+function refreshStale(): void {
+  window.clearTimeout(refreshTimer)
+  refreshTimer = undefined
+  const paths = [...stale]
+  stale.clear()
+  void refresh(...paths)
+}
+
+/** Loads everything again that is shown: events were missed, or happened before the page followed them. */
+function renewAll(afterMs: number): void {
+  stale.add(EVERYTHING)
+  if (afterMs === 0) refreshStale()
+  else refreshTimer ??= window.setTimeout(refreshStale, afterMs)
+  for (const renew of renewals) renew()
 }
 
 let socket: WebSocket | undefined
@@ -86,7 +105,7 @@ export function connect(): void {
     waitMs = WAIT_MS_MIN
     link.value = 'live'
     brokenSince.value = undefined
-    if (wasLive) void queries.invalidateQueries()
+    renewAll(wasLive ? 0 : REFRESH_EVERY_MS)
     wasLive = true
   }
   current.onclose = ({ code }) => {
@@ -117,7 +136,7 @@ export function disconnect(): void {
 function receive(data: string): void {
   const frame = JSON.parse(data) as LiveEvent | Gap | { readonly type: 'connected' }
   if (frame.type === 'connected') return
-  if (frame.type === 'gap') void queries.invalidateQueries()
+  if (frame.type === 'gap') renewAll(0)
   else {
     lastId = (frame as LiveEvent).id
     makeStale(frame)
