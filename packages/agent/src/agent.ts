@@ -201,24 +201,29 @@ class TurnAgent implements Agent {
       home.lease?.lost.addEventListener('abort', () => this.#lose(home), { once: true })
     }
     const rows = await home.turns.unfinished(UNFINISHED_MAX)
-    const interrupted = rows.filter(({ id }) => !this.#live.has(id))
+    // The lease may have been given up meanwhile.
+    const interrupted = this.#resumed.has(home) ? rows.filter(({ id }) => !this.#live.has(id)) : []
     for (const row of interrupted) this.#enqueue(this.#resumedTurn(home, row, row.checkpoint), { isResumed: true }).catch(ignore)
     return interrupted.length
   }
 
   async ensureResumed(turnId: string): Promise<void> {
     if (this.#live.has(turnId) || this.#stopReason) return
-    for (const home of this.#resumed) await this.resume(home)
+    await Promise.all([...this.#resumed].map((home) => this.resume(home)))
   }
 
   async look(change: StoreChange): Promise<void> {
     if (this.#stopReason) return
-    for (const home of this.#resumed) {
-      if (home.lease && !concerns(change, { lease: home.lease })) continue
-      for (const id of await home.turns.abortsRequested()) this.abort(id)
-      if (this.#deps.ownership?.ownsAll === false) await this.resume(home)
-    }
+    const concerned = [...this.#resumed].filter(({ lease }) => !lease || concerns(change, { lease }))
+    // All at once, so that the store can read the turns of all shards together.
+    await Promise.all(concerned.map((home) => this.#lookAt(home)))
     await this.#remote.look()
+  }
+
+  async leave(home: ResumableHome): Promise<void> {
+    this.#resumed.delete(home)
+    const live = [...this.#live.values()].filter(({ turn }) => turn.home === home)
+    await Promise.allSettled(live.map(({ ended }) => ended))
   }
 
   async requestAbort(turnId: string, owner?: string): Promise<boolean> {
@@ -373,6 +378,11 @@ class TurnAgent implements Agent {
       ...(tools && { tools }),
     }
     return createLiveTurn(this.#making, request, { id, home, createdAtMs, kept: Promise.resolve(), checkpoint })
+  }
+
+  async #lookAt(home: ResumableHome): Promise<void> {
+    for (const id of await home.turns.abortsRequested()) this.abort(id)
+    if (this.#deps.ownership?.ownsAll === false && this.#resumed.has(home)) await this.resume(home)
   }
 
   #cancelLive(isMeant: (turn: LiveTurn) => boolean, reason: AppError): void {

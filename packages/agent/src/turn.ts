@@ -163,6 +163,8 @@ export interface Agent {
    * turn under a lost lease ends with `unavailable` and without a record; its next owner resumes it if it is stored.
    */
   resume(home: ResumableHome): Promise<number>
+  /** Resumes no more turns of these shards. Resolves once those that wait or run here have ended. */
+  leave(home: ResumableHome): Promise<void>
   /** Follows a change that another process made: requests to abort turns of this process, and the ends of turns of others. */
   look(change: StoreChange): Promise<void>
   /** Resumes a stored turn that neither runs nor waits here, such as when its end could not be recorded. */

@@ -106,7 +106,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   /** Resumes the approvals of the shards that this process owns. Before this, nothing expires and no gate is called. */
   async start(): Promise<void> {
     this.#state = 'running'
-    this.#unsubscribe = [...this.#unsubscribe, await this.#options.ownership.onShards((owned) => this.#take(owned))]
+    this.#unsubscribe = [...this.#unsubscribe, await this.#follow()]
     await this.#readOthers()
   }
 
@@ -217,10 +217,12 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   /** Finds decisions that another process, or the end of a turn, wrote to the store, and approvals that another process opened. */
   async look(change: StoreChange = { shards: null }): Promise<void> {
     const { ownership, store } = this.#options
-    for (const owned of ownership.held(change)) {
-      const filter = ownership.ownsAll ? ({ decided: true } as const) : {}
+    const filter = ownership.ownsAll ? ({ decided: true } as const) : {}
+    const read = async (owned: OwnedStore): Promise<void> => {
       for await (const approval of unfinishedApprovals(owned.approvals, filter)) this.#found(approval, owned)
     }
+    // All at once, so that the store can read the approvals of all shards together.
+    await Promise.all(ownership.held(change).map(read))
     if (ownership.ownsAll) return
     await this.#readOthers()
     for (const waiters of [...this.#waiters.values()]) {
@@ -231,6 +233,13 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
 
   #texts(): GatewayTexts {
     return this.#options.texts?.() ?? {}
+  }
+
+  #follow(): Promise<() => void> {
+    return this.#options.ownership.onShards(
+      (owned) => this.#take(owned),
+      async (owned) => this.#drop(owned),
+    )
   }
 
   /** Takes up the approvals of these shards until the lease is lost. */
@@ -245,7 +254,8 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
   }
 
   #found(approval: Approval, owned: OwnedStore): void {
-    if (owned.lease.lost.aborted) return
+    // The lease may be lost, or about to be given up.
+    if (this.#options.ownership.of(owned.lease.shards?.from ?? -1) !== owned) return
     if (approval.state === 'pending') this.#keep(approval, owned)
     else {
       this.#owned.set(keyText(approval), owned)

@@ -4,6 +4,7 @@ import { fromEnv, httpUrl, type Section, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { agentSection, costSection } from './agent-sections.ts'
 import { agentsSection } from './agents-section.ts'
+import { clusterSection } from './cluster-section.ts'
 import { gatewayTexts } from './gateway-texts.ts'
 import { limitsSection } from './limits-section.ts'
 import { parseNetwork } from './network.ts'
@@ -324,4 +325,5 @@ export const CORE_SECTIONS: readonly Section[] = [
   httpSection,
   logSection,
   storeSection,
+  clusterSection,
 ] as unknown as readonly Section[]

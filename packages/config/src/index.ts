@@ -4,6 +4,7 @@ export { type AgentConfig, agentSection, type CostConfig, costSection } from './
 export { agentNames, agentOfChat, type ConfiguredAgent, configuredAgents, routingSections, workspaceRoots } from './agents.ts'
 export { agentsSection } from './agents-section.ts'
 export { unknownAgent } from './check-agents.ts'
+export { type ClusterConfig, clusterSection } from './cluster-section.ts'
 export { configuredSecrets } from './configured-secrets.ts'
 export {
   approvalsSection,

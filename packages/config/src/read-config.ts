@@ -4,6 +4,7 @@ import { AppError, buildHint, type Feature, isUnloaded, loadFeatures, ROWS, type
 import { openSecretBox } from '@sluice/store/secret-box'
 import { routingSections } from './agents.ts'
 import { routingFindings, workspaceFindings } from './check-agents.ts'
+import { clusterFindings } from './cluster-section.ts'
 import { backupSection, CORE_SECTIONS, observabilityBackends, observabilitySection, sandboxSection, storeSection } from './core-sections.ts'
 import { findingsError, loadConfig } from './load-config.ts'
 import type { Finding } from './toml/problem.ts'
@@ -88,6 +89,7 @@ async function parseLoaded({ configFile, configValues, dataDir, features, env }:
     ...features.flatMap((feature) => sectionFindings(config, feature)),
     ...(await scheduleFindings(config)),
     ...storeFindings(config),
+    ...clusterFindings(config, config.core(storeSection).backend),
   ]
   if (findings.length > 0) throw await findingsError({ file: configFile, text, values: configValues }, findings)
   const leftOut = [...config.leftOut, ...leftOutBackends(config, features)]

@@ -56,6 +56,8 @@ export interface ListenAddress {
 
 /** The longest time that a stop waits for running turns and open responses. */
 export const DRAIN_MS = 10_000
+/** How long a stop waits for the release of leases whose work has ended; another node takes over what is left. */
+const RELEASE_MS = 1000
 const SANDBOX_RETRY_MS = 60_000
 /** The shorter wait while commands are refused: a sandbox is installed, and may only be slow. */
 const REFUSING_RETRY_MS = 5_000
@@ -215,6 +217,8 @@ class RunningDaemon implements Daemon {
     log.info('daemon stopping', { turns_running: runtime.vitals().turnsRunning })
     this.#stopping.abort()
     health.draining()
+    // Other nodes of the cluster take over what is idle here while the rest drains.
+    const handedOver = runtime.ownership.handOver()
     // Features drain first: a motor must not move for as long as turns may take to end.
     const featuresDrained = lifecycle.drain()
     // Approvals stop before turns end: a turn that is interrupted while it waits for one asks again after the next start.
@@ -222,6 +226,7 @@ class RunningDaemon implements Daemon {
     // Streams stay open while turns end, so that their callers still get the answer.
     const turnsDrained = agent.drain(DRAIN_MS).then(() => gateway.http.endStreams('the daemon stops'))
     await Promise.all([featuresDrained, gateway.http.close(DRAIN_MS), turnsDrained, deliveries.stop(DRAIN_MS), procedures.stop(DRAIN_MS)])
+    await Promise.race([handedOver, clock.sleep(RELEASE_MS)])
     await runtime.close(0)
     lock.release()
     log.info('daemon stopped', { took_ms: Math.round(clock.monotonicMs() - startedMs) })

@@ -52,7 +52,7 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
     await withdrawOrphanedApprovals(runtime, owned, ownedSinceMs ?? runtime.clock.nowMs())
     if (resumed > 0) log.info('resuming unfinished runs', { runs: resumed })
   }
-  const leaveShards = await ownership.onShards(resume)
+  const leaveShards = await ownership.onShards(resume, (owned) => engine.leave(owned))
   ownedSinceMs = undefined
   runtime.offer({ sops: engine })
 

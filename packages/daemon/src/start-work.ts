@@ -1,6 +1,7 @@
 /** Starts everything that works on the stored work of the shards that this process owns. */
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import type { OpenRuntime } from '@sluice/runtime'
+import type { OwnedStore } from '@sluice/sdk'
 import { restoredAtMs } from '@sluice/store'
 import { deliveryOptions } from './delivery-options.ts'
 import { type Procedures, startProcedures } from './procedures.ts'
@@ -30,8 +31,9 @@ export async function startWork(runtime: OpenRuntime, undo: AsyncDisposableStack
 
 /** Resumes the turns that the earlier owner of these shards left unfinished, before new ones are accepted. */
 export async function resumeTurns({ agent, ownership, log }: OpenRuntime): Promise<void> {
-  await ownership.onShards(async (owned) => {
+  const resume = async (owned: OwnedStore): Promise<void> => {
     const unfinished = await agent.resume(owned)
     if (unfinished > 0) log.info('resuming unfinished turns', { turns: unfinished })
-  })
+  }
+  await ownership.onShards(resume, (owned) => agent.leave(owned))
 }

@@ -84,7 +84,10 @@ class RunningDeliveries implements Deliveries {
     const { clock, features, ownership, store, turns } = this.#options
     // Changes are followed before the first read, so that no row falls between the two.
     this.#unsubscribe = [store.onChange(({ shards }) => this.#changes.notice({ shards, isForeign: true }))]
-    const leaveShards = await ownership.onShards((owned) => this.#take(owned))
+    const leaveShards = await ownership.onShards(
+      (owned) => this.#take(owned),
+      (owned) => this.#leave(owned),
+    )
     const leaveFeatures = features.onChange(() => {
       this.#listeners.set(features.channels())
       // `max_concurrent_turns` may have grown.
@@ -180,6 +183,12 @@ class RunningDeliveries implements Deliveries {
     if (found.messages + found.replies > 0) log.info('resuming unfinished deliveries', found)
   }
 
+  /** Starts nothing more of these shards. Resolves once the attempts under way have ended. */
+  async #leave(owned: OwnedStore): Promise<void> {
+    this.#drop(owned)
+    await Promise.all([this.#inbox.idle(owned), ...[...this.#outboxes.values()].map(({ queue }) => queue.idle(owned))])
+  }
+
   /** Removes the rows of lost shards from their lanes. They stay unfinished in the store for the next owner. */
   #drop(owned: OwnedStore): void {
     if (this.#stopping.signal.aborted) return
@@ -201,12 +210,11 @@ class RunningDeliveries implements Deliveries {
   /** Queues every row of these shards that waits in the store. Rows that are queued already keep their place. */
   async #enterWaiting(owned: OwnedStore): Promise<{ readonly messages: number; readonly replies: number }> {
     const present = new Set(this.#options.features.channels().map(({ name }) => name))
-    const { lost } = owned.lease
     const entered = { messages: 0, replies: 0 }
     await eachPage(
       (page) => owned.inbox.waiting(page),
       (row) => {
-        if (lost.aborted || !present.has(row.channel) || !this.#inbox.enter({ ...row, owned })) return
+        if (!this.#shards.has(owned) || !present.has(row.channel) || !this.#inbox.enter({ ...row, owned })) return
         this.#intake.entered(row)
         entered.messages += 1
       },
@@ -214,7 +222,7 @@ class RunningDeliveries implements Deliveries {
     await eachPage(
       (page) => owned.outbox.waiting(page),
       (row) => {
-        if (!lost.aborted && present.has(row.channel) && this.#outboxOf(row).queue.enter({ ...row, owned })) entered.replies += 1
+        if (this.#shards.has(owned) && present.has(row.channel) && this.#outboxOf(row).queue.enter({ ...row, owned })) entered.replies += 1
       },
     )
     return entered
@@ -222,7 +230,8 @@ class RunningDeliveries implements Deliveries {
 
   async #followChange(change: NoticedChange): Promise<void> {
     if (change.isForeign) await this.#options.changedElsewhere(change)
-    for (const owned of this.#shards.leases(change)) await this.#enterWaiting(owned)
+    // All at once, so that the store can read the rows of all shards together.
+    await Promise.all(this.#shards.leases(change).map((owned) => this.#enterWaiting(owned)))
   }
 }
 

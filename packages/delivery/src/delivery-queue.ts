@@ -56,7 +56,10 @@ export class DeliveryQueue {
   /** The jobs by the number of their row, oldest first. */
   readonly #jobs = new Map<number, DeliveryJob>()
   readonly #idle = Promise.withResolvers<void>()
-  #running = 0
+  /** The jobs whose attempt is under way. */
+  readonly #running = new Set<DeliveryJob>()
+  /** Called at the end of each attempt. */
+  readonly #awaiting = new Set<() => void>()
   #isStopped = false
 
   constructor(options: DeliveryQueueOptions) {
@@ -98,22 +101,36 @@ export class DeliveryQueue {
     for (const { queued } of lost) queued?.leave()
   }
 
+  /** Resolves once no attempt under this lease is under way. */
+  async idle(owned: OwnedStore): Promise<void> {
+    const isIdle = (): boolean => ![...this.#running].some(({ row }) => row.owned === owned)
+    if (isIdle()) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const look = (): void => {
+      if (isIdle()) resolve()
+    }
+    this.#awaiting.add(look)
+    await promise
+    this.#awaiting.delete(look)
+  }
+
   /** Starts no more rows. Resolves once the attempts under way have ended. Idempotent. */
   async stop(): Promise<void> {
     this.#isStopped = true
     // A row that leaves makes the next one of its lane ready, which `#run` then does not start.
     for (const { queued } of this.#jobs.values()) queued?.leave()
-    if (this.#running > 0) await this.#idle.promise
+    if (this.#running.size > 0) await this.#idle.promise
   }
 
   async #run(job: DeliveryJob, attempt: Attempt): Promise<JobOutcome> {
     if (this.#isStopped || this.#jobs.get(job.row.number) !== job) return 'done'
-    this.#running++
+    this.#running.add(job)
     const outcome = await this.#attempt(job.row, attempt)
-    this.#running--
+    this.#running.delete(job)
+    for (const look of this.#awaiting) look()
     const isPresent = this.#jobs.get(job.row.number) === job
     if (outcome === 'done' && isPresent) this.#leave(job)
-    if (this.#isStopped && this.#running === 0) this.#idle.resolve()
+    if (this.#isStopped && this.#running.size === 0) this.#idle.resolve()
     return this.#isStopped || !isPresent ? 'done' : outcome
   }
 

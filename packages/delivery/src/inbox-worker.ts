@@ -138,6 +138,11 @@ export class InboxWorker {
     for (const queue of [this.#messages, this.#besideTurns]) queue.drop(owned)
   }
 
+  /** Resolves once no attempt under this lease is under way. */
+  async idle(owned: OwnedStore): Promise<void> {
+    await Promise.all([this.#messages.idle(owned), this.#besideTurns.idle(owned)])
+  }
+
   /** Starts no more messages. Resolves once the attempts under way have ended. */
   async stop(): Promise<void> {
     await Promise.all([this.#messages.stop(), this.#besideTurns.stop()])

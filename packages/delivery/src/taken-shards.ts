@@ -3,7 +3,7 @@
  * from the store enters its lane after them.
  */
 import { concerns } from '@sluice/kit'
-import type { Inbound, OwnedStore, StoreChange, WaitingMessage } from '@sluice/sdk'
+import { type Inbound, type OwnedStore, SHARDS, type StoreChange, type WaitingMessage } from '@sluice/sdk'
 
 /** A row that has just been stored, and its message. */
 export interface ArrivedRow {
@@ -19,6 +19,8 @@ interface Taken {
 
 export class TakenShards {
   readonly #taken = new Map<OwnedStore, Taken>()
+  /** The taken leases by shard. */
+  readonly #byShard: (Taken | undefined)[] = Array.from({ length: SHARDS })
 
   /** Returns the leases whose rows a change may concern. */
   leases(change: StoreChange): readonly OwnedStore[] {
@@ -32,7 +34,14 @@ export class TakenShards {
 
   /** Holds back arriving messages of these shards until `opened`. */
   take(owned: OwnedStore): void {
-    this.#taken.set(owned, { owned, arrived: [] })
+    const taken: Taken = { owned, arrived: [] }
+    this.#taken.set(owned, taken)
+    const { shards } = owned.lease
+    if (shards) this.#byShard.fill(taken, shards.from, shards.to + 1)
+  }
+
+  has(owned: OwnedStore): boolean {
+    return this.#taken.has(owned)
   }
 
   /** Returns the messages that arrived meanwhile; from now on they enter at once. */
@@ -51,14 +60,14 @@ export class TakenShards {
   }
 
   drop(owned: OwnedStore): void {
+    const taken = this.#taken.get(owned)
+    if (!taken) return
     this.#taken.delete(owned)
+    const { from, to } = owned.lease.shards ?? { from: 0, to: -1 }
+    for (let shard = from; shard <= to; shard++) if (this.#byShard[shard] === taken) this.#byShard[shard] = undefined
   }
 
   #of(shard: number): Taken | undefined {
-    for (const taken of this.#taken.values()) {
-      const { shards } = taken.owned.lease
-      if (shards && shard >= shards.from && shard <= shards.to) return taken
-    }
-    return undefined
+    return this.#byShard[shard]
   }
 }

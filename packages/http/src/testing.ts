@@ -417,6 +417,7 @@ function testAgent(
       throw new AppError('unavailable', 'The test agent has no models')
     },
     resume: async () => 0,
+    leave: async () => {},
     ensureResumed: async (id) => void resumed.push(id),
     abort: (id) => id === 'turn-running',
     requestAbort: async (id) => id === 'turn-running',

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { isAbsolute, resolve } from 'node:path'
 import {
   type ConfigSource,
+  clusterSection,
   type LoadedConfig,
   parseConfig,
   parseToml,
@@ -11,7 +12,18 @@ import {
   storeSection,
 } from '@sluice/config'
 import { systemClock } from '@sluice/kit'
-import { AppError, buildHint, type Clock, type Feature, type Logger, loadFeatures, ROWS, type Store, type StoreBackend } from '@sluice/sdk'
+import {
+  AppError,
+  buildHint,
+  type Clock,
+  type ClusterMember,
+  type Feature,
+  type Logger,
+  loadFeatures,
+  ROWS,
+  type Store,
+  type StoreBackend,
+} from '@sluice/sdk'
 import { secretKeyIds } from '@sluice/store/secret-box'
 
 /** An open store, and what it calls once the runtime exists. */
@@ -22,6 +34,8 @@ export interface OpenBackend {
 }
 
 export interface BackendOptions extends ConfigSource {
+  /** The release that runs. */
+  readonly version: string
   readonly clock?: Clock
   /** As in `RuntimeOptions`. */
   readonly only?: 'store' | 'config' | 'features' | undefined
@@ -33,10 +47,16 @@ const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
 export async function openBackend(options: BackendOptions, config: LoadedConfig): Promise<OpenBackend | undefined> {
   if (options.only === 'features') return undefined
   const section = options.only === 'store' ? await readStoreSection(options) : config.core(storeSection)
-  return section && section.backend !== 'sqlite' ? open(options, section) : undefined
+  return section && section.backend !== 'sqlite' ? open(options, section, memberOf(options, config)) : undefined
 }
 
-async function open(options: BackendOptions, section: StoreConfig): Promise<OpenBackend> {
+/** How this process takes part in a cluster; undefined without `[cluster]`. */
+function memberOf({ version }: BackendOptions, config: LoadedConfig): ClusterMember | undefined {
+  const { name, node = hostname(), roles, advertise } = config.core(clusterSection)
+  return name === undefined ? undefined : { name, node, roles, url: advertise ?? null, version }
+}
+
+async function open(options: BackendOptions, section: StoreConfig, cluster: ClusterMember | undefined): Promise<OpenBackend> {
   const { dataDir } = options
   const backend = await backendOf(options.features, section.backend)
   const late: { log: Logger; onCommit: OpenBackend['onCommit'] } = { log: SILENT, onCommit: () => undefined }
@@ -49,6 +69,7 @@ async function open(options: BackendOptions, section: StoreConfig): Promise<Open
     readers: section.read_connections,
     writers: section.write_connections,
     node: `${hostname()}:${dataDir}`,
+    ...(cluster && { cluster }),
     keyIds: secretKeyIds(dataDir),
     clock: options.clock ?? systemClock,
     log: {

@@ -50,6 +50,8 @@ export type {
 } from './channel.ts'
 export type { ChannelLink, LinkStatus, QrCode } from './channel-link.ts'
 export type { ClientId } from './client-id.ts'
+export type { ClusterMember, ClusterNode, ClusterRole, ClusterStore, NodeState, ShardClaim } from './cluster-store.ts'
+export { CLUSTER_ROLES } from './cluster-store.ts'
 export type { Command, CommandContext } from './command.ts'
 export type { Companion, CompanionRequest, StartCompanion } from './companion.ts'
 export type { Counters, Lockout, LockoutOptions, RateLimit, RateLimitOptions } from './counters.ts'

@@ -1,4 +1,5 @@
 /** The port of databases that can hold the store in place of the embedded one. */
+import type { ClusterMember } from './cluster-store.ts'
 import type { Clock } from './host.ts'
 import type { Logger } from './logger.ts'
 import type { Store } from './store.ts'
@@ -19,6 +20,8 @@ export interface StoreBackendOptions {
   readonly writers: number
   /** The name of this machine and its data directory. A later process of a node takes over from an earlier one. */
   readonly node: string
+  /** How this process takes part in a cluster; absent for a daemon that shares the database with no other. */
+  readonly cluster?: ClusterMember
   /** The ids of the keys for secrets, the one that encrypts first; empty without a key. */
   readonly keyIds: readonly string[]
   readonly clock: Clock

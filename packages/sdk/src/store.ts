@@ -6,6 +6,7 @@
  */
 import type { AdmissionStore, OwnedAdmissionStore } from './admission-store.ts'
 import type { ApprovalStore, OwnedApprovalStore } from './approval-store.ts'
+import type { ClusterStore } from './cluster-store.ts'
 import type { Counters } from './counters.ts'
 import type { InboxStore, OutboxStore, OwnedInboxStore, OwnedOutboxStore } from './delivery-store.ts'
 import type { FinishReason } from './events.ts'
@@ -430,6 +431,8 @@ export interface Store extends WorkStore {
   readonly memory: MemoryStore
   readonly counters: Counters
   readonly leases: LeaseStore
+  /** Absent unless the store was opened for a cluster. */
+  readonly cluster?: ClusterStore
   /** Returns the store as the holder of a lease uses it. `lease` is one that this store granted. Cheap: the same lease gets the same object. */
   under(lease: Lease): OwnedStore
   /**

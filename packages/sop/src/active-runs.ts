@@ -38,6 +38,18 @@ export class ActiveRuns implements RunOwner {
     }
   }
 
+  /** Begins no more steps in these shards. Resolves once tool calls under way have ended; turns go on without their driver. */
+  async leave(home: RunHome): Promise<void> {
+    this.#homes.delete(home)
+    const drivers = [...this.#drivers.values()].filter((driver) => driver.home === home)
+    for (const driver of drivers) {
+      driver.stop()
+      if (!driver.isToolRunning) driver.abort()
+    }
+    await Promise.all(drivers.map(({ ended }) => ended))
+    for (const [id, driver] of this.#drivers) if (driver.home === home) this.#drivers.delete(id)
+  }
+
   /** Adds an unfinished run, or makes the driver of a known one read it again. */
   wake(run: SopRun): void {
     let driver = this.#drivers.get(run.id)

@@ -70,17 +70,25 @@ export class SopEngine implements Sops {
     return count
   }
 
+  /** Begins no more steps of the runs of these shards. Resolves once the steps under way have ended. */
+  async leave(home: RunHome): Promise<void> {
+    this.#homes.delete(home)
+    await this.#activeRuns.leave(home)
+  }
+
   /** Picks up the runs that another process has started or changed. */
   async refresh(change: StoreChange = { shards: null }): Promise<void> {
     const concerned = [...this.#homes].filter(({ lease }) => !lease || concerns(change, { lease }))
     if (concerned.length === 0) return
     const goneIds = new Set(this.#activeRuns.ids())
-    for (const home of concerned) {
+    const look = async (home: RunHome): Promise<void> => {
       for await (const run of unfinishedRuns(home)) {
         goneIds.delete(run.id)
         if (!this.#activeRuns.isUpToDate(run)) this.#activeRuns.wake(run)
       }
     }
+    // All at once, so that the store can read the runs of all shards together.
+    await Promise.all(concerned.map(look))
     for (const id of goneIds) {
       const run = await this.#ports.store.get(id)
       if (!run || hasEnded(run)) this.#activeRuns.release(id)

@@ -4,13 +4,25 @@
  * the data directory says that it has ended or is about to end.
  */
 import { EventEmitter } from 'node:events'
-import { type Lease, type LeaseName, type LeaseStore, type Logger, leaseLost, type ShardRange, shardsOf } from '@sluice/sdk'
+import {
+  AppError,
+  type ClusterMember,
+  type Lease,
+  type LeaseName,
+  type LeaseStore,
+  type Logger,
+  leaseLost,
+  SHARDS,
+  type ShardRange,
+  shardsLease,
+  shardsOf,
+} from '@sluice/sdk'
 import pg from 'pg'
 import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, sql } from './connection.ts'
-import type { Db } from './db.ts'
+import { columnsOf, type Db } from './db.ts'
 import { closedError, isConnectionError, storeError } from './postgres-error.ts'
 import { MIGRATIONS } from './schema.ts'
-import type { CommitQueue, Fence, Tx } from './writer.ts'
+import type { CommitQueue, Fence, Kind, Tx } from './writer.ts'
 
 /** How long a process counts as alive after its last beat. */
 export const TTL_MS = 6_000
@@ -19,23 +31,49 @@ const BEAT_MS = 1_500
 const DOUBT_MS = TTL_MS - BEAT_MS
 /** How long a later process of a node waits for an earlier one to answer. */
 const HANDOVER_MS = 1_000
-const POLL_MS = 50
+/** How often leases that others hold are looked at, for a notice that was lost. */
+const POLL_MS = 250
+/** Releases at the same time share one notice. */
+const NOTICE_MS = 5
+const HANDOVER_POLL_MS = 50
 
-// Processes take leases one after the other.
-const LOCK = 'SELECT pg_advisory_xact_lock(7355, hashtext(current_schema()))'
+/** Processes take leases one after the other. */
+export const LOCK = 'SELECT pg_advisory_xact_lock(7355, hashtext(current_schema()))'
 const CONFLICTS = `
   SELECT leases.epoch, leases.process, processes.node,
     coalesce(processes.beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond', false) AS "isAlive"
   FROM leases LEFT JOIN processes ON processes.id = leases.process
   WHERE name = $1 OR (shard_from <= $3 AND shard_to >= $2)`
-const END = 'DELETE FROM leases WHERE epoch = ANY ($1::bigint[])'
+/** In one order, as the commits that these locks wait for. */
+const END = 'DELETE FROM leases WHERE epoch IN (SELECT epoch FROM leases WHERE epoch = ANY ($1::bigint[]) ORDER BY epoch FOR UPDATE)'
 const TAKE = `
   INSERT INTO leases (name, epoch, process, shard_from, shard_to) VALUES ($1, nextval('epochs'), $2, $3, $4) RETURNING epoch`
-const RELEASE = 'DELETE FROM leases WHERE epoch = $1'
+/** The wanted leases that no other process is in the way of. */
+const AVAILABLE = `
+  SELECT wanted.name FROM unnest($2::text[], $3::int[], $4::int[]) AS wanted (name, shard_from, shard_to)
+  WHERE NOT EXISTS (
+    SELECT 1 FROM leases JOIN processes ON processes.id = leases.process
+    WHERE (leases.name = wanted.name OR (leases.shard_from <= wanted.shard_to AND leases.shard_to >= wanted.shard_from))
+      AND processes.id <> $1 AND beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond')`
+const SHARDS_TAKEN = `
+  SELECT leases.epoch, leases.process, shard_from AS "from", shard_to AS "to", processes.node,
+    coalesce(processes.beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond', false) AS "isAlive"
+  FROM leases LEFT JOIN processes ON processes.id = leases.process WHERE shard_from IS NOT NULL`
+const TAKE_SHARDS = `
+  INSERT INTO leases (name, epoch, process, shard_from, shard_to)
+  SELECT 'shards/' || shard || '-' || shard, nextval('epochs'), $1, shard, shard FROM unnest($2::int[]) AS shard
+  RETURNING epoch, shard_from AS shard`
 const HELD = 'SELECT epoch FROM leases WHERE process = $1'
 const BEAT = `
-  INSERT INTO processes (id, node, schema_version) VALUES ($1, $2, $3)
+  INSERT INTO processes (id, node, schema_version, place, cluster, version, url, roles, key_id)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
   ON CONFLICT (id) DO UPDATE SET beat_at = clock_timestamp(), schema_version = excluded.schema_version`
+/** Another place whose node has this name. */
+const TWIN = `
+  SELECT place FROM processes WHERE node = $1 AND place <> $2 AND NOT is_leaving
+    AND beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond'`
+const NAME_CLUSTER = `INSERT INTO meta (key, value) VALUES ('cluster', $1) ON CONFLICT (key) DO NOTHING`
+const CLUSTER_NAME = `SELECT value FROM meta WHERE key = 'cluster'`
 const LEAVE = ['DELETE FROM leases WHERE process = $1', 'DELETE FROM processes WHERE id = $1']
 /** The counts of connections of processes that ended long ago become one row. */
 const RETIRE = `
@@ -58,12 +96,32 @@ export interface LeasesOptions {
   readonly settings: ConnectionSettings
   readonly log: Logger
   readonly process: string
+  /** The name of the node. */
   readonly node: string
+  /** The machine and its data directory. */
+  readonly place: string
+  readonly cluster?: ClusterMember | undefined
+  readonly keyId?: string | undefined
   readonly db: Db
   readonly commits: CommitQueue
 }
 
 type Taken = { readonly epoch: number } | { readonly blockers: readonly Conflict[] }
+
+/** One lease that somebody waits for. */
+interface Wanted {
+  readonly name: LeaseName
+  readonly shards: ShardRange | null
+  readonly wake: () => void
+}
+
+/** Releases that are requested at the same time are one statement. */
+const RELEASE: Kind<number, undefined> = {
+  keys: () => [],
+  statements: (epochs) => [sql(END, epochs)],
+  results: (epochs) => epochs.map(() => undefined),
+  readAgain: () => [],
+}
 
 export class Leases implements LeaseStore {
   readonly #options: LeasesOptions
@@ -73,10 +131,14 @@ export class Leases implements LeaseStore {
   #beats: NodeJS.Timeout | undefined
   #beating: Promise<void> | undefined
   #listening: Promise<pg.Client> | undefined
+  #joining: Promise<void> | undefined
   /** When the last beat that was acknowledged was sent, by the monotonic clock. */
   #aliveAtMs = Number.NEGATIVE_INFINITY
   #wallAheadMs = 0
   #isClosed = false
+  readonly #wanted = new Set<Wanted>()
+  #polling: NodeJS.Timeout | undefined
+  #noticing: NodeJS.Timeout | undefined
 
   constructor(options: LeasesOptions) {
     this.#options = options
@@ -87,12 +149,12 @@ export class Leases implements LeaseStore {
     signal?.throwIfAborted()
     const shards = shardsOf(name)
     if (this.#isClosed) throw closedError()
-    await this.#start()
+    await this.start()
     const startedMs = performance.now()
     for (;;) {
       const taken = await this.#take(name, shards, performance.now() - startedMs > HANDOVER_MS)
       if ('epoch' in taken) return this.#grant({ name, epoch: taken.epoch, shards }, signal)
-      await this.#wait(signal)
+      await this.#untilAvailable(name, shards, taken.blockers, signal)
       signal?.throwIfAborted()
       if (this.#isClosed) throw closedError()
     }
@@ -120,8 +182,17 @@ export class Leases implements LeaseStore {
 
   /** Ends a lease after the writes that were requested under it. */
   async end(lease: HeldLease): Promise<void> {
-    await this.#options.db.writer.write(sql(RELEASE, lease.epoch))
-    await this.#notify('free', [])
+    await this.#options.db.writer.add(RELEASE, lease.epoch)
+    this.#noticing ??= setTimeout(() => {
+      this.#noticing = undefined
+      void this.notify('free')
+    }, NOTICE_MS).unref()
+  }
+
+  get shardsHeld(): number {
+    let count = 0
+    for (const { shards } of this.#held.values()) if (shards) count += shards.to - shards.from + 1
+    return count
   }
 
   forget(epoch: number): void {
@@ -138,15 +209,23 @@ export class Leases implements LeaseStore {
       await this.#options.db.writer.write(...LEAVE.map((text) => sql(text, this.#options.process))).catch((error: unknown) => {
         this.#options.log.warn('leases not released: other processes take them over once they have expired', { error })
       })
-      await this.#notify('free', [])
+      clearTimeout(this.#noticing)
+      await this.notify('free')
     }
+    clearTimeout(this.#polling)
     this.#freed.emit('free')
+    for (const { wake } of this.#wanted) wake()
     await this.#listening?.then(disconnect, () => undefined)
   }
 
   /** Begins to beat and to listen, with the first lease. */
-  async #start(): Promise<void> {
+  async start(): Promise<void> {
+    if (this.#isClosed) throw closedError()
     if (this.#aliveAtMs === Number.NEGATIVE_INFINITY) {
+      this.#joining ??= this.#join()
+      await this.#joining.finally(() => {
+        this.#joining = undefined
+      })
       this.#beating ??= this.#beat()
       await this.#beating
       if (this.#aliveAtMs === Number.NEGATIVE_INFINITY) {
@@ -161,11 +240,12 @@ export class Leases implements LeaseStore {
   }
 
   async #beat(): Promise<void> {
-    const { process, node, db, log } = this.#options
+    const { process, node, place, cluster, keyId, db, log } = this.#options
+    const about = [place, cluster?.name ?? null, cluster?.version ?? '', cluster?.url ?? null, cluster?.roles ?? [], keyId ?? null]
     const sentMs = performance.now()
     try {
       // On a connection of the reader: a beat never waits for a commit.
-      await db.all(BEAT, process, node, MIGRATIONS.length)
+      await db.all(BEAT, process, node, MIGRATIONS.length, ...about)
       this.#aliveAtMs = sentMs
       this.#wallAheadMs = Date.now() - performance.now()
       void this.loseTaken().catch(() => undefined)
@@ -212,19 +292,115 @@ export class Leases implements LeaseStore {
     throw signal.reason
   }
 
-  /** Waits until a lease was released, but not for long: the notice may be lost. */
-  async #wait(signal: AbortSignal | undefined): Promise<void> {
+  /**
+   * Takes at most `count` shards that are free, that belong to a dead process, or that an earlier process of this node has left. Resolves
+   * to their leases, one for each shard.
+   */
+  async takeShards(count: number): Promise<readonly Lease[]> {
+    const { db, process, node } = this.#options
+    const rows = await db.writer.transaction(async (tx): Promise<readonly { epoch: number; shard: number }[]> => {
+      await tx.all(LOCK)
+      const taken = await tx.all<Conflict & ShardRange>(SHARDS_TAKEN)
+      // A row of this process that it knows nothing of was taken in a transaction whose answer was lost.
+      const isHeld = (one: Conflict): boolean => (one.process === process ? this.#held.has(one.epoch) : one.isAlive && one.node !== node)
+      const blocked = new Set(taken.filter(isHeld).flatMap(({ from, to }) => range(from, to)))
+      const shards = range(0, SHARDS - 1)
+        .filter((shard) => !blocked.has(shard))
+        .slice(0, count)
+      const ended = taken.filter((one) => !isHeld(one) && shards.some((shard) => shard >= one.from && shard <= one.to))
+      const epochs = ended.map(({ epoch }) => epoch)
+      if (epochs.length > 0) await tx.all(END, epochs)
+      return shards.length > 0 ? tx.all(TAKE_SHARDS, process, shards) : []
+    })
+    return rows.map(({ epoch, shard }) => {
+      const shards = { from: shard, to: shard }
+      const lease = new HeldLease(this, { name: shardsLease(shards), epoch, shards })
+      this.#held.set(epoch, lease)
+      return lease
+    })
+  }
+
+  /** Resolves when a lease was released or a process came or left, and after a beat at the latest. */
+  async changed(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, POLL_MS)
+    const timer = setTimeout(resolve, BEAT_MS)
     this.#freed.once('free', resolve)
-    signal?.addEventListener('abort', () => resolve(), { once: true })
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    if (signal.aborted || this.#isClosed) resolve()
     await promise
     clearTimeout(timer)
     this.#freed.off('free', resolve)
   }
 
-  async #notify(what: 'free', epochs: readonly number[]): Promise<void> {
-    await this.#options.db.all('SELECT pg_notify($1, $2)', this.#channel, JSON.stringify({ what, epochs })).catch(() => undefined)
+  /** Refuses to start beside another node of the same name, and in a cluster of another name. */
+  async #join(): Promise<void> {
+    const { db, node, place, cluster } = this.#options
+    if (!cluster) return
+    await db.all(NAME_CLUSTER, cluster.name)
+    const known = await db.get<{ value: string }>(CLUSTER_NAME)
+    if (known && known.value !== cluster.name)
+      throw new AppError('config_invalid', `The database belongs to the cluster "${known.value}", but cluster.name is "${cluster.name}".`)
+    // A node that was moved to another machine waits for the end of its predecessor's leases.
+    const endMs = performance.now() + TTL_MS + BEAT_MS
+    for (;;) {
+      const twin = await db.get<{ place: string }>(TWIN, node, place)
+      if (!twin) return
+      if (performance.now() > endMs) {
+        throw new AppError(
+          'config_invalid',
+          `Another node of the cluster is named "${node}": ${twin.place}. Give each node a name of its own: cluster.node, or SVC_CLUSTER_NODE.`,
+        )
+      }
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    }
+  }
+
+  /** Waits until the lease may be free. All who wait share one query, after each notice and four times a second. */
+  async #untilAvailable(
+    name: LeaseName,
+    shards: ShardRange | null,
+    blockers: readonly Conflict[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const wanted: Wanted = { name, shards, wake: resolve }
+    // An earlier process of this node answers soon, or has ended.
+    const own = blockers.some(({ node }) => node === this.#options.node) ? setTimeout(resolve, HANDOVER_POLL_MS) : undefined
+    this.#wanted.add(wanted)
+    this.#pollIn(POLL_MS)
+    signal?.addEventListener('abort', () => resolve(), { once: true })
+    await promise
+    clearTimeout(own)
+    this.#wanted.delete(wanted)
+  }
+
+  #pollIn(delayMs: number): void {
+    clearTimeout(this.#polling)
+    if (this.#isClosed || this.#wanted.size === 0) return
+    this.#polling = setTimeout(() => void this.#poll(), delayMs).unref()
+  }
+
+  async #poll(): Promise<void> {
+    const wanted = [...this.#wanted]
+    const columns = columnsOf(
+      wanted,
+      ({ name }) => name,
+      ({ shards }) => shards?.from ?? null,
+      ({ shards }) => shards?.to ?? null,
+    )
+    try {
+      const rows = await this.#options.db.all<{ name: LeaseName }>(AVAILABLE, this.#options.process, ...columns)
+      const names = new Set(rows.map(({ name }) => name))
+      for (const { name, wake } of wanted) if (names.has(name)) wake()
+    } catch {
+      // The next look repeats this one.
+    }
+    this.#pollIn(POLL_MS)
+  }
+
+  /** Tells all processes that leases were released or shares have changed. Never rejects. */
+  async notify(what: 'free'): Promise<void> {
+    await this.#options.db.all('SELECT pg_notify($1, $2)', this.#channel, JSON.stringify({ what, epochs: [] })).catch(() => undefined)
   }
 
   #listen(): Promise<pg.Client> {
@@ -250,7 +426,10 @@ export class Leases implements LeaseStore {
   #heard(payload: string): void {
     try {
       const { what, epochs } = JSON.parse(payload) as { what: string; epochs: readonly number[] }
-      if (what === 'free') this.#freed.emit('free')
+      if (what === 'free') {
+        this.#freed.emit('free')
+        this.#pollIn(0)
+      }
       if (what !== 'want') return
       for (const epoch of epochs)
         void this.#held
@@ -262,6 +441,8 @@ export class Leases implements LeaseStore {
     }
   }
 }
+
+const range = (from: number, to: number): readonly number[] => Array.from({ length: to - from + 1 }, (_, at) => from + at)
 
 export class HeldLease implements Lease, Fence {
   readonly name: LeaseName

@@ -1,10 +1,11 @@
 /** The store on PostgreSQL behind the `Store` port. */
 import { randomUUID } from 'node:crypto'
 import { memoryCounters, systemClock } from '@sluice/kit'
-import { AppError, type Clock, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
+import { AppError, type Clock, type ClusterMember, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
 import { RecentIds } from '@sluice/store/shared'
 import { createAdmissions, ownedAdmissions } from './admissions.ts'
 import { createApprovals, ownedApprovals } from './approvals.ts'
+import { createCluster } from './cluster.ts'
 import { type ConnectionSettings, sql } from './connection.ts'
 import { createDb, type Db } from './db.ts'
 import { createDevices } from './devices.ts'
@@ -28,6 +29,8 @@ import { CommitQueue } from './writer.ts'
 export interface PostgresOptions extends ConnectionSettings {
   /** The name of this machine among those that share the database. A later process of a node takes over from an earlier one. */
   readonly node: string
+  /** How this process takes part in a cluster. The name of its node then replaces `node`, which says where it runs. */
+  readonly cluster?: ClusterMember
   /** The ids of the keys for secrets, the one that encrypts first. */
   readonly keyIds?: readonly string[]
   /** Connections that read. Default: 2. */
@@ -49,7 +52,17 @@ const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
  * database, and with `config_invalid` for wrong settings and for another key of secrets.
  */
 export async function openPostgresStore(given: PostgresOptions): Promise<Store> {
-  const { clock = systemClock, log = SILENT, node, keyIds = [], readers = 2, writers = 4, onCommit, ...settings } = given
+  const {
+    clock = systemClock,
+    log = SILENT,
+    node: place,
+    cluster: member,
+    keyIds = [],
+    readers = 2,
+    writers = 4,
+    onCommit,
+    ...settings
+  } = given
   try {
     await migrate({ settings, log, keyIds, nowMs: clock.nowMs() })
   } catch (error) {
@@ -62,7 +75,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   await reader.all(sql('SELECT 1'))
   const commits = new CommitQueue({ settings, process, clock, log, reader, transactions: writers, onCommit })
   const db = createDb(reader, commits.under(), clock)
-  const leases = new Leases({ settings, log, process, node, db, commits })
+  const leases = new Leases({ settings, log, process, node: member?.node ?? place, place, cluster: member, keyId: keyIds[0], db, commits })
   const foreign = new ForeignCommits({ reader, process, clock, log, onForeignCommit: () => leases.loseTaken() })
   const createWork = workOf(db, foreign)
   const known = new WeakMap<Lease, OwnedStore>()
@@ -79,6 +92,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     memory: createMemory(db),
     counters: memoryCounters(clock),
     leases,
+    ...(member && { cluster: createCluster({ member, process, db, leases }) }),
     under(lease) {
       const fenced = createDb(reader, commits.under(leases.fenceOf(lease)), clock)
       const owned = known.get(lease) ?? ownedWork(fenced, createWork(fenced), lease)

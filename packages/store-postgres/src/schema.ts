@@ -411,4 +411,24 @@ export const MIGRATIONS: readonly Migration[] = [
     WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION end_of_message();
   `,
   },
+  {
+    sql: `
+  -- How a process takes part in a cluster. 'cluster' is null for a daemon that shares the database with no other.
+  ALTER TABLE processes
+    ADD COLUMN cluster text,
+    -- The machine and its data directory: two places with one name of a node are two daemons.
+    ADD COLUMN place text,
+    ADD COLUMN version text NOT NULL DEFAULT '',
+    ADD COLUMN url text,
+    ADD COLUMN roles text[] NOT NULL DEFAULT '{}',
+    ADD COLUMN config_version bigint,
+    ADD COLUMN key_id text,
+    ADD COLUMN is_leaving boolean NOT NULL DEFAULT false;
+  -- The nodes that an operator has asked to own nothing.
+  CREATE TABLE drained_nodes (
+    node text PRIMARY KEY,
+    since timestamptz NOT NULL DEFAULT clock_timestamp()
+  );
+  `,
+  },
 ]

@@ -1,0 +1,159 @@
+/** Nodes of a cluster: how they share the shards of one schema on a real server. */
+import { ShardOwnership, systemClock } from '@sluice/kit'
+import { CLUSTER_ROLES, type ClusterMember, isLeaseLost, SHARDS, type Store } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { TTL_MS } from './leases.ts'
+import { openPostgresStore } from './open-store.ts'
+import { startProxy } from './testing/cut-proxy.ts'
+import { startPostgres, type TestServer } from './testing/postgres-server.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startPostgres({ inMemory: true })
+})
+afterAll(() => server.stop())
+
+const undo: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  while (undo.length > 0) await undo.pop()?.()
+})
+
+let schemas = 0
+
+interface Node {
+  readonly store: Store
+  readonly ownership: ShardOwnership
+  readonly held: () => number
+}
+
+async function start(schema: string, node: string, given: Partial<ClusterMember> & { place?: string; url?: string } = {}): Promise<Node> {
+  const { place = `machine-${node}:/data`, url = server.url, ...more } = given
+  const cluster: ClusterMember = { name: 'test', node, roles: CLUSTER_ROLES, version: '1.0.0', ...more, url: null }
+  const log = testHost().log
+  const store = await openPostgresStore({ url, schema, node: place, cluster, readers: 1, writers: 2, log })
+  undo.push(() => store.close())
+  const ownership = new ShardOwnership({ store, clock: systemClock, log })
+  await ownership.start()
+  undo.push(() => ownership.stop())
+  return { store, ownership, held: () => ownership.leases().held }
+}
+
+const shares = (nodes: readonly Node[]) => nodes.map(({ held }) => held())
+const total = (nodes: readonly Node[]) => shares(nodes).reduce((sum, count) => sum + count, 0)
+const owners = (nodes: readonly Node[], shard: number) => nodes.filter(({ ownership }) => ownership.of(shard)).length
+
+test('nodes share all shards, and none has more than its share', async () => {
+  const schema = `cluster_${schemas++}`
+  const first = await start(schema, 'a')
+  expect([first.held(), first.ownership.ownsAll]).toEqual([SHARDS, false])
+  const second = await start(schema, 'b')
+  await expect.poll(() => shares([first, second])).toEqual([128, 128])
+  const third = await start(schema, 'c')
+  const nodes = [first, second, third]
+  await expect.poll(() => [total(nodes), Math.max(...shares(nodes)) <= 86]).toEqual([SHARDS, true])
+  for (let shard = 0; shard < SHARDS; shard++) expect(owners(nodes, shard)).toBe(1)
+  const listed = await first.store.cluster?.nodes()
+  expect(listed?.map(({ node, state, shards }) => ({ node, state, shards }))).toEqual(
+    nodes.map(({ held }, at) => ({ node: 'abc'[at], state: 'up', shards: held() })),
+  )
+})
+
+test('a node that stops gives idle shards away within a second, and keeps those in which something runs until it has ended', async () => {
+  const schema = `cluster_${schemas++}`
+  const first = await start(schema, 'a')
+  const running = Promise.withResolvers<void>()
+  await first.ownership.onShards(
+    async () => {},
+    async ({ lease }) => {
+      if (lease.shards?.from === 200) await running.promise
+    },
+  )
+  const second = await start(schema, 'b')
+  await expect.poll(second.held).toBe(127)
+  const startedMs = performance.now()
+  const handedOver = first.ownership.handOver()
+  await expect.poll(second.held, { interval: 10 }).toBe(SHARDS - 1)
+  expect(performance.now() - startedMs).toBeLessThan(1_000)
+  expect([first.held(), owners([first, second], 200)]).toEqual([1, 0])
+  running.resolve()
+  await handedOver
+  await expect.poll(second.held).toBe(SHARDS)
+})
+
+test('shards of a node that is cut off are taken over after its leases have expired, and it writes nothing more under them', async () => {
+  const schema = `cluster_${schemas++}`
+  const proxy = await startProxy(server.port)
+  undo.push(() => proxy.close())
+  const url = new URL(server.url)
+  url.port = String(proxy.port)
+  const first = await start(schema, 'a', { url: url.href })
+  const owned = first.ownership.of(7)
+  await owned?.keyValue('test').set('x', 1)
+  const second = await start(schema, 'b')
+  await expect.poll(second.held).toBe(128)
+  const kept = first.ownership.held().map(({ lease }) => lease.shards?.from ?? -1)
+  proxy.refuse()
+  const startedMs = performance.now()
+  await expect.poll(second.held, { interval: 50 }).toBe(SHARDS)
+  expect(performance.now() - startedMs).toBeLessThan(TTL_MS + 1_500)
+  const shard = kept[0] ?? -1
+  const before = first.ownership.of(shard)
+  expect(before?.lease.mayAct()).toBe(false)
+  proxy.accept()
+  const refused = async (): Promise<boolean> =>
+    isLeaseLost(
+      await before
+        ?.keyValue('test')
+        .set('x', 2)
+        .catch((error: unknown) => error),
+    )
+  await expect.poll(refused).toBe(true)
+  expect(await second.store.keyValue('test').get('x')).toBe(1)
+  await expect.poll(() => shares([first, second])).toEqual([128, 128])
+})
+
+test('a node without the role worker owns no shards, and a drained one gives them up until it is undrained', async () => {
+  const schema = `cluster_${schemas++}`
+  const first = await start(schema, 'a')
+  const ingress = await start(schema, 'i', { roles: ['ingress'] })
+  const second = await start(schema, 'b')
+  const nodes = [first, ingress, second]
+  await expect.poll(() => shares(nodes)).toEqual([128, 0, 128])
+  expect(await ingress.store.cluster?.drain('b', true)).toBe(true)
+  await expect.poll(() => shares(nodes)).toEqual([SHARDS, 0, 0])
+  expect((await first.store.cluster?.nodes())?.map(({ state }) => state)).toEqual(['up', 'drained', 'up'])
+  expect(await ingress.store.cluster?.drain('b', false)).toBe(true)
+  await expect.poll(() => shares(nodes)).toEqual([128, 0, 128])
+  expect(await ingress.store.cluster?.drain('x', true)).toBe(false)
+})
+
+test('a restarted node takes its shards at once, and a second node of its name does not start', async () => {
+  const schema = `cluster_${schemas++}`
+  await start(schema, 'a')
+  const again = await start(schema, 'a')
+  expect(again.held()).toBe(SHARDS)
+  await expect(start(schema, 'a', { place: 'machine-2:/data' })).rejects.toMatchObject({ code: 'config_invalid' })
+  await expect(start(schema, 'b', { name: 'other' })).rejects.toMatchObject({ code: 'config_invalid' })
+})
+
+test('work of a leader runs on one node, and on another as soon as that one hands over', async () => {
+  const schema = `cluster_${schemas++}`
+  const nodes = [await start(schema, 'a'), await start(schema, 'b')]
+  const leading: string[] = []
+  const stop = new AbortController()
+  for (const [at, { ownership }] of nodes.entries()) {
+    const work = async (_: unknown, signal: AbortSignal): Promise<void> => {
+      leading.push(`${at}`)
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    }
+    void ownership.whileHolding('leader/cron', work, stop.signal)
+  }
+  await expect.poll(() => leading.length).toBe(1)
+  const startedMs = performance.now()
+  await nodes[Number(leading[0])]?.ownership.handOver()
+  await expect.poll(() => leading.length, { interval: 10 }).toBe(2)
+  expect(performance.now() - startedMs).toBeLessThan(1_000)
+  expect(new Set(leading).size).toBe(2)
+  stop.abort()
+})
