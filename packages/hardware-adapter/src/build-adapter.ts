@@ -1,6 +1,6 @@
 /** Builds the parts of the feature. Tests pass their own native packages and system paths. */
-import { createDeviceGuard } from '@sluice/hardware'
-import type { Host, Parts } from '@sluice/sdk'
+import { createDeviceGuard, type HeldDevices } from '@sluice/hardware'
+import type { HardwareBoard, Host, Parts } from '@sluice/sdk'
 import { Adapters } from './adapters.ts'
 import type { AdapterConfig } from './config.ts'
 import type { SystemPaths } from './find-adapters.ts'
@@ -18,10 +18,12 @@ export interface AdapterEnvironment {
 export function buildAdapter(host: Host, config: AdapterConfig, { native, paths }: AdapterEnvironment): Parts {
   const { adapter: settings } = config
   const adapters = new Adapters(host, native, { settings, paths })
-  const kit = { adapters, guard: createDeviceGuard(host, config) }
+  const guard = createDeviceGuard(host, config)
+  const kit = { adapters, guard }
   return {
     tools: [i2cScan(kit), i2cRead(kit), i2cWrite(kit), spiTransfer(kit, settings), gpioAdapter(kit), datasheet(host, adapters)],
     ...(settings.transport === 'off' && { disabledReason: 'transport under [peripherals.adapter] is off' }),
+    hardware: { boards: async () => shownAdapters(adapters, await guard.held()) },
     async check() {
       const { checkAdapters } = await import('./lazy.ts')
       return checkAdapters(adapters, settings, { native, paths })
@@ -31,3 +33,15 @@ export function buildAdapter(host: Host, config: AdapterConfig, { native, paths 
     close: () => adapters.close(),
   }
 }
+
+/** Returns the adapters as operators see them. */
+const shownAdapters = (adapters: Adapters, { holders, pins }: HeldDevices): HardwareBoard[] =>
+  adapters.present().map(({ alias, adapter, found }) => ({
+    name: alias,
+    title: adapter.name,
+    transport: 'usb',
+    path: found.path,
+    connected: true,
+    holder: holders.get(alias) ?? null,
+    pins: pins.get(alias) ?? [],
+  }))

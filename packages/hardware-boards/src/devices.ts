@@ -1,6 +1,6 @@
 /** The boards of this machine, found or configured, each with a stable alias. */
-import type { Board } from '@sluice/hardware'
-import { AppError } from '@sluice/sdk'
+import type { Board, HeldDevices } from '@sluice/hardware'
+import { AppError, type HardwareBoard } from '@sluice/sdk'
 
 export interface UsbIdentity {
   /** Four lower-case hexadecimal digits. */
@@ -83,6 +83,18 @@ const NAMED_MAX = 32
 
 /** Returns the name and chip of the board. */
 export const boardText = ({ board }: Device): string => (board ? `${board.name} (${board.chip})` : 'an unknown board')
+
+/** Returns the boards as operators see them. */
+export const shownBoards = (devices: readonly Device[], { holders, pins }: HeldDevices): HardwareBoard[] =>
+  devices.map((device) => ({
+    name: device.alias,
+    title: boardText(device),
+    transport: device.transport,
+    path: device.path,
+    connected: device.connected,
+    holder: holders.get(device.alias) ?? null,
+    pins: pins.get(device.alias) ?? [],
+  }))
 
 /** Returns the part of the system prompt that lists the devices, or an empty text when there are none. */
 export function devicesPrompt(devices: readonly Device[]): string {

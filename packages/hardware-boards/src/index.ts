@@ -3,7 +3,7 @@ import { createDeviceGuard, type DeviceGuard } from '@sluice/hardware'
 import { defineFeature, type Feature, type Host } from '@sluice/sdk'
 import { hardwareCommands } from './commands/commands.ts'
 import { peripheralsSection } from './config.ts'
-import { type Devices, devicesPrompt } from './devices.ts'
+import { type Devices, devicesPrompt, shownBoards } from './devices.ts'
 import type { Mounts } from './flash/boot-volume.ts'
 import { missingSerial } from './native.ts'
 import { type Machine, thisMachine } from './registry/machine.ts'
@@ -33,6 +33,7 @@ export const boardsFeature = (machine: Partial<Machine> = {}, mounts?: Mounts): 
         commands: hardwareCommands({ host, config, devices: registry, machine: { ...thisMachine(host), ...machine }, mounts }),
         missingRequirement: missingSerial,
         prompt: () => devicesPrompt(registry.all()),
+        hardware: { boards: async () => shownBoards(registry.all(), await guard.held()) },
         async check(signal) {
           const { checkBoards } = await import('./on-demand.ts')
           return checkBoards(registry, config.boards, signal)
@@ -56,6 +57,7 @@ export const withNativeGuard = (host: Host, devices: Devices, own: DeviceGuard):
     const { device: _, ...pins } = use
     return (isNative && host.service('nativeGpio')?.use(pins, work)) || own.use(use, work)
   },
+  held: () => own.held(),
 })
 
 export default boardsFeature()

@@ -4,6 +4,7 @@ import { createDeviceGuard } from '@sluice/hardware'
 import { AppError, defineFeature } from '@sluice/sdk'
 import { checkRobot } from './preflight.ts'
 import { Robot } from './robot.ts'
+import { robotHardware } from './robot-hardware.ts'
 import { robotToml } from './robot-toml.ts'
 import { robotTools } from './robot-tools.ts'
 
@@ -24,9 +25,10 @@ export default defineFeature({
     const openOnce = () => (opening ??= open())
     // Waits for a file that is still being read, so that its robot is closed too.
     const close = async () => (await opening?.catch(() => undefined))?.close()
+    const guard = createDeviceGuard(host, LIMITS)
     const tools = robotTools({
       host,
-      guard: createDeviceGuard(host, LIMITS),
+      guard,
       isConfigured: () => robot !== undefined,
       async robot() {
         const opened = await openOnce()
@@ -36,6 +38,7 @@ export default defineFeature({
     })
     return {
       tools,
+      hardware: robotHardware(host, guard, () => robot),
       prompt: () => (robot?.isSimulated ? 'The robot is SIMULATED: drive and sense reach no real robot.' : ''),
       async check() {
         const config = await readConfig()

@@ -16,7 +16,8 @@ export interface RobotAccess {
   readonly robot: () => Promise<Robot>
 }
 
-const DEVICE = 'robot'
+/** The name of the robot in leases and in the audit log. */
+export const DEVICE = 'robot'
 
 /** Any later message in the conversation stops the robot, because it may be a request to stop in any wording. */
 const SUPERSEDED = 'a newer message in this conversation waits for the end of this turn'

@@ -362,3 +362,60 @@ describe('a safety process that ends', () => {
     expect(companion.inits.map(({ latched }) => latched)).toEqual([null, null])
   })
 })
+
+describe('an operator', () => {
+  const opened = async (answers: InlineAnswers = {}) => {
+    const made = robot(answers)
+    await made.parts.register?.(new AbortController().signal)
+    await made.host.advance(3000)
+    await expect.poll(() => made.companion.inits).toHaveLength(1)
+    return made
+  }
+
+  test('sees the robot without starting its safety process', async () => {
+    const { parts, companion } = robot()
+    await parts.register?.(new AbortController().signal)
+    expect(await parts.hardware?.robot?.()).toMatchObject({ state: 'off', ways: [] })
+    expect(companion.inits).toEqual([])
+    const { parts: running } = await opened({ view: { isMoving: true } })
+    expect(await running.hardware?.robot?.()).toMatchObject({
+      state: 'moving',
+      estopPressed: false,
+      ways: [{ way: 'ahead', metres: 1.5 }, { way: 'left', metres: null }, {}, {}],
+      holder: null,
+    })
+  })
+
+  test('stops the robot at once, for the next process too, and the audit log has the operator', async () => {
+    const { parts, companion, audited, host } = await opened()
+    await parts.hardware?.stop?.('device:o')
+    expect(companion.sent.at(-1)).toMatchObject({ kind: 'stop', latches: true, why: 'an operator stopped it (device:o)' })
+    expect(audited).toEqual([{ by: 'device:o', detail: { device: 'robot', action: 'emergency stop' } }])
+    expect(await host.keyValue.get('latched')).toBe('an operator stopped it (device:o)')
+  })
+
+  test('stops a robot whose safety process does not run yet', async () => {
+    const { parts, companion, host } = robot()
+    await parts.register?.(new AbortController().signal)
+    await parts.hardware?.stop?.('device:o')
+    expect(await parts.hardware?.robot?.()).toMatchObject({ state: 'stopped', reason: 'an operator stopped it (device:o)' })
+    await host.advance(3000)
+    await expect.poll(() => companion.inits[0]?.latched).toBe('an operator stopped it (device:o)')
+  })
+
+  test('cannot reset while the emergency stop is pressed', async () => {
+    const pressed = await opened({ view: { isEstopPressed: true } })
+    await expect(pressed.parts.hardware?.reset?.('device:o')).rejects.toMatchObject({ code: 'conflict' })
+    const free = await opened()
+    await free.parts.hardware?.reset?.('device:o')
+    expect(free.companion.sent.at(-1)).toMatchObject({ kind: 'reset' })
+    expect(free.audited).toEqual([{ by: 'device:o', detail: { device: 'robot', action: 'reset' } }])
+  })
+
+  test('sees nothing where no robot is configured', async () => {
+    const { parts } = robot({}, { toml: null })
+    await parts.register?.(new AbortController().signal)
+    expect(await parts.hardware?.robot?.()).toBeUndefined()
+    await expect(parts.hardware?.stop?.('device:o')).rejects.toMatchObject({ code: 'unavailable' })
+  })
+})

@@ -68,17 +68,36 @@ export class Robot {
    * Resolves once the motors have the command to halt. Ends a safety process that does not answer: without it, no command to
    * the motors lasts longer than a fifth of a second. Never rejects.
    */
-  async stop(why: string): Promise<void> {
+  stop(why: string): Promise<void> {
+    return this.#stop(why, false)
+  }
+
+  /** Stops the robot as `stop` does. Nothing moves from then on, also after a restart, until a person resets it. */
+  async emergencyStop(why: string): Promise<void> {
+    this.#latch(why)
+    await this.#stop(why, true)
+    await this.#latchWrites.run(async () => undefined)
+  }
+
+  async #stop(why: string, latches: boolean): Promise<void> {
     this.#stops++
     const asked = this.#link
     // Without a safety process nothing moves.
     const link = await asked?.catch(() => undefined)
-    await link?.stop(why).catch((error: unknown) => {
+    await link?.stop(why, latches).catch((error: unknown) => {
       // The process ended by itself, for example because the whole service is being stopped.
       if (this.#link !== asked) return undefined
       this.#host.log.error('robot did not confirm the stop; ending the safety process', { error })
       return link.close()
     })
+  }
+
+  /** Resolves to what the sensors see, and starts nothing: undefined while no safety process runs. `latched` is as in `View`. */
+  async peek(): Promise<{ readonly view: View | undefined; readonly latched: string | null }> {
+    const link = await this.#link?.catch(() => undefined)
+    const view = await link?.look().catch(() => undefined)
+    const stored = ((await this.#host.keyValue.get(LATCHED_KEY)) as string | undefined) ?? null
+    return { view, latched: view ? view.latched : this.#latched === undefined ? stored : this.#latched }
   }
 
   async look(): Promise<View> {

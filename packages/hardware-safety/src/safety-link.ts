@@ -99,8 +99,8 @@ export class SafetyLink {
   }
 
   /** Resolves once the motors have the command to halt. Ends a safety process that does not answer; so do `move` and `reset`. */
-  async stop(why: string): Promise<void> {
-    await this.#request((id) => ({ kind: 'stop', id, why }), ANSWER_MS_MAX)
+  async stop(why: string, latches = false): Promise<void> {
+    await this.#request((id) => ({ kind: 'stop', id, why, ...(latches && { latches }) }), ANSWER_MS_MAX)
   }
 
   look(): Promise<View> {

@@ -33,6 +33,24 @@ export const sbcFeature = (machine: Machine): Feature =>
             use: (use, work) => guard.use({ ...use, device: DEVICE }, work),
           },
         },
+        hardware: {
+          async boards() {
+            const { board } = sbc
+            if (!board) return []
+            const { holders, pins } = await guard.held()
+            return [
+              {
+                name: DEVICE,
+                title: board.fullName,
+                transport: 'native',
+                path: null,
+                connected: true,
+                holder: holders.get(DEVICE) ?? null,
+                pins: pins.get(DEVICE) ?? [],
+              },
+            ]
+          },
+        },
         prompt: () => (sbc.board ? boardPrompt(sbc.board, info()) : ''),
         missingRequirement: missingGpioPackage,
         check: () => checkSbc(machine),

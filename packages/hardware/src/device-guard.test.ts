@@ -286,3 +286,24 @@ describe('the audit log', () => {
     expect(state.hasRun).toBe(false)
   })
 })
+
+test('operators see who has a device, and for whom pins are reserved, until both expire', async () => {
+  const { guard, host, use } = arrange()
+  const atMs = host.clock.nowMs()
+  const during = Promise.withResolvers<void>()
+  const running = guard.use(use('alice', { pins: [4, 'led'] }), () => during.promise)
+  await expect.poll(async () => [...(await guard.held()).holders]).toEqual([['board_a0', { client: 'alice', untilMs: null }]])
+  during.resolve()
+  await running
+  const { holders, pins } = await guard.held()
+  expect([...holders]).toEqual([['board_a0', { client: 'alice', untilMs: atMs + 30_000 }]])
+  const untilMs = atMs + 3_600_000
+  expect(pins.get('board_a0')).toEqual([
+    { pin: '4', client: 'alice', untilMs },
+    { pin: 'led', client: 'alice', untilMs },
+  ])
+  await host.advance(30_000)
+  expect((await guard.held()).holders.size).toBe(0)
+  await host.advance(3_600_000)
+  expect((await guard.held()).pins.size).toBe(0)
+})

@@ -3,11 +3,13 @@
  * for its client, and every write is recorded in the audit log first. The rules are in docs/contract.md#hardware.
  */
 import { SerialQueue } from '@sluice/kit'
-import { AppError, type Host, type ToolContext } from '@sluice/sdk'
+import { AppError, type DeviceHolder, type HeldPin, type Host, type ToolContext } from '@sluice/sdk'
 
 /** Transactions of one client on one device, the running one included. */
 const TRANSACTIONS_MAX = 16
 const DEVICES_MAX = 256
+/** Reserved pins that operators are shown. */
+const PINS_SHOWN_MAX = 1000
 
 export interface DeviceLimits {
   /** How long a device stays with its client after the client's last call. */
@@ -34,6 +36,13 @@ export interface DeviceGuard {
    * wait or the write cannot be recorded; in all these cases `work` does not run. `work` handles an abort that comes later.
    */
   use<Result>(use: DeviceUse, work: () => Promise<Result>): Promise<Result>
+  /** Resolves to the client that has each device, and to the reserved pins, for operators. */
+  held(): Promise<HeldDevices>
+}
+
+export interface HeldDevices {
+  readonly holders: ReadonlyMap<string, DeviceHolder>
+  readonly pins: ReadonlyMap<string, readonly HeldPin[]>
 }
 
 /**
@@ -55,6 +64,9 @@ interface Reservation {
   readonly untilMs: number
 }
 
+/** The beginning of the keys of reserved pins. */
+const PIN_KEYS = 'pin:'
+
 class LeasingGuard implements DeviceGuard {
   readonly #host: Host
   readonly #limits: DeviceLimits
@@ -68,6 +80,25 @@ class LeasingGuard implements DeviceGuard {
   async use<Result>(use: DeviceUse, work: () => Promise<Result>): Promise<Result> {
     const lease = this.#leaseOf(use.device, holderOf(use.context))
     return lease.queue.run(() => this.#transact(lease, use, work), use.context.signal)
+  }
+
+  async held(): Promise<HeldDevices> {
+    const { clock, keyValue } = this.#host
+    const [monotonicMs, nowMs] = [clock.monotonicMs(), clock.nowMs()]
+    const holders = new Map<string, DeviceHolder>()
+    for (const [device, { holder, queue, untilMs }] of this.#leases) {
+      if (!queue.isIdle) holders.set(device, { client: holder, untilMs: null })
+      else if (untilMs > monotonicMs) holders.set(device, { client: holder, untilMs: nowMs + untilMs - monotonicMs })
+    }
+    const pins = new Map<string, HeldPin[]>()
+    const longestMs = nowMs + this.#limits.pin_reservation_secs * 1000
+    for (const { key, value } of await keyValue.list(PIN_KEYS, PINS_SHOWN_MAX)) {
+      const { holder, untilMs } = value as Reservation
+      if (untilMs <= nowMs || untilMs > longestMs) continue
+      const [, device = '', pin = ''] = /^([^/]*)\/(.*)$/.exec(key.slice(PIN_KEYS.length)) ?? []
+      pins.set(device, [...(pins.get(device) ?? []), { pin, client: holder, untilMs }])
+    }
+    return { holders, pins }
   }
 
   #leaseOf(device: string, holder: string): Lease {
@@ -101,7 +132,7 @@ class LeasingGuard implements DeviceGuard {
     const holder = holderOf(context)
     const longestMs = now + pin_reservation_secs * 1000
     const untilMs = isCommandLine(holder) ? Math.min(longestMs, now + lease_secs * 1000) : longestMs
-    const keys = pins.map((pin) => `pin:${device}/${pin}`)
+    const keys = pins.map((pin) => `${PIN_KEYS}${device}/${pin}`)
     const before: unknown[] = []
     for (const [index, key] of keys.entries()) {
       before.push(await this.#host.keyValue.get(key))

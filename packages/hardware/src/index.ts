@@ -1,7 +1,7 @@
 /** The parts that the hardware features share: known boards, device paths, leases and GPIO lines. */
 export type { Board, BoardFamily, MemoryRange } from './boards.ts'
 export { BOARD_NAMES, BOARDS, boardNamed, boardOfUsb, FAMILY_BY_VENDOR, THIS_MACHINE, unknownBoard } from './boards.ts'
-export type { DeviceGuard, DeviceLimits, DeviceUse } from './device-guard.ts'
+export type { DeviceGuard, DeviceLimits, DeviceUse, HeldDevices } from './device-guard.ts'
 export { createDeviceGuard } from './device-guard.ts'
 export type { DeviceKind } from './device-path.ts'
 export { checkDevicePath, isDevicePath } from './device-path.ts'

@@ -3,6 +3,7 @@ import type * as v from 'valibot'
 import type { FeatureId, OwnRow } from './catalogue.ts'
 import type { Channel } from './channel.ts'
 import type { Command } from './command.ts'
+import type { Hardware } from './hardware.ts'
 import type { Host, Services } from './host.ts'
 import type { Provider } from './model.ts'
 import type { Observer } from './observer.ts'
@@ -34,6 +35,8 @@ export interface Parts {
   check?(signal: AbortSignal): Promise<readonly Finding[]>
   /** Returns the state of the connections that the feature keeps open, channels excepted. Makes no request. */
   links?(): readonly LinkHealth[]
+  /** The devices that the feature controls, for operators. */
+  readonly hardware?: Hardware
   /** Returns lines for the system prompt, at each turn. */
   prompt?(): string
   /** Phase 2, registration: checks credentials and discovers devices, once for each build. A rejection marks the feature as failed. */

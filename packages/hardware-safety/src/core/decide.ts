@@ -69,8 +69,12 @@ function apply(state: RobotState, event: RobotEvent): Decision {
       return { state: { ...halted(state), fault: state.fault ?? event.what }, commands: [HALT] }
     case 'move':
       return requestMove(state, event.move)
-    case 'stop':
-      return endMove({ ...state, running: null }, { reason: 'stopped', why: event.why })
+    case 'stop': {
+      const { why, latches } = event
+      const stopped = endMove({ ...state, running: null }, { reason: 'stopped', why })
+      if (!latches) return stopped
+      return { state: { ...stopped.state, latched: why }, commands: [...stopped.commands, { kind: 'latched', why }] }
+    }
     case 'reset':
       if (state.isEstopPressed || state.latched === null) return { state, commands: [] }
       return { state: { ...state, latched: null }, commands: [{ kind: 'released' }] }

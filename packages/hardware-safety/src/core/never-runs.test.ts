@@ -11,7 +11,8 @@ type Decide = (state: RobotState, event: RobotEvent) => Decision
 
 /** An event `afterMs` after the one before. */
 type Happening = { readonly afterMs: number } & (
-  | { readonly kind: 'tick' | 'reset' | 'stop' | 'fault' }
+  | { readonly kind: 'tick' | 'reset' | 'fault' }
+  | { readonly kind: 'stop'; readonly latches: boolean }
   | { readonly kind: 'range'; readonly sensor: string; readonly lateMs: number; readonly beams: readonly Beam[] }
   | { readonly kind: 'bump'; readonly sensor: string; readonly isPressed: boolean }
   | { readonly kind: 'estop'; readonly isPressed: boolean }
@@ -92,7 +93,7 @@ const happenings = fc
       weighted(2, fc.record({ kind: fc.constant('bump' as const), afterMs: soon, sensor, isPressed })),
       weighted(1, fc.record({ kind: fc.constant('estop' as const), afterMs: soon, isPressed })),
       weighted(3, fc.record({ kind: fc.constant('reset' as const), afterMs: soon })),
-      weighted(1, fc.record({ kind: fc.constant('stop' as const), afterMs: soon })),
+      weighted(1, fc.record({ kind: fc.constant('stop' as const), afterMs: soon, latches: fc.boolean() })),
     ),
     { minLength: 5, maxLength: 40, size: 'max' },
   )
@@ -135,7 +136,7 @@ const eventOf = (what: Happening, atMs: number, id: number): RobotEvent => {
         },
       }
     case 'stop':
-      return { kind: 'stop', atMs, why: 'a stop was requested' }
+      return { kind: 'stop', atMs, why: 'a stop was requested', ...(what.latches && { latches: true }) }
     case 'fault':
       return { kind: 'fault', atMs, what: 'the drive does not answer' }
     default:
@@ -209,6 +210,9 @@ describe('the oracle notices a robot', () => {
   const planted: Readonly<Record<string, Decide>> = {
     'that ignores its emergency stop': altered((event) => (event.kind === 'estop' ? { kind: 'tick', atMs: event.atMs } : event)),
     'whose emergency stop does not latch': answering(({ state, commands }) => ({ state: { ...state, latched: null }, commands })),
+    'whose operators cannot stop it until a reset': altered((event) =>
+      event.kind === 'stop' ? { kind: 'stop', atMs: event.atMs, why: event.why } : event,
+    ),
     'that resets while the emergency stop is pressed': altered((event) =>
       event.kind === 'estop' ? { ...event, isPressed: false } : event,
     ),

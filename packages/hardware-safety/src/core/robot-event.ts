@@ -41,7 +41,8 @@ export type UntimedEvent =
   | BodyEvent
   | { readonly kind: 'tick' }
   | { readonly kind: 'move'; readonly move: MoveRequest }
-  | { readonly kind: 'stop'; readonly why: string }
+  /** `latches`: nothing moves from then on until a person resets the robot. */
+  | { readonly kind: 'stop'; readonly why: string; readonly latches?: true }
   | { readonly kind: 'reset' }
 
 /** `atMs` is monotonic time; an event in the past counts as if it happened now. */

@@ -15,7 +15,7 @@ export interface KernelInit {
 /** A message from the daemon. */
 export type KernelRequest =
   | { readonly kind: 'move'; readonly move: MoveRequest }
-  | { readonly kind: 'stop'; readonly id: number; readonly why: string }
+  | { readonly kind: 'stop'; readonly id: number; readonly why: string; readonly latches?: true }
   | { readonly kind: 'look'; readonly id: number }
   | { readonly kind: 'reset'; readonly id: number }
 

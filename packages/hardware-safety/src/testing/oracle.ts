@@ -84,6 +84,9 @@ export class Oracle {
       case 'fault':
         this.#isBroken = true
         return
+      case 'stop':
+        this.#isLatched ||= event.latches ?? false
+        return
       case 'reset':
         if (!this.#isPressed) this.#isLatched = false
     }
