@@ -4,13 +4,17 @@ import { mcpCommands } from './commands.ts'
 import { type McpConfig, mcpSection } from './config.ts'
 import type { RunningServers } from './running-servers.ts'
 import { serveRoutes } from './serve/routes.ts'
+import { serverRoutes } from './server-routes.ts'
 
 export default defineFeature({
   id: 'mcp',
   section: mcpSection,
   build(host, config) {
     if (Object.values(config.servers).some(({ enabled }) => enabled)) return enabledParts(host, config)
-    const parts = { commands: mcpCommands(host, config, () => undefined), routes: serveRoutes(host.log) }
+    const parts = {
+      commands: mcpCommands(host, config, () => undefined),
+      routes: [...serveRoutes(host.log), ...serverRoutes(config, () => undefined)],
+    }
     return config.serve.enabled ? parts : { ...parts, disabledReason: 'no server is configured, and `serve.enabled` is false' }
   },
 })
@@ -22,7 +26,7 @@ function enabledParts(host: Host, config: McpConfig): Parts {
   let running: RunningServers | undefined
   return {
     commands: mcpCommands(host, config, () => running),
-    routes: config.serve.enabled ? serveRoutes(host.log) : [],
+    routes: [...(config.serve.enabled ? serveRoutes(host.log) : []), ...serverRoutes(config, () => running)],
     /** Empty before `register`, which reads the known tools. */
     get tools() {
       return running?.tools ?? []

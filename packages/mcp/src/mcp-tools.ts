@@ -1,11 +1,11 @@
 /** Makes tools of the agent from the tools of a server. */
-import { AppError, defineTool, type Risk, type Tool } from '@sluice/sdk'
+import { AppError, defineTool, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { ServerConfig } from './config.ts'
 import type { Definition } from './definition.ts'
 import type { McpServer } from './mcp-server.ts'
 import { resultText } from './result-text.ts'
 import { toolName } from './tool-name.ts'
+import { riskOf } from './tool-risk.ts'
 
 const CHANGED = 'The server has changed this tool. A person must approve its next call.'
 
@@ -39,12 +39,6 @@ function toolOf(server: McpServer, definition: Definition): Tool {
       return text
     },
   })
-}
-
-/** What a server says about itself counts only where the operator trusts it. */
-function riskOf({ risk, default_risk, trust_hints }: ServerConfig, { name, readOnlyHint }: Definition): Risk {
-  if (Object.hasOwn(risk, name)) return risk[name] ?? default_risk
-  return trust_hints && readOnlyHint ? 'read' : default_risk
 }
 
 const withoutTexts = (schema: Definition['inputSchema']): Definition['inputSchema'] =>

@@ -131,7 +131,7 @@ export const CATALOGUE = {
     summary: 'Tools, resources and prompts of MCP servers, and this agent as an MCP server',
     section: 'mcp',
     namesItsTools: true,
-    routes: ['POST /mcp'],
+    routes: ['POST /mcp', 'GET /api/mcp/servers', 'POST /api/mcp/servers/:name/test', 'POST /api/mcp/servers/:name/accept'],
     commands: ['mcp list', 'mcp test', 'mcp add', 'mcp remove', 'mcp login'],
     commandHelp: {
       'mcp list': { summary: 'List the configured MCP servers and their tools' },
@@ -178,6 +178,7 @@ export const CATALOGUE = {
     summary: 'Skills: folders of instructions and scripts that the agent reads when a task needs them',
     section: 'skills',
     tools: ['skill_read'],
+    routes: ['GET /api/skills', 'GET /api/skills/:name', 'POST /api/skills/waiting/:name/accept'],
     commands: ['skills list', 'skills show', 'skills check', 'skills waiting', 'skills accept', 'skills add', 'skills remove'],
     commandHelp: {
       'skills list': { summary: 'List the skills and their problems' },

@@ -217,3 +217,46 @@ describe('sluice skills', () => {
     await expect(run('accept', 'x')).rejects.toThrow('usage: sluice skills accept <name> <hash>')
   })
 })
+
+describe('the routes', () => {
+  const arrange = async () => {
+    const made = await start()
+    const call = async (route: string, params: Record<string, string> = {}, body?: unknown) => {
+      const found = made.built.routes?.find(({ method, path }) => `${method} ${path}` === route)
+      return (await found?.handle({ params, body, by: 'device:o' } as never)) as Record<string, unknown>
+    }
+    return { ...made, call }
+  }
+
+  test('list the skills, with their files on request', async () => {
+    write('skills/cook/SKILL.md', TEXT('cook'))
+    write('skills/cook/recipes.txt', 'bread')
+    write('skills/broken/SKILL.md', 'no front matter')
+    const { call } = await arrange()
+    expect(await call('GET /api/skills')).toMatchObject({
+      folder: join(root, 'skills'),
+      skills: [{ name: 'cook', description: 'Does cook', license: null }],
+      problems: [{ severity: 'error', file: expect.stringContaining('broken') }],
+      waiting: [],
+    })
+    expect(await call('GET /api/skills/:name', { name: 'cook' })).toMatchObject({
+      name: 'cook',
+      files: [{ path: 'SKILL.md' }, { path: 'recipes.txt', text: 'bread', bytes: 5, executable: false }],
+    })
+    await expect(call('GET /api/skills/:name', { name: '../cook' })).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('accept exactly the proposal that was read', async () => {
+    write('workspace/skills/bake/SKILL.md', TEXT('bake'))
+    const { call } = await arrange()
+    const { waiting } = (await call('GET /api/skills')) as { waiting: { hash: string; files: { text: string }[] }[] }
+    expect(waiting).toMatchObject([{ name: 'bake', replaces: false, files: [{ text: TEXT('bake') }] }])
+    const hash = waiting[0]?.hash
+    write('workspace/skills/bake/SKILL.md', TEXT('bake', 'Does something else'))
+    const accept = (of: unknown) => call('POST /api/skills/waiting/:name/accept', { name: 'bake' }, { hash: of })
+    await expect(accept(hash)).rejects.toMatchObject({ code: 'conflict' })
+    write('workspace/skills/bake/SKILL.md', TEXT('bake'))
+    expect(await accept(hash)).toEqual({ accepted: 'bake', folder: join(root, 'skills/bake') })
+    expect(await call('GET /api/skills')).toMatchObject({ skills: [{ name: 'bake' }], waiting: [] })
+  })
+})

@@ -4,6 +4,7 @@ import { skillCommands } from './commands.ts'
 import { skillsFolder, skillsSection } from './config.ts'
 import { SkillLibrary } from './skill-library.ts'
 import { skillRead } from './skill-read.ts'
+import { skillRoutes } from './skill-routes.ts'
 
 export default defineFeature({
   id: 'tool-skills',
@@ -14,6 +15,7 @@ export default defineFeature({
     if (!config.enabled) return { commands, disabledReason: '[skills] enabled is false' }
     return {
       commands,
+      routes: skillRoutes(host, library),
       services: { skillFolders: () => library.skills.map(({ folder }) => folder) },
       get tools() {
         return [skillRead(library)]

@@ -1,0 +1,95 @@
+/** `/api/skills`: the skills in force, their files, and the proposals of agents, which an operator accepts. */
+import { AppError, defineRoute, type Host, type Route } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { SkillLibrary } from './skill-library.ts'
+
+const problemSchema = v.object({
+  file: v.string(),
+  line: v.optional(v.number()),
+  message: v.string(),
+  severity: v.picklist(['error', 'warning']),
+})
+
+const fileSchema = v.object({
+  path: v.string(),
+  bytes: v.number(),
+  executable: v.boolean(),
+  text: v.pipe(v.nullable(v.string()), v.description('Null for a file that is not UTF-8, or whose text is longer than 65,536 bytes')),
+})
+const contentEntries = {
+  hash: v.pipe(v.nullable(v.string()), v.description('Identifies the content, for its acceptance; null when it cannot be read')),
+  files: v.array(fileSchema),
+}
+
+const skillSchema = v.object({
+  name: v.string(),
+  description: v.string(),
+  folder: v.string(),
+  license: v.nullable(v.string()),
+  compatibility: v.nullable(v.string()),
+  allowed_tools: v.pipe(v.nullable(v.string()), v.description('A suggestion of the author; the policy decides about each call')),
+})
+
+const proposalSchema = v.object({
+  name: v.string(),
+  folder: v.string(),
+  replaces: v.pipe(v.boolean(), v.description('True: it changes an installed skill')),
+  description: v.nullable(v.string()),
+  problems: v.array(problemSchema),
+  ...contentEntries,
+})
+
+const listSchema = v.object({
+  folder: v.string(),
+  skills: v.array(skillSchema),
+  problems: v.array(problemSchema),
+  waiting: v.pipe(v.array(proposalSchema), v.description('Skills that agents have written to their workspaces')),
+})
+export type SkillsPage = v.InferOutput<typeof listSchema>
+
+const oneSchema = v.object({ ...skillSchema.entries, ...contentEntries })
+export type SkillWithFiles = v.InferOutput<typeof oneSchema>
+
+export const skillRoutes = (host: Host, library: SkillLibrary): Route[] => [
+  defineRoute({
+    method: 'GET',
+    path: '/api/skills',
+    summary: 'The skills in force, the problems of others, and the skills that agents propose, with their files',
+    auth: 'operator',
+    answers: { 200: { description: 'All skills', schema: listSchema } },
+    async handle() {
+      const { skillsPage } = await import('./skill-answers.ts')
+      return skillsPage(host, library)
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/api/skills/:name',
+    summary: 'One skill with its files',
+    auth: 'operator',
+    answers: { 200: { description: 'The skill', schema: oneSchema } },
+    async handle({ params: { name = '' } }) {
+      const { skillWithFiles } = await import('./skill-answers.ts')
+      return skillWithFiles(library, name)
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/api/skills/waiting/:name/accept',
+    summary: 'Install a proposed skill as it is; the hash identifies the content that the operator has read',
+    auth: 'operator',
+    body: v.object({ hash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) }),
+    answers: {
+      200: { description: 'It is in force', schema: v.object({ accepted: v.string(), folder: v.string() }) },
+      409: { description: 'It has another content now' },
+    },
+    async handle({ by, params: { name = '' }, body: { hash } }) {
+      const { acceptProposal } = await import('./skill-answers.ts')
+      const folder = await acceptProposal(host, library, name, hash)
+      host.log.info('skill accepted', { skill: name, by })
+      if (!library.skills.some((skill) => skill.name === name))
+        throw new AppError('conflict', `The skill '${name}' is installed as ${folder}, but is not in force; see its problems`)
+      return { accepted: name, folder }
+    },
+  }),
+]
