@@ -149,7 +149,7 @@ async function dashboardTypes() {
   const shown = ['dashboard', 'webauthn', 'tool-schedule', 'mcp', 'tool-skills', 'hardware-boards', 'hardware-safety', 'channel-chatapp']
   const document = await documentOf(
     everything.filter(({ id }) => shown.includes(id) || always.some((each) => each.id === id)),
-    '[security.webauthn]\nenabled = true\n',
+    '[security.webauthn]\nenabled = true\n[mcp.serve]\nenabled = true\n',
   )
   return apiTypes(document)
 }

@@ -10,8 +10,11 @@ export interface ModelChain {
   settings(index: number): ProviderSettings | undefined
   /** The limits that the model of an entry has shown since it was loaded, such as `does not support tools`. */
   limits(index: number): readonly string[]
-  /** Resolves to the models of an entry's endpoint, as `Provider.models` does; undefined when the endpoint has no list. */
-  offered(index: number, signal: AbortSignal): Promise<readonly OfferedModel[]> | undefined
+  /**
+   * Resolves to the models of the endpoint of an entry, or of other settings, as `Provider.models` does; undefined when the endpoint has
+   * no list.
+   */
+  offered(endpoint: number | ProviderSettings, signal: AbortSignal): Promise<readonly OfferedModel[]> | undefined
   /** Loads a model for one test. Its limits go to `onLimit` and not to those of an entry. */
   loadForTest(settings: ProviderSettings, onLimit: (label: string) => void): Promise<LanguageModel>
 }
@@ -67,8 +70,8 @@ export function createModelChain({ settings, providers, fetch, log }: ModelChain
       })
       return loading
     },
-    offered(index, signal) {
-      const { entry, provider } = withProvider(settings[index])
+    offered(endpoint, signal) {
+      const { entry, provider } = withProvider(typeof endpoint === 'number' ? settings[endpoint] : endpoint)
       return provider.models?.(entry, { fetch, signal })
     },
     async loadForTest(other, onLimit) {

@@ -1,12 +1,10 @@
 /** `GET /api/overview`: what the first page of the dashboard shows, in one answer, so that it opens quickly on a slow network. */
-import { defineRoute, type RouteRequest } from '@sluice/sdk'
+import { answerOf, defineRoute, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const PENDING_APPROVALS = '/api/approvals?state=pending&limit=20'
 /** The days of the chart. */
 const COSTS = '/api/costs?by=day'
-
-const json = v.looseObject({})
 
 export const overviewRoute = defineRoute({
   method: 'GET',
@@ -17,7 +15,12 @@ export const overviewRoute = defineRoute({
   answers: {
     200: {
       description: 'Each member is the answer of the route of that name',
-      schema: v.object({ status: json, health: json, approvals: json, costs: json }),
+      schema: v.object({
+        status: answerOf('/api/status'),
+        health: answerOf('/api/health'),
+        approvals: answerOf('/api/approvals'),
+        costs: answerOf('/api/costs'),
+      }),
     },
   },
   async handle(request: RouteRequest<unknown, { readonly offset_minutes?: string }>) {

@@ -1,5 +1,5 @@
-/** Replays a message or a reply by its number. A row that cannot be replayed is refused with the reason. */
-import { AppError, type InboxState, type InboxStore, type OutboxState, type OutboxStore } from '@sluice/sdk'
+/** Replays or discards a message or a reply by its number. A row that cannot be replayed or discarded is refused with the reason. */
+import { AppError, type Discard, type InboxState, type InboxStore, type OutboxState, type OutboxStore } from '@sluice/sdk'
 
 const CHANGED = 'has changed at this moment; look at it again'
 
@@ -10,7 +10,10 @@ const WHY_NOT_INBOX: Readonly<Record<InboxState, string>> = {
   done: CHANGED,
   dead: CHANGED,
   limited: CHANGED,
+  discarded: CHANGED,
 }
+
+const GIVEN_UP: readonly OutboxState[] = ['dead', 'ambiguous', 'discarded']
 
 /** Completes the sentence "Reply 9 …". */
 const WHY_NOT_OUTBOX: Readonly<Record<OutboxState, string>> = {
@@ -20,6 +23,7 @@ const WHY_NOT_OUTBOX: Readonly<Record<OutboxState, string>> = {
   sent: 'has been sent: the provider has it',
   ambiguous: CHANGED,
   dead: CHANGED,
+  discarded: CHANGED,
 }
 
 export const unknownMessage = (number: number | string): AppError => new AppError('not_found', `There is no message ${number} in the inbox`)
@@ -39,9 +43,25 @@ export async function replayReply(outbox: OutboxStore, number: number): Promise<
   if (await outbox.replay(number)) return
   const row = await outbox.get(number)
   if (!row) throw unknownReply(number)
-  const isGivenUp = row.state === 'dead' || row.state === 'ambiguous'
+  const isGivenUp = GIVEN_UP.includes(row.state)
   throw notReplayed(`Reply ${number}`, isGivenUp && row.text === null ? undefined : WHY_NOT_OUTBOX[row.state])
 }
 
 const notReplayed = (what: string, why = 'is too old: its content is no longer kept'): AppError =>
   new AppError('conflict', `${what} ${why}`)
+
+/** Throws `not_found` for an unknown number, `conflict` for a message in another state. */
+export async function discardMessage(inbox: InboxStore, number: number, discard: Discard): Promise<void> {
+  if (await inbox.discard(number, discard)) return
+  const entry = await inbox.get(number)
+  if (!entry) throw unknownMessage(number)
+  throw new AppError('conflict', `Message ${number} is ${entry.state}: only a dead or limited message can be discarded`)
+}
+
+/** Throws `not_found` for an unknown number, `conflict` for a reply in another state. */
+export async function discardReply(outbox: OutboxStore, number: number, discard: Discard): Promise<void> {
+  if (await outbox.discard(number, discard)) return
+  const row = await outbox.get(number)
+  if (!row) throw unknownReply(number)
+  throw new AppError('conflict', `Reply ${number} is ${row.state}: only a dead or ambiguous reply can be discarded`)
+}

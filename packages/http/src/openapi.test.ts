@@ -1,4 +1,4 @@
-import { defineRoute, eventMembers } from '@sluice/sdk'
+import { answerOf, defineRoute, eventMembers } from '@sluice/sdk'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { routesOf, type TestGateway, type TestGatewayOptions, testGateways } from './testing.ts'
@@ -126,4 +126,23 @@ test('the document has the schema of every event', async () => {
   const [known] = components.schemas.Event.anyOf
   expect(known.oneOf.map(({ properties }) => properties.type.const)).toEqual(eventMembers().map(({ type }) => type))
   expect(paths['/api/events']?.get.responses['200']?.description).toContain('#/components/schemas/Event')
+})
+
+test('an answer that contains the answer of another route has the schema of that route', async () => {
+  const both = defineRoute({
+    method: 'GET',
+    path: '/x/both',
+    summary: 'Two answers together',
+    auth: 'operator',
+    answers: { 200: { description: 'Both', schema: v.object({ costs: answerOf('/api/costs'), nothing: answerOf('/api/nothing') }) } },
+    handle: () => ({}),
+  })
+  const { document } = await withDocument({ snapshot: { routes: [both] } })
+  const schemaOf = (path: string) => {
+    const answer = document.paths[path]?.get?.responses[200] as Answer
+    return answer.content['application/json']?.schema as { properties: Record<string, object> }
+  }
+  const { properties } = schemaOf('/x/both')
+  expect(properties.costs).toEqual(schemaOf('/api/costs'))
+  expect(properties.nothing).toMatchObject({ type: 'object' })
 })

@@ -38,8 +38,17 @@ const ERROR = { $ref: '#/components/responses/Error' } as const
 /** Loads the schema converter only when the document is requested. */
 export async function openApiDocument(endpoints: readonly EndpointDoc[], version: string, publicUrl = '/'): Promise<object> {
   const { toJsonSchema } = await import('@valibot/to-json-schema')
+  const got = new Map(endpoints.flatMap(({ method, path, answers }) => (method === 'GET' ? [[path as string, answers[200]?.schema]] : [])))
   const convert: ToJsonSchema = (schema, typeMode) => {
-    const { $schema: _, ...rest } = toJsonSchema(schema, { typeMode, errorMode: 'ignore' }) as Record<string, unknown>
+    const { $schema: _, ...rest } = toJsonSchema(schema, {
+      typeMode,
+      errorMode: 'ignore',
+      overrideAction({ valibotAction }) {
+        const { metadata } = valibotAction as { readonly metadata?: { readonly answerOf?: string } }
+        const other = metadata?.answerOf === undefined ? undefined : got.get(metadata.answerOf)
+        return other && convert(other, typeMode)
+      },
+    }) as Record<string, unknown>
     return rest
   }
   const paths: Record<string, Record<string, object>> = {}

@@ -11,9 +11,16 @@ import type { NewReply } from './reply.ts'
 
 /**
  * `pending`: waits for a turn or another attempt. `dead`: a dead letter that an operator can replay. `limited`: a limit refused it, and
- * an operator can replay it.
+ * an operator can replay it. `discarded`: an operator decided not to replay it.
  */
-export type InboxState = 'pending' | 'running' | 'done' | 'dead' | 'limited'
+export type InboxState = 'pending' | 'running' | 'done' | 'dead' | 'limited' | 'discarded'
+
+/** Who discards a dead letter, for the audit log. */
+export interface Discard {
+  readonly atMs: number
+  /** As in `SopEvent.by`. */
+  readonly by: string
+}
 
 /**
  * The class of a message, decided once at intake. `approval_reply`: the message answers an approval. `command`: the message is a
@@ -218,8 +225,10 @@ export interface InboxStore {
   ofSession(session: string): Promise<SessionMessages>
   /** Makes an ended message run again in a new turn. Resolves to false in any other state, or when its content was deleted. */
   replay(number: number): Promise<boolean>
-  /** Counts the rows in each state except `done` and `limited`. */
-  counts(): Promise<Readonly<Record<Exclude<InboxState, 'done' | 'limited'>, number>>>
+  /** Makes a dead or limited message `discarded`, and records that in the audit log. Resolves to false in any other state. */
+  discard(number: number, discard: Discard): Promise<boolean>
+  /** Counts the rows in each state except `done`, `limited` and `discarded`. */
+  counts(): Promise<Readonly<Record<Exclude<InboxState, 'done' | 'limited' | 'discarded'>, number>>>
   /** Resolves to the time at which the oldest unfinished message was received; null when there is none. */
   oldestWaitingMs(): Promise<number | null>
 }
@@ -235,9 +244,10 @@ export interface OwnedInboxStore extends InboxStore {
 
 /**
  * `queued`: not tried yet. `sending`: a request is in progress. `failed`: not sent, another attempt follows. `sent`: the platform
- * has the reply. `ambiguous`: the reply may have been sent; an operator decides. `dead`: not sent and not retried.
+ * has the reply. `ambiguous`: the reply may have been sent; an operator decides. `dead`: not sent and not retried. `discarded`: an
+ * operator decided not to send it again.
  */
-export type OutboxState = 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead'
+export type OutboxState = 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead' | 'discarded'
 
 /** A reply whose attempt begins. */
 export interface StartedReply extends NewReply {
@@ -287,12 +297,17 @@ export interface OutboxStore {
   list(filter: DeliveryFilter): Promise<OutboxRow[]>
   get(number: number): Promise<OutboxRow | undefined>
   /**
-   * Makes a dead or ambiguous reply due again with the same client id, with the later parts that died with it. Resolves to false in
-   * any other state, or when its text was deleted.
+   * Makes a dead, ambiguous or discarded reply due again with the same client id, with the later parts that died with it. Resolves to
+   * false in any other state, or when its text was deleted.
    */
   replay(number: number): Promise<boolean>
-  /** Counts the rows in each state except `sent`. */
-  counts(): Promise<Readonly<Record<Exclude<OutboxState, 'sent'>, number>>>
+  /**
+   * Makes a dead or ambiguous reply `discarded`, with the later parts that died with it, and records that in the audit log. Resolves to
+   * false in any other state.
+   */
+  discard(number: number, discard: Discard): Promise<boolean>
+  /** Counts the rows in each state except `sent` and `discarded`. */
+  counts(): Promise<Readonly<Record<Exclude<OutboxState, 'sent' | 'discarded'>, number>>>
   /** Resolves to the time at which the oldest reply to send was queued; null when there is none. */
   oldestWaitingMs(): Promise<number | null>
 }

@@ -58,6 +58,7 @@ export type { Counters, Lockout, LockoutOptions, RateLimit, RateLimitOptions } f
 export type {
   Arrival,
   DeliveryFilter,
+  Discard,
   InboxEntry,
   InboxRow,
   InboxState,
@@ -86,6 +87,7 @@ export type { Feature, Finding, LinkHealth, Parts, SectionProblem } from './feat
 export { defineFeature, sectionsOfFeature } from './feature.ts'
 export { isFresh } from './fresh.ts'
 export { GATEWAY_TEXTS, type GatewayText, type GatewayTexts, gatewayText, valuesIn } from './gateway-texts.ts'
+export type { DeviceHolder, Hardware, HardwareBoard, HeldPin, RobotStatus } from './hardware.ts'
 export type { Bytes, HmacAlgorithm } from './hmac.ts'
 export { equalDigests, equalTexts, hmac, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
 export type {
@@ -146,6 +148,7 @@ export { replyLane } from './reply.ts'
 export type { DeletedRows, Retention, StoreUsage } from './retention.ts'
 export {
   type ApiCall,
+  answerOf,
   type BrowserSession,
   defineRoute,
   type NewBrowserSession,

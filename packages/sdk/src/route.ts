@@ -1,5 +1,5 @@
 /** The port of HTTP routes, which the HTTP side mounts, guards, documents and tests from one table. */
-import type * as v from 'valibot'
+import * as v from 'valibot'
 import type { ClientId } from './client-id.ts'
 import type { Trace } from './trace.ts'
 
@@ -97,6 +97,12 @@ export interface Route<Body extends v.GenericSchema = v.GenericSchema, Query ext
   /** Returns data for a JSON answer with status 200, or a `Response`. Throws an `AppError` to refuse. */
   handle(request: RouteRequest<v.InferOutput<Body>, v.InferOutput<Query>>): unknown
 }
+
+/**
+ * The schema of an answer that contains the whole answer of a `GET` route of the daemon's own API, which features cannot import. The
+ * OpenAPI document has the schema of that route in its place.
+ */
+export const answerOf = (path: `/${string}`) => v.pipe(v.looseObject({}), v.metadata({ answerOf: path }))
 
 /** Returns its argument; types `body` and `query` in `handle` from their schemas. */
 export const defineRoute = <const Body extends v.GenericSchema, const Query extends v.GenericSchema>(route: Route<Body, Query>): Route =>

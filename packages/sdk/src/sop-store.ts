@@ -25,6 +25,7 @@ export type AuditKind =
   | 'run_cancelled'
   | 'conversation_erased'
   | 'conversation_read'
+  | 'delivery_discarded'
   | 'config_changed'
 
 /** The record of a transition. */

@@ -1,7 +1,8 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
 import type { InboxEntry, InboxStore, OwnedInboxStore, ShardRange } from '@sluice/sdk'
-import { type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
+import { discardRecord, type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
 import { holdBack } from './admissions.ts'
+import { appendAudit } from './audit-log.ts'
 import { sql } from './connection.ts'
 import type { Db } from './db.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
@@ -16,7 +17,7 @@ const TABLE: TableDescription = {
   name: 'inbox',
   columns: COLUMNS,
   final: 'done',
-  marked: ['dead', 'limited'],
+  marked: ['dead', 'limited', 'discarded'],
   sinceColumn: 'received_at',
   waiting: 'true',
 }
@@ -50,6 +51,9 @@ const REPLAY = `
   WHERE number = $1 AND ended_at IS NOT NULL AND message_id <> ''
     AND (coalesce(message_json, '') <> '' OR raw IS NOT NULL OR EXISTS (
       SELECT 1 FROM inbox AS first WHERE first.number = inbox.batch AND first.raw IS NOT NULL)) RETURNING number`
+const DISCARD = `
+  UPDATE inbox SET state = 'discarded', marked = 'discarded' WHERE number = $1 AND marked IN ('dead', 'limited') RETURNING number, channel`
+
 const OF_SESSION = `
   SELECT state, turn_id AS "turnId", received_at AS "receivedAtMs" FROM inbox WHERE ended_at IS NULL AND session = $1 ORDER BY number`
 
@@ -139,6 +143,12 @@ export function createInbox(db: Db, recent: RecentIds): InboxStore {
       return { running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs }, waiting }
     },
     replay: async (number) => (await writer.write(sql(REPLAY, number, clock.nowMs()))).length > 0,
+    discard: (number, discard) =>
+      writer.transaction(async (tx) => {
+        const row = await tx.get<{ number: number; channel: string }>(DISCARD, number)
+        if (row) await appendAudit(tx, [discardRecord('inbox', row, discard)])
+        return row !== undefined
+      }),
     oldestWaitingMs: () => table.oldestWaitingMs(),
     async counts() {
       const counts = await table.counts()

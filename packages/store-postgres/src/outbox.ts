@@ -1,6 +1,7 @@
 /** Outbox messages, from the queue to the platform's answer. */
 import { type OutboxRow, type OutboxStore, type OwnedOutboxStore, replyLane, type ShardRange } from '@sluice/sdk'
-import { type OutboxColumns, toOutboxRow, toStartedReply } from '@sluice/store/shared'
+import { discardRecord, type OutboxColumns, toOutboxRow, toStartedReply } from '@sluice/store/shared'
+import { appendAudit } from './audit-log.ts'
 import { sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
@@ -13,7 +14,7 @@ const TABLE: TableDescription = {
   name: 'outbox',
   columns: COLUMNS,
   final: 'sent',
-  marked: ['ambiguous', 'dead'],
+  marked: ['ambiguous', 'dead', 'discarded'],
   sinceColumn: 'created_at',
   waiting: "state <> 'sending'",
 }
@@ -49,9 +50,18 @@ const REPLAY = `
       RETURNING number, reply, part),
     later AS (
       UPDATE outbox SET state = 'queued', marked = NULL, attempts = 0, error = NULL, ended_at = NULL, replayed_at = $2
-      FROM again WHERE outbox.reply = again.reply AND outbox.part > again.part AND outbox.state = 'dead'
+      FROM again WHERE outbox.reply = again.reply AND outbox.part > again.part AND outbox.state IN ('dead', 'discarded')
         AND outbox.error = '${EARLIER_PART}')
   SELECT number FROM again`
+const DISCARD = `
+  WITH given AS (
+      UPDATE outbox SET state = 'discarded', marked = 'discarded' WHERE number = $1 AND marked IN ('ambiguous', 'dead')
+      RETURNING number, channel, reply, part),
+    later AS (
+      UPDATE outbox SET state = 'discarded', marked = 'discarded'
+      FROM given WHERE outbox.reply = given.reply AND outbox.part > given.part AND outbox.state = 'dead'
+        AND outbox.error = '${EARLIER_PART}')
+  SELECT number, channel FROM given`
 const EXTRAS = 'SELECT extras_json FROM outbox WHERE number = $1 FOR UPDATE'
 const SEND_INSTEAD = 'UPDATE outbox SET extras_json = $2, is_edit = false WHERE number = $1'
 const REPLIES = `SELECT ${COLUMNS} FROM outbox WHERE inbox = $1 ORDER BY number`
@@ -125,6 +135,12 @@ export function createOutbox(db: Db): OutboxStore {
       return row && toOutboxRow(row)
     },
     replay: async (number) => (await writer.write(sql(REPLAY, number, clock.nowMs()))).length > 0,
+    discard: (number, discard) =>
+      writer.transaction(async (tx) => {
+        const row = await tx.get<{ number: number; channel: string }>(DISCARD, number)
+        if (row) await appendAudit(tx, [discardRecord('outbox', row, discard)])
+        return row !== undefined
+      }),
     oldestWaitingMs: () => table.oldestWaitingMs(),
     async counts() {
       const counts = await table.counts()

@@ -1,5 +1,5 @@
 /** The append-only audit log of procedures. Each record is chained to the previous one by its hash. */
-import { AUDIT_ROOT, type AuditRow, auditHash, type NewAudit, type SopStore } from '@sluice/sdk'
+import { AUDIT_ROOT, type AuditRow, auditHash, type Discard, type NewAudit, type SopStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 
 // The next number follows the counter of the table instead of its last row, so that a record cut off the end leaves a gap.
@@ -14,6 +14,13 @@ const COLUMNS = 'number, kind, at AS atMs, sop, run, step, by, reason, detail_js
 export interface AuditRecord extends Omit<AuditRow, 'detail'> {
   readonly detailJson: string
 }
+
+/** The record of a discarded dead letter. */
+export const discardRecord = (
+  box: 'inbox' | 'outbox',
+  { number, channel }: { readonly number: number; readonly channel: string },
+  { atMs, by }: Discard,
+): NewAudit => ({ kind: 'delivery_discarded', atMs, sop: '', run: null, step: null, by, reason: null, detail: { box, number, channel } })
 
 /** Builds the JSON outside the transaction. The returned part of a write appends the records. */
 export function prepareAudit(db: Database, records: readonly NewAudit[]): () => void {

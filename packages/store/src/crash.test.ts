@@ -72,7 +72,7 @@ test('messages acknowledged before SIGKILL are stored with their turns and repli
   for (const { number, state, messageId } of rows) {
     const turn = await store.turns.get(`turn of ${messageId}`)
     const replies = (await store.inbox.get(number))?.replies ?? []
-    const expected = { done: ['done', 2], running: ['running', 0], pending: [undefined, 0], dead: [], limited: [] }
+    const expected = { done: ['done', 2], running: ['running', 0], pending: [undefined, 0], dead: [], limited: [], discarded: [] }
     expect([turn?.status, replies.length]).toEqual(expected[state])
   }
   const waiting = await (await own(store)).inbox.waiting({ after: 0, limit: 100_000 })

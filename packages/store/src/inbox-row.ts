@@ -26,7 +26,7 @@ export const INBOX_TABLE: TableDescription = {
   name: 'inbox',
   columns: COLUMNS,
   final: 'done',
-  states: ['pending', 'running', 'done', 'dead', 'limited'],
+  states: ['pending', 'running', 'done', 'dead', 'limited', 'discarded'],
   counted: ['pending', 'running', 'dead'],
   waiting: ['pending', 'running'],
 }

@@ -1,6 +1,7 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
 import type { Clock, InboxEntry, InboxStore } from '@sluice/sdk'
 import { holdBack } from './admissions.ts'
+import { discardRecord, prepareAudit } from './audit-log.ts'
 import { prepareChange } from './change-message.ts'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
@@ -33,6 +34,8 @@ const REPLAY = `
     kind = CASE WHEN kind IN ('approval_reply', 'change', 'command') THEN kind END
   WHERE number = ? AND ended_at IS NOT NULL AND message_id <> ''
     AND coalesce(message_json, raw, (SELECT raw FROM inbox AS first WHERE first.number = inbox.batch)) IS NOT NULL`
+const DISCARD =
+  "UPDATE inbox SET state = 'discarded' WHERE number = ? AND state IN ('dead', 'limited') AND state <> 'done' RETURNING channel"
 
 const OF_SESSION = `
   SELECT state, turn_id AS turnId, received_at AS receivedAtMs FROM inbox
@@ -121,6 +124,12 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
       return { running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs }, waiting }
     },
     replay: (number) => writer.write(() => db.run(REPLAY, clock.nowMs(), number) > 0),
+    discard: (number, discard) =>
+      writer.write(() => {
+        const row = db.get<{ channel: string }>(DISCARD, number)
+        if (row) prepareAudit(db, [discardRecord('inbox', { number, ...row }, discard)])()
+        return row !== undefined
+      }),
     oldestWaitingMs: async () => table.waiting({ after: 0, limit: 1 }, '')[0]?.received_at ?? null,
     async counts() {
       const counts = table.counts()

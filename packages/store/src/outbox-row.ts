@@ -32,7 +32,7 @@ export const OUTBOX_TABLE: TableDescription = {
   name: 'outbox',
   columns: OUTBOX_COLUMNS,
   final: 'sent',
-  states: ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead'],
+  states: ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead', 'discarded'],
   counted: ['queued', 'sending', 'failed', 'ambiguous', 'dead'],
   waiting: ['queued', 'failed'],
 }

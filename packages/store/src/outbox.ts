@@ -1,5 +1,6 @@
 /** Outbox messages, from the queue to the platform's answer. */
 import type { Clock, NewReply, OutboxRow, OutboxStore } from '@sluice/sdk'
+import { discardRecord, prepareAudit } from './audit-log.ts'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import type { Writer } from './group-commit.ts'
@@ -30,11 +31,15 @@ const GIVE_UP_LATER_PARTS = `
   WHERE ${LATER_PARTS} AND state IN ('queued', 'failed')`
 const REPLAY = `
   UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?
-  WHERE number = ? AND state IN ('ambiguous', 'dead') AND (text <> '' OR extras_json IS NOT NULL)
+  WHERE number = ? AND state IN ('ambiguous', 'dead', 'discarded') AND (text <> '' OR extras_json IS NOT NULL)
   RETURNING number, part, parts`
 const REPLAY_LATER_PARTS = `
   UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?3
-  WHERE ${LATER_PARTS} AND state = 'dead' AND error = '${EARLIER_PART}'`
+  WHERE ${LATER_PARTS} AND state IN ('dead', 'discarded') AND error = '${EARLIER_PART}'`
+const DISCARD = `
+  UPDATE outbox SET state = 'discarded' WHERE number = ? AND state IN ('ambiguous', 'dead') RETURNING number, part, parts, channel`
+const DISCARD_LATER_PARTS = `
+  UPDATE outbox SET state = 'discarded' WHERE ${LATER_PARTS} AND state = 'dead' AND error = '${EARLIER_PART}'`
 const SEND_INSTEAD = `UPDATE outbox SET extras_json = json_remove(extras_json, '$.edits', '$.elseSend') WHERE number = ?`
 const REPLIES = `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE inbox = ? ORDER BY number`
 
@@ -75,6 +80,14 @@ export function createOutbox(db: Database, writer: Writer, clock: Clock): Outbox
         const part = db.get<Part>(REPLAY, atMs, number)
         if (part) db.run(REPLAY_LATER_PARTS, number, part.parts - part.part, atMs)
         return part !== undefined
+      }),
+    discard: (number, discard) =>
+      writer.write(() => {
+        const part = db.get<Part & Pick<OutboxColumns, 'channel'>>(DISCARD, number)
+        if (!part) return false
+        db.run(DISCARD_LATER_PARTS, number, part.parts - part.part)
+        prepareAudit(db, [discardRecord('outbox', part, discard)])()
+        return true
       }),
     oldestWaitingMs: async () => table.waiting({ after: 0, limit: 1 }, '')[0]?.created_at ?? null,
     counts: async () => outboxCounts(table.counts()),

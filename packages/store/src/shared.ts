@@ -1,6 +1,6 @@
 /** The parts that do not depend on SQLite, for a store on another database: how rows look to callers, hashed keys, and caches. */
 export { type ApprovalColumns, type PromptColumns, toApproval } from './approval-row.ts'
-export { type AuditRecord, toAuditRow, wellFormed } from './audit-log.ts'
+export { type AuditRecord, discardRecord, toAuditRow, wellFormed } from './audit-log.ts'
 export { hashKey, joinTexts, rowKey } from './hashed-keys.ts'
 export { HistoryCache, type Recent } from './history-cache.ts'
 export { type InboxColumns, toInboxRow } from './inbox-row.ts'

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { type Channel, defineFeature, secretText } from '@sluice/sdk'
+import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
+import { AppError, type Channel, defineFeature, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { type TestGatewayOptions, testGateways } from '../testing.ts'
@@ -286,4 +287,37 @@ test('an operator who reads the conversation of somebody else is recorded, once 
   await clock.advance(11 * 60_000)
   await call('GET', `${path}/messages`)
   expect(await audited()).toEqual([record, record])
+})
+
+describe('the models of an endpoint that is not saved', () => {
+  const { registry } = testSnapshot()
+  const offering = (offered: (settings: unknown) => Promise<unknown>) => ({
+    snapshot: { registry: { ...registry, models: { ...registry.models, offered: offered as never } } },
+  })
+  const endpoint = { kind: 'openai', base_url: 'http://127.0.0.1:9/v1', api_key: 'hunter2-key' }
+
+  test('are listed', async () => {
+    const asked: unknown[] = []
+    const { call } = await arrange(
+      offering(async (settings) => {
+        asked.push(settings)
+        return [{ id: 'small', contextTokens: 8000 }]
+      }),
+    )
+    expect((await call('POST', '/api/models/offered', { endpoint })).body).toEqual({
+      models: [{ id: 'small', context_tokens: 8000, price: null, in_use: [] }],
+      error: null,
+    })
+    expect(asked).toMatchObject([{ kind: 'openai', base_url: 'http://127.0.0.1:9/v1' }])
+  })
+
+  test('shows why the endpoint refuses, without the key', async () => {
+    const { call, request } = await arrange(
+      offering(async () => {
+        throw new AppError('unauthorized', 'The key hunter2-key is not known')
+      }),
+    )
+    expect((await call('POST', '/api/models/offered', { endpoint })).body).toEqual({ models: null, error: 'The key *** is not known' })
+    expect((await request('/api/models/offered', { method: 'POST', body: JSON.stringify({ endpoint }) })).status).toBe(401)
+  })
 })

@@ -168,6 +168,30 @@ describe('the inbox', () => {
   })
 })
 
+test('discards a dead letter of either box, refuses others with the reason, and records who did it', async () => {
+  const { keep, call, json, store } = await arrange()
+  const number = await keep('m1')
+  expect(await json('POST', `/inbox/${number}/discard`)).toEqual({
+    error: `Message ${number} is pending: only a dead or limited message can be discarded`,
+    code: 'conflict',
+  })
+  await store.inbox.markDead(number, { error: 'no model', atMs: AT_MS })
+  expect(await json('POST', `/inbox/${number}/discard`)).toEqual({ discarded: true, number })
+  expect(await json('GET', '/inbox?state=discarded')).toMatchObject({ messages: [{ number, state: 'discarded' }] })
+  const [sent = 0] = await store.outbox.add([reply()])
+  expect((await call('POST', `/outbox/${sent}/discard`)).status).toBe(409)
+  await store.outbox.start(sent)
+  await store.outbox.giveUp(sent, { state: 'dead', error: 'refused', atMs: AT_MS })
+  expect(await json('POST', `/outbox/${sent}/discard`)).toEqual({ discarded: true, number: sent })
+  expect(await json('GET', '')).toMatchObject({ inbox: { dead: 0 }, outbox: { dead: 0 } })
+  for (const box of ['inbox', 'outbox']) expect((await call('POST', `/${box}/999/discard`)).status).toBe(404)
+  const by = expect.stringMatching(/^device:/)
+  expect(await store.sops.audit({ limit: 9 })).toMatchObject([
+    { kind: 'delivery_discarded', by, detail: { box: 'inbox', number, channel: 'testchat' } },
+    { kind: 'delivery_discarded', by, detail: { box: 'outbox', number: sent, channel: 'testchat' } },
+  ])
+})
+
 test('shows a message without its dropped content, and refuses its replay', async () => {
   const { keep, answer, json, store } = await arrange()
   const number = await keep('m1')

@@ -1,4 +1,4 @@
-/** `/api/deliveries`: inbox and outbox, for operators. A dead message or reply can be replayed. */
+/** `/api/deliveries`: inbox and outbox, for operators. A dead message or reply can be replayed or discarded. */
 
 import { withMessage } from '@sluice/delivery'
 import {
@@ -11,7 +11,7 @@ import {
   shownOutboxEntry,
   shownOutboxRow,
 } from '@sluice/delivery/inspector'
-import { replayMessage, replayReply, unknownMessage, unknownReply } from '@sluice/delivery/replay'
+import { discardMessage, discardReply, replayMessage, replayReply, unknownMessage, unknownReply } from '@sluice/delivery/replay'
 import { REPLAY_MAX, type ReplayResult, replaySelected } from '@sluice/delivery/replay-selected'
 import { INBOX_STATES, OUTBOX_STATES, REPLAYABLE_MESSAGES, REPLAYABLE_REPLIES } from '@sluice/delivery/states'
 import type { Runtime } from '@sluice/runtime'
@@ -24,6 +24,8 @@ const NEXT_PAGE = 'A page, newest first. Pass `next` as `before` to get the next
 const next = v.nullable(v.number())
 
 const replayedSchema = v.object({ replayed: v.literal(true), number: v.number() })
+
+const discardedSchema = v.object({ discarded: v.literal(true), number: v.number() })
 
 const filterSchema = <State extends string>(states: readonly State[]) =>
   v.object({
@@ -59,6 +61,7 @@ export function deliveryRoutes(runtime: Runtime): Route[] {
     countsRoute(runtime),
     ...inboxRoutes(runtime),
     replayMessagesRoute(runtime),
+    ...discardRoutes(runtime),
     ...outboxRoutes(runtime),
     replayRepliesRoute(runtime),
   ]
@@ -197,6 +200,33 @@ const replayRepliesRoute = ({ delivery, store: { outbox } }: Runtime): Route =>
       return shownReplay(result)
     },
   })
+
+const discardRoutes = ({ clock, store: { inbox, outbox } }: Runtime): Route[] => [
+  defineRoute({
+    method: 'POST',
+    path: '/api/deliveries/inbox/:number/discard',
+    summary: 'Discard a dead or limited message: it no longer counts as a dead letter. The audit log records who did it',
+    auth: 'operator',
+    answers: { 200: { description: 'It is discarded; it can still be replayed while its content is kept', schema: discardedSchema } },
+    async handle({ by, params }) {
+      const number = numberOf(params, unknownMessage)
+      await discardMessage(inbox, number, { atMs: clock.nowMs(), by })
+      return { discarded: true, number }
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/api/deliveries/outbox/:number/discard',
+    summary: 'Discard a dead or ambiguous reply, with the later parts that died with it. The audit log records who did it',
+    auth: 'operator',
+    answers: { 200: { description: 'It is discarded; it can still be sent again while its text is kept', schema: discardedSchema } },
+    async handle({ by, params }) {
+      const number = numberOf(params, unknownReply)
+      await discardReply(outbox, number, { atMs: clock.nowMs(), by })
+      return { discarded: true, number }
+    },
+  }),
+]
 
 const sinceTime = (since: string | undefined): number => (since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since))
 

@@ -1,10 +1,12 @@
 /** `/api/models`: what the endpoints of the configured models offer, and the tests of a model. */
 
 import { isSameModel } from '@sluice/agent'
+import { providerEndpoint } from '@sluice/config'
 import { signalScope } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { defineRoute, errorText, type OfferedModel, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
+import { requireCredential } from '../require-credential.ts'
 import { chosenEntries, isSameEndpoint, type ModelEntry, PROVIDER_MEANING } from './model-entries.ts'
 import { modelTestRoute } from './model-test.ts'
 
@@ -39,7 +41,11 @@ export type ListedEndpoint = v.InferOutput<typeof endpointSchema>
 /** The answer of `GET /api/models`. */
 export type ModelsPage = v.InferOutput<typeof pageSchema>
 
-export const modelRoutes = (runtime: Runtime, snapshot: Snapshot): Route[] => [listRoute(snapshot), modelTestRoute(runtime, snapshot)]
+export const modelRoutes = (runtime: Runtime, snapshot: Snapshot): Route[] => [
+  listRoute(snapshot),
+  offeredRoute(runtime, snapshot),
+  modelTestRoute(runtime, snapshot),
+]
 
 const listRoute = (snapshot: Snapshot): Route =>
   defineRoute({
@@ -57,6 +63,41 @@ const listRoute = (snapshot: Snapshot): Route =>
       return { endpoints: await Promise.all(endpoints.map((entries) => listEndpoint(entries, limit))) }
     },
   })
+
+const offeredSchema = v.object({ models: endpointSchema.entries.models, error: endpointSchema.entries.error })
+
+const offeredRoute = (runtime: Runtime, { registry }: Snapshot): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/models/offered',
+    summary: 'Ask an endpoint that is not configured for the models that it offers',
+    auth: 'operator',
+    body: v.object({ endpoint: v.pipe(providerEndpoint, v.description('The keys of `[provider]`; `model` may be absent')) }),
+    answers: { 200: { description: 'The models', schema: offeredSchema } },
+    async handle(request) {
+      requireCredential(request, 'An endpoint that is not configured is asked with a credential only')
+      using limit = signalScope([request.signal], ANSWER_MS_MAX)
+      const { endpoint } = request.body
+      const { models, error } = await offeredBy(() => registry.models.offered(endpoint, limit.signal), limit)
+      // The key need not be one of the configuration, and the words of an endpoint may repeat it.
+      const key = endpoint.api_key?.reveal()
+      const reason = error !== null && key ? error.replaceAll(key, '***') : error
+      return { models: models?.map((model) => shownModel(model, [])) ?? null, error: reason && runtime.hideSecrets(reason) }
+    },
+  })
+
+/** Asks an endpoint for its models. Never rejects. */
+async function offeredBy(
+  ask: () => Promise<readonly OfferedModel[]> | undefined,
+  limit: ReturnType<typeof signalScope>,
+): Promise<{ readonly models: readonly OfferedModel[] | null; readonly error: string | null }> {
+  try {
+    return { models: (await ask()) ?? null, error: null }
+  } catch (error) {
+    const reason = limit.timedOut ? `The endpoint did not answer within ${ANSWER_MS_MAX / 1000} s` : errorText(error)
+    return { models: null, error: reason }
+  }
+}
 
 function groupedByEndpoint(entries: readonly ModelEntry[]): ModelEntry[][] {
   const endpoints: [ModelEntry, ...ModelEntry[]][] = []
@@ -79,13 +120,8 @@ async function listEndpoint(used: readonly ModelEntry[], limit: ReturnType<typeo
       limits: [...chain.limits(index)],
     })),
   }
-  try {
-    const offered = await first?.chain.offered(first.index, limit.signal)
-    return { ...shown, models: offered?.map((model) => shownModel(model, shown.entries)) ?? null, error: null }
-  } catch (error) {
-    const reason = limit.timedOut ? `The endpoint did not answer within ${ANSWER_MS_MAX / 1000} s` : errorText(error)
-    return { ...shown, models: null, error: reason }
-  }
+  const { models, error } = await offeredBy(() => first?.chain.offered(first.index, limit.signal), limit)
+  return { ...shown, models: models?.map((model) => shownModel(model, shown.entries)) ?? null, error }
 }
 
 const shownModel = ({ id, contextTokens, price }: OfferedModel, entries: ListedEndpoint['entries']): ListedModel => ({

@@ -12,6 +12,7 @@ import { configRoutes } from './config.ts'
 import { costsRoute } from './costs.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deviceRoutes } from './devices.ts'
+import { hardwareRoutes } from './hardware.ts'
 import { limitRoutes } from './limits.ts'
 import { logRoutes } from './logs.ts'
 import { memoryRoutes } from './memories.ts'
@@ -44,6 +45,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     backupsRoute(runtime),
     costsRoute(runtime),
     ...channelRoutes(runtime, snapshot),
+    ...hardwareRoutes(runtime, snapshot),
     ...configRoutes(runtime),
     ...logRoutes(runtime),
     ...deviceRoutes(runtime, snapshot, auth),

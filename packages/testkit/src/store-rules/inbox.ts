@@ -263,6 +263,25 @@ export const inboxRules: StoreRules = {
     expect(await inbox.waiting({ after: 0, limit: 10 })).toEqual([])
   },
 
+  'a discarded message leaves the dead letters, and is recorded': async ({ store, restart }) => {
+    const { inbox } = store
+    const [dead, waiting] = [await keepOne(store, 'm1'), await keepOne(store, 'm2')]
+    await inbox.markDead(dead, { error: 'no way', atMs: 8_000 })
+    for (const number of [waiting, 999]) expect(await inbox.discard(number, { atMs: 9_000, by: 'device:d' })).toBe(false)
+    expect(await inbox.discard(dead, { atMs: 9_000, by: 'device:d' })).toBe(true)
+    expect(await inbox.discard(dead, { atMs: 9_500, by: 'device:d' })).toBe(false)
+    const again = await restart()
+    expect(await again.inbox.counts()).toEqual({ pending: 1, running: 0, dead: 0 })
+    expect(numbersOf(await again.inbox.list({ limit: 9, state: 'discarded' }))).toEqual([dead])
+    expect(await again.inbox.list({ limit: 9, state: 'dead' })).toEqual([])
+    expect(await again.inbox.get(dead)).toMatchObject({ state: 'discarded', error: 'no way', endedAtMs: 8_000 })
+    expect(await again.sops.audit({ limit: 9 })).toMatchObject([
+      { kind: 'delivery_discarded', atMs: 9_000, by: 'device:d', detail: { box: 'inbox', number: dead, channel: 'roomchat' } },
+    ])
+    expect(await again.inbox.replay(dead)).toBe(true)
+    expect(await again.inbox.start(dead, 't', STARTS_MAX)).toMatchObject({ message: inbound('m1') })
+  },
+
   'an ended message is not dead-lettered': async ({ store }) => {
     const number = await answerOne(store, 'm1')
     await store.inbox.markDead(number, { error: 'e', atMs: 8_000 })

@@ -172,6 +172,33 @@ export const outboxRules: StoreRules = {
     expect(await outbox.waiting({ after: 0, limit: 1 })).toMatchObject([{ number: ambiguous, atMs: 0 }])
   },
 
+  'a discarded reply leaves the dead letters with its later parts, and is recorded': async ({ store, restart }) => {
+    const { outbox } = store
+    const [one = 0, two = 0, other = 0] = await outbox.add([...replyParts(['one', 'two']), reply('other')])
+    await outbox.start(one)
+    expect(await outbox.discard(one, { atMs: 7_000, by: 'device:d' })).toBe(false)
+    await outbox.giveUp(one, { state: 'dead', error: 'refused', atMs: 8_000 })
+    await outbox.start(other)
+    await outbox.giveUp(other, { state: 'ambiguous', error: 'cut off', atMs: 8_000 })
+    for (const number of [one, other]) {
+      expect(await outbox.discard(number, { atMs: 9_000, by: 'device:d' })).toBe(true)
+      expect(await outbox.discard(number, { atMs: 9_000, by: 'device:d' })).toBe(false)
+    }
+    expect(await outbox.discard(999, { atMs: 9_000, by: 'device:d' })).toBe(false)
+    const again = await restart()
+    expect(await again.outbox.counts()).toMatchObject({ dead: 0, ambiguous: 0 })
+    expect((await again.outbox.list({ limit: 9, state: 'discarded' })).map(({ number }) => number)).toEqual([other, two, one])
+    expect(await again.outbox.get(one)).toMatchObject({ state: 'discarded', error: 'refused', text: 'one' })
+    const record = { kind: 'delivery_discarded', atMs: 9_000, by: 'device:d' }
+    expect(await again.sops.audit({ limit: 9 })).toMatchObject([
+      { ...record, detail: { box: 'outbox', number: one, channel: 'roomchat' } },
+      { ...record, detail: { box: 'outbox', number: other, channel: 'roomchat' } },
+    ])
+    expect((await again.sops.verify()).broken).toBeNull()
+    expect(await again.outbox.replay(one)).toBe(true)
+    expect(await again.outbox.get(two)).toMatchObject({ state: 'queued' })
+  },
+
   'after a crash an interrupted send is retried if deduplicated, else ambiguous': async ({ store, restart }) => {
     const numbers = await store.outbox.add([
       reply('a', { channel: 'repeatable' }),

@@ -70,17 +70,10 @@ export const get = <Path extends GetPath>(path: Path, params: PathOf<Path> & Que
 }
 
 /** What the first page shows: the answers of four routes. */
-export interface Overview {
-  readonly status: Got<'/api/status'>
-  readonly health: Got<'/api/health'>
-  readonly approvals: Got<'/api/approvals'>
-  readonly costs: Got<'/api/costs'>
-}
+export type Overview = Got<'/api/overview'>
 
 /** The minutes that the time zone of this browser is ahead of UTC, by the quarter of an hour. */
 const offsetMinutes = (): string => String(-Math.round(new Date().getTimezoneOffset() / 15) * 15 || 0)
 
-export const getOverview = (signal?: AbortSignal): Promise<Overview> => {
-  const call = api.GET as unknown as (path: string, init: object) => Promise<Outcome<Overview>>
-  return answered(call('/api/overview', { params: { query: { offset_minutes: offsetMinutes() } }, ...(signal && { signal }) }))
-}
+export const getOverview = (signal?: AbortSignal): Promise<Overview> =>
+  get('/api/overview', { query: { offset_minutes: offsetMinutes() } }, signal)
