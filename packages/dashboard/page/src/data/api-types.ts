@@ -65,6 +65,10 @@ export interface paths {
     /** Ask the endpoint of each configured model for the models that it offers */
     get: operations['getApiModels']
   }
+  '/api/models/offered': {
+    /** Ask an endpoint that is not configured for the models that it offers */
+    post: operations['postApiModelsOffered']
+  }
   '/api/models/test': {
     /** Test what configured models can do, one JSON object per line. The requests are real, and their cost is recorded */
     post: operations['postApiModelsTest']
@@ -181,6 +185,14 @@ export interface paths {
     /** Run the oldest messages that a filter selects again, at most 10000, each in a new turn */
     post: operations['postApiDeliveriesInboxReplay']
   }
+  '/api/deliveries/inbox/{number}/discard': {
+    /** Discard a dead or limited message: it no longer counts as a dead letter. The audit log records who did it */
+    post: operations['postApiDeliveriesInboxNumberDiscard']
+  }
+  '/api/deliveries/outbox/{number}/discard': {
+    /** Discard a dead or ambiguous reply, with the later parts that died with it. The audit log records who did it */
+    post: operations['postApiDeliveriesOutboxNumberDiscard']
+  }
   '/api/deliveries/outbox': {
     /** Replies that are sent over channels */
     get: operations['getApiDeliveriesOutbox']
@@ -275,6 +287,18 @@ export interface paths {
     /** Send a message over a channel, to see whether it arrives */
     post: operations['postApiChannelsChannelTest']
   }
+  '/api/hardware': {
+    /** The boards, adapters and robots that features control, as last seen, and the clients that have them */
+    get: operations['getApiHardware']
+  }
+  '/api/hardware/stop': {
+    /** Stop every robot at once. Nothing moves from then on until a person resets it. The audit log records who did it */
+    post: operations['postApiHardwareStop']
+  }
+  '/api/hardware/reset': {
+    /** Let a stopped robot move again. The audit log records who did it */
+    post: operations['postApiHardwareReset']
+  }
   '/api/config': {
     /** The configuration in force, with the source of each value */
     get: operations['getApiConfig']
@@ -319,6 +343,22 @@ export interface paths {
     /** This document */
     get: operations['getApiOpenapiJson']
   }
+  '/mcp': {
+    /** One request of the Model Context Protocol (streamable HTTP, without sessions) */
+    post: operations['postMcp']
+  }
+  '/api/mcp/servers': {
+    /** The configured MCP servers: their state, and the tools that each offers. Asks no server */
+    get: operations['getApiMcpServers']
+  }
+  '/api/mcp/servers/{name}/test': {
+    /** Connect to an MCP server and list its tools anew */
+    post: operations['postApiMcpServersNameTest']
+  }
+  '/api/mcp/servers/{name}/accept': {
+    /** Accept the definitions of tools that are new or changed: exactly those that an operator has read */
+    post: operations['postApiMcpServersNameAccept']
+  }
   '/api/schedules': {
     /** Lists reminders, the next one first: those of the client, or of all clients for an operator. */
     get: operations['getApiSchedules']
@@ -326,6 +366,18 @@ export interface paths {
   '/api/schedules/{id}': {
     /** Cancels a reminder. */
     delete: operations['deleteApiSchedulesId']
+  }
+  '/api/skills': {
+    /** The skills in force, the problems of others, and the skills that agents propose, with their files */
+    get: operations['getApiSkills']
+  }
+  '/api/skills/{name}': {
+    /** One skill with its files */
+    get: operations['getApiSkillsName']
+  }
+  '/api/skills/waiting/{name}/accept': {
+    /** Install a proposed skill as it is; the hash identifies the content that the operator has read */
+    post: operations['postApiSkillsWaitingNameAccept']
   }
   '/': {
     /** Show the dashboard */
@@ -1527,6 +1579,95 @@ export interface operations {
               /** Why there is no list; null when the endpoint has none */
               error: string | null
             }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiModelsOffered: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** The keys of `[provider]`; `model` may be absent */
+          endpoint: {
+            /** Provider of the model: openai, anthropic, ollama, groq, cerebras, deepseek, mistral, xai, together, openrouter, google, azure, bedrock, lmstudio, vllm, llamacpp or offline; openai with a base_url is any OpenAI-compatible server */
+            kind: string
+            /** Address of the endpoint; the provider's own by default */
+            base_url?: string
+            api_key?: string
+            /** Name of the model */
+            model?: string
+            /** Further request headers */
+            headers?: { [member: string]: string }
+            /** Members added to the body of each request, as the API of the provider names them; tables are merged */
+            options?: { [member: string]: unknown }
+            /** Whether the model is offered tools (default: true) */
+            tools?: boolean
+            /** How much the model reasons (default: the provider's own) */
+            reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+            /** Whether Anthropic keeps the conversation for five minutes, so that it costs less again (default: true) */
+            prompt_cache?: boolean
+            /** Files of messages that the model gets itself, not only their paths (default: image and pdf at OpenAI and Anthropic, and audio too at Google) */
+            media?: ('image' | 'pdf' | 'audio')[]
+            /** Overrides [agent] max_output_tokens */
+            max_output_tokens?: number
+            /** Overrides [agent] max_history_tokens */
+            max_history_tokens?: number
+            /** Overrides [agent] model_timeout_secs */
+            model_timeout_secs?: number
+            /** Overrides [agent] max_retries */
+            max_retries?: number
+            /** Overrides [agent] temperature */
+            temperature?: number
+          }
+        }
+      }
+    }
+    responses: {
+      /** The models */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            /** Null when the endpoint has no list or did not answer */
+            models: {
+              id: string
+              /** The context window; null when the endpoint does not tell it */
+              context_tokens: number | null
+              /** US dollars for a million tokens; null when the endpoint does not tell them */
+              price: {
+                input: number
+                output: number
+              } | null
+              /** The entries that use it, such as `provider` or `provider.fallback[0]` */
+              in_use: string[]
+            }[] | null
+            /** Why there is no list; null when the endpoint has none */
+            error: string | null
           }
         }
       }
@@ -3119,7 +3260,7 @@ export interface operations {
               message_id: string
               sender: string
               session: string
-              state: 'pending' | 'running' | 'done' | 'dead' | 'limited'
+              state: 'pending' | 'running' | 'done' | 'dead' | 'limited' | 'discarded'
               attempts: number
               received_at: string
               next_at: string | null
@@ -3173,7 +3314,7 @@ export interface operations {
             message_id: string
             sender: string
             session: string
-            state: 'pending' | 'running' | 'done' | 'dead' | 'limited'
+            state: 'pending' | 'running' | 'done' | 'dead' | 'limited' | 'discarded'
             attempts: number
             received_at: string
             next_at: string | null
@@ -3221,7 +3362,7 @@ export interface operations {
               text: string | null
               part: number
               parts: number
-              state: 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead'
+              state: 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead' | 'discarded'
               attempts: number
               created_at: string
               next_at: string | null
@@ -3352,6 +3493,88 @@ export interface operations {
       }
     }
   }
+  postApiDeliveriesInboxNumberDiscard: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        number: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** It is discarded; it can still be replayed while its content is kept */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            discarded: true
+            number: number
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiDeliveriesOutboxNumberDiscard: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        number: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** It is discarded; it can still be sent again while its text is kept */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            discarded: true
+            number: number
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
   getApiDeliveriesOutbox: {
     parameters: {
       query?: {
@@ -3384,7 +3607,7 @@ export interface operations {
               text: string | null
               part: number
               parts: number
-              state: 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead'
+              state: 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead' | 'discarded'
               attempts: number
               created_at: string
               next_at: string | null
@@ -3447,7 +3670,7 @@ export interface operations {
             text: string | null
             part: number
             parts: number
-            state: 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead'
+            state: 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead' | 'discarded'
             attempts: number
             created_at: string
             next_at: string | null
@@ -4787,6 +5010,176 @@ export interface operations {
       }
     }
   }
+  getApiHardware: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** All devices */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            boards: {
+              /** The name by which tools address it */
+              name: string
+              feature: string
+              title: string
+              transport: string
+              path: string | null
+              connected: boolean
+              /** The client that has it now */
+              holder: {
+                /** The client, such as `device:<id>` */
+                client: string
+                /** When another client may have it; null while a call runs */
+                until: string | null
+              } | null
+              /** Pins that are reserved for the client that wrote them */
+              pins: {
+                pin: string
+                /** The client, such as `device:<id>` */
+                client: string
+                /** When another client may have it; null while a call runs */
+                until: string | null
+              }[]
+            }[]
+            robots: {
+              feature: string
+              simulated: boolean
+              /** `stopped`: nothing moves until a person resets it; `off`: its safety process does not run */
+              state: 'ready' | 'moving' | 'stopped' | 'fault' | 'off'
+              reason: string | null
+              estop_pressed: boolean
+              /** The bump sensors that are pressed */
+              touching: string[]
+              ways: {
+                way: string
+                /** The free distance; null: nothing in range */
+                metres: number | null
+                /** `blind`: no sensor covers this direction */
+                sight: 'seen' | 'unseen' | 'blind'
+              }[]
+              sensors: {
+                name: string
+                age_ms: number | null
+              }[]
+              /** The client that has it now */
+              holder: {
+                /** The client, such as `device:<id>` */
+                client: string
+                /** When another client may have it; null while a call runs */
+                until: string | null
+              } | null
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiHardwareStop: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The motors have the command to halt */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            stopped: true
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiHardwareReset: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** It may move again */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            reset: true
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      /** Its emergency stop is still pressed */
+      409: {
+        headers: { [name: string]: unknown }
+        content?: never
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
   getApiConfig: {
     parameters: {
       query?: never
@@ -5360,6 +5753,249 @@ export interface operations {
       }
     }
   }
+  postMcp: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': unknown
+      }
+    }
+    responses: {
+      /** The answer, as JSON or as server-sent events */
+      200: {
+        headers: { [name: string]: unknown }
+        content?: never
+      }
+      /** A notification was taken */
+      202: {
+        headers: { [name: string]: unknown }
+        content?: never
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiMcpServers: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** All servers */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            servers: {
+              name: string
+              enabled: boolean
+              transport: 'stdio' | 'http'
+              /** The program, or the address without its query */
+              source: string
+              state: 'ok' | 'connecting' | 'down' | 'off'
+              /** Why the last attempt to connect failed */
+              failure: string | null
+              scope: 'client' | 'shared'
+              resources: boolean
+              prompts: boolean
+              /** Why tools of its last list are left out */
+              problems: string[]
+              tools: {
+                /** The name on the server */
+                name: string
+                description: string
+                /** False: `tools` of the server leaves it out */
+                used: boolean
+                risk: 'read' | 'write' | 'execute'
+                /** False: its definition is new or changed, so that its next call asks a person */
+                accepted: boolean
+                /** Identifies the definition, for its acceptance */
+                hash: string
+              }[]
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiMcpServersNameTest: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        name: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The server, with its present tools or why it does not answer */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            name: string
+            enabled: boolean
+            transport: 'stdio' | 'http'
+            /** The program, or the address without its query */
+            source: string
+            state: 'ok' | 'connecting' | 'down' | 'off'
+            /** Why the last attempt to connect failed */
+            failure: string | null
+            scope: 'client' | 'shared'
+            resources: boolean
+            prompts: boolean
+            /** Why tools of its last list are left out */
+            problems: string[]
+            tools: {
+              /** The name on the server */
+              name: string
+              description: string
+              /** False: `tools` of the server leaves it out */
+              used: boolean
+              risk: 'read' | 'write' | 'execute'
+              /** False: its definition is new or changed, so that its next call asks a person */
+              accepted: boolean
+              /** Identifies the definition, for its acceptance */
+              hash: string
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiMcpServersNameAccept: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        name: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          tools: {
+            name: string
+            hash: string
+          }[]
+        }
+      }
+    }
+    responses: {
+      /** The server */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            name: string
+            enabled: boolean
+            transport: 'stdio' | 'http'
+            /** The program, or the address without its query */
+            source: string
+            state: 'ok' | 'connecting' | 'down' | 'off'
+            /** Why the last attempt to connect failed */
+            failure: string | null
+            scope: 'client' | 'shared'
+            resources: boolean
+            prompts: boolean
+            /** Why tools of its last list are left out */
+            problems: string[]
+            tools: {
+              /** The name on the server */
+              name: string
+              description: string
+              /** False: `tools` of the server leaves it out */
+              used: boolean
+              risk: 'read' | 'write' | 'execute'
+              /** False: its definition is new or changed, so that its next call asks a person */
+              accepted: boolean
+              /** Identifies the definition, for its acceptance */
+              hash: string
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      /** A tool has another definition now */
+      409: {
+        headers: { [name: string]: unknown }
+        content?: never
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
   getApiSchedules: {
     parameters: {
       query?: never
@@ -5436,6 +6072,189 @@ export interface operations {
       }
       /** There is no such reminder */
       404: {
+        headers: { [name: string]: unknown }
+        content?: never
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiSkills: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** All skills */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            folder: string
+            skills: {
+              name: string
+              description: string
+              folder: string
+              license: string | null
+              compatibility: string | null
+              /** A suggestion of the author; the policy decides about each call */
+              allowed_tools: string | null
+            }[]
+            problems: {
+              file: string
+              line?: number
+              message: string
+              severity: 'error' | 'warning'
+            }[]
+            /** Skills that agents have written to their workspaces */
+            waiting: {
+              name: string
+              folder: string
+              /** True: it changes an installed skill */
+              replaces: boolean
+              description: string | null
+              problems: {
+                file: string
+                line?: number
+                message: string
+                severity: 'error' | 'warning'
+              }[]
+              /** Identifies the content, for its acceptance; null when it cannot be read */
+              hash: string | null
+              files: {
+                path: string
+                bytes: number
+                executable: boolean
+                /** Null for a file that is not UTF-8, or whose text is longer than 65,536 bytes */
+                text: string | null
+              }[]
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiSkillsName: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        name: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The skill */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            name: string
+            description: string
+            folder: string
+            license: string | null
+            compatibility: string | null
+            /** A suggestion of the author; the policy decides about each call */
+            allowed_tools: string | null
+            /** Identifies the content, for its acceptance; null when it cannot be read */
+            hash: string | null
+            files: {
+              path: string
+              bytes: number
+              executable: boolean
+              /** Null for a file that is not UTF-8, or whose text is longer than 65,536 bytes */
+              text: string | null
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiSkillsWaitingNameAccept: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        name: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          hash: string
+        }
+      }
+    }
+    responses: {
+      /** It is in force */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            accepted: string
+            folder: string
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      /** It has another content now */
+      409: {
         headers: { [name: string]: unknown }
         content?: never
       }
@@ -5736,10 +6555,167 @@ export interface operations {
         headers: { [name: string]: unknown }
         content: {
           'application/json': {
-            status: Record<string, never>
-            health: Record<string, never>
-            approvals: Record<string, never>
-            costs: Record<string, never>
+            status: {
+              version: string
+              profile: string
+              pid: number
+              /** The address on which the daemon listens; null in the process of a command */
+              url: string | null
+              generation: number
+              started_at: string
+              uptime_seconds: number
+              models: string[]
+              /** The agents, `main` first */
+              agents: string[]
+              /** What models have refused, such as `ollama:gemma3 does not support tools` */
+              model_limits: string[]
+              require_pairing: boolean
+              paired_devices: number
+              turns_running: number
+              turns_queued: number
+              sessions_active: number
+              sse_clients: number
+              ws_clients: number
+              messages_pending: number
+              replies_pending: number
+              oldest_message_secs: number
+              oldest_reply_secs: number
+              commits_queued: number
+              events_dropped: number
+              sandbox: {
+                backend: string
+                state: 'confined' | 'fallback' | 'unconfined' | 'refusing'
+                detail: string
+              } | null
+              /** Unfinished and failed work in the store */
+              queues: {
+                messages_pending: number
+                oldest_message_secs: number | null
+                replies_pending: number
+                oldest_reply_secs: number | null
+                messages_dead: number
+                replies_dead: number
+                replies_ambiguous: number
+                approvals_pending: number
+              }
+              /** The last backup that was written and verified on this machine; null if there was none */
+              last_backup: {
+                at: string
+                file: string
+                bytes: number
+                encrypted: boolean
+                with_secrets: boolean
+              } | null
+            }
+            health: {
+              /** `degraded`: a member below reports a problem */
+              status: 'ok' | 'degraded'
+              require_pairing: boolean
+              store: {
+                state: 'ok' | 'failing'
+                /** Such as `database or disk is full` */
+                reason: string | null
+              }
+              config: {
+                /** `rejected`: the file is not valid, so the configuration before it stays in force */
+                state: 'ok' | 'rejected'
+              }
+              provider: {
+                /** The result of the last turn that asked the provider */
+                state: 'ok' | 'failing' | 'unknown'
+              }
+              /** The leases of shards: the daemon runs the work of those that it holds. Fewer than wanted: another process has them */
+              leases: {
+                held: number
+                wanted: number
+              }
+              channels: {
+                channel: string
+                state: 'ok' | 'connecting' | 'down'
+                detail: string | null
+                last_event_at: string | null
+                last_sent_at: string | null
+              }[]
+              /** Other connections that features keep open, such as the one to an MQTT broker */
+              links: {
+                name: string
+                state: 'ok' | 'connecting' | 'down'
+              }[]
+              /** Such as settings of a proxy that ignore its headers, or commands that run without a sandbox */
+              warnings: string[]
+              uptime_seconds: number
+              failed: {
+                feature: string
+                reason: string | null
+              }[]
+              turns_running: number
+              turns_queued: number
+              sessions_active: number
+              sse_clients: number
+              ws_clients: number
+              messages_pending: number
+              replies_pending: number
+              oldest_message_secs: number
+              oldest_reply_secs: number
+              commits_queued: number
+              events_dropped: number
+              sandbox: {
+                backend: string
+                state: 'confined' | 'fallback' | 'unconfined' | 'refusing'
+                detail: string
+              } | null
+            }
+            approvals: {
+              approvals: {
+                run_id: string
+                step_id: string
+                /** The gate that waits for the decision: a procedure, a tool call, or a program that posted an event */
+                gate: 'sop' | 'tool' | 'event'
+                workflow_name: string
+                title: string
+                message: string
+                /** The SHA-256 of a tool call, its tool and exact input; the decision counts only for that call */
+                call_sha256: string | null
+                state: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
+                /** `<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system` */
+                by: string | null
+                feedback: string | null
+                approve_keywords: string[]
+                reject_keywords: string[]
+                created_at: string
+                /** null: it never expires */
+                expires_at: string | null
+                decided_at: string | null
+                /** When the gate acknowledged the decision */
+                settled_at: string | null
+                /** The messages that ask */
+                prompts: {
+                  outbox: number
+                  channel: string
+                  account: string
+                  to: string
+                  thread: string | null
+                  provider_id: string | null
+                }[]
+              }[]
+              next: string | null
+            }
+            costs: {
+              by: 'hour' | 'day'
+              since: string
+              until: string
+              costs: {
+                /** The begin of the period */
+                at: string
+                agent: string
+                /** Null for turns without an answer and for deleted turns */
+                model: string | null
+                cost_usd: number
+                turns: number
+                input_tokens: number
+                output_tokens: number
+              }[]
+            }
           }
         }
       }
