@@ -7,17 +7,27 @@ export default defineConfig({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     target: 'es2024',
+    // The first versions with light-dark(): what replaces it in older ones ignores the switch of the theme.
+    cssTarget: ['chrome123', 'edge123', 'firefox120', 'safari17.5'],
     assetsDir: 'assets',
     assetsInlineLimit: 0,
     cssCodeSplit: false,
-    modulePreload: { polyfill: false },
+    modulePreload: false,
     reportCompressedSize: false,
     rolldownOptions: {
       output: {
         chunkFileNames: 'assets/[name]-[hash].js',
         entryFileNames: 'assets/[name]-[hash].js',
-        // What every place needs is one file, which the first place loads; each place is another one.
-        codeSplitting: { groups: [{ name: 'parts', test: /node_modules.(?!.*virtual-core)|src.(?:ui.(?!virtual)|data)./ }] },
+        // What every place needs is one file with the first place; each other place is a file of its own, and so is what draws charts.
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [
+            {
+              name: 'start',
+              test: /node_modules.(?!.*(?:virtual-core|uplot))|src.(?:ui.(?!virtual|plot)|data.(?!theme-choice|event-log|settings)|start|app|pages.(?:overview|sign-in))/,
+            },
+          ],
+        },
       },
     },
   },

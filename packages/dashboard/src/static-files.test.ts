@@ -43,6 +43,26 @@ test('the page has a strict policy and is asked for again each time', async () =
   expect(policy).not.toContain('unsafe')
 })
 
+test('the menu comes with the page to a browser that was signed in as an operator at this port', async () => {
+  writeFileSync(join(folder, 'menu.html'), '<!doctype html><nav></nav>')
+  const get = arrange()
+  const sent = async (cookie: string) => {
+    const answer = await get('/', { host: 'localhost:42617', cookie })
+    expect(answer.headers.get('vary')).toBe('accept-encoding, cookie')
+    return (await answer.text()).includes('<nav>')
+  }
+  expect(await sent('a=b; sluice_role_42617=operator')).toBe(true)
+  for (const other of ['sluice_role_42617=client', 'sluice_role_1=operator', 'sluice_role_42617=', 'x_sluice_role_42617=operator', ''])
+    expect(await sent(other), other).toBe(false)
+})
+
+test('the styles in the page are allowed by their hash alone', async () => {
+  writeFileSync(join(folder, 'index.html'), '<!doctype html><style>a { color: red }</style>')
+  const policy = (await arrange()('/')).headers.get('content-security-policy') ?? ''
+  // printf 'a { color: red }' | openssl dgst -sha256 -binary | base64
+  expect(policy).toContain("; style-src 'self' 'sha256-LHvAPItmcc9l4w10oslyz6Nh8tFuoEH5lssCs9WdKIE='; ")
+})
+
 test('a page that has not changed is not sent again', async () => {
   const get = arrange()
   const tag = (await get('/')).headers.get('etag') ?? ''

@@ -4,22 +4,44 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { AppError } from '@sluice/sdk'
 
-/** What a page may do: everything comes from this daemon, no script is in the page itself, and no other page frames it. */
-const PAGE_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data: blob:",
-  "font-src 'self'",
-  "media-src 'self' blob:",
-  "connect-src 'self'",
-  "manifest-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ')
+/**
+ * What a page may do: everything comes from this daemon, no script is in the page itself, and no other page frames it. The styles in the
+ * page are allowed by their hash.
+ */
+const pagePolicy = (page: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    ["style-src 'self'", ...stylesOf(page).map((style) => `'sha256-${createHash('sha256').update(style).digest('base64')}'`)].join(' '),
+    "img-src 'self' data: blob:",
+    "font-src 'self'",
+    "media-src 'self' blob:",
+    "connect-src 'self'",
+    "manifest-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ')
+
+/** The contents of the style elements of a page. */
+const stylesOf = (page: string): string[] =>
+  page
+    .split('<style>')
+    .slice(1)
+    .map((rest) => rest.split('</style>')[0] ?? '')
+
+/** The page with its menu as HTML. A browser whose page was last signed in as an operator gets it: a cookie of the page says so. */
+const MENU_PAGE = 'menu.html'
+
+/** The cookie holds no secret and gives no right: it chooses how much of the page is HTML. Its name has the port that the browser sees. */
+function hasMenu(headers: Headers): boolean {
+  const port = /:(\d+)$/.exec(headers.get('host') ?? '')?.[1]
+  const names = port === undefined ? ['sluice_role_80', 'sluice_role_443'] : [`sluice_role_${port}`]
+  const cookies = (headers.get('cookie') ?? '').split(';').map((cookie) => cookie.trim())
+  return names.some((name) => cookies.includes(`${name}=operator`))
+}
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -57,14 +79,16 @@ export class StaticFiles {
    */
   async page(headers: Headers): Promise<Response> {
     this.#names = listFiles(this.#folder)
-    const found = await this.#read('index.html', headers)
+    const name = hasMenu(headers) && (await this.#names).has(MENU_PAGE) ? MENU_PAGE : 'index.html'
+    const found = await this.#read(name, headers)
     if (!found) throw new AppError('unavailable', 'The page is not built: run `pnpm build standard`')
+    const plain = await readFile(join(this.#folder, name), 'utf8')
     const tag = `"${createHash('sha256').update(found.body).digest('base64url').slice(0, 22)}"`
     const policy = {
-      'content-security-policy': PAGE_POLICY,
+      'content-security-policy': pagePolicy(plain),
       'permissions-policy': 'camera=(), geolocation=(), payment=(), usb=()',
       'cache-control': 'no-cache',
-      vary: 'accept-encoding',
+      vary: 'accept-encoding, cookie',
       etag: tag,
     }
     const known = (headers.get('if-none-match') ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''))

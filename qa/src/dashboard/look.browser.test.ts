@@ -101,34 +101,77 @@ describe.skipIf('missing' in foundChromium)(`the look and the weight of the dash
     await new Promise<void>((done) => bare.listen(0, '127.0.0.1', done))
     const { page } = await signedIn(browser, world.gateway)
     await page.context().addInitScript(WATCH_START)
-    const measure = async (address: string, control: string) => {
+    const visit = async (address: string, end: string) => {
       const one = await page.context().newPage()
       await one.goto(address)
-      await one.locator(control).first().waitFor({ state: 'attached' })
+      await one.locator(end).first().waitFor({ state: 'attached' })
+      const at = await one.evaluate<number>('window.interactiveAt')
       await one.waitForTimeout(600)
-      const at = await one.evaluate<number>('window.shownAt')
-      const tasks = await one.evaluate<number[]>(`window.tasks.filter(([start]) => start > window.shownAt).map(([, duration]) => duration)`)
       await one.close()
-      return { at, longest: Math.max(0, ...tasks) }
+      return at
     }
     const own: number[] = []
     const others: number[] = []
-    const longest: number[] = []
+    const longest: Task[] = []
     for (let run = 0; run < RUNS; run++) {
-      others.push((await measure(`http://127.0.0.1:${(bare.address() as AddressInfo).port}/`, 'button')).at)
-      const { at, longest: task } = await measure(world.gateway.address, 'main h1')
-      own.push(at)
-      longest.push(task)
+      others.push(await visit(`http://localhost:${(bare.address() as AddressInfo).port}/`, 'button'))
+      own.push(await visit(world.gateway.address, '.chart canvas'))
+      // The trace itself takes time, so it has a visit of its own.
+      await browser.startTracing(undefined, { categories: ['blink.user_timing', 'disabled-by-default-devtools.timeline'] })
+      await visit(world.gateway.address, '.chart canvas')
+      const tasks = tasksAfterMark(JSON.parse(String(await browser.stopTracing())))
+      longest.push(...tasks.toSorted((one, other) => other.cpuMs - one.cpuMs).slice(0, 1))
     }
     bare.close()
     await page.context().close()
     const ratio = median(own) / median(others)
+    const cpuMs = median(longest.map((task) => task.cpuMs))
     console.log(
-      `interactive after ${median(own).toFixed(0)} ms, a bare page after ${median(others).toFixed(0)} ms: ${ratio.toFixed(2)} times; longest task after it ${Math.min(...longest).toFixed(0)}..${Math.max(...longest).toFixed(0)} ms`,
+      `interactive after ${median(own).toFixed(0)} ms, a bare page after ${median(others).toFixed(0)} ms: ${ratio.toFixed(2)} times; longest task after it: ${longest.map((task) => `${task.cpuMs.toFixed(0)} ms of a processor in ${task.ms.toFixed(0)} ms`).join(', ')}`,
     )
+    expect(longest).toHaveLength(RUNS)
     if (!ARE_FIGURES_CHECKED) return
     expect(ratio).toBeLessThanOrEqual(TIMES_STATIC_MAX)
-    expect(median(longest)).toBeLessThanOrEqual(TASK_MS_MAX)
+    expect(cpuMs).toBeLessThanOrEqual(TASK_MS_MAX)
+  })
+
+  test('the menu works before the scripts have arrived, and a page without a session has none', async () => {
+    const { page, faults } = await signedIn(browser, world.gateway)
+    const { promise, resolve: release } = Promise.withResolvers<void>()
+    await page.route('**/assets/start-*.js', async (route) => {
+      await promise
+      await route.continue()
+    })
+    await page.reload({ waitUntil: 'commit' })
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Features' }).click()
+    expect(page.url()).toMatch(/#\/features$/)
+    expect(await page.locator('main').textContent()).toBe('')
+    release()
+    await page.getByRole('heading', { name: 'Features', level: 1 }).waitFor()
+    expect(await page.getByRole('navigation', { name: 'Pages' }).count()).toBe(1)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in to Sluice' }).waitFor()
+    await page.reload({ waitUntil: 'commit' })
+    await page.getByRole('heading', { name: 'Sign in to Sluice' }).waitFor()
+    const html = await (await page.request.get(world.gateway.address)).text()
+    expect(html).not.toContain('<nav')
+    expect(faults).toEqual([])
+    await page.context().close()
+  })
+
+  test('the switch of the theme changes the colours, also before the first picture of the next visit', async () => {
+    const { page } = await signedIn(browser, world.gateway, { colorScheme: 'light' })
+    const ground = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor')
+    const light = await ground()
+    await page.getByRole('combobox', { name: 'Theme' }).selectOption('dark')
+    const dark = await ground()
+    expect(dark).not.toBe(light)
+    await page
+      .context()
+      .addInitScript(`requestAnimationFrame(() => { window.first = getComputedStyle(document.documentElement).backgroundColor })`)
+    await page.reload()
+    await expect.poll(() => page.evaluate('window.first')).toBe(dark)
+    await page.context().close()
   })
 
   test.each(['light', 'dark'] as const)(
@@ -240,17 +283,41 @@ function current(): ReadonlySet<string> {
   return found
 }
 
-/** Notes when a control is there to be used, and each long task. */
+/**
+ * Notes when a page is interactive: its first control is in a picture, and the page answers what happens next. A link of the menu works
+ * without a script; the test below proves it. The bare page has one button.
+ */
 const WATCH_START = `
-  window.tasks = []
-  new PerformanceObserver((list) => { for (const { startTime, duration } of list.getEntries()) window.tasks.push([startTime, duration]) }).observe({ type: 'longtask', buffered: true })
-  window.controlAt = (selector) => {
-    if (window.shownAt === undefined && document.querySelector(selector)) window.shownAt = performance.now()
-    return window.shownAt
+  const look = () => {
+    if (!document.querySelector('nav a, body > button')) return requestAnimationFrame(look)
+    setTimeout(() => { window.interactiveAt = performance.now(); performance.mark('interactive') })
   }
-  const look = () => { if (!window.controlAt('main h1') && !(document.title === 'x' && window.controlAt('button'))) requestAnimationFrame(look) }
   requestAnimationFrame(look)
 `
+
+interface Task {
+  readonly ms: number
+  /** The time of the processor, which does not depend on what else the machine does. */
+  readonly cpuMs: number
+}
+
+interface TraceEvent {
+  readonly name: string
+  readonly pid: number
+  readonly tid: number
+  readonly ts: number
+  readonly dur?: number
+  readonly tdur?: number
+}
+
+/** The tasks of the page after its mark. */
+function tasksAfterMark({ traceEvents }: { readonly traceEvents: readonly TraceEvent[] }): Task[] {
+  const mark = traceEvents.find(({ name }) => name === 'interactive')
+  if (!mark) throw new Error('The page was not interactive')
+  return traceEvents
+    .filter(({ name, pid, tid, ts }) => name === 'RunTask' && pid === mark.pid && tid === mark.tid && ts > mark.ts)
+    .map(({ dur = 0, tdur = 0 }) => ({ ms: dur / 1000, cpuMs: tdur / 1000 }))
+}
 
 /** The serious and critical findings of axe. */
 async function seriousFaults(page: Page): Promise<string[]> {

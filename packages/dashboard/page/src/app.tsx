@@ -7,52 +7,15 @@ import { brokenSince, connect, disconnect, link, watchNetwork } from './data/liv
 import { useOverview } from './data/queries.ts'
 import { useHashLocation } from './data/router.ts'
 import { role, session } from './data/session.ts'
-import { THEMES, theme } from './data/theme.ts'
+import { theme } from './data/theme.ts'
+import { THEMES } from './data/theme-choice.ts'
 import { Overview } from './pages/overview.tsx'
 import { begin, keepSession, SignIn, signOut } from './pages/sign-in.tsx'
 import { Questions } from './ui/dialog.tsx'
-import { Icon, type IconName, Mark } from './ui/icon.tsx'
 import { Page, Problem } from './ui/parts.tsx'
+import { Shell } from './ui/shell.tsx'
 import { Toasts } from './ui/toast.tsx'
 import { ClockTime } from './ui/values.tsx'
-
-interface Place {
-  readonly path: string
-  readonly name: string
-  readonly icon: IconName
-  /** Whether a client may see it; any other place is for operators. */
-  readonly forClients?: true
-}
-
-const PLACES: readonly (readonly [group: string, places: readonly Place[]])[] = [
-  [
-    'Work',
-    [
-      { path: '/', name: 'Overview', icon: 'overview' },
-      { path: '/chat', name: 'Chat', icon: 'chat', forClients: true },
-      { path: '/approvals', name: 'Approvals', icon: 'approvals', forClients: true },
-      { path: '/deliveries', name: 'Deliveries', icon: 'deliveries' },
-      { path: '/procedures', name: 'Procedures', icon: 'procedures' },
-    ],
-  ],
-  [
-    'Connections',
-    [
-      { path: '/channels', name: 'Channels', icon: 'channels' },
-      { path: '/devices', name: 'Devices', icon: 'devices' },
-      { path: '/hardware', name: 'Hardware', icon: 'hardware' },
-      { path: '/tools', name: 'Tools and skills', icon: 'tools' },
-    ],
-  ],
-  [
-    'System',
-    [
-      { path: '/features', name: 'Features', icon: 'features' },
-      { path: '/configuration', name: 'Configuration', icon: 'config' },
-      { path: '/logs', name: 'Logs and events', icon: 'logs' },
-    ],
-  ],
-]
 
 /** Loads the code of a place when it is first opened. */
 function later(load: () => Promise<ComponentType>): ComponentType {
@@ -126,68 +89,30 @@ function Start() {
 
 const menuOpen = signal(false)
 
-function Side() {
-  const [place] = useHashLocation()
-  const overview = useOverview(role.value === 'operator')
-  const { status } = overview.data ?? {}
-  const counts: Readonly<Record<string, number>> = {
-    '/approvals': status?.queues.approvals_pending ?? 0,
-    '/deliveries': (status?.queues.messages_dead ?? 0) + (status?.queues.replies_dead ?? 0) + (status?.queues.replies_ambiguous ?? 0),
-  }
-  const isHere = (path: string) => place === path || (path !== '/' && place.startsWith(`${path}/`))
+function Foot({ about }: { readonly about: string }) {
   return (
-    <div class="side">
-      <a class="brand" href="#/">
-        <Mark /> Sluice
-      </a>
-      <nav aria-label="Pages">
-        {PLACES.map(([group, all]) => [group, all.filter(({ forClients }) => forClients || role.value === 'operator')] as const).map(
-          ([group, places]) => (
-            <div key={group} hidden={places.length === 0}>
-              <h2>{group}</h2>
-              <ul>
-                {places.map(({ path, name, icon }) => (
-                  <li key={path}>
-                    <a href={`#${path}`} aria-current={isHere(path) ? 'page' : undefined} onClick={() => (menuOpen.value = false)}>
-                      <Icon name={icon} />
-                      {name}
-                      {counts[path] ? (
-                        <span class="count">
-                          {counts[path]}
-                          <span class="hidden-text"> waiting</span>
-                        </span>
-                      ) : null}
-                    </a>
-                  </li>
-                ))}
-              </ul>
-            </div>
-          ),
-        )}
-      </nav>
-      <footer>
-        <LinkState />
-        <label class="row">
-          <span>Theme</span>
-          <select
-            value={theme.value}
-            onChange={({ currentTarget }) => (theme.value = THEMES.find((one) => one === currentTarget.value) ?? 'system')}
-          >
-            {THEMES.map((one) => (
-              <option key={one} value={one}>
-                {one}
-              </option>
-            ))}
-          </select>
-        </label>
-        <div class="row spread">
-          <span>{status ? `${status.version} · ${status.profile}` : ''}</span>
-          <button type="button" class="small plain" onClick={() => void signOut()}>
-            Sign out
-          </button>
-        </div>
-      </footer>
-    </div>
+    <footer>
+      <LinkState />
+      <label class="row">
+        <span>Theme</span>
+        <select
+          value={theme.value}
+          onChange={({ currentTarget }) => (theme.value = THEMES.find((one) => one === currentTarget.value) ?? 'system')}
+        >
+          {THEMES.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+      <div class="row spread">
+        <span>{about}</span>
+        <button type="button" class="small plain" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      </div>
+    </footer>
   )
 }
 
@@ -219,46 +144,45 @@ const Nowhere = () => (
 )
 
 function Frame() {
-  const isOpen = menuOpen.value
+  const [place] = useHashLocation()
+  const isOperator = role.value === 'operator'
+  const overview = useOverview(isOperator)
+  const { status } = overview.data ?? {}
+  const counts: Readonly<Record<string, number>> = {
+    '/approvals': status?.queues.approvals_pending ?? 0,
+    '/deliveries': (status?.queues.messages_dead ?? 0) + (status?.queues.replies_dead ?? 0) + (status?.queues.replies_ambiguous ?? 0),
+  }
   return (
-    <div class={`shell ${isOpen ? 'menu-open' : ''}`}>
-      <a
-        class="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault()
-          document.querySelector<HTMLElement>('main h1')?.focus()
-        }}
-      >
-        Skip to the content
-      </a>
-      <div class="top">
-        <header class="bar">
-          <button type="button" class="plain icon" aria-label="Menu" aria-expanded={isOpen} onClick={() => (menuOpen.value = !isOpen)}>
-            <Icon name="menu" />
-          </button>
-          <span class="brand grow">Sluice</span>
-          <LinkState />
-        </header>
-        <Broken />
-      </div>
-      {isOpen && <button type="button" class="scrim" aria-label="Close the menu" onClick={() => (menuOpen.value = false)} />}
-      <Side />
-      <main id="main">
-        <Router hook={useHashLocation}>
-          <Switch>
-            {ROUTES.map(([path, Component]) => (
-              <Route key={path} path={path}>
-                <Component />
-              </Route>
-            ))}
-            <Route component={Nowhere} />
-          </Switch>
-        </Router>
-      </main>
-    </div>
+    <Shell
+      isOperator={isOperator}
+      place={place}
+      counts={counts}
+      isMenuOpen={menuOpen.value}
+      setMenuOpen={(isOpen) => {
+        menuOpen.value = isOpen
+      }}
+      state={<LinkState />}
+      notice={<Broken />}
+      foot={<Foot about={status ? `${status.version} · ${status.profile}` : ''} />}
+    >
+      <Places />
+    </Shell>
   )
 }
+
+/** It does not depend on what the frame shows, so that it is not drawn again with it. */
+const Places = () => (
+  <Router hook={useHashLocation}>
+    <Switch>
+      {ROUTES.map(([path, Component]) => (
+        <Route key={path} path={path}>
+          <Component />
+        </Route>
+      ))}
+      <Route component={Nowhere} />
+    </Switch>
+  </Router>
+)
 
 // The events follow while a session lasts.
 effect(() => {

@@ -23,6 +23,8 @@ const WAIT_MS_MAX = 5000
 const OPEN_MS_MAX = 10_000
 /** What an event makes stale is loaded again at most this often. */
 const REFRESH_EVERY_MS = 1000
+/** What changed before the first connection, and after the page had asked, is seen after this time. */
+const FIRST_RENEWAL_MS = 5000
 const TOKEN_REVOKED = 4401
 
 export const link = signal<Link>('connecting')
@@ -79,10 +81,13 @@ function refreshStale(): void {
 
 /** Loads everything again that is shown: events were missed, or happened before the page followed them. */
 function renewAll(afterMs: number): void {
-  stale.add(EVERYTHING)
-  if (afterMs === 0) refreshStale()
-  else refreshTimer ??= window.setTimeout(refreshStale, afterMs)
-  for (const renew of renewals) renew()
+  const renew = () => {
+    stale.add(EVERYTHING)
+    refreshStale()
+    for (const one of renewals) one()
+  }
+  if (afterMs === 0) renew()
+  else setTimeout(renew, afterMs)
 }
 
 let socket: WebSocket | undefined
@@ -105,7 +110,7 @@ export function connect(): void {
     waitMs = WAIT_MS_MIN
     link.value = 'live'
     brokenSince.value = undefined
-    renewAll(wasLive ? 0 : REFRESH_EVERY_MS)
+    renewAll(wasLive ? 0 : FIRST_RENEWAL_MS)
     wasLive = true
   }
   current.onclose = ({ code }) => {

@@ -1,32 +1,32 @@
 /** Whether this browser is signed in, and as what. The session itself is a cookie that scripts cannot read. */
 import { signal } from '@preact/signals'
+import { BASE } from './base.ts'
 
 export type SessionState = 'unknown' | 'in' | 'out'
 export type Role = 'operator' | 'client'
 
-/** Remembers, without any secret, that this browser had a session: the page is then drawn before the gateway has answered. */
-const HINT = 'sluice.role'
+/**
+ * Remembers, without any secret, that this browser had a session: the page is then drawn before the gateway has answered. The gateway
+ * reads it too, and sends the menu with the page. Cookies are shared by all ports of a host, so its name has the port.
+ */
+const HINT = `sluice_role_${location.port || (location.protocol === 'https:' ? '443' : '80')}`
+const YEAR_SECS = 31_536_000
 
-function hint(): string | null {
-  try {
-    return localStorage.getItem(HINT)
-  } catch {
-    return null
-  }
-}
+const hint = (): string | undefined =>
+  document.cookie
+    .split('; ')
+    .find((cookie) => cookie.startsWith(`${HINT}=`))
+    ?.slice(HINT.length + 1)
 
 function remember(value: Role | undefined): void {
-  try {
-    if (value === undefined) localStorage.removeItem(HINT)
-    else localStorage.setItem(HINT, value)
-  } catch {
-    // A browser that keeps nothing draws the page a little later.
-  }
+  if (hint() === value) return
+  // biome-ignore lint/suspicious/noDocumentCookie: other browsers than Chromium have no cookie store without TLS.
+  document.cookie = `${HINT}=${value ?? ''}; path=${BASE.pathname}; max-age=${value === undefined ? 0 : YEAR_SECS}; samesite=strict`
 }
 
-const before = location.hash.startsWith('#sign-in=') ? null : hint()
+const before = location.hash.startsWith('#sign-in=') ? undefined : hint()
 
-export const session = signal<SessionState>(before === null ? 'unknown' : 'in')
+export const session = signal<SessionState>(before === undefined ? 'unknown' : 'in')
 /** A client sees only its own conversations and approvals. */
 export const role = signal<Role>(before === 'client' ? 'client' : 'operator')
 

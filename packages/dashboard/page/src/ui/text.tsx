@@ -1,5 +1,6 @@
 /** Texts that others wrote, as text alone: never as markup, in their own direction, with invisible controls spelled out, and not endless. */
 import { useState } from 'preact/hooks'
+import { kept } from './kept.ts'
 
 /** Controls, and characters that reorder or hide text; line breaks and tabs stay. */
 const INVISIBLE = /(?![\n\t])[\p{Cc}\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0]/gu
@@ -68,5 +69,5 @@ export function Line({ value, class: name = '' }: { readonly value: string; read
 /** A name within a sentence, which keeps its direction to itself. */
 export const Name = ({ value }: { readonly value: string }) => <bdi dir="auto">{pieces(cut(value, LINE_CHARS_MAX))}</bdi>
 
-const integers = new Intl.NumberFormat()
-export const integer = (value: number): string => integers.format(value)
+const integers = kept(() => new Intl.NumberFormat())
+export const integer = (value: number): string => integers().format(value)

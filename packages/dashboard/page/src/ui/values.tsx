@@ -1,11 +1,16 @@
 /** Times, durations, amounts and sizes, as the language of the browser writes them. */
 import { signal } from '@preact/signals'
+import { kept } from './kept.ts'
 
-const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
-const money = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', minimumFractionDigits: 2, maximumFractionDigits: 4 })
-const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+const absolute = kept(() => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' }))
+const clock = kept(() => new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' }))
+const relative = kept(() => new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' }))
+const money = kept(
+  () => new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', minimumFractionDigits: 2, maximumFractionDigits: 4 }),
+)
+const compact = kept(() => new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 }))
+const units = new Map<string, Intl.NumberFormat>()
+const byteSize = kept(() => new Intl.NumberFormat(undefined, { notation: 'compact', style: 'unit', unit: 'byte', unitDisplay: 'narrow' }))
 
 const UNITS = [
   ['day', 86_400],
@@ -22,7 +27,7 @@ setInterval(() => {
 
 function since(seconds: number): string {
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
-  return relative.format(Math.round(seconds / size), unit)
+  return relative().format(Math.round(seconds / size), unit)
 }
 
 /** A time, shown relative to the present, with the whole date as its title. */
@@ -30,24 +35,29 @@ export function Time({ at }: { readonly at: string | null | undefined }) {
   if (!at) return <span class="quiet">—</span>
   const date = new Date(at)
   return (
-    <time class="nowrap" dateTime={at} title={absolute.format(date)}>
+    <time class="nowrap" dateTime={at} title={absolute().format(date)}>
       {since((date.getTime() - Math.max(now.value, Date.now())) / 1000)}
     </time>
   )
 }
 
 export const ClockTime = ({ at }: { readonly at: string }) => (
-  <time class="nowrap" dateTime={at} title={absolute.format(new Date(at))}>
-    {clock.format(new Date(at))}
+  <time class="nowrap" dateTime={at} title={absolute().format(new Date(at))}>
+    {clock().format(new Date(at))}
   </time>
 )
 
-export const dateText = (at: string | Date): string => absolute.format(new Date(at))
-export const usd = (value: number): string => money.format(value)
-export const short = (value: number): string => compact.format(value)
+export const dateText = (at: string | Date): string => absolute().format(new Date(at))
+export const usd = (value: number): string => money().format(value)
+export const short = (value: number): string => compact().format(value)
 
-const seconds = (value: number, unit: 'second' | 'millisecond' | 'minute' | 'hour' | 'day') =>
-  new Intl.NumberFormat(undefined, { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 }).format(value)
+type Unit = 'second' | 'millisecond' | 'minute' | 'hour' | 'day'
+const seconds = (value: number, unit: Unit): string => {
+  const format =
+    units.get(unit) ?? new Intl.NumberFormat(undefined, { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 })
+  units.set(unit, format)
+  return format.format(value)
+}
 
 /** A duration in one unit. */
 export function duration(ms: number): string {
@@ -57,5 +67,4 @@ export function duration(ms: number): string {
   return ms < 86_400_000 ? seconds(ms / 3_600_000, 'hour') : seconds(ms / 86_400_000, 'day')
 }
 
-export const bytes = (value: number): string =>
-  new Intl.NumberFormat(undefined, { notation: 'compact', style: 'unit', unit: 'byte', unitDisplay: 'narrow' }).format(value)
+export const bytes = (value: number): string => byteSize().format(value)
