@@ -1,18 +1,21 @@
 /** The agent: accepts turns, runs each in its session's lane, and resumes the turns that a crash interrupted. */
 
-import { BoundedMap, concerns, type LaneQueue, type Permit, signalScope } from '@sluice/kit'
+import { BoundedMap, concerns, every, type LaneQueue, type Permit, signalScope } from '@sluice/kit'
 import {
   AppError,
   type ClientId,
   type Clock,
+  type ClusterNotice,
   type Events,
+  isLeaseLost,
   type Logger,
   leaseLost,
-  type ModelMessage,
   type Secret,
+  type Store,
   type StoreChange,
   shardOfTurn,
   type TurnRow,
+  type UnfinishedTurn,
   type WithinTrace,
 } from '@sluice/sdk'
 import { aborted } from './aborted.ts'
@@ -23,6 +26,7 @@ import { Budget } from './budget.ts'
 import { type ConductDeps, conductTurn, releaseKey } from './conduct-turn.ts'
 import { createLiveTurn, type LiveTurnDeps } from './create-live-turn.ts'
 import { Deadlines } from './deadlines.ts'
+import { DirectTurns } from './direct-turns.ts'
 import { createTurnIds } from './ids.ts'
 import type { ModelTestReport, ModelTestRequest } from './model-test/report.ts'
 import { queuedTurn } from './queued-turn.ts'
@@ -34,11 +38,21 @@ import { ToolExecutor } from './tool-call.ts'
 import { createToolSpecs } from './tool-specs.ts'
 import type { Agent, Approver, CallRequest, CallResult, TurnDelivery, TurnRequest, TurnResult } from './turn.ts'
 import { parseTurnContext } from './turn-context.ts'
-import { homeOf, type ResumableHome, type TurnHome, type TurnOwnership, type TurnStorage } from './turn-home.ts'
+import {
+  type ClusterTurnStorage,
+  homeOf,
+  isDirectTurn,
+  type ResumableHome,
+  type TurnHome,
+  type TurnOwnership,
+  type TurnStorage,
+} from './turn-home.ts'
 import type { LiveTurn } from './turn-scope.ts'
 
 export interface AgentDeps extends SettingsSource {
-  readonly store: TurnStorage
+  readonly store: TurnStorage & Partial<Pick<Store, 'under'>>
+  /** Present in a cluster: turns that clients wait for run here, whoever owns their shard. */
+  readonly cluster?: ClusterTurnStorage | undefined
   /** What this process owns. Absent, or not started: all turns run here. */
   readonly ownership?: TurnOwnership
   /** The queue of turns, shared with the inbox worker, so that one bound holds for all turns. */
@@ -65,6 +79,8 @@ export interface AgentDeps extends SettingsSource {
 const UNFINISHED_MAX = 101_024
 /** The time in which aborted turns may record their end while the daemon stops. */
 const RECORD_MS = 1000
+/** How often a node of a cluster looks for turns that others have left, and requests to abort its own. */
+const LOOK_EVERY_MS = 1000
 const RETRY_AFTER_SECS = 5
 /** The number of sessions whose failed summaries are remembered. */
 const FAILED_SUMMARIES_MAX = 1000
@@ -96,6 +112,12 @@ class TurnAgent implements Agent {
   /** The shards whose turns this process resumes. */
   readonly #resumed = new Set<ResumableHome>()
   readonly #remote: RemoteTurns
+  readonly #direct: DirectTurns | undefined
+  /** The live turns whose end other nodes wait for. */
+  readonly #followed = new Set<string>()
+  #looking: Promise<void> | undefined
+  #isWatching = false
+  readonly #stopped = new AbortController()
   readonly #budget: Budget
   readonly #scrub: Scrub
   #stopReason: AppError | undefined
@@ -109,7 +131,11 @@ class TurnAgent implements Agent {
     this.#newId = deps.newId ?? createTurnIds(clock)
     this.#making = { clock, log }
     this.#budget = new Budget(store.turns, clock)
-    this.#remote = new RemoteTurns({ store, clock, log })
+    this.#remote = new RemoteTurns({ store, clock, log, notices: deps.cluster?.notices })
+    const { under } = store
+    this.#direct =
+      deps.cluster && under && new DirectTurns({ turns: deps.cluster.turns, store: { ...store, under }, remote: this.#remote, log })
+    deps.cluster?.notices.listen((notice) => this.#heard(notice))
     this.#conduct = {
       ...deps,
       deadlines,
@@ -134,9 +160,10 @@ class TurnAgent implements Agent {
     const id = delivery?.turnId ?? this.#newId()
     if (this.#isLimited(request)) await this.#admit(id, request)
     const kept = idempotency && !delivery ? Promise.withResolvers<void>() : undefined
-    const home = delivery?.owned ?? homeOf(this.#deps, { id, session: request.session, isStored: kept !== undefined })
+    const isDirect = this.#isDirect(request)
+    const home = delivery?.owned ?? this.#homeOf({ id, session: request.session, isStored: kept !== undefined })
     if (!home) return this.#elsewhere(id, request, (turns) => turns.run(id, request))
-    const given = { id, home, ...(kept ? { kept: kept.promise } : delivery && fromDelivery(delivery)) }
+    const given = { id, home, isDirect, ...(kept ? { kept: kept.promise } : delivery && fromDelivery(delivery)) }
     const turn = createLiveTurn(this.#making, request, given)
     const abort = () => turn.cancellation.cancel(aborted(turn.id))
     let ended: Promise<TurnResult>
@@ -162,13 +189,13 @@ class TurnAgent implements Agent {
   async accept(request: Parameters<Agent['accept']>[0]): Promise<string> {
     const { id = this.#newId(), session } = request
     if (this.#isLimited(request)) await this.#admit(id, request)
-    const home = homeOf(this.#deps, { id, session, isStored: true })
+    const home = this.#homeOf({ id, session, isStored: true })
     if (!home) {
       await this.#elsewhere(id, request, (turns) => turns.accept(id, request))
       return id
     }
     const kept = Promise.withResolvers<void>()
-    const turn = createLiveTurn(this.#making, request, { id, home, kept: kept.promise })
+    const turn = createLiveTurn(this.#making, request, { id, home, kept: kept.promise, isDirect: this.#isDirect(request) })
     try {
       if (this.#live.has(turn.id)) throw new AppError('conflict', 'A turn with this id exists', { fields: { turn_id: turn.id } })
       // The turn is enqueued before it is stored, so that a turn that a full queue refuses is not stored.
@@ -200,20 +227,19 @@ class TurnAgent implements Agent {
       await home.admissions.recover([...this.#live.keys()])
       home.lease?.lost.addEventListener('abort', () => this.#lose(home), { once: true })
     }
-    const rows = await home.turns.unfinished(UNFINISHED_MAX)
-    // The lease may have been given up meanwhile.
-    const interrupted = this.#resumed.has(home) ? rows.filter(({ id }) => !this.#live.has(id)) : []
-    for (const row of interrupted) this.#enqueue(this.#resumedTurn(home, row, row.checkpoint), { isResumed: true }).catch(ignore)
-    return interrupted.length
+    if (this.#direct) this.#watch()
+    return this.#resumeAll(() => home.turns.unfinished(UNFINISHED_MAX), home)
   }
 
   async ensureResumed(turnId: string): Promise<void> {
     if (this.#live.has(turnId) || this.#stopReason) return
+    if (this.#direct) return this.#lookAround()
     await Promise.all([...this.#resumed].map((home) => this.resume(home)))
   }
 
   async look(change: StoreChange): Promise<void> {
     if (this.#stopReason) return
+    if (this.#direct) return this.#lookAround()
     const concerned = [...this.#resumed].filter(({ lease }) => !lease || concerns(change, { lease }))
     // All at once, so that the store can read the turns of all shards together.
     await Promise.all(concerned.map((home) => this.#lookAt(home)))
@@ -229,6 +255,7 @@ class TurnAgent implements Agent {
   async requestAbort(turnId: string, owner?: string): Promise<boolean> {
     const { ownership, store } = this.#deps
     if (this.abort(turnId, owner)) return true
+    if (this.#direct) return this.#requestAbort(turnId, owner)
     if (!ownership?.isStarted || ownership.ownsAll) return false
     const row = await store.turns.get(turnId)
     if (!row || ownership.of(shardOfTurn(row.sessionId, row.id))) return false
@@ -244,6 +271,7 @@ class TurnAgent implements Agent {
 
   async drain(timeoutMs: number): Promise<void> {
     this.#stopReason ??= new AppError('unavailable', 'The daemon is stopping', { retryAfterSecs: RETRY_AFTER_SECS })
+    this.#stopped.abort()
     void this.#deps.lanes.stop()
     this.#remote.stop(this.#stopReason)
     // The stop does not wait for people: a stored turn asks again after the start and finds a decision made meanwhile.
@@ -305,11 +333,13 @@ class TurnAgent implements Agent {
     turn.permit = permit
     try {
       await turn.kept
-      ended.resolve(await conductTurn(this.#conduct, turn, permit))
+      const conduct = () => conductTurn(this.#conduct, turn, permit)
+      ended.resolve(await (turn.isDirect && this.#direct ? this.#direct.conduct(turn, permit, conduct) : conduct()))
     } catch (error) {
       ended.reject(error)
     } finally {
       this.#live.delete(turn.id)
+      if (this.#followed.delete(turn.id)) this.#deps.cluster?.notices.send({ what: 'ended', turn: turn.id })
     }
   }
 
@@ -325,6 +355,78 @@ class TurnAgent implements Agent {
       await releaseKey(this.#deps, turn.idempotency)
       throw error
     }
+  }
+
+  #isDirect({ session, delivery }: Pick<TurnRequest, 'session' | 'delivery'>): boolean {
+    return this.#direct !== undefined && !delivery && isDirectTurn(session)
+  }
+
+  #homeOf(about: Parameters<typeof homeOf>[1]): TurnHome | undefined {
+    return this.#isDirect(about) ? this.#deps.store : homeOf(this.#deps, about)
+  }
+
+  /** Resumes what `list` lists and does not run here. Resolves to the number of turns. */
+  async #resumeAll(list: () => Promise<readonly UnfinishedTurn[]>, home?: ResumableHome): Promise<number> {
+    // A turn that ends while the rows are read is in them, and no longer live.
+    const live = new Set(this.#live.keys())
+    let resumed = 0
+    for (const row of await list()) {
+      if (live.has(row.id) || this.#live.has(row.id)) continue
+      const isDirect = this.#isDirect({ session: row.sessionId })
+      const own = isDirect ? this.#deps.store : (home ?? this.#resumedHome(row))
+      if (!own) continue
+      this.#enqueue(this.#resumedTurn(own, row, { checkpoint: row.checkpoint, isDirect }), { isResumed: true }).catch(ignore)
+      resumed++
+    }
+    return resumed
+  }
+
+  #resumedHome({ sessionId, id }: TurnRow): TurnHome | undefined {
+    const home = this.#deps.ownership?.of(shardOfTurn(sessionId, id))
+    return home && this.#resumed.has(home) ? home : undefined
+  }
+
+  /** In a cluster: resumes turns that were left behind, follows requests to abort, and finds the ends of turns of other nodes. */
+  #lookAround(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+    })
+    return this.#looking
+  }
+
+  async #look(): Promise<void> {
+    const { cluster } = this.#deps
+    if (!cluster || this.#stopReason) return
+    if (this.#resumed.size > 0) await this.#resumeAll(() => cluster.turns.abandoned(UNFINISHED_MAX))
+    for (const id of await cluster.turns.abortsRequested()) this.abort(id)
+    await this.#remote.look()
+  }
+
+  /** A node that dies writes nothing that others would notice. */
+  #watch(): void {
+    if (this.#isWatching) return
+    this.#isWatching = true
+    void every(this.#deps.clock, LOOK_EVERY_MS, this.#stopped.signal, () => {
+      this.#lookAround().catch((error: unknown) => this.#deps.log.warn('turns of other nodes not read', { error }))
+    })
+  }
+
+  #heard(notice: ClusterNotice): void {
+    if (this.#stopReason) return
+    const failed = (error: unknown) => this.#deps.log.warn('turns of other nodes not read', { error })
+    if (notice.what === 'abort') this.abort(notice.turn)
+    else if (notice.what === 'turn' && this.#deps.ownership?.of(notice.shard)) this.#lookAround().catch(failed)
+    else if (notice.what === 'follow' && this.#live.has(notice.turn)) this.#followed.add(notice.turn)
+    else if (notice.what === 'ended') this.#remote.ended(notice.turn).catch(failed)
+  }
+
+  async #requestAbort(turnId: string, owner: string | undefined): Promise<boolean> {
+    const { cluster, store } = this.#deps
+    const live = this.#live.get(turnId)?.turn
+    if (live && !isLeaseLost(live.cancellation.reason)) return false
+    const isAsked = (await store.turns.requestAbort(turnId, owner)) || (await cluster?.turns.requestAbort(turnId, owner)) === true
+    if (isAsked) cluster?.notices.send({ what: 'abort', turn: turnId })
+    return isAsked
   }
 
   /** Leaves a turn to the owner of its shard. */
@@ -361,7 +463,7 @@ class TurnAgent implements Agent {
     if (home.lease) this.#cancelLive((turn) => turn.home === home, leaseLost(home.lease.name))
   }
 
-  #resumedTurn(home: TurnHome, row: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
+  #resumedTurn(home: TurnHome, row: TurnRow, more: Pick<LiveTurn, 'checkpoint' | 'isDirect'>): LiveTurn {
     const { id, agent, sessionId, owner, source, input, createdAtMs, context } = row
     const { trace, idempotency, caller, limited, tools } = parseTurnContext(context)
     const request = {
@@ -377,7 +479,7 @@ class TurnAgent implements Agent {
       ...(idempotency && { idempotency }),
       ...(tools && { tools }),
     }
-    return createLiveTurn(this.#making, request, { id, home, createdAtMs, kept: Promise.resolve(), checkpoint })
+    return createLiveTurn(this.#making, request, { id, home, createdAtMs, kept: Promise.resolve(), ...more })
   }
 
   async #lookAt(home: ResumableHome): Promise<void> {

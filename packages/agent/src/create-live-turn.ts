@@ -14,7 +14,7 @@ export interface LiveTurnDeps {
 export function createLiveTurn(
   { clock, log }: LiveTurnDeps,
   request: Omit<TurnRequest, 'signal' | 'permit'>,
-  given: Pick<LiveTurn, 'id' | 'home'> & Partial<Pick<LiveTurn, 'createdAtMs' | 'kept' | 'checkpoint'>>,
+  given: Pick<LiveTurn, 'id' | 'home'> & Partial<Pick<LiveTurn, 'createdAtMs' | 'kept' | 'checkpoint' | 'isDirect'>>,
 ): LiveTurn {
   const {
     source,
@@ -38,6 +38,7 @@ export function createLiveTurn(
   return {
     id,
     home,
+    isDirect: given.isDirect ?? false,
     agent: agentOfTurn(request),
     phase: 'waiting',
     superseded,

@@ -11,10 +11,11 @@ type Waiting = Pick<TurnRequest, 'session' | 'owner' | 'caller' | 'limited' | 's
   readonly id: string
   readonly agent: string
   readonly createdAtMs: number
+  readonly isDirect?: boolean
 }
 
 export function queuedTurn(turn: Waiting): QueuedTurn {
-  const { id, agent, session, owner, caller, limited, source, text, createdAtMs, trace, idempotency, tools } = turn
+  const { id, agent, session, owner, caller, limited, source, text, createdAtMs, trace, idempotency, tools, isDirect } = turn
   const context: TurnContext = { trace, idempotency, caller, limited, tools }
   return {
     id,
@@ -26,5 +27,6 @@ export function queuedTurn(turn: Waiting): QueuedTurn {
     context,
     createdAtMs,
     ...(idempotency && { idempotency }),
+    ...(isDirect && { isDirect }),
   }
 }

@@ -1,6 +1,14 @@
 /** Where a turn runs: under the lease of its shard, or in another process. */
 import type { Ownership } from '@sluice/kit'
-import { type Lease, type OwnedAdmissionStore, type OwnedTurnStore, type Store, shardOfTurn } from '@sluice/sdk'
+import {
+  type ClusterStore,
+  type Lease,
+  type OwnedAdmissionStore,
+  type OwnedTurnStore,
+  runsOnShard,
+  type Store,
+  shardOfTurn,
+} from '@sluice/sdk'
 
 export type TurnStorage = Pick<Store, 'sessions' | 'turns' | 'idempotency'>
 
@@ -28,3 +36,9 @@ export function homeOf(
   if (!ownership?.isStarted || (session === null && !isStored)) return store
   return ownership.of(ownership.ownsAll ? 0 : shardOfTurn(session, id))
 }
+
+/** The store of a cluster as its turns use it. */
+export type ClusterTurnStorage = Pick<ClusterStore, 'turns' | 'notices' | 'roles'>
+
+/** Whether a turn runs on the node that was asked for it, and not on the owner of its shard. */
+export const isDirectTurn = (session: string | null): boolean => session === null || !runsOnShard(session)

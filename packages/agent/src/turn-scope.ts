@@ -12,7 +12,10 @@ import type { TurnHome } from './turn-home.ts'
 /** A turn from its request to its end. */
 export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'signal' | 'superseded' | 'listen' | 'permit'> {
   readonly id: string
-  readonly home: TurnHome
+  /** Of a direct turn: under the lease of its session once that is held. */
+  home: TurnHome
+  /** True in a cluster for a turn that runs on the node that was asked, under the lease of its session. */
+  readonly isDirect: boolean
   /** The agent whose turn it is. */
   readonly agent: string
   /** `asking`: the turn waits for a person. `ending`: its end is being stored, and it can no longer be aborted. */

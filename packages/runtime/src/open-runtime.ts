@@ -409,6 +409,7 @@ export class OpenRuntime implements Runtime {
     })
     return createAgent({
       store: this.store,
+      cluster: this.ownership.ownsAll ? undefined : this.store.cluster,
       ownership: this.ownership,
       lanes: this.lanes,
       pinRegistry: this.lifecycle.pin,

@@ -2,6 +2,7 @@
  * The port of a cluster: several daemons, its nodes, that share one database (docs/contract.md#ownership). Only a store that was opened
  * for a cluster has it.
  */
+import type { ClusterNotices, ClusterTurns } from './cluster-turns.ts'
 import type { Lease } from './lease.ts'
 
 /**
@@ -57,6 +58,8 @@ export interface ShardClaim {
 }
 
 export interface ClusterStore extends ClusterMember {
+  readonly turns: ClusterTurns
+  readonly notices: ClusterNotices
   /** Lists the nodes by name, with those that died within the last day. */
   nodes(): Promise<readonly ClusterNode[]>
   /**

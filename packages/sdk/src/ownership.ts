@@ -29,5 +29,12 @@ export function shardOfSession(session: string): number {
   return shardOf(key.startsWith(RUN_SESSION) ? key.slice(RUN_SESSION.length) : session)
 }
 
+/**
+ * Whether the turns of a session run only on the owner of its shard, in a cluster: those of a chat session and of a procedure run. Turns
+ * of any other session run on the node that was asked for them.
+ */
+export const runsOnShard = (session: string): boolean =>
+  parseChatSession(session) !== undefined || parseAgentKey(session).key.startsWith(RUN_SESSION)
+
 /** Returns the shard of a turn: that of its session, or of its id when it has none. */
 export const shardOfTurn = (session: string | null, id: string): number => (session === null ? shardOf(id) : shardOfSession(session))

@@ -168,6 +168,8 @@ export interface QueuedTurn {
   readonly context: unknown
   readonly createdAtMs: number
   readonly idempotency?: IdempotencyKey
+  /** True: this process runs the turn, and in a cluster no other does while this process lives. Else the owner of its shard runs it. */
+  readonly isDirect?: boolean
 }
 
 /** The end of a turn, committed as a whole. */

@@ -14,6 +14,7 @@ import type {
 } from '@sluice/sdk'
 import { sql } from './connection.ts'
 import type { Db } from './db.ts'
+import { isAliveProcess } from './live-process.ts'
 import type { Tx } from './writer.ts'
 
 const HOUR_MS = 3_600_000
@@ -29,7 +30,7 @@ const LAST = 'SELECT place, at FROM admissions WHERE client = $1 ORDER BY place 
 // Places have no gaps, except where old rows were pruned: the turn this many places back decides, without a count of the hour.
 const AT_PLACE = 'SELECT at FROM admissions WHERE client = $1 AND place = $2 AND at > $3'
 const OPEN = 'SELECT count(*) AS count FROM admissions WHERE client = $1 AND open'
-const ADD = 'INSERT INTO admissions (id, client, shard, at, open, place) VALUES ($1, $2, $3, $4, true, $5)'
+const ADD = 'INSERT INTO admissions (id, client, shard, at, open, place, process) VALUES ($1, $2, $3, $4, true, $5, $6)'
 // The time of the news stays, so that a client that is admitted now and then gets no further notice.
 const ADMITTED = "UPDATE held_back SET until = $2 WHERE client = $1 AND until > $2 AND cause <> 'loop'"
 const CLIENTS_OF = 'SELECT client FROM admissions WHERE id = $1'
@@ -74,7 +75,16 @@ const RESET = `
   SELECT * FROM held UNION ALL SELECT * FROM looped UNION ALL SELECT * FROM spent UNION ALL SELECT * FROM admitted`
 const RECOVER = `
   UPDATE admissions SET open = false WHERE open AND shard BETWEEN $1 AND $2 AND id NOT LIKE 'inbox:%'
+    AND (process IS NULL OR process = $4 OR NOT ${isAliveProcess('admissions.process')})
     AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = admissions.id AND ended_at IS NULL) AND NOT (id = ANY ($3::text[]))`
+/** The admissions of turns that died unstored with their process. */
+const END_DEAD = `
+  UPDATE admissions SET open = false WHERE open AND process IS NOT NULL AND id NOT LIKE 'inbox:%'
+    AND NOT ${isAliveProcess('admissions.process')}
+    AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = admissions.id AND ended_at IS NULL)`
+const HAS_DEAD = `
+  SELECT 1 FROM admissions WHERE open AND process IS NOT NULL AND id NOT LIKE 'inbox:%' AND NOT ${isAliveProcess('admissions.process')}
+    AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = admissions.id AND ended_at IS NULL) LIMIT 1`
 
 const dayOf = (atMs: number): number => Math.floor(atMs / DAY_MS)
 
@@ -113,7 +123,7 @@ async function exceededTurns(tx: Tx, { key, turnsPerHour, turnsInFlight }: Count
   return open && open.count >= turnsInFlight ? { limit: 'turns_in_flight', key, value: turnsInFlight, freeAtMs: atMs } : undefined
 }
 
-async function take(tx: Tx, { id, counted, shard, atMs }: AdmissionRequest): Promise<Exceeded | undefined> {
+async function take(tx: Tx, process: string, { id, counted, shard, atMs }: AdmissionRequest): Promise<Exceeded | undefined> {
   const keys = counted.map(({ key }) => key)
   await tx.all(LOCK, keys)
   if (await tx.get(KNOWN, id)) return undefined
@@ -128,16 +138,16 @@ async function take(tx: Tx, { id, counted, shard, atMs }: AdmissionRequest): Pro
   const exceeded = all.find(({ limit }) => limit !== 'turns_in_flight') ?? all[0]
   if (exceeded) return exceeded
   for (const key of keys) {
-    await tx.all(ADD, id, key, shard, atMs, (await lastOf(tx, key)).place + 1)
+    await tx.all(ADD, id, key, shard, atMs, (await lastOf(tx, key)).place + 1, process)
     await tx.all(ADMITTED, key, atMs)
   }
   return undefined
 }
 
-export function createAdmissions(db: Db): AdmissionStore {
+export function createAdmissions(db: Db, process: string): AdmissionStore {
   const { writer } = db
   return {
-    take: (request) => writer.transaction((tx) => take(tx, request)),
+    take: (request) => writer.transaction((tx) => take(tx, process, request)),
     cancel: (id) =>
       writer.transaction(async (tx) => {
         const clients = await tx.all<{ client: string }>(CLIENTS_OF, id)
@@ -170,10 +180,15 @@ export function createAdmissions(db: Db): AdmissionStore {
   }
 }
 
-export function ownedAdmissions(db: Db, shards: ShardRange | null): Pick<OwnedAdmissionStore, 'recover'> {
+export function ownedAdmissions(db: Db, process: string, shards: ShardRange | null): Pick<OwnedAdmissionStore, 'recover'> {
   return {
     async recover(running) {
-      if (shards) await db.writer.write(sql(RECOVER, shards.from, shards.to, running))
+      if (shards) await db.writer.write(sql(RECOVER, shards.from, shards.to, running, process))
     },
   }
+}
+
+/** Ends the admissions of turns that died unstored with their process. Writes only where there are any. */
+export async function endDeadAdmissions(db: Db): Promise<void> {
+  if (await db.get(HAS_DEAD)) await db.writer.write(sql(END_DEAD))
 }

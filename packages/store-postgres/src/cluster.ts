@@ -57,7 +57,7 @@ export interface ClusterOptions {
   readonly leases: Leases
 }
 
-export function createCluster({ member, process, db, leases }: ClusterOptions): ClusterStore {
+export function createCluster({ member, process, db, leases }: ClusterOptions): Omit<ClusterStore, 'turns' | 'notices'> {
   const isWorker = member.roles.includes('worker')
   let isLeaving = false
   return {

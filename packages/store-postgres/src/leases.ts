@@ -104,6 +104,8 @@ export interface LeasesOptions {
   readonly keyId?: string | undefined
   readonly db: Db
   readonly commits: CommitQueue
+  /** Gets each notice. Must not throw. */
+  readonly heard: (message: { readonly what?: unknown }) => void
 }
 
 type Taken = { readonly epoch: number } | { readonly blockers: readonly Conflict[] }
@@ -180,8 +182,20 @@ export class Leases implements LeaseStore {
     for (const epoch of asked) if (!held.has(epoch)) this.#held.get(epoch)?.lose()
   }
 
+  /** Holds a lease whose row another statement has written. `end` deletes the row. */
+  hold(about: Pick<Lease, 'name' | 'epoch' | 'shards'>, end?: () => Promise<void>): HeldLease {
+    const lease = new HeldLease(this, about, end)
+    this.#held.set(about.epoch, lease)
+    return lease
+  }
+
+  holds(epoch: number): boolean {
+    return this.#held.has(epoch)
+  }
+
   /** Ends a lease after the writes that were requested under it. */
   async end(lease: HeldLease): Promise<void> {
+    if (lease.endOwn) return lease.endOwn()
     await this.#options.db.writer.add(RELEASE, lease.epoch)
     this.#noticing ??= setTimeout(() => {
       this.#noticing = undefined
@@ -285,8 +299,7 @@ export class Leases implements LeaseStore {
   }
 
   async #grant(about: Pick<Lease, 'name' | 'epoch' | 'shards'>, signal: AbortSignal | undefined): Promise<Lease> {
-    const lease = new HeldLease(this, about)
-    this.#held.set(about.epoch, lease)
+    const lease = this.hold(about)
     if (!signal?.aborted) return lease
     await lease.release()
     throw signal.reason
@@ -425,7 +438,9 @@ export class Leases implements LeaseStore {
 
   #heard(payload: string): void {
     try {
-      const { what, epochs } = JSON.parse(payload) as { what: string; epochs: readonly number[] }
+      const message: { readonly what: string; readonly epochs: readonly number[] } = JSON.parse(payload)
+      const { what, epochs } = message
+      this.#options.heard(message)
       if (what === 'free') {
         this.#freed.emit('free')
         this.#pollIn(0)
@@ -449,10 +464,13 @@ export class HeldLease implements Lease, Fence {
   readonly epoch: number
   readonly shards: ShardRange | null
   readonly owner: Leases
+  /** Deletes the row, where `Leases` does not. */
+  readonly endOwn: (() => Promise<void>) | undefined
   readonly #lost = new AbortController()
 
-  constructor(owner: Leases, { name, epoch, shards }: Pick<Lease, 'name' | 'epoch' | 'shards'>) {
+  constructor(owner: Leases, { name, epoch, shards }: Pick<Lease, 'name' | 'epoch' | 'shards'>, endOwn?: () => Promise<void>) {
     this.owner = owner
+    this.endOwn = endOwn
     this.name = name
     this.epoch = epoch
     this.shards = shards

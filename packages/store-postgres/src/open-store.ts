@@ -1,12 +1,12 @@
 /** The store on PostgreSQL behind the `Store` port. */
 import { randomUUID } from 'node:crypto'
 import { memoryCounters, systemClock } from '@sluice/kit'
-import { AppError, type Clock, type ClusterMember, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
+import { AppError, type Clock, type ClusterMember, type ClusterTurns, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
 import { RecentIds } from '@sluice/store/shared'
-import { createAdmissions, ownedAdmissions } from './admissions.ts'
+import { createAdmissions, endDeadAdmissions, ownedAdmissions } from './admissions.ts'
 import { createApprovals, ownedApprovals } from './approvals.ts'
 import { createCluster } from './cluster.ts'
-import { type ConnectionSettings, sql } from './connection.ts'
+import { type ConnectionSettings, DEFAULT_SCHEMA, sql } from './connection.ts'
 import { createDb, type Db } from './db.ts'
 import { createDevices } from './devices.ts'
 import { ForeignCommits } from './foreign-commits.ts'
@@ -17,13 +17,15 @@ import { createKeyValue } from './key-value.ts'
 import { Leases } from './leases.ts'
 import { createMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
+import { Notices } from './notices.ts'
 import { createOutbox, ownedOutbox } from './outbox.ts'
 import { closedError, storeError } from './postgres-error.ts'
 import { Reader } from './reader.ts'
+import { SessionLeases } from './session-leases.ts'
 import { createSessions } from './sessions.ts'
 import { createSops, ownedSops } from './sops.ts'
 import { usageOf } from './space.ts'
-import { createTurns, ownedTurns } from './turns.ts'
+import { abandonedTurns, abortsOf, createTurns, ownedTurns } from './turns.ts'
 import { CommitQueue } from './writer.ts'
 
 export interface PostgresOptions extends ConnectionSettings {
@@ -75,13 +77,17 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   await reader.all(sql('SELECT 1'))
   const commits = new CommitQueue({ settings, process, clock, log, reader, transactions: writers, onCommit })
   const db = createDb(reader, commits.under(), clock)
-  const leases = new Leases({ settings, log, process, node: member?.node ?? place, place, cluster: member, keyId: keyIds[0], db, commits })
+  const notices = new Notices({ db, log, process, channel: `sluice_${settings.schema ?? DEFAULT_SCHEMA}` })
+  const about = { settings, log, process, node: member?.node ?? place, place, cluster: member, keyId: keyIds[0], db, commits }
+  const leases = new Leases({ ...about, heard: (message) => notices.heard(message) })
+  const sessions = new SessionLeases({ db, leases, notices, log, process })
   const foreign = new ForeignCommits({ reader, process, clock, log, onForeignCommit: () => leases.loseTaken() })
-  const createWork = workOf(db, foreign)
+  const createWork = workOf(db, process, foreign)
   const known = new WeakMap<Lease, OwnedStore>()
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     foreign.close()
+    sessions.close()
     await leases.leave()
     await commits.close()
     await reader.close()
@@ -92,10 +98,10 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     memory: createMemory(db),
     counters: memoryCounters(clock),
     leases,
-    ...(member && { cluster: createCluster({ member, process, db, leases }) }),
+    ...(member && { cluster: { ...createCluster({ member, process, db, leases }), turns: clusterTurns(db, process, sessions), notices } }),
     under(lease) {
       const fenced = createDb(reader, commits.under(leases.fenceOf(lease)), clock)
-      const owned = known.get(lease) ?? ownedWork(fenced, createWork(fenced), lease)
+      const owned = known.get(lease) ?? ownedWork(fenced, process, createWork(fenced, lease), lease)
       known.set(lease, owned)
       return owned
     },
@@ -116,20 +122,30 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   }
 }
 
+const clusterTurns = (db: Db, process: string, sessions: SessionLeases): ClusterTurns => ({
+  begin: (turn, options) => sessions.begin(turn, options),
+  async abandoned(limit) {
+    await endDeadAdmissions(db)
+    return abandonedTurns(db, process, limit)
+  },
+  requestAbort: (id, owner) => sessions.requestAbort(id, owner),
+  abortsRequested: async () => [...(await abortsOf(db, process)), ...(await sessions.abortsRequested())],
+})
+
 /** Returns the function that creates the groups of one caller. All callers share the caches. */
-function workOf(shared: Db, foreign: ForeignCommits) {
+function workOf(shared: Db, process: string, foreign: ForeignCommits) {
   const idempotency = createIdempotency(shared, foreign)
   const histories = new Histories()
   const recentIds = new RecentIds()
-  return (db: Db): WorkStore => ({
+  return (db: Db, lease?: Lease): WorkStore => ({
     sessions: createSessions(db, histories),
-    turns: createTurns(db, idempotency.keys, histories),
+    turns: createTurns(db, { keys: idempotency.keys, histories, process, isDirect: lease?.name.startsWith('session/') ?? false }),
     idempotency: idempotency.port,
     inbox: createInbox(db, recentIds),
     outbox: createOutbox(db),
     approvals: createApprovals(db),
     sops: createSops(db, idempotency.keys),
-    admissions: createAdmissions(db),
+    admissions: createAdmissions(db, process),
     async prune(retention) {
       const { prune } = await import('./prune.ts')
       const pruned = await prune(db, retention)
@@ -142,13 +158,13 @@ function workOf(shared: Db, foreign: ForeignCommits) {
 }
 
 /** Adds what only the holder of the lease may do. */
-const ownedWork = (db: Db, work: WorkStore, lease: Lease): OwnedStore => ({
+const ownedWork = (db: Db, process: string, work: WorkStore, lease: Lease): OwnedStore => ({
   ...work,
   lease,
-  turns: { ...work.turns, ...ownedTurns(db, lease.shards) },
+  turns: { ...work.turns, ...ownedTurns(db, process, lease.shards) },
   inbox: { ...work.inbox, ...ownedInbox(db, lease.shards) },
   outbox: { ...work.outbox, ...ownedOutbox(db, lease.shards) },
   approvals: { ...work.approvals, ...ownedApprovals(db, lease.shards) },
   sops: { ...work.sops, ...ownedSops(db, lease.shards) },
-  admissions: { ...work.admissions, ...ownedAdmissions(db, lease.shards) },
+  admissions: { ...work.admissions, ...ownedAdmissions(db, process, lease.shards) },
 })

@@ -431,4 +431,15 @@ export const MIGRATIONS: readonly Migration[] = [
   );
   `,
   },
+  {
+    sql: `
+  -- The process that runs a turn, or will: nobody else resumes the turn while that process lives. Null: the owner of its shard.
+  ALTER TABLE turns ADD COLUMN process text;
+  CREATE INDEX turns_of_processes ON turns (process) WHERE ended_at IS NULL AND process IS NOT NULL;
+  -- The turn that a session is leased for, the client that may abort it, and whether somebody has asked to.
+  ALTER TABLE leases ADD COLUMN turn text, ADD COLUMN owner text, ADD COLUMN abort_requested boolean NOT NULL DEFAULT false;
+  -- The process that has begun the turn of an admission. It ends with that process unless the turn is stored.
+  ALTER TABLE admissions ADD COLUMN process text;
+  `,
+  },
 ]

@@ -1,7 +1,6 @@
 /** Turns, and the single transaction that ends one: its row, its messages, its replies and its inbox message. */
 import {
   AppError,
-  type ModelMessage,
   type OwnedTurnStore,
   parseAgentKey,
   type ShardRange,
@@ -9,6 +8,7 @@ import {
   type TurnEnd,
   type TurnRow,
   type TurnStore,
+  type UnfinishedTurn,
 } from '@sluice/sdk'
 import {
   type CostColumns,
@@ -26,6 +26,7 @@ import {
 import { sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
 import type { Histories } from './histories.ts'
+import { isAliveProcess } from './live-process.ts'
 import { waitsForPerson } from './message-attempt.ts'
 import { insertReplies, replyValues } from './replies.ts'
 import type { Kind } from './writer.ts'
@@ -33,13 +34,13 @@ import type { Kind } from './writer.ts'
 // Claims of one key wait for each other here, so that the next statement sees a turn that another process has just stored.
 const LOCK_KEY = 'SELECT pg_advisory_xact_lock(7352, hashtext($1))'
 const ENQUEUE = `
-  INSERT INTO turns (id, agent, session_id, owner, source, status, input, created_at, context_json, idempotency, shard)
-  SELECT $1, $2, $3::text, $4::text, $5, 'queued', $6, $7::float8, $8::text, $9::text, $10::smallint
+  INSERT INTO turns (id, agent, session_id, owner, source, status, input, created_at, context_json, idempotency, shard, process)
+  SELECT $1, $2, $3::text, $4::text, $5, 'queued', $6, $7::float8, $8::text, $9::text, $10::smallint, $11::text
   WHERE $9::text IS NULL OR NOT EXISTS (
     SELECT 1 FROM turns WHERE idempotency = $9 AND (ended_at IS NULL OR status = 'done' AND ended_at > $7))
   ON CONFLICT DO NOTHING RETURNING id`
 const START = `
-  UPDATE turns SET status = 'running', starts = starts + 1, attempts = attempts + (NOT ${waitsForPerson('turns.id')})::int
+  UPDATE turns SET status = 'running', process = $2, starts = starts + 1, attempts = attempts + (NOT ${waitsForPerson('turns.id')})::int
   WHERE id = $1 AND ended_at IS NULL RETURNING attempts`
 // An attempt that resumed a turn with an open approval was not counted, so it is not uncounted either.
 const UNCOUNT = `
@@ -78,6 +79,9 @@ const LISTED = `
     AND ($6::float8 IS NULL OR (ended_at, id COLLATE "C") < ($6, $7::text))
   ORDER BY ended_at DESC, id COLLATE "C" DESC LIMIT $1`
 
+/** True for a turn that no other process than this one is about to run. */
+const isLeft = (self: string): string => `(process IS NULL OR process = ${self} OR NOT ${isAliveProcess('turn.process')})`
+
 const COLUMNS = `
   id, agent, session_id, owner, source, status, input, response, model, finish_reason, error_json, input_tokens, output_tokens, cost_usd,
   attempts, starts, created_at, ended_at, context_json,
@@ -87,7 +91,16 @@ const COLUMNS = `
 const GET = `SELECT ${COLUMNS} FROM turns AS turn WHERE id = $1`
 const UNFINISHED = `
   SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn
-  WHERE ended_at IS NULL AND inbox IS NULL AND shard BETWEEN $1 AND $2 ORDER BY created_at, id LIMIT $3`
+  WHERE ended_at IS NULL AND inbox IS NULL AND shard BETWEEN $1 AND $2 AND ${isLeft('$4')} ORDER BY created_at, id LIMIT $3`
+/** Shards are those of the leases of this process. */
+const ABANDONED = `
+  SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn
+  WHERE ended_at IS NULL AND inbox IS NULL AND (process = $1 OR ${isLeft('$1')} AND EXISTS (
+    SELECT 1 FROM leases WHERE leases.process = $1 AND turn.shard BETWEEN shard_from AND shard_to))
+  ORDER BY created_at, id LIMIT $2`
+const ABORTS_OF = `
+  SELECT id FROM turns WHERE abort_requested AND ended_at IS NULL AND (process = $1 OR process IS NULL AND EXISTS (
+    SELECT 1 FROM leases WHERE leases.process = $1 AND turns.shard BETWEEN shard_from AND shard_to))`
 const TO_ABORT = 'SELECT id FROM turns WHERE abort_requested AND ended_at IS NULL AND shard BETWEEN $1 AND $2'
 
 const END_TYPES =
@@ -238,22 +251,43 @@ function endValues({ end, key, messagesJson, errorJson }: End, place: number): r
   ]
 }
 
+export interface TurnsOptions {
+  readonly keys: KeyTable
+  readonly histories: Histories
+  readonly process: string
+  /** True under the lease of a session: the turns that start are those of this process, and not of the owner of their shard. */
+  readonly isDirect: boolean
+}
+
 /** The turn store of the port. It keeps the idempotency keys and cached histories in step with the database. */
-export function createTurns(db: Db, keys: KeyTable, histories: Histories): TurnStore {
+export function createTurns(db: Db, { keys, histories, process, isDirect }: TurnsOptions): TurnStore {
   const { writer } = db
   return {
-    async enqueue({ id, agent, sessionId, owner = null, source, input, createdAtMs, context, idempotency }) {
+    async enqueue({ id, agent, sessionId, owner = null, source, input, createdAtMs, context, idempotency, isDirect: runsHere }) {
       const key = idempotency ? hashKey(idempotency) : null
       const contextJson = JSON.stringify(context) ?? null
       const shard = shardOfTurn(sessionId, id)
       if (key !== null) keys.queueing(key, id)
-      const enqueue = sql(ENQUEUE, id, agent, sessionId, owner, source, input, createdAtMs, contextJson, key, shard)
+      const enqueue = sql(
+        ENQUEUE,
+        id,
+        agent,
+        sessionId,
+        owner,
+        source,
+        input,
+        createdAtMs,
+        contextJson,
+        key,
+        shard,
+        runsHere ? process : null,
+      )
       const added = await writer.write(...(key === null ? [enqueue] : [sql(LOCK_KEY, key), enqueue]))
       if (added.length === 0) throw new AppError('conflict', 'A turn with this id or idempotency key already exists.')
       if (key !== null) keys.queued(key, id)
     },
     async start(id) {
-      const [row] = await writer.write<{ attempts: number }>(sql(START, id))
+      const [row] = await writer.write<{ attempts: number }>(sql(START, id, isDirect ? process : null))
       if (!row) throw noSuchTurn()
       return row.attempts
     },
@@ -295,15 +329,10 @@ export function createTurns(db: Db, keys: KeyTable, histories: Histories): TurnS
   }
 }
 
-export function ownedTurns(db: Db, shards: ShardRange | null): Pick<OwnedTurnStore, 'unfinished' | 'abortsRequested'> {
+export function ownedTurns(db: Db, process: string, shards: ShardRange | null): Pick<OwnedTurnStore, 'unfinished' | 'abortsRequested'> {
   return {
     async unfinished(limit) {
-      if (!shards) return []
-      const rows = await db.all<StoredTurn & { readonly checkpoint_json: string | null }>(UNFINISHED, shards.from, shards.to, limit)
-      return rows.map((row): TurnRow & { checkpoint: readonly ModelMessage[] } => ({
-        ...toTurnRow(row),
-        checkpoint: JSON.parse(row.checkpoint_json ?? '[]'),
-      }))
+      return shards ? (await db.all<UnfinishedColumns>(UNFINISHED, shards.from, shards.to, limit, process)).map(toUnfinished) : []
     },
     async abortsRequested() {
       return shards ? (await db.all<{ id: string }>(TO_ABORT, shards.from, shards.to)).map(({ id }) => id) : []
@@ -311,10 +340,27 @@ export function ownedTurns(db: Db, shards: ShardRange | null): Pick<OwnedTurnSto
   }
 }
 
+/** Lists the turns that this process is to run again; see `ClusterTurns.abandoned`. */
+export const abandonedTurns = async (db: Db, process: string, limit: number): Promise<UnfinishedTurn[]> =>
+  (await db.all<UnfinishedColumns>(ABANDONED, process, limit)).map(toUnfinished)
+
+/** Lists the stored turns of this process that a caller asked to abort. */
+export const abortsOf = async (db: Db, process: string): Promise<string[]> =>
+  (await db.all<{ id: string }>(ABORTS_OF, process)).map(({ id }) => id)
+
 interface StoredTurn extends TurnColumns {
   /** The message that a turn without input answers. */
   readonly message_json: string | null
 }
+
+interface UnfinishedColumns extends StoredTurn {
+  readonly checkpoint_json: string | null
+}
+
+const toUnfinished = (row: UnfinishedColumns): UnfinishedTurn => ({
+  ...toTurnRow(row),
+  checkpoint: JSON.parse(row.checkpoint_json ?? '[]'),
+})
 
 const toTurnRow = ({ message_json, ...row }: StoredTurn): TurnRow =>
   toTurn(message_json === null ? row : { ...row, input: row.input ?? JSON.parse(message_json).text })

@@ -1,0 +1,70 @@
+/**
+ * The turns that clients of this node wait for, in a cluster: each runs here, under the lease of its session, so that one turn of a
+ * session runs at a time on all nodes together.
+ */
+import type { Permit } from '@sluice/kit'
+import { AppError, type ClusterTurns, isLeaseLost, type Lease, type Logger, leaseLost, type Store } from '@sluice/sdk'
+import { type RemoteTurns, resultOf } from './remote-turns.ts'
+import type { TurnResult } from './turn.ts'
+import type { TurnStorage } from './turn-home.ts'
+import type { LiveTurn } from './turn-scope.ts'
+
+export interface DirectTurnDeps {
+  readonly turns: Pick<ClusterTurns, 'begin'>
+  readonly store: TurnStorage & Pick<Store, 'under'>
+  readonly remote: Pick<RemoteTurns, 'follow'>
+  readonly log: Logger
+}
+
+export class DirectTurns {
+  readonly #deps: DirectTurnDeps
+
+  constructor(deps: DirectTurnDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Waits for the session of the turn, and conducts the turn. A stored turn that another node has run meanwhile, because this one seemed
+   * dead, has the result of that node. While it waits it holds no permit.
+   */
+  async conduct(turn: LiveTurn, permit: Permit, conduct: () => Promise<TurnResult>): Promise<TurnResult> {
+    const { store, remote, log } = this.#deps
+    const lease = await this.#begin(turn, permit)
+    // The cancelled turn records its end, and does nothing else.
+    if (!lease) return conduct()
+    const lose = (): void => {
+      if (turn.phase !== 'ending') turn.cancellation.cancel(leaseLost(lease.name))
+    }
+    try {
+      const row = turn.kept && (await store.turns.get(turn.id))
+      if (row && row.endedAtMs !== null) return resultOf(row)
+      turn.home = store.under(lease)
+      lease.lost.addEventListener('abort', lose, { once: true })
+      return await conduct()
+    } catch (error) {
+      if (!turn.kept || !isLeaseLost(error)) throw error
+      log.info('another node has taken the turn over', { turn: turn.id })
+      return await remote.follow(turn.id)
+    } finally {
+      lease.lost.removeEventListener('abort', lose)
+      lease.release().catch((error: unknown) => log.warn('session of a turn not released', { lease: lease.name, error }))
+    }
+  }
+
+  /** Resolves to undefined once the turn is cancelled. Rejects for a stored turn that cannot begin now and is resumed later. */
+  async #begin(turn: LiveTurn, permit: Permit): Promise<Lease | undefined> {
+    const { id, session, owner, cancellation } = turn
+    let lease: Lease | undefined
+    try {
+      lease = await this.#deps.turns.begin({ id, session, owner }, { signal: cancellation.signal, onWait: () => permit.release() })
+      await cancellation.race(permit.reacquire())
+      return lease
+    } catch (error) {
+      void lease?.release().catch(() => undefined)
+      if (cancellation.reason) return undefined
+      if (turn.kept) throw error
+      cancellation.cancel(error instanceof AppError ? error : new AppError('unavailable', 'The turn cannot begin now', { cause: error }))
+      return undefined
+    }
+  }
+}
