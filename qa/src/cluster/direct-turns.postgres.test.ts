@@ -1,0 +1,197 @@
+/** Turns that clients wait for, on two nodes that share a database. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TurnRow } from '@sluice/sdk'
+import { startPostgres, type TestServer } from '@sluice/store-postgres/testing/postgres-server'
+import { Link } from '@sluice/testkit/link'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { HIGH, LOW, sessionIn, startRuntime, type TestRuntime, type TestRuntimeOptions } from './test-runtimes.ts'
+
+let server: TestServer
+let schema: string
+let schemas = 0
+const links: Link[] = []
+const open: TestRuntime[] = []
+
+beforeAll(async () => {
+  server = await startPostgres({ inMemory: true })
+})
+afterAll(() => server.stop())
+beforeEach(() => {
+  schema = `nodes_${schemas++}`
+})
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((node) => node.close()))
+  await Promise.all(links.splice(0).map((link) => link.close()))
+})
+
+interface LinkedRuntime extends TestRuntime {
+  readonly link: Link
+}
+
+async function start(options: Pick<TestRuntimeOptions, 'shards' | 'answer' | 'act' | 'toml'>): Promise<LinkedRuntime> {
+  const link = new Link()
+  links.push(link)
+  const url = new URL(server.url)
+  url.port = String(await link.portTo(server.port))
+  const node = Object.assign(await startRuntime({ ...options, schema, url: url.href }), { link })
+  open.push(node)
+  return node
+}
+
+const request = (session: string | null, text: string) => ({ source: 'ws', session, text, client: 'c1' as never, owner: 'local' })
+
+/** Counts the answers that are under way at the same time. */
+function overlaps(ms: number) {
+  const state = { now: 0, max: 0 }
+  const answer = async (text: string): Promise<string> => {
+    state.max = Math.max(state.max, ++state.now)
+    await sleep(ms)
+    state.now--
+    return `answer to ${text}`
+  }
+  return { state, answer }
+}
+
+const turnsOf = async (node: TestRuntime, session: string): Promise<readonly TurnRow[]> => {
+  const ids = await node.runtime.store.turns.list({ limit: 1000, sessionId: session })
+  return (await Promise.all(ids.map(({ id }) => node.runtime.store.turns.get(id)))).flatMap((row) => row ?? [])
+}
+
+describe('one turn of a session at a time', () => {
+  test('turns of one session on two nodes run one after the other, and each sees those before it', async () => {
+    const { state, answer } = overlaps(5)
+    const [first, second] = [await start({ shards: LOW, answer }), await start({ shards: HIGH, answer })]
+    const session = sessionIn(HIGH, 'room')
+    const numbers = Array.from({ length: 12 }, (_, at) => at)
+    const texts = await Promise.all(
+      numbers.map((at) => (at % 2 ? first : second).runtime.agent.run(request(session, `m${at}`)).then(({ text }) => text)),
+    )
+    expect(texts).toEqual(numbers.map((at) => `answer to m${at}`))
+    expect(state.max).toBe(1)
+    for (const { runtime } of [first, second]) {
+      const history = await runtime.store.sessions.history(session, 100)
+      expect(history).toHaveLength(24)
+      expect(JSON.stringify(history)).toBe(JSON.stringify(await first.runtime.store.sessions.history(session, 100)))
+    }
+  })
+
+  test('a node that waits gets the session within a moment of its release', async () => {
+    const gate = Promise.withResolvers<string>()
+    const [first, second] = [await start({ shards: LOW, answer: () => gate.promise }), await start({ shards: HIGH })]
+    const session = sessionIn(LOW, 'room')
+    const one = first.runtime.agent.run(request(session, 'one'))
+    await vi.waitFor(() => expect(first.asked).toHaveLength(1))
+    const two = second.runtime.agent.run(request(session, 'two'))
+    // It waits long enough for the holder to know.
+    await sleep(300)
+    expect(second.asked).toEqual([])
+    const startedMs = performance.now()
+    gate.resolve('done')
+    await one
+    await two
+    expect(performance.now() - startedMs).toBeLessThan(200)
+  })
+
+  test('a turn that waits for its session holds no permit, and leaves the queue when it is aborted', async () => {
+    const gate = Promise.withResolvers<string>()
+    const toml = '[agent]\nmax_concurrent_turns = 1'
+    const [first, second] = [await start({ shards: LOW, answer: () => gate.promise }), await start({ shards: HIGH, toml })]
+    const session = sessionIn(LOW, 'room')
+    const one = first.runtime.agent.run(request(session, 'one'))
+    await vi.waitFor(() => expect(first.asked).toHaveLength(1))
+    const leaving = new AbortController()
+    const two = second.runtime.agent.run({ ...request(session, 'two'), signal: leaving.signal })
+    two.catch(() => undefined)
+    await sleep(50)
+    expect(await second.runtime.agent.run(request(sessionIn(LOW, 'other'), 'three'))).toMatchObject({ text: 'answer to three' })
+    leaving.abort()
+    await expect(two).rejects.toMatchObject({ code: 'aborted' })
+    gate.resolve('done')
+    expect(await one).toMatchObject({ text: 'done' })
+    await vi.waitFor(async () =>
+      expect((await turnsOf(first, session)).map(({ status }) => status).toSorted()).toEqual(['aborted', 'done']),
+    )
+  })
+})
+
+describe('a node that dies', () => {
+  test('its stored turn is run once more by the owner of the shard, and its caller gets that result', async () => {
+    const stuck = new Promise<string>(() => undefined)
+    const first = await start({ shards: LOW, answer: () => stuck })
+    const second = await start({ shards: HIGH })
+    const session = sessionIn(HIGH, 'room')
+    const idempotency = { scope: 'test', key: 'k1' }
+    const one = first.runtime.agent.run({ ...request(session, 'one'), idempotency })
+    one.catch(() => undefined)
+    await vi.waitFor(() => expect(first.asked).toEqual(['one']))
+    expect(second.asked).toEqual([])
+    await first.link.cut('reset')
+    await vi.waitFor(() => expect(second.asked).toEqual(['one']), { timeout: 15_000 })
+    // The node comes back, notices that its lease is lost, and answers its caller with what the other node said.
+    await first.link.restore()
+    expect(await one).toMatchObject({ text: 'answer to one' })
+    expect(await turnsOf(second, session)).toMatchObject([{ status: 'done', starts: 2, response: 'answer to one' }])
+    expect((await second.runtime.store.sessions.history(session, 10)).length).toBe(2)
+  }, 40_000)
+
+  test('a turn that was not stored ends with its node, and its session and its place among the turns in flight are free', async () => {
+    const stuck = new Promise<string>(() => undefined)
+    const toml = '[limits]\nturns_in_flight = 1'
+    const first = await start({ shards: LOW, answer: () => stuck, toml })
+    const second = await start({ shards: HIGH, toml })
+    const session = sessionIn(LOW, 'room')
+    const limited = { client: 'device:d1', standing: 'listed' } as const
+    const one = first.runtime.agent.run({ ...request(session, 'one'), limited })
+    one.catch(() => undefined)
+    await vi.waitFor(() => expect(first.asked).toEqual(['one']))
+    await expect(second.runtime.agent.run({ ...request(session, 'two'), limited })).rejects.toMatchObject({ code: 'rate_limited' })
+    await first.link.cut('reset')
+    await vi.waitFor(
+      async () => expect(await second.runtime.agent.run({ ...request(session, 'two'), limited })).toMatchObject({ text: 'answer to two' }),
+      { timeout: 15_000, interval: 250 },
+    )
+    await first.link.restore()
+    await expect(one).rejects.toThrow()
+    expect((await turnsOf(second, session)).map(({ status }) => status)).toEqual(['done'])
+  }, 40_000)
+
+  test('a node that stops leaves its stored turn to the others at once', async () => {
+    const stuck = new Promise<string>(() => undefined)
+    const first = await start({ shards: LOW, answer: () => stuck })
+    const second = await start({ shards: HIGH })
+    const session = sessionIn(HIGH, 'room')
+    const id = await first.runtime.agent.accept(request(session, 'one'))
+    await vi.waitFor(() => expect(first.asked).toEqual(['one']))
+    await first.close()
+    await vi.waitFor(async () => expect(await second.runtime.store.turns.get(id)).toMatchObject({ status: 'done' }), { timeout: 4000 })
+    expect(second.asked).toEqual(['one'])
+  })
+})
+
+describe('an abort from another node', () => {
+  test('ends a stored turn and one that is not stored, for its owner only', async () => {
+    const stuck = new Promise<string>(() => undefined)
+    const [first, second] = [await start({ shards: LOW, answer: () => stuck }), await start({ shards: HIGH })]
+    const { agent, store } = first.runtime
+    const ids: string[] = []
+    const follow = first.runtime.bus.subscribe(({ envelope }) => {
+      if (envelope.type === 'turn_started') ids.push(envelope.turn_id)
+    })
+    const streamed = agent.run(request(sessionIn(HIGH, 'a'), 'one'))
+    streamed.catch(() => undefined)
+    const without = agent.run(request(null, 'two'))
+    without.catch(() => undefined)
+    const accepted = await agent.accept(request(sessionIn(HIGH, 'b'), 'three'))
+    await vi.waitFor(() => expect(first.asked).toHaveLength(3))
+    follow()
+    expect(ids).toHaveLength(3)
+    for (const id of ids) expect(await second.runtime.agent.requestAbort(id, 'somebody')).toBe(false)
+    const startedMs = performance.now()
+    for (const id of ids) expect(await second.runtime.agent.requestAbort(id, 'local')).toBe(true)
+    await expect(streamed).rejects.toMatchObject({ code: 'aborted' })
+    await expect(without).rejects.toMatchObject({ code: 'aborted' })
+    await vi.waitFor(async () => expect(await store.turns.get(accepted)).toMatchObject({ status: 'aborted' }))
+    expect(performance.now() - startedMs).toBeLessThan(1000)
+    for (const id of ids) expect(await second.runtime.agent.requestAbort(id)).toBe(false)
+  })
+})
