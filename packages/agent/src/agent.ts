@@ -115,7 +115,8 @@ class TurnAgent implements Agent {
   readonly #direct: DirectTurns | undefined
   /** The live turns whose end other nodes wait for. */
   readonly #followed = new Set<string>()
-  #looking: Promise<void> | undefined
+  #lastLook: Promise<unknown> = Promise.resolve()
+  #nextLook: Promise<void> | undefined
   #isWatching = false
   readonly #stopped = new AbortController()
   readonly #budget: Budget
@@ -386,12 +387,18 @@ class TurnAgent implements Agent {
     return home && this.#resumed.has(home) ? home : undefined
   }
 
-  /** In a cluster: resumes turns that were left behind, follows requests to abort, and finds the ends of turns of other nodes. */
+  /**
+   * In a cluster: resumes turns that were left behind, follows requests to abort, and finds the ends of turns of other nodes. Callers share
+   * a look that has not begun.
+   */
   #lookAround(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined
+    this.#nextLook ??= this.#lastLook.then(() => {
+      this.#nextLook = undefined
+      const look = this.#look()
+      this.#lastLook = look.catch(ignore)
+      return look
     })
-    return this.#looking
+    return this.#nextLook
   }
 
   async #look(): Promise<void> {
@@ -407,17 +414,16 @@ class TurnAgent implements Agent {
     if (this.#isWatching) return
     this.#isWatching = true
     void every(this.#deps.clock, LOOK_EVERY_MS, this.#stopped.signal, () => {
-      this.#lookAround().catch((error: unknown) => this.#deps.log.warn('turns of other nodes not read', { error }))
+      this.#lookAround().catch(ignore)
     })
   }
 
   #heard(notice: ClusterNotice): void {
     if (this.#stopReason) return
-    const failed = (error: unknown) => this.#deps.log.warn('turns of other nodes not read', { error })
     if (notice.what === 'abort') this.abort(notice.turn)
-    else if (notice.what === 'turn' && this.#deps.ownership?.of(notice.shard)) this.#lookAround().catch(failed)
+    else if (notice.what === 'turn' && this.#deps.ownership?.of(notice.shard)) this.#lookAround().catch(ignore)
     else if (notice.what === 'follow' && this.#live.has(notice.turn)) this.#followed.add(notice.turn)
-    else if (notice.what === 'ended') this.#remote.ended(notice.turn).catch(failed)
+    else if (notice.what === 'ended') this.#remote.ended(notice.turn).catch(ignore)
   }
 
   async #requestAbort(turnId: string, owner: string | undefined): Promise<boolean> {

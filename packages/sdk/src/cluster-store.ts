@@ -44,7 +44,7 @@ export interface ClusterNode extends ClusterMember {
   readonly keyId: string | null
   /** The number of shards that it owns. */
   readonly shards: number
-  /** The names of its other leases. */
+  /** The names of its other leases, except those of sessions. */
   readonly leases: readonly string[]
 }
 

@@ -27,7 +27,7 @@ const NODES = `
     key_id AS "keyId", is_leaving AS "isLeaving", ${LIVES} AS lives, EXISTS (SELECT 1 FROM drained_nodes WHERE drained_nodes.node = processes.node) AS "isDrained",
     extract(epoch FROM clock_timestamp() - beat_at)::float8 * 1000 AS "silentMs", extract(epoch FROM started_at)::float8 * 1000 AS "startedAtMs",
     (SELECT coalesce(sum(shard_to - shard_from + 1), 0)::int FROM leases WHERE process = processes.id AND shard_from IS NOT NULL) AS shards,
-    ARRAY(SELECT name FROM leases WHERE process = processes.id AND shard_from IS NULL ORDER BY name) AS leases
+    ARRAY(SELECT name FROM leases WHERE process = processes.id AND shard_from IS NULL AND turn IS NULL ORDER BY name) AS leases
   FROM processes WHERE cluster IS NOT NULL AND beat_at > clock_timestamp() - interval '1 day' ORDER BY node, beat_at DESC`
 const DRAIN = `
   INSERT INTO drained_nodes (node) SELECT DISTINCT node FROM processes WHERE node = $1 AND cluster IS NOT NULL

@@ -1,7 +1,17 @@
 /** The store on PostgreSQL behind the `Store` port. */
 import { randomUUID } from 'node:crypto'
 import { memoryCounters, systemClock } from '@sluice/kit'
-import { AppError, type Clock, type ClusterMember, type ClusterTurns, type Lease, type Logger, type OwnedStore, type Store, type WorkStore } from '@sluice/sdk'
+import {
+  AppError,
+  type Clock,
+  type ClusterMember,
+  type ClusterTurns,
+  type Lease,
+  type Logger,
+  type OwnedStore,
+  type Store,
+  type WorkStore,
+} from '@sluice/sdk'
 import { RecentIds } from '@sluice/store/shared'
 import { createAdmissions, endDeadAdmissions, ownedAdmissions } from './admissions.ts'
 import { createApprovals, ownedApprovals } from './approvals.ts'

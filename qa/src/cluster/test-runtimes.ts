@@ -4,13 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { scriptedModel } from '@sluice/agent/testing/scripted-model'
 import { type OpenRuntime, openRuntime } from '@sluice/runtime'
-import { defineFeature, defineTool, type ModelCallOptions, type ShardRange, shardOfSession } from '@sluice/sdk'
+import { defineFeature, defineTool, type ModelCallOptions, shardOfSession } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
 import storePostgres from '@sluice/store-postgres'
 import * as v from 'valibot'
-
-export const LOW: ShardRange = { from: 0, to: 127 }
-export const HIGH: ShardRange = { from: 128, to: 255 }
 
 export interface TestRuntime {
   readonly runtime: OpenRuntime
@@ -22,7 +19,6 @@ export interface TestRuntime {
 }
 
 export interface TestRuntimeOptions {
-  readonly shards: ShardRange
   /** The database, over a link of this node. */
   readonly url: string
   readonly schema: string
@@ -43,8 +39,8 @@ const lastText = ({ prompt }: ModelCallOptions): string => {
   return parts.flatMap((part) => (part.type === 'text' ? part.text : [])).at(-1) ?? ''
 }
 
-/** Starts what runs turns and approvals of a daemon, with the ownership of these shards. */
-export async function startRuntime({ shards, url, schema, toml = '', answer, act }: TestRuntimeOptions): Promise<TestRuntime> {
+/** Starts what runs turns and approvals of a daemon. */
+export async function startRuntime({ url, schema, toml = '', answer, act }: TestRuntimeOptions): Promise<TestRuntime> {
   const dataDir = join(folder, `node-${++count}`)
   mkdirSync(dataDir, { mode: 0o700 })
   copyFileSync(join(folder, 'secret.key'), join(dataDir, 'secret.key'))
@@ -78,7 +74,7 @@ export async function startRuntime({ shards, url, schema, toml = '', answer, act
   ]
   const configFile = join(dataDir, 'config.toml')
   const store = `[store]\nbackend = "postgres"\nurl = "${url}"\nschema = "${schema}"`
-  writeFileSync(configFile, `${store}\n${toml}`, { mode: 0o600 })
+  writeFileSync(configFile, `${store}\n[cluster]\nname = "test"\nnode = "node-${count}"\n${toml}`, { mode: 0o600 })
   const runtime = await openRuntime({
     features,
     dataDir,
@@ -87,7 +83,6 @@ export async function startRuntime({ shards, url, schema, toml = '', answer, act
     profile: 'test',
     version: '0',
     quiet: true,
-    shards: [shards],
   })
   await runtime.ownership.start()
   await runtime.approvals.start()
@@ -106,11 +101,10 @@ export async function startRuntime({ shards, url, schema, toml = '', answer, act
   })
 }
 
-/** Returns the id of a session of local clients whose shard is in the range. */
-export function sessionIn({ from, to }: ShardRange, name: string): string {
+/** Returns the id of a session of local clients whose shard the node owns. */
+export function sessionOf({ runtime }: TestRuntime, name: string): string {
   for (let number = 0; ; number++) {
     const session = `local/${name}-${number}`
-    const shard = shardOfSession(session)
-    if (shard >= from && shard <= to) return session
+    if (runtime.ownership.of(shardOfSession(session))) return session
   }
 }
