@@ -107,6 +107,14 @@ export async function openStoreTools(options: ToolsSource & { readonly log: Logg
   return { backend, options: { ...settings, url: address, dataDir: options.dataDir, log: options.log } }
 }
 
+/** The tools of the server that the configuration chooses; undefined for the embedded database. Other sections need not be valid. */
+export async function configuredStoreTools(options: BackendOptions & { readonly log: Logger }): Promise<StoreTools | undefined> {
+  const section = await readStoreSection(options)
+  if (!section || section.backend === 'sqlite') return undefined
+  const backend = await backendOf(options.features, section.backend)
+  return { backend, options: { ...settingsOf(options, section), dataDir: options.dataDir, log: options.log } }
+}
+
 async function backendOf(features: readonly Feature[], name: string): Promise<StoreBackend> {
   const [id] = ROWS.find(([, row]) => row.backend === name && row.kind === 'store') ?? []
   await loadFeatures(features, (feature) => feature.id === id)

@@ -64,13 +64,14 @@ const openSchema = (schema: string): Promise<Store> =>
 function dump(file: string): Record<string, unknown[]> {
   const db = new DatabaseSync(file, { readOnly: true })
   try {
-    const tables = [...COPIED_TABLES.map(({ name }) => name), 'inbox_numbers']
+    const tables = COPIED_TABLES.map(({ name }) => name)
     const rows = tables.map((name): [string, unknown[]] => {
       const hidden = COPIED_TABLES.some((table) => table.name === name && table.hasHiddenNumber) ? 'rowid AS hidden, ' : ''
       return [name, db.prepare(`SELECT ${hidden}* FROM ${name} ORDER BY 1, 2`).all()]
     })
     const sequences = db.prepare("SELECT name, seq FROM sqlite_sequence WHERE name NOT IN ('inbox', 'leases') AND seq > 0 ORDER BY name").all()
-    return { ...Object.fromEntries(rows), sequences }
+    const inbox = db.prepare('SELECT max((SELECT highest FROM inbox_numbers), coalesce((SELECT max(number) FROM inbox), 0)) AS highest').all()
+    return { ...Object.fromEntries(rows), sequences, inbox_numbers: inbox }
   } finally {
     db.close()
   }
@@ -111,12 +112,20 @@ async function filledByRules(): Promise<{ dirs: string[]; seen: Set<string> }> {
       throw new Error(`the rule '${rule}' fails`, { cause: error })
     })
     for (const one of opened) await one.close()
+    // Every rule that counts quick messages ends with their answer, which forgets the count.
+    if (rule === Object.keys(STORE_RULES.admissions ?? {})[0]) insertLoop(file)
     const fresh = [...filled(dump(file))].filter((column) => !seen.has(column))
     if (fresh.length > 0) dirs.push(dir)
     else rmSync(dir, { recursive: true })
     for (const column of fresh) seen.add(column)
   }
   return { dirs, seen }
+}
+
+function insertLoop(file: string): void {
+  const db = new DatabaseSync(file)
+  db.exec("INSERT INTO loops (session, number, quick, answered_at) VALUES ('channel:chatapp/1/2/3', 4, 2, 1767225600000)")
+  db.close()
 }
 
 test('what every rule of the store leaves behind is the same after a move to PostgreSQL and back', { timeout: 240_000 }, async () => {
@@ -282,5 +291,12 @@ test('numbers that were given before are not given again', { timeout: 30_000 }, 
   cpSync(file, join(dir, 'before.db'))
   rmSync(file)
   await move(dir, schema, 'embedded')
-  expect(dump(file)).toMatchObject({ ...before, inbox_numbers: [{ highest: 41 }] })
+  expect(dump(file)).toEqual({
+    ...before,
+    inbox_numbers: [{ highest: 41 }],
+    sequences: [
+      { name: 'outbox', seq: 71 },
+      { name: 'sessions', seq: 8 },
+    ],
+  })
 })

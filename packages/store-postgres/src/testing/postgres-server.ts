@@ -16,6 +16,8 @@ const identity = isRoot ? NOBODY : {}
 export interface TestServer {
   readonly url: string
   readonly port: number
+  /** The folder of its data, of its socket and of whatever a test adds. The server can read and write it. */
+  readonly folder: string
   /** The process of the server. Its backends are its children. */
   readonly pid: () => number
   /** Kills the server and all its backends at once, as a power cut does. */
@@ -29,21 +31,28 @@ export interface TestServer {
 export interface TestServerOptions {
   /** Further settings of the form `name=value`. */
   readonly settings?: readonly string[]
+  /** A copy of the data folder of another server, which this one takes over, such as a base backup. */
+  readonly data?: string
+  /** Replaces the folder with the programs, such as `/usr/lib/postgresql/15`. */
+  readonly programs?: string
   /** True: its data is in memory where the system has such a folder, so that each sync is quick. */
   readonly inMemory?: boolean
 }
 
-export async function startPostgres({ settings = [], inMemory = false }: TestServerOptions = {}): Promise<TestServer> {
-  const programs = await programsFolder()
+export async function startPostgres(given: TestServerOptions = {}): Promise<TestServer> {
+  const { settings = [], inMemory = false } = given
+  const programs = given.programs ?? (await programsFolder())
   const folder = mkdtempSync(join(inMemory && existsSync(MEMORY) ? MEMORY : tmpdir(), 'sluice-pg-'))
   if (isRoot) chownSync(folder, NOBODY.uid, NOBODY.gid)
   const env = { PATH: process.env.PATH, LC_ALL: 'C', HOME: folder }
   const data = join(folder, 'data')
-  await run(join(programs, 'bin/initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale'], {
-    ...identity,
-    env,
-    cwd: folder,
-  })
+  if (given.data === undefined)
+    await run(join(programs, 'bin/initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale'], {
+      ...identity,
+      env,
+      cwd: folder,
+    })
+  else renameSync(given.data, data)
   const port = await freePort()
   const options = ['listen_addresses=127.0.0.1', `port=${port}`, `unix_socket_directories=${folder}`, 'max_connections=200', ...settings]
   const args = ['-D', data, ...options.flatMap((option) => ['-c', option])]
@@ -67,6 +76,7 @@ export async function startPostgres({ settings = [], inMemory = false }: TestSer
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     port,
+    folder,
     pid: () => server.pid ?? 0,
     kill: () => end('SIGKILL'),
     start,
