@@ -108,7 +108,7 @@ export async function openStoreTools(options: ToolsSource & { readonly log: Logg
 }
 
 /** The tools of the server that the configuration chooses; undefined for the embedded database. Other sections need not be valid. */
-export async function configuredStoreTools(options: BackendOptions & { readonly log: Logger }): Promise<StoreTools | undefined> {
+export async function configuredStoreTools(options: ToolsSource & { readonly log: Logger }): Promise<StoreTools | undefined> {
   const section = await readStoreSection(options)
   if (!section || section.backend === 'sqlite') return undefined
   const backend = await backendOf(options.features, section.backend)

@@ -83,7 +83,9 @@ export interface StoreBackend {
    * Encrypts the secrets of features that have the old key with the new one, while daemons may run. Resolves to the number of changed
    * secrets and the paths of those that could not be decrypted before either.
    */
-  reencrypt?(options: StoreToolOptions & { readonly oldId: string }): Promise<{ readonly changed: number; readonly unreadable: readonly string[] }>
+  reencrypt?(
+    options: StoreToolOptions & { readonly oldId: string },
+  ): Promise<{ readonly changed: number; readonly unreadable: readonly string[] }>
   /** Rejects with `unavailable` when the database cannot be used now, and with `config_invalid` for wrong settings. */
   open(options: StoreBackendOptions): Promise<Store>
 }

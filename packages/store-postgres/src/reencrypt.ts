@@ -16,7 +16,7 @@ const REPLACE = `
   FROM unnest($1::text[], $2::bytea[], $3::text[], $4::text[]) AS fresh (owner, key, json, old)
   WHERE key_values.owner = fresh.owner AND key_values.key = fresh.key AND value_json = fresh.old RETURNING 1`
 const OTHERS = `
-  SELECT node FROM processes WHERE node <> $1 AND beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond' LIMIT 1`
+  SELECT node FROM processes WHERE place <> $1 AND beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond' LIMIT 1`
 const NOTE_KEY = "UPDATE meta SET value = $1 WHERE key = 'key_id'"
 
 interface Row {

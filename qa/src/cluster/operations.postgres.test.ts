@@ -33,7 +33,10 @@ async function site(): Promise<Site> {
   undo.push(() => rmSync(dataDir, { recursive: true, force: true }))
   const platform = await startChatappFake()
   let isDown = false
-  platform.fail({ fault: 'status', status: 429, headers: { 'retry-after': '1' } }, { times: Number.POSITIVE_INFINITY, matches: () => isDown })
+  platform.fail(
+    { fault: 'status', status: 429, headers: { 'retry-after': '1' } },
+    { times: Number.POSITIVE_INFINITY, matches: () => isDown },
+  )
   undo.push(() => platform.close())
   const env = { NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'sluice', 'sources') }
   return {
@@ -88,7 +91,7 @@ async function deliver(url: string, id: string): Promise<void> {
   }
   const payload = { object: 'whatsapp_business_account', entry: [{ id: '100000000000001', changes: [{ field: 'messages', value }] }] }
   const { path, headers, body } = chatappRequest(Buffer.from(JSON.stringify(payload)))
-  const response = await fetch(`${url}${path}`, { method: 'POST', headers, body })
+  const response = await fetch(`${url}${path}`, { method: 'POST', headers: Object.fromEntries(headers ?? []), body: body ?? '' })
   expect(response.status).toBe(200)
 }
 
@@ -101,7 +104,7 @@ async function until(what: string, holds: () => boolean | Promise<boolean>): Pro
 }
 
 /** How often a message was answered, by the id in its text. */
-const answers = ({ sent }: ChatappFake, id: string): number => sent.filter(({ text }) => text.includes(id)).length
+const answers = ({ sent }: ChatappFake, id: string): number => sent.filter(({ text }) => text.includes(`You said: what about ${id}`)).length
 
 test('unfinished work moves to PostgreSQL and back, and is done exactly once', { timeout: 180_000 }, async () => {
   const server = await startPostgres({ inMemory: true })
@@ -179,7 +182,7 @@ test('after a point-in-time recovery nothing is sent again that was sent later',
   const base = await baseBackup(server, client)
   outage(true)
   await deliver(daemon.url, 'id-2')
-  const waiting = "SELECT count(*)::int AS count FROM sluice.outbox WHERE ended_at IS NULL"
+  const waiting = 'SELECT count(*)::int AS count FROM sluice.outbox WHERE ended_at IS NULL'
   await until('the second answer waits', async () => (await client.query(waiting)).rows[0].count === 1)
   const { rows } = await client.query('SELECT clock_timestamp()::text AS until')
   await sleep(20)

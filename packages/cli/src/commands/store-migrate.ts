@@ -39,7 +39,11 @@ export async function run(context: CliContext): Promise<number> {
   }
 }
 
-const receiptOf = (to: string, startedAt: string, { tables, secrets, unreadableSecrets, auditRecords, auditFault, resumedRows }: StoreMove) => ({
+const receiptOf = (
+  to: string,
+  startedAt: string,
+  { tables, secrets, unreadableSecrets, auditRecords, auditFault, resumedRows }: StoreMove,
+) => ({
   to,
   started_at: startedAt,
   finished_at: new Date().toISOString(),
@@ -63,7 +67,9 @@ function print({ out }: CliContext, to: 'postgres' | 'sqlite', { tables, ...move
     ['table', 'rows'],
     tables.filter(({ rows }) => rows > 0).map(({ name, rows }) => [name, String(rows)]),
   )
-  out.print(`copied and compared: ${tables.reduce((sum, { rows }) => sum + rows, 0)} rows, ${moved.secrets} secrets, ${moved.auditRecords} audit records`)
+  out.print(
+    `copied and compared: ${tables.reduce((sum, { rows }) => sum + rows, 0)} rows, ${moved.secrets} secrets, ${moved.auditRecords} audit records`,
+  )
   if (moved.auditFault !== null) warn(`the audit log was broken before the copy, too: ${moved.auditFault}`)
   for (const path of moved.unreadableSecrets) warn(`${path} cannot be decrypted with secret.key of this data directory; set it again`)
   out.print(`receipt: ${file}`)

@@ -12,7 +12,8 @@ export async function run(context: CliContext): Promise<number> {
   const { out, json, options } = context
   const { until } = options
   const atMs = typeof until === 'string' && TIME.test(until) ? Date.parse(until) : Number.NaN
-  if (Number.isNaN(atMs)) throw new AppError('invalid_request', 'Give the time of the recovery with its zone, such as --until 2026-01-31T18:00:00Z.')
+  if (Number.isNaN(atMs))
+    throw new AppError('invalid_request', 'Give the time of the recovery with its zone, such as --until 2026-01-31T18:00:00Z.')
   const log = createLogger({ secrets: () => [], level: 'warn', format: 'text', stream: process.stderr, clock: systemClock })
   const tools = await openStoreTools({ ...context, log })
   if (!tools.backend.recovered) throw new AppError('not_compiled', 'This build cannot mark recovered data.')

@@ -192,10 +192,7 @@ async function auditOf(source: Source, target: Target): Promise<Pick<StoreMove, 
   const table = COPIED_TABLES.find(({ name }) => name === 'sop_audit')
   if (!table) return { auditRecords: 0, auditFault: null }
   const { audit } = await source.numbers()
-  const [before, after] = [
-    await verified(source.rows(table, undefined), audit),
-    await verified(target.rows(table), audit),
-  ]
+  const [before, after] = [await verified(source.rows(table, undefined), audit), await verified(target.rows(table), audit)]
   if (before.head !== after.head || before.broken?.why !== after.broken?.why)
     throw new AppError('conflict', `The audit log of the copy does not verify: ${after.broken?.why ?? 'its last record differs'}`)
   return { auditRecords: after.records, auditFault: after.broken?.why ?? null }

@@ -11,7 +11,7 @@ import { MIGRATIONS } from '../schema.ts'
 /** The rows of one answer while a table is read. */
 const FETCH_ROWS = 500
 /** The tables that a copy leaves out: who works with the database, and what belongs to this database alone. */
-export const LEFT_OUT: readonly string[] = ['processes', 'connections', 'leases', 'meta', 'sop_audit_head']
+export const LEFT_OUT: readonly string[] = ['processes', 'drained_nodes', 'connections', 'leases', 'meta', 'sop_audit_head']
 const COLUMNS = `
   SELECT attname::text COLLATE "C" AS name, format_type(atttypid, NULL)::text COLLATE "C" AS type FROM pg_attribute
   WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`
@@ -104,15 +104,23 @@ export class PostgresSource {
     try {
       if ((await schema.get<{ known: boolean }>("SELECT to_regclass('meta') IS NOT NULL AS known"))?.known !== true)
         throw new AppError('not_found', `The database has no schema ${options.settings.schema ?? DEFAULT_SCHEMA} with data of Sluice.`)
-      const meta = new Map((await schema.all<{ key: string; value: string }>('SELECT key, value FROM meta')).map(({ key, value }) => [key, value]))
+      const meta = new Map(
+        (await schema.all<{ key: string; value: string }>('SELECT key, value FROM meta')).map(({ key, value }) => [key, value]),
+      )
       if (meta.has(COPY_KEY)) throw new AppError('conflict', 'The schema is an unfinished copy itself. Finish it first.')
       if (meta.get('schema_version') !== String(MIGRATIONS.length))
-        throw new AppError('unavailable', 'The schema is of another release. Start the daemon of this release once, stop it, and try again.')
+        throw new AppError(
+          'unavailable',
+          'The schema is of another release. Start the daemon of this release once, stop it, and try again.',
+        )
       checkKey(meta.get('key_id'), options.keyIds)
       await requireNoDaemon(schema)
       const mixed = (await schema.get<{ count: number }>(MIXED_PARTS))?.count ?? 0
       if (mixed > 0)
-        throw new AppError('conflict', `${mixed} waiting replies of several parts were queued at the same time by several nodes. Start a daemon until they are sent, and try again.`)
+        throw new AppError(
+          'conflict',
+          `${mixed} waiting replies of several parts were queued at the same time by several nodes. Start a daemon until they are sent, and try again.`,
+        )
       await schema.all('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
       return new PostgresSource(schema)
     } catch (error) {
@@ -146,7 +154,9 @@ export class PostgresSource {
     const highest: [string, number][] = []
     for (const { name } of COPIED_TABLES.filter(({ neverReuses }) => neverReuses)) {
       const sequence = await this.#schema.get<{ name: string }>("SELECT pg_get_serial_sequence($1, 'number') AS name", name)
-      const last = await this.#schema.get<{ last: number }>(`SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM ${sequence?.name}`)
+      const last = await this.#schema.get<{ last: number }>(
+        `SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM ${sequence?.name}`,
+      )
       highest.push([name, last?.last ?? 0])
     }
     const head = await this.#schema.get<{ number: number }>('SELECT number FROM sop_audit_head')
@@ -178,9 +188,14 @@ export class PostgresTarget {
     const name = settings.schema ?? DEFAULT_SCHEMA
     try {
       const known = await schema.get<{ known: boolean }>("SELECT to_regclass('meta') IS NOT NULL AS known")
-      const marked = known?.known ? (await schema.get<{ value: string }>('SELECT value FROM meta WHERE key = $1', COPY_KEY))?.value : undefined
+      const marked = known?.known
+        ? (await schema.get<{ value: string }>('SELECT value FROM meta WHERE key = $1', COPY_KEY))?.value
+        : undefined
       if (marked !== undefined && marked !== source && !restart)
-        throw new AppError('conflict', `The schema ${name} is an unfinished copy of ${marked}. Start again with --restart to throw it away.`)
+        throw new AppError(
+          'conflict',
+          `The schema ${name} is an unfinished copy of ${marked}. Start again with --restart to throw it away.`,
+        )
       await migrate({ ...options, isCopy: true })
       await requireNoDaemon(schema)
       if (marked === undefined) await requireEmpty(schema, name)
@@ -188,7 +203,11 @@ export class PostgresTarget {
         await schema.all(`DROP SCHEMA ${pg.escapeIdentifier(name)} CASCADE`)
         await migrate({ ...options, isCopy: true })
       }
-      await schema.all('INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value', COPY_KEY, source)
+      await schema.all(
+        'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
+        COPY_KEY,
+        source,
+      )
       return new PostgresTarget(schema)
     } catch (error) {
       await disconnect(schema.client)
@@ -216,11 +235,15 @@ export class PostgresTarget {
     const columns = await this.#schema.columnsOf(table)
     const names = columns.map(({ name }) => `"${name}"`).join(', ')
     const parameters = columns.map(({ name, type }, at) => `$${at + 1}::${table.computed?.includes(name) ? 'text' : type}[]`).join(', ')
-    const values = columns.map(({ name }) => (table.computed?.includes(name) ? `to_tsvector('simple', given."${name}")` : `given."${name}"`))
+    const values = columns.map(({ name }) =>
+      table.computed?.includes(name) ? `to_tsvector('simple', given."${name}")` : `given."${name}"`,
+    )
     const always = columns.some(({ name }) => name === 'number') ? 'OVERRIDING SYSTEM VALUE' : ''
     await this.#schema.all(
       `INSERT INTO ${table.name} (${names}) ${always} SELECT ${values.join(', ')} FROM unnest(${parameters}) AS given (${names})`,
-      ...columns.map(({ name }) => rows.map((row) => (table.computed?.includes(name) ? indexedText(String(row.key), String(row.content)) : row[name]))),
+      ...columns.map(({ name }) =>
+        rows.map((row) => (table.computed?.includes(name) ? indexedText(String(row.key), String(row.content)) : row[name])),
+      ),
     )
   }
 
@@ -263,6 +286,10 @@ export class PostgresTarget {
 async function requireEmpty(schema: Schema, name: string): Promise<void> {
   for (const table of COPIED_TABLES) {
     const row = await schema.get(`SELECT 1 FROM ${table.name} LIMIT 1`)
-    if (row) throw new AppError('conflict', `The schema ${name} has data already (${table.name}). Choose another one with [store] schema, or drop it.`)
+    if (row)
+      throw new AppError(
+        'conflict',
+        `The schema ${name} has data already (${table.name}). Choose another one with [store] schema, or drop it.`,
+      )
   }
 }

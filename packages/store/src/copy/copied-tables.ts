@@ -19,7 +19,8 @@ export interface CopiedTable {
   readonly neverReuses?: true
 }
 
-const marked = (...states: readonly string[]): string => `CASE WHEN state IN (${states.map((state) => `'${state}'`).join(', ')}) THEN state END`
+const marked = (...states: readonly string[]): string =>
+  `CASE WHEN state IN (${states.map((state) => `'${state}'`).join(', ')}) THEN state END`
 
 /** In an order in which each row follows those that it refers to. Turns and messages come before what their end would change. */
 export const COPIED_TABLES: readonly CopiedTable[] = [

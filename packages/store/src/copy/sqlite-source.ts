@@ -73,11 +73,14 @@ export class SqliteSource {
   }
 
   numbers(): CopiedNumbers {
-    const sequences = new Map((this.#db.prepare(SEQUENCES).all() as { name: string; seq: number }[]).map(({ name, seq }) => [name, Number(seq)]))
+    const sequences = new Map(
+      (this.#db.prepare(SEQUENCES).all() as { name: string; seq: number }[]).map(({ name, seq }) => [name, Number(seq)]),
+    )
     const highest = COPIED_TABLES.filter(({ neverReuses }) => neverReuses).map(({ name, hasHiddenNumber }): [string, number] => {
       const column = hasHiddenNumber ? 'rowid' : 'number'
       const { last } = this.#db.prepare(`SELECT coalesce(max(${column}), 0) AS last FROM ${name}`).get() as { last: number }
-      const deleted = name === 'inbox' ? (this.#db.prepare('SELECT highest FROM inbox_numbers').get() as { highest: number } | undefined)?.highest : 0
+      const deleted =
+        name === 'inbox' ? (this.#db.prepare('SELECT highest FROM inbox_numbers').get() as { highest: number } | undefined)?.highest : 0
       return [name, Math.max(last, sequences.get(name) ?? 0, deleted ?? 0)]
     })
     const { at } = this.#db.prepare(UPGRADED).get() as { at: number | null }

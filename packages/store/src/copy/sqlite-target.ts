@@ -135,7 +135,8 @@ function requireEmpty(file: string, { nowMs, log }: { nowMs: number; log: Logger
   const existing = new SqliteSource({ file, nowMs, log })
   try {
     const full = COPIED_TABLES.find((table) => existing.count(table) > 0)
-    if (full) throw new AppError('conflict', `${file} has data already (${full.name}). Move it away, together with its -wal file, and try again.`)
+    if (full)
+      throw new AppError('conflict', `${file} has data already (${full.name}). Move it away, together with its -wal file, and try again.`)
   } finally {
     existing.close()
   }
