@@ -5,17 +5,11 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError, type StoreMove, type StoreMoveOptions } from '@sluice/sdk'
-import {
-  COPIED_TABLES,
-  type CopiedNumbers,
-  type CopiedRow,
-  type CopiedTable,
-  SqliteSource,
-  SqliteTarget,
-  sharedColumns,
-} from '@sluice/store/copy'
+import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable, sharedColumns } from '@sluice/store/copied-tables'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { type AuditRecord, toText, verifyRecords } from '@sluice/store/shared'
+import { SqliteSource } from '@sluice/store/sqlite-source'
+import { SqliteTarget } from '@sluice/store/sqlite-target'
 import { DEFAULT_SCHEMA, parseUrl } from '../connection.ts'
 import { storeError } from '../postgres-error.ts'
 import { type PostgresCopyOptions, PostgresSource, PostgresTarget } from './postgres-copy.ts'

@@ -1,6 +1,6 @@
 /** A schema of PostgreSQL as the source or the target of a copy. */
 import { AppError, type Logger } from '@sluice/sdk'
-import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable } from '@sluice/store/copy'
+import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable } from '@sluice/store/copied-tables'
 import pg from 'pg'
 import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, type Row, sql } from '../connection.ts'
 import { indexedText } from '../memory.ts'

@@ -32,7 +32,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   {
     name: 'inbox',
     key: ['number'],
-    derived: { shard: 'shard_of_session(session)', marked: marked('dead', 'limited') },
+    derived: { shard: 'shard_of_session(session)', marked: marked('dead', 'limited', 'discarded') },
     neverReuses: true,
   },
   { name: 'nonces', key: ['key'] },
@@ -41,7 +41,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     key: ['number'],
     derived: {
       shard: 'shard_of_conversation(channel, account, to_json)',
-      marked: marked('dead', 'ambiguous'),
+      marked: marked('ambiguous', 'dead', 'discarded'),
       is_edit: "extras_json ->> '$.edits' IS NOT NULL",
       // The parts of one reply have consecutive numbers in the embedded database.
       reply: "CASE WHEN parts > 1 THEN 'copied-' || (number - part) END",
