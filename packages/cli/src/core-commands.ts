@@ -11,8 +11,6 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   'models test': async () => (await import('./commands/models-test.ts')).run,
   backup: async () => (await import('./commands/backup.ts')).run,
   restore: async () => (await import('./commands/restore.ts')).run,
-  'store migrate': async () => (await import('./commands/store-migrate.ts')).run,
-  'store recovered': async () => (await import('./commands/store-recovered.ts')).run,
   features: async () => (await import('./commands/features.ts')).run,
   'config check': async () => (await import('./commands/config.ts')).check,
   'config get': async () => (await import('./commands/config.ts')).get,

@@ -239,15 +239,7 @@ export type {
   WorkStore,
 } from './store.ts'
 export { SHARED_MEMORIES, sessionKeys, UNOWNED_MEMORIES } from './store.ts'
-export type {
-  StoreBackend,
-  StoreBackendOptions,
-  StoreMove,
-  StoreMoveOptions,
-  StoreMoveProgress,
-  StoreRecovered,
-  StoreToolOptions,
-} from './store-backend.ts'
+export type { StoreBackend, StoreBackendOptions } from './store-backend.ts'
 export type { CallingAgent, Risk, Tool, ToolContext, ToolReport } from './tool.ts'
 export { defineTool } from './tool.ts'
 export type { Trace, TraceParent, WithinTrace } from './trace.ts'

@@ -37,7 +37,7 @@ const OWNERS = 'SELECT owner, count(*) AS count FROM memories GROUP BY owner ORD
 /** A search finds entries with any of the words, ignores case and accents, and ranks by `ts_rank`. */
 export const createMemory = (db: Db): MemoryStore => ({
   async put({ owner, key, content, category, atMs }) {
-    await db.writer.write(sql(PUT, owner, key, content, category, atMs, indexedText(key, content)))
+    await db.writer.write(sql(PUT, owner, key, content, category, atMs, wordsOf(`${key} ${content}`).slice(0, WORDS_MAX).join(' ')))
   },
   async search(reader, query, limit) {
     if (query.trim() === '') return db.all<MemoryEntry>(NEWEST, reader, limit)
@@ -54,9 +54,6 @@ export const createMemory = (db: Db): MemoryStore => ({
   assign: async ({ from, to, key }) => (await db.writer.write(sql(ASSIGN, to, from, key ?? null))).length,
   owners: () => db.all(OWNERS),
 })
-
-/** Returns the text whose words a search finds an entry by. */
-export const indexedText = (key: string, content: string): string => wordsOf(`${key} ${content}`).slice(0, WORDS_MAX).join(' ')
 
 /** Returns the words of a text without accents, as the embedded store divides it: letters and digits of any script. */
 const wordsOf = (text: string): string[] =>

@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { syncFolder } from '@sluice/kit'
-import { AppError, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from '@sluice/sdk'
+import { AppError, shardOfConversation, shardOfSession, shardOfTurn } from '@sluice/sdk'
 import { damageOf, isBusy, storageError } from './storage-error.ts'
 
 /** A write waits this long for another process, such as the command line. The wait blocks the event loop. */
@@ -144,10 +144,9 @@ export class Database {
 }
 
 /** Defines the SQL functions by which queries select the rows of some shards. */
-export function defineShards(connection: DatabaseSync): void {
+function defineShards(connection: DatabaseSync): void {
   const define = (name: string, shardOf: (...columns: SQLOutputValue[]) => number): void =>
     connection.function(name, { deterministic: true }, shardOf)
-  define('shard_of', (id) => shardOf(String(id)))
   define('shard_of_session', (session) => shardOfSession(String(session)))
   define('shard_of_turn', (session, id) => shardOfTurn(session === null ? null : String(session), String(id)))
   define('shard_of_conversation', (channel, account, to) =>
