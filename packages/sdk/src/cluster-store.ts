@@ -4,6 +4,7 @@
  */
 import type { ClusterNotices, ClusterTurns } from './cluster-turns.ts'
 import type { Lease } from './lease.ts'
+import type { SharedState } from './shared-state.ts'
 
 /**
  * `ingress`: the node takes requests of platforms. `worker`: it owns shards, so that it runs turns, procedures and replies. `channels`: it
@@ -57,7 +58,7 @@ export interface ShardClaim {
   readonly isDrained: boolean
 }
 
-export interface ClusterStore extends ClusterMember {
+export interface ClusterStore extends ClusterMember, SharedState {
   readonly turns: ClusterTurns
   readonly notices: ClusterNotices
   /** Lists the nodes by name, with those that died within the last day. */

@@ -32,6 +32,7 @@ import { createOutbox, ownedOutbox } from './outbox.ts'
 import { closedError, storeError } from './postgres-error.ts'
 import { Reader } from './reader.ts'
 import { SessionLeases } from './session-leases.ts'
+import { createSharedState } from './shared-state.ts'
 import { createSessions } from './sessions.ts'
 import { createSops, ownedSops } from './sops.ts'
 import { usageOf } from './space.ts'
@@ -93,11 +94,13 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   const sessions = new SessionLeases({ db, leases, notices, log, process })
   const foreign = new ForeignCommits({ reader, process, clock, log, onForeignCommit: () => leases.loseTaken() })
   const createWork = workOf(db, process, foreign)
+  const shared = member && createSharedState({ settings, process, db, leases, notices, clock, log })
   const known = new WeakMap<Lease, OwnedStore>()
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     foreign.close()
     sessions.close()
+    await shared?.close()
     await leases.leave()
     await commits.close()
     await reader.close()
@@ -106,9 +109,11 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     ...createWork(db),
     devices: createDevices(db),
     memory: createMemory(db),
-    counters: memoryCounters(clock),
+    counters: shared?.counters ?? memoryCounters(clock),
     leases,
-    ...(member && { cluster: { ...createCluster({ member, process, db, leases }), turns: clusterTurns(db, process, sessions), notices } }),
+    ...(shared && {
+      cluster: { ...createCluster({ member, process, db, leases }), turns: clusterTurns(db, process, sessions), notices, ...shared.state },
+    }),
     under(lease) {
       const fenced = createDb(reader, commits.under(leases.fenceOf(lease)), clock)
       const owned = known.get(lease) ?? ownedWork(fenced, process, createWork(fenced, lease), lease)

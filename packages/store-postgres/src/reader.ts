@@ -19,7 +19,11 @@ export class Reader {
     this.#slots = Array.from({ length: connections }, () => ({ connecting: undefined }))
   }
 
-  async all<R>(statement: Statement): Promise<R[]> {
+  all<R>(statement: Statement): Promise<R[]> {
+    return this.#send<R>(statement, 2)
+  }
+
+  async #send<R>(statement: Statement, attempts: number): Promise<R[]> {
     const slot = this.#slots[this.#next++ % this.#slots.length]
     for (let attempt = 1; ; attempt++) {
       if (this.#isClosed || !slot) throw closedError()
@@ -29,7 +33,7 @@ export class Reader {
         return rows as R[]
       } catch (error) {
         if (isConnectionError(error)) this.#drop(slot, connecting)
-        if (attempt > 1 || !isConnectionError(error)) {
+        if (attempt === attempts || !isConnectionError(error)) {
           throw this.#isClosed ? closedError() : storeError(error, 'The store cannot be read now')
         }
       }
@@ -38,6 +42,11 @@ export class Reader {
 
   async get<R>(statement: Statement): Promise<R | undefined> {
     return (await this.all<R>(statement))[0]
+  }
+
+  /** Resolves to the first row of a statement that writes, which is not sent again when its connection breaks. */
+  async once<R>(statement: Statement): Promise<R | undefined> {
+    return (await this.#send<R>(statement, 1))[0]
   }
 
   async close(): Promise<void> {
