@@ -1,5 +1,5 @@
 /** Logs one line for each finished turn and each attempt of a delivery: ids, durations and counts, never the text of a message. */
-import type { SluiceEvent, Logger, Observation } from '@sluice/sdk'
+import type { Logger, Observation, SluiceEvent } from '@sluice/sdk'
 
 /** Logs an event that ends a turn; other events are ignored. */
 export function logTurn(log: Logger, event: SluiceEvent): void {

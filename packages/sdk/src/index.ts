@@ -178,8 +178,6 @@ export { Secret, secretValues, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Refined, Section } from './section.ts'
 export { fromEnv, headerSecret, httpUrl, operatorCommand, secretText, whole } from './section.ts'
 export type { ChatSession } from './session-key.ts'
-export type { ConfigVersion, SharedConfig } from './shared-config.ts'
-export type { SharedState } from './shared-state.ts'
 export {
   AGENT_NAME,
   agentKey,
@@ -192,6 +190,8 @@ export {
   parseChatSession,
   policyHeader,
 } from './session-key.ts'
+export type { ConfigVersion, SharedConfig } from './shared-config.ts'
+export type { SharedState } from './shared-state.ts'
 export type { FeatureSocket, SocketListener, SocketRequest, SocketRoute } from './socket.ts'
 export type {
   FireOptions,

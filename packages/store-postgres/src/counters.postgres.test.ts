@@ -1,6 +1,7 @@
 /** Limits of several nodes on one schema. */
 import { testClock } from '@sluice/testkit/clock'
 import { counterRules } from '@sluice/testkit/store-rules/counters'
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { openNode, type TestNode } from './testing/nodes.ts'
 import { startPostgres, type TestServer } from './testing/postgres-server.ts'
@@ -60,8 +61,8 @@ test('calls that every node counts at the same time are counted once each', asyn
 })
 
 test('a failure on one node counts on each, and all lock out together', async () => {
-  const lockouts = (await nodes(3)).map(({ counters }) =>
-    counters.lockout('codes', { failuresMax: 5, windowMs: 60_000, lockMs: 300_000, keysMax: 10 }),
+  const lockouts = (await nodes(3)).map(({ store }) =>
+    store.counters.lockout('codes', { failuresMax: 5, windowMs: 60_000, lockMs: 300_000, keysMax: 10 }),
   )
   const tooMany = []
   for (let failure = 0; failure < 5; failure++) tooMany.push(await lockouts[failure % 3]?.fail('a'))
@@ -70,8 +71,8 @@ test('a failure on one node counts on each, and all lock out together', async ()
 })
 
 test('failures at the same time on every node are counted once each', async () => {
-  const lockouts = (await nodes(3)).map(({ counters }) =>
-    counters.lockout('codes', { failuresMax: 10, windowMs: 60_000, lockMs: 0, keysMax: 10 }),
+  const lockouts = (await nodes(3)).map(({ store }) =>
+    store.counters.lockout('codes', { failuresMax: 10, windowMs: 60_000, lockMs: 0, keysMax: 10 }),
   )
   const tooMany = await Promise.all(Array.from({ length: 30 }, (_, at) => lockouts[at % 3]?.fail('a')))
   expect(tooMany.filter(Boolean)).toHaveLength(3)
@@ -84,14 +85,19 @@ test('rows of counters are bounded by the number of keys', async () => {
   for (let key = 0; key < 20; key++) await lockout?.fail(`key ${key}`)
   await clock.advance(60_000)
   for (let key = 0; key < 5; key++) await lockout?.fail(`later ${key}`)
-  const count = async () => (await node?.db.get<{ count: number }>('SELECT count(*)::int AS count FROM lockouts'))?.count
+  const client = new pg.Client({ connectionString: server.url })
+  await client.connect()
+  const count = async () => (await client.query(`SELECT count(*)::int AS count FROM counters_${schemas - 1}.lockouts`)).rows[0]?.count
   await expect.poll(count).toBeLessThanOrEqual(5)
+  await client.end()
 })
 
 test('a one-time key is taken once, on any node, and only by its owner', async () => {
   const clock = testClock()
   const [first, second] = await nodes(2, clock)
-  const keys = [first, second].map((node) => node?.cluster.oneTimeKeys<{ role: string }>('links', { ttlMs: 60_000, perOwnerMax: 2, allMax: 4 }))
+  const keys = [first, second].map((node) =>
+    node?.cluster.oneTimeKeys<{ role: string }>('links', { ttlMs: 60_000, perOwnerMax: 2, allMax: 4 }),
+  )
   const [here, there] = keys
   await here?.add('ann', 'k1', { role: 'operator' })
   expect(await there?.take('bob', 'k1')).toBeUndefined()

@@ -4,7 +4,7 @@
  * once in a window.
  */
 import { BoundedMap, memoryCounters, TimeRing } from '@sluice/kit'
-import type { Clock, Counters, Lockout, LockoutOptions, RateLimit, RateLimitOptions } from '@sluice/sdk'
+import type { Counters, Lockout, LockoutOptions, RateLimit, RateLimitOptions } from '@sluice/sdk'
 import type { Db } from './db.ts'
 import { givenTime, sharedTime } from './shared-time.ts'
 
@@ -67,7 +67,6 @@ class SharedRateLimit implements RateLimit {
   readonly #db: Db
   readonly #name: string
   readonly #limit: number
-  readonly #keysMax: number
   readonly #own: BoundedMap<string, Own>
   readonly #sweeps: Sweeps
   /** The number of nodes; undefined before the database has told it: until then each call is counted there. */
@@ -77,7 +76,6 @@ class SharedRateLimit implements RateLimit {
     this.#db = db
     this.#name = name
     this.#limit = limit
-    this.#keysMax = keysMax
     this.#own = new BoundedMap(keysMax)
     this.#sweeps = new Sweeps(db, SWEEP_CALLS, name, keysMax)
   }

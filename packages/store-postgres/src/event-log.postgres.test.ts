@@ -89,7 +89,11 @@ test('events that were dropped leave numbers out, so that every node knows how m
   for (const followed of [other, cut]) {
     await expect.poll(() => followed.seen.at(-1)?.text, { timeout: 5_000 }).toBe('after')
     const numbers = seqs(followed)
-    expect(followed.seen.map(({ text }) => text)).toEqual(['before', ...Array.from({ length: WAITING_MAX }, (_, at) => `event ${at}`), 'after'])
+    expect(followed.seen.map(({ text }) => text)).toEqual([
+      'before',
+      ...Array.from({ length: WAITING_MAX }, (_, at) => `event ${at}`),
+      'after',
+    ])
     const missing = numbers.reduce((sum, seq, at) => sum + (at === 0 ? 0 : seq - (numbers[at - 1] ?? 0) - 1), 0)
     expect(missing).toBe(500)
   }

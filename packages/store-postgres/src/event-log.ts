@@ -156,7 +156,9 @@ export class PostgresEventLog implements EventLog {
     for (let isRepeated = false; !this.#closing.signal.aborted; isRepeated = true) {
       try {
         const known = isRepeated ? await this.#connection.get<{ seq: number }>(sql(LAST_OWN, process, after)) : undefined
-        const head = known ? { before: known.seq - 1, base: this.#base } : await this.#connection.once<{ before: number; base: number }>(append)
+        const head = known
+          ? { before: known.seq - 1, base: this.#base }
+          : await this.#connection.once<{ before: number; base: number }>(append)
         if (head) {
           this.#isFailing = false
           this.#ownSeq = head.before + batch.length

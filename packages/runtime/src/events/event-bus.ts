@@ -2,7 +2,16 @@
  * The event bus: numbers every event, keeps the newest ones for clients that resume, and passes each to all subscribers. In a cluster the
  * nodes share one log, which numbers their events: subscribers of every node get all events in the same order and with the same ids.
  */
-import { AppError, type Clock, type EventEnvelope, type EventLog, type Events, type LoggedEvent, type Role, type SluiceEvent } from '@sluice/sdk'
+import {
+  AppError,
+  type Clock,
+  type EventEnvelope,
+  type EventLog,
+  type Events,
+  type LoggedEvent,
+  type Role,
+  type SluiceEvent,
+} from '@sluice/sdk'
 import { type HideSecrets, noSecrets } from '../hide-secrets.ts'
 
 /** An event with its JSON, which is made once for all subscribers. */
@@ -125,7 +134,8 @@ class RingBus implements EventBus {
     return new Promise((resolve, reject) =>
       this.#emit(event, undefined, undefined, (seq) => {
         if (seq !== null) resolve(`${this.run}-${seq}`)
-        else reject(new AppError('unavailable', 'The event cannot be shared with the other nodes now', { retryAfterSecs: RETRY_AFTER_SECS }))
+        else
+          reject(new AppError('unavailable', 'The event cannot be shared with the other nodes now', { retryAfterSecs: RETRY_AFTER_SECS }))
       }),
     )
   }
