@@ -5,7 +5,7 @@ import type { Runtime } from '@sluice/runtime'
 import { AppError, type DeviceRow, type Lockout, type Role, sha256Hex } from '@sluice/sdk'
 import { ADDRESSES_MAX, checkLockout } from './lockout.ts'
 import type { HeaderReader } from './middleware/client-address.ts'
-import { createRevocations } from './revocations.ts'
+import { createRevocations, type RevocationListener } from './revocations.ts'
 import { sessionHash } from './session-cookie.ts'
 
 /** The `tokenHash` of a caller on the control socket, which is no hash: its connection is its credential and is never revoked. */
@@ -50,9 +50,10 @@ export interface Auth {
   readonly lockout: Lockout
   /**
    * Calls `listener` with the hash of a token within a second of its device's removal, of its replacement or of its expiry,
-   * also if another process did it. Returns an unsubscribe function. Without listeners, nothing is watched.
+   * also if another process did it, and when the store has not answered for a second. Returns an unsubscribe function. Without
+   * listeners, nothing is watched.
    */
-  onRevoked(listener: (tokenHash: string) => void): () => void
+  onRevoked(listener: RevocationListener): () => void
 }
 
 const FAILURES_MAX = 10

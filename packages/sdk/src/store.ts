@@ -322,7 +322,7 @@ export interface DeviceStore {
   /** Replaces the token of a device, and its expiry if one is given; the old token is refused from now on. */
   rotate(id: string, tokenHash: string, expiresAtMs?: number): Promise<boolean>
   touch(seen: readonly { readonly id: string; readonly atMs: number; readonly address: string }[]): Promise<void>
-  /** A number that changes when any process writes to the store, for noticing revocations. */
+  /** A number that changes, at least, when any process removes a device or replaces a token. */
   version(): number | Promise<number>
   /** Stores the SHA-256 of a one-time code; at most `pendingMax` valid ones, the oldest dropped first. */
   addCode(code: { readonly hash: string; readonly role: Role; readonly expiresAtMs: number }, pendingMax: number): Promise<void>
