@@ -58,7 +58,12 @@ export interface ClusterOptions {
   readonly leases: Leases
 }
 
-export function createCluster({ member, process, db, leases }: ClusterOptions): Omit<ClusterStore, 'turns' | 'notices' | keyof SharedState> {
+export function createCluster({
+  member,
+  process,
+  db,
+  leases,
+}: ClusterOptions): Omit<ClusterStore, 'turns' | 'notices' | keyof SharedState> {
   const isWorker = member.roles.includes('worker')
   let isLeaving = false
   return {
