@@ -29,7 +29,7 @@ export function createRevocations(devices: DeviceStore, clock: Clock, log: Logge
   const listeners = new Set<RevocationListener>()
   let version: number | undefined
   let polling: AbortController | undefined
-  let checking: Promise<void> | undefined
+  let isChecking = false
   /** When the first check began that has no answer yet. */
   let unansweredSinceMs: number | undefined
   let isFailing = false
@@ -65,9 +65,12 @@ export function createRevocations(devices: DeviceStore, clock: Clock, log: Logge
   const poll = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
       unansweredSinceMs ??= clock.monotonicMs()
-      checking ??= check().finally(() => {
-        checking = undefined
-      })
+      if (!isChecking) {
+        isChecking = true
+        void check().finally(() => {
+          isChecking = false
+        })
+      }
       const dueMs = clock.monotonicMs() + PERIOD_MS
       await clock.sleep(PERIOD_MS, signal)
       // After a pause of this process, an answer may have arrived that was not read yet.
