@@ -376,8 +376,10 @@ export interface MemoryStore extends Memories {
    * stays. Resolves to the number of moved entries.
    */
   assign(change: { readonly from: string; readonly to: string; readonly key?: string }): Promise<number>
-  /** Counts the entries of each owner, sorted by owner. */
-  owners(): Promise<{ readonly owner: string; readonly count: number }[]>
+  /** Counts the entries of each owner, sorted by owner. `after` is the last owner of the previous page. */
+  owners(options: { readonly limit: number; readonly after?: string }): Promise<{ readonly owner: string; readonly count: number }[]>
+  /** Resolves to the number of entries of one owner. */
+  count(owner: string): Promise<number>
 }
 
 export interface StoreProblem {
