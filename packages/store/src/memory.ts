@@ -37,7 +37,7 @@ const LIST_OWNED = `SELECT ${COLUMNS} FROM memories WHERE owner = ? AND key > ? 
 const ASSIGN = 'UPDATE OR IGNORE memories SET owner = ? WHERE owner = ?'
 const ASSIGN_ONE = 'UPDATE OR IGNORE memories SET owner = ? WHERE owner = ? AND key = ?'
 const OWNERS = 'SELECT owner, count FROM memory_counts WHERE owner > ? ORDER BY owner LIMIT ?'
-const OWNERS_FIRST = 'SELECT owner, count FROM memory_counts ORDER BY owner LIMIT ?'
+const OWNERS_FIRST = "SELECT owner, count FROM memory_counts WHERE owner >= '' ORDER BY owner LIMIT ?"
 const COUNT = 'SELECT count FROM memory_counts WHERE owner = ?'
 
 interface OwnerColumns {
