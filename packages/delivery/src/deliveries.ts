@@ -9,6 +9,7 @@ import { HealthWatch } from './health-watch.ts'
 import { InboxWorker } from './inbox-worker.ts'
 import { Intake } from './intake.ts'
 import { Listeners } from './listeners.ts'
+import { MessagesInOrder } from './messages-in-order.ts'
 import { watchIngress } from './observe.ts'
 import { OutboxWorker } from './outbox-worker.ts'
 import { TakenShards } from './taken-shards.ts'
@@ -55,6 +56,8 @@ class RunningDeliveries implements Deliveries {
   #unsubscribe: readonly (() => void)[] = []
   readonly #health: HealthWatch
   readonly #changes: ChangeFollower
+  /** Present in a cluster. */
+  readonly #inOrder: MessagesInOrder | undefined
 
   constructor(options: DeliveryOptions) {
     const { store, features, approvals, clock, log, events, ownership } = options
@@ -77,13 +80,25 @@ class RunningDeliveries implements Deliveries {
     this.#intake = new Intake({ inbox: store.inbox, worker, approvals, clock, log, config, procedures, agentOf })
     this.#listeners = new Listeners({ clock, log, events, ownership, deliver: (channel) => this.#deliver(channel) })
     this.#health = new HealthWatch(options)
+    const { cluster } = store
+    this.#inOrder =
+      cluster &&
+      new MessagesInOrder({
+        read: (numbers) => cluster.messagesBeside(numbers),
+        enter: (row, arrived) => this.#enterInOrder(row, arrived),
+        left: (row) => this.#intake.left(row),
+        failed: (error) => {
+          log.error('messages of other nodes cannot be read: the next look finds them', { error })
+          this.#changes.notice(ANY_ROW)
+        },
+      })
     this.#changes = new ChangeFollower(log, (change) => this.#followChange(change))
   }
 
   async start(): Promise<void> {
     const { clock, features, ownership, store, turns } = this.#options
     // Changes are followed before the first read, so that no row falls between the two.
-    this.#unsubscribe = [store.onChange(({ shards }) => this.#changes.notice({ shards, isForeign: true }))]
+    this.#unsubscribe = [store.onChange((change) => this.#changes.notice({ ...change, isForeign: true }))]
     const leaveShards = await ownership.onShards(
       (owned) => this.#take(owned),
       (owned) => this.#leave(owned),
@@ -204,7 +219,10 @@ class RunningDeliveries implements Deliveries {
     const shard = this.#options.ownership.ownsAll ? 0 : shardOfSession(row.lane)
     if (this.#shards.holdsBack(shard, { row, message })) return true
     const owned = this.#shards.of(shard)
-    return owned !== undefined && this.#inbox.enter({ ...row, owned }, message)
+    if (!owned) return false
+    if (!this.#inOrder) return this.#inbox.enter({ ...row, owned }, message)
+    this.#inOrder.arrived({ row, message })
+    return true
   }
 
   /** Queues every row of these shards that waits in the store. Rows that are queued already keep their place. */
@@ -228,7 +246,21 @@ class RunningDeliveries implements Deliveries {
     return entered
   }
 
+  /** Queues a message of the store. Returns false for one that is queued already or belongs to another process. */
+  #enterInOrder(row: WaitingMessage, arrived: Inbound | undefined): boolean {
+    const { features } = this.#options
+    const owned = this.#shards.of(shardOfSession(row.lane))
+    if (!owned || !features.channels().some(({ name }) => name === row.channel)) return false
+    if (!this.#inbox.enter({ ...row, owned }, arrived)) return false
+    if (!arrived) this.#intake.entered(row)
+    return true
+  }
+
   async #followChange(change: NoticedChange): Promise<void> {
+    if (change.messages && this.#inOrder) {
+      for (const number of change.messages) this.#inOrder.stored(number)
+      return
+    }
     if (change.isForeign) await this.#options.changedElsewhere(change)
     // All at once, so that the store can read the rows of all shards together.
     await Promise.all(this.#shards.leases(change).map((owned) => this.#enterWaiting(owned)))

@@ -25,7 +25,7 @@ import type { AdmissionOptions } from './admit-message.ts'
 import type { Clients } from './clients.ts'
 
 export interface DeliveryOptions {
-  readonly store: Pick<Store, 'inbox' | 'outbox' | 'onChange'>
+  readonly store: Pick<Store, 'cluster' | 'inbox' | 'outbox' | 'onChange'>
   readonly ownership: Pick<Ownership, 'onShards' | 'ownsAll' | 'whileHolding'>
   readonly features: DeliveryFeatures
   readonly turns: DeliveryTurns

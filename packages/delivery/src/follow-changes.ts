@@ -47,4 +47,11 @@ export class ChangeFollower {
   }
 }
 
-const merged = (a: NoticedChange, b: NoticedChange): NoticedChange => ({ shards: null, isForeign: a.isForeign || b.isForeign })
+/** Messages of several notices stay messages. */
+function merged(a: NoticedChange, b: NoticedChange): NoticedChange {
+  const isForeign = a.isForeign || b.isForeign
+  if (!a.shards || !b.shards || !a.among || !b.among) return { shards: null, isForeign }
+  const shards = { from: Math.min(a.shards.from, b.shards.from), to: Math.max(a.shards.to, b.shards.to) }
+  const messages = a.messages && b.messages && { messages: [...a.messages, ...b.messages] }
+  return { shards, among: new Set([...a.among, ...b.among]), isForeign, ...messages }
+}

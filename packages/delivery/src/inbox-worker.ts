@@ -262,7 +262,7 @@ export class InboxWorker {
     void telemetry.within(trace, () => acknowledge({ owned, channel, started, turnId, log, signal: stopping }))
     const drafting = { ...this.#options, owned, channel, started, signal: stopping }
     const draft = await telemetry.within(trace, () => openDraft(drafting))
-    const typing = startTyping({ channel, to: started.message.to, clock })
+    const typing = startTyping({ channel, to: started.message.to, clock, lease: owned.lease })
     try {
       const replies = await this.#answer({ owned, channel, started, attempt, draft, trace, onWait: typing.pause })
       ended('ok')

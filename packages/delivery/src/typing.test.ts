@@ -18,7 +18,8 @@ function bench(typing?: (calls: number, signal: AbortSignal) => Promise<void>) {
       },
     }),
   }
-  return { clock, shown, typing: startTyping({ channel, to: { to: 'room' }, clock }) }
+  const lease = { isHeld: true, mayAct: () => lease.isHeld }
+  return { clock, shown, lease, typing: startTyping({ channel, to: { to: 'room' }, clock, lease }) }
 }
 
 test('is shown at once, and again before platforms remove it, until the stop', async () => {
@@ -30,6 +31,17 @@ test('is shown at once, and again before platforms remove it, until the stop', a
   await clock.advance(60_000)
   expect(shown).toHaveLength(3)
   expect(clock.sleeping).toBe(0)
+})
+
+test('is not shown while the lease of the turn is in doubt', async () => {
+  const { clock, shown, lease, typing } = bench(async () => {})
+  lease.isHeld = false
+  await clock.advance(60_000)
+  expect(shown).toHaveLength(1)
+  lease.isHeld = true
+  await clock.advance(8000)
+  expect(shown.length).toBeGreaterThan(1)
+  typing.stop()
 })
 
 test('is not shown while a person is asked', async () => {

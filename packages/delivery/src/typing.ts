@@ -1,7 +1,7 @@
 /** Shows in a conversation that a reply is being written. */
 
 import { signalScope } from '@sluice/kit'
-import type { Address, Channel, Clock } from '@sluice/sdk'
+import type { Address, Channel, Clock, Lease } from '@sluice/sdk'
 
 /** Platforms show one call for at least five seconds. */
 const EVERY_MS = 4000
@@ -13,8 +13,16 @@ export interface Typing {
   readonly stop: () => void
 }
 
+export interface TypingOptions {
+  readonly channel: Channel
+  readonly to: Address
+  readonly clock: Clock
+  /** The lease under which the turn runs. Without it, or while it is in doubt, nothing is shown. */
+  readonly lease: Pick<Lease, 'mayAct'>
+}
+
 /** Starts at once, until `stop`. Failures of the platform are ignored, and the turn never waits for it. */
-export function startTyping({ channel, to, clock }: { readonly channel: Channel; readonly to: Address; readonly clock: Clock }): Typing {
+export function startTyping({ channel, to, clock, lease }: TypingOptions): Typing {
   const stopped = new AbortController()
   let isPaused = false
   const call = async (): Promise<void> => {
@@ -23,7 +31,7 @@ export function startTyping({ channel, to, clock }: { readonly channel: Channel;
   }
   const show = async (): Promise<void> => {
     while (!stopped.signal.aborted) {
-      if (!isPaused) await call()
+      if (!isPaused && lease.mayAct()) await call()
       await clock.sleep(EVERY_MS, stopped.signal)
     }
   }

@@ -377,7 +377,8 @@ export class ShardOwnership implements Ownership {
 const roleFor = (name: LeaseName): ClusterRole => (name.startsWith('channel/') ? 'channels' : 'worker')
 
 /** Whether the change may concern the shards of the lease. */
-export function concerns({ shards: changed }: StoreChange, { lease: { shards } }: Pick<OwnedStore, 'lease'>): boolean {
+export function concerns({ shards: changed, among }: StoreChange, { lease: { shards } }: Pick<OwnedStore, 'lease'>): boolean {
+  if (among && shards?.from === shards?.to) return shards !== null && among.has(shards.from)
   return changed === null || (shards !== null && shards.from <= changed.to && changed.from <= shards.to)
 }
 

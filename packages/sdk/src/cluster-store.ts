@@ -3,8 +3,8 @@
  * for a cluster has it.
  */
 import type { ClusterNotices, ClusterTurns } from './cluster-turns.ts'
+import type { WaitingMessage } from './delivery-store.ts'
 import type { Lease } from './lease.ts'
-import type { SharedState } from './shared-state.ts'
 
 /**
  * `ingress`: the node takes requests of platforms. `worker`: it owns shards, so that it runs turns, procedures and replies. `channels`: it
@@ -58,9 +58,11 @@ export interface ShardClaim {
   readonly isDrained: boolean
 }
 
-export interface ClusterStore extends ClusterMember, SharedState {
+export interface ClusterStore extends ClusterMember {
   readonly turns: ClusterTurns
   readonly notices: ClusterNotices
+  /** What this node knows without a read: the number of live workers, and the time since its last acknowledged sign of life. */
+  seen(): { readonly workers: number; readonly beatAgeMs: number }
   /** Lists the nodes by name, with those that died within the last day. */
   nodes(): Promise<readonly ClusterNode[]>
   /**
@@ -70,6 +72,11 @@ export interface ClusterStore extends ClusterMember, SharedState {
   claimShards(): Promise<ShardClaim>
   /** Resolves when another claim may take something: soon after a lease was released or a node came or left, and at least every 1.5 s. */
   changed(signal: AbortSignal): Promise<void>
+  /**
+   * Lists the unfinished messages of the sessions of these messages, oldest first. A node that another one stores messages for enters
+   * them in this order.
+   */
+  messagesBeside(numbers: readonly number[]): Promise<readonly WaitingMessage[]>
   /** Asks a node to own nothing (`true`), or ends that. Resolves to false when no node of this name is known. */
   drain(node: string, isDrained: boolean): Promise<boolean>
   /** Makes all nodes compare their shards with their share now. */

@@ -4,7 +4,7 @@
  */
 import type { Lease } from './lease.ts'
 import type { ModelMessage } from './model.ts'
-import type { TurnRow } from './store.ts'
+import type { TurnRow } from './turn-row.ts'
 
 /** A turn that asks for its session. */
 export interface BeginningTurn {
@@ -43,7 +43,7 @@ export type ClusterNotice =
   | { readonly what: 'abort'; readonly turn: string }
   /** The turn was stored for the owner of its shard. */
   | { readonly what: 'turn'; readonly turn: string; readonly shard: number }
-  /** Somebody on another node waits for the end of the turn. */
+  /** A caller on another node waits for the end of the turn. */
   | { readonly what: 'follow'; readonly turn: string }
   | { readonly what: 'ended'; readonly turn: string }
 

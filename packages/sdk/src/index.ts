@@ -82,7 +82,6 @@ export type {
 } from './delivery-store.ts'
 export type { ErrorCode, ErrorOptions } from './errors.ts'
 export { AppError, ERRORS, errorText } from './errors.ts'
-export type { EventFollower, EventLog, LoggedEvent } from './event-log.ts'
 export type { EventEnvelope, Events, EventType, FinishReason, SluiceEvent, Usage } from './events.ts'
 export { eventMembers, eventSchema, finishReasonSchema } from './events.ts'
 export type { Feature, Finding, LinkHealth, Parts, SectionProblem } from './feature.ts'
@@ -141,7 +140,6 @@ export type {
 } from './model.ts'
 export { MEDIA_KINDS } from './model.ts'
 export type { Backlog, Connection, Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
-export type { OneTimeKeyOptions, OneTimeKeys, OneTimeKeysOf } from './one-time-keys.ts'
 export { runsOnShard, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './ownership.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
 export { oneLine, printable, printableLine } from './printable.ts'
@@ -190,8 +188,6 @@ export {
   parseChatSession,
   policyHeader,
 } from './session-key.ts'
-export type { ConfigVersion, SharedConfig } from './shared-config.ts'
-export type { SharedState } from './shared-state.ts'
 export type { FeatureSocket, SocketListener, SocketRequest, SocketRoute } from './socket.ts'
 export type {
   FireOptions,
@@ -243,7 +239,15 @@ export type {
   WorkStore,
 } from './store.ts'
 export { SHARED_MEMORIES, sessionKeys, UNOWNED_MEMORIES } from './store.ts'
-export type { StoreBackend, StoreBackendOptions } from './store-backend.ts'
+export type {
+  StoreBackend,
+  StoreBackendOptions,
+  StoreMove,
+  StoreMoveOptions,
+  StoreMoveProgress,
+  StoreRecovered,
+  StoreToolOptions,
+} from './store-backend.ts'
 export type { CallingAgent, Risk, Tool, ToolContext, ToolReport } from './tool.ts'
 export { defineTool } from './tool.ts'
 export type { Trace, TraceParent, WithinTrace } from './trace.ts'

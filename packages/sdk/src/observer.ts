@@ -108,6 +108,17 @@ export interface Vitals {
   readonly oldestMessageSecs: number
   readonly oldestReplySecs: number
   readonly commitsQueued: number
+  /** Present on a node of a cluster. */
+  readonly cluster?: {
+    readonly name: string
+    readonly node: string
+    /** The nodes that share the shards, as this one has seen last. */
+    readonly workers: number
+    readonly shardsOwned: number
+    readonly shardsShare: number
+    /** The time since the database took a sign of life of this node. Work stops before 6 seconds have passed. */
+    readonly beatAgeSecs: number
+  }
   readonly eventsDropped: number
   readonly channels: readonly Connection[]
   /** Other connections that features keep open, such as the one to an MQTT broker. */

@@ -30,9 +30,62 @@ export interface StoreBackendOptions {
   readonly onCommit: (units: number, tookMs: number) => void
 }
 
+/** Where a command that works without a daemon finds the data. */
+export type StoreToolOptions = Omit<StoreBackendOptions, 'readers' | 'writers' | 'onCommit'> & { readonly dataDir: string }
+
+export interface StoreMoveOptions extends StoreToolOptions {
+  /** `server`: the embedded database is the source. `embedded`: the server is. The source is not changed. */
+  readonly to: 'server' | 'embedded'
+  /** True: an unfinished move is thrown away. False: it goes on. */
+  readonly restart: boolean
+  readonly onProgress: (progress: StoreMoveProgress) => void
+  readonly signal: AbortSignal
+}
+
+export interface StoreMoveProgress {
+  readonly phase: 'copy' | 'verify'
+  readonly table: string
+  /** Rows of all tables so far, of `rowsTotal`. */
+  readonly rows: number
+  readonly rowsTotal: number
+}
+
+/** A finished move. Every table was read again from both databases and is equal. */
+export interface StoreMove {
+  readonly tables: readonly { readonly name: string; readonly rows: number; readonly sha256: string }[]
+  /** Rows that an earlier, interrupted attempt had copied. */
+  readonly resumedRows: number
+  /** The secrets that were decrypted, and the paths of those that could not be. */
+  readonly secrets: number
+  readonly unreadableSecrets: readonly string[]
+  /** The records of the audit log, and what is wrong with it in both databases; null when all is well. */
+  readonly auditRecords: number
+  readonly auditFault: string | null
+}
+
+/** What was marked after the data was recovered to an earlier time. */
+export interface StoreRecovered {
+  readonly replies: number
+  readonly messages: number
+  readonly turns: number
+  readonly approvals: number
+  readonly runs: number
+}
+
 export interface StoreBackend {
   /** The value of `[store] backend`. */
   readonly name: string
+  /** Copies everything from the embedded database, or back to it. Rejects with `conflict` next to a daemon and for a target with data. */
+  move?(options: StoreMoveOptions): Promise<StoreMove>
+  /** Ends the unfinished work of data that was recovered to the state of a time. Rejects with `conflict` next to a daemon. */
+  recovered?(options: StoreToolOptions & { readonly atMs: number }): Promise<StoreRecovered>
+  /**
+   * Encrypts the secrets of features that have the old key with the new one, while daemons may run. Resolves to the number of changed
+   * secrets and the paths of those that could not be decrypted before either.
+   */
+  reencrypt?(
+    options: StoreToolOptions & { readonly oldId: string },
+  ): Promise<{ readonly changed: number; readonly unreadable: readonly string[] }>
   /** Rejects with `unavailable` when the database cannot be used now, and with `config_invalid` for wrong settings. */
   open(options: StoreBackendOptions): Promise<Store>
 }

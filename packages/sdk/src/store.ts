@@ -17,6 +17,7 @@ import type { NewReply } from './reply.ts'
 import type { DeletedRows, Retention, StoreUsage } from './retention.ts'
 import type { Role } from './route.ts'
 import type { OwnedSopStore, SopStore } from './sop-store.ts'
+import type { TurnRow, TurnStatus } from './turn-row.ts'
 
 /** The durable key-value pairs of one owner. Keys sort by code unit. */
 export interface KeyValue {
@@ -127,35 +128,7 @@ export interface Erased {
   readonly copies: readonly string[]
 }
 
-export type TurnStatus = 'queued' | 'running' | 'done' | 'failed' | 'aborted'
-
-export interface TurnRow {
-  readonly id: string
-  /** The agent of the turn; `main`, or a name of `[agents.<name>]`. */
-  readonly agent: string
-  readonly sessionId: string | null
-  /** The client of the turn; null when it is unknown. */
-  readonly owner: string | null
-  readonly source: string
-  readonly status: TurnStatus
-  readonly input: string
-  readonly response: string | null
-  readonly model: string | null
-  /** How the answer ended; null for a turn without an answer. */
-  readonly finishReason: FinishReason | null
-  readonly error: { readonly code: string; readonly message: string } | null
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly costUsd: number
-  /** The number of starts, without those after which it only continued to wait for a person. */
-  readonly attempts: number
-  /** The number of all starts; more than one means that a crash or stop interrupted it. 0 for a turn that was not stored. */
-  readonly starts: number
-  readonly createdAtMs: number
-  readonly endedAtMs: number | null
-  /** Data that the caller gets back when the turn resumes after a restart; JSON. */
-  readonly context: unknown
-}
+export type { TurnRow, TurnStatus } from './turn-row.ts'
 
 /** A turn to store before it runs, so that it survives a crash. */
 export interface QueuedTurn {
@@ -322,7 +295,7 @@ export interface DeviceStore {
   /** Replaces the token of a device, and its expiry if one is given; the old token is refused from now on. */
   rotate(id: string, tokenHash: string, expiresAtMs?: number): Promise<boolean>
   touch(seen: readonly { readonly id: string; readonly atMs: number; readonly address: string }[]): Promise<void>
-  /** A number that changes, at least, when any process removes a device or replaces a token. */
+  /** A number that changes when any process writes to the store, for noticing revocations. */
   version(): number | Promise<number>
   /** Stores the SHA-256 of a one-time code; at most `pendingMax` valid ones, the oldest dropped first. */
   addCode(code: { readonly hash: string; readonly role: Role; readonly expiresAtMs: number }, pendingMax: number): Promise<void>
@@ -376,10 +349,8 @@ export interface MemoryStore extends Memories {
    * stays. Resolves to the number of moved entries.
    */
   assign(change: { readonly from: string; readonly to: string; readonly key?: string }): Promise<number>
-  /** Counts the entries of each owner, sorted by owner. `after` is the last owner of the previous page. */
-  owners(options: { readonly limit: number; readonly after?: string }): Promise<{ readonly owner: string; readonly count: number }[]>
-  /** Resolves to the number of entries of one owner. */
-  count(owner: string): Promise<number>
+  /** Counts the entries of each owner, sorted by owner. */
+  owners(): Promise<{ readonly owner: string; readonly count: number }[]>
 }
 
 export interface StoreProblem {
@@ -398,6 +369,10 @@ export interface StoreHealth {
 export interface StoreChange {
   /** The shards they wrote to; null when these are not known. */
   readonly shards: ShardRange | null
+  /** The shards among `shards` that they wrote to; all of them unless given. */
+  readonly among?: ReadonlySet<number>
+  /** Present when they only stored messages that arrived: the numbers of these. */
+  readonly messages?: readonly number[]
 }
 
 /** The groups of the store with the work that processes divide among themselves. */

@@ -11,10 +11,11 @@ import {
   shardOf,
 } from '@sluice/sdk'
 import { type ApprovalColumns, type PromptColumns, toApproval } from '@sluice/store/shared'
-import { sql } from './connection.ts'
+import { type Row, sql } from './connection.ts'
 import type { Db } from './db.ts'
 import { ENDED_WITHOUT_TURN } from './message-attempt.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
+import { shardQuery } from './shard-reads.ts'
 import type { Tx } from './writer.ts'
 
 const COLUMNS =
@@ -48,9 +49,11 @@ const PROMPTS = `
   ORDER BY outbox`
 const NUMBER = 'SELECT number FROM approvals WHERE run_id = $1 AND step_id = $2'
 const PENDING = "SELECT count(*) AS count FROM approvals WHERE state = 'pending'"
-const UNFINISHED = `
-  SELECT ${COLUMNS} FROM approvals
-  WHERE settled_at IS NULL AND (NOT $5 OR state <> 'pending') AND shard BETWEEN $1 AND $2 AND number > $3 ORDER BY number LIMIT $4`
+const UNFINISHED = shardQuery(
+  (shard) => `
+  SELECT ${COLUMNS}, shard FROM approvals
+  WHERE settled_at IS NULL AND (NOT $5 OR state <> 'pending') AND ${shard} AND number > $3 ORDER BY number LIMIT $4`,
+)
 
 type Query = Pick<Tx, 'all' | 'get'>
 
@@ -112,7 +115,7 @@ export function ownedApprovals(db: Db, shards: ShardRange | null): Pick<OwnedApp
     async unfinished({ after, limit, decided = false }) {
       const start = after ? await numberOf(db, after) : 0
       if (start === undefined || !shards) return []
-      return withPrompts(db, await db.all<ApprovalColumns>(UNFINISHED, shards.from, shards.to, start, limit, decided))
+      return withPrompts(db, await db.shards.all<ApprovalColumns & Row>(UNFINISHED, shards, limit, start, limit, decided))
     },
   }
 }

@@ -7,11 +7,11 @@ import {
   type LeaseName,
   type NodeState,
   SHARDS,
-  type SharedState,
 } from '@sluice/sdk'
 import { sql } from './connection.ts'
 import type { Db } from './db.ts'
-import { type Leases, TTL_MS } from './leases.ts'
+import { messagesBeside } from './inbox.ts'
+import { FREED, type Leases, TTL_MS } from './leases.ts'
 
 const LIVES = `beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond'`
 /** Shards that an earlier process of this node holds are free for it: it has ended, or is about to. */
@@ -58,16 +58,13 @@ export interface ClusterOptions {
   readonly leases: Leases
 }
 
-export function createCluster({
-  member,
-  process,
-  db,
-  leases,
-}: ClusterOptions): Omit<ClusterStore, 'turns' | 'notices' | keyof SharedState> {
+export function createCluster({ member, process, db, leases }: ClusterOptions): Omit<ClusterStore, 'turns' | 'notices'> {
   const isWorker = member.roles.includes('worker')
   let isLeaving = false
+  let seenWorkers = 0
   return {
     ...member,
+    seen: () => ({ workers: seenWorkers, beatAgeMs: leases.beatAgeMs }),
     async nodes() {
       return (await db.all<NodeColumns>(NODES)).map(({ isLeaving: leaves, isDrained, lives, ...node }) => ({
         ...node,
@@ -77,6 +74,7 @@ export function createCluster({
     async claimShards() {
       await leases.start()
       const { workers, isDrained, elsewhere } = (await db.get<Situation>(SITUATION, process, member.node)) ?? NOTHING
+      seenWorkers = workers
       if (!isWorker || isDrained || isLeaving) return { share: 0, taken: [], isDrained }
       const share = Math.ceil(SHARDS / Math.max(1, workers))
       const held = leases.shardsHeld
@@ -84,17 +82,18 @@ export function createCluster({
       return { share, taken: missing > 0 ? await leases.takeShards(missing) : [], isDrained }
     },
     changed: (signal) => leases.changed(signal),
+    messagesBeside: (numbers) => messagesBeside(db, numbers),
     async drain(node, isDrained) {
       const [text, otherwise] = isDrained ? [DRAIN, undefined] : [UNDRAIN, KNOWN]
       const changed = await db.writer.write(sql(text, node))
-      await leases.notify('free')
+      await leases.notify(FREED)
       return changed.length > 0 || (otherwise !== undefined && (await db.get(otherwise, node)) !== undefined)
     },
-    rebalance: () => leases.notify('free'),
+    rebalance: () => leases.notify(FREED),
     async leave() {
       isLeaving = true
       await db.writer.write(sql(LEAVE, process))
-      await leases.notify('free')
+      await leases.notify(FREED)
     },
   }
 }

@@ -2,20 +2,27 @@
 import type { Clock } from '@sluice/sdk'
 import { sql } from './connection.ts'
 import type { Reader } from './reader.ts'
+import type { ShardReads } from './shard-reads.ts'
+import type { WorkNotices } from './work-notices.ts'
 import type { Writer } from './writer.ts'
 
 export interface Db {
   readonly reader: Reader
   readonly writer: Writer
   readonly clock: Clock
+  readonly shards: ShardReads
+  /** Present in a cluster. */
+  readonly arrivals?: WorkNotices | undefined
   all<R>(text: string, ...values: readonly unknown[]): Promise<R[]>
   get<R>(text: string, ...values: readonly unknown[]): Promise<R | undefined>
 }
 
-export const createDb = (reader: Reader, writer: Writer, clock: Clock): Db => ({
+export const createDb = ({ reader, shards, writer, clock, arrivals }: Omit<Db, 'all' | 'get'>): Db => ({
   reader,
+  shards,
   writer,
   clock,
+  arrivals,
   all: (text, ...values) => reader.all(sql(text, ...values)),
   get: (text, ...values) => reader.get(sql(text, ...values)),
 })

@@ -1,6 +1,8 @@
 /** The queries that inbox and outbox share. In both tables row numbers grow and nearly all rows are in one final state. */
 import type { DeliveryFilter, ShardRange } from '@sluice/sdk'
+import type { Row as Columns } from './connection.ts'
 import type { Db } from './db.ts'
+import { shardQuery } from './shard-reads.ts'
 
 export interface TableDescription {
   readonly name: 'inbox' | 'outbox'
@@ -30,9 +32,11 @@ export function createDeliveryTable<Row>(
   { name, columns, final, marked, sinceColumn, waiting }: TableDescription,
 ): DeliveryTable<Row> {
   const GET = `SELECT ${columns} FROM ${name} WHERE number = $1`
-  const WAITING = `
-    SELECT ${columns} FROM ${name}
-    WHERE ended_at IS NULL AND ${waiting} AND shard BETWEEN $1 AND $2 AND number > $3 ORDER BY number LIMIT $4`
+  const WAITING = shardQuery(
+    (shard) => `
+    SELECT ${columns}, shard FROM ${name}
+    WHERE ended_at IS NULL AND ${waiting} AND ${shard} AND number > $3 ORDER BY number LIMIT $4`,
+  )
   const OLDEST = `SELECT min(${sinceColumn}) AS at FROM ${name} WHERE ended_at IS NULL AND ${waiting}`
   const COUNTS = `
     SELECT state, count(*) AS count FROM ${name} WHERE ended_at IS NULL GROUP BY state
@@ -55,7 +59,7 @@ export function createDeliveryTable<Row>(
       return db.all(`SELECT ${columns} FROM ${name} WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $2`, ...values)
     },
     async waiting({ after, limit }, shards) {
-      return shards ? db.all<Row>(WAITING, shards.from, shards.to, after, limit) : []
+      return shards ? db.shards.all<Row & Columns>(WAITING, shards, limit, after, limit) : []
     },
     oldestWaitingMs: async () => (await db.get<{ at: number | null }>(OLDEST))?.at ?? null,
     async counts() {

@@ -64,6 +64,11 @@ export class ForeignCommits {
     void every(this.#options.clock, LOOK_EVERY_MS, this.#looking.signal, () => this.look())
   }
 
+  /** Passes on a change that another process has reported. */
+  notify(change: StoreChange): void {
+    for (const { notify } of [...this.#listeners]) notify(change)
+  }
+
   /** Notifies the listeners if another process has written. Never rejects. */
   async look(): Promise<void> {
     const seen = this.#seen
@@ -79,6 +84,6 @@ export class ForeignCommits {
       if (!this.#isClosed) this.#options.log.warn('store cannot be watched for changes of other processes', { error })
       return
     }
-    for (const { notify } of [...this.#listeners]) notify(ANYTHING)
+    this.notify(ANYTHING)
   }
 }

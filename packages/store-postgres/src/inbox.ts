@@ -1,5 +1,5 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
-import type { InboxEntry, InboxStore, OwnedInboxStore, ShardRange } from '@sluice/sdk'
+import type { InboxEntry, InboxStore, OwnedInboxStore, ShardRange, WaitingMessage } from '@sluice/sdk'
 import { discardRecord, type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
 import { holdBack } from './admissions.ts'
 import { appendAudit } from './audit-log.ts'
@@ -57,6 +57,9 @@ const DISCARD = `
 const OF_SESSION = `
   SELECT state, turn_id AS "turnId", received_at AS "receivedAtMs" FROM inbox WHERE ended_at IS NULL AND session = $1 ORDER BY number`
 
+const BESIDE = `
+  SELECT ${COLUMNS} FROM inbox WHERE ended_at IS NULL AND session IN (SELECT session FROM inbox WHERE number = ANY ($1::bigint[]))
+  ORDER BY number`
 const NUMBER = 'SELECT number FROM inbox WHERE key = $1'
 /** Carries out the change of a message (parameter 2) that a report (parameter 1) asks for, and ends the report. */
 const changeBy = (set: string): string => `
@@ -161,15 +164,21 @@ export function ownedInbox(db: Db, shards: ShardRange | null): Pick<OwnedInboxSt
   const table = createDeliveryTable<InboxColumns>(db, TABLE)
   return {
     async waiting(options) {
-      return (await table.waiting(options, shards)).map(({ number, channel, account, session, next_at, state, attempts, kind }) => ({
-        number,
-        channel,
-        account,
-        lane: session,
-        atMs: next_at ?? 0,
-        interruptions: state === 'running' ? attempts : 0,
-        ...(kind !== null && { kind }),
-      }))
+      return (await table.waiting(options, shards)).map(toWaiting)
     },
   }
 }
+
+/** Reads the unfinished messages of the sessions of these messages, oldest first. */
+export const messagesBeside = async (db: Db, numbers: readonly number[]): Promise<WaitingMessage[]> =>
+  (await db.all<InboxColumns>(BESIDE, numbers)).map(toWaiting)
+
+const toWaiting = ({ number, channel, account, session, next_at, state, attempts, kind }: InboxColumns): WaitingMessage => ({
+  number,
+  channel,
+  account,
+  lane: session,
+  atMs: next_at ?? 0,
+  interruptions: state === 'running' ? attempts : 0,
+  ...(kind !== null && { kind }),
+})

@@ -31,6 +31,7 @@ const KNOWN = 'SELECT key, number FROM inbox WHERE key = ANY ($1::bytea[])'
 type Kept = 'replayed' | readonly (number | null)[]
 
 interface ArrivedRow {
+  readonly shard: number
   readonly key: Buffer
   readonly hex: string
   readonly values: readonly unknown[]
@@ -73,7 +74,9 @@ export function createKeep(db: Db, recent: RecentIds): InboxStore['keep'] {
     const rows = messages.map((message, at) => toRow(arrival, message, ids[at] ?? ''))
     const [first] = rows
     const kept: Kept = !nonce && rows.length === 1 && first ? [await db.writer.add(KEEP_KIND, first)] : await keepAll(db, arrival, rows)
-    if (kept !== 'replayed') for (const id of ids) recent.add(id)
+    if (kept === 'replayed') return kept
+    for (const id of ids) recent.add(id)
+    if (db.arrivals) for (const [at, number] of kept.entries()) if (number !== null) db.arrivals.stored(rows[at]?.shard ?? 0, number)
     return kept
   }
 }
@@ -100,7 +103,7 @@ function toRow(
   const answers = [kind ?? null, approval?.runId ?? null, approval?.stepId ?? null]
   const shard = shardOfSession(session)
   const values = [key, shard, channel, account, messageId, sender, session, receivedAtMs, verdict, json, body, trace ?? null, ...answers]
-  return { key, hex: key.toString('hex'), values }
+  return { shard, key, hex: key.toString('hex'), values }
 }
 
 /** A request with a nonce or with several messages. The first message that is new keeps the body for all of them. */

@@ -14,6 +14,7 @@ import {
   leaseLost,
   SHARDS,
   type ShardRange,
+  type StoreChange,
   shardsLease,
   shardsOf,
 } from '@sluice/sdk'
@@ -22,6 +23,7 @@ import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, sql } fro
 import { columnsOf, type Db } from './db.ts'
 import { closedError, isConnectionError, storeError } from './postgres-error.ts'
 import { MIGRATIONS } from './schema.ts'
+import { changeOf, type WorkNotice } from './work-notices.ts'
 import type { CommitQueue, Fence, Kind, Tx } from './writer.ts'
 
 /** How long a process counts as alive after its last beat. */
@@ -108,6 +110,11 @@ export interface LeasesOptions {
   readonly heard: (message: { readonly what?: unknown }) => void
 }
 
+/** `want`: a later process of a node asks an earlier one to release these leases. `free`: leases were released, or shares have changed. */
+export type Notice = { readonly what: 'want' | 'free'; readonly epochs: readonly number[] } | WorkNotice
+
+export const FREED: Notice = { what: 'free', epochs: [] }
+
 type Taken = { readonly epoch: number } | { readonly blockers: readonly Conflict[] }
 
 /** One lease that somebody waits for. */
@@ -139,6 +146,9 @@ export class Leases implements LeaseStore {
   #wallAheadMs = 0
   #isClosed = false
   readonly #wanted = new Set<Wanted>()
+  /** The shards that this process holds as leases of one shard each. */
+  readonly #shards = new Set<number>()
+  #onWork: (change: StoreChange) => void = () => {}
   #polling: NodeJS.Timeout | undefined
   #noticing: NodeJS.Timeout | undefined
 
@@ -199,8 +209,12 @@ export class Leases implements LeaseStore {
     await this.#options.db.writer.add(RELEASE, lease.epoch)
     this.#noticing ??= setTimeout(() => {
       this.#noticing = undefined
-      void this.notify('free')
+      void this.notify(FREED)
     }, NOTICE_MS).unref()
+  }
+
+  get beatAgeMs(): number {
+    return performance.now() - this.#aliveAtMs
   }
 
   get shardsHeld(): number {
@@ -209,7 +223,18 @@ export class Leases implements LeaseStore {
     return count
   }
 
+  owns(shard: number): boolean {
+    return this.#shards.has(shard)
+  }
+
+  /** Calls `listener` with the work that other processes store for this one. */
+  onWork(listener: (change: StoreChange) => void): void {
+    this.#onWork = listener
+  }
+
   forget(epoch: number): void {
+    const shards = this.#held.get(epoch)?.shards
+    if (shards) this.#shards.delete(shards.from)
     this.#held.delete(epoch)
   }
 
@@ -224,7 +249,7 @@ export class Leases implements LeaseStore {
         this.#options.log.warn('leases not released: other processes take them over once they have expired', { error })
       })
       clearTimeout(this.#noticing)
-      await this.notify('free')
+      await this.notify(FREED)
     }
     clearTimeout(this.#polling)
     this.#freed.emit('free')
@@ -329,6 +354,7 @@ export class Leases implements LeaseStore {
       const shards = { from: shard, to: shard }
       const lease = new HeldLease(this, { name: shardsLease(shards), epoch, shards })
       this.#held.set(epoch, lease)
+      this.#shards.add(shard)
       return lease
     })
   }
@@ -411,19 +437,9 @@ export class Leases implements LeaseStore {
     this.#pollIn(POLL_MS)
   }
 
-  /** Tells all processes that leases were released or shares have changed. Never rejects. */
-  async notify(what: 'free'): Promise<void> {
-    await this.#options.db.all('SELECT pg_notify($1, $2)', this.#channel, JSON.stringify({ what, epochs: [] })).catch(() => undefined)
-  }
-
-  /** Begins to receive notices. */
-  async listen(): Promise<void> {
-    await this.#listen()
-  }
-
-  #listenAgain(): void {
-    if (this.#isClosed) return
-    setTimeout(() => void this.#listen().catch(() => this.#listenAgain()), BEAT_MS).unref()
+  /** Sends a notice to all processes, such as that leases were released. Never rejects. */
+  async notify(notice: Notice): Promise<void> {
+    await this.#options.db.all('SELECT pg_notify($1, $2)', this.#channel, JSON.stringify(notice)).catch(() => undefined)
   }
 
   #listen(): Promise<pg.Client> {
@@ -440,7 +456,7 @@ export class Leases implements LeaseStore {
     client.on('end', () => {
       this.#listening = undefined
       // Without it, notices come late but leases stay right.
-      this.#listenAgain()
+      if (!this.#isClosed) setTimeout(() => void this.#listen().catch(() => undefined), BEAT_MS).unref()
     })
     await client.query(`LISTEN ${pg.escapeIdentifier(this.#channel)}`)
     return client
@@ -448,9 +464,14 @@ export class Leases implements LeaseStore {
 
   #heard(payload: string): void {
     try {
-      const message: { readonly what: string; readonly epochs: readonly number[] } = JSON.parse(payload)
-      const { what, epochs } = message
-      this.#options.heard(message)
+      const notice = JSON.parse(payload) as Notice
+      if (notice.what === 'work') {
+        const change = changeOf(notice, (shard) => this.owns(shard))
+        if (change) this.#onWork(change)
+        return
+      }
+      const { what, epochs } = notice
+      this.#options.heard(notice)
       if (what === 'free') {
         this.#freed.emit('free')
         this.#pollIn(0)

@@ -15,12 +15,17 @@ const PUT = 'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO 
 const OLDER = `
   SELECT count(*)::int AS count FROM processes WHERE schema_version < $1 AND beat_at > clock_timestamp() - interval '60 seconds'`
 
+/** The key in `meta` that marks an unfinished copy and names its source. */
+export const COPY_KEY = 'copy_of'
+
 export interface MigrateOptions {
   readonly settings: ConnectionSettings
   readonly log: Logger
   readonly nowMs: number
   /** The ids of the keys for secrets, the one that encrypts first; empty while this process has none. */
   readonly keyIds: readonly string[]
+  /** True: the caller fills the schema with a copy, which nobody else may use before it is finished. */
+  readonly isCopy?: boolean
   /** The migrations of this release; for tests. */
   readonly migrations?: readonly Migration[]
 }
@@ -51,7 +56,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
 }
 
 async function migrateLocked(client: pg.Client, schema: string, options: MigrateOptions): Promise<Migrated> {
-  const { log, nowMs, keyIds, migrations = MIGRATIONS } = options
+  const { log, nowMs, keyIds, isCopy = false, migrations = MIGRATIONS } = options
   const known = await client.query("SELECT to_regclass('meta') IS NOT NULL AS known")
   if (!known.rows[0]?.known) {
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${pg.escapeIdentifier(schema)}`)
@@ -67,6 +72,10 @@ async function migrateLocked(client: pg.Client, schema: string, options: Migrate
     )
   }
   checkKey(meta.get('key_id'), keyIds)
+  const copyOf = meta.get(COPY_KEY)
+  if (copyOf !== undefined && !isCopy) {
+    throw new AppError('unavailable', `The database is an unfinished copy of ${copyOf}. Finish it: sluice store migrate --to postgres`)
+  }
   if (version > 0 && version < migrations.length) log.info('upgrading the database', { from: version, schema: migrations.length })
   for (const [at, migration] of migrations.entries()) {
     if (at < version) continue
@@ -102,7 +111,7 @@ async function step(
 }
 
 /** Secrets that one process encrypts must be readable for all. While a key is rotated, a process has two. */
-function checkKey(stored: string | undefined, own: readonly string[]): void {
+export function checkKey(stored: string | undefined, own: readonly string[]): void {
   if (stored === undefined || own.includes(stored)) return
   const found = own[0] === undefined ? 'this data directory has no secret.key' : `secret.key of this data directory is the key ${own[0]}`
   throw new AppError(

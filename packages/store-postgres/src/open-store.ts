@@ -33,10 +33,11 @@ import { closedError, storeError } from './postgres-error.ts'
 import { Reader } from './reader.ts'
 import { SessionLeases } from './session-leases.ts'
 import { createSessions } from './sessions.ts'
-import { createSharedState } from './shared-state.ts'
+import { ShardReads } from './shard-reads.ts'
 import { createSops, ownedSops } from './sops.ts'
 import { usageOf } from './space.ts'
 import { abandonedTurns, abortsOf, createTurns, ownedTurns } from './turns.ts'
+import { WorkNotices } from './work-notices.ts'
 import { CommitQueue } from './writer.ts'
 
 export interface PostgresOptions extends ConnectionSettings {
@@ -85,22 +86,26 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   }
   const process = randomUUID()
   const reader = new Reader(settings, readers)
+  const shardReads = new ShardReads(reader)
   await reader.all(sql('SELECT 1'))
   const commits = new CommitQueue({ settings, process, clock, log, reader, transactions: writers, onCommit })
-  const db = createDb(reader, commits.under(), clock)
+  const arrivals: WorkNotices | undefined =
+    member && new WorkNotices({ owns: (shard) => leases.owns(shard), send: (notice) => leases.notify(notice) })
+  const shared = { reader, shards: shardReads, clock, arrivals }
+  const db = createDb({ ...shared, writer: commits.under() })
   const notices = new Notices({ db, log, process, channel: `sluice_${settings.schema ?? DEFAULT_SCHEMA}` })
   const about = { settings, log, process, node: member?.node ?? place, place, cluster: member, keyId: keyIds[0], db, commits }
   const leases = new Leases({ ...about, heard: (message) => notices.heard(message) })
   const sessions = new SessionLeases({ db, leases, notices, log, process })
   const foreign = new ForeignCommits({ reader, process, clock, log, onForeignCommit: () => leases.loseTaken() })
+  leases.onWork((change) => foreign.notify(change))
   const createWork = workOf(db, process, foreign)
-  const shared = member && createSharedState({ settings, process, db, leases, notices, clock, log })
   const known = new WeakMap<Lease, OwnedStore>()
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     foreign.close()
     sessions.close()
-    await shared?.close()
+    arrivals?.close()
     await leases.leave()
     await commits.close()
     await reader.close()
@@ -109,13 +114,11 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     ...createWork(db),
     devices: createDevices(db),
     memory: createMemory(db),
-    counters: shared?.counters ?? memoryCounters(clock),
+    counters: memoryCounters(clock),
     leases,
-    ...(shared && {
-      cluster: { ...createCluster({ member, process, db, leases }), turns: clusterTurns(db, process, sessions), notices, ...shared.state },
-    }),
+    ...(member && { cluster: { ...createCluster({ member, process, db, leases }), turns: clusterTurns(db, process, sessions), notices } }),
     under(lease) {
-      const fenced = createDb(reader, commits.under(leases.fenceOf(lease)), clock)
+      const fenced = createDb({ ...shared, writer: commits.under(leases.fenceOf(lease)) })
       const owned = known.get(lease) ?? ownedWork(fenced, process, createWork(fenced, lease), lease)
       known.set(lease, owned)
       return owned

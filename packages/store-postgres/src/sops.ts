@@ -11,8 +11,10 @@ import {
 } from '@sluice/sdk'
 import { hashKey, joinTexts, type KeyTable, rowKey, toAuditRow } from '@sluice/store/shared'
 import { appendAudit, readAudit, verifyAudit } from './audit-log.ts'
+import type { Row as Columns } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
 import { ENDED_WITHOUT_TURN } from './message-attempt.ts'
+import { shardQuery } from './shard-reads.ts'
 import type { Tx } from './writer.ts'
 
 // Compares texts: the same run always has the same JSON, because this store wrote it.
@@ -22,8 +24,10 @@ const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES ($1, $2) ON CONFLI
 const GET = 'SELECT run_json AS json FROM sop_runs WHERE id = $1'
 const NUMBER = 'SELECT number FROM sop_runs WHERE id = $1'
 const ACTIVE = 'SELECT sop, count(*) AS count FROM sop_runs WHERE ended_at IS NULL GROUP BY sop'
-const UNFINISHED = `
-  SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL AND shard BETWEEN $1 AND $2 AND number > $3 ORDER BY number LIMIT $4`
+const UNFINISHED = shardQuery(
+  (shard) => `
+  SELECT run_json AS json, shard FROM sop_runs WHERE ended_at IS NULL AND ${shard} AND number > $3 ORDER BY number LIMIT $4`,
+)
 
 /** The end of the oldest run that is kept. */
 const KEPT_SINCE = `
@@ -112,7 +116,7 @@ export function ownedSops(db: Db, shards: ShardRange | null): Pick<OwnedSopStore
     async unfinished({ after, limit }) {
       const start = after === null ? 0 : await numberOf(db, after)
       if (start === undefined || !shards) return []
-      return (await db.all<Row>(UNFINISHED, shards.from, shards.to, start, limit)).map(toRun)
+      return (await db.shards.all<Row & Columns>(UNFINISHED, shards, limit, start, limit)).map(toRun)
     },
   }
 }

@@ -23,12 +23,13 @@ import {
   type TurnColumns,
   toTurn,
 } from '@sluice/store/shared'
-import { sql } from './connection.ts'
+import { type Row, sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
 import type { Histories } from './histories.ts'
 import { isAliveProcess } from './live-process.ts'
 import { waitsForPerson } from './message-attempt.ts'
 import { insertReplies, replyValues } from './replies.ts'
+import { shardQuery } from './shard-reads.ts'
 import type { Kind } from './writer.ts'
 
 // Claims of one key wait for each other here, so that the next statement sees a turn that another process has just stored.
@@ -89,9 +90,11 @@ const COLUMNS = `
   CASE WHEN input IS NULL AND inbox IS NOT NULL AND up_to IS NULL
     THEN (SELECT message_json FROM inbox WHERE number = turn.inbox) END AS message_json`
 const GET = `SELECT ${COLUMNS} FROM turns AS turn WHERE id = $1`
-const UNFINISHED = `
-  SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn
-  WHERE ended_at IS NULL AND inbox IS NULL AND shard BETWEEN $1 AND $2 AND ${isLeft('$4')} ORDER BY created_at, id LIMIT $3`
+const UNFINISHED = shardQuery(
+  (shard) => `
+  SELECT ${COLUMNS}, checkpoint_json, shard FROM turns AS turn
+  WHERE ended_at IS NULL AND inbox IS NULL AND ${shard} AND ${isLeft('$4')} ORDER BY created_at, id LIMIT $3`,
+)
 /** Shards are those of the leases of this process. */
 const ABANDONED = `
   SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn
@@ -101,7 +104,7 @@ const ABANDONED = `
 const ABORTS_OF = `
   SELECT id FROM turns WHERE abort_requested AND ended_at IS NULL AND (process = $1 OR process IS NULL AND EXISTS (
     SELECT 1 FROM leases WHERE leases.process = $1 AND turns.shard BETWEEN shard_from AND shard_to))`
-const TO_ABORT = 'SELECT id FROM turns WHERE abort_requested AND ended_at IS NULL AND shard BETWEEN $1 AND $2'
+const TO_ABORT = shardQuery((shard) => `SELECT id, shard FROM turns WHERE abort_requested AND ended_at IS NULL AND ${shard}`)
 
 const END_TYPES =
   'place int, id text, agent text, session_id text, key text, owner text, source text, status text, input text, response text, model text, finish_reason text, error_json text, input_tokens float8, output_tokens float8, cost_usd float8, attempts float8, created_at float8, ended_at float8, idempotency text, shard smallint, message bigint, messages_json text, said int'
@@ -332,10 +335,10 @@ export function createTurns(db: Db, { keys, histories, process, isDirect }: Turn
 export function ownedTurns(db: Db, process: string, shards: ShardRange | null): Pick<OwnedTurnStore, 'unfinished' | 'abortsRequested'> {
   return {
     async unfinished(limit) {
-      return shards ? (await db.all<UnfinishedColumns>(UNFINISHED, shards.from, shards.to, limit, process)).map(toUnfinished) : []
+      return shards ? (await db.shards.all<UnfinishedColumns & Row>(UNFINISHED, shards, limit, limit, process)).map(toUnfinished) : []
     },
     async abortsRequested() {
-      return shards ? (await db.all<{ id: string }>(TO_ABORT, shards.from, shards.to)).map(({ id }) => id) : []
+      return shards ? (await db.shards.all<{ id: string }>(TO_ABORT, shards, null)).map(({ id }) => id) : []
     },
   }
 }

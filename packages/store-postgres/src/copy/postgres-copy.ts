@@ -1,0 +1,295 @@
+/** A schema of PostgreSQL as the source or the target of a copy. */
+import { AppError, type Logger } from '@sluice/sdk'
+import { COPIED_TABLES, type CopiedNumbers, type CopiedRow, type CopiedTable } from '@sluice/store/copied-tables'
+import pg from 'pg'
+import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, type Row, sql } from '../connection.ts'
+import { indexedText } from '../memory.ts'
+import { COPY_KEY, checkKey, migrate } from '../migrate.ts'
+import { requireNoDaemon } from '../no-daemon.ts'
+import { MIGRATIONS } from '../schema.ts'
+
+/** The rows of one answer while a table is read. */
+const FETCH_ROWS = 500
+/** The tables that a copy leaves out: who works with the database, and what belongs to this database alone. */
+export const LEFT_OUT: readonly string[] = ['processes', 'drained_nodes', 'connections', 'leases', 'meta', 'sop_audit_head']
+const COLUMNS = `
+  SELECT attname::text COLLATE "C" AS name, format_type(atttypid, NULL)::text COLLATE "C" AS type FROM pg_attribute
+  WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`
+const TABLES = 'SELECT tablename::text COLLATE "C" AS name FROM pg_tables WHERE schemaname = current_schema()'
+/** Replies of which a part was numbered between the parts of another one: the embedded database relies on consecutive numbers. */
+const MIXED_PARTS = `
+  SELECT count(*)::int AS count FROM (SELECT 1 FROM outbox WHERE reply IS NOT NULL AND ended_at IS NULL
+    GROUP BY reply HAVING max(number) - min(number) <> max(part) - min(part)) AS mixed`
+
+export interface PostgresCopyOptions {
+  readonly settings: ConnectionSettings
+  readonly log: Logger
+  readonly nowMs: number
+  readonly keyIds: readonly string[]
+}
+
+interface Column {
+  readonly name: string
+  readonly type: string
+}
+
+class Schema {
+  readonly client: pg.Client
+  readonly #columns = new Map<string, readonly Column[]>()
+
+  constructor(client: pg.Client) {
+    this.client = client
+  }
+
+  async all<R = Row>(text: string, ...values: readonly unknown[]): Promise<R[]> {
+    const { text: statement, values: parameters } = sql(text, ...values)
+    return (await this.client.query(statement, parameters as unknown[])).rows
+  }
+
+  async get<R = Row>(text: string, ...values: readonly unknown[]): Promise<R | undefined> {
+    return (await this.all<R>(text, ...values))[0]
+  }
+
+  async columnsOf({ name }: CopiedTable): Promise<readonly Column[]> {
+    const columns = this.#columns.get(name) ?? (await this.all<Column>(COLUMNS, name))
+    this.#columns.set(name, columns)
+    return columns
+  }
+
+  async count({ name }: CopiedTable): Promise<number> {
+    return (await this.get<{ count: number }>(`SELECT count(*) AS count FROM ${name}`))?.count ?? 0
+  }
+
+  /** Yields all rows in the order of the key, or those after a key, from one state of the data. Needs a transaction. */
+  async *rows(table: CopiedTable, after?: readonly unknown[]): AsyncGenerator<CopiedRow> {
+    const columns = (await this.columnsOf(table)).filter(({ name }) => !table.computed?.includes(name))
+    const key = await this.keyOf(table)
+    const condition = after ? `WHERE (${key.join(', ')}) > (${after.map((_, at) => `$${at + 1}`).join(', ')})` : ''
+    const names = columns.map(({ name }) => `"${name}"`).join(', ')
+    await this.all(
+      `DECLARE copied NO SCROLL CURSOR FOR SELECT ${names} FROM ${table.name} ${condition} ORDER BY ${key.join(', ')}`,
+      ...(after ?? []),
+    )
+    try {
+      for (;;) {
+        const rows = await this.all<CopiedRow>(`FETCH ${FETCH_ROWS} FROM copied`)
+        yield* rows
+        if (rows.length < FETCH_ROWS) return
+      }
+    } finally {
+      await this.all('CLOSE copied').catch(() => undefined)
+    }
+  }
+
+  /** The key in the order of the embedded database, which compares texts by code point. */
+  async keyOf(table: CopiedTable): Promise<readonly string[]> {
+    const columns = await this.columnsOf(table)
+    return table.key.map((key) => (columns.find(({ name }) => name === key)?.type === 'text' ? `"${key}" COLLATE "C"` : `"${key}"`))
+  }
+}
+
+async function openSchema({ settings }: Pick<PostgresCopyOptions, 'settings'>): Promise<Schema> {
+  const client = await connect(settings, { isPatient: true })
+  // The other side of the copy may take its time between two statements.
+  await client.query('SET idle_in_transaction_session_timeout = 0; SET client_connection_check_interval = 0')
+  return new Schema(client)
+}
+
+export class PostgresSource {
+  readonly #schema: Schema
+
+  /** Rejects with `conflict` while a daemon works with the database, and with `not_found` for a schema without data. */
+  static async open(options: PostgresCopyOptions): Promise<PostgresSource> {
+    const schema = await openSchema(options)
+    try {
+      if ((await schema.get<{ known: boolean }>("SELECT to_regclass('meta') IS NOT NULL AS known"))?.known !== true)
+        throw new AppError('not_found', `The database has no schema ${options.settings.schema ?? DEFAULT_SCHEMA} with data of Sluice.`)
+      const meta = new Map(
+        (await schema.all<{ key: string; value: string }>('SELECT key, value FROM meta')).map(({ key, value }) => [key, value]),
+      )
+      if (meta.has(COPY_KEY)) throw new AppError('conflict', 'The schema is an unfinished copy itself. Finish it first.')
+      if (meta.get('schema_version') !== String(MIGRATIONS.length))
+        throw new AppError(
+          'unavailable',
+          'The schema is of another release. Start the daemon of this release once, stop it, and try again.',
+        )
+      checkKey(meta.get('key_id'), options.keyIds)
+      await requireNoDaemon(schema)
+      const mixed = (await schema.get<{ count: number }>(MIXED_PARTS))?.count ?? 0
+      if (mixed > 0)
+        throw new AppError(
+          'conflict',
+          `${mixed} waiting replies of several parts were queued at the same time by several nodes. Start a daemon until they are sent, and try again.`,
+        )
+      await schema.all('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+      return new PostgresSource(schema)
+    } catch (error) {
+      await disconnect(schema.client)
+      throw error
+    }
+  }
+
+  private constructor(schema: Schema) {
+    this.#schema = schema
+  }
+
+  async unknownTables(): Promise<readonly string[]> {
+    const known = new Set([...COPIED_TABLES.map(({ name }) => name), ...LEFT_OUT])
+    return (await this.#schema.all<{ name: string }>(TABLES)).map(({ name }) => name).filter((name) => !known.has(name))
+  }
+
+  async columns(table: CopiedTable): Promise<readonly string[]> {
+    return (await this.#schema.columnsOf(table)).map(({ name }) => name)
+  }
+
+  count(table: CopiedTable): Promise<number> {
+    return this.#schema.count(table)
+  }
+
+  rows(table: CopiedTable, after?: readonly unknown[]): AsyncIterable<CopiedRow> {
+    return this.#schema.rows(table, after)
+  }
+
+  async numbers(): Promise<CopiedNumbers> {
+    const highest: [string, number][] = []
+    for (const { name } of COPIED_TABLES.filter(({ neverReuses }) => neverReuses)) {
+      const sequence = await this.#schema.get<{ name: string }>("SELECT pg_get_serial_sequence($1, 'number') AS name", name)
+      const last = await this.#schema.get<{ last: number }>(
+        `SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM ${sequence?.name}`,
+      )
+      highest.push([name, last?.last ?? 0])
+    }
+    const head = await this.#schema.get<{ number: number }>('SELECT number FROM sop_audit_head')
+    const upgraded = await this.#schema.get<{ value: string }>("SELECT value FROM meta WHERE key = 'upgraded_at'")
+    return { highest: Object.fromEntries(highest), audit: head?.number ?? 0, upgradedAtMs: upgraded ? Number(upgraded.value) : null }
+  }
+
+  /** Rejects with `conflict` if a daemon has begun to work with the database since. */
+  async settle(): Promise<void> {
+    await this.#schema.all('COMMIT')
+    await requireNoDaemon(this.#schema)
+  }
+
+  close(): Promise<void> {
+    return disconnect(this.#schema.client)
+  }
+}
+
+export class PostgresTarget {
+  readonly #schema: Schema
+
+  /**
+   * Creates the tables, or goes on with an unfinished copy of the same source. Rejects with `conflict` when the schema has data. No
+   * daemon uses the schema before `finish`.
+   */
+  static async open(options: PostgresCopyOptions & { readonly source: string; readonly restart: boolean }): Promise<PostgresTarget> {
+    const { settings, source, restart } = options
+    const schema = await openSchema(options)
+    const name = settings.schema ?? DEFAULT_SCHEMA
+    try {
+      const known = await schema.get<{ known: boolean }>("SELECT to_regclass('meta') IS NOT NULL AS known")
+      const marked = known?.known
+        ? (await schema.get<{ value: string }>('SELECT value FROM meta WHERE key = $1', COPY_KEY))?.value
+        : undefined
+      if (marked !== undefined && marked !== source && !restart)
+        throw new AppError(
+          'conflict',
+          `The schema ${name} is an unfinished copy of ${marked}. Start again with --restart to throw it away.`,
+        )
+      await migrate({ ...options, isCopy: true })
+      await requireNoDaemon(schema)
+      if (marked === undefined) await requireEmpty(schema, name)
+      if (restart && marked !== undefined) {
+        await schema.all(`DROP SCHEMA ${pg.escapeIdentifier(name)} CASCADE`)
+        await migrate({ ...options, isCopy: true })
+      }
+      await schema.all(
+        'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
+        COPY_KEY,
+        source,
+      )
+      return new PostgresTarget(schema)
+    } catch (error) {
+      await disconnect(schema.client)
+      throw error
+    }
+  }
+
+  private constructor(schema: Schema) {
+    this.#schema = schema
+  }
+
+  async columns(table: CopiedTable): Promise<readonly string[]> {
+    return (await this.#schema.columnsOf(table)).map(({ name }) => name)
+  }
+
+  async last(table: CopiedTable): Promise<readonly unknown[] | undefined> {
+    const key = await this.#schema.keyOf(table)
+    const names = table.key.map((name) => `"${name}"`).join(', ')
+    const order = key.map((column) => `${column} DESC`).join(', ')
+    const row = await this.#schema.get<Record<string, unknown>>(`SELECT ${names} FROM ${table.name} ORDER BY ${order} LIMIT 1`)
+    return row && table.key.map((column) => row[column])
+  }
+
+  async write(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void> {
+    const columns = await this.#schema.columnsOf(table)
+    const names = columns.map(({ name }) => `"${name}"`).join(', ')
+    const parameters = columns.map(({ name, type }, at) => `$${at + 1}::${table.computed?.includes(name) ? 'text' : type}[]`).join(', ')
+    const values = columns.map(({ name }) =>
+      table.computed?.includes(name) ? `to_tsvector('simple', given."${name}")` : `given."${name}"`,
+    )
+    const always = columns.some(({ name }) => name === 'number') ? 'OVERRIDING SYSTEM VALUE' : ''
+    await this.#schema.all(
+      `INSERT INTO ${table.name} (${names}) ${always} SELECT ${values.join(', ')} FROM unnest(${parameters}) AS given (${names})`,
+      ...columns.map(({ name }) =>
+        rows.map((row) => (table.computed?.includes(name) ? indexedText(String(row.key), String(row.content)) : row[name])),
+      ),
+    )
+  }
+
+  count(table: CopiedTable): Promise<number> {
+    return this.#schema.count(table)
+  }
+
+  async *rows(table: CopiedTable): AsyncGenerator<CopiedRow> {
+    await this.#schema.all('BEGIN READ ONLY')
+    try {
+      yield* this.#schema.rows(table)
+    } finally {
+      await this.#schema.all('COMMIT')
+    }
+  }
+
+  async setNumbers({ highest, audit, upgradedAtMs }: CopiedNumbers): Promise<void> {
+    for (const [table, last] of Object.entries(highest))
+      if (last > 0) await this.#schema.all("SELECT setval(pg_get_serial_sequence($1, 'number'), $2)", table, last)
+    const head = "coalesce((SELECT hash FROM sop_audit WHERE number = (SELECT max(number) FROM sop_audit)), repeat('0', 64))"
+    await this.#schema.all(`UPDATE sop_audit_head SET number = $1, hash = ${head}`, audit)
+    if (upgradedAtMs !== null)
+      await this.#schema.all(
+        "INSERT INTO meta (key, value) VALUES ('upgraded_at', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        String(upgradedAtMs),
+      )
+  }
+
+  /** Lets daemons use the schema. */
+  async finish(): Promise<void> {
+    await this.#schema.all('DELETE FROM meta WHERE key = $1', COPY_KEY)
+    await this.#schema.all('ANALYZE')
+  }
+
+  close(): Promise<void> {
+    return disconnect(this.#schema.client)
+  }
+}
+
+async function requireEmpty(schema: Schema, name: string): Promise<void> {
+  for (const table of COPIED_TABLES) {
+    const row = await schema.get(`SELECT 1 FROM ${table.name} LIMIT 1`)
+    if (row)
+      throw new AppError(
+        'conflict',
+        `The schema ${name} has data already (${table.name}). Choose another one with [store] schema, or drop it.`,
+      )
+  }
+}
