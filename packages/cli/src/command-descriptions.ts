@@ -128,6 +128,22 @@ const DESCRIPTIONS = [
       'passphrase-file': { type: 'string', value: '<file>', help: 'decrypt with the first line of this file' },
     },
   },
+  {
+    name: 'store migrate',
+    summary: 'Copy everything between the embedded database and PostgreSQL, while no daemon runs',
+    more: 'The source is not changed. The copy is read again and compared with the source, and an interrupted one goes on where it stopped. Afterwards, change [store] backend as the last line says: a daemon on each of the two would do the same work twice.',
+    options: {
+      to: { type: 'string', value: 'postgres|sqlite', help: 'where the data goes' },
+      url: { type: 'string', value: '<url>', help: 'the server, in place of [store] url and SVC_STORE_URL' },
+      restart: { type: 'boolean', help: 'throw away an unfinished copy and begin again' },
+    },
+  },
+  {
+    name: 'store recovered',
+    summary: 'After a point-in-time recovery of PostgreSQL: repeat nothing that may have been done since',
+    more: 'Run it before the first daemon starts on the recovered data. Replies that were not sent at that time become ambiguous, and messages dead letters; turns, approvals and runs end. Replay what was not done.',
+    options: { until: { type: 'string', value: '<time>', help: 'the time whose state the data has: a date with a time zone' } },
+  },
   { name: 'features', remote: true, summary: 'List every feature: compiled in, configured, running, and how to get it' },
 
   { name: 'config check', summary: 'Validate the configuration file' },
@@ -328,6 +344,33 @@ const DESCRIPTIONS = [
     usage: '<client>',
     argsMin: 1,
     argsMax: 1,
+  },
+
+  {
+    name: 'cluster status',
+    remote: true,
+    summary: 'List the nodes that share the database, with their state, shards and other leases',
+  },
+  {
+    name: 'cluster drain',
+    remote: true,
+    summary: 'Ask a node to own nothing, also after a restart; what runs there ends first',
+    usage: '<node>',
+    argsMin: 1,
+    argsMax: 1,
+  },
+  {
+    name: 'cluster undrain',
+    remote: true,
+    summary: 'Let a node own its share again',
+    usage: '<node>',
+    argsMin: 1,
+    argsMax: 1,
+  },
+  {
+    name: 'cluster rebalance',
+    remote: true,
+    summary: 'Make all nodes compare their shards with their share now',
   },
 
   {

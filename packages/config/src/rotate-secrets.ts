@@ -15,6 +15,8 @@ const SETTLE_MS = 2000
 export interface RotateOptions extends Pick<ConfigSource, 'configFile' | 'dataDir'> {
   /** For tests: the time between the first pass and the last one. */
   readonly settleMs?: number
+  /** Encrypts the secrets of features in a database server. Absent: they are in the embedded database. */
+  readonly reencryptServer?: ((oldId: string) => Promise<Reencrypted>) | undefined
 }
 
 /**
@@ -38,7 +40,7 @@ export async function rotateSecrets(options: RotateOptions): Promise<Reencrypted
 
 async function reencryptAll(options: RotateOptions, oldId: string): Promise<Reencrypted> {
   const file = await undisturbed(() => reencryptFile(options, oldId))
-  const rows = reencryptRows(options.dataDir, oldId)
+  const rows = options.reencryptServer ? await options.reencryptServer(oldId) : reencryptRows(options.dataDir, oldId)
   return { changed: file.changed + rows.changed, unreadable: [...file.unreadable, ...rows.unreadable] }
 }
 

@@ -71,7 +71,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const runtime = await openRuntime({ ...options, lock })
   undo.defer(() => runtime.close(0))
   const { log, bus } = runtime
-  bus.observe((event) => logTurn(log, event))
+  bus.subscribe(({ envelope, isForeign }) => {
+    if (!isForeign) logTurn(log, envelope)
+  })
 
   const deliveriesStarted = Promise.withResolvers<Deliveries>()
   const gateway = new Gateway(runtime, options, deliveriesStarted.promise)

@@ -1,6 +1,7 @@
 /** The types of the answers of the API, for clients written in TypeScript. */
 export type { CommandFrame, CommandInput } from '@sluice/runtime/command-frames'
 export type { LinkAnswer } from './routes/channel-links.ts'
+export type { ClusterStatus } from './routes/cluster.ts'
 export type { DevicesPage, NewDeviceAnswer, PairingCode } from './routes/devices.ts'
 export type { LimitsPage } from './routes/limits.ts'
 export type { MemoriesMoved, MemoriesPage, Memory } from './routes/memories.ts'

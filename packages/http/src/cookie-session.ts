@@ -24,8 +24,7 @@ export class CookieSession implements BrowserSession {
   async begin({ name, role, issuedBy }: NewBrowserSession) {
     const { runtime, auth } = this.#parts
     const { store, clock, bus, log } = runtime
-    const all = await this.#all()
-    const before = all.length === 1 ? all[0] : undefined
+    const before = await this.#current()
     const expiresAtMs = clock.nowMs() + SESSION_MS
     const made = newSession({ name, role, issuedBy, expiresAtMs }, clock, sessionHash)
     const isSame = before?.role === role && before.row.issuedBy === issuedBy
@@ -34,7 +33,7 @@ export class CookieSession implements BrowserSession {
     if (!keeps) {
       await store.devices.add(made.row)
       bus.emit({ type: 'device_paired', device_id: device, name: made.row.name })
-      for (const { device: replaced } of all) await this.#revoke(replaced)
+      if (before) await this.#revoke(before.device)
     }
     await auth.checkStreams()
     log.info('browser signed in', { device, name: made.row.name, role })
@@ -56,15 +55,11 @@ export class CookieSession implements BrowserSession {
     return { setCookie: this.#cookie('', 0) }
   }
 
-  /** The sessions that the request has. A browser has one, unless a page of another port gave it another one. */
-  #all(): Promise<readonly SessionPrincipal[]> {
+  /** The session that the request has. */
+  #current(): Promise<SessionPrincipal | undefined> {
     const { auth, snapshot } = this.#parts
     checkPage(this.#context, snapshot.gateway)
-    return auth.sessions(sessionTokens(this.#context, this.#parts), this.#context.get('peer').address)
-  }
-
-  async #current(): Promise<SessionPrincipal | undefined> {
-    return (await this.#all())[0]
+    return auth.session(sessionTokens(this.#context, this.#parts), this.#context.get('peer').address)
   }
 
   /** Passkeys that the session registered stay: it is their owner who signs out, and nobody who is no longer trusted. */

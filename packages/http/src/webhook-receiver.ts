@@ -9,6 +9,8 @@ import { RefusalLog } from './refusal-log.ts'
 /** The usual answer. */
 export const RECEIVED = JSON.stringify({ status: 'ok' })
 
+const NO_INGRESS_RETRY_SECS = 5
+
 /** A request whose body has arrived. */
 export interface ArrivedRequest {
   readonly headers: Raw['headers']
@@ -25,6 +27,8 @@ export class WebhookReceiver {
   readonly #runtime: Runtime
   readonly #snapshot: Snapshot
   readonly #refusals: RefusalLog
+  /** True on a node of a cluster that takes no webhooks. */
+  readonly #isClosed: boolean
 
   constructor(channel: Channel, webhook: Webhook, intake: Intake, { runtime, snapshot }: AppParts) {
     this.channel = channel
@@ -33,6 +37,8 @@ export class WebhookReceiver {
     this.#runtime = runtime
     this.#snapshot = snapshot
     this.#refusals = new RefusalLog(runtime)
+    const { cluster } = runtime.store
+    this.#isClosed = cluster !== undefined && !cluster.roles.includes('ingress')
     this.bodyBytesMax = webhook.bodyBytesMax ?? BODY_BYTES_MAX
   }
 
@@ -45,6 +51,7 @@ export class WebhookReceiver {
 
   /** Resolves to the channel's own answer once the messages are durable; undefined for the usual one. Throws `AppError` to refuse. */
   async receive(request: ArrivedRequest, watch: IngressWatch): Promise<Response | undefined> {
+    if (this.#isClosed) throw noIngress()
     const webhook = this.#webhook
     const raw = new RawRequest(request, this.#runtime.clock.nowMs())
     // Most channels verify and parse without waiting.
@@ -103,3 +110,8 @@ class RawRequest implements Raw {
     return new URL(this.#url)
   }
 }
+
+const noIngress = (): AppError =>
+  new AppError('unavailable', 'This node takes no webhooks: [cluster] roles does not name "ingress". Send them to another node.', {
+    retryAfterSecs: NO_INGRESS_RETRY_SECS,
+  })

@@ -61,6 +61,7 @@ describe('HealthWatch', () => {
       config: { state: 'ok' },
       provider: { state: 'unknown' },
       leases: { held: 2, wanted: 2 },
+      node: null,
       channels: [{ name: 'x', state: 'ok' }],
       links: [{ name: 'mqtt', state: 'ok' }],
       warnings: [],

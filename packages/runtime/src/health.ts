@@ -30,6 +30,7 @@ export const healthSchema = v.object({
     v.object({ held: v.number(), wanted: v.number() }),
     v.description('The leases of shards: the daemon runs the work of those that it holds. Fewer than wanted: another process has them'),
   ),
+  node: v.pipe(v.nullable(v.string()), v.description('The name of this node of a cluster; null without `[cluster]`')),
   channels: v.array(linkSchema),
   links: v.pipe(v.array(linkSchema), v.description('Other connections that features keep open, such as the one to an MQTT broker')),
   warnings: v.pipe(
@@ -52,10 +53,12 @@ export type ForwardingSetting = 'trust_forwarded_headers' | 'trusted_proxies'
 export interface HealthSources {
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly store: { health(): StoreHealth; keyValue(owner: string): Pick<KeyValue, 'set'> }
-  readonly bus: Pick<EventBus, 'observe'>
+  readonly bus: Pick<EventBus, 'subscribe'>
   readonly snapshot: () => Pick<Snapshot, 'channels' | 'links' | 'gateway'>
   /** The shard leases that this process holds, and those that it wants. */
   readonly leases: () => { readonly held: number; readonly wanted: number }
+  /** The name of this node of a cluster; null, as when absent, without one. */
+  readonly node?: string | null
   /** The choice in force; undefined before the first one is made. */
   readonly sandbox: () => SandboxChoice | undefined
 }
@@ -84,9 +87,10 @@ export class HealthWatch {
 
   constructor(sources: HealthSources) {
     this.#sources = sources
-    sources.bus.observe((event) => {
-      if (event.type === 'turn_completed') this.#provider = 'ok'
-      else if (event.type === 'turn_failed' && PROVIDER_FAULTS.has(event.code)) this.#provider = 'failing'
+    sources.bus.subscribe(({ envelope, isForeign }) => {
+      if (isForeign) return
+      if (envelope.type === 'turn_completed') this.#provider = 'ok'
+      else if (envelope.type === 'turn_failed' && PROVIDER_FAULTS.has(envelope.code)) this.#provider = 'failing'
     })
   }
 
@@ -125,6 +129,7 @@ export class HealthWatch {
       config: { state: this.#isConfigValid ? 'ok' : 'rejected' },
       provider: { state: this.#provider },
       leases,
+      node: this.#sources.node ?? null,
       ...connections,
       warnings: [
         ...[...this.ignoredForwarding].map((setting) => `${FORWARDING_IGNORED}: see [gateway] ${setting}`),

@@ -7,6 +7,7 @@ import {
   type LoadedConfig,
   parseConfig,
   parseToml,
+  readConfig,
   readConfigText,
   type StoreConfig,
   storeSection,
@@ -23,6 +24,7 @@ import {
   ROWS,
   type Store,
   type StoreBackend,
+  type StoreToolOptions,
 } from '@sluice/sdk'
 import { secretKeyIds } from '@sluice/store/secret-box'
 
@@ -57,21 +59,13 @@ function memberOf({ version }: BackendOptions, config: LoadedConfig): ClusterMem
 }
 
 async function open(options: BackendOptions, section: StoreConfig, cluster: ClusterMember | undefined): Promise<OpenBackend> {
-  const { dataDir } = options
   const backend = await backendOf(options.features, section.backend)
   const late: { log: Logger; onCommit: OpenBackend['onCommit'] } = { log: SILENT, onCommit: () => undefined }
   const store = await backend.open({
-    url: section.url?.reveal() ?? '',
-    schema: section.schema,
-    tls: section.tls,
-    ...(section.ca_file !== undefined && { caFile: isAbsolute(section.ca_file) ? section.ca_file : resolve(dataDir, section.ca_file) }),
-    connectMs: section.connect_timeout_secs * 1000,
+    ...settingsOf(options, section),
     readers: section.read_connections,
     writers: section.write_connections,
-    node: `${hostname()}:${dataDir}`,
     ...(cluster && { cluster }),
-    keyIds: secretKeyIds(dataDir),
-    clock: options.clock ?? systemClock,
     log: {
       debug: (...line) => late.log.debug(...line),
       info: (...line) => late.log.info(...line),
@@ -81,6 +75,44 @@ async function open(options: BackendOptions, section: StoreConfig, cluster: Clus
     onCommit: (units, tookMs) => late.onCommit(units, tookMs),
   })
   return Object.assign(late, { store })
+}
+
+/** A command needs no release to find the data. */
+type ToolsSource = Omit<BackendOptions, 'only'>
+
+const settingsOf = ({ dataDir, clock = systemClock }: ToolsSource, section: StoreConfig): Omit<StoreToolOptions, 'dataDir' | 'log'> => ({
+  url: section.url?.reveal() ?? '',
+  schema: section.schema,
+  tls: section.tls,
+  ...(section.ca_file !== undefined && { caFile: isAbsolute(section.ca_file) ? section.ca_file : resolve(dataDir, section.ca_file) }),
+  connectMs: section.connect_timeout_secs * 1000,
+  node: `${hostname()}:${dataDir}`,
+  keyIds: secretKeyIds(dataDir),
+  clock,
+})
+
+/** The backend and the settings of a command that works with the data of a database server without a daemon. */
+export interface StoreTools {
+  readonly backend: StoreBackend
+  readonly options: StoreToolOptions
+}
+
+/** `url` replaces the one of the configuration, which need not choose the backend. Rejects with `config_invalid` without an address. */
+export async function openStoreTools(options: ToolsSource & { readonly log: Logger }, url?: string): Promise<StoreTools> {
+  const section = (await readConfig(options)).core(storeSection)
+  const settings = settingsOf(options, section)
+  const address = url ?? settings.url
+  if (address === '') throw new AppError('config_invalid', 'The address of the server is missing: set [store] url, SVC_STORE_URL or --url.')
+  const backend = await backendOf(options.features, 'postgres')
+  return { backend, options: { ...settings, url: address, dataDir: options.dataDir, log: options.log } }
+}
+
+/** The tools of the server that the configuration chooses; undefined for the embedded database. Other sections need not be valid. */
+export async function configuredStoreTools(options: ToolsSource & { readonly log: Logger }): Promise<StoreTools | undefined> {
+  const section = await readStoreSection(options)
+  if (!section || section.backend === 'sqlite') return undefined
+  const backend = await backendOf(options.features, section.backend)
+  return { backend, options: { ...settingsOf(options, section), dataDir: options.dataDir, log: options.log } }
 }
 
 async function backendOf(features: readonly Feature[], name: string): Promise<StoreBackend> {

@@ -1,4 +1,5 @@
 /** Opens one runtime: configuration, store, features and agent; everything but HTTP. */
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -102,7 +103,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     if (options.only === undefined || options.only === 'config')
       await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
     await lifecycle.apply(config)
-    if (options.only === undefined) await runtime.bus.start()
   } catch (error) {
     await store.close()
     throw error
@@ -247,6 +247,7 @@ export class OpenRuntime implements Runtime {
       oldestMessageSecs: messageSecs,
       oldestReplySecs: replySecs,
       commitsQueued: this.store.pending(),
+      ...this.#clusterVitals(),
       eventsDropped: this.subscribers.dropped,
       channels,
       links,
@@ -259,6 +260,15 @@ export class OpenRuntime implements Runtime {
       },
       sandbox: measuredSandbox(this.#sandboxChoice()),
     }
+  }
+
+  #clusterVitals(): Pick<Vitals, 'cluster'> {
+    const { cluster } = this.store
+    if (!cluster) return {}
+    const { workers, beatAgeMs } = cluster.seen()
+    const { share: shardsShare = 0 } = this.ownership
+    const shardsOwned = this.ownership.leases().held
+    return { cluster: { name: cluster.name, node: cluster.node, workers, shardsOwned, shardsShare, beatAgeSecs: beatAgeMs / 1000 } }
   }
 
   readonly backlog = (): Promise<Backlog> => readBacklog(this.store, this.clock.nowMs())
@@ -320,11 +330,10 @@ export class OpenRuntime implements Runtime {
   }
 
   #createBus(): EventBus {
-    const { cluster } = this.store
-    const run = cluster?.name ?? this.recentLog.run
-    const bus = createEventBus({ clock: this.clock, hide: this.hideSecrets, run, shared: cluster?.events })
-    bus.observe((event) => {
-      const observation = observationOf(event)
+    const run = randomBytes(6).toString('base64url')
+    const bus = createEventBus({ clock: this.clock, hide: this.hideSecrets, run })
+    bus.subscribe(({ envelope, isForeign }) => {
+      const observation = isForeign ? undefined : observationOf(envelope)
       if (observation) this.#observe(observation)
     })
     return bus
@@ -376,7 +385,15 @@ export class OpenRuntime implements Runtime {
 
   #createHealth(): HealthWatch {
     const { clock, store, bus, snapshot } = this
-    return createHealthWatch({ clock, store, bus, snapshot, leases: () => this.ownership.leases(), sandbox: () => this.#sandboxChoice() })
+    return createHealthWatch({
+      clock,
+      store,
+      bus,
+      snapshot,
+      leases: () => this.ownership.leases(),
+      node: store.cluster?.node ?? null,
+      sandbox: () => this.#sandboxChoice(),
+    })
   }
 
   #createApprovals(): ApprovalRegistry {

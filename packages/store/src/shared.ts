@@ -8,6 +8,7 @@ export { KeyTable, type KnownKeys } from './key-table.ts'
 export { endOfPrefix, toBytes, toText } from './key-value.ts'
 export { type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
 export { RecentIds } from './recent-ids.ts'
+export { RESTORED } from './restored-at.ts'
 export {
   type CostColumns,
   inputIn,

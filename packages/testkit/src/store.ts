@@ -44,7 +44,8 @@ export interface StoreSubject {
   readonly except?: readonly { readonly rule: string; readonly why: string }[]
 }
 
-const GROUPS: Readonly<Record<string, StoreRules>> = {
+/** Every rule, by the group it belongs to. */
+export const STORE_RULES: Readonly<Record<string, StoreRules>> = {
   sessions: sessionRules,
   'session summaries': summaryRules,
   turns: turnRules,
@@ -87,14 +88,14 @@ export function storeConformance({ name, open, reopen, settle, except = [] }: St
     })
 
     test('every exception names a rule and gives a reason', () => {
-      const known = Object.values(GROUPS).flatMap((rules) => Object.keys(rules))
+      const known = Object.values(STORE_RULES).flatMap((rules) => Object.keys(rules))
       for (const [rule, why] of left) {
         expect(known).toContain(rule)
         expect(why).not.toBe('')
       }
     })
 
-    describe.each(Object.entries(GROUPS))('%s', (_group, rules) => {
+    describe.each(Object.entries(STORE_RULES))('%s', (_group, rules) => {
       for (const [rule, hold] of Object.entries(rules)) {
         const why = left.get(rule)
         test.skipIf(why !== undefined)(why === undefined ? rule : `${rule} (left out: ${why})`, async () => {

@@ -7,6 +7,7 @@ import { backupsRoute } from './backups.ts'
 import { callRoutes } from './calls.ts'
 import { channelLinkRoutes } from './channel-links.ts'
 import { channelRoutes } from './channels.ts'
+import { clusterRoutes } from './cluster.ts'
 import { commandRoutes } from './commands.ts'
 import { configRoutes } from './config.ts'
 import { costsRoute } from './costs.ts'
@@ -34,6 +35,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...sessionRoutes(runtime),
     ...memoryRoutes(runtime),
     ...limitRoutes(runtime),
+    ...clusterRoutes(runtime),
     ...turnRoutes(runtime),
     streamedTurnRoute(runtime, snapshot),
     ...callRoutes(parts),

@@ -103,14 +103,14 @@ function openChat(
     send,
     mayAct: () => auth.isGood(tokenHash),
   })
-  heartbeat.watch(socket)
+  const stopPings = heartbeat.watch(socket)
   socket.on('message', (data, isBinary) => {
     if (isBinary) end(UNSUPPORTED_DATA, 'messages are text')
     else chat.receive(data.toString())
   })
   socket.on('close', () => {
     chat.close()
-    heartbeat.unwatch(socket)
+    stopPings()
   })
   send(start)
   return () => chat.close()

@@ -1,5 +1,4 @@
 /** The last lines of the log, for people who look at it over the API. Older lines are only where the log is written to. */
-import { randomBytes } from 'node:crypto'
 import type { LogLevel } from './log.ts'
 
 const LINES_MAX = 1000
@@ -15,8 +14,6 @@ export interface RecentLine {
 }
 
 export class RecentLog {
-  /** The name of this run of the daemon, which numbers the lines. */
-  readonly run = randomBytes(6).toString('base64url')
   readonly #lines: RecentLine[] = []
   readonly #listeners = new Set<(line: RecentLine) => void>()
   #chars = 0

@@ -276,7 +276,7 @@ export interface paths {
     get: operations['getApiBackups']
   }
   '/api/costs': {
-    /** What turns cost in each hour or day, by agent and model. Times are rounded up to the next quarter of an hour */
+    /** What turns cost in each hour or day, by agent and model */
     get: operations['getApiCosts']
   }
   '/api/channels': {
@@ -2289,17 +2289,14 @@ export interface operations {
   }
   getApiMemoryOwners: {
     parameters: {
-      query?: {
-        limit?: string
-        cursor?: string
-      }
+      query?: never
       header?: never
       path?: never
       cookie?: never
     }
     requestBody?: never
     responses: {
-      /** A page, sorted by owner. Pass `next` as `cursor` to get the next page; null is the end */
+      /** Sorted by owner */
       200: {
         headers: { [name: string]: unknown }
         content: {
@@ -2308,7 +2305,6 @@ export interface operations {
               owner: string
               count: number
             }[]
-            next: string | null
           }
         }
       }

@@ -1,0 +1,43 @@
+/** `sluice cluster`: the nodes that share the database, and what each of them owns. */
+import type { ClusterStatus } from '@sluice/http/answers'
+import { pathSegment } from '@sluice/kit'
+import type { Api } from '../api/api.ts'
+import { withApi } from '../api/open-api.ts'
+import type { CliContext } from '../context.ts'
+
+export const status = (context: CliContext): Promise<number> => show(context, (api) => api.get<ClusterStatus>('/api/cluster'))
+
+export const drain = (context: CliContext): Promise<number> => show(context, (api) => api.post<ClusterStatus>(pathOf(context, 'drain'), {}))
+
+export const undrain = (context: CliContext): Promise<number> =>
+  show(context, (api) => api.post<ClusterStatus>(pathOf(context, 'undrain'), {}))
+
+export const rebalance = (context: CliContext): Promise<number> =>
+  show(context, (api) => api.post<ClusterStatus>('/api/cluster/rebalance', {}))
+
+const pathOf = ({ args }: CliContext, verb: string): string => `/api/cluster/nodes/${pathSegment(args[0] ?? '')}/${verb}`
+
+const show = (context: CliContext, ask: (api: Api) => Promise<ClusterStatus>): Promise<number> =>
+  withApi(context, async (api) => {
+    const { out, json } = context
+    const cluster = await ask(api)
+    if (json) {
+      out.json(cluster)
+      return 0
+    }
+    out.table(
+      ['node', 'state', 'shards', 'leases', 'roles', 'version', 'seen', 'url'],
+      cluster.nodes.map(({ node, state, shards, leases, roles, version, silent_ms, url }) => [
+        node,
+        state,
+        String(shards),
+        String(leases.length),
+        roles.join(','),
+        version,
+        `${(silent_ms / 1000).toFixed(1)} s ago`,
+        url ?? '',
+      ]),
+    )
+    if (cluster.unowned_shards > 0) out.warn(`${cluster.unowned_shards} shards have no owner now: their work waits`)
+    return 0
+  })

@@ -1,0 +1,100 @@
+/** `/api/cluster`: the nodes that share the database, and which of them own what. */
+import { isoTime } from '@sluice/kit'
+import type { Runtime } from '@sluice/runtime'
+import { AppError, CLUSTER_ROLES, type ClusterNode, type ClusterStore, defineRoute, type Route, SHARDS } from '@sluice/sdk'
+import * as v from 'valibot'
+
+const nodeSchema = v.object({
+  node: v.string(),
+  state: v.pipe(
+    v.picklist(['up', 'drained', 'leaving', 'dead']),
+    v.description('`drained`: an operator has asked it to own nothing. `dead`: it has given no sign of life for 6 seconds'),
+  ),
+  roles: v.array(v.picklist(CLUSTER_ROLES)),
+  url: v.pipe(v.nullable(v.string()), v.description('`[cluster] advertise` of the node')),
+  version: v.string(),
+  schema_version: v.number(),
+  config_version: v.pipe(v.nullable(v.number()), v.description('Null where the node has a configuration of its own')),
+  key_id: v.pipe(v.nullable(v.string()), v.description('The key for secrets that it encrypts with')),
+  shards: v.number(),
+  leases: v.pipe(v.array(v.string()), v.description('Its leases of channels and leaders')),
+  silent_ms: v.pipe(v.number(), v.description('The time since its last sign of life')),
+  started_at: v.string(),
+})
+
+const clusterSchema = v.object({
+  name: v.string(),
+  node: v.pipe(v.string(), v.description('The node that answers')),
+  unowned_shards: v.pipe(v.number(), v.description('Shards whose work waits for a node to take them')),
+  nodes: v.array(nodeSchema),
+})
+/** The answer of `GET /api/cluster`. */
+export type ClusterStatus = v.InferOutput<typeof clusterSchema>
+
+const answers = { 200: { description: 'The nodes', schema: clusterSchema } }
+
+export function clusterRoutes({ store }: Runtime): Route[] {
+  const drain = (verb: 'drain' | 'undrain', summary: string): Route =>
+    defineRoute({
+      method: 'POST',
+      path: `/api/cluster/nodes/:node/${verb}`,
+      summary,
+      auth: 'operator',
+      answers,
+      async handle({ params: { node = '' } }) {
+        const cluster = clusterOf(store)
+        if (!(await cluster.drain(node, verb === 'drain'))) throw new AppError('not_found', `The cluster has no node "${node}"`)
+        return statusOf(cluster)
+      },
+    })
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/cluster',
+      summary: 'The nodes of the cluster, with what each owns',
+      auth: 'operator',
+      answers,
+      handle: () => statusOf(clusterOf(store)),
+    }),
+    drain('drain', 'Ask a node to own nothing, also after a restart; what runs there ends first'),
+    drain('undrain', 'Let a node own its share again'),
+    defineRoute({
+      method: 'POST',
+      path: '/api/cluster/rebalance',
+      summary: 'Make all nodes compare their shards with their share now',
+      auth: 'operator',
+      answers,
+      async handle() {
+        const cluster = clusterOf(store)
+        await cluster.rebalance()
+        return statusOf(cluster)
+      },
+    }),
+  ]
+}
+
+function clusterOf({ cluster }: Runtime['store']): ClusterStore {
+  if (cluster) return cluster
+  throw new AppError('not_found', 'This daemon is not part of a cluster: [cluster] name is not set')
+}
+
+async function statusOf(cluster: ClusterStore): Promise<ClusterStatus> {
+  const nodes = await cluster.nodes()
+  const owned = nodes.reduce((sum, { state, shards }) => sum + (state === 'dead' ? 0 : shards), 0)
+  return { name: cluster.name, node: cluster.node, unowned_shards: SHARDS - owned, nodes: nodes.map(nodeAnswer) }
+}
+
+const nodeAnswer = (node: ClusterNode): ClusterStatus['nodes'][number] => ({
+  node: node.node,
+  state: node.state,
+  roles: [...node.roles],
+  url: node.url,
+  version: node.version,
+  schema_version: node.schemaVersion,
+  config_version: node.configVersion,
+  key_id: node.keyId,
+  shards: node.shards,
+  leases: [...node.leases],
+  silent_ms: Math.round(node.silentMs),
+  started_at: isoTime(node.startedAtMs),
+})
