@@ -20,13 +20,11 @@ export interface TestClusterOptions {
   readonly toml?: string
   /** More of the `[cluster]` section of a node, as TOML. */
   readonly clusterKeys?: (node: string) => string
-  /** The file that starts a daemon. Default: the profile `full` as it is in the sources. */
+  /** The file that starts a daemon. Default: SLUICE_CLUSTER_PROGRAM, or the profile `full` as it is in the sources. */
   readonly program?: string
   readonly env?: (node: string) => Readonly<Record<string, string>>
   /** Default: one that `close` stops. */
   readonly server?: TestServer
-  /** The URL of the database, where it is not that of `server` alone. */
-  readonly databaseUrl?: string
   /** An empty folder that is kept. Default: one that `close` removes. */
   readonly dir?: string
 }
@@ -45,7 +43,14 @@ const FULL = join(ROOT, 'profiles', 'full.ts')
 
 /** Resolves once every node listens. */
 export async function startCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
-  const { nodes: count = 2, isCluster = true, toml = '', clusterKeys = () => '', program = FULL, env = () => ({}) } = options
+  const {
+    nodes: count = 2,
+    isCluster = true,
+    toml = '',
+    clusterKeys = () => '',
+    program = process.env.SLUICE_CLUSTER_PROGRAM ?? FULL,
+    env = () => ({}),
+  } = options
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'sluice-cluster-'))
   const server = options.server ?? (await startPostgres({ inMemory: true }))
   // The first value that is encrypted creates the key.
@@ -56,7 +61,7 @@ export async function startCluster(options: TestClusterOptions = {}): Promise<Te
       dir,
       program,
       toml,
-      databaseUrl: options.databaseUrl ?? server.url,
+      databaseUrl: server.url,
       secretKey: join(dir, 'secret.key'),
       clusterToml: isCluster ? `[cluster]\nname = "test"\nnode = "${name}"\n${clusterKeys(name)}` : '',
       env: { NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'sluice', 'sources'), ...env(name) },

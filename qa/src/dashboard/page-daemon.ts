@@ -10,13 +10,13 @@ export const ARE_FIGURES_CHECKED = process.env.SLUICE_FIGURES === '1'
 export const foundChromium = await testChromium()
 export const whySkipped = 'missing' in foundChromium ? ` (skipped: ${foundChromium.missing})` : ''
 
-export async function launchChromium(args: readonly string[] = []): Promise<Browser> {
+export async function launchChromium(): Promise<Browser> {
   if ('missing' in foundChromium) throw new Error(foundChromium.missing)
   const { path, env } = foundChromium
   return chromium.launch({
     executablePath: path,
     env: { ...(process.env as Record<string, string>), ...env },
-    args: ['--no-sandbox', '--enable-precise-memory-info', '--js-flags=--expose-gc', ...args],
+    args: ['--no-sandbox', '--enable-precise-memory-info', '--js-flags=--expose-gc'],
   })
 }
 
@@ -27,8 +27,6 @@ export interface PageDaemon {
   /** The address that people open: passkeys and the cookie of the session need a name. */
   readonly address: string
   readonly dataDir: string
-  /** The token of a paired operator. */
-  readonly bearer: string
   /** Returns a link that signs a browser in once. */
   link(role?: 'operator' | 'client'): Promise<string>
   /** Calls the API with a bearer token. */
@@ -41,23 +39,17 @@ export interface PageDaemon {
   stop(): Promise<void>
 }
 
-interface PageDaemonOptions {
-  /** The folder of the bundle. */
-  readonly profile?: string
-  readonly port?: number
-}
-
-export async function startPageDaemon(config = '', { profile = PROFILE, port: wanted = 0 }: PageDaemonOptions = {}): Promise<PageDaemon> {
+export async function startPageDaemon(config = ''): Promise<PageDaemon> {
   const { dir, dispose } = scratch(config)
-  let daemon = await startDaemon(profile, dir, { args: ['--port', String(wanted)] })
+  let daemon = await startDaemon(PROFILE, dir)
   const { port } = new URL(daemon.url)
-  const bearer = await token(profile, dir, 'test')
+  const bearer = await token(PROFILE, dir, 'test')
   const kill = async (signal: NodeJS.Signals) => {
     daemon.kill(signal)
     await daemon.exited
   }
   const start = async () => {
-    daemon = await startDaemon(profile, dir, { args: ['--port', port] })
+    daemon = await startDaemon(PROFILE, dir, { args: ['--port', port] })
   }
   return {
     get daemon() {
@@ -65,9 +57,8 @@ export async function startPageDaemon(config = '', { profile = PROFILE, port: wa
     },
     address: `http://localhost:${port}`,
     dataDir: dir,
-    bearer,
     async link(role = 'operator') {
-      const { stdout, stderr } = await run(profile, ['dashboard', '--json', '--role', role, '--data-dir', dir])
+      const { stdout, stderr } = await run(PROFILE, ['dashboard', '--json', '--role', role, '--data-dir', dir])
       if (!stdout.includes('url')) throw new Error(`No link: ${stderr}`)
       return (JSON.parse(stdout) as { url: string }).url
     },
