@@ -123,6 +123,22 @@ export interface paths {
     /** Forget the counted turns and the spending of a client, and end a pause of a conversation */
     post: operations['postApiLimitsReset']
   }
+  '/api/cluster': {
+    /** The nodes of the cluster, with what each owns */
+    get: operations['getApiCluster']
+  }
+  '/api/cluster/nodes/{node}/drain': {
+    /** Ask a node to own nothing, also after a restart; what runs there ends first */
+    post: operations['postApiClusterNodesNodeDrain']
+  }
+  '/api/cluster/nodes/{node}/undrain': {
+    /** Let a node own its share again */
+    post: operations['postApiClusterNodesNodeUndrain']
+  }
+  '/api/cluster/rebalance': {
+    /** Make all nodes compare their shards with their share now */
+    post: operations['postApiClusterRebalance']
+  }
   '/api/turns': {
     /** The ended turns of this device, the latest end first. An operator sees all turns */
     get: operations['getApiTurns']
@@ -732,6 +748,8 @@ export interface operations {
               held: number
               wanted: number
             }
+            /** The name of this node of a cluster; null without `[cluster]` */
+            node: string | null
             channels: {
               name: string
               state: 'ok' | 'connecting' | 'down'
@@ -791,6 +809,8 @@ export interface operations {
               held: number
               wanted: number
             }
+            /** The name of this node of a cluster; null without `[cluster]` */
+            node: string | null
             channels: {
               name: string
               state: 'ok' | 'connecting' | 'down'
@@ -833,6 +853,8 @@ export interface operations {
               held: number
               wanted: number
             }
+            /** The name of this node of a cluster; null without `[cluster]` */
+            node: string | null
             channels: {
               name: string
               state: 'ok' | 'connecting' | 'down'
@@ -1307,6 +1329,8 @@ export interface operations {
               held: number
               wanted: number
             }
+            /** The name of this node of a cluster; null without `[cluster]` */
+            node: string | null
             channels: {
               channel: string
               state: 'ok' | 'connecting' | 'down'
@@ -2477,6 +2501,258 @@ export interface operations {
           'application/json': {
             reset: true
             client: string
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiCluster: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The nodes */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            name: string
+            /** The node that answers */
+            node: string
+            /** Shards whose work waits for a node to take them */
+            unowned_shards: number
+            nodes: {
+              node: string
+              /** `drained`: an operator has asked it to own nothing. `dead`: it has given no sign of life for 6 seconds */
+              state: 'up' | 'drained' | 'leaving' | 'dead'
+              roles: ('ingress' | 'worker' | 'channels')[]
+              /** `[cluster] advertise` of the node */
+              url: string | null
+              version: string
+              schema_version: number
+              /** Null where the node has a configuration of its own */
+              config_version: number | null
+              /** The key for secrets that it encrypts with */
+              key_id: string | null
+              shards: number
+              /** Its leases of channels and leaders */
+              leases: string[]
+              /** The time since its last sign of life */
+              silent_ms: number
+              started_at: string
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiClusterNodesNodeDrain: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        node: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The nodes */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            name: string
+            /** The node that answers */
+            node: string
+            /** Shards whose work waits for a node to take them */
+            unowned_shards: number
+            nodes: {
+              node: string
+              /** `drained`: an operator has asked it to own nothing. `dead`: it has given no sign of life for 6 seconds */
+              state: 'up' | 'drained' | 'leaving' | 'dead'
+              roles: ('ingress' | 'worker' | 'channels')[]
+              /** `[cluster] advertise` of the node */
+              url: string | null
+              version: string
+              schema_version: number
+              /** Null where the node has a configuration of its own */
+              config_version: number | null
+              /** The key for secrets that it encrypts with */
+              key_id: string | null
+              shards: number
+              /** Its leases of channels and leaders */
+              leases: string[]
+              /** The time since its last sign of life */
+              silent_ms: number
+              started_at: string
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiClusterNodesNodeUndrain: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        node: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The nodes */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            name: string
+            /** The node that answers */
+            node: string
+            /** Shards whose work waits for a node to take them */
+            unowned_shards: number
+            nodes: {
+              node: string
+              /** `drained`: an operator has asked it to own nothing. `dead`: it has given no sign of life for 6 seconds */
+              state: 'up' | 'drained' | 'leaving' | 'dead'
+              roles: ('ingress' | 'worker' | 'channels')[]
+              /** `[cluster] advertise` of the node */
+              url: string | null
+              version: string
+              schema_version: number
+              /** Null where the node has a configuration of its own */
+              config_version: number | null
+              /** The key for secrets that it encrypts with */
+              key_id: string | null
+              shards: number
+              /** Its leases of channels and leaders */
+              leases: string[]
+              /** The time since its last sign of life */
+              silent_ms: number
+              started_at: string
+            }[]
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      403: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiClusterRebalance: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** The nodes */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            name: string
+            /** The node that answers */
+            node: string
+            /** Shards whose work waits for a node to take them */
+            unowned_shards: number
+            nodes: {
+              node: string
+              /** `drained`: an operator has asked it to own nothing. `dead`: it has given no sign of life for 6 seconds */
+              state: 'up' | 'drained' | 'leaving' | 'dead'
+              roles: ('ingress' | 'worker' | 'channels')[]
+              /** `[cluster] advertise` of the node */
+              url: string | null
+              version: string
+              schema_version: number
+              /** Null where the node has a configuration of its own */
+              config_version: number | null
+              /** The key for secrets that it encrypts with */
+              key_id: string | null
+              shards: number
+              /** Its leases of channels and leaders */
+              leases: string[]
+              /** The time since its last sign of life */
+              silent_ms: number
+              started_at: string
+            }[]
           }
         }
       }
@@ -6629,6 +6905,8 @@ export interface operations {
                 held: number
                 wanted: number
               }
+              /** The name of this node of a cluster; null without `[cluster]` */
+              node: string | null
               channels: {
                 channel: string
                 state: 'ok' | 'connecting' | 'down'
