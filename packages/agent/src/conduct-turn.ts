@@ -54,6 +54,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Per
         try {
           if (turn.kept) await turn.home.turns.waits(turn.id, isWaiting)
         } catch (error) {
+          if (isLeaseLost(error)) return
           deps.log.error('the attempt of a waiting turn could not be counted', { turn: turn.id, error })
         }
       },

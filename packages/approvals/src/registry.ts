@@ -12,6 +12,7 @@ import {
   type Approvals,
   type Channel,
   type Clock,
+  type ClusterNotices,
   type EventEnvelope,
   type GatewayTexts,
   type Inbound,
@@ -40,6 +41,8 @@ export interface ApprovalOptions extends PromptTargetOptions {
   readonly store: ApprovalStore
   readonly ownership: Pick<Ownership, 'ownsAll' | 'of' | 'held' | 'onShards'>
   readonly inbox: Pick<InboxStore, 'done'>
+  /** Present in a cluster: tells other nodes of questions and decisions, and hears of theirs. */
+  readonly notices?: ClusterNotices | undefined
   readonly bus: ApprovalEvents
   readonly clock: Clock
   readonly log: Logger
@@ -95,7 +98,11 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     })
     // Programs and tool calls read their decision themselves: they call `get` or `decision`.
     for (const gate of ['event', 'tool'] as const) this.#dispatcher.handle(gate, async () => {})
-    this.#unsubscribe = [bus.subscribe(({ envelope }) => this.#onEvent(envelope))]
+    const forget = options.notices?.listen((notice) => {
+      if (notice.what === 'approval')
+        this.#noticed(notice).catch((error: unknown) => log.warn('approval of another node not read', { error }))
+    })
+    this.#unsubscribe = [bus.subscribe(({ envelope }) => this.#onEvent(envelope)), ...(forget ? [forget] : [])]
   }
 
   /** True between `start` and `stop`. */
@@ -142,6 +149,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     if (!kept.opened) return { ...kept, asked: [] }
     const numbers = kept.approval.prompts.map(({ number }) => number)
     queued(waitingReplies(prompts.flat(), numbers))
+    this.#tell(kept.approval)
     emitRequested(bus, kept.approval, operatorsApprove(this.#options.targets()))
     return { ...kept, asked: askedTargets(targets, prompts, numbers) }
   }
@@ -152,6 +160,7 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
     const decision = { state, by, feedback: boundedFeedback(feedback ?? ''), atMs: clock.nowMs() }
     const decided = await store.decide(key, decision, inbox)
     if (!decided) throw unknownApproval(key)
+    if (decided.won) this.#tell(decided.approval)
     if (this.#open.get(key)) this.#decided(decided.approval)
     else if (decided.won) this.#dispatch(decided.approval)
     return decided
@@ -229,6 +238,21 @@ export class ApprovalRegistry implements Approvals, DeliveryApprovals {
       const approval = await store.get(waiters.key)
       if (approval && approval.state !== 'pending') this.#decided(approval)
     }
+  }
+
+  #tell({ runId, stepId }: ApprovalKey): void {
+    this.#options.notices?.send({ what: 'approval', runId, stepId })
+  }
+
+  /** Reads an approval that another node has opened or decided. */
+  async #noticed(key: ApprovalKey): Promise<void> {
+    if (!this.isRunning) return
+    const approval = await this.#options.store.get(key)
+    if (!approval) return
+    const text = keyText(key)
+    if (approval.state !== 'pending') {
+      if (this.#open.get(key) || this.#waiters.has(text) || this.#owned.has(text)) this.#decided(approval)
+    } else if (!this.#open.get(key)) this.#keep(approval, undefined)
   }
 
   #texts(): GatewayTexts {

@@ -7,6 +7,7 @@ import {
   type GatewayTexts,
   gatewayText,
   type InboxStore,
+  isLeaseLost,
   MAIN_AGENT,
   type SopRun,
 } from '@sluice/sdk'
@@ -102,7 +103,8 @@ export async function askAboutTool(
   onOpen?.(approval)
   const decided = await approvals.decision(approval, signal)
   if (decided) return decided.state === 'approved' && decided.by !== null ? { by: decided.by } : false
-  if (approvals.isRunning) await approvals.decide(approval, { state: 'cancelled', by: 'system' })
+  // A turn that another node continues still waits for the answer.
+  if (approvals.isRunning && !isLeaseLost(signal.reason)) await approvals.decide(approval, { state: 'cancelled', by: 'system' })
   return false
 }
 

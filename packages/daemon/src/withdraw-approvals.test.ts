@@ -35,3 +35,18 @@ test('withdraws only approvals whose turn or run is gone', async () => {
     'began since the start': 'pending',
   })
 })
+
+test('leaves the question of a turn that another node runs for its client', async () => {
+  const { store, ownership, approvals, ask, clock, settle } = await bench()
+  for (const runId of ['runs elsewhere', 'died with its node']) await ask({ runId, gate: 'tool' })
+  await clock.advance(1000)
+  const [owned = expect.fail('the bench owns everything')] = ownership.held()
+  const turns = { isRunning: async (id: string) => id === 'runs elsewhere' }
+  const shared = { ...store, cluster: { turns } } as unknown as typeof store
+  await withdrawOrphanedApprovals({ store: shared, approvals }, owned, clock.nowMs())
+  await settle()
+  const states = ['runs elsewhere', 'died with its node'].map(
+    async (runId) => (await store.approvals.get({ runId, stepId: 'deploy' }))?.state,
+  )
+  expect(await Promise.all(states)).toEqual(['pending', 'cancelled'])
+})

@@ -20,5 +20,8 @@ export async function withdrawOrphanedApprovals(
 async function isWaitedFor(store: Store, { gate, runId }: Approval): Promise<boolean> {
   const run = await store.sops.get(runId)
   if (run && run.endedAtMs === null) return true
-  return gate === 'tool' && (await store.turns.get(runId))?.endedAtMs === null
+  if (gate !== 'tool') return false
+  if ((await store.turns.get(runId))?.endedAtMs === null) return true
+  // Another node runs the turn for one of its clients.
+  return (await store.cluster?.turns.isRunning(runId)) === true
 }

@@ -400,6 +400,7 @@ export class OpenRuntime implements Runtime {
     return new ApprovalRegistry({
       store: this.store.approvals,
       ownership: this.ownership,
+      notices: this.store.cluster?.notices,
       inbox: this.store.inbox,
       bus: this.bus,
       clock: this.clock,

@@ -33,6 +33,8 @@ export interface ClusterTurns {
   abandoned(limit: number): Promise<readonly UnfinishedTurn[]>
   /** Asks the process that runs a turn to abort it, as `TurnStore.requestAbort` does for a stored one. Resolves to false when none runs it. */
   requestAbort(id: string, owner?: string): Promise<boolean>
+  /** Whether a node that lives runs the turn, stored or not. */
+  isRunning(id: string): Promise<boolean>
   /** Lists the ids of turns of this process that a caller asked to abort. */
   abortsRequested(): Promise<readonly string[]>
 }

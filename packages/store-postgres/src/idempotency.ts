@@ -1,6 +1,6 @@
 /** The idempotency port, on top of the key table of this process and of the stored turns and procedure events. */
 import type { IdempotencyStore } from '@sluice/sdk'
-import { hashKey, KeyTable, type KnownKeys } from '@sluice/store/shared'
+import { hashKey, type KeyLimits, KeyTable, type KnownKeys } from '@sluice/store/shared'
 import type { Db } from './db.ts'
 import type { ForeignCommits } from './foreign-commits.ts'
 
@@ -14,34 +14,59 @@ const DONE = `
   (SELECT idempotency, NULL, at FROM sop_events WHERE idempotency IS NOT NULL AND at > $2 ORDER BY at DESC, number DESC LIMIT $1)
   ORDER BY "endedAtMs"`
 
+const QUEUED_OF = 'SELECT id FROM turns WHERE idempotency = $1 AND ended_at IS NULL AND inbox IS NULL LIMIT 1'
+const DONE_OF = `
+  SELECT $1 AS key, id AS "turnId", ended_at AS "endedAtMs" FROM turns WHERE idempotency = $1 AND status = 'done' AND ended_at > $2
+  UNION ALL SELECT $1, NULL, at FROM sop_events WHERE idempotency = $1 AND at > $2
+  ORDER BY "endedAtMs" DESC LIMIT 1`
+
 /**
- * Only the first claim, and the first one after another process has written, reads the stored keys, at most `keysMax` rows of each
- * kind. Of two processes that claim a key at once, the commit that stores the turn decides.
+ * Only the first claim reads all stored keys, at most `keysMax` rows of each kind. Once another process has written, each claim reads its
+ * own key. Of two processes that claim a key at once, the commit that stores the turn decides.
  */
 export function createIdempotency(db: Db, foreign: ForeignCommits): { readonly keys: KeyTable; readonly port: IdempotencyStore } {
   let loaded: KnownKeys = { queued: [], done: [] }
-  const keys = new CountingKeyTable(() => loaded)
-  let version = -1
+  const keys = new WatchedKeyTable(() => loaded)
+  let version: number | undefined
+
+  /** Resolves to the number of foreign commits before the keys were read. */
+  async function load({ keysMax, ttlMs }: KeyLimits): Promise<number> {
+    for (;;) {
+      const latest = await foreign.read()
+      const { changes } = keys
+      const [queued, done] = await Promise.all([
+        db.all<KnownKeys['queued'][number]>(QUEUED, keysMax),
+        db.all<KnownKeys['done'][number]>(DONE, keysMax, db.clock.nowMs() - ttlMs),
+      ])
+      // What this process stored meanwhile may be missing in what was read.
+      if (keys.changes !== changes) continue
+      loaded = { queued: queued.toReversed(), done }
+      keys.refresh()
+      return latest
+    }
+  }
+
+  async function lookUp(key: string, { ttlMs }: KeyLimits): Promise<void> {
+    for (;;) {
+      using watch = keys.watch(key)
+      const [queued, ended] = await Promise.all([
+        db.get<{ id: string }>(QUEUED_OF, key),
+        db.get<KnownKeys['done'][number]>(DONE_OF, key, db.clock.nowMs() - ttlMs),
+      ])
+      if (watch.hasChanged) continue
+      keys.learn(key, { queued: queued?.id, ended })
+      return
+    }
+  }
+
   return {
     keys,
     port: {
-      async claim(key, limits) {
-        for (;;) {
-          const latest = await foreign.read()
-          if (latest === version) break
-          const changes = keys.changes
-          const [queued, done] = await Promise.all([
-            db.all<KnownKeys['queued'][number]>(QUEUED, limits.keysMax),
-            db.all<KnownKeys['done'][number]>(DONE, limits.keysMax, db.clock.nowMs() - limits.ttlMs),
-          ])
-          // What this process stored meanwhile may be missing in what was read.
-          if (keys.changes !== changes) continue
-          loaded = { queued: queued.toReversed(), done }
-          version = latest
-          keys.refresh()
-          break
-        }
-        return keys.claim(hashKey(key), limits, db.clock.nowMs())
+      async claim(given, limits) {
+        const key = hashKey(given)
+        if (version === undefined) version = await load(limits)
+        else if ((await foreign.read()) !== version) await lookUp(key, limits)
+        return keys.claim(key, limits, db.clock.nowMs())
       },
       turnOf: (key) => keys.turnOf(hashKey(key)),
       release: (key) => keys.release(hashKey(key)),
@@ -49,17 +74,33 @@ export function createIdempotency(db: Db, foreign: ForeignCommits): { readonly k
   }
 }
 
-/** Counts the turns of this process that were stored or ended. */
-class CountingKeyTable extends KeyTable {
+interface Watch extends Disposable {
+  readonly hasChanged: boolean
+}
+
+/** Notices the turns of this process that are stored or end while keys are read. */
+class WatchedKeyTable extends KeyTable {
   changes = 0
+  readonly #watched = new Set<{ readonly key: string; hasChanged: boolean }>()
+
+  watch(key: string): Watch {
+    const watch = { key, hasChanged: false, [Symbol.dispose]: () => void this.#watched.delete(watch) }
+    this.#watched.add(watch)
+    return watch
+  }
 
   override queued(key: string, turnId: string): void {
-    this.changes++
+    this.#changed(key)
     super.queued(key, turnId)
   }
 
   override ended(key: string, turnId: string | null, doneAtMs: number | undefined): void {
-    this.changes++
+    this.#changed(key)
     super.ended(key, turnId, doneAtMs)
+  }
+
+  #changed(key: string): void {
+    this.changes++
+    for (const watch of this.#watched) if (watch.key === key) watch.hasChanged = true
   }
 }

@@ -147,6 +147,7 @@ const clusterTurns = (db: Db, process: string, sessions: SessionLeases): Cluster
     return abandonedTurns(db, process, limit)
   },
   requestAbort: (id, owner) => sessions.requestAbort(id, owner),
+  isRunning: (id) => sessions.isRunning(id),
   abortsRequested: async () => [...(await abortsOf(db, process)), ...(await sessions.abortsRequested())],
 })
 

@@ -44,6 +44,8 @@ const REQUEST_ABORT = `
   UPDATE leases SET abort_requested = true WHERE turn = $1 AND ($2::text IS NULL OR owner = $2) RETURNING epoch`
 const ABORTS = 'SELECT turn FROM leases WHERE process = $1 AND abort_requested AND turn IS NOT NULL'
 
+const RUNS = `SELECT 1 FROM leases WHERE turn = $1 AND ${isAliveProcess('leases.process')} LIMIT 1`
+
 interface Asked {
   readonly name: LeaseName
   readonly turn: BeginningTurn
@@ -68,7 +70,7 @@ export interface SessionLeasesOptions {
   readonly process: string
 }
 
-export class SessionLeases implements Pick<ClusterTurns, 'begin' | 'requestAbort' | 'abortsRequested'> {
+export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
   readonly #options: SessionLeasesOptions
   readonly #kind: Kind<Asked, number | undefined>
   /** Emits the name of a session that may be free. */
@@ -109,6 +111,8 @@ export class SessionLeases implements Pick<ClusterTurns, 'begin' | 'requestAbort
   async requestAbort(id: string, owner?: string): Promise<boolean> {
     return (await this.#options.db.writer.write(sql(REQUEST_ABORT, id, owner ?? null))).length > 0
   }
+
+  isRunning = async (id: string): Promise<boolean> => (await this.#options.db.get(RUNS, id)) !== undefined
 
   async abortsRequested(): Promise<readonly string[]> {
     return (await this.#options.db.all<{ turn: string }>(ABORTS, this.#options.process)).map(({ turn }) => turn)

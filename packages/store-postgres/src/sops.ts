@@ -42,6 +42,9 @@ const DROP_EVENTS =
 // The limits count runs of all processes: starts take place one after the other.
 const LOCK = 'SELECT pg_advisory_xact_lock(7351, 0)'
 const KNOWN = 'SELECT dispatch_json AS json FROM sop_events WHERE key = $1'
+// Two processes may have claimed one key at once: the second one gets what the first one started.
+const CLAIMED = 'SELECT dispatch_json AS json FROM sop_events WHERE idempotency = $1 AND at > $2 ORDER BY at DESC LIMIT 1'
+const CLAIMED_TOGETHER_MS = 10_000
 const REMEMBER = 'INSERT INTO sop_events (key, at, dispatch_json, idempotency) VALUES ($1, $2, $3, $4)'
 const LAST_ENDS = 'SELECT sop, ended_at AS at FROM sop_ends WHERE sop = ANY ($1::text[])'
 // An end in the future means that the clock was set back. It is corrected, so that no cooldown lasts longer than configured.
@@ -132,6 +135,8 @@ async function startIn(
 ): Promise<readonly SopDispatch[]> {
   await tx.all(LOCK)
   const key = eventKey === undefined ? null : rowKey(joinTexts(eventKey))
+  const claimed = idempotency === null ? undefined : await tx.get<Row>(CLAIMED, idempotency, atMs - CLAIMED_TOGETHER_MS)
+  if (claimed) return JSON.parse(claimed.json)
   const known = key && (await tx.get<Row>(KNOWN, key))
   const dispatched: readonly SopDispatch[] = known ? JSON.parse(known.json) : await startAll(tx, starts, atMs)
   const newKey = known ? null : key

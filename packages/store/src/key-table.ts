@@ -81,6 +81,15 @@ export class KeyTable {
     this.#done.set(key, { turnId, endedAtMs: doneAtMs })
   }
 
+  /** Takes over what the store has of one key. `ended` is the latest end within the window. */
+  learn(key: string, stored: { readonly queued: string | undefined; readonly ended: KnownKeys['done'][number] | undefined }): void {
+    if (stored.queued === undefined && this.#inFlight.get(key)?.isQueued) this.#inFlight.delete(key)
+    const known = this.#done.get(key)
+    if (stored.ended && !this.#inFlight.has(key) && !(known && known.endedAtMs >= stored.ended.endedAtMs))
+      this.ended(key, stored.ended.turnId, stored.ended.endedAtMs)
+    if (stored.queued !== undefined) this.queued(key, stored.queued)
+  }
+
   /** Reads the stored keys again before the next claim, because another process has written. */
   refresh(): void {
     this.#isStale = true

@@ -4,7 +4,7 @@ export { type AuditRecord, discardRecord, toAuditRow, wellFormed } from './audit
 export { hashKey, joinTexts, rowKey } from './hashed-keys.ts'
 export { HistoryCache, type Recent } from './history-cache.ts'
 export { type InboxColumns, toInboxRow } from './inbox-row.ts'
-export { KeyTable, type KnownKeys } from './key-table.ts'
+export { type KeyLimits, KeyTable, type KnownKeys } from './key-table.ts'
 export { endOfPrefix, toBytes, toText } from './key-value.ts'
 export { type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
 export { RecentIds } from './recent-ids.ts'

@@ -1,44 +1,10 @@
 /** Turns that clients wait for, on two nodes that share a database. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TurnRow } from '@sluice/sdk'
-import { startPostgres, type TestServer } from '@sluice/store-postgres/testing/postgres-server'
-import { Link } from '@sluice/testkit/link'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { sessionOf, startRuntime, type TestRuntime, type TestRuntimeOptions } from './test-runtimes.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { sessionOf, setUpRuntimes, start, type TestRuntime } from './test-runtimes.ts'
 
-let server: TestServer
-let schema: string
-let schemas = 0
-const links: Link[] = []
-const open: TestRuntime[] = []
-
-beforeAll(async () => {
-  server = await startPostgres({ inMemory: true })
-})
-afterAll(() => server.stop())
-beforeEach(() => {
-  schema = `nodes_${schemas++}`
-})
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((node) => node.close()))
-  await Promise.all(links.splice(0).map((link) => link.close()))
-})
-
-interface LinkedRuntime extends TestRuntime {
-  readonly link: Link
-}
-
-async function start(options: Pick<TestRuntimeOptions, 'answer' | 'act' | 'toml'> = {}): Promise<LinkedRuntime> {
-  const link = new Link()
-  links.push(link)
-  const url = new URL(server.url)
-  url.port = String(await link.portTo(server.port))
-  const node = Object.assign(await startRuntime({ ...options, schema, url: url.href }), { link })
-  open.push(node)
-  const share = 256 / open.length
-  await vi.waitFor(() => expect(open.map(({ runtime }) => runtime.ownership.held().length)).toEqual(open.map(() => share)), 10_000)
-  return node
-}
+setUpRuntimes()
 
 const request = (session: string | null, text: string) => ({ source: 'ws', session, text, client: 'c1' as never, owner: 'local' })
 

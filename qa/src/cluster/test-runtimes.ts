@@ -2,12 +2,16 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Approver } from '@sluice/agent'
 import { scriptedModel } from '@sluice/agent/testing/scripted-model'
 import { type OpenRuntime, openRuntime } from '@sluice/runtime'
 import { defineFeature, defineTool, type ModelCallOptions, shardOfSession } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
 import storePostgres from '@sluice/store-postgres'
+import { startPostgres, type TestServer } from '@sluice/store-postgres/testing/postgres-server'
+import { Link } from '@sluice/testkit/link'
 import * as v from 'valibot'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest'
 
 export interface TestRuntime {
   readonly runtime: OpenRuntime
@@ -26,6 +30,8 @@ export interface TestRuntimeOptions {
   /** Answers a message, or the result of `act`. A text that begins with `act` calls the tool. */
   readonly answer?: (text: string) => Promise<string>
   readonly act?: () => Promise<string>
+  /** Decides calls of `act` whose caller cannot. */
+  readonly approve?: Approver
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-nodes-'))
@@ -40,7 +46,7 @@ const lastText = ({ prompt }: ModelCallOptions): string => {
 }
 
 /** Starts what runs turns and approvals of a daemon. */
-export async function startRuntime({ url, schema, toml = '', answer, act }: TestRuntimeOptions): Promise<TestRuntime> {
+async function startRuntime({ url, schema, toml = '', answer, act, approve }: TestRuntimeOptions): Promise<TestRuntime> {
   const dataDir = join(folder, `node-${++count}`)
   mkdirSync(dataDir, { mode: 0o700 })
   copyFileSync(join(folder, 'secret.key'), join(dataDir, 'secret.key'))
@@ -83,6 +89,7 @@ export async function startRuntime({ url, schema, toml = '', answer, act }: Test
     profile: 'test',
     version: '0',
     quiet: true,
+    ...(approve && { approve }),
   })
   await runtime.ownership.start()
   await runtime.approvals.start()
@@ -107,4 +114,43 @@ export function sessionOf({ runtime }: TestRuntime, name: string): string {
     const session = `local/${name}-${number}`
     if (runtime.ownership.of(shardOfSession(session))) return session
   }
+}
+
+export interface LinkedRuntime extends TestRuntime {
+  /** To the database. */
+  readonly link: Link
+}
+
+let server: TestServer
+let schema = ''
+let schemas = 0
+const links: Link[] = []
+const open: LinkedRuntime[] = []
+
+/** Starts a server for the file that calls it, and gives each of its tests a schema. */
+export function setUpRuntimes(): void {
+  beforeAll(async () => {
+    server = await startPostgres({ inMemory: true })
+  })
+  afterAll(() => server.stop())
+  beforeEach(() => {
+    schema = `nodes_${schemas++}`
+  })
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((node) => node.close()))
+    await Promise.all(links.splice(0).map((link) => link.close()))
+  })
+}
+
+/** Starts a node. Resolves once each node of the test has its share of the shards. */
+export async function start(options: Omit<TestRuntimeOptions, 'url' | 'schema'> = {}): Promise<LinkedRuntime> {
+  const link = new Link()
+  links.push(link)
+  const url = new URL(server.url)
+  url.port = String(await link.portTo(server.port))
+  const node = Object.assign(await startRuntime({ ...options, schema, url: url.href }), { link })
+  open.push(node)
+  const share = 256 / open.length
+  await vi.waitFor(() => expect(open.map(({ runtime }) => runtime.ownership.held().length)).toEqual(open.map(() => share)), 10_000)
+  return node
 }

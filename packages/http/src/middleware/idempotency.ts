@@ -17,13 +17,33 @@ export function idempotent(parts: AppParts): Step {
   return async (c, next) => {
     const key = keyIn(headersOf(c), c.get('caller').device, c.req.path)
     if (!key) return next()
-    const { claim, turnId } = await claimKey(parts, key)
-    if (claim === 'claimed') {
-      c.set('idempotency', key)
-      return next()
+    const claimed = await claimKey(parts, key)
+    if (claimed.claim !== 'claimed') return duplicate(claimed.claim, claimed.turnId)
+    c.set('idempotency', key)
+    if (!parts.runtime.store.cluster) return next()
+    try {
+      return await next()
+    } catch (error) {
+      const again = await lostKey(parts, key, error)
+      if (!again || again.claim === 'claimed') throw error
+      return duplicate(again.claim, again.turnId)
     }
-    return new Response(DUPLICATE[claim], { headers: { ...JSON_HEADERS, ...(turnId !== undefined && { 'X-Turn-Id': turnId }) } })
   }
+}
+
+const duplicate = (claim: 'done' | 'in_flight', turnId: string | undefined): Response =>
+  new Response(DUPLICATE[claim], { headers: { ...JSON_HEADERS, ...(turnId !== undefined && { 'X-Turn-Id': turnId }) } })
+
+/** Claims a key again that another node has used first; both had claimed it at once. Resolves to undefined for any other error. */
+export async function lostKey(
+  parts: Pick<AppParts, 'runtime' | 'snapshot'>,
+  key: IdempotencyKey,
+  error: unknown,
+): Promise<ClaimedKey | undefined> {
+  if (!parts.runtime.store.cluster || !(error instanceof AppError) || error.code !== 'conflict') return undefined
+  const again = await claimKey(parts, key)
+  if (again.claim === 'claimed') await parts.runtime.store.idempotency.release(key)
+  return again
 }
 
 /** The result of a claim. `turnId` names the turn of the request that has the key, which is resumed if it was interrupted. */

@@ -7,7 +7,7 @@ import * as v from 'valibot'
 import type { AppParts } from '../app-parts.ts'
 import { chosenAgent } from '../chosen-agent.ts'
 import { limitedClient, ownerOf, personOf } from '../identity.ts'
-import { claimKey, keyIn } from '../middleware/idempotency.ts'
+import { type ClaimedKey, claimKey, keyIn, lostKey } from '../middleware/idempotency.ts'
 import { prefersAsync } from '../prefer.ts'
 import { jsonResponse } from '../respond.ts'
 
@@ -113,7 +113,7 @@ async function callTool(parts: CallParts, request: RouteRequest<Body>): Promise<
   const known = idempotency && (await earlierCall(parts, idempotency, text))
   if (known) return answer(runtime, known)
   const person = onControlSocket ? 'cli' : personOf(device)
-  const id = await runtime.agent.accept({
+  const accepting = runtime.agent.accept({
     source: DIRECT_CALL,
     session: null,
     ...(agent !== MAIN_AGENT && { agent }),
@@ -126,6 +126,10 @@ async function callTool(parts: CallParts, request: RouteRequest<Body>): Promise<
     tools: [name],
     ...(idempotency && { idempotency }),
   })
+  const id = await accepting.catch(async (error: unknown) => {
+    const again = idempotency && (await lostKey(parts, idempotency, error))
+    return again && again.claim !== 'claimed' ? sameCall(parts, again, text) : Promise.reject(error)
+  })
   if (prefersAsync(headers)) return accepted(id)
   await endOf(runtime, { id, hasKey: idempotency !== undefined }, signal)
   return answer(runtime, id)
@@ -133,8 +137,12 @@ async function callTool(parts: CallParts, request: RouteRequest<Body>): Promise<
 
 /** Returns the call that has the key; undefined when the key is free. Throws `conflict` for a key of another call. */
 async function earlierCall(parts: CallParts, key: IdempotencyKey, text: string): Promise<string | undefined> {
-  const { claim, turnId } = await claimKey(parts, key)
-  if (claim === 'claimed') return undefined
+  const claimed = await claimKey(parts, key)
+  return claimed.claim === 'claimed' ? undefined : sameCall(parts, claimed, text)
+}
+
+/** Returns the call that holds a key. Throws `conflict` when it is another call. */
+async function sameCall(parts: CallParts, { turnId }: ClaimedKey, text: string): Promise<string> {
   const turn = turnId === undefined ? undefined : await parts.runtime.store.turns.get(turnId)
   if (!turn) throw new AppError('conflict', 'A request with this idempotency key is being processed')
   if (turn.input !== text) throw new AppError('conflict', 'The idempotency key belongs to a call with another input')
