@@ -15,7 +15,7 @@ export const deliveryOptions = (runtime: OpenRuntime, procedures: Procedures, re
     config: () => runtime.config().core(deliverySection),
     texts: () => runtime.config().core(gatewaySection).texts,
     agentOf: (chat) => agentOfChat(runtime.config(), chat),
-    workspace: (agent) => runtime.lifecycle.agents().get(agent)?.workspace,
+    workspace: runtime.workspaceOf,
     transcribe: () => runtime.snapshot().service('transcribe'),
     procedures: runtime.sops,
   },

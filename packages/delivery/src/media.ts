@@ -25,6 +25,9 @@ export interface MediaOptions {
   readonly signal: AbortSignal
 }
 
+/** What saving needs of the options: the name of the channel is for the log. */
+export type SaveOptions = Omit<MediaOptions, 'channel'> & { readonly channel: Pick<Channel, 'name'> }
+
 /** The most attachments of one message; the line after them gives the number of the others. */
 const ATTACHMENTS_MAX = 10
 const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024
@@ -53,15 +56,24 @@ export async function textWithMedia({ text, attachments = [] }: Inbound, options
 }
 
 async function lineOf(attachment: Attachment, options: MediaOptions): Promise<string> {
-  const { channel, workspace, transcribe, signal } = options
+  const label = labelOf(attachment)
+  if (!options.channel.fetchMedia) return `${label} ${shownUrl(attachment)}`.trimEnd()
+  const fetched = await tried('fetched', () => fetchBytes(attachment, options), { ...options, kind: attachment.kind })
+  return 'failure' in fetched ? `${label} ${fetched.failure}` : lineOfMedia(attachment, fetched.value, options)
+}
+
+const labelOf = ({ kind, name }: Pick<Attachment, 'kind' | 'name'>): string => `[${LABELS[kind]}: ${shownName(name)}]`
+
+/** Resolves to the line of an attachment whose bytes are there: the words of a recording, else the path of the saved file. */
+export async function lineOfMedia(
+  attachment: Pick<Attachment, 'kind' | 'name' | 'mime'>,
+  { bytes, mime: fetchedMime }: Media,
+  options: SaveOptions,
+): Promise<string> {
+  const { workspace, transcribe, signal } = options
   const { kind, name, mime } = attachment
   const trial = { ...options, kind }
-  const label = `[${LABELS[kind]}: ${shownName(name)}]`
-  if (!channel.fetchMedia) return `${label} ${shownUrl(attachment)}`.trimEnd()
-  const fetched = await tried('fetched', () => fetchBytes(attachment, options), trial)
-  if ('failure' in fetched) return `${label} ${fetched.failure}`
-
-  const { bytes, mime: fetchedMime } = fetched.value
+  const label = labelOf(attachment)
   const type = mime ?? fetchedMime
   let note = ''
   if (kind === 'audio' && transcribe) {
@@ -85,7 +97,7 @@ async function fetchBytes(attachment: Attachment, { channel, clock, signal }: Me
 }
 
 type Outcome<Value> = { readonly value: Value } | { readonly failure: string }
-type Trial = Pick<MediaOptions, 'channel' | 'clock' | 'log' | 'signal'> & Pick<Attachment, 'kind'>
+type Trial = Pick<SaveOptions, 'channel' | 'clock' | 'log' | 'signal'> & Pick<Attachment, 'kind'>
 
 /** Runs a step of an attachment, and again after `unavailable`. A failure is logged and becomes text for the model. */
 async function tried<Value>(done: 'fetched' | 'transcribed' | 'saved', run: () => Promise<Value>, trial: Trial): Promise<Outcome<Value>> {

@@ -62,6 +62,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /api/turns': 'client',
   'GET /api/turns/{id}': 'client',
   'POST /api/turns': 'client',
+  'POST /api/attachments': 'client',
   'POST /api/turns/{id}/abort': 'client',
   'POST /api/commands': 'operator',
   'POST /api/commands/{id}/input': 'operator',

@@ -42,6 +42,7 @@ import type { LibrarySettings } from '@sluice/sop'
 import { ProcedureFiles } from '@sluice/sop/procedure-files'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import * as v from 'valibot'
 import { afterEach } from 'vitest'
 import { createApp } from './app.ts'
@@ -267,6 +268,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
     sandbox: () => undefined,
   })
   health.started()
+  const workspaces = new Map([...snapshots.current().registries.keys(), MAIN_AGENT].map((name) => [name, memoryWorkspace()]))
   return {
     version: '0.0.0',
     profile: 'test',
@@ -293,6 +295,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
     hideSecrets: options.hide ?? noSecrets,
     snapshot: snapshots.current,
     onSnapshot: snapshots.onSnapshot,
+    workspaceOf: (agent) => workspaces.get(agent),
     health,
     procedures: new ProcedureFiles({ settings: () => options.sopSettings ?? NO_SOPS, keyValue: store.keyValue('sop'), clock }),
     sops: () => options.sops as Sops | undefined,

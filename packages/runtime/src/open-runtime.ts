@@ -201,6 +201,8 @@ export class OpenRuntime implements Runtime {
 
   readonly snapshot = (): Snapshot => this.lifecycle.snapshot()
 
+  readonly workspaceOf = (agent: string) => this.lifecycle.agents().get(agent)?.workspace
+
   readonly onSnapshot = (listener: (snapshot: Snapshot) => void): (() => void) => this.lifecycle.onSnapshot(listener)
 
   /** The configuration in force. */

@@ -2,7 +2,7 @@
 import type { Admission, Agent } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import type { DeliveryQueues } from '@sluice/delivery'
-import type { Backlog, Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
+import type { Backlog, Clock, Logger, Sops, Store, Vitals, Workspace } from '@sluice/sdk'
 import type { ProcedureFiles } from '@sluice/sop/procedure-files'
 import type { Check } from './doctor/check.ts'
 import type { EventBus } from './events/event-bus.ts'
@@ -34,6 +34,8 @@ export interface Runtime {
    * subscription; one that throws is logged and does not stop the others. Returns an unsubscribe function.
    */
   onSnapshot(listener: (snapshot: Snapshot) => void): () => void
+  /** The files of an agent; undefined for an unknown name. */
+  workspaceOf(agent: string): Workspace | undefined
   vitals(): Vitals
   backlog(): Promise<Backlog>
   /** Checks the store and the features, for `sluice doctor`. */

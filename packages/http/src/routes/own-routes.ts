@@ -3,6 +3,7 @@
 import type { Route } from '@sluice/sdk'
 import type { AppParts } from '../app-parts.ts'
 import { approvalRoutes } from './approvals.ts'
+import { attachmentRoute } from './attachments.ts'
 import { backupsRoute } from './backups.ts'
 import { callRoutes } from './calls.ts'
 import { channelLinkRoutes } from './channel-links.ts'
@@ -38,6 +39,7 @@ export function ownRoutes(parts: ApiParts): Route[] {
     ...clusterRoutes(runtime),
     ...turnRoutes(runtime),
     streamedTurnRoute(runtime, snapshot),
+    attachmentRoute(runtime, snapshot),
     ...callRoutes(parts),
     ...channelLinkRoutes(runtime),
     ...commandRoutes(runtime),

@@ -39,6 +39,7 @@ export const OWN_POST_ROUTES = [
   '/api/channels/:channel/test',
   '/api/config/preview',
   '/api/turns',
+  '/api/attachments',
   '/api/turns/:id/abort',
   '/api/commands',
   '/api/commands/:id/input',

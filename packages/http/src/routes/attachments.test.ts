@@ -1,0 +1,63 @@
+import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
+import { expect, test } from 'vitest'
+import { type TestGatewayOptions, testGateways } from '../testing.ts'
+import { ATTACHMENT_BYTES_MAX } from './attachments.ts'
+
+const gateway = testGateways()
+const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
+
+async function arrange(options: TestGatewayOptions = {}) {
+  const made = gateway(options)
+  const { token } = await made.pair('c', null, 'client')
+  const send = async (body: object, bearer = token) => {
+    const response = await made.request('/api/attachments', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return { status: response.status, body: (await response.json()) as { text?: string; code?: string } }
+  }
+  return { ...made, send }
+}
+
+test('a file is saved under a name of its content, and a line names it', async () => {
+  const { send, runtime } = await arrange()
+  const { status, body } = await send({ name: '../../cat].png\u202e', mime: 'image/png', data: PNG.toString('base64') })
+  expect([status, body]).toEqual([
+    200,
+    { text: expect.stringMatching(/^\[Image: \.\. \.\. cat \.png\] attachments\/[0-9a-f]{16}\.png$/), kind: 'image', bytes: 8 },
+  ])
+  const path = body.text?.split('] ')[1] ?? ''
+  expect(Buffer.from((await runtime.workspaceOf('main')?.read(path, { bytesMax: 100 })) ?? [])).toEqual(PNG)
+})
+
+test('a recording becomes its words where the build transcribes', async () => {
+  const service = (name: string) => (name === 'transcribe' ? async () => 'hello  there' : undefined)
+  const { send } = await arrange({ snapshot: { service: service as never } })
+  const { body } = await send({ name: 'note.ogg', mime: 'audio/ogg', data: PNG.toString('base64') })
+  expect(body.text).toBe('[Voice] hello there')
+})
+
+test('a file that is too large, or is not Base64, is refused', async () => {
+  const { send } = await arrange()
+  const tooLarge = await send({ name: 'x', data: Buffer.alloc(ATTACHMENT_BYTES_MAX + 1).toString('base64') })
+  expect([tooLarge.status, tooLarge.body.code]).toEqual([413, 'too_large'])
+  expect((await send({ name: 'x', data: 'no base 64!' })).status).toBe(400)
+  expect((await send({ name: '', data: '' })).status).toBe(400)
+})
+
+test('a client chooses no other agent', async () => {
+  const { registry } = testSnapshot()
+  const { send, pair } = await arrange({ snapshot: { registries: new Map(['main', 'support'].map((name) => [name, registry])) } })
+  const file = { name: 'x.txt', mime: 'text/plain', data: 'eA==', agent: 'support' }
+  expect((await send(file)).status).toBe(403)
+  const { token } = await pair('o')
+  expect((await send(file, token)).body.text).toMatch(/^\[Document: x\.txt\] attachments\//)
+})
+
+test('an address saves thirty files a minute', async () => {
+  const { send } = await arrange()
+  const file = { name: 'x.txt', data: 'eA==' }
+  for (let count = 0; count < 30; count++) expect((await send(file)).status).toBe(200)
+  expect((await send(file)).status).toBe(429)
+})
