@@ -24,7 +24,7 @@ export default defineConfig({
           groups: [
             {
               name: 'start',
-              test: /node_modules.(?!.*(?:virtual-core|uplot))|src.(?:ui.(?!virtual|plot)|data.(?!theme-choice|event-log|settings)|start|app|pages.(?:overview|sign-in))/,
+              test: /node_modules.(?!.*(?:virtual-core|uplot))|src.(?:ui.(?!virtual|plot|markdown|rich-text|message)|data.(?!theme-choice|event-log|settings|log-follower|json-lines)|start|app|pages.(?:overview|sign-in))/,
             },
           ],
         },

@@ -168,6 +168,16 @@ describe('a session', () => {
   })
 })
 
+/** Changes that pages of operators make. */
+const NEW_CHANGES = [
+  ['POST', '/api/attachments'],
+  ['POST', '/api/deliveries/inbox/1/discard'],
+  ['POST', '/api/deliveries/outbox/1/discard'],
+  ['POST', '/api/hardware/stop'],
+  ['POST', '/api/hardware/reset'],
+  ['POST', '/api/models/offered'],
+] as const
+
 describe('the security table of a session', () => {
   const FOREIGN = [
     ['another port of this machine', 'http://localhost:3000'],
@@ -187,6 +197,7 @@ describe('the security table of a session', () => {
       ['POST', '/api/pairing/initiate'],
       ['DELETE', '/api/dashboard/session'],
       ['POST', '/api/turns'],
+      ...NEW_CHANGES,
     ] as const) {
       const answer = await page.send(method, path, { body: { message: 'x' }, headers: { origin } })
       expect(answer.status).toBe(403)
@@ -194,11 +205,22 @@ describe('the security table of a session', () => {
     expect(await store.devices.list()).toHaveLength(1)
   })
 
+  test('a client is refused what only operators may do', async () => {
+    const { signedIn } = dashboard()
+    const page = await signedIn({ role: 'client' })
+    for (const [method, path] of [...NEW_CHANGES.filter(([, one]) => one !== '/api/attachments'), ['GET', '/api/hardware']] as const)
+      expect((await page.send(method, path, method === 'GET' ? {} : { body: {} })).status, path).toBe(403)
+    // A session that is admitted gets as far as the check of the body.
+    expect((await page.send('POST', '/api/attachments', { body: {} })).status).toBe(400)
+  })
+
   test('a change without the header of the page is refused', async () => {
     const { signedIn } = dashboard()
     const page = await signedIn()
     expect((await page.send('POST', '/api/pairing/initiate', { headers: { 'x-sluice-dashboard': undefined } })).status).toBe(403)
     expect((await page.send('POST', '/api/pairing/initiate')).status).toBe(200)
+    for (const [method, path] of NEW_CHANGES)
+      expect((await page.send(method, path, { body: {}, headers: { 'x-sluice-dashboard': undefined } })).status, path).toBe(403)
   })
 
   test.each(['cross-site', 'same-site'])('a browser that says "%s" is refused, also to read', async (site) => {

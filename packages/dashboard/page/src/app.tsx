@@ -42,6 +42,8 @@ function later(load: () => Promise<ComponentType>): ComponentType {
 }
 
 const Chat = later(async () => (await import('./pages/chat.tsx')).Chat)
+const Conversations = later(async () => (await import('./pages/conversations.tsx')).Conversations)
+const ConversationPage = later(async () => (await import('./pages/conversations.tsx')).ConversationPage)
 const Approvals = later(async () => (await import('./pages/approvals.tsx')).Approvals)
 const Deliveries = later(async () => (await import('./pages/deliveries.tsx')).Deliveries)
 const InboxEntry = later(async () => (await import('./pages/deliveries.tsx')).InboxEntry)
@@ -63,6 +65,8 @@ const Logs = later(async () => (await import('./pages/logs.tsx')).Logs)
 const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
   ['/', Start],
   ['/chat/:id?', Chat],
+  ['/conversations/:id', ConversationPage],
+  ['/conversations', Conversations],
   ['/approvals', Approvals],
   ['/deliveries/inbox/:number', InboxEntry],
   ['/deliveries/outbox/:number', OutboxEntry],

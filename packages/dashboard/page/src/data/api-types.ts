@@ -153,6 +153,10 @@ export interface paths {
     /** Abort a running or waiting turn */
     post: operations['postApiTurnsIdAbort']
   }
+  '/api/attachments': {
+    /** Save a file in the workspace of the agent, for a message. The message then contains `text` */
+    post: operations['postApiAttachments']
+  }
   '/api/callable-tools': {
     /** The tools of `[gateway] callable_tools`, which clients may call directly */
     get: operations['getApiCallableTools']
@@ -2996,6 +3000,53 @@ export interface operations {
           'application/json': {
             aborted: true
             turn_id: string
+          }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  postApiAttachments: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          name: string
+          /** The media type, such as `image/png` */
+          mime?: string
+          /** The bytes in Base64; at most 10485760 bytes */
+          data: string
+          /** The agent of the conversation; default: `main`. Only an operator may name one */
+          agent?: string
+        }
+      }
+    }
+    responses: {
+      /** It is saved */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': {
+            /** The line by which a message names the file; the words of a recording where they are transcribed */
+            text: string
+            kind: 'image' | 'audio' | 'video' | 'file'
+            bytes: number
           }
         }
       }

@@ -1,5 +1,6 @@
 /** The places of the page, kept in the fragment of its address: the page works under any path, and no place is sent to a server. */
 import { signal } from '@preact/signals'
+import { useParams as useWrittenParams } from 'wouter-preact'
 import { useHashLocation as useWholeLocation } from 'wouter-preact/use-hash-location'
 
 const fragment = signal(location.hash)
@@ -29,4 +30,18 @@ export function setPlaceQuery(values: Readonly<Record<string, string | undefined
   const [place = ''] = location.hash.split('?')
   const query = new URLSearchParams(Object.entries(values).flatMap(([name, value]) => (value ? [[name, value]] : [])))
   location.hash = query.size > 0 ? `${place}?${query}` : place
+}
+
+/** Returns the parts of the place that its route names, as `to` was given them. */
+export function useParams<Params extends { readonly [name: string]: string | undefined }>(): Params {
+  const written = Object.entries(useWrittenParams() as Readonly<Record<string, string | undefined>>)
+  return Object.fromEntries(written.map(([name, value]) => [name, value && decoded(value)])) as Params
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

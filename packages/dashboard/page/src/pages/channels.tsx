@@ -1,11 +1,10 @@
 /** The channels: whether each works, what it misses, and a message to try it. */
 import { useEffect, useState } from 'preact/hooks'
-import { useParams } from 'wouter-preact'
 import { answered, api, type Got } from '../data/api.ts'
 import { REFRESH_MS, refresh, useApi } from '../data/queries.ts'
-import { to } from '../data/router.ts'
+import { to, useParams } from '../data/router.ts'
 import { Act, Copy, Field } from '../ui/controls.tsx'
-import { Dialog } from '../ui/dialog.tsx'
+import { confirmed, Dialog } from '../ui/dialog.tsx'
 import { Badge, Card, Empty, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { Line, Name, Text } from '../ui/text.tsx'
@@ -199,13 +198,27 @@ function Link({ channel }: { readonly channel: string }) {
     await attempt(() => answered(api.POST(LINK, { params: { path: { channel } }, body: phone === '' ? {} : { phone } })))
     await refresh('/api/channels')
   }
+  const unlink = async (...question: readonly [] | readonly [title: string, text: string, action: string]) => {
+    const [title, text, action] = question
+    if (title !== undefined && !(await confirmed(title, text ?? '', action ?? ''))) return
+    await attempt(() => answered(api.DELETE(LINK, { params: { path: { channel } } })))
+    await refresh('/api/channels')
+  }
   return (
     <Card title="Linked device" actions={<Badge state={shown.state} tone={shown.state === 'linked' ? 'ok' : 'warn'} />} padded>
       <div class="stack" aria-live="polite">
         {shown.state === 'linked' && (
-          <p>
-            Linked to <Name value={shown.account ?? 'an account'} />.
-          </p>
+          <div class="row spread">
+            <p>
+              Linked to <Name value={shown.account ?? 'an account'} />.
+            </p>
+            <Act
+              class="danger"
+              work={() => unlink('Unlink this device?', 'The channel neither receives nor sends until it is linked again.', 'Unlink')}
+            >
+              Unlink
+            </Act>
+          </div>
         )}
         {shown.reason !== null && (
           <Note tone="bad">
@@ -222,6 +235,11 @@ function Link({ channel }: { readonly channel: string }) {
           <p>
             Type this code into the phone: <strong class="mono">{shown.code}</strong>
           </p>
+        )}
+        {shown.state === 'linking' && (
+          <div class="row end">
+            <Act work={() => unlink()}>Cancel</Act>
+          </div>
         )}
         {shown.state === 'unlinked' && (
           <div class="filters">

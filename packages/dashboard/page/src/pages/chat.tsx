@@ -1,17 +1,18 @@
 /** The chat: sessions, the conversation of one, and its tool calls and questions as they come. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { useParams } from 'wouter-preact'
 import { Conversation, type Entry, type Question, type ToolCall } from '../chat/conversation.ts'
 import { answered, api } from '../data/api.ts'
 import { refresh, useApi } from '../data/queries.ts'
-import { go, to } from '../data/router.ts'
+import { go, to, useParams } from '../data/router.ts'
 import { confirmed, Dialog } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icon.tsx'
+import { Message } from '../ui/message.tsx'
 import { Loaded, Page, Problem } from '../ui/parts.tsx'
+import { RichText } from '../ui/rich-text.tsx'
 import { Line, Name, Text } from '../ui/text.tsx'
-import { attempt } from '../ui/toast.tsx'
-import { dateText, duration, Time } from '../ui/values.tsx'
+import { attempt, say } from '../ui/toast.tsx'
+import { bytes, dateText, duration, Time } from '../ui/values.tsx'
 
 /** How close to the end the reader must be for new text to scroll into view. */
 const END_PIXELS = 80
@@ -221,13 +222,13 @@ function EntryView({ entry, conversation }: { readonly entry: Entry; readonly co
     case 'person':
       return (
         <Said who="You" kind="person">
-          <Text value={entry.text} />
+          <Message text={entry.text} />
         </Said>
       )
     case 'answer':
       return (
         <Said who="Agent" kind="answer">
-          <Text value={entry.text} />
+          <RichText value={entry.text} />
           {entry.facts && <p class="quiet facts-line">{entry.facts}</p>}
         </Said>
       )
@@ -314,10 +315,54 @@ function QuestionView({
   )
 }
 
+interface Attached {
+  readonly name: string
+  readonly bytes: number
+  /** The line by which the message names the file; undefined while it is uploaded. */
+  readonly text: string | undefined
+}
+
+const FILES_MAX = 10
+const FILE_BYTES_MAX = 10 * 1024 * 1024
+
+/** Returns the bytes of a file in Base64. */
+const base64Of = (file: File): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onload = () => resolve(String(reader.result).split(',', 2)[1] ?? '')
+    reader.onerror = () => reject(new Error(`${file.name} cannot be read.`))
+    reader.readAsDataURL(file)
+  })
+
+/** The files of the next message, which are uploaded when they are chosen. */
+function useFiles() {
+  const [files, setFiles] = useState<readonly Attached[]>([])
+  const upload = async (chosen: readonly File[]) => {
+    for (const file of chosen) {
+      if (file.size > FILE_BYTES_MAX) {
+        say(`${file.name} is larger than ${bytes(FILE_BYTES_MAX)}.`, 'bad')
+        continue
+      }
+      const attached: Attached = { name: file.name || 'file', bytes: file.size, text: undefined }
+      setFiles((before) => [...before, attached].slice(0, FILES_MAX))
+      const done = await attempt(async () => {
+        const body = { name: attached.name, mime: file.type, data: await base64Of(file) }
+        return answered(api.POST('/api/attachments', { body }))
+      })
+      setFiles((before) => before.flatMap((one) => (one === attached ? (done ? [{ ...one, text: done.text }] : []) : [one])))
+    }
+  }
+  const remove = (file: Attached) => setFiles((before) => before.filter((one) => one !== file))
+  return { files, upload, remove, clear: () => setFiles([]) }
+}
+
 function Composer({ conversation }: { readonly conversation: Conversation }) {
   const input = useRef<HTMLTextAreaElement>(null)
+  const chooser = useRef<HTMLInputElement>(null)
+  const { files, upload, remove, clear } = useFiles()
   const isRunning = conversation.running.value > 0
   const isReady = conversation.state.value === 'ready'
+  const isUploading = files.some(({ text }) => text === undefined)
   const grow = () => {
     const element = input.current
     if (!element) return
@@ -325,16 +370,16 @@ function Composer({ conversation }: { readonly conversation: Conversation }) {
     element.style.height = `${Math.min(element.scrollHeight + 2, 220)}px`
   }
   const send = () => {
-    const text = input.current?.value.trim() ?? ''
-    if (text === '' || !input.current) return
+    if (!input.current || isUploading) return
+    const text = [input.current.value.trim(), ...files.map((file) => file.text ?? '')].filter((line) => line !== '').join('\n')
+    if (text === '') return
     if (new TextEncoder().encode(text).length > TEXT_BYTES_MAX) {
-      void attempt(async () => {
-        throw new Error('The message is larger than 64 KiB.')
-      })
+      say('The message is larger than 64 KiB.', 'bad')
       return
     }
     conversation.send(text)
     input.current.value = ''
+    clear()
     grow()
   }
   return (
@@ -344,7 +389,38 @@ function Composer({ conversation }: { readonly conversation: Conversation }) {
         event.preventDefault()
         send()
       }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault()
+        void upload([...(event.dataTransfer?.files ?? [])])
+      }}
     >
+      {files.length > 0 && (
+        <ul class="attached" aria-label="Attached files">
+          {files.map((file, index) => (
+            <li key={index} class="badge">
+              <Name value={file.name} /> <span class="quiet">{file.text === undefined ? 'is uploaded…' : bytes(file.bytes)}</span>
+              <button type="button" class="plain small" aria-label={`Remove ${file.name}`} onClick={() => remove(file)}>
+                ×
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <input
+        ref={chooser}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files"
+        onChange={({ currentTarget }) => {
+          void upload([...(currentTarget.files ?? [])])
+          currentTarget.value = ''
+        }}
+      />
+      <button type="button" class="icon" aria-label="Attach files" onClick={() => chooser.current?.click()}>
+        <Icon name="clip" />
+      </button>
       <textarea
         ref={input}
         rows={1}
@@ -352,6 +428,9 @@ function Composer({ conversation }: { readonly conversation: Conversation }) {
         aria-label="Message"
         placeholder={isReady ? 'Write to the agent' : 'Connecting…'}
         onInput={grow}
+        onPaste={({ clipboardData }) => {
+          if (clipboardData && clipboardData.files.length > 0) void upload([...clipboardData.files])
+        }}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
           event.preventDefault()
@@ -363,7 +442,7 @@ function Composer({ conversation }: { readonly conversation: Conversation }) {
           <Icon name="stop" /> Stop
         </button>
       )}
-      <button type="submit" class="primary">
+      <button type="submit" class="primary" disabled={isUploading}>
         <Icon name="send" /> Send
       </button>
     </form>

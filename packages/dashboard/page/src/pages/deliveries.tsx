@@ -1,8 +1,7 @@
 /** The deliveries: messages that arrived, replies that were sent, and those that nobody could deliver. */
-import { useParams } from 'wouter-preact'
 import { answered, api, type Got } from '../data/api.ts'
 import { REFRESH_MS, refresh, useApi } from '../data/queries.ts'
-import { placeQuery, setPlaceQuery, to } from '../data/router.ts'
+import { placeQuery, setPlaceQuery, to, useParams } from '../data/router.ts'
 import { Act, Ask, Choose } from '../ui/controls.tsx'
 import { confirmed } from '../ui/dialog.tsx'
 import { Pager, usePaging } from '../ui/pages.tsx'
@@ -13,8 +12,8 @@ import { attempt } from '../ui/toast.tsx'
 import { Time } from '../ui/values.tsx'
 
 const ROWS = '50'
-const INBOX_STATES = ['pending', 'running', 'done', 'dead', 'limited']
-const OUTBOX_STATES = ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead']
+const INBOX_STATES = ['pending', 'running', 'done', 'dead', 'limited', 'discarded']
+const OUTBOX_STATES = ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead', 'discarded']
 type Box = 'inbox' | 'outbox'
 
 const changed = (): Promise<void> => refresh('/api/deliveries', '/api/overview')
@@ -225,7 +224,14 @@ export function InboxEntry() {
     <Page
       title={`Message ${number}`}
       about={<a href="#/deliveries/inbox">All messages</a>}
-      actions={entry.data && <ReplayMessage number={number} state={entry.data.state} />}
+      actions={
+        entry.data && (
+          <>
+            <Discard box="inbox" number={number} state={entry.data.state} />
+            <ReplayMessage number={number} state={entry.data.state} />
+          </>
+        )
+      }
     >
       <Loaded query={entry}>
         {(data) => (
@@ -245,7 +251,7 @@ export function InboxEntry() {
                       ['Sender', <Name key="sender" value={data.sender} />],
                       ['Session', <Name key="session" value={data.session} />],
                       ['Id of the platform', <Name key="id" value={data.message_id} />],
-                      ['Verification', <Name key="verdict" value={data.verdict} />],
+                      ['Verified by', <Name key="verdict" value={data.verdict} />],
                       ['Arrived', <Time key="at" at={data.received_at} />],
                       ['Attempts', integer(data.attempts)],
                       data.next_at !== null && ['Next attempt', <Time key="next" at={data.next_at} />],
@@ -291,6 +297,38 @@ export function InboxEntry() {
   )
 }
 
+const DISCARDABLE: Readonly<Record<Box, readonly string[]>> = { inbox: ['dead', 'limited'], outbox: ['dead', 'ambiguous'] }
+
+/** Takes a dead letter out of those that wait for a person. */
+function Discard({ box, number, state }: { readonly box: Box; readonly number: string; readonly state: string }) {
+  if (!DISCARDABLE[box].includes(state)) return null
+  const discard = async () => {
+    const what = box === 'inbox' ? 'message' : 'reply'
+    if (
+      !(await confirmed(
+        `Discard this ${what}?`,
+        'It no longer counts as a dead letter. Its content is kept as long as that of others. The audit log records who discarded it.',
+        'Discard',
+      ))
+    )
+      return
+    const params = { params: { path: { number } } }
+    await attempt(
+      () =>
+        box === 'inbox'
+          ? answered(api.POST('/api/deliveries/inbox/{number}/discard', params))
+          : answered(api.POST('/api/deliveries/outbox/{number}/discard', params)),
+      'Discarded.',
+    )
+    await changed()
+  }
+  return (
+    <Act class="danger" work={discard}>
+      Discard
+    </Act>
+  )
+}
+
 function ReplayMessage({ number, state }: { readonly number: string; readonly state: string }) {
   if (state === 'pending' || state === 'running') return null
   return (
@@ -323,7 +361,14 @@ export function OutboxEntry() {
     <Page
       title={`Reply ${number}`}
       about={<a href="#/deliveries/outbox">All replies</a>}
-      actions={entry.data && <ReplayReply number={number} state={entry.data.state} />}
+      actions={
+        entry.data && (
+          <>
+            <Discard box="outbox" number={number} state={entry.data.state} />
+            <ReplayReply number={number} state={entry.data.state} />
+          </>
+        )
+      }
     >
       <Loaded query={entry}>
         {(data) => (
@@ -373,7 +418,7 @@ export function OutboxEntry() {
 }
 
 function ReplayReply({ number, state }: { readonly number: string; readonly state: string }) {
-  if (state !== 'dead' && state !== 'ambiguous') return null
+  if (state !== 'dead' && state !== 'ambiguous' && state !== 'discarded') return null
   return (
     <Act
       class="primary"

@@ -107,42 +107,69 @@ function Pair() {
   )
 }
 
-interface Passkey {
-  readonly id: string
-  readonly [member: string]: unknown
-}
-
-const getPasskeys = async (): Promise<readonly Passkey[] | undefined> => {
-  const call = api.GET as unknown as (
-    path: string,
-    init: object,
-  ) => Promise<{ data?: { credentials: readonly Passkey[] }; response: Response }>
-  const { data } = await call('/api/webauthn/credentials', {})
-  return data?.credentials
-}
-
+/** The passkeys of all people, with which they sign in here. */
 function Passkeys() {
   const features = useApi('/api/features', {})
   const webauthn = features.data?.features.find(({ feature }) => feature === 'webauthn')
-  const [list, setList] = useState<readonly Passkey[] | undefined>()
+  const passkeys = useApi('/api/webauthn/credentials', {}, { enabled: webauthn?.state === 'ready' })
   if (!webauthn) return null
-  return (
-    <Card title="Passkeys" padded>
-      {webauthn.state === 'ready' ? (
-        <div class="stack">
-          <div class="row">
-            <Act work={async () => setList(await attempt(getPasskeys))}>Show my passkeys</Act>
-            <a class="button" href="passkey">
-              Register a passkey
-            </a>
-          </div>
-          {list && <p>{list.length === 0 ? 'This device has no passkeys.' : `${list.length} passkeys.`}</p>}
-        </div>
-      ) : (
+  if (webauthn.state !== 'ready')
+    return (
+      <Card title="Passkeys" padded>
         <p class="quiet">
-          Passkeys are {webauthn.compiled ? 'not configured' : 'not in this build'}. {webauthn.build && <code>{webauthn.build}</code>}
+          Passkeys are {webauthn.compiled ? 'not configured' : 'not in this build'}.{' '}
+          {webauthn.build ? <code>{webauthn.build}</code> : <a href="#/configuration?section=security.webauthn">Configure them</a>}
         </p>
-      )}
+      </Card>
+    )
+  return (
+    <Card
+      title="Passkeys"
+      actions={
+        <a class="button" href="passkey">
+          Register a passkey
+        </a>
+      }
+    >
+      <Loaded query={passkeys}>
+        {({ credentials }) => (
+          <Table
+            label="Passkeys"
+            rows={credentials}
+            keyOf={({ credential_id }) => credential_id}
+            empty="No passkey is registered."
+            columns={[
+              { name: 'Passkey', heads: true, show: ({ label }) => <Line value={label} /> },
+              { name: 'Person', show: ({ user_name }) => <Line value={user_name} /> },
+              { name: 'Role', show: ({ role }) => <Badge state={role} tone={role === 'operator' ? 'info' : 'quiet'} /> },
+              { name: 'Registered', show: ({ registered_at }) => <Time at={registered_at} /> },
+              { name: 'Last used', show: ({ last_used_at }) => <Time at={last_used_at} /> },
+              {
+                name: 'State',
+                show: ({ disabled, backed_up }) => (
+                  <Badge state={disabled ? 'disabled' : backed_up ? 'backed up' : 'on one device'} tone={disabled ? 'bad' : 'ok'} />
+                ),
+              },
+              {
+                name: 'Actions',
+                quietName: true,
+                show: ({ credential_id: id, label }) => (
+                  <Act
+                    class="small danger"
+                    work={async () => {
+                      if (!(await confirmed(`Remove the passkey ${label}?`, 'Nobody can sign in with it from now on.', 'Remove'))) return
+                      await attempt(() => answered(api.DELETE('/api/webauthn/credentials/{id}', { params: { path: { id } } })), 'Removed.')
+                      await refresh('/api/webauthn')
+                    }}
+                  >
+                    Remove
+                  </Act>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
     </Card>
   )
 }

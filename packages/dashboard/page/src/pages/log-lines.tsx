@@ -1,7 +1,6 @@
-/** The log of the gateway: the lines that it keeps in memory, and new ones within two seconds. */
+/** The log of the gateway: the lines that it keeps in memory, and new ones as they are written. */
 import { useMemo, useState } from 'preact/hooks'
-import type { Got } from '../data/api.ts'
-import { useApi } from '../data/queries.ts'
+import { type LogLine, useLogLines } from '../data/log-follower.ts'
 import { placeQuery, setPlaceQuery } from '../data/router.ts'
 import { Ask, Choose } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -11,10 +10,7 @@ import { ClockTime } from '../ui/values.tsx'
 import { Virtual } from '../ui/virtual.tsx'
 import { LogTabs } from './logs.tsx'
 
-type LogLine = Got<'/api/logs'>['lines'][number]
-
 const ROW_PIXELS = 28
-const REFRESH_MS = 2000
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 export function LogLines() {
@@ -23,8 +19,8 @@ export function LogLines() {
   const word = query.get('find') ?? ''
   const [isPaused, setPaused] = useState(false)
   const [shown, setShown] = useState<LogLine | undefined>()
-  const logs = useApi('/api/logs', { query: { level, limit: '1000' } }, { refreshMs: isPaused ? false : REFRESH_MS })
-  const lines = logs.data?.lines
+  const logs = useLogLines(level, isPaused)
+  const lines = logs.data
   const found = useMemo(
     () => lines?.filter((line) => word === '' || JSON.stringify(line).toLowerCase().includes(word.toLowerCase())) ?? [],
     [lines, word],

@@ -1,9 +1,8 @@
 /** The procedures: what is loaded, what runs, what waits to be accepted, and the audit log. */
 import { useState } from 'preact/hooks'
-import { useParams } from 'wouter-preact'
 import { answered, api, type Got } from '../data/api.ts'
 import { refresh, useApi } from '../data/queries.ts'
-import { go, placeQuery, setPlaceQuery, to } from '../data/router.ts'
+import { go, placeQuery, setPlaceQuery, to, useParams } from '../data/router.ts'
 import { ApprovalCard } from '../ui/approval.tsx'
 import { Act, Choose, Field } from '../ui/controls.tsx'
 import { confirmed, Dialog } from '../ui/dialog.tsx'

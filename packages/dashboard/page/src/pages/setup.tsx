@@ -1,12 +1,15 @@
 /** The first run: a provider is set up, tested, and gets the first message. */
 import { useState } from 'preact/hooks'
 import { ApiError, answered, api } from '../data/api.ts'
+import type { operations } from '../data/api-types.ts'
+import { linesOf } from '../data/json-lines.ts'
 import { refresh, useApi } from '../data/queries.ts'
 import { go } from '../data/router.ts'
 import { Act, Field } from '../ui/controls.tsx'
 import { Badge, Card, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
 import { Name, Text } from '../ui/text.tsx'
-import { duration, usd } from '../ui/values.tsx'
+import { say } from '../ui/toast.tsx'
+import { duration, short, usd } from '../ui/values.tsx'
 import { type Change, previewOf } from './configuration.tsx'
 
 const KINDS = [
@@ -22,6 +25,8 @@ const KINDS = [
   ['lmstudio', 'LM Studio, on this machine or another'],
   ['custom', 'Another endpoint that is compatible with OpenAI'],
 ] as const
+type Offered = operations['postApiModelsOffered']['responses'][200]['content']['application/json']['models']
+
 /** Kinds that run without a key. */
 const LOCAL = ['ollama', 'lmstudio']
 
@@ -33,19 +38,6 @@ interface Result {
   readonly took_ms?: number
   readonly cost_usd?: number
   readonly message?: string
-}
-
-/** Yields the JSON values of a stream of lines. */
-async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Result> {
-  let rest = ''
-  for await (const text of stream.pipeThrough(
-    new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>,
-  ) as unknown as AsyncIterable<string>) {
-    const lines = (rest + text).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) if (line.trim() !== '') yield JSON.parse(line) as Result
-  }
-  if (rest.trim() !== '') yield JSON.parse(rest) as Result
 }
 
 export function Setup() {
@@ -67,6 +59,7 @@ function Form({ version }: { readonly version: string }) {
   const [results, setResults] = useState<readonly Result[]>([])
   const [isTested, setTested] = useState(false)
   const [problem, setProblem] = useState<unknown>()
+  const [offered, setOffered] = useState<NonNullable<Offered> | undefined>()
   const isCustom = kind === 'custom'
   const endpoint = {
     kind: isCustom ? 'openai' : kind,
@@ -80,7 +73,20 @@ function Form({ version }: { readonly version: string }) {
       set(value)
       setTested(false)
       setResults([])
+      setOffered(undefined)
     }
+  const list = async () => {
+    setProblem(undefined)
+    try {
+      const { models, error } = await answered(api.POST('/api/models/offered', { body: { endpoint: endpoint as never } }))
+      if (error !== null) throw new Error(error)
+      if (models === null) throw new Error('This endpoint has no list of its models.')
+      setOffered(models)
+      say(`The endpoint offers ${models.length} models.`)
+    } catch (failure) {
+      setProblem(failure)
+    }
+  }
   const test = async () => {
     setProblem(undefined)
     setResults([])
@@ -95,7 +101,7 @@ function Form({ version }: { readonly version: string }) {
       }
       if (!response.body) return
       const found: Result[] = []
-      for await (const result of linesOf(response.body)) {
+      for await (const result of linesOf<Result>(response.body)) {
         found.push(result)
         setResults([...found])
       }
@@ -168,10 +174,35 @@ function Form({ version }: { readonly version: string }) {
               />
             )}
           </Field>
-          <Field label="Model" hint="The name that the service gives it.">
-            {(props) => <input {...props} required value={model} onInput={({ currentTarget }) => changed(setModel)(currentTarget.value)} />}
+          <Field
+            label="Model"
+            hint={offered ? `The endpoint offers ${offered.length}: choose one, or type a name.` : 'The name that the service gives it.'}
+          >
+            {(props) => (
+              <>
+                <input
+                  {...props}
+                  required
+                  list="offered-models"
+                  value={model}
+                  onInput={({ currentTarget }) => {
+                    setModel(currentTarget.value)
+                    setTested(false)
+                    setResults([])
+                  }}
+                />
+                <datalist id="offered-models">
+                  {offered?.map(({ id, context_tokens }) => (
+                    <option key={id} value={id}>
+                      {context_tokens === null ? id : `${id} (${short(context_tokens)} tokens)`}
+                    </option>
+                  ))}
+                </datalist>
+              </>
+            )}
           </Field>
           <div class="row">
+            <Act work={list}>List its models</Act>
             <Act work={test} class={isTested ? '' : 'primary'} disabled={model === ''}>
               Test it
             </Act>

@@ -1,10 +1,15 @@
 /** What the agent can use: tools, MCP servers and skills. */
-import { useApi } from '../data/queries.ts'
+import { useState } from 'preact/hooks'
+import { answered, api, type Got } from '../data/api.ts'
+import { REFRESH_MS, refresh, useApi } from '../data/queries.ts'
 import { placeQuery, setPlaceQuery } from '../data/router.ts'
-import { Ask, Copy } from '../ui/controls.tsx'
-import { Badge, Card, Loaded, Page } from '../ui/parts.tsx'
+import { Act, Ask, Copy } from '../ui/controls.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Badge, Card, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
-import { Line, Name } from '../ui/text.tsx'
+import { Line, Name, Text } from '../ui/text.tsx'
+import { attempt, say } from '../ui/toast.tsx'
+import { bytes } from '../ui/values.tsx'
 
 export function Tools() {
   const tools = useApi('/api/tools', {})
@@ -17,6 +22,7 @@ export function Tools() {
       <Card title="MCP servers">
         <Servers />
       </Card>
+      <Skills />
       <Card title="Tools">
         <Loaded query={tools}>
           {({ tools: rows }) => (
@@ -59,45 +65,247 @@ export function Tools() {
   )
 }
 
-/** The servers of the configuration, with what each offers. */
+type Server = Got<'/api/mcp/servers'>['servers'][number]
+
+/** The servers of the configuration, with what each offers. A tool whose definition changed asks a person until it is accepted. */
 function Servers() {
-  const tools = useApi('/api/tools', {})
-  const config = useApi('/api/config', {})
-  const names = [...new Set(config.data?.keys.flatMap(({ key }) => /^mcp\.servers\.([^.]+)\./.exec(key)?.[1] ?? []))]
-  const toolsOf = (server: string) =>
-    tools.data?.tools.filter(({ feature, name }) => feature === 'mcp' && name.startsWith(`mcp__${server}__`)) ?? []
-  const settingOf = (server: string, key: string) => config.data?.keys.find((one) => one.key === `mcp.servers.${server}.${key}`)?.value
+  const features = useApi('/api/features', {})
+  const mcp = features.data?.features.find(({ feature }) => feature === 'mcp')
+  const servers = useApi('/api/mcp/servers', {}, { enabled: mcp?.state === 'ready', refreshMs: REFRESH_MS })
+  if (mcp && mcp.state !== 'ready')
+    return (
+      <p class="empty">
+        {mcp.build ? (
+          <>
+            MCP is not in this build: <code>{mcp.build}</code>
+          </>
+        ) : (
+          'No MCP server is configured; `sluice mcp add` adds one.'
+        )}
+      </p>
+    )
   return (
-    <Loaded query={config}>
-      {() => (
-        <Table
-          label="MCP servers"
-          rows={names}
-          keyOf={(name) => name}
-          empty="No MCP server is configured; `sluice mcp add` adds one."
-          columns={[
-            {
-              name: 'Server',
-              heads: true,
-              show: (name) => (
-                <a href={`#/configuration?section=mcp.servers.${name}`}>
-                  <Name value={name} />
-                </a>
-              ),
-            },
-            { name: 'Reached by', show: (name) => <Line value={String(settingOf(name, 'url') ?? settingOf(name, 'command') ?? '')} /> },
-            { name: 'Tools', number: true, show: (name) => toolsOf(name).length },
-            {
-              name: 'State',
-              show: (name) => (
-                <Badge
-                  state={settingOf(name, 'enabled') === false ? 'turned off' : toolsOf(name).length > 0 ? 'ready' : 'offers no tool'}
-                />
-              ),
-            },
-          ]}
-        />
+    <Loaded query={servers}>
+      {({ servers: rows }) => (
+        <>
+          <Table
+            label="MCP servers"
+            rows={rows}
+            keyOf={({ name }) => name}
+            empty="No MCP server is configured; `sluice mcp add` adds one."
+            columns={[
+              {
+                name: 'Server',
+                heads: true,
+                show: ({ name }) => (
+                  <a href={`#/configuration?section=mcp.servers.${name}`}>
+                    <Name value={name} />
+                  </a>
+                ),
+              },
+              { name: 'State', show: ({ state }) => <Badge state={state === 'off' ? 'turned off' : state} /> },
+              { name: 'Reached by', show: ({ transport, source }) => <Line value={`${transport}: ${source}`} /> },
+              { name: 'Tools', number: true, show: ({ tools }) => tools.length },
+              {
+                name: 'Offers too',
+                show: ({ resources, prompts }) => [resources && 'resources', prompts && 'prompts'].filter(Boolean).join(', '),
+              },
+              { name: 'Problem', show: ({ failure, problems }) => <Line value={[failure ?? [], problems].flat().join('; ')} /> },
+              {
+                name: 'Actions',
+                quietName: true,
+                show: ({ name, state }) =>
+                  state !== 'off' && (
+                    <Act class="small" work={() => testServer(name)}>
+                      Ask it anew
+                    </Act>
+                  ),
+              },
+            ]}
+          />
+          {rows.map((server) => (
+            <ChangedTools key={server.name} server={server} />
+          ))}
+        </>
       )}
     </Loaded>
+  )
+}
+
+async function testServer(name: string): Promise<void> {
+  const server = await attempt(() => answered(api.POST('/api/mcp/servers/{name}/test', { params: { path: { name } } })))
+  if (server?.failure) say(server.failure, 'bad')
+  else if (server) say(`${name} answers; it has ${server.tools.length} tools.`)
+  await refresh('/api/mcp', '/api/tools')
+}
+
+/** The tools that ask a person because their definition is new or changed. */
+function ChangedTools({ server: { name, tools } }: { readonly server: Server }) {
+  const changed = tools.filter(({ accepted }) => !accepted)
+  if (changed.length === 0) return null
+  return (
+    <div class="body stack">
+      <Note tone="warn">
+        The server <Name value={name} /> has new or changed tools. Their calls ask a person until you accept what you read here.
+      </Note>
+      {changed.map((tool) => (
+        <article class="approval" key={tool.name}>
+          <h3>
+            <Name value={tool.name} /> <Badge state={tool.risk} tone={tool.risk === 'read' ? 'quiet' : 'warn'} />
+          </h3>
+          <div class="block">
+            <Text value={tool.description} />
+          </div>
+        </article>
+      ))}
+      <div class="row end">
+        <Act
+          class="primary"
+          work={async () => {
+            const body = { tools: changed.map(({ name: tool, hash }) => ({ name: tool, hash })) }
+            await attempt(() => answered(api.POST('/api/mcp/servers/{name}/accept', { params: { path: { name } }, body })), 'Accepted.')
+            await refresh('/api/mcp', '/api/tools')
+          }}
+        >
+          Accept {changed.length === 1 ? 'this tool' : `these ${changed.length} tools`}
+        </Act>
+      </div>
+    </div>
+  )
+}
+
+type Proposal = Got<'/api/skills'>['waiting'][number]
+
+function Skills() {
+  const features = useApi('/api/features', {})
+  const feature = features.data?.features.find((one) => one.feature === 'tool-skills')
+  const skills = useApi('/api/skills', {}, { enabled: feature?.state === 'ready', refreshMs: REFRESH_MS })
+  const [shown, setShown] = useState<string | undefined>()
+  if (feature && feature.state !== 'ready')
+    return (
+      <Card title="Skills">
+        <p class="empty">{feature.build ? <code>{feature.build}</code> : (feature.reason ?? 'Skills are turned off.')}</p>
+      </Card>
+    )
+  return (
+    <Loaded query={skills}>
+      {({ folder, skills: rows, problems, waiting }) => (
+        <>
+          {waiting.length > 0 && (
+            <Card title="Skills that wait to be accepted" padded>
+              <div class="stack">
+                {waiting.map((proposal) => (
+                  <ProposalView key={proposal.folder} proposal={proposal} />
+                ))}
+              </div>
+            </Card>
+          )}
+          <Card title="Skills">
+            {problems.map(({ file, line, message, severity }) => (
+              <div class="body" key={`${file}:${line}:${message}`}>
+                <Note tone={severity === 'error' ? 'bad' : 'warn'}>
+                  <code>
+                    {file}
+                    {line !== undefined && `:${line}`}
+                  </code>{' '}
+                  <Name value={message} />
+                </Note>
+              </div>
+            ))}
+            <Table
+              label="Skills"
+              rows={rows}
+              keyOf={({ name }) => name}
+              empty={`There are no skills in ${folder}.`}
+              columns={[
+                {
+                  name: 'Skill',
+                  heads: true,
+                  show: ({ name }) => (
+                    <button type="button" class="address" onClick={() => setShown(name)}>
+                      <Name value={name} />
+                    </button>
+                  ),
+                },
+                { name: 'When the agent reads it', show: ({ description }) => <Line value={description} /> },
+                { name: 'Needs', show: ({ compatibility }) => compatibility && <Line value={compatibility} /> },
+                { name: 'License', show: ({ license }) => license && <Line value={license} /> },
+              ]}
+            />
+          </Card>
+          {shown !== undefined && <SkillDialog name={shown} onClose={() => setShown(undefined)} />}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+const Files = ({ files }: { readonly files: Proposal['files'] }) =>
+  files.map(({ path, bytes: size, executable, text }) => (
+    <details key={path} open={path === 'SKILL.md'}>
+      <summary>
+        <Name value={path} /> <span class="quiet">{bytes(size)}</span> {executable && <span class="badge warn">executable</span>}
+      </summary>
+      <div class="block mono">{text === null ? 'It is not a text, or too long to be shown here.' : <Text value={text} />}</div>
+    </details>
+  ))
+
+/** A skill that the agent wrote is shown with every file, because accepting it lets the agent run its scripts. */
+function ProposalView({ proposal: { name, folder, replaces, description, problems, hash, files } }: { readonly proposal: Proposal }) {
+  return (
+    <article class="approval">
+      <div class="row">
+        <h3 class="grow">
+          <Name value={name} />
+        </h3>
+        <Badge state={replaces ? 'changes a skill' : 'new'} tone="warn" />
+        {hash !== null && !problems.some(({ severity }) => severity === 'error') && (
+          <Act
+            class="primary"
+            work={async () => {
+              await attempt(
+                () => answered(api.POST('/api/skills/waiting/{name}/accept', { params: { path: { name } }, body: { hash } })),
+                'Accepted. The agent can use it from now on.',
+              )
+              await refresh('/api/skills')
+            }}
+          >
+            Accept
+          </Act>
+        )}
+      </div>
+      {description !== null && <Text value={description} />}
+      <p class="quiet">
+        <code>{folder}</code>
+      </p>
+      {problems.map(({ message }) => (
+        <Note key={message} tone="bad">
+          <Text value={message} />
+        </Note>
+      ))}
+      <Files files={files} />
+    </article>
+  )
+}
+
+function SkillDialog({ name, onClose }: { readonly name: string; readonly onClose: () => void }) {
+  const skill = useApi('/api/skills/{name}', { path: { name } })
+  return (
+    <Dialog title={name} onClose={onClose}>
+      <Loaded query={skill}>
+        {({ description, folder, allowed_tools, files }) => (
+          <>
+            <Text value={description} />
+            <Facts rows={[['Folder', <code key="folder">{folder}</code>], allowed_tools !== null && ['Suggested tools', allowed_tools]]} />
+            <Files files={files} />
+          </>
+        )}
+      </Loaded>
+      <div class="row end">
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
   )
 }

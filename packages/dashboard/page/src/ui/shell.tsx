@@ -19,6 +19,7 @@ const PLACES: readonly (readonly [group: string, places: readonly Place[]])[] = 
     [
       { path: '/', name: 'Overview', icon: 'overview' },
       { path: '/chat', name: 'Chat', icon: 'chat', forClients: true },
+      { path: '/conversations', name: 'Conversations', icon: 'memory' },
       { path: '/approvals', name: 'Approvals', icon: 'approvals', forClients: true },
       { path: '/deliveries', name: 'Deliveries', icon: 'deliveries' },
       { path: '/procedures', name: 'Procedures', icon: 'procedures' },

@@ -12,7 +12,7 @@ const JOINERS = new Set(['\u200d', '\u200c'])
 const nameOf = (character: string): string => `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 
 /** Returns the pieces of a text: plain ones, and the names of characters that cannot be seen. */
-function pieces(text: string) {
+export function pieces(text: string) {
   const found = []
   let end = 0
   for (const { 0: character, index } of text.matchAll(INVISIBLE)) {
@@ -24,7 +24,7 @@ function pieces(text: string) {
 }
 
 /** Cuts a text to a number of UTF-16 units, never within a character. */
-function cut(text: string, charsMax: number): string {
+export function cut(text: string, charsMax: number): string {
   const last = text.charCodeAt(charsMax - 1)
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? charsMax - 1 : charsMax)
 }

@@ -1,0 +1,191 @@
+/** The conversations of all people, for operators. Opening one that belongs to another person is recorded in the audit log first. */
+import { useState } from 'preact/hooks'
+import { answered, api, type Got, get } from '../data/api.ts'
+import { refresh, useApi } from '../data/queries.ts'
+import { placeQuery, setPlaceQuery, to, useParams } from '../data/router.ts'
+import { Act, Ask } from '../ui/controls.tsx'
+import { confirmed } from '../ui/dialog.tsx'
+import { Message } from '../ui/message.tsx'
+import { Pager, usePaging } from '../ui/pages.tsx'
+import { Badge, Card, Facts, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
+import { RichText } from '../ui/rich-text.tsx'
+import { Table } from '../ui/table.tsx'
+import { integer, Line, Name, Text } from '../ui/text.tsx'
+import { attempt } from '../ui/toast.tsx'
+import { Time } from '../ui/values.tsx'
+
+const ROWS = '50'
+const MESSAGES_MAX = 200
+
+type Shown = Got<'/api/sessions/{id}/messages'>['messages'][number]
+
+export function Conversations() {
+  const query = placeQuery()
+  const channel = query.get('channel') ?? ''
+  const sender = channel === '' ? '' : (query.get('sender') ?? '')
+  const paging = usePaging<string>(`${channel}|${sender}`)
+  const list = useApi('/api/sessions', {
+    query: {
+      limit: ROWS,
+      ...(channel === '' ? { all: 'true' as const } : { channel }),
+      ...(sender && { sender }),
+      ...(paging.before !== undefined && { cursor: paging.before }),
+    },
+  })
+  return (
+    <Page
+      title="Conversations"
+      about="Of everybody. The list shows no message; opening the conversation of another person is recorded in the audit log."
+    >
+      <div class="filters">
+        <Ask label="Channel" value={channel} placeholder="any" onChange={(value) => setPlaceQuery({ channel: value, sender })} />
+        {channel !== '' && (
+          <Ask label="Sender" value={sender} placeholder="any" onChange={(value) => setPlaceQuery({ channel, sender: value })} />
+        )}
+      </div>
+      <Card title="Conversations">
+        <Loaded query={list}>
+          {({ sessions, next }) => (
+            <>
+              <Table
+                label="Conversations"
+                rows={sessions}
+                keyOf={({ session_id }) => session_id}
+                empty="No conversation."
+                columns={[
+                  {
+                    name: 'Conversation',
+                    heads: true,
+                    show: ({ session_id, name }) => (
+                      <a href={to('conversations', session_id)}>
+                        <Line value={name ?? session_id} />
+                      </a>
+                    ),
+                  },
+                  { name: 'Channel', show: ({ channel: name }) => name && <Name value={name} /> },
+                  { name: 'Sender', show: ({ sender: who }) => who && <Line value={who} /> },
+                  { name: 'Agent', show: ({ agent }) => <Name value={agent} /> },
+                  { name: 'Messages', number: true, show: ({ message_count }) => integer(message_count) },
+                  { name: 'Last active', show: ({ last_activity }) => <Time at={last_activity} /> },
+                ]}
+              />
+              <Pager paging={paging} next={next} />
+            </>
+          )}
+        </Loaded>
+      </Card>
+    </Page>
+  )
+}
+
+/** Nothing of the conversation is asked for until a person says so. */
+export function ConversationPage() {
+  const { id = '' } = useParams<{ id: string }>()
+  const [messages, setMessages] = useState<readonly Shown[] | undefined>()
+  const [problem, setProblem] = useState<unknown>()
+  const isOwn = !id.includes('/')
+  const show = async () => {
+    setProblem(undefined)
+    try {
+      setMessages((await get('/api/sessions/{id}/messages', { path: { id }, query: { limit: String(MESSAGES_MAX) } })).messages)
+      await refresh('/api/sops/audit')
+    } catch (error) {
+      setProblem(error)
+    }
+  }
+  const erase = async () => {
+    if (
+      !(await confirmed(
+        'Erase this conversation?',
+        'Its messages, and the contents of its turns and replies, are erased for good.',
+        'Erase',
+      ))
+    )
+      return
+    const done = await attempt(() => answered(api.DELETE('/api/sessions/{id}', { params: { path: { id } } })), 'Erased.')
+    if (!done) return
+    location.hash = '#/conversations'
+    await refresh('/api/sessions')
+  }
+  return (
+    <Page
+      title="Conversation"
+      about={<a href="#/conversations">All conversations</a>}
+      actions={
+        <Act class="danger" work={erase}>
+          Erase
+        </Act>
+      }
+    >
+      <Card title="Whose it is" padded>
+        <Facts rows={[['Id', <Name key="id" value={id} />]]} />
+      </Card>
+      {problem !== undefined && <Problem error={problem} retry={show} />}
+      {messages === undefined ? (
+        <Note tone={isOwn ? 'info' : 'warn'}>
+          <div class="row spread">
+            <span>
+              {isOwn
+                ? 'This is a conversation of this browser.'
+                : 'This conversation belongs to another person. The audit log records that you open it.'}
+            </span>
+            <Act class="primary" work={show}>
+              {isOwn ? 'Open it' : 'Open it, and record that'}
+            </Act>
+          </div>
+        </Note>
+      ) : (
+        <Card title={`The last ${integer(messages.length)} messages`} padded>
+          <div class="column">
+            {messages.map((message, index) => (
+              <MessageView key={index} message={message} />
+            ))}
+          </div>
+        </Card>
+      )}
+    </Page>
+  )
+}
+
+function MessageView({ message: { role, content, untrusted, tool_calls = [], tool_results = [] } }: { readonly message: Shown }) {
+  const isPerson = role === 'user'
+  return (
+    <>
+      {content !== '' && (
+        <article class={`said ${isPerson ? 'person' : 'answer'}`} aria-label={isPerson ? 'Person' : 'Agent'}>
+          {untrusted !== undefined && (
+            <p>
+              <Badge state="has text from outside" tone="warn" /> <Name value={untrusted} />
+            </p>
+          )}
+          {isPerson ? <Message text={content} /> : <RichText value={content} />}
+        </article>
+      )}
+      {tool_calls.map(({ id, name, input }) => (
+        <details key={id} class="said tool">
+          <summary>
+            <span class="mono">
+              <Name value={name} />
+            </span>
+          </summary>
+          <div class="block mono">
+            <Text value={JSON.stringify(input, null, 2) ?? ''} />
+          </div>
+        </details>
+      ))}
+      {tool_results.map(({ id, name, output }) => (
+        <details key={id} class="said tool">
+          <summary>
+            Result of{' '}
+            <span class="mono">
+              <Name value={name} />
+            </span>
+          </summary>
+          <div class="block mono">
+            <Text value={typeof output === 'string' ? output : (JSON.stringify(output, null, 2) ?? '')} />
+          </div>
+        </details>
+      ))}
+    </>
+  )
+}
