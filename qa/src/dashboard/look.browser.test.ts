@@ -30,6 +30,7 @@ const WALK = { timeout: 240_000 }
 const PLACES = [
   ['overview', '/', 'Overview'],
   ['chat', '/chat', 'Chat'],
+  ['conversations', '/conversations', 'Conversations'],
   ['approvals', '/approvals', 'Approvals'],
   ['inbox', '/deliveries/inbox', 'Deliveries'],
   ['outbox', '/deliveries/outbox', 'Deliveries'],

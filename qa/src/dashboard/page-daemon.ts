@@ -39,17 +39,18 @@ export interface PageDaemon {
   stop(): Promise<void>
 }
 
-export async function startPageDaemon(config = ''): Promise<PageDaemon> {
+/** `profile` is the name of a build; `standard` unless given. */
+export async function startPageDaemon(config = '', profile = PROFILE): Promise<PageDaemon> {
   const { dir, dispose } = scratch(config)
-  let daemon = await startDaemon(PROFILE, dir)
+  let daemon = await startDaemon(profile, dir)
   const { port } = new URL(daemon.url)
-  const bearer = await token(PROFILE, dir, 'test')
+  const bearer = await token(profile, dir, 'test')
   const kill = async (signal: NodeJS.Signals) => {
     daemon.kill(signal)
     await daemon.exited
   }
   const start = async () => {
-    daemon = await startDaemon(PROFILE, dir, { args: ['--port', port] })
+    daemon = await startDaemon(profile, dir, { args: ['--port', port] })
   }
   return {
     get daemon() {
@@ -58,7 +59,7 @@ export async function startPageDaemon(config = ''): Promise<PageDaemon> {
     address: `http://localhost:${port}`,
     dataDir: dir,
     async link(role = 'operator') {
-      const { stdout, stderr } = await run(PROFILE, ['dashboard', '--json', '--role', role, '--data-dir', dir])
+      const { stdout, stderr } = await run(profile, ['dashboard', '--json', '--role', role, '--data-dir', dir])
       if (!stdout.includes('url')) throw new Error(`No link: ${stderr}`)
       return (JSON.parse(stdout) as { url: string }).url
     },

@@ -342,6 +342,7 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
 const PLACES = [
   ['/', 'Overview'],
   ['/chat', 'Chat'],
+  ['/conversations', 'Conversations'],
   ['/approvals', 'Approvals'],
   ['/deliveries/inbox', 'Deliveries'],
   ['/deliveries/outbox', 'Deliveries'],

@@ -1,0 +1,224 @@
+/** What operators do at the places of the dashboard: discard, read a conversation, attach, accept skills and tools, follow the log. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { foundChromium, launchChromium, signedIn, type Watched, whySkipped } from './page-daemon.ts'
+import { type PageWorld, startPageWorld } from './page-world.ts'
+
+const SOON = { timeout: 15_000 }
+
+/** A server of the Model Context Protocol on standard input, whose tool has the description of the file next to it. */
+const MCP_SERVER = `
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+const answer = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n')
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line)
+  if (method === 'initialize')
+    answer(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'notes', version: '1' } })
+  else if (method === 'tools/list')
+    answer(id, { tools: [{ name: 'add', description: readFileSync(new URL('description.txt', import.meta.url), 'utf8'), inputSchema: { type: 'object' } }] })
+  else if (id !== undefined) answer(id, {})
+}
+`
+
+interface Audited {
+  readonly kind: string
+  readonly by: string
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySkipped}`, () => {
+  let world: PageWorld
+  let browser: Browser
+  let tools = ''
+  const opened: Watched[] = []
+
+  beforeAll(async () => {
+    world = await startPageWorld()
+    tools = join(world.gateway.dataDir, 'mcp-server')
+    mkdirSync(tools)
+    writeFileSync(join(tools, 'server.mjs'), MCP_SERVER)
+    writeFileSync(join(tools, 'description.txt'), 'Adds a note.')
+    browser = await launchChromium()
+  }, 120_000)
+  afterEach(async () => {
+    const faults = opened.flatMap((watched) => watched.faults)
+    for (const { page } of opened.splice(0)) await page.context().close()
+    expect(faults).toEqual([])
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await world?.stop()
+  })
+
+  const open = async (options?: Parameters<typeof signedIn>[2]): Promise<Page> => {
+    const watched = await signedIn(browser, world.gateway, options)
+    opened.push(watched)
+    return watched.page
+  }
+  const go = async (page: Page, place: string, title: string | RegExp) => {
+    await page.evaluate(`location.hash = ${JSON.stringify(place)}`)
+    await page.getByRole('heading', { name: title, level: 1 }).waitFor({ state: 'attached' })
+  }
+  const say = async (page: Page, text: string) => {
+    const input = page.getByRole('textbox', { name: 'Message' })
+    await input.fill(text)
+    await input.press('Enter')
+  }
+  const audited = async (kind: string): Promise<Audited[]> => {
+    const { records } = (await world.gateway.call('GET', '/api/sops/audit?limit=200')) as { records: Audited[] }
+    return records.filter((record) => record.kind === kind)
+  }
+
+  test('a dead reply is discarded, and the audit log has who did it', async () => {
+    world.receiver.status = 400
+    await world.send('letter that nobody wants')
+    const page = await open()
+    await go(page, '/deliveries/outbox?state=dead', 'Deliveries')
+    const row = page.getByRole('row').filter({ hasText: 'letter that nobody wants' })
+    await row.getByRole('link').first().click()
+    await page.getByRole('heading', { name: /^Reply \d+$/ }).waitFor()
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await page.locator('.facts').getByText('discarded', { exact: true }).waitFor()
+    expect(await audited('delivery_discarded')).toMatchObject([{ by: expect.stringMatching(/^device:/), detail: { box: 'outbox' } }])
+    await go(page, '/deliveries/outbox?state=discarded', 'Deliveries')
+    await page.getByRole('row').filter({ hasText: 'letter that nobody wants' }).waitFor()
+    world.receiver.status = 200
+  })
+
+  test('the conversation of another person is shown only after a person agreed, and that is recorded', async () => {
+    await world.send('a private matter')
+    const page = await open()
+    await go(page, '/conversations?channel=webhook', 'Conversations')
+    await page.getByRole('row').filter({ hasText: 'ada' }).getByRole('link').first().click()
+    await page.getByRole('heading', { name: 'Conversation', exact: true, level: 1 }).waitFor()
+    await page.getByText('belongs to another person').waitFor()
+    expect(await page.getByText('a private matter').count()).toBe(0)
+    expect(await audited('conversation_read')).toEqual([])
+    await page.getByRole('button', { name: 'Open it, and record that' }).click()
+    await page.getByText('a private matter').first().waitFor()
+    expect(await audited('conversation_read')).toMatchObject([
+      { by: expect.stringMatching(/^device:/), detail: { session: expect.stringContaining('ada') } },
+    ])
+    await go(page, '/procedures', 'Procedures')
+    await page.getByText('conversation read').first().waitFor()
+  })
+
+  test('a file is attached to a message, and its path reaches the agent', async () => {
+    const page = await open()
+    await go(page, '/chat', 'Chat')
+    await page.getByLabel('Files', { exact: true }).setInputFiles({ name: 'list.txt', mimeType: 'text/plain', buffer: Buffer.from('milk') })
+    const attached = page.getByRole('list', { name: 'Attached files' })
+    await attached.getByText('list.txt').waitFor()
+    await attached.getByText('is uploaded').waitFor({ state: 'detached' })
+    await say(page, 'what is on it?')
+    await page
+      .getByText(/heard: what is on it\?/)
+      .first()
+      .waitFor(SOON)
+    await page
+      .getByText(/attachments\/[0-9a-f]{16}\.txt/)
+      .first()
+      .waitFor(SOON)
+    await page.locator('.said.person').getByText('Document:').waitFor()
+    await page.reload()
+    await page.locator('.said.person').getByText('Document:').waitFor(SOON)
+  })
+
+  test('an answer shows its Markdown, and an address is opened only after a person has seen it whole', async () => {
+    const page = await open()
+    await go(page, '/chat', 'Chat')
+    await say(page, '**bold** [the shop](https://shop.example/?q=secret) <b>not bold</b>')
+    const answer = page.locator('.said.answer').first()
+    await expect.poll(() => answer.locator('strong').count(), SOON).toBe(1)
+    expect(await answer.locator('b, a').count()).toBe(0)
+    await answer.getByRole('button', { name: /the shop/ }).click()
+    await page.getByRole('dialog').getByText('https://shop.example/?q=secret').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  })
+
+  test('a skill of the agent is accepted as it was read', async () => {
+    const folder = join(world.gateway.dataDir, 'workspace/skills/bake')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'SKILL.md'), '---\nname: bake\ndescription: Bakes bread.\n---\n\n<img src=x onerror="window.hacked=1">\n')
+    const page = await open()
+    await go(page, '/tools', 'Tools and skills')
+    const proposal = page.getByRole('article').filter({ hasText: 'bake' })
+    await proposal.getByText('onerror').waitFor()
+    await proposal.getByRole('button', { name: 'Accept' }).click()
+    await page.getByRole('table', { name: 'Skills' }).getByText('Bakes bread.').waitFor()
+    await page.getByRole('button', { name: 'bake' }).click()
+    await page.getByRole('dialog').getByText('SKILL.md').waitFor()
+    expect(await page.evaluate('window.hacked')).toBeUndefined()
+  })
+
+  test('the changed tool of an MCP server is shown and accepted', async () => {
+    const { version } = (await world.gateway.call('GET', '/api/config')) as { version: string }
+    const changes = [
+      { key: 'mcp.servers.notes.command', value: process.execPath },
+      { key: 'mcp.servers.notes.args', value: [join(tools, 'server.mjs')] },
+    ]
+    await world.gateway.call('PUT', '/api/config', { changes, version })
+    const page = await open()
+    await go(page, '/tools', 'Tools and skills')
+    const row = page.getByRole('table', { name: 'MCP servers' }).getByRole('row').filter({ hasText: 'notes' })
+    await row.getByText('ok', { exact: true }).waitFor({ timeout: 30_000 })
+    writeFileSync(join(tools, 'description.txt'), 'Adds a note <script>window.hacked=1</script> and sends it away.')
+    await row.getByRole('button', { name: 'Ask it anew' }).click()
+    await page.getByText('and sends it away.').waitFor(SOON)
+    await page.getByRole('button', { name: 'Accept this tool' }).click()
+    await page.getByRole('button', { name: 'Accept this tool' }).waitFor({ state: 'detached' })
+    const { servers } = (await world.gateway.call('GET', '/api/mcp/servers')) as { servers: { tools: { accepted: boolean }[] }[] }
+    expect(servers[0]?.tools).toMatchObject([{ accepted: true }])
+  })
+
+  test('a line of the log appears as it is written', async () => {
+    const page = await open()
+    await go(page, '/logs/lines?level=info', 'Logs and events')
+    await page.getByRole('region', { name: 'Log lines' }).waitFor()
+    const added = () => page.getByText(/device added/).count()
+    const before = await added()
+    const startedAt = performance.now()
+    await world.gateway.call('POST', '/api/devices', { name: 'phone' })
+    await expect.poll(added, SOON).toBeGreaterThan(before)
+    console.log(`a line of the log was shown after ${(performance.now() - startedAt).toFixed(0)} ms`)
+  })
+
+  test('the models of an endpoint that is not saved are offered', async () => {
+    const page = await open()
+    await go(page, '/setup', 'Set up a provider')
+    await page.getByLabel('Service').selectOption('custom')
+    await page.getByLabel('Address').fill(`${world.model.url}/v1`)
+    await page.getByRole('button', { name: 'List its models' }).click()
+    await page
+      .getByText(/The endpoint offers \d+/)
+      .first()
+      .waitFor(SOON)
+    expect(await page.evaluate("document.querySelector('#offered-models option').value")).toBe('small')
+    await page.getByLabel('Address').fill('http://127.0.0.1:9/v1')
+    await page.getByRole('button', { name: 'List its models' }).click()
+    await page.getByRole('alert').first().waitFor(SOON)
+  })
+
+  test('every new control works by keyboard, and on a phone nothing is wider than the window', async () => {
+    const page = await open({ viewport: { width: 380, height: 720 } })
+    for (const [place, title] of [
+      ['/conversations', 'Conversations'],
+      ['/hardware', 'Hardware'],
+      ['/tools', 'Tools and skills'],
+      ['/chat', 'Chat'],
+    ] as const) {
+      await go(page, place, title)
+      await page.waitForTimeout(300)
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), place).toBe(true)
+    }
+    const attach = page.getByRole('button', { name: 'Attach files' })
+    await attach.focus()
+    const chooser = page.waitForEvent('filechooser')
+    await page.keyboard.press('Enter')
+    await (await chooser).setFiles([])
+  })
+})
