@@ -524,8 +524,8 @@ const approvals = [
   bug(
     'approval: a reconnected subscriber misses pending requests',
     'packages/runtime/src/events/event-bus.ts',
-    'return { events: this.#from(after + 1), missed',
-    'return { events: this.#from(this.#seq + 1), missed',
+    'const events = this.#from(after + 1)',
+    'const events = this.#from(this.#seq + 1)',
     ['packages/runtime/src/events/event-bus.test.ts', 'packages/http/src/streams/sse.test.ts'],
   ),
   bug('approval: the client of a request is lost in a restart', `${STORE}/approvals.ts`, 'asked.person ?? null', 'null', [CHAT_REPLIES]),
@@ -963,9 +963,9 @@ const INSTALL = 'packages/plugins-wasm/src/install.test.ts'
 const features = [
   bug(
     'passkeys: a challenge is valid more than once',
-    `${WEBAUTHN}/challenges.ts`,
-    'if (!own?.delete(challenge) || !pending)',
-    'if (!own || !pending)',
+    'packages/kit/src/memory-one-time-keys.ts',
+    'if (!own?.delete(key) || !kept)',
+    'if (!own || !kept)',
     SIGN_INS,
   ),
   bug(

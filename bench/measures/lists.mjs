@@ -80,6 +80,8 @@ const MEMBERS = {
   owner: ['channel:chatapp/200000000000002/15550000007', 'device:nobody'],
   all: ['true'],
   active: ['true', 'false'],
+  session: ['channel:chatapp/200000000000002/15550000007', 'unknown'],
+  agent: ['main', 'unknown'],
 }
 
 /** Returns every list of the OpenAPI document with no filter, each filter, and each pair of filters, with values of many, few and no rows. */
@@ -87,7 +89,7 @@ function listsOf({ paths }) {
   const found = []
   for (const [path, { get }] of Object.entries(paths)) {
     const parameters = (get?.parameters ?? []).filter((parameter) => parameter.in === 'query')
-    if (path.includes('{') || (!parameters.some(({ name }) => name === 'limit') && path !== '/api/memory-owners')) continue
+    if (path.includes('{') || !parameters.some(({ name }) => name === 'limit')) continue
     const valuesOf = ({ name, schema }) => schema?.enum ?? schema?.items?.enum ?? MEMBERS[name] ?? []
     const filters = parameters.filter(({ name }) => !['limit', 'before', 'after', 'cursor'].includes(name))
     const query = (pairs) => found.push(`${path}${pairs.length > 0 ? `?${new URLSearchParams(pairs)}` : ''}`)
@@ -101,7 +103,7 @@ function listsOf({ paths }) {
       }
     }
   }
-  return found
+  return [...found, '/api/costs', '/api/costs?by=hour']
 }
 
 /** Resolves to the time of `work`, and the longest time of an answer of /health meanwhile. */

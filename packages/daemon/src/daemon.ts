@@ -71,9 +71,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const runtime = await openRuntime({ ...options, lock })
   undo.defer(() => runtime.close(0))
   const { log, bus } = runtime
-  bus.subscribe(({ envelope, isForeign }) => {
-    if (!isForeign) logTurn(log, envelope)
-  })
+  bus.observe((event) => logTurn(log, event))
 
   const deliveriesStarted = Promise.withResolvers<Deliveries>()
   const gateway = new Gateway(runtime, options, deliveriesStarted.promise)

@@ -1,8 +1,8 @@
 /** Logs one line for each finished turn and each attempt of a delivery: ids, durations and counts, never the text of a message. */
-import type { EventEnvelope, Logger, Observation } from '@sluice/sdk'
+import type { Logger, Observation, SluiceEvent } from '@sluice/sdk'
 
 /** Logs an event that ends a turn; other events are ignored. */
-export function logTurn(log: Logger, event: EventEnvelope): void {
+export function logTurn(log: Logger, event: SluiceEvent): void {
   if (event.type === 'turn_completed') {
     const { turn_id, session_id, source, model, took_ms, input_tokens, output_tokens, finish_reason } = event
     log.info('turn finished', { turn_id, session_id, source, model, took_ms, input_tokens, output_tokens, finish_reason })

@@ -15,7 +15,7 @@ export const dashboardCommand = (host: Host, links: SignInLinks): Command => ({
     const known = host.service('addresses')?.()
     const addresses = known && pageAddresses(known)
     if (!addresses) throw new AppError('unavailable', 'No daemon runs here: start one with `sluice daemon`')
-    const { code, expiresAtMs } = links.create(role)
+    const { code, expiresAtMs } = await links.create(role)
     const { here, elsewhere } = addresses
     const linkAt = (address: string): string => `${address}/${FRAGMENT}${code}`
     if (json) {

@@ -9,7 +9,7 @@ import { SignInLinks } from './sign-in-links.ts'
 export default defineFeature({
   id: 'dashboard',
   build(host) {
-    const links = new SignInLinks(host.clock)
+    const links = new SignInLinks(host)
     return {
       routes: [...pageRoutes(), ...sessionRoutes(host, links), overviewRoute],
       commands: [dashboardCommand(host, links)],

@@ -60,8 +60,8 @@ const linkRoute = (links: SignInLinks): Route =>
     callsPerMinute: CALLS_PER_MINUTE,
     body: v.object({ code: v.pipe(v.string(), v.maxLength(CODE_CHARS_MAX)) }),
     answers: { 200: { description: 'Signed in; the session is in a cookie', schema: signedInSchema } },
-    handle(request) {
-      const role = links.redeem(request.body.code)
+    async handle(request) {
+      const role = await links.redeem(request.body.code)
       if (role === undefined) throw new AppError('forbidden', 'This link was used or has expired; `sluice dashboard` prints a new one')
       return signIn(request, { role })
     },

@@ -19,6 +19,23 @@ describe('a sign-in link', () => {
     expect(await store.devices.list()).toHaveLength(1)
   })
 
+  test('signs one browser in when two use it at the same moment', async () => {
+    const { code, browser, store } = dashboard()
+    const link = await code()
+    const answers = await Promise.all([browser(), browser(), browser()].map((each) => each.signIn(link)))
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 403, 403])
+    expect(await store.devices.list()).toHaveLength(1)
+  })
+
+  test('gives a token that no cookie of before can choose', async () => {
+    const { code, browser } = dashboard()
+    const page = browser()
+    page.cookie = 'sluice_session_42617=chosen-by-an-attacker'
+    expect((await page.signIn(await code())).status).toBe(200)
+    expect(page.cookie).not.toContain('chosen')
+    expect((await page.send('GET', '/api/status', { headers: { cookie: 'sluice_session_42617=chosen-by-an-attacker' } })).status).toBe(401)
+  })
+
   test('works for a minute', async () => {
     const { code, browser, clock, host } = dashboard()
     const link = await code()
@@ -253,6 +270,73 @@ describe('the security table of a session', () => {
     // Without a socket an admitted upgrade gets 400.
     expect(await socket(ORIGIN)).toBe(400)
   })
+
+  test('a page on another port cannot put its own session under the one of a person', async () => {
+    const { signedIn, code, store } = dashboard()
+    const person = await signedIn()
+    const attacker = await signedIn({ role: 'client' })
+    const both = { cookie: `${attacker.cookie}; ${person.cookie}` }
+    const reversed = { cookie: `${person.cookie}; ${attacker.cookie}` }
+    for (const headers of [both, reversed]) {
+      const answer = await person.send('POST', '/api/turns', { body: { message: 'my secret' }, headers })
+      expect(answer.status).toBe(401)
+      expect(await answer.json()).toMatchObject({ error: expect.stringContaining('two sessions') })
+    }
+    // Signing in again ends both, so that one is left.
+    person.cookie = both.cookie
+    expect((await person.signIn(await code())).status).toBe(200)
+    expect(await store.devices.list()).toHaveLength(1)
+    expect((await attacker.send('GET', '/api/sessions')).status).toBe(401)
+    const planted = { cookie: `${attacker.cookie}; ${person.cookie}` }
+    expect((await person.send('GET', '/api/status', { headers: planted })).status).toBe(200)
+  })
+
+  test('a session of the role client is refused by every route for operators', async () => {
+    const { signedIn } = dashboard()
+    const page = await signedIn({ role: 'client' })
+    const { paths } = (await (await page.send('GET', '/api/openapi.json')).json()) as {
+      paths: Record<string, Record<string, { security: { bearer: string[] }[] }>>
+    }
+    const wrong: string[] = []
+    let asked = 0
+    for (const [path, operations] of Object.entries(paths))
+      for (const [name, { security }] of Object.entries(operations)) {
+        if (security.length !== 1) continue
+        asked += 1
+        const method = name.toUpperCase()
+        const { status } = await page.send(method, path.replace(/\{\w+\}/g, 'x'), method === 'GET' ? {} : { body: {} })
+        if (status !== 403) wrong.push(`${method} ${path}: ${status}`)
+      }
+    expect(asked).toBeGreaterThan(40)
+    expect(wrong).toEqual([])
+  })
+
+  test.each([
+    ['X-Forwarded-Host', { 'x-forwarded-host': 'evil.example' }],
+    ['X-Forwarded-Proto', { 'x-forwarded-proto': 'https' }],
+    ['X-Forwarded-Prefix', { 'x-forwarded-prefix': '/evil' }],
+    ['Forwarded', { forwarded: 'host=evil.example;proto=https' }],
+    ['X-Original-URL', { 'x-original-url': '/evil' }],
+  ])('%s of a peer that is no proxy changes neither the cookie nor the origin', async (_, headers) => {
+    const { code, browser } = dashboard()
+    const page = browser()
+    const answer = await page.send('POST', '/api/dashboard/sign-in', { body: { code: await code() }, headers })
+    expect(answer.status).toBe(200)
+    expect(page.setCookie).toMatch(/^sluice_session_42617=[\w-]{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/)
+    const origin = 'https://evil.example'
+    expect((await page.send('POST', '/api/pairing/initiate', { headers: { ...headers, origin } })).status).toBe(403)
+  })
+
+  test.each(['localhost:42617;Domain=evil.example', 'localhost:42617 x', 'localhost:42617/evil', 'evil.example@localhost:42617'])(
+    'the host %s names no cookie and begins no session',
+    async (host) => {
+      const { code, browser } = dashboard()
+      const page = browser()
+      const answer = await page.send('POST', '/api/dashboard/sign-in', { body: { code: await code() }, headers: { host } })
+      expect(answer.status).toBeGreaterThanOrEqual(400)
+      expect(page.setCookie).toBe('')
+    },
+  )
 
   test('a bearer token wins over a cookie', async () => {
     const { signedIn, pair } = dashboard()

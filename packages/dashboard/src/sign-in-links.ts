@@ -1,38 +1,35 @@
-/** The codes of sign-in links. A code works once and for a minute, so a restart may forget it. Only its hash is kept. */
+/** The codes of sign-in links. A code works once and for a minute, on every node of a cluster, so a restart may forget it. */
 import { randomBytes } from 'node:crypto'
-import { BoundedMap } from '@sluice/kit'
-import { type Clock, type Role, sha256Hex } from '@sluice/sdk'
+import { memoryOneTimeKeys } from '@sluice/kit'
+import { type Host, type OneTimeKeys, type Role, sha256Hex } from '@sluice/sdk'
 
 /** The time in which a link works. */
 export const LINK_MS = 60_000
 const LINKS_MAX = 16
-
-interface Link {
-  readonly role: Role
-  readonly expiresAtMs: number
-}
+/** All links are of one owner: whoever has a code is signed in. */
+const ANYONE = ''
 
 export class SignInLinks {
-  readonly #clock: Clock
-  readonly #links = new BoundedMap<string, Link>(LINKS_MAX)
+  readonly #host: Pick<Host, 'clock'>
+  /** The roles of the codes, of which only the hash is kept. */
+  readonly #roles: OneTimeKeys<Role>
 
-  constructor(clock: Clock) {
-    this.#clock = clock
+  constructor(host: Pick<Host, 'clock' | 'service'>) {
+    this.#host = host
+    const keysOf = host.service('oneTimeKeys') ?? memoryOneTimeKeys(host.clock)
+    this.#roles = keysOf<Role>('dashboard links', { ttlMs: LINK_MS, perOwnerMax: LINKS_MAX, allMax: LINKS_MAX })
   }
 
   /** Makes a code. At most 16 are pending: a further one drops the oldest. */
-  create(role: Role): { readonly code: string; readonly expiresAtMs: number } {
+  async create(role: Role): Promise<{ readonly code: string; readonly expiresAtMs: number }> {
     const code = randomBytes(32).toString('base64url')
-    const expiresAtMs = this.#clock.nowMs() + LINK_MS
-    this.#links.set(sha256Hex(code), { role, expiresAtMs })
+    const expiresAtMs = this.#host.clock.nowMs() + LINK_MS
+    await this.#roles.add(ANYONE, sha256Hex(code), role)
     return { code, expiresAtMs }
   }
 
-  /** Returns the role of a code and forgets the code. Undefined if it is unknown, used or expired. */
-  redeem(code: string): Role | undefined {
-    const hash = sha256Hex(code)
-    const link = this.#links.get(hash)
-    this.#links.delete(hash)
-    return link && link.expiresAtMs > this.#clock.nowMs() ? link.role : undefined
+  /** Resolves to the role of a code and forgets the code; to undefined if it is unknown, used or expired. */
+  redeem(code: string): Promise<Role | undefined> {
+    return this.#roles.take(ANYONE, sha256Hex(code))
   }
 }

@@ -1,6 +1,6 @@
 import { sha256Hex } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { bearerToken } from './auth.ts'
 import { type TestGateway, testGateways } from './testing.ts'
 
@@ -167,5 +167,22 @@ describe('a listener for revocations', () => {
     await other.close()
     await made.clock.advance(500)
     expect(revoked).toEqual([tokenHash])
+  })
+
+  test('is called with the tokens that the store has not been able to check for a second', async () => {
+    const made = gateway()
+    const { token } = await made.pair()
+    await made.auth.bearer(withToken(token), 'a', false)
+    const ended: unknown[] = []
+    made.auth.onRevoked((tokenHash, why) => ended.push([tokenHash, why]))
+    await made.clock.advance(500)
+    const hang = vi.spyOn(made.store.devices, 'version').mockReturnValue(new Promise(() => {}))
+    await made.clock.advance(500)
+    await made.clock.advance(500)
+    expect(ended).toEqual([])
+    await made.clock.advance(500)
+    await made.clock.advance(500)
+    expect(ended).toEqual([[sha256Hex(token), 'unknown']])
+    hang.mockRestore()
   })
 })

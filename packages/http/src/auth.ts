@@ -5,7 +5,7 @@ import type { Runtime } from '@sluice/runtime'
 import { AppError, type DeviceRow, type Lockout, type Role, sha256Hex } from '@sluice/sdk'
 import { ADDRESSES_MAX, checkLockout } from './lockout.ts'
 import type { HeaderReader } from './middleware/client-address.ts'
-import { createRevocations } from './revocations.ts'
+import { createRevocations, type RevocationListener } from './revocations.ts'
 import { sessionHash } from './session-cookie.ts'
 
 /** The `tokenHash` of a caller on the control socket, which is no hash: its connection is its credential and is never revoked. */
@@ -34,8 +34,11 @@ export interface Auth {
    * or `rate_limited` while the address is locked out. While no pairing is required, the token is not looked at.
    */
   bearer(headers: HeaderReader, address: string, spared: boolean): Promise<Principal>
-  /** Resolves to the device whose browser session one of the tokens of a cookie is; undefined if none is valid. */
-  session(tokens: readonly string[], address: string): Promise<SessionPrincipal | undefined>
+  /**
+   * Resolves to the devices whose browser sessions the tokens of cookies are. More than one is a sign of an attack: a page on another
+   * port of this host can give a browser a cookie of its own, so that a person would act, and tell secrets, in a foreign session.
+   */
+  sessions(tokens: readonly string[], address: string): Promise<readonly SessionPrincipal[]>
   /**
    * Whether a token that was valid before still is. Null means a connection without a token, which is valid while pairing is
    * not required. For input that comes long after its credential, for example over a WebSocket.
@@ -47,9 +50,10 @@ export interface Auth {
   readonly lockout: Lockout
   /**
    * Calls `listener` with the hash of a token within a second of its device's removal, of its replacement or of its expiry,
-   * also if another process did it. Returns an unsubscribe function. Without listeners, nothing is watched.
+   * also if another process did it, and when the store has not answered for a second. Returns an unsubscribe function. Without
+   * listeners, nothing is watched.
    */
-  onRevoked(listener: (tokenHash: string) => void): () => void
+  onRevoked(listener: RevocationListener): () => void
 }
 
 const FAILURES_MAX = 10
@@ -107,16 +111,17 @@ export function createAuth(runtime: Runtime): Auth {
       touch(device, address)
       return { device: device.id, tokenHash, role: device.role }
     },
-    async session(tokens, address) {
+    async sessions(tokens, address) {
+      const found: SessionPrincipal[] = []
       for (const token of tokens) {
         const tokenHash = sessionHash(token)
         const row = await devices.findByTokenHash(tokenHash)
-        if (!row) continue
+        if (!row || found.some(({ device }) => device === row.id)) continue
         revocations.watch(tokenHash, row)
         touch(row, address)
-        return { device: row.id, tokenHash, role: row.role, row, token }
+        found.push({ device: row.id, tokenHash, role: row.role, row, token })
       }
-      return undefined
+      return found
     },
     isGood(tokenHash) {
       if (tokenHash === CONTROL_SOCKET) return true

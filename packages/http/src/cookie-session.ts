@@ -24,7 +24,8 @@ export class CookieSession implements BrowserSession {
   async begin({ name, role, issuedBy }: NewBrowserSession) {
     const { runtime, auth } = this.#parts
     const { store, clock, bus, log } = runtime
-    const before = await this.#current()
+    const all = await this.#all()
+    const before = all.length === 1 ? all[0] : undefined
     const expiresAtMs = clock.nowMs() + SESSION_MS
     const made = newSession({ name, role, issuedBy, expiresAtMs }, clock, sessionHash)
     const isSame = before?.role === role && before.row.issuedBy === issuedBy
@@ -33,7 +34,7 @@ export class CookieSession implements BrowserSession {
     if (!keeps) {
       await store.devices.add(made.row)
       bus.emit({ type: 'device_paired', device_id: device, name: made.row.name })
-      if (before) await this.#revoke(before.device)
+      for (const { device: replaced } of all) await this.#revoke(replaced)
     }
     await auth.checkStreams()
     log.info('browser signed in', { device, name: made.row.name, role })
@@ -55,11 +56,15 @@ export class CookieSession implements BrowserSession {
     return { setCookie: this.#cookie('', 0) }
   }
 
-  /** The session that the request has. */
-  #current(): Promise<SessionPrincipal | undefined> {
+  /** The sessions that the request has. A browser has one, unless a page of another port gave it another one. */
+  #all(): Promise<readonly SessionPrincipal[]> {
     const { auth, snapshot } = this.#parts
     checkPage(this.#context, snapshot.gateway)
-    return auth.session(sessionTokens(this.#context, this.#parts), this.#context.get('peer').address)
+    return auth.sessions(sessionTokens(this.#context, this.#parts), this.#context.get('peer').address)
+  }
+
+  async #current(): Promise<SessionPrincipal | undefined> {
+    return (await this.#all())[0]
   }
 
   /** Passkeys that the session registered stay: it is their owner who signs out, and nobody who is no longer trusted. */

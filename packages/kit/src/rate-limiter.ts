@@ -153,6 +153,10 @@ export class TimeRing {
     this.#times = new Float64Array(Math.min(max, 4))
   }
 
+  get size(): number {
+    return this.#count
+  }
+
   get isFull(): boolean {
     return this.#count >= this.#max
   }

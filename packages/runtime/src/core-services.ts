@@ -15,6 +15,7 @@ export interface CoreServiceOptions {
 export function createCoreServices({ store, bus, clock, vitals, backlog }: CoreServiceOptions): Partial<Services> {
   return {
     memory: store.memory,
+    ...(store.cluster && { oneTimeKeys: store.cluster.oneTimeKeys }),
     vitals,
     backlog,
     readToml: readTomlFile,

@@ -53,7 +53,7 @@ export type ForwardingSetting = 'trust_forwarded_headers' | 'trusted_proxies'
 export interface HealthSources {
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly store: { health(): StoreHealth; keyValue(owner: string): Pick<KeyValue, 'set'> }
-  readonly bus: Pick<EventBus, 'subscribe'>
+  readonly bus: Pick<EventBus, 'observe'>
   readonly snapshot: () => Pick<Snapshot, 'channels' | 'links' | 'gateway'>
   /** The shard leases that this process holds, and those that it wants. */
   readonly leases: () => { readonly held: number; readonly wanted: number }
@@ -87,10 +87,9 @@ export class HealthWatch {
 
   constructor(sources: HealthSources) {
     this.#sources = sources
-    sources.bus.subscribe(({ envelope, isForeign }) => {
-      if (isForeign) return
-      if (envelope.type === 'turn_completed') this.#provider = 'ok'
-      else if (envelope.type === 'turn_failed' && PROVIDER_FAULTS.has(envelope.code)) this.#provider = 'failing'
+    sources.bus.observe((event) => {
+      if (event.type === 'turn_completed') this.#provider = 'ok'
+      else if (event.type === 'turn_failed' && PROVIDER_FAULTS.has(event.code)) this.#provider = 'failing'
     })
   }
 

@@ -2,7 +2,6 @@
 
 export { readBacklog } from './backlog.ts'
 export { type BusEvent, createEventBus, type EventBus, type Reader, shownTo } from './events/event-bus.ts'
-export type { EventRelay, RelayedEvent } from './events/event-relay.ts'
 export { type Notification, notify } from './events/notify.ts'
 export type { FeatureStatus } from './features/feature-status.ts'
 export { logWarnings, type OperatorWarning, operatorWarnings } from './features/operator-warnings.ts'

@@ -1,5 +1,4 @@
 /** Opens one runtime: configuration, store, features and agent; everything but HTTP. */
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -103,6 +102,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     if (options.only === undefined || options.only === 'config')
       await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
     await lifecycle.apply(config)
+    if (options.only === undefined) await runtime.bus.start()
   } catch (error) {
     await store.close()
     throw error
@@ -332,10 +332,11 @@ export class OpenRuntime implements Runtime {
   }
 
   #createBus(): EventBus {
-    const run = randomBytes(6).toString('base64url')
-    const bus = createEventBus({ clock: this.clock, hide: this.hideSecrets, run })
-    bus.subscribe(({ envelope, isForeign }) => {
-      const observation = isForeign ? undefined : observationOf(envelope)
+    const { cluster } = this.store
+    const run = cluster?.name ?? this.recentLog.run
+    const bus = createEventBus({ clock: this.clock, hide: this.hideSecrets, run, shared: cluster?.events })
+    bus.observe((event) => {
+      const observation = observationOf(event)
       if (observation) this.#observe(observation)
     })
     return bus

@@ -5,6 +5,7 @@
 import type { ClusterNotices, ClusterTurns } from './cluster-turns.ts'
 import type { WaitingMessage } from './delivery-store.ts'
 import type { Lease } from './lease.ts'
+import type { SharedState } from './shared-state.ts'
 
 /**
  * `ingress`: the node takes requests of platforms. `worker`: it owns shards, so that it runs turns, procedures and replies. `channels`: it
@@ -58,7 +59,7 @@ export interface ShardClaim {
   readonly isDrained: boolean
 }
 
-export interface ClusterStore extends ClusterMember {
+export interface ClusterStore extends ClusterMember, SharedState {
   readonly turns: ClusterTurns
   readonly notices: ClusterNotices
   /** What this node knows without a read: the number of live workers, and the time since its last acknowledged sign of life. */

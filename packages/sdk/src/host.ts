@@ -5,6 +5,7 @@ import type { StartCompanion } from './companion.ts'
 import type { Events } from './events.ts'
 import type { Logger } from './logger.ts'
 import type { Backlog, Vitals } from './observer.ts'
+import type { OneTimeKeysOf } from './one-time-keys.ts'
 import type { Role } from './route.ts'
 import type { Spawn } from './sandbox.ts'
 import type { Sops } from './sop.ts'
@@ -79,6 +80,8 @@ export interface Services {
   readonly pairing: Pairing
   /** Returns the addresses of this daemon, for links that it prints. Absent in commands that run without a daemon. */
   readonly addresses: () => Addresses
+  /** Keys that every node of a cluster knows. Absent in a daemon that shares its store with no other, where features keep them in memory. */
+  readonly oneTimeKeys: OneTimeKeysOf
   /** Present where people can sign in with passkeys. */
   readonly passkeys: PasskeySignIn
   /** Writes one record to the audit log before an action with an outside effect: the action and who caused it. Resolves when it is durable. */

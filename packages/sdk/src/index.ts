@@ -82,6 +82,7 @@ export type {
 } from './delivery-store.ts'
 export type { ErrorCode, ErrorOptions } from './errors.ts'
 export { AppError, ERRORS, errorText } from './errors.ts'
+export type { EventFollower, EventLog, LoggedEvent } from './event-log.ts'
 export type { EventEnvelope, Events, EventType, FinishReason, SluiceEvent, Usage } from './events.ts'
 export { eventMembers, eventSchema, finishReasonSchema } from './events.ts'
 export type { Feature, Finding, LinkHealth, Parts, SectionProblem } from './feature.ts'
@@ -140,6 +141,7 @@ export type {
 } from './model.ts'
 export { MEDIA_KINDS } from './model.ts'
 export type { Backlog, Connection, Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
+export type { OneTimeKeyOptions, OneTimeKeys, OneTimeKeysOf } from './one-time-keys.ts'
 export { runsOnShard, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './ownership.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
 export { oneLine, printable, printableLine } from './printable.ts'
@@ -188,6 +190,8 @@ export {
   parseChatSession,
   policyHeader,
 } from './session-key.ts'
+export type { ConfigVersion, SharedConfig } from './shared-config.ts'
+export type { SharedState } from './shared-state.ts'
 export type { FeatureSocket, SocketListener, SocketRequest, SocketRoute } from './socket.ts'
 export type {
   FireOptions,

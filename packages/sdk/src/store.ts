@@ -295,7 +295,7 @@ export interface DeviceStore {
   /** Replaces the token of a device, and its expiry if one is given; the old token is refused from now on. */
   rotate(id: string, tokenHash: string, expiresAtMs?: number): Promise<boolean>
   touch(seen: readonly { readonly id: string; readonly atMs: number; readonly address: string }[]): Promise<void>
-  /** A number that changes when any process writes to the store, for noticing revocations. */
+  /** A number that changes, at least, when any process removes a device or replaces a token. */
   version(): number | Promise<number>
   /** Stores the SHA-256 of a one-time code; at most `pendingMax` valid ones, the oldest dropped first. */
   addCode(code: { readonly hash: string; readonly role: Role; readonly expiresAtMs: number }, pendingMax: number): Promise<void>
@@ -349,8 +349,10 @@ export interface MemoryStore extends Memories {
    * stays. Resolves to the number of moved entries.
    */
   assign(change: { readonly from: string; readonly to: string; readonly key?: string }): Promise<number>
-  /** Counts the entries of each owner, sorted by owner. */
-  owners(): Promise<{ readonly owner: string; readonly count: number }[]>
+  /** Counts the entries of each owner, sorted by owner. `after` is the last owner of the previous page. */
+  owners(options: { readonly limit: number; readonly after?: string }): Promise<{ readonly owner: string; readonly count: number }[]>
+  /** Resolves to the number of entries of one owner. */
+  count(owner: string): Promise<number>
 }
 
 export interface StoreProblem {

@@ -7,6 +7,7 @@ import {
   type LeaseName,
   type NodeState,
   SHARDS,
+  type SharedState,
 } from '@sluice/sdk'
 import { sql } from './connection.ts'
 import type { Db } from './db.ts'
@@ -58,7 +59,12 @@ export interface ClusterOptions {
   readonly leases: Leases
 }
 
-export function createCluster({ member, process, db, leases }: ClusterOptions): Omit<ClusterStore, 'turns' | 'notices'> {
+export function createCluster({
+  member,
+  process,
+  db,
+  leases,
+}: ClusterOptions): Omit<ClusterStore, 'turns' | 'notices' | keyof SharedState> {
   const isWorker = member.roles.includes('worker')
   let isLeaving = false
   let seenWorkers = 0

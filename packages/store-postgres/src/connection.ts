@@ -100,10 +100,10 @@ export interface ConnectOptions {
   readonly isPatient?: boolean
 }
 
-/** Connects to the first host that accepts writes. Rejects with the error of the last host. */
+/** Connects to the first host that accepts writes. Rejects with the first error of a host that is no standby, if there is one. */
 export async function connect(settings: ConnectionSettings, options: ConnectOptions = {}): Promise<pg.Client> {
   const target = parseUrl(settings.url)
-  let failure: unknown
+  const failures: unknown[] = []
   for (const { host, port } of target.hosts) {
     const client = new pg.Client({
       host,
@@ -125,11 +125,17 @@ export async function connect(settings: ConnectionSettings, options: ConnectOpti
       await prepareSession(client, settings, options)
       return client
     } catch (error) {
-      failure = error
+      failures.push(error)
       client.end().catch(() => undefined)
     }
   }
-  throw failure
+  throw failures.find((failure) => !(failure instanceof StandbyError)) ?? failures[0]
+}
+
+class StandbyError extends AppError {
+  constructor() {
+    super('unavailable', 'The server is a standby, which accepts no writes.')
+  }
 }
 
 async function prepareSession(client: pg.Client, { schema = DEFAULT_SCHEMA }: ConnectionSettings, { isPatient }: ConnectOptions) {
@@ -137,7 +143,7 @@ async function prepareSession(client: pg.Client, { schema = DEFAULT_SCHEMA }: Co
     "SELECT pg_is_in_recovery() AS standby, current_setting('server_version_num')::int AS version, current_setting('synchronous_commit') AS commit",
   )
   const [server] = rows
-  if (!server || server.standby) throw new AppError('unavailable', 'The server is a standby, which accepts no writes.')
+  if (!server || server.standby) throw new StandbyError()
   if (server.version < VERSION_MIN) throw new AppError('config_invalid', 'The server is older than PostgreSQL 15.')
   const limit = server.version >= HAS_TRANSACTION_TIMEOUT ? 'transaction_timeout' : 'statement_timeout'
   const settings = [

@@ -34,7 +34,9 @@ const DROP_OLDEST_CODES = 'DELETE FROM pairing_codes WHERE number IN (SELECT num
 const ROLE_OF_CODE = 'SELECT role FROM pairing_codes WHERE hash = $1 AND expires_at > $2 FOR UPDATE'
 const DROP_CODE = 'DELETE FROM pairing_codes WHERE hash = $1'
 const DROP_CODES = 'DELETE FROM pairing_codes RETURNING number'
-const VERSION = 'SELECT coalesce(sum(writes), 0)::bigint AS version FROM connections'
+const VERSION = 'SELECT version FROM revocations'
+/** How long a request waits to learn whether its token is good. */
+const FIND_MS = 1_000
 
 const addValues = ({ id, name, role, tokenHash, createdAtMs, expiresAtMs, issuedBy = null }: NewDevice): unknown[] => [
   id,
@@ -46,6 +48,21 @@ const addValues = ({ id, name, role, tokenHash, createdAtMs, expiresAtMs, issued
   issuedBy,
 ]
 
+/** Rejects with `unavailable` when the database does not answer in time: a token that cannot be checked is not good. */
+async function within<Result>(ms: number, answer: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new AppError('unavailable', 'The store does not answer now.', { retryAfterSecs: 10 })), ms)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+    // A late failure has no other listener.
+    answer.catch(() => undefined)
+  }
+}
+
 export function createDevices(db: Db): DeviceStore {
   const { writer, clock } = db
   return {
@@ -53,7 +70,7 @@ export function createDevices(db: Db): DeviceStore {
       const added = await writer.write(sql(DROP_EXPIRED, clock.nowMs()), sql(ADD, ...addValues(device)))
       if (added.length === 0) throw new AppError('conflict', 'A device with this id or token already exists.')
     },
-    findByTokenHash: (tokenHash) => db.get<DeviceRow>(FIND, tokenHash, clock.nowMs()),
+    findByTokenHash: (tokenHash) => within(FIND_MS, db.get<DeviceRow>(FIND, tokenHash, clock.nowMs())),
     list: () => db.all<DeviceRow>(LIST),
     async revoke(id, { keepPasskeys = false } = {}) {
       const revoked = await writer.write(keepPasskeys ? sql(REVOKE_ONLY, id) : sql(REVOKE, id, clock.nowMs()))

@@ -442,6 +442,16 @@ export class Leases implements LeaseStore {
     await this.#options.db.all('SELECT pg_notify($1, $2)', this.#channel, JSON.stringify(notice)).catch(() => undefined)
   }
 
+  /** Begins to receive notices. */
+  async listen(): Promise<void> {
+    await this.#listen()
+  }
+
+  #listenAgain(): void {
+    if (this.#isClosed) return
+    setTimeout(() => void this.#listen().catch(() => this.#listenAgain()), BEAT_MS).unref()
+  }
+
   #listen(): Promise<pg.Client> {
     this.#listening ??= this.#connect().catch((error: unknown) => {
       this.#listening = undefined
@@ -456,7 +466,7 @@ export class Leases implements LeaseStore {
     client.on('end', () => {
       this.#listening = undefined
       // Without it, notices come late but leases stay right.
-      if (!this.#isClosed) setTimeout(() => void this.#listen().catch(() => undefined), BEAT_MS).unref()
+      this.#listenAgain()
     })
     await client.query(`LISTEN ${pg.escapeIdentifier(this.#channel)}`)
     return client

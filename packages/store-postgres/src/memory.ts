@@ -32,7 +32,9 @@ const LIST_OWNED = `SELECT ${COLUMNS} FROM memories WHERE owner = $1 AND key > $
 const ASSIGN = `
   UPDATE memories SET owner = $1 WHERE owner = $2 AND ($3::text IS NULL OR key = $3)
     AND NOT EXISTS (SELECT 1 FROM memories AS own WHERE own.owner = $1 AND own.key = memories.key) RETURNING number`
-const OWNERS = 'SELECT owner, count(*) AS count FROM memories GROUP BY owner ORDER BY owner'
+const OWNERS = `
+  SELECT owner, count(*) AS count FROM memories WHERE $2::text IS NULL OR owner > $2 GROUP BY owner ORDER BY owner LIMIT $1`
+const COUNT = 'SELECT count(*) AS count FROM memories WHERE owner = $1'
 
 /** A search finds entries with any of the words, ignores case and accents, and ranks by `ts_rank`. */
 export const createMemory = (db: Db): MemoryStore => ({
@@ -52,7 +54,8 @@ export const createMemory = (db: Db): MemoryStore => ({
     return after ? db.all<MemoryEntry>(LIST, after.owner, after.key, limit) : db.all<MemoryEntry>(LIST_ALL, limit)
   },
   assign: async ({ from, to, key }) => (await db.writer.write(sql(ASSIGN, to, from, key ?? null))).length,
-  owners: () => db.all(OWNERS),
+  owners: ({ limit, after }) => db.all(OWNERS, limit, after ?? null),
+  count: async (owner) => (await db.get<{ count: number }>(COUNT, owner))?.count ?? 0,
 })
 
 /** Returns the text whose words a search finds an entry by. */

@@ -1,4 +1,5 @@
 /** What processes tell each other through the database, besides what they store. A notice may be lost. */
+import { EventEmitter } from 'node:events'
 import type { ClusterNotice, ClusterNotices, Logger } from '@sluice/sdk'
 import type { Db } from './db.ts'
 
@@ -8,6 +9,9 @@ export type SessionNotice =
   | { readonly what: 'session wanted'; readonly epoch: number; readonly waitedMs: number }
   /** The session is free, first of all for this process. */
   | { readonly what: 'session free'; readonly name: string; readonly next: string }
+
+/** Events, or another version of the configuration, were stored. Every process looks, including the one that stored them. */
+export type SharedNotice = 'events' | 'config'
 
 export type AnyNotice = ClusterNotice | SessionNotice
 
@@ -33,9 +37,20 @@ export interface NoticesOptions {
 export class Notices implements ClusterNotices {
   readonly #options: NoticesOptions
   readonly #listeners = new Set<(notice: AnyNotice, from: string) => void>()
+  readonly #shared = new EventEmitter().setMaxListeners(0)
 
   constructor(options: NoticesOptions) {
     this.#options = options
+  }
+
+  get channel(): string {
+    return this.#options.channel
+  }
+
+  /** Calls `listener` for each notice about the state that nodes share, with its number if it has one. Returns an unsubscribe function. */
+  on(what: SharedNotice, listener: (seq?: number) => void): () => void {
+    this.#shared.on(what, listener)
+    return () => void this.#shared.off(what, listener)
   }
 
   send(notice: AnyNotice): void {
@@ -56,8 +71,9 @@ export class Notices implements ClusterNotices {
   }
 
   /** Passes on what the listening connection heard; ignores what this process sent itself, and what it does not know. */
-  heard(message: { readonly what?: unknown; readonly from?: unknown }): void {
-    const { what, from } = message
+  heard(message: { readonly what?: unknown; readonly from?: unknown; readonly seq?: unknown }): void {
+    const { what, from, seq } = message
+    if (what === 'events' || what === 'config') this.#shared.emit(what, typeof seq === 'number' ? seq : undefined)
     if (typeof from !== 'string' || from === this.#options.process || typeof what !== 'string' || !TOLD.has(what)) return
     for (const listener of this.#listeners) {
       try {

@@ -34,6 +34,7 @@ import { Reader } from './reader.ts'
 import { SessionLeases } from './session-leases.ts'
 import { createSessions } from './sessions.ts'
 import { ShardReads } from './shard-reads.ts'
+import { createSharedState } from './shared-state.ts'
 import { createSops, ownedSops } from './sops.ts'
 import { usageOf } from './space.ts'
 import { abandonedTurns, abortsOf, createTurns, ownedTurns } from './turns.ts'
@@ -91,8 +92,8 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   const commits = new CommitQueue({ settings, process, clock, log, reader, transactions: writers, onCommit })
   const arrivals: WorkNotices | undefined =
     member && new WorkNotices({ owns: (shard) => leases.owns(shard), send: (notice) => leases.notify(notice) })
-  const shared = { reader, shards: shardReads, clock, arrivals }
-  const db = createDb({ ...shared, writer: commits.under() })
+  const parts = { reader, shards: shardReads, clock, arrivals }
+  const db = createDb({ ...parts, writer: commits.under() })
   const notices = new Notices({ db, log, process, channel: `sluice_${settings.schema ?? DEFAULT_SCHEMA}` })
   const about = { settings, log, process, node: member?.node ?? place, place, cluster: member, keyId: keyIds[0], db, commits }
   const leases = new Leases({ ...about, heard: (message) => notices.heard(message) })
@@ -100,12 +101,14 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   const foreign = new ForeignCommits({ reader, process, clock, log, onForeignCommit: () => leases.loseTaken() })
   leases.onWork((change) => foreign.notify(change))
   const createWork = workOf(db, process, foreign)
+  const shared = member && createSharedState({ settings, process, db, leases, notices, clock, log })
   const known = new WeakMap<Lease, OwnedStore>()
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     foreign.close()
     sessions.close()
     arrivals?.close()
+    await shared?.close()
     await leases.leave()
     await commits.close()
     await reader.close()
@@ -114,11 +117,13 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     ...createWork(db),
     devices: createDevices(db),
     memory: createMemory(db),
-    counters: memoryCounters(clock),
+    counters: shared?.counters ?? memoryCounters(clock),
     leases,
-    ...(member && { cluster: { ...createCluster({ member, process, db, leases }), turns: clusterTurns(db, process, sessions), notices } }),
+    ...(shared && {
+      cluster: { ...createCluster({ member, process, db, leases }), turns: clusterTurns(db, process, sessions), notices, ...shared.state },
+    }),
     under(lease) {
-      const fenced = createDb({ ...shared, writer: commits.under(leases.fenceOf(lease)) })
+      const fenced = createDb({ ...parts, writer: commits.under(leases.fenceOf(lease)) })
       const owned = known.get(lease) ?? ownedWork(fenced, process, createWork(fenced, lease), lease)
       known.set(lease, owned)
       return owned

@@ -1,7 +1,11 @@
 /** Reads outside of any transaction, on a few connections that each have several statements under way. */
+import type { Socket } from 'node:net'
 import type pg from 'pg'
 import { type ConnectionSettings, connect, disconnect, type Row, type Statement, send } from './connection.ts'
 import { closedError, isConnectionError, storeError } from './postgres-error.ts'
+
+/** The server ends each statement after 5 seconds: a connection without an answer for longer is half open. */
+const UNANSWERED_MS_MAX = 7_000
 
 interface Slot {
   connecting: Promise<pg.Client> | undefined
@@ -19,17 +23,21 @@ export class Reader {
     this.#slots = Array.from({ length: connections }, () => ({ connecting: undefined }))
   }
 
-  async all<R>(statement: Statement): Promise<R[]> {
+  all<R>(statement: Statement): Promise<R[]> {
+    return this.#send<R>(statement, 2)
+  }
+
+  async #send<R>(statement: Statement, attempts: number): Promise<R[]> {
     const slot = this.#slots[this.#next++ % this.#slots.length]
     for (let attempt = 1; ; attempt++) {
       if (this.#isClosed || !slot) throw closedError()
       const connecting = this.#connect(slot)
       try {
-        const { rows } = await send(await connecting, statement)
+        const { rows } = await answered(await connecting, statement)
         return rows as R[]
       } catch (error) {
         if (isConnectionError(error)) this.#drop(slot, connecting)
-        if (attempt > 1 || !isConnectionError(error)) {
+        if (attempt === attempts || !isConnectionError(error)) {
           throw this.#isClosed ? closedError() : storeError(error, 'The store cannot be read now')
         }
       }
@@ -38,6 +46,11 @@ export class Reader {
 
   async get<R>(statement: Statement): Promise<R | undefined> {
     return (await this.all<R>(statement))[0]
+  }
+
+  /** Resolves to the first row of a statement that writes, which is not sent again when its connection breaks. */
+  async once<R>(statement: Statement): Promise<R | undefined> {
+    return (await this.#send<R>(statement, 1))[0]
   }
 
   async close(): Promise<void> {
@@ -53,6 +66,17 @@ export class Reader {
   #drop(slot: Slot, connecting: Promise<pg.Client>): void {
     if (slot.connecting === connecting) slot.connecting = undefined
     connecting.then(disconnect, () => undefined)
+  }
+}
+
+/** Breaks the connection when the answer does not come. */
+async function answered(client: pg.Client, statement: Statement): Promise<pg.QueryResult<Row>> {
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection
+  const timer = setTimeout(() => stream.destroy(new Error('connection without an answer')), UNANSWERED_MS_MAX).unref()
+  try {
+    return await send(client, statement)
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -442,4 +442,121 @@ export const MIGRATIONS: readonly Migration[] = [
   ALTER TABLE admissions ADD COLUMN process text;
   `,
   },
+  {
+    sql: `
+  -- Rate limits of a cluster: the moments of calls within the last minute, and the calls at each. Forgotten when the server crashes.
+  CREATE UNLOGGED TABLE calls (
+    rate_limit text NOT NULL,
+    key ${T} NOT NULL,
+    at float8[] NOT NULL,
+    counts int[] NOT NULL,
+    until float8 NOT NULL,
+    PRIMARY KEY (rate_limit, key)
+  ) WITH (fillfactor = 50);
+
+  -- Counts a call and earlier ones, whose ages it gets, in steps of a span of time. Returns for how long calls are refused; 0 counts this one.
+  CREATE FUNCTION take_call(name text, of_key text, calls_max int, step_ms float8, given_ms float8, ages float8[], OUT waits_ms float8)
+  LANGUAGE plpgsql AS $$ DECLARE
+    now_ms float8 := coalesce(given_ms, extract(epoch FROM clock_timestamp())::float8 * 1000);
+    known calls%ROWTYPE;
+    total bigint;
+  BEGIN
+    INSERT INTO calls AS row VALUES (name, of_key, '{}', '{}', now_ms + 60000)
+      ON CONFLICT (rate_limit, key) DO UPDATE SET until = greatest(row.until, excluded.until) RETURNING * INTO known;
+    SELECT coalesce(array_agg(moment ORDER BY moment), '{}'), coalesce(array_agg(count ORDER BY moment), '{}'), coalesce(sum(count), 0)
+      INTO known.at, known.counts, total
+      FROM (
+        SELECT moment, sum(count)::int AS count FROM (
+          SELECT * FROM unnest(known.at, known.counts) AS counted (moment, count)
+          UNION ALL SELECT ceil((now_ms - age) / step_ms) * step_ms, 1 FROM unnest(ages) AS age) AS every_one
+        WHERE moment > now_ms - 60000 GROUP BY moment) AS merged;
+    waits_ms := 0;
+    IF total < calls_max THEN
+      known.at := known.at || ceil(now_ms / step_ms) * step_ms;
+      known.counts := known.counts || 1;
+    ELSE
+      SELECT min(moment) + 60000 - now_ms INTO waits_ms FROM (
+        SELECT moment, sum(count) OVER (ORDER BY moment DESC) - count AS later FROM unnest(known.at, known.counts) AS counted (moment, count)
+      ) AS sums WHERE later < calls_max;
+    END IF;
+    UPDATE calls SET at = known.at, counts = known.counts WHERE rate_limit = name AND key = of_key;
+  END $$;
+
+  CREATE TABLE lockouts (
+    lockout text NOT NULL,
+    key ${T} NOT NULL,
+    failures float8[] NOT NULL,
+    locked_until float8 NOT NULL,
+    until float8 NOT NULL,
+    PRIMARY KEY (lockout, key)
+  ) WITH (fillfactor = 50);
+
+  -- Counts a failure. Returns true when it was one too many; counting then begins anew.
+  CREATE FUNCTION count_failure(
+    name text, of_key text, failures_max int, window_ms float8, lock_ms float8, given_ms float8, OUT is_too_many boolean)
+  LANGUAGE plpgsql AS $$ DECLARE
+    now_ms float8 := coalesce(given_ms, extract(epoch FROM clock_timestamp())::float8 * 1000);
+    known lockouts%ROWTYPE;
+  BEGIN
+    INSERT INTO lockouts AS row VALUES (name, of_key, '{}', 0, now_ms + window_ms)
+      ON CONFLICT (lockout, key) DO UPDATE SET until = greatest(row.until, excluded.until) RETURNING * INTO known;
+    known.failures := ARRAY(SELECT at FROM unnest(known.failures) AS at WHERE at > now_ms - window_ms ORDER BY at) || now_ms;
+    is_too_many := cardinality(known.failures) >= failures_max;
+    IF is_too_many THEN
+      known.failures := '{}';
+      known.locked_until := now_ms + lock_ms;
+      known.until := greatest(known.until, known.locked_until);
+    END IF;
+    UPDATE lockouts SET failures = known.failures, locked_until = known.locked_until, until = known.until
+      WHERE lockout = name AND key = of_key;
+  END $$;
+
+  -- Keys that are valid once, by the SHA-256 of each. Forgotten when the server crashes.
+  CREATE UNLOGGED TABLE one_time_keys (
+    number bigint GENERATED ALWAYS AS IDENTITY,
+    purpose text NOT NULL,
+    owner ${T} NOT NULL,
+    hash text NOT NULL,
+    value_json text NOT NULL,
+    expires_at float8 NOT NULL,
+    PRIMARY KEY (purpose, owner, hash)
+  );
+  CREATE INDEX one_time_keys_by_number ON one_time_keys (purpose, number);
+  CREATE INDEX one_time_keys_by_end ON one_time_keys (expires_at);
+
+  -- The events of all nodes. Both tables are empty after a crash of the server. 'base' is the number from which on the numbers are counted.
+  CREATE UNLOGGED TABLE event_head (
+    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    base bigint NOT NULL,
+    seq bigint NOT NULL
+  ) WITH (fillfactor = 10);
+  CREATE UNLOGGED TABLE events (
+    seq bigint PRIMARY KEY,
+    process text NOT NULL,
+    body text NOT NULL
+  );
+
+  -- Changes whenever the token of a device is refused from then on.
+  CREATE TABLE revocations (
+    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    version bigint NOT NULL
+  ) WITH (fillfactor = 10);
+  INSERT INTO revocations (version) VALUES (1);
+  CREATE FUNCTION note_revocation() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    UPDATE revocations SET version = version + 1;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER device_is_removed AFTER DELETE ON devices FOR EACH STATEMENT EXECUTE FUNCTION note_revocation();
+  CREATE TRIGGER token_is_replaced AFTER UPDATE OF token_hash ON devices FOR EACH STATEMENT EXECUTE FUNCTION note_revocation();
+
+  -- The configuration that all nodes share.
+  CREATE TABLE config (
+    version bigint PRIMARY KEY,
+    text text NOT NULL,
+    hash text NOT NULL,
+    by_whom text NOT NULL,
+    at timestamptz NOT NULL DEFAULT clock_timestamp()
+  );
+  `,
+  },
 ]

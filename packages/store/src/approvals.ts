@@ -25,6 +25,8 @@ const PROMPTS = `SELECT ${PROMPT_COLUMNS} FROM approval_prompts WHERE approval =
 const NUMBER = 'SELECT number FROM approvals WHERE run_id = ? AND step_id = ?'
 const listOf = (conditions: readonly string[]): string =>
   `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE ${[...conditions, 'number < ?'].join(' AND ')} ORDER BY number DESC LIMIT ?`
+const PROMPTS_OF = `
+  SELECT approval, ${PROMPT_COLUMNS} FROM approval_prompts WHERE approval IN (SELECT value FROM json_each(?))`
 const PENDING = "SELECT count(*) AS count FROM approvals WHERE state = 'pending'"
 
 /** The reads that several queries of approvals share. */
@@ -71,14 +73,18 @@ export function createApprovals(db: Database, writer: Writer): ApprovalStore {
       })
     },
     async list({ limit, state, owner, before }) {
-      return db.read(() => {
-        const end = before ? numberOf(before) : Number.MAX_SAFE_INTEGER
-        if (end === undefined) return []
-        const given = Object.entries({ state, owner }).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
-        const query = listOf(given.map(({ column }) => `${column} = ?`))
-        const rows = db.all<ApprovalColumns>(query, ...given.map(({ value }) => value), end, limit)
-        return rows.map(withPrompts)
-      })
+      const end = before ? db.read(() => numberOf(before)) : Number.MAX_SAFE_INTEGER
+      if (end === undefined) return []
+      const given = Object.entries({ state, owner }).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
+      const query = listOf(given.map(({ column }) => `${column} = ?`))
+      const rows = await db.page<ApprovalColumns>(query, ...given.map(({ value }) => value), end, limit)
+      const numbers = JSON.stringify(rows.map(({ number }) => number))
+      const prompts = await db.page<PromptColumns & { approval: number }>(PROMPTS_OF, numbers)
+      const byApproval = Map.groupBy(
+        prompts.sort((a, b) => a.outbox - b.outbox),
+        ({ approval }) => approval,
+      )
+      return rows.map((row) => toApproval(row, byApproval.get(row.number) ?? []))
     },
     counts: async () => ({ pending: db.read(() => db.get<{ count: number }>(PENDING))?.count ?? 0 }),
   }

@@ -62,8 +62,8 @@ export function wellFormed({
   }
 }
 
-/** Returns the records after a number, in order. */
-export function readAudit(db: Database, { limit, after = 0, run, sop }: Parameters<SopStore['audit']>[0]): AuditRecord[] {
+/** Resolves to the records after a number, in order. */
+export function readAudit(db: Database, { limit, after = 0, run, sop }: Parameters<SopStore['audit']>[0]): Promise<AuditRecord[]> {
   // The plus sign makes SQLite use the index of runs: a run has fewer records than its procedure.
   const named = [
     { column: 'run', value: run },
@@ -71,7 +71,7 @@ export function readAudit(db: Database, { limit, after = 0, run, sop }: Paramete
   ].flatMap(({ column, value }) => (value === undefined ? [] : [{ condition: `${column} = ? AND `, value }]))
   const conditions = named.map(({ condition }) => condition).join('')
   const text = `SELECT ${COLUMNS} FROM sop_audit WHERE ${conditions}number > ? ORDER BY number LIMIT ?`
-  return db.read(() => db.all<AuditRecord>(text, ...named.map(({ value }) => value), after, limit))
+  return db.page<AuditRecord>(text, ...named.map(({ value }) => value), after, limit)
 }
 
 /** Returns the record as callers see it. */

@@ -13,8 +13,8 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const files = new WeakMap<Store, string>()
 let opened = 0
 
-function open(file: string, clock: Clock): Store {
-  const store = openStore({ file, clock, log: testHost().log })
+function open(file: string, clock: Clock, largeBytes?: number): Store {
+  const store = openStore({ file, clock, log: testHost().log, largeBytes })
   files.set(store, file)
   return store
 }
@@ -23,4 +23,11 @@ storeConformance({
   name: 'SQLite',
   open: (clock) => open(join(folder, `${opened++}.db`), clock),
   reopen: (store, clock) => open(files.get(store) ?? '', clock),
+})
+
+// Lists of a large file are read in a thread of their own.
+storeConformance({
+  name: 'SQLite, large',
+  open: (clock) => open(join(folder, `${opened++}.db`), clock, 0),
+  reopen: (store, clock) => open(files.get(store) ?? '', clock, 0),
 })

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { syncFolder } from '@sluice/kit'
 import { AppError, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from '@sluice/sdk'
+import type { PageReader } from './page-reader.ts'
 import { damageOf, isBusy, storageError } from './storage-error.ts'
 
 /** A write waits this long for another process, such as the command line. The wait blocks the event loop. */
@@ -25,6 +26,10 @@ const DURABLE = `
   PRAGMA journal_size_limit = ${WAL_BYTES_KEPT_MAX}`
 
 const DATA_VERSION = 'PRAGMA data_version'
+/** Pages of lists of a larger file are read in a thread of their own: a smaller file stays in the memory of the operating system. */
+const LARGE_FILE_BYTES = 64 * 1024 * 1024
+const PAGE_BYTES = 4096
+const PAGES = 'PRAGMA page_count'
 
 /** Not safe for nested transactions. After `close` only `isOpen` may be read. */
 export class Database {
@@ -35,9 +40,14 @@ export class Database {
   transactions = 0
   /** Prepared statements by their text. The number is bounded, because all texts are constants of this package. */
   readonly #statements = new Map<string, StatementSync>()
+  readonly #file: string
+  readonly #largeBytes: number
+  #reader: PageReader | undefined
 
   /** Creates the file (0600) and its folder (0700) if they are missing. Throws SQLite's errors. */
-  constructor(file: string) {
+  constructor(file: string, largeBytes = LARGE_FILE_BYTES) {
+    this.#file = file
+    this.#largeBytes = largeBytes
     createPrivately(file)
     this.#connection = new DatabaseSync(file, { timeout: BUSY_MS_MAX, enableForeignKeyConstraints: true })
     defineShards(this.#connection)
@@ -119,6 +129,24 @@ export class Database {
     }
   }
 
+  /**
+   * Runs a query of a list, whose rows may be anywhere in the file: it does not block the event loop if the file is large. Rejects with
+   * `unavailable` for a fault of the disk or the file.
+   */
+  async page<Row>(sql: string, ...values: SQLInputValue[]): Promise<Row[]> {
+    const pages = this.read(() => this.get<{ page_count: number }>(PAGES)?.page_count ?? 0)
+    if (pages * PAGE_BYTES < this.#largeBytes) return this.read(() => this.all<Row>(sql, ...values))
+    const { PageReader } = await import('./page-reader.ts')
+    this.#reader ??= new PageReader(this.#file)
+    const rows = await this.#reader.all(sql, values).catch((error: unknown) => this.read(() => throwIt(error)))
+    return rows as Row[]
+  }
+
+  /** Call it before `close`, so that the last connection to the file is this one. */
+  async closeReader(): Promise<void> {
+    await this.#reader?.close()
+  }
+
   close(): void {
     this.#statements.clear()
     this.#connection.close()
@@ -141,6 +169,10 @@ export class Database {
       // The next transaction begins with this method and reports the cause.
     }
   }
+}
+
+const throwIt = (error: unknown): never => {
+  throw error
 }
 
 /** Defines the SQL functions by which queries select the rows of some shards. */

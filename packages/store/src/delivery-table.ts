@@ -18,10 +18,10 @@ interface Channel {
   readonly channel: string | null
 }
 
-/** Reads pages of one table. Every method throws `unavailable` when the store cannot be read. */
+/** Reads pages of one table. Every method fails with `unavailable` when the store cannot be read. */
 export interface DeliveryTable<Row> {
   get(number: number): Row | undefined
-  newest(filter: DeliveryFilter): Row[]
+  newest(filter: DeliveryFilter): Promise<Row[]>
   /** Lists waiting rows. `condition` is further SQL, empty or beginning with AND; few different ones are used. */
   waiting(options: { readonly after: number; readonly limit: number }, condition: string): Row[]
   /** Returns the number of rows in each counted state. */
@@ -53,23 +53,21 @@ export function createDeliveryTable<Row extends { readonly number: number }>(
       found.push(last)
     }
   }
-  const newestIn = (state: string, channel: string, before: number, limit: number): Row[] =>
-    state === final ? db.all<Row>(NEWEST_FINAL, channel, before, limit) : db.all<Row>(NEWEST_OTHER, state, channel, before, limit)
+  const newestIn = (state: string, channel: string, before: number, limit: number): Promise<Row[]> =>
+    state === final ? db.page<Row>(NEWEST_FINAL, channel, before, limit) : db.page<Row>(NEWEST_OTHER, state, channel, before, limit)
 
   return {
     get: (number) => db.read(() => db.get<Row>(GET, number)),
-    newest({ limit, before = Number.MAX_SAFE_INTEGER, state, channel }) {
-      return db.read(() => {
-        if (state === undefined && channel === undefined) return db.all<Row>(NEWEST, before, limit)
-        // Each page comes from an index, so that rows of other channels and states are never read.
-        const pages = (state === undefined ? states : [state]).flatMap((one) =>
-          (channel === undefined ? channelsIn(one) : [channel]).map((other) => newestIn(one, other, before, limit)),
-        )
-        return pages
-          .flat()
-          .sort((a, b) => b.number - a.number)
-          .slice(0, limit)
-      })
+    async newest({ limit, before = Number.MAX_SAFE_INTEGER, state, channel }) {
+      if (state === undefined && channel === undefined) return db.page<Row>(NEWEST, before, limit)
+      // Each page comes from an index, so that rows of other channels and states are never read.
+      const pages = (state === undefined ? states : [state]).flatMap((one) =>
+        (channel === undefined ? db.read(() => channelsIn(one)) : [channel]).map((other) => newestIn(one, other, before, limit)),
+      )
+      return (await Promise.all(pages))
+        .flat()
+        .sort((a, b) => b.number - a.number)
+        .slice(0, limit)
     },
     waiting({ after, limit }, condition) {
       const OLDEST_OTHER = `SELECT ${columns} ${OTHER} = ? AND number > ?${condition} ORDER BY number LIMIT ?`

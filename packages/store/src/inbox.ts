@@ -110,7 +110,7 @@ export function createInbox(db: Database, writer: Writer, clock: Clock, recent: 
         if (dead) db.run(FAIL_TURN, errorJson, atMs, dead.turn_id)
       })
     },
-    list: async (filter) => table.newest(filter).map(toInboxRow),
+    list: async (filter) => (await table.newest(filter)).map(toInboxRow),
     get: async (number) => get(number),
     async find(channel, { account, id }) {
       const found = db.read(() => db.get<{ number: number }>(NUMBER, rowKey(joinTexts(channel, account, id))))

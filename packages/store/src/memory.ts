@@ -1,15 +1,10 @@
 /** The agent's memories, each with its owner, and a full-text index over their keys and contents. */
-import { setImmediate } from 'node:timers/promises'
 import { type MemoryEntry, type MemoryStore, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
 
 /** A query uses at most this many words. */
 const QUERY_WORDS_MAX = 32
-
-/** A count of more memories lets other work in between: with a million, it blocked the event loop for 60 ms. */
-const COUNTED_AT_ONCE = 10_000
-const BUSY_MS_MAX = 5
 
 const COLUMNS = 'memories.owner AS owner, memories.key AS key, memories.content AS content, category, updated_at AS updatedAtMs'
 const PUT = `
@@ -41,10 +36,14 @@ const LIST_ALL = `SELECT ${COLUMNS} FROM memories ORDER BY owner, key LIMIT ?`
 const LIST_OWNED = `SELECT ${COLUMNS} FROM memories WHERE owner = ? AND key > ? ORDER BY key LIMIT ?`
 const ASSIGN = 'UPDATE OR IGNORE memories SET owner = ? WHERE owner = ?'
 const ASSIGN_ONE = 'UPDATE OR IGNORE memories SET owner = ? WHERE owner = ? AND key = ?'
-const FIRST_OWNER = 'SELECT min(owner) AS owner FROM memories'
-const NEXT_OWNER = 'SELECT min(owner) AS owner FROM memories WHERE owner > ?'
-const COUNT = `
-  SELECT count(*) AS count, max(key) AS last FROM (SELECT key FROM memories WHERE owner = ? AND key > ? ORDER BY key LIMIT ${COUNTED_AT_ONCE})`
+const OWNERS = 'SELECT owner, count FROM memory_counts WHERE owner > ? ORDER BY owner LIMIT ?'
+const OWNERS_FIRST = "SELECT owner, count FROM memory_counts WHERE owner >= '' ORDER BY owner LIMIT ?"
+const COUNT = 'SELECT count FROM memory_counts WHERE owner = ?'
+
+interface OwnerColumns {
+  readonly owner: string
+  readonly count: number
+}
 
 /** A search finds entries with any of the words, ignores case and accents, and ranks by BM25. */
 export const createMemory = (db: Database, writer: Writer): MemoryStore => ({
@@ -53,7 +52,7 @@ export const createMemory = (db: Database, writer: Writer): MemoryStore => ({
   },
   async search(reader, query, limit) {
     const match = toMatch(query)
-    return entries(db.read(() => (match === '' ? db.all(NEWEST, reader, limit) : db.all(SEARCH, reader, limit, match))))
+    return entries(await (match === '' ? db.page(NEWEST, reader, limit) : db.page(SEARCH, reader, limit, match)))
   },
   async get(owner, key) {
     const row = db.read(() => db.get<MemoryEntry>(GET, owner, key))
@@ -61,37 +60,16 @@ export const createMemory = (db: Database, writer: Writer): MemoryStore => ({
   },
   delete: (owner, key) => writer.write(() => db.run(DELETE, owner, key) > 0),
   async list({ limit, owner, after }) {
-    return entries(
-      db.read(() => {
-        if (owner !== undefined) return db.all(LIST_OWNED, owner, after?.key ?? '', limit)
-        return after ? db.all(LIST, after.owner, after.key, limit) : db.all(LIST_ALL, limit)
-      }),
-    )
+    if (owner !== undefined) return entries(await db.page(LIST_OWNED, owner, after?.key ?? '', limit))
+    return entries(await (after ? db.page(LIST, after.owner, after.key, limit) : db.page(LIST_ALL, limit)))
   },
   assign: ({ from, to, key }) => writer.write(() => (key === undefined ? db.run(ASSIGN, to, from) : db.run(ASSIGN_ONE, to, from, key))),
-  owners: () => countByOwner(db),
+  async owners({ limit, after }) {
+    const rows = await (after === undefined ? db.page<OwnerColumns>(OWNERS_FIRST, limit) : db.page<OwnerColumns>(OWNERS, after, limit))
+    return rows.map((row) => ({ ...row }))
+  },
+  count: async (owner) => db.read(() => db.get<{ count: number }>(COUNT, owner))?.count ?? 0,
 })
-
-/** Counts from one owner to the next by the index, in slices. */
-async function countByOwner(db: Database): Promise<{ owner: string; count: number }[]> {
-  const found: { owner: string; count: number }[] = []
-  const next = (text: string, ...after: string[]): string | null =>
-    db.read(() => db.get<{ owner: string | null }>(text, ...after))?.owner ?? null
-  let sinceMs = performance.now()
-  for (let owner = next(FIRST_OWNER); owner !== null; owner = next(NEXT_OWNER, owner)) {
-    let count = 0
-    for (let last: string | null = ''; last !== null; ) {
-      const slice: { count: number; last: string | null } | undefined = db.read(() => db.get(COUNT, owner, last))
-      count += slice?.count ?? 0
-      last = slice && slice.count >= COUNTED_AT_ONCE ? slice.last : null
-      if (performance.now() - sinceMs < BUSY_MS_MAX) continue
-      await setImmediate()
-      sinceMs = performance.now()
-    }
-    if (count > 0) found.push({ owner, count })
-  }
-  return found
-}
 
 const entries = (rows: readonly unknown[]): MemoryEntry[] => rows.map((row) => ({ ...(row as MemoryEntry) }))
 

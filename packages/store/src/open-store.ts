@@ -34,6 +34,8 @@ export interface StoreOptions {
   readonly onCommit?: (units: number, tookMs: number) => void
   /** Takes the lock for upgrading a file of an earlier release; throws if a daemon uses the file. Absent: the caller holds it. */
   readonly lockForUpgrade?: (() => { release(): void }) | undefined
+  /** Lists of a larger file are read in a thread of their own. Default: 64 MiB. */
+  readonly largeBytes?: number | undefined
 }
 
 const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
@@ -79,6 +81,8 @@ export function openStore(given: StoreOptions): Store {
       if (!db.isOpen) return
       changes.close()
       writer.close()
+      await db.closeReader()
+      if (!db.isOpen) return
       checkpoint(db, log)
       db.close()
     },
@@ -122,10 +126,10 @@ const ownedWork = (db: Database, writer: Writer, work: WorkStore, lease: Lease):
   admissions: { ...work.admissions, ...recoverAdmissions(db, writer, lease.shards) },
 })
 
-function openDatabase({ file, log, clock, lockForUpgrade: lock }: CompleteOptions): Database {
+function openDatabase({ file, log, clock, largeBytes, lockForUpgrade: lock }: CompleteOptions): Database {
   let db: Database | undefined
   try {
-    db = new Database(file)
+    db = new Database(file, largeBytes)
     db.makeDurable()
     migrate(db, { file, log, nowMs: clock.nowMs(), ...(lock && { lock }) })
     return db

@@ -69,7 +69,7 @@ export function createOutbox(db: Database, writer: Writer, clock: Clock): Outbox
     async sendInstead(number) {
       await writer.write(() => db.run(SEND_INSTEAD, number))
     },
-    list: async (filter) => table.newest(filter).map(toOutboxRow),
+    list: async (filter) => (await table.newest(filter)).map(toOutboxRow),
     async get(number) {
       const row = table.get(number)
       return row && toOutboxRow(row)

@@ -38,6 +38,7 @@ const DROP_TURNS = `
   RETURNING ended_at AS endedAtMs, agent, cost_usd AS usd`
 const ADD_COST = 'INSERT INTO costs (quarter, agent, usd) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET usd = usd + excluded.usd'
 const DROP_COSTS = 'DELETE FROM costs WHERE quarter < ?'
+const DROP_LISTED_COSTS = 'DELETE FROM costs_by_model WHERE quarter < ?'
 // The conditions on the content are those of the partial indexes.
 const WITH_CONTENT = `
   SELECT number FROM inbox AS first
@@ -64,6 +65,8 @@ const CUT_SLICE_ROWS = 50
 
 /** Longer than the period of any budget. */
 const COSTS_KEPT_MS = 100 * 86_400_000
+/** The longest span of a list of costs. */
+const LISTED_COSTS_KEPT_MS = 400 * 86_400_000
 
 export interface Pruned extends DeletedRows {
   /** The number of summaries of sessions. */
@@ -160,4 +163,8 @@ function dropTurns(db: Database, endedBeforeMs: number, limit: number): number {
   return dropped.length
 }
 
-const dropOldCosts = (db: Database, nowMs: number): number => db.run(DROP_COSTS, Math.floor((nowMs - COSTS_KEPT_MS) / QUARTER_MS))
+function dropOldCosts(db: Database, nowMs: number): void {
+  const dropBefore = (text: string, keptMs: number): number => db.run(text, Math.floor((nowMs - keptMs) / QUARTER_MS))
+  dropBefore(DROP_COSTS, COSTS_KEPT_MS)
+  dropBefore(DROP_LISTED_COSTS, LISTED_COSTS_KEPT_MS)
+}

@@ -78,6 +78,17 @@ async function useAll(): Promise<void> {
   const inbox = createInbox(db, writer, clock, new RecentIds())
   const outbox = createOutbox(db, writer, clock)
   const turns = createTurns(db, writer, createIdempotency(db, clock).keys, new HistoryCache())
+  const before = { endedAtMs: 1, id: 'x' }
+  for (const filter of [
+    {},
+    { status: 'done' },
+    { status: 'failed', agent: 'a' },
+    { agent: 'a', before },
+    { owner: 'o', status: 'done' },
+  ] as const)
+    await turns.list({ limit: 10, ...filter })
+  await turns.list({ limit: 10, sessionId: 's', owner: 'o', before })
+  await turns.costs({ sinceMs: 0, untilMs: 1, periodMs: 1, offsetMs: 0 })
   await inbox.keep(arrival(['a', 'b', 'c'], { nonce: { value: 'n', untilMs: 2_000 } }))
   await inbox.known('roomchat', [{ account: 'bot', id: 'new' }])
   await inbox.find('roomchat', { account: 'bot', id: 'a' })
@@ -180,7 +191,9 @@ async function useLists(): Promise<void> {
   await memory.list({ limit: 10, after: { owner: 'a', key: 'k' } })
   await memory.list({ limit: 10, owner: 'a' })
   await memory.search('a', '', 10)
-  await memory.owners()
+  await memory.owners({ limit: 10 })
+  await memory.owners({ limit: 10, after: 'a' })
+  await memory.count('a')
 }
 
 const PROCEDURE_TABLES = /\b(?:approvals|approval_prompts|sop_[a-z]+)\b/

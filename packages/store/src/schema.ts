@@ -614,4 +614,63 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX memories_by_owner_and_time ON memories (owner, updated_at);
   DROP INDEX memories_by_time;
   `,
+  `
+  -- What turns cost, took and used, by the quarter of an hour they ended in, counted from 1970: lists of costs do not read the turns, whose
+  -- sums they are. An empty model: none is known.
+  CREATE TABLE costs_by_model (
+    quarter INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    usd REAL NOT NULL,
+    turns INTEGER NOT NULL,
+    input_tokens REAL NOT NULL,
+    output_tokens REAL NOT NULL,
+    PRIMARY KEY (quarter, agent, model)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO costs_by_model
+  SELECT CAST(ended_at / 900000 AS INTEGER), agent, coalesce(model, ''), total(cost_usd), count(*), total(input_tokens), total(output_tokens)
+  FROM turns WHERE ended_at IS NOT NULL GROUP BY 1, 2, 3;
+  INSERT INTO costs_by_model SELECT quarter, agent, '', usd, 0, 0, 0 FROM costs WHERE true
+  ON CONFLICT DO UPDATE SET usd = usd + excluded.usd;
+  CREATE TRIGGER costs_of_turns AFTER INSERT ON turns WHEN new.ended_at IS NOT NULL BEGIN
+    INSERT INTO costs_by_model
+    VALUES (CAST(new.ended_at / 900000 AS INTEGER), new.agent, coalesce(new.model, ''), new.cost_usd, 1, new.input_tokens, new.output_tokens)
+    ON CONFLICT DO UPDATE SET usd = usd + excluded.usd, turns = turns + 1, input_tokens = input_tokens + excluded.input_tokens,
+      output_tokens = output_tokens + excluded.output_tokens;
+  END;
+  CREATE TRIGGER costs_of_stored_turns AFTER UPDATE OF ended_at ON turns WHEN old.ended_at IS NULL AND new.ended_at IS NOT NULL BEGIN
+    INSERT INTO costs_by_model
+    VALUES (CAST(new.ended_at / 900000 AS INTEGER), new.agent, coalesce(new.model, ''), new.cost_usd, 1, new.input_tokens, new.output_tokens)
+    ON CONFLICT DO UPDATE SET usd = usd + excluded.usd, turns = turns + 1, input_tokens = input_tokens + excluded.input_tokens,
+      output_tokens = output_tokens + excluded.output_tokens;
+  END;
+
+  -- A page of the ended turns of one session or owner, or of the few in another state or of another agent than most.
+  CREATE INDEX turns_by_session ON turns (session_id, ended_at) WHERE ended_at IS NOT NULL;
+  CREATE INDEX turns_by_owner ON turns (owner, ended_at) WHERE ended_at IS NOT NULL;
+  CREATE INDEX turns_by_status ON turns (status, ended_at) WHERE ended_at IS NOT NULL AND status <> 'done';
+  CREATE INDEX turns_by_agent ON turns (agent, ended_at) WHERE ended_at IS NOT NULL AND agent <> 'main';
+
+  -- The number of memories of each owner, who has at least one.
+  CREATE TABLE memory_counts (
+    owner TEXT PRIMARY KEY,
+    count INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO memory_counts SELECT owner, count(*) FROM memories GROUP BY owner;
+  -- Without a conflict clause, which an outer statement such as UPDATE OR IGNORE would replace.
+  CREATE TRIGGER memory_counts_added AFTER INSERT ON memories BEGIN
+    INSERT INTO memory_counts SELECT new.owner, 0 WHERE NOT EXISTS (SELECT 1 FROM memory_counts WHERE owner = new.owner);
+    UPDATE memory_counts SET count = count + 1 WHERE owner = new.owner;
+  END;
+  CREATE TRIGGER memory_counts_removed AFTER DELETE ON memories BEGIN
+    UPDATE memory_counts SET count = count - 1 WHERE owner = old.owner;
+    DELETE FROM memory_counts WHERE owner = old.owner AND count = 0;
+  END;
+  CREATE TRIGGER memory_counts_moved AFTER UPDATE OF owner ON memories WHEN old.owner <> new.owner BEGIN
+    INSERT INTO memory_counts SELECT new.owner, 0 WHERE NOT EXISTS (SELECT 1 FROM memory_counts WHERE owner = new.owner);
+    UPDATE memory_counts SET count = count + 1 WHERE owner = new.owner;
+    UPDATE memory_counts SET count = count - 1 WHERE owner = old.owner;
+    DELETE FROM memory_counts WHERE owner = old.owner AND count = 0;
+  END;
+  `,
 ]

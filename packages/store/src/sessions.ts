@@ -76,17 +76,17 @@ export const createSessions = (db: Database, writer: Writer, cache: HistoryCache
     const end = [before?.lastActiveAtMs ?? Number.POSITIVE_INFINITY, before?.id ?? '', limit]
     const [, owner] = OWNER.exec(prefix) ?? []
     const [, tail] = TAIL.exec(suffix) ?? []
-    return db.read(() => readPage(owner, tail)).map(toSession)
+    return (await readPage(owner, tail)).map(toSession)
 
-    function readPage(ofOwner: string | undefined, ofTail: string | undefined): SessionColumns[] {
-      if (ofOwner !== undefined && suffix === '') return db.all(LIST_OWNER, ofOwner, ...end)
-      if (ofOwner !== undefined && ofTail !== undefined) return db.all(LIST_TAIL, ofOwner, ...end, ofTail)
-      if (prefix === '') return db.all(LIST, suffix, ...end)
-      return db.all(LIST_PREFIX, suffix, ...end, prefix, endOfPrefix(prefix))
+    function readPage(ofOwner: string | undefined, ofTail: string | undefined): Promise<SessionColumns[]> {
+      if (ofOwner !== undefined && suffix === '') return db.page(LIST_OWNER, ofOwner, ...end)
+      if (ofOwner !== undefined && ofTail !== undefined) return db.page(LIST_TAIL, ofOwner, ...end, ofTail)
+      if (prefix === '') return db.page(LIST, suffix, ...end)
+      return db.page(LIST_PREFIX, suffix, ...end, prefix, endOfPrefix(prefix))
     }
   },
   async messagesByTurn(id, { after, limit }) {
-    const rows = db.read(() => db.all<{ upTo: number; atMs: number; json: string }>(SAID, after, id, limit))
+    const rows = await db.page<{ upTo: number; atMs: number; json: string }>(SAID, after, id, limit)
     return rows.map(({ upTo, atMs, json }): TurnMessages => ({ upTo, atMs, messages: JSON.parse(json) }))
   },
   rename: (id, name) => writer.write(() => db.run(RENAME, name, id) > 0),

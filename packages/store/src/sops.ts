@@ -56,20 +56,18 @@ export function createSops(db: Database, writer: Writer, keys: KeyTable): SopSto
       return row && toRun(row)
     },
     async runs({ limit, sop, active, status, before }) {
-      return db.read(() => {
-        const end = before === undefined ? Number.MAX_SAFE_INTEGER : numberOf(before)
-        if (end === undefined) return []
-        const isEnded = status === undefined ? undefined : ENDED.has(status)
-        if (isEnded !== undefined && active === isEnded) return []
-        const named = [sop, status].filter((value) => value !== undefined)
-        const isActive = isEnded === undefined ? active : !isEnded
-        return db.all<Row>(listQuery(sop !== undefined, status !== undefined, isActive), ...named, end, limit).map(toRun)
-      })
+      const end = before === undefined ? Number.MAX_SAFE_INTEGER : db.read(() => numberOf(before))
+      if (end === undefined) return []
+      const isEnded = status === undefined ? undefined : ENDED.has(status)
+      if (isEnded !== undefined && active === isEnded) return []
+      const named = [sop, status].filter((value) => value !== undefined)
+      const isActive = isEnded === undefined ? active : !isEnded
+      return (await db.page<Row>(listQuery(sop !== undefined, status !== undefined, isActive), ...named, end, limit)).map(toRun)
     },
     async activeCounts() {
       return new Map(db.read(() => db.all<{ sop: string; count: number }>(ACTIVE)).map(({ sop, count }) => [sop, count]))
     },
-    audit: async (filter) => readAudit(db, filter).map(toAuditRow),
+    audit: async (filter) => (await readAudit(db, filter)).map(toAuditRow),
     verify: () => verifyAudit(db),
     prune: (limits) => pruneRuns(db, writer, limits),
   }

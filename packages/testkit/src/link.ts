@@ -48,6 +48,11 @@ export class Link {
     return current.run(this, run)
   }
 
+  /** The ports from which the link reaches the servers, one for each connection that is open. */
+  get localPorts(): readonly number[] {
+    return [...this.#pairs].flatMap(({ server }) => server?.localPort ?? [])
+  }
+
   /** The number of servers behind the link. */
   get servers(): number {
     return this.#proxies.size

@@ -25,14 +25,14 @@ export class Registrations {
     this.#host = host
     this.#config = config
     this.#passkeys = passkeys
-    this.#challenges = new Challenges(host.clock, DEVICE_CHALLENGES)
+    this.#challenges = new Challenges(host, 'registration', DEVICE_CHALLENGES)
   }
 
   /** Returns the creation options twice: in snake_case, and as `public_key` in the spelling of browsers. Throws `conflict` at a limit. */
   async start(user: NewUser, device: string | null): Promise<object> {
     await this.#passkeys.checkRoom(user.user_id)
     const known = (await this.#passkeys.of(user.user_id)).map(credentialDescriptor)
-    const challenge = this.#challenges.issue(device ?? '', user)
+    const challenge = await this.#challenges.issue(device ?? '', user)
     const rp = { id: this.#config.rp_id, name: this.#config.rp_name }
     const id = Buffer.from(user.user_id).toString('base64url')
     const parameters = ALGORITHMS.map(({ alg }) => ({ type: 'public-key', alg }))
@@ -66,7 +66,7 @@ export class Registrations {
   async finish(body: RegisterFinish, device: string | null): Promise<Passkey> {
     const { log, clock } = this.#host
     const challenge = body.challenge ?? challengeIn(body.client_data_json)
-    const user = this.#challenges.take(device ?? '', challenge)
+    const user = await this.#challenges.take(device ?? '', challenge)
     if (!user) throw new AppError('invalid_request', 'No pending registration for this challenge')
     const { rp_id: rpId, rp_origin: origin } = this.#config
     const outcome = await verifyRegistration(body, challenge, { rpId, origin })

@@ -36,8 +36,8 @@ export class SignIns {
     this.#host = host
     this.#config = config
     this.#passkeys = passkeys
-    this.#ofDevices = new Challenges(host.clock, DEVICE_CHALLENGES)
-    this.#ofAnonymous = new Challenges(host.clock, ANONYMOUS_CHALLENGES)
+    this.#ofDevices = new Challenges(host, 'sign-in', DEVICE_CHALLENGES)
+    this.#ofAnonymous = new Challenges(host, 'anonymous sign-in', ANONYMOUS_CHALLENGES)
   }
 
   /**
@@ -47,7 +47,7 @@ export class SignIns {
   async start(caller: Caller, userId?: string): Promise<object> {
     const usable = userId === undefined ? [] : (await this.#passkeys.of(userId)).filter(({ disabledAtMs }) => disabledAtMs === null)
     if (userId !== undefined && usable.length === 0) throw new AppError('invalid_request', `No registered credentials for user '${userId}'`)
-    const challenge = this.#challengesOf(caller).issue(principalOf(caller), { userId: userId ?? null })
+    const challenge = await this.#challengesOf(caller).issue(principalOf(caller), { userId: userId ?? null })
     const { rp_id: rpId } = this.#config
     const allowed = usable.map(credentialDescriptor)
     return {
@@ -76,9 +76,9 @@ export class SignIns {
   }
 
   /** Returns the passkey that signed. Throws as `finish` does. */
-  verify(body: SignInFinish, caller: Caller): Promise<{ userId: string; passkey: Passkey }> {
+  async verify(body: SignInFinish, caller: Caller): Promise<{ userId: string; passkey: Passkey }> {
     const challenge = body.challenge ?? challengeIn(body.client_data_json)
-    const purpose = this.#challengesOf(caller).take(principalOf(caller), challenge)
+    const purpose = await this.#challengesOf(caller).take(principalOf(caller), challenge)
     if (!purpose) throw new AppError('invalid_request', 'No pending authentication for this challenge')
     return this.#verify(body, challenge, purpose)
   }

@@ -5,7 +5,7 @@ type Report = (detail: string) => void
 type Numbers = ReadonlyMap<string, number>
 
 /** Positions in the list of events. */
-interface Times {
+export interface Times {
   posted?: number
   acked?: number
   askedFirst?: number
@@ -43,7 +43,7 @@ export function checkOrder(history: History, store: StoreView): Violation[] {
   return found
 }
 
-function timesOf({ seen }: History): Map<string, Times> {
+export function timesOf({ seen }: Pick<History, 'seen'>): Map<string, Times> {
   const all = new Map<string, Times>()
   const at = (mark: string): Times => {
     const times = all.get(mark) ?? {}
@@ -61,7 +61,7 @@ function timesOf({ seen }: History): Map<string, Times> {
 }
 
 /** No message runs before one that had been acknowledged when it was first posted. */
-function checkAcknowledged(marks: readonly string[], timeOf: (mark: string) => Times, report: Report): void {
+export function checkAcknowledged(marks: readonly string[], timeOf: (mark: string) => Times, report: Report): void {
   let earliest = { acked: Number.POSITIVE_INFINITY, mark: '' }
   for (const mark of marks.toReversed()) {
     const { posted = 0, acked = Number.POSITIVE_INFINITY } = timeOf(mark)
@@ -81,7 +81,7 @@ function checkOneAtATime(marks: readonly string[], timeOf: (mark: string) => Tim
 }
 
 /** Names without a number are skipped. */
-function checkAscending(names: readonly string[], numbers: Numbers, report: Report): void {
+export function checkAscending(names: readonly string[], numbers: Numbers, report: Report): void {
   const numbered = names.flatMap((name) => pair(name, numbers.get(name)))
   for (const [index, [name, number]] of numbered.entries()) {
     const [before = '', last = 0] = numbered[index - 1] ?? []

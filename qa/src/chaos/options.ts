@@ -1,13 +1,15 @@
 /** The command line of `pnpm chaos`. */
 import { parseArgs } from 'node:util'
 import { CHANNELS } from '../channels.ts'
+import { FAULTS, type FaultName } from '../cluster/faults.ts'
 import { KIND_NAMES, kindNamesOf } from './start-kinds.ts'
 
-const USAGE = `usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--out FILE] [--profile minimal]
+const USAGE = `usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--out FILE] [--profile minimal] [--store postgres]
        pnpm chaos --suite links [--seconds 10] [--cut reset|silent] [--messages 20] [--channel a,b]
+       pnpm chaos --suite cluster [--messages 100000] [--seconds 3600] [--rate 40] [--faults 'kill,suspend']
        pnpm chaos --suite burst [--messages 1000] [--kills 10] [--channel a,b]`
 /** These run only when they are asked for. */
-const ON_REQUEST = ['links', 'burst']
+const ON_REQUEST = ['links', 'burst', 'cluster']
 const DEFAULT = ['messages', 'sops']
 const CUTS = ['reset', 'silent'] as const
 
@@ -17,13 +19,19 @@ export interface ChaosOptions {
   readonly seed: number
   readonly all: boolean
   readonly json: boolean
+  /** The backend of `[store]`, for messages, sops and scenarios. */
+  readonly store: 'sqlite' | 'postgres'
   readonly out: string | undefined
   readonly profile: string
   /** The names of kinds of messages, for `links` and `burst`. */
   readonly channels: readonly string[]
   readonly messages: number | undefined
   readonly kills: number
-  readonly seconds: number
+  readonly seconds: number | undefined
+  /** Messages a second of the cluster. */
+  readonly rate: number
+  /** The faults of the cluster, one after the other; undefined: random ones. */
+  readonly faults: readonly FaultName[] | undefined
   readonly cuts: readonly ('reset' | 'silent')[]
 }
 
@@ -42,14 +50,26 @@ export function readOptions(args: readonly string[]): ChaosOptions {
       channel: { type: 'string' },
       messages: { type: 'string' },
       kills: { type: 'string', default: '10' },
-      seconds: { type: 'string', default: '10' },
+      seconds: { type: 'string' },
+      rate: { type: 'string', default: '40' },
+      faults: { type: 'string' },
       cut: { type: 'string' },
+      store: { type: 'string', default: 'sqlite' },
     },
   })
-  const numbers = { loops: values.loops, seed: values.seed, kills: values.kills, seconds: values.seconds, messages: values.messages ?? '1' }
+  const numbers = {
+    loops: values.loops,
+    seed: values.seed,
+    kills: values.kills,
+    seconds: values.seconds ?? '1',
+    messages: values.messages ?? '1',
+    rate: values.rate,
+  }
   for (const [name, text] of Object.entries(numbers)) if (!/^\d+$/.test(text)) refuse(`--${name} wants a whole number`)
   const suites = values.suite === undefined ? DEFAULT : [values.suite]
   if (!suites.every((suite) => [...DEFAULT, ...ON_REQUEST].includes(suite))) refuse(`there is no suite '${values.suite}'`)
+  const { store } = values
+  if (store !== 'sqlite' && store !== 'postgres') refuse(`there is no store '${store}'`)
   const channels = values.channel?.split(',') ?? kindNamesOf(values.profile)
   const unknown = channels.find((name) => !KIND_NAMES.includes(name))
   if (unknown !== undefined) refuse(`there is no channel '${unknown}' with a crash kind`)
@@ -66,14 +86,24 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     seed: Number(values.seed),
     all: values.all,
     json: values.json,
+    store,
     out: values.out,
     profile: values.profile,
     channels,
     messages: values.messages === undefined ? undefined : Number(values.messages),
     kills: Number(values.kills),
-    seconds: Number(values.seconds),
+    seconds: values.seconds === undefined ? undefined : Number(values.seconds),
+    rate: Number(values.rate),
+    faults: readFaults(values.faults),
     cuts,
   }
+}
+
+function readFaults(text: string | undefined): readonly FaultName[] | undefined {
+  const names = text?.split(',')
+  const unknown = names?.find((name) => !(name in FAULTS))
+  if (unknown !== undefined) refuse(`there is no fault '${unknown}'; there are: ${Object.keys(FAULTS).join(', ')}`)
+  return names as FaultName[] | undefined
 }
 
 function refuse(message: string): never {

@@ -4,11 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '@sluice/kit'
-import { ALL_SHARDS, type InboxRow, type OutboxRow, replyLane, type Store, shardsLease } from '@sluice/sdk'
+import { type InboxRow, type OutboxRow, replyLane, type Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
+import { secretKeyIds } from '@sluice/store/secret-box'
+import { openPostgresStore } from '@sluice/store-postgres/open-store'
 import { testHost } from '@sluice/testkit/host'
+import pg from 'pg'
 import type { NoticeSeen, StoreView } from './history.ts'
 import { LINES_FILE, markIn, marksIn, partsIn } from './marks.ts'
+import type { Place } from './place.ts'
 
 const FILE = 'sluice.db'
 const PAGE = 1000
@@ -23,23 +27,32 @@ const NOTICES: readonly { readonly says: NoticeSeen['says']; readonly head: stri
   { says: 'late', head: 'Already ' },
 ]
 
-export const open = (dataDir: string): Store => openStore({ file: join(dataDir, FILE), clock: systemClock, log: testHost().log })
+export const open = async ({ dataDir, database }: Place): Promise<Store> =>
+  database === undefined
+    ? openStore({ file: join(dataDir, FILE), clock: systemClock, log: testHost().log })
+    : openPostgresStore({ url: database, node: 'reader', keyIds: secretKeyIds(dataDir) })
 
-/** Reads a copy, so that the next daemon finds the original as the crash left it. No process may have the file open. */
-export async function readCopy<View>(dataDir: string, read: (dataDir: string) => Promise<View>): Promise<View> {
+/**
+ * Reads a copy, so that the next daemon finds the original as the crash left it. No process may have the file open. A database server
+ * recovers by itself, so that nothing is copied.
+ */
+export async function readCopy<View>(place: Place, read: (place: Place) => Promise<View>): Promise<View> {
+  if (place.database !== undefined) return read(place)
+  const { dataDir } = place
   const dir = mkdtempSync(join(tmpdir(), 'sluice-chaos-copy-'))
   try {
     for (const name of [FILE, `${FILE}-wal`]) if (existsSync(join(dataDir, name))) copyFileSync(join(dataDir, name), join(dir, name))
-    return await read(dir)
+    return await read({ ...place, dataDir: dir })
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }
 }
 
-export async function readStore(dataDir: string): Promise<StoreView> {
-  const store = open(dataDir)
+export async function readStore(place: Place): Promise<StoreView> {
+  const { dataDir } = place
+  const store = await open(place)
   try {
-    const unfinished = await store.under(await store.leases.acquire(shardsLease(ALL_SHARDS))).turns.unfinished(EVERYTHING)
+    const turns = await turnsOf(place)
     const outbox = await all<OutboxRow>(store.outbox)
     return {
       problems: (await store.check()).map(({ detail }) => detail),
@@ -61,8 +74,11 @@ export async function readStore(dataDir: string): Promise<StoreView> {
       lines: linesIn(join(dataDir, 'workspace', LINES_FILE)),
       sessions: await sessionsOf(store),
       summaries: await summariesOf(store),
-      unfinished: unfinished.flatMap(({ input }) => markIn(input) ?? []),
-      failed: failedOf(join(dataDir, FILE)),
+      unfinished: turns.flatMap(({ input, status }) => (status === 'failed' ? [] : (markIn(input) ?? []))),
+      failed: turns.flatMap(({ input, attempts, status }) => {
+        const mark = status === 'failed' ? markIn(input) : undefined
+        return mark === undefined ? [] : [{ mark, attempts }]
+      }),
     }
   } finally {
     await store.close()
@@ -80,15 +96,36 @@ async function questionsOf({ approvals }: Store): Promise<StoreView['questions']
   }))
 }
 
-/** Reads the table itself: the store finds turns only by id, and some callers never got the id of their turn. */
-function failedOf(file: string): StoreView['failed'] {
+interface TurnSeen {
+  readonly input: string
+  readonly status: string
+  readonly attempts: number
+}
+
+const TURNS = "SELECT input, status, attempts FROM turns WHERE inbox IS NULL AND (ended_at IS NULL OR status = 'failed')"
+
+/**
+ * The turns of direct requests that have not ended or failed. Reads the table itself: the store finds turns only by id, and some callers
+ * never got the id of their turn.
+ */
+async function turnsOf({ dataDir, database }: Place): Promise<readonly TurnSeen[]> {
+  const rows = database === undefined ? rowsOf(join(dataDir, FILE)) : await rowsOn(database)
+  return rows.map(({ input, status, attempts }) => ({ input: String(input), status: String(status), attempts: Number(attempts) }))
+}
+
+function rowsOf(file: string): readonly Record<string, unknown>[] {
   const db = new DatabaseSync(file, { readOnly: true })
-  const rows = db.prepare("SELECT input, attempts FROM turns WHERE status = 'failed' AND inbox IS NULL").all()
+  const rows = db.prepare(TURNS).all()
   db.close()
-  return rows.flatMap(({ input, attempts }) => {
-    const mark = markIn(String(input))
-    return mark === undefined ? [] : [{ mark, attempts: Number(attempts) }]
-  })
+  return rows
+}
+
+async function rowsOn(url: string): Promise<readonly Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url, options: '-c search_path=sluice' })
+  await client.connect()
+  const { rows } = await client.query(TURNS)
+  await client.end()
+  return rows
 }
 
 /** All rows, oldest first. */

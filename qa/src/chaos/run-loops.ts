@@ -20,6 +20,8 @@ const INSPECTIONS = 20
 const SHARE = { killedAtStart: 0.12, stopped: 0.15 }
 const START_MS = { min: 20, max: 400 }
 const LIFE_MS = { min: 100, max: 900 }
+/** A daemon takes the leases of its predecessor in a database server only after it has waited for an answer. */
+const HANDOVER_MS = 1500
 const MESSAGES = { min: 15, max: 45 }
 const LAST = { count: 10, ms: 200 }
 
@@ -45,7 +47,7 @@ export async function runLoops({ loops, onLoop, ...options }: LoopsOptions): Pro
   }
 }
 
-async function oneLoop({ begin, random, traffic, people, signal }: Stage): Promise<void> {
+async function oneLoop({ begin, random, traffic, people, place, signal }: Stage): Promise<void> {
   const life = begin()
   if (random.chance(SHARE.killedAtStart)) {
     await sleep(random.within(START_MS.min, START_MS.max))
@@ -56,15 +58,15 @@ async function oneLoop({ begin, random, traffic, people, signal }: Stage): Promi
   const load = { count: random.within(MESSAGES.min, MESSAGES.max), ms: random.within(LIFE_MS.min, LIFE_MS.max) }
   const untilOver = AbortSignal.any([signal, over.signal])
   const posting = Promise.all([traffic.run(url, load, untilOver), people.run(url, untilOver, { isPatient: true })])
-  await sleep(random.within(LIFE_MS.min, LIFE_MS.max))
+  await sleep(random.within(LIFE_MS.min, LIFE_MS.max) + (place.database === undefined ? 0 : HANDOVER_MS))
   // Open requests are ended by the daemon's end, not by this process.
   await life.end(random.chance(SHARE.stopped) ? 'SIGTERM' : 'SIGKILL')
   over.abort()
   await posting
 }
 
-async function inspect({ world: { recorder }, dataDir }: Stage): Promise<void> {
-  const { inbox, sessions, unfinished, problems } = await readCopy(dataDir, readStore)
+async function inspect({ world: { recorder }, place }: Stage): Promise<void> {
+  const { inbox, sessions, unfinished, problems } = await readCopy(place, readStore)
   const ids = new Set(inbox.map(({ channel, id }) => `${channel} ${id}`))
   const done = sessions.flat()
   const turns = new Set([...done, ...unfinished])

@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startPostgres } from '@sluice/store-postgres/testing/postgres-server'
+import { clusterSummary, runCluster } from '../cluster/run-cluster.ts'
 import { bundle, ROOT } from '../daemons/bundle.ts'
 import { runBurst } from './burst/run-burst.ts'
 import type { Violation } from './history.ts'
@@ -13,6 +15,7 @@ import { SCENARIOS } from './scenarios/all-scenarios.ts'
 import { runSopLoops } from './sops/run-sop-loops.ts'
 import { sopsSummary } from './sops/summary.ts'
 import type { RunOptions } from './stage.ts'
+import { WITH_POSTGRES } from './start-kinds.ts'
 import { summary } from './summary.ts'
 
 /** A loop takes about a second; a run that needs this much longer hangs. */
@@ -21,10 +24,15 @@ const REST_MS_MAX = 240_000
 /** A connection that fell silent is replaced, and the messages since then are read, within this time after the cut. */
 const LINKS_MS_MAX = 600_000
 const BURST_MS_MAX = 600_000
+/** For the start of a cluster, its last fault, the end of its work and the checks. */
+const CLUSTER_REST_MS_MAX = 600_000
 
 const options = readOptions(process.argv.slice(2))
-const { profile, seed, loops } = options
-if (!existsSync(bundle(profile))) spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs'), profile], { stdio: ['ignore', 2, 2] })
+const { seed, loops } = options
+const usesPostgres = options.store === 'postgres' || options.suites.includes('cluster')
+const profile = usesPostgres ? `${options.profile}${WITH_POSTGRES}` : options.profile
+const build = usesPostgres ? [options.profile, '--features', 'store-postgres', '--name', profile] : [profile]
+if (!existsSync(bundle(profile))) spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs'), ...build], { stdio: ['ignore', 2, 2] })
 
 const say = (text: string): void => void process.stderr.write(text)
 const interrupted = new AbortController()
@@ -41,14 +49,18 @@ async function play<Result extends { readonly violations: readonly Violation[] }
     say(`${name}: ${text} (seed ${seed}; log and history: ${dir})\n`)
     process.exitCode = 1
   }
+  const server = usesPostgres && !isWanted('cluster') ? await startPostgres({ inMemory: true }) : undefined
+  const signal = AbortSignal.any([interrupted.signal, AbortSignal.timeout(msMax)])
   try {
-    const result = await run({ profile, seed, dir, signal: AbortSignal.any([interrupted.signal, AbortSignal.timeout(msMax)]) })
+    const result = await run({ profile, seed, dir, signal, ...(server && { database: server.url }) })
     if (result.violations.length > 0) fail(`${result.violations.length} violations`)
     else rmSync(dir, { recursive: true, force: true })
     return result
   } catch (error) {
     fail(`ended early: ${error instanceof Error ? error.message : String(error)}`)
     return undefined
+  } finally {
+    await server?.stop()
   }
 }
 
@@ -70,7 +82,7 @@ if (loops > 0 && isWanted('sops')) {
   report.sops = result && { loops, ...sopsSummary(result), violations: result.violations }
 }
 for (const cut of isWanted('links') ? options.cuts : []) {
-  const { seconds, channels: only, messages = 20 } = options
+  const { seconds = 10, channels: only, messages = 20 } = options
   say(`links, cut for ${seconds} s: ${cut}\n`)
   const name = `links ${cut}`
   const run = (stage: RunOptions) => runLinks({ ...stage, cut, cutMs: seconds * 1000, messages, only })
@@ -90,6 +102,13 @@ if (isWanted('burst')) {
   }
   report.burst = bursts
   if (!options.json) console.table(bursts)
+}
+if (isWanted('cluster')) {
+  const { seconds = 3600, messages = 100_000, rate, faults } = options
+  const onProgress = (count: number, fault: string): void => say(`${count} messages; ${fault}\n`)
+  const run = (stage: RunOptions) => runCluster({ ...stage, messages, seconds, rate, onProgress, ...(faults && { faults }) })
+  const result = await play('cluster', seconds * 1000 + CLUSTER_REST_MS_MAX, run)
+  report.cluster = result && clusterSummary(result)
 }
 for (const [name, scenario] of options.all ? Object.entries(SCENARIOS) : []) {
   if (interrupted.signal.aborted) break

@@ -1,11 +1,12 @@
 /** The set-up of a run: the simulated world, and a daemon with a data directory of its own. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { checkHistory } from './check-history.ts'
 import { createDaemonLives, type Life } from './daemon-lives.ts'
 import type { History, StoreView, Violation } from './history.ts'
 import { createPeople, type People } from './people.ts'
+import { makePlace, type Place } from './place.ts'
 import { createRandom, type Random } from './random.ts'
 import { readStore } from './read-store.ts'
 import { settle } from './settle.ts'
@@ -21,6 +22,8 @@ export interface RunOptions {
   /** An empty directory for the data directory, the log and the history. */
   readonly dir: string
   readonly signal: AbortSignal
+  /** The PostgreSQL that keeps everything. Default: the embedded database. */
+  readonly database?: string
 }
 
 export interface StageOptions extends RunOptions, WorldOptions {
@@ -39,7 +42,7 @@ export interface Stage {
   readonly world: World
   readonly traffic: Traffic
   readonly people: People
-  readonly dataDir: string
+  readonly place: Place
   readonly signal: AbortSignal
   begin(): Life
   /** Starts the daemon, calls `deliver`, waits until all messages are done, also older ones, and ends the daemon with SIGTERM. */
@@ -52,22 +55,21 @@ export interface Stage {
 const SETTLE_MS_MAX = 60_000
 const LISTEN_MS_MAX = 60_000
 
-export async function setStage({ profile, seed, dir, signal, asksPeople = false, ...options }: StageOptions): Promise<Stage> {
+export async function setStage({ profile, seed, dir, signal, database, asksPeople = false, ...options }: StageOptions): Promise<Stage> {
   const random = createRandom(seed)
   const world = await startWorld(random, { ...options, kinds: { only: kindNamesOf(profile), ...options.kinds } })
   const { recorder } = world
   const traffic = new Traffic(world, { random, asksPeople })
   const people = createPeople({ world, traffic, random })
-  const dataDir = join(dir, 'data')
-  mkdirSync(dataDir, { mode: 0o700 })
-  writeFileSync(join(dataDir, 'config.toml'), world.config, { mode: 0o600 })
+  const place = makePlace(dir, world.config, database)
+  const { dataDir } = place
   const lives = createDaemonLives({ profile, dataDir, logFile: join(dir, 'daemon.log'), recorder })
   return {
     random,
     world,
     traffic,
     people,
-    dataDir,
+    place,
     signal,
     begin: lives.begin,
     async calmLife(deliver) {
@@ -85,7 +87,7 @@ export async function setStage({ profile, seed, dir, signal, asksPeople = false,
       signal.throwIfAborted()
     },
     async outcome() {
-      const [history, store] = [world.history(), await readStore(dataDir)]
+      const [history, store] = [world.history(), await readStore(place)]
       return { history, store, violations: checkHistory(history, store) }
     },
     async close() {

@@ -17,10 +17,14 @@ const POST = 'post'
 /** The names of all kinds. */
 export const KIND_NAMES: readonly string[] = [POST, ...CHANNELS.flatMap(({ name, testing }) => (testing.crashKind ? [name] : []))]
 
+/** The end of the name of a bundle that has the features of a profile and the store on PostgreSQL. */
+export const WITH_POSTGRES = '-postgres'
+
 /** Returns the kinds whose channels are in the bundle of a profile. A bundle that is not of a profile of this folder has all of them. */
 export function kindNamesOf(profile: string): readonly string[] {
-  if (!existsSync(join(ROOT, 'profiles', `${profile}.ts`))) return KIND_NAMES
-  const missing = CHANNELS.flatMap(({ name, row }) => (isInProfile(row, profile) ? [] : [name]))
+  const base = profile.endsWith(WITH_POSTGRES) ? profile.slice(0, -WITH_POSTGRES.length) : profile
+  if (!existsSync(join(ROOT, 'profiles', `${base}.ts`))) return KIND_NAMES
+  const missing = CHANNELS.flatMap(({ name, row }) => (isInProfile(row, base) ? [] : [name]))
   return KIND_NAMES.filter((name) => !missing.includes(name))
 }
 

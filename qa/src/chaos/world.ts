@@ -36,13 +36,15 @@ export interface WorldOptions {
   readonly pendingMax?: number
   /** `[agent] max_concurrent_turns`. */
   readonly turnsAtOnce?: number
+  /** `[agent] model_timeout_secs`. */
+  readonly modelSecs?: number
   /** Default: all kinds, without links. */
   readonly kinds?: KindsOptions
 }
 
 export async function startWorld(
   random: Random,
-  { answer, attemptsMax = 5, pendingMax = 10_000, turnsAtOnce = 8, kinds: kindsOptions }: WorldOptions = {},
+  { answer, attemptsMax = 5, pendingMax = 10_000, turnsAtOnce = 8, modelSecs = 300, kinds: kindsOptions }: WorldOptions = {},
 ): Promise<World> {
   const recorder = createRecorder()
   const faults = { on: false, away: false }
@@ -60,7 +62,12 @@ export async function startWorld(
       recorder.see({ type: 'unexpected', detail: `the model got a request without a message of the run: ${problem ?? mark}` })
       return { text: 'What?' }
     }
-    recorder.see({ type: 'asked', mark, afterTool, ...(message.gate && afterTool && { result: callResult(results.at(-1) ?? '') }) })
+    recorder.see({
+      type: 'asked',
+      mark,
+      afterTool,
+      ...((message.gate || message.usesTool) && afterTool && { result: callResult(results.at(-1) ?? '') }),
+    })
     await wait(mark)
     if (message.gate && !afterTool) return { tool: 'shell', input: { command: lineCommand(mark) } }
     if (!message.usesTool || afterTool) return { text: replyOf(message) }
@@ -71,7 +78,7 @@ export async function startWorld(
     kinds,
     recorder,
     model,
-    config: [daemonConfig(model, { attemptsMax, pendingMax, turnsAtOnce }), ...kinds.map(({ config }) => config)].join('\n\n'),
+    config: [daemonConfig(model, { attemptsMax, pendingMax, turnsAtOnce, modelSecs }), ...kinds.map(({ config }) => config)].join('\n\n'),
     faults,
     history: () => ({
       attemptsMax,
@@ -96,12 +103,12 @@ function callResult(text: string): CallResult {
 const startEffects = (recorder: Recorder): Promise<FakeProvider> =>
   startFakeProvider(({ path }) => {
     recorder.see({ type: 'effect', mark: path.slice(1) })
-    return { status: 200, body: { done: true } }
+    return { status: 200, body: { done: path.slice(1) } }
   })
 
-type Numbers = Readonly<Record<'attemptsMax' | 'pendingMax' | 'turnsAtOnce', number>>
+type Numbers = Readonly<Record<'attemptsMax' | 'pendingMax' | 'turnsAtOnce' | 'modelSecs', number>>
 
-const daemonConfig = ({ url }: Model, { attemptsMax, pendingMax, turnsAtOnce }: Numbers): string => `[gateway]
+const daemonConfig = ({ url }: Model, { attemptsMax, pendingMax, turnsAtOnce, modelSecs }: Numbers): string => `[gateway]
 require_pairing = false
 webhook_rate_limit_per_minute = 0
 idempotency_ttl_secs = 86400
@@ -117,7 +124,7 @@ base_url = "${url}"
 model = "chaos"
 
 [agent]
-model_timeout_secs = 300
+model_timeout_secs = ${modelSecs}
 max_history_messages = 6
 max_concurrent_turns = ${turnsAtOnce}
 

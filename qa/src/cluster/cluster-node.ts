@@ -10,7 +10,7 @@ export interface ClusterNodeOptions {
   readonly dir: string
   /** The file that starts the daemon. */
   readonly program: string
-  /** The server, without links: `postgres://user@127.0.0.1:PORT/name`. */
+  /** The server, or several, without links: `postgres://user@127.0.0.1:PORT/name`. */
   readonly databaseUrl: string
   /** The configuration but for `[store]` and `[cluster]`. Each `127.0.0.1:PORT` in it is reached over the link to the world. */
   readonly toml: string
@@ -18,6 +18,7 @@ export interface ClusterNodeOptions {
   readonly clusterToml: string
   /** A key file that all nodes share. */
   readonly secretKey?: string
+  /** The environment of the first process, in addition to that of every test daemon. */
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -25,6 +26,13 @@ const ADDRESS = /127\.0\.0\.1:(\d+)/g
 /** A daemon drains for at most ten seconds. */
 const STOP_MS_MAX = 20_000
 const START_MS_MAX = 60_000
+
+/** Returns the text with each address behind the link. */
+async function behind(link: Link, text: string): Promise<string> {
+  const ports = new Map<string, number>()
+  for (const [, port = ''] of text.matchAll(ADDRESS)) ports.set(port, await link.portTo(Number(port)))
+  return text.replaceAll(ADDRESS, (_, port: string) => `127.0.0.1:${ports.get(port)}`)
+}
 
 export class ClusterNode {
   readonly name: string
@@ -35,6 +43,9 @@ export class ClusterNode {
   readonly #logFile: string
   /** The file that starts the next process of the node. */
   program: string
+  /** The environment of its next process. */
+  env: Readonly<Record<string, string>>
+  #text = ''
   #daemon: StartingDaemon | undefined
   #url: string | undefined
   #isStopped = false
@@ -44,6 +55,7 @@ export class ClusterNode {
     this.#options = options
     this.name = options.name
     this.program = options.program
+    this.env = options.env ?? {}
     this.dataDir = join(options.dir, options.name)
     this.#logFile = join(options.dir, `${options.name}.log`)
     mkdirSync(this.dataDir, { mode: 0o700, recursive: true })
@@ -67,7 +79,7 @@ export class ClusterNode {
   async start(): Promise<string | undefined> {
     if (this.#daemon) throw new Error(`${this.name} runs already`)
     await this.#configure()
-    const daemon = spawnProgram(this.program, this.dataDir, { env: { ...this.#options.env } })
+    const daemon = spawnProgram(this.program, this.dataDir, { env: { ...this.env } })
     this.#daemon = daemon
     this.#log = daemon.stderr
     process.on('exit', this.#kill)
@@ -116,6 +128,12 @@ export class ClusterNode {
     return this.#log()
   }
 
+  /** Changes its configuration while it runs. */
+  changeConfig(change: (text: string) => string): void {
+    this.#text = change(this.#text)
+    writeFileSync(join(this.dataDir, 'config.toml'), this.#text, { mode: 0o600 })
+  }
+
   async close(): Promise<void> {
     await this.end('SIGKILL')
     await Promise.all([this.database.close(), this.world.close()])
@@ -125,13 +143,10 @@ export class ClusterNode {
 
   async #configure(): Promise<void> {
     const { databaseUrl, toml, clusterToml, secretKey } = this.#options
-    const ports = new Map<string, number>()
-    for (const [, port = ''] of toml.matchAll(ADDRESS)) ports.set(port, await this.world.portTo(Number(port)))
-    const url = new URL(databaseUrl)
-    url.port = String(await this.database.portTo(Number(url.port)))
-    const world = toml.replaceAll(ADDRESS, (_, port: string) => `127.0.0.1:${ports.get(port)}`)
-    const text = [world, `[store]\nbackend = "postgres"\nurl = "${url.href}"\nconnect_timeout_secs = 2`, clusterToml].join('\n\n')
-    writeFileSync(join(this.dataDir, 'config.toml'), `${text}\n`, { mode: 0o600 })
+    const world = await behind(this.world, toml)
+    const store = `[store]\nbackend = "postgres"\nurl = "${await behind(this.database, databaseUrl)}"\nconnect_timeout_secs = 2`
+    this.#text = `${[world, store, clusterToml].join('\n\n')}\n`
+    writeFileSync(join(this.dataDir, 'config.toml'), this.#text, { mode: 0o600 })
     const own = join(this.dataDir, 'secret.key')
     if (secretKey !== undefined && !existsSync(own)) copyFileSync(secretKey, own)
   }

@@ -25,6 +25,8 @@ export interface TestClusterOptions {
   readonly env?: (node: string) => Readonly<Record<string, string>>
   /** Default: one that `close` stops. */
   readonly server?: TestServer
+  /** The URL of the database, where it is not that of `server` alone. */
+  readonly databaseUrl?: string
   /** An empty folder that is kept. Default: one that `close` removes. */
   readonly dir?: string
 }
@@ -61,7 +63,7 @@ export async function startCluster(options: TestClusterOptions = {}): Promise<Te
       dir,
       program,
       toml,
-      databaseUrl: server.url,
+      databaseUrl: options.databaseUrl ?? server.url,
       secretKey: join(dir, 'secret.key'),
       clusterToml: isCluster ? `[cluster]\nname = "test"\nnode = "${name}"\n${clusterKeys(name)}` : '',
       env: { NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'sluice', 'sources'), ...env(name) },

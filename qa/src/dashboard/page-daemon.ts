@@ -10,13 +10,13 @@ export const ARE_FIGURES_CHECKED = process.env.SLUICE_FIGURES === '1'
 export const foundChromium = await testChromium()
 export const whySkipped = 'missing' in foundChromium ? ` (skipped: ${foundChromium.missing})` : ''
 
-export async function launchChromium(): Promise<Browser> {
+export async function launchChromium(args: readonly string[] = []): Promise<Browser> {
   if ('missing' in foundChromium) throw new Error(foundChromium.missing)
   const { path, env } = foundChromium
   return chromium.launch({
     executablePath: path,
     env: { ...(process.env as Record<string, string>), ...env },
-    args: ['--no-sandbox', '--enable-precise-memory-info', '--js-flags=--expose-gc'],
+    args: ['--no-sandbox', '--enable-precise-memory-info', '--js-flags=--expose-gc', ...args],
   })
 }
 
@@ -27,6 +27,8 @@ export interface PageDaemon {
   /** The address that people open: passkeys and the cookie of the session need a name. */
   readonly address: string
   readonly dataDir: string
+  /** The token of a paired operator. */
+  readonly bearer: string
   /** Returns a link that signs a browser in once. */
   link(role?: 'operator' | 'client'): Promise<string>
   /** Calls the API with a bearer token. */
@@ -39,10 +41,15 @@ export interface PageDaemon {
   stop(): Promise<void>
 }
 
-/** `profile` is the name of a build; `standard` unless given. */
-export async function startPageDaemon(config = '', profile = PROFILE): Promise<PageDaemon> {
+interface PageDaemonOptions {
+  /** The folder of the bundle. */
+  readonly profile?: string
+  readonly port?: number
+}
+
+export async function startPageDaemon(config = '', { profile = PROFILE, port: wanted = 0 }: PageDaemonOptions = {}): Promise<PageDaemon> {
   const { dir, dispose } = scratch(config)
-  let daemon = await startDaemon(profile, dir)
+  let daemon = await startDaemon(profile, dir, { args: ['--port', String(wanted)] })
   const { port } = new URL(daemon.url)
   const bearer = await token(profile, dir, 'test')
   const kill = async (signal: NodeJS.Signals) => {
@@ -58,6 +65,7 @@ export async function startPageDaemon(config = '', profile = PROFILE): Promise<P
     },
     address: `http://localhost:${port}`,
     dataDir: dir,
+    bearer,
     async link(role = 'operator') {
       const { stdout, stderr } = await run(profile, ['dashboard', '--json', '--role', role, '--data-dir', dir])
       if (!stdout.includes('url')) throw new Error(`No link: ${stderr}`)

@@ -63,8 +63,9 @@ async function signedIn(c: HttpContext, parts: AppParts, credential: HeaderReade
   const tokens = sessionTokens(c, parts)
   if (tokens.length === 0) return undefined
   checkPage(c, parts.snapshot.gateway, opensStream)
-  const session = await parts.auth.session(tokens, c.get('peer').address)
+  const [session, other] = await parts.auth.sessions(tokens, c.get('peer').address)
   if (!session) throw new AppError('unauthorized', 'Unauthorized: this session has ended; sign in again')
+  if (other) throw new AppError('unauthorized', 'Unauthorized: this browser has cookies of two sessions; sign in again')
   return session
 }
 

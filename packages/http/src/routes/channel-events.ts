@@ -85,9 +85,7 @@ export const channelEventsRoute = (runtime: Runtime): Route =>
       if (raw.find((byte) => byte > SPACE) !== BRACE) throw new AppError('invalid_request', 'The body must be a JSON object')
       const outcome =
         event.type === 'human_approval_request' ? await openApproval(runtime, event) : await notifyPeople(runtime, event, request)
-      const { bus } = runtime
-      const eventId = `${bus.run}-${bus.seq + 1}`
-      bus.emit({ type: 'channel_event', payload: event })
+      const eventId = await runtime.bus.add({ type: 'channel_event', payload: event })
       return { ok: true, event_id: eventId, ...outcome } satisfies Answer
     },
   })

@@ -24,7 +24,7 @@ export const costsRoute = ({ store: { turns }, clock }: Runtime): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/costs',
-    summary: 'What turns cost in each hour or day, by agent and model',
+    summary: 'What turns cost in each hour or day, by agent and model. Times are rounded up to the next quarter of an hour',
     auth: 'operator',
     query: v.object({
       by: v.optional(v.picklist(['hour', 'day']), 'day'),

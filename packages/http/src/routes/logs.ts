@@ -24,7 +24,7 @@ type Line = ReturnType<RecentLog['after']>[number]
 const shown = ({ number, json }: Line) => ({ number, ...(JSON.parse(json) as object) })
 const isAtLeast = (least: (typeof LEVELS)[number]) => (line: Line) => LEVELS.indexOf(line.level) >= LEVELS.indexOf(least)
 
-export const logRoutes = ({ recentLog, bus }: Runtime): Route[] => [
+export const logRoutes = ({ recentLog }: Runtime): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/api/logs',
@@ -41,7 +41,7 @@ export const logRoutes = ({ recentLog, bus }: Runtime): Route[] => [
       },
     },
     handle: ({ query }) => ({
-      run: bus.run,
+      run: recentLog.run,
       lines: recentLog.after(query.after).filter(isAtLeast(query.level)).slice(-query.limit).map(shown),
     }),
   }),

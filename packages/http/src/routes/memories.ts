@@ -9,6 +9,7 @@ import { ownerName, parseOwner, requirePaired } from '../memory-owners.ts'
 import { cursorOf, filterText, flag, pageOf, readCursor, wholeText } from './query.ts'
 
 const PAGE_MAX = 500
+const OWNERS_MAX = 1000
 
 const memorySchema = v.object({
   owner: v.pipe(
@@ -191,8 +192,8 @@ const assignRoute = (store: Store): Route =>
 
 /** Counts the memories of an owner, or only the one with the key. */
 async function countOf(memory: MemoryStore, owner: string, key: string | undefined): Promise<number> {
-  if (key !== undefined) return (await memory.get(owner, key)) ? 1 : 0
-  return (await memory.owners()).find((found) => found.owner === owner)?.count ?? 0
+  if (key === undefined) return memory.count(owner)
+  return (await memory.get(owner, key)) ? 1 : 0
 }
 
 const ownersRoute = (memory: MemoryStore): Route =>
@@ -201,8 +202,17 @@ const ownersRoute = (memory: MemoryStore): Route =>
     path: '/api/memory-owners',
     summary: 'The owners of memories, and how many each has',
     auth: 'operator',
+    query: v.object({ limit: wholeText(1, OWNERS_MAX, OWNERS_MAX), cursor: filterText }),
     answers: {
-      200: { description: 'Sorted by owner', schema: v.object({ owners: v.array(v.object({ owner: v.string(), count: v.number() })) }) },
+      200: {
+        description: 'A page, sorted by owner. Pass `next` as `cursor` to get the next page; null is the end',
+        schema: v.object({ owners: v.array(v.object({ owner: v.string(), count: v.number() })), next: v.nullable(v.string()) }),
+      },
     },
-    handle: async () => ({ owners: (await memory.owners()).map(({ owner, count }) => ({ owner: ownerName(owner), count })) }),
+    async handle({ query: { limit, cursor } }) {
+      const [after] = cursor === undefined ? [] : readCursor(cursor, v.tuple([v.string()]))
+      const rows = await memory.owners({ limit: limit + 1, ...(after !== undefined && { after }) })
+      const { page, next } = pageOf(rows, limit, ({ owner }) => cursorOf([owner]))
+      return { owners: page.map(({ owner, count }) => ({ owner: ownerName(owner), count })), next }
+    },
   })

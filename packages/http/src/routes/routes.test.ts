@@ -87,6 +87,13 @@ describe('the memories of others', () => {
         { owner: 'channel:testchat/bot/ann%2F1', count: 1 },
         { owner: 'cli', count: 1 },
       ],
+      next: null,
+    })
+    const first = (await json('GET', '/api/memory-owners?limit=3')) as { owners: unknown[]; next: string }
+    expect(first.owners).toHaveLength(3)
+    expect(await json('GET', `/api/memory-owners?limit=3&cursor=${first.next}`)).toEqual({
+      owners: [{ owner: 'cli', count: 1 }],
+      next: null,
     })
   })
 
@@ -107,7 +114,7 @@ describe('the memories of others', () => {
     const { json, call, store } = await seeded()
     expect(await json('DELETE', '/api/memories/a?owner=unowned')).toEqual({ deleted: true, key: 'a' })
     expect(await json('DELETE', '/api/memories?owner=unowned')).toEqual({ deleted: 2, owner: 'unowned' })
-    expect(await store.memory.owners()).not.toContainEqual(expect.objectContaining({ owner: UNOWNED_MEMORIES }))
+    expect(await store.memory.owners({ limit: 10 })).not.toContainEqual(expect.objectContaining({ owner: UNOWNED_MEMORIES }))
     expect(await store.memory.get('cli', 'a')).toBeDefined()
     expect((await call('DELETE', '/api/memories')).status).toBe(400)
   })

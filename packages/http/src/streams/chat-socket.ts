@@ -103,14 +103,14 @@ function openChat(
     send,
     mayAct: () => auth.isGood(tokenHash),
   })
-  const stopPings = heartbeat.watch(socket)
+  heartbeat.watch(socket)
   socket.on('message', (data, isBinary) => {
     if (isBinary) end(UNSUPPORTED_DATA, 'messages are text')
     else chat.receive(data.toString())
   })
   socket.on('close', () => {
     chat.close()
-    stopPings()
+    heartbeat.unwatch(socket)
   })
   send(start)
   return () => chat.close()

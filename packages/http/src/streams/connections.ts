@@ -1,9 +1,10 @@
 /** All open streams and sockets: their number, their tokens, and how they all end. */
 import { AppError } from '@sluice/sdk'
+import type { EndOfTrust, RevocationListener } from '../revocations.ts'
 
 export type ConnectionKind = 'sse' | 'ws'
 
-/** Why the daemon ends a connection, as the code of a WebSocket's close frame: it stops, or the token was revoked. */
+/** Why the daemon ends a connection, as the code of a WebSocket's close frame: it stops or cannot check the token, or the token was revoked. */
 export type EndCode = 1001 | 4401
 
 export interface Connection {
@@ -41,14 +42,18 @@ const RETRY_AFTER_SECS = 5
 export function createConnections(
   max: () => number,
   counts: SubscriberCounts,
-  onRevoked: (listener: (tokenHash: string) => void) => () => void,
+  onRevoked: (listener: RevocationListener) => () => void,
 ): Connections {
   const open = new Set<Connection>()
   let isClosed = false
   let stopListening: (() => void) | undefined
 
-  const endAllOf = (tokenHash: string | null, reason: string): void => {
-    for (const connection of open) if (connection.tokenHash === tokenHash) connection.end(4401, reason)
+  const endAllOf = (tokenHash: string | null, code: EndCode, reason: string): void => {
+    for (const connection of open) if (connection.tokenHash === tokenHash) connection.end(code, reason)
+  }
+  const endUntrusted = (tokenHash: string, why: EndOfTrust): void => {
+    if (why === 'revoked') endAllOf(tokenHash, 4401, 'the device was revoked')
+    else endAllOf(tokenHash, 1001, 'the token cannot be checked now')
   }
 
   return {
@@ -61,7 +66,7 @@ export function createConnections(
     add(connection) {
       open.add(connection)
       counts[connection.kind] += 1
-      stopListening ??= onRevoked((tokenHash) => endAllOf(tokenHash, 'the device was revoked'))
+      stopListening ??= onRevoked(endUntrusted)
       return () => {
         open.delete(connection)
         counts[connection.kind] -= 1
@@ -70,7 +75,7 @@ export function createConnections(
         stopListening = undefined
       }
     },
-    endUnpaired: () => endAllOf(null, 'pairing is required now'),
+    endUnpaired: () => endAllOf(null, 4401, 'pairing is required now'),
     endAll(reason) {
       isClosed = true
       for (const connection of open) connection.end(1001, reason)

@@ -51,10 +51,10 @@ export const eventSocketEndpoint = (sockets: EventSockets, parts: AppParts): End
 function subscribe({ bus, fanOut, heartbeat }: EventSockets, socket: WebSocket, transport: Socket, subscription: Subscription): () => void {
   socket.send(JSON.stringify({ type: 'connected', run: bus.run, seq: bus.seq } satisfies StreamFrame))
   const unsubscribe = fanOut.add(new SocketSink(socket, transport), subscription)
-  const stopPings = heartbeat.watch(socket)
+  heartbeat.watch(socket)
   socket.on('close', () => {
     unsubscribe()
-    stopPings()
+    heartbeat.unwatch(socket)
   })
   return unsubscribe
 }

@@ -134,7 +134,10 @@ class BusFanOut implements FanOut {
 
   constructor(options: FanOutOptions) {
     this.#options = options
-    options.bus.subscribe((event) => this.#emit(event))
+    options.bus.subscribe(
+      (event) => this.#emit(event),
+      (missed) => this.#gap(missed),
+    )
   }
 
   add(sink: Sink, subscription: Subscription): () => void {
@@ -156,6 +159,12 @@ class BusFanOut implements FanOut {
     this.#waitingChars += event.json.length
     const isFull = this.#waiting.length >= WAITING_EVENTS_MAX || this.#waitingChars >= WAITING_CHARS_MAX
     if (isFull || !this.#isResting) this.flush()
+  }
+
+  /** Events of the cluster are missing for all. Who lags gets a gap anyway, and a replay finds it in the bus. */
+  #gap(missed: number | null): void {
+    this.flush()
+    this.writeAll(this.#options.framing.gap(missed))
   }
 
   flush(): void {

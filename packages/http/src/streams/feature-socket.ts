@@ -42,7 +42,7 @@ export const featureSocketEndpoint = (sockets: FeatureSockets, route: SocketRout
 
 /** Returns a function that stops all input of the peer. */
 function connect(heartbeat: Heartbeat, socket: WebSocket, takeOver: (socket: FeatureSocket) => SocketListener): () => void {
-  const stopPings = heartbeat.watch(socket)
+  heartbeat.watch(socket)
   let listener: SocketListener | undefined = takeOver({
     send: (data) => {
       if (socket.readyState === socket.OPEN) socket.send(data)
@@ -59,7 +59,7 @@ function connect(heartbeat: Heartbeat, socket: WebSocket, takeOver: (socket: Fea
   // With the binary type that the library has by default, each message is one Buffer.
   socket.on('message', (data, isBinary) => listener?.message(isBinary ? (data as Buffer) : data.toString()))
   socket.on('close', () => {
-    stopPings()
+    heartbeat.unwatch(socket)
     end()
   })
   return end

@@ -1,6 +1,7 @@
 /** WebSockets: the server that upgrades go to, the way from a request to an open socket, and the heartbeat of open sockets. */
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { type HttpBindings, upgradeWebSocket, type WebSocketLike, type WebSocketServerLike } from '@hono/node-server'
 import { every } from '@sluice/kit'
 import { AppError, type Clock } from '@sluice/sdk'
@@ -46,7 +47,8 @@ export interface SocketServer extends WebSocketServerLike {
   ready(): Promise<void>
 }
 
-export function createSocketServer(): SocketServer {
+/** `onUpgrade` is called with each connection whose upgrade begins. */
+export function createSocketServer(onUpgrade: (transport: Duplex) => void = () => {}): SocketServer {
   const events = new EventEmitter()
   let server: WebSocketServer | undefined
   let isClosed = false
@@ -68,6 +70,7 @@ export function createSocketServer(): SocketServer {
     },
     emit: (event, ...values) => events.emit(event, ...values),
     handleUpgrade(request, socket, head, callback) {
+      onUpgrade(socket)
       if (!server || isClosed) socket.destroy()
       else server.handleUpgrade(request, socket, head, (opened) => callback(opened as WebSocketLike))
     },
@@ -164,8 +167,9 @@ export const SILENCE_MS_MAX = 60_000
 
 /** Pings all WebSockets with one timer. Terminates a socket that does not answer. */
 export interface Heartbeat {
-  /** Returns a function that stops the pings. */
-  watch(socket: WebSocket): () => void
+  watch(socket: WebSocket): void
+  /** Call it once the socket has closed. */
+  unwatch(socket: WebSocket): void
 }
 
 export function createHeartbeat(clock: Clock, signal: AbortSignal): Heartbeat {
@@ -187,7 +191,9 @@ export function createHeartbeat(clock: Clock, signal: AbortSignal): Heartbeat {
     watch(socket) {
       lastPongMs.set(socket, clock.monotonicMs())
       socket.on('pong', onPong)
-      return () => void lastPongMs.delete(socket)
+    },
+    unwatch(socket) {
+      lastPongMs.delete(socket)
     },
   }
 }

@@ -7,7 +7,7 @@ test('checkWarnings files an ignored forwarding header under proxy', () => {
   const health = createHealthWatch({
     clock: { monotonicMs: () => 0 },
     store: { health: () => ({ lastCommitMs: null, fault: null }), keyValue: () => ({ set: async () => {} }) },
-    bus: { subscribe: () => () => {} },
+    bus: { observe: () => {} },
     snapshot: () => ({ channels: [], links: () => [], gateway: { require_pairing: true } as never }),
     leases: () => ({ held: 1, wanted: 1 }),
     sandbox: () => ({ sandbox: noSandbox, probes: [], isFinal: true, warning: 'it is switched off' }),

@@ -40,7 +40,8 @@ test('checkStorage lists the deletions that begin a week after an upgrade, and t
 
 test('checkMemory warns of memories without an owner', async () => {
   const owners = [{ owner: 'cli', count: 1 }]
-  const check = () => checkMemory({ owners: async () => owners })
+  const count = async (owner: string) => owners.find((one) => one.owner === owner)?.count ?? 0
+  const check = () => checkMemory({ owners: async () => owners, count })
   expect(await check()).toMatchObject({ status: 'ok', detail: '1 memory of 1 owner' })
   owners.push({ owner: UNOWNED_MEMORIES, count: 7 })
   expect(await check()).toMatchObject({

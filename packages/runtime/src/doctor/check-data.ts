@@ -33,15 +33,23 @@ export async function checkStorage(store: Store, config: LoadedConfig, nowMs: nu
   )
 }
 
+const OWNERS_AT_ONCE = 1000
+
 const megabytes = (bytes: number): string => (bytes / MEGABYTE).toFixed(1)
 
-export async function checkMemory(memory: Pick<MemoryStore, 'owners'>): Promise<Check> {
-  const owners = await memory.owners()
-  const unowned = owners.find(({ owner }) => owner === UNOWNED_MEMORIES)?.count ?? 0
+export async function checkMemory(memory: Pick<MemoryStore, 'owners' | 'count'>): Promise<Check> {
+  const unowned = await memory.count(UNOWNED_MEMORIES)
   if (unowned > 0) {
     const detail = `memories of an earlier release that belong to no client, so that every client can recall them: ${unowned}`
     return warn('memory', detail, "give them an owner with 'sluice memory assign <owner>', or keep them for all with --shared")
   }
-  const count = owners.reduce((sum, owner) => sum + owner.count, 0)
-  return ok('memory', `${count} ${count === 1 ? 'memory' : 'memories'} of ${owners.length} ${owners.length === 1 ? 'owner' : 'owners'}`)
+  let [count, owners] = [0, 0]
+  for (let after: string | undefined; ; ) {
+    const page = await memory.owners({ limit: OWNERS_AT_ONCE, ...(after !== undefined && { after }) })
+    for (const owner of page) count += owner.count
+    owners += page.length
+    after = page.at(-1)?.owner
+    if (page.length < OWNERS_AT_ONCE) break
+  }
+  return ok('memory', `${count} ${count === 1 ? 'memory' : 'memories'} of ${owners} ${owners === 1 ? 'owner' : 'owners'}`)
 }

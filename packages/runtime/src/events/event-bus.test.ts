@@ -1,9 +1,8 @@
-import type { SluiceEvent } from '@sluice/sdk'
+import type { EventFollower, EventLog, SluiceEvent } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type BusEvent, createEventBus } from './event-bus.ts'
-import type { EventRelay, RelayedEvent } from './event-relay.ts'
 
 const tick = (n: number, text = ''): SluiceEvent => ({ type: 'x_tick', n, text })
 const numbers = (events: readonly BusEvent[]) => events.map(({ seq }) => seq)
@@ -86,29 +85,116 @@ test('missed and kept events after an id add up to all events after it', () => {
   )
 })
 
-test('an event of another process gets an id of this one, and is relayed once', () => {
-  const subscribers: ((event: RelayedEvent) => void)[][] = [[], []]
-  const relayOf = (own: number): EventRelay => ({
-    publish(event) {
-      for (const receive of subscribers[1 - own] ?? []) receive(event)
+/** A log that numbers events like a database does, once `flush` is called. */
+function testLog(base: number) {
+  let seq = base
+  const followers: EventFollower[] = []
+  const waiting: { text: string; from: number; stored: ((seq: number | null) => void) | undefined }[] = []
+  return {
+    of: (from: number): EventLog & { readonly at: number } => ({
+      at: from,
+      append: (text, stored) => void waiting.push({ text, from, stored }),
+      async follow(follower) {
+        followers.push(follower)
+        follower.onStart({ seq, base })
+      },
+    }),
+    drop(events: number) {
+      seq += events
     },
-    subscribe(receive) {
-      subscribers[own]?.push(receive)
-      return () => {}
+    lose(newBase: number) {
+      seq = newBase
+      for (const follower of followers) follower.onStart({ seq, base: newBase })
     },
-  })
-  const [first, second] = [0, 1].map((own) => createEventBus({ clock: testClock(), run: `r${own}`, relay: relayOf(own) }))
+    flush() {
+      for (const { text, from, stored } of waiting.splice(0)) {
+        seq++
+        for (const [at, follower] of followers.entries()) follower.onEvents([{ seq, text, isOwn: at === from }])
+        stored?.(seq)
+      }
+    },
+  }
+}
+
+async function twoBuses() {
+  const log = testLog(7_000)
+  const buses = [0, 1].map((at) => createEventBus({ clock: testClock(), run: 'prod', shared: log.of(at), keptMax: 4 }))
+  for (const one of buses) await one.start()
+  const [first, second] = buses
   if (!first || !second) throw new Error('there are two buses')
-  const seen: BusEvent[] = []
-  second.subscribe((event) => seen.push(event))
+  return { log, first, second }
+}
+
+test('nodes that share a log give their subscribers the same events with the same ids', async () => {
+  const { log, first, second } = await twoBuses()
+  const seen: BusEvent[][] = [[], []]
+  for (const [at, one] of [first, second].entries()) one.subscribe((event) => seen[at]?.push(event))
   second.emit(tick(1))
   first.emit(tick(2), 'd1', tick(3))
-  expect(seen).toMatchObject([
-    { envelope: { id: 'r1-1', n: 1 }, owner: null, isForeign: false },
-    { envelope: { id: 'r1-2', n: 2 }, owner: 'd1', isForeign: true, outline: { envelope: { id: 'r1-2', n: 3 } } },
+  expect(seen).toEqual([[], []])
+  log.flush()
+  expect(seen[0]).toEqual(seen[1])
+  expect(seen[0]).toMatchObject([
+    { envelope: { id: 'prod-7001', n: 1 }, owner: null },
+    { envelope: { id: 'prod-7002', n: 2 }, owner: 'd1', outline: { envelope: { id: 'prod-7002', n: 3 } } },
   ])
-  expect(first.recent(9)).toMatchObject([
-    { envelope: { n: 1 }, isForeign: true },
-    { envelope: { n: 2 }, isForeign: false },
-  ])
+  expect(second.since('prod-7001')).toEqual({ events: [seen[0]?.[1]], missed: 0 })
+  expect(second.recent(1)).toEqual([seen[0]?.[1]])
+})
+
+test('observers see the events of their own process at once', async () => {
+  const { first, second } = await twoBuses()
+  const seen: SluiceEvent[] = []
+  first.observe((event) => seen.push(event))
+  second.emit(tick(1))
+  first.emit(tick(2))
+  expect(seen).toEqual([tick(2)])
+})
+
+test('numbers that are left out are a gap, also for clients that resume', async () => {
+  const { log, first } = await twoBuses()
+  const seen: unknown[] = []
+  first.subscribe(
+    ({ seq }) => seen.push(seq),
+    (missed) => seen.push({ missed }),
+  )
+  first.emit(tick(1))
+  log.flush()
+  log.drop(3)
+  first.emit(tick(2))
+  log.flush()
+  expect(seen).toEqual([7_001, { missed: 3 }, 7_005])
+  expect(first.since('prod-7001')).toMatchObject({ missed: 3, events: [{ seq: 7_005 }] })
+  expect(first.since('prod-7000')).toMatchObject({ missed: 4, events: [{ seq: 7_005 }] })
+})
+
+test('a log that was lost is a gap of an unknown size', async () => {
+  const { log, first } = await twoBuses()
+  const gaps: (number | null)[] = []
+  first.subscribe(
+    () => {},
+    (missed) => gaps.push(missed),
+  )
+  first.emit(tick(1))
+  log.flush()
+  log.lose(9_000)
+  first.emit(tick(2))
+  log.flush()
+  expect(gaps).toEqual([null])
+  expect(first.since('prod-7001')).toMatchObject({ missed: null, events: [{ seq: 9_001 }] })
+  expect(first.since('prod-9000')).toMatchObject({ missed: 0, events: [{ seq: 9_001 }] })
+})
+
+test('an added event has its id, or is refused when the log drops it', async () => {
+  expect(await bus().add(tick(1))).toBe('r1-1')
+  const { log, first } = await twoBuses()
+  const added = first.add(tick(1))
+  log.flush()
+  expect(await added).toBe('prod-7001')
+  const full = createEventBus({
+    clock: testClock(),
+    run: 'prod',
+    shared: { append: (_, stored) => stored?.(null), follow: async () => {} },
+  })
+  await expect(full.add(tick(1))).rejects.toMatchObject({ code: 'unavailable' })
 })

@@ -1,7 +1,18 @@
-/** The event bus: numbers every event, keeps the newest ones for clients that resume, and passes each to all subscribers. */
-import type { Clock, EventEnvelope, Events, Role, SluiceEvent } from '@sluice/sdk'
+/**
+ * The event bus: numbers every event, keeps the newest ones for clients that resume, and passes each to all subscribers. In a cluster the
+ * nodes share one log, which numbers their events: subscribers of every node get all events in the same order and with the same ids.
+ */
+import {
+  AppError,
+  type Clock,
+  type EventEnvelope,
+  type EventLog,
+  type Events,
+  type LoggedEvent,
+  type Role,
+  type SluiceEvent,
+} from '@sluice/sdk'
 import { type HideSecrets, noSecrets } from '../hide-secrets.ts'
-import type { EventRelay, RelayedEvent } from './event-relay.ts'
 
 /** An event with its JSON, which is made once for all subscribers. */
 export interface BusEvent {
@@ -11,14 +22,14 @@ export interface BusEvent {
   readonly json: string
   /** The device that owns the event, as in `Events.emit`. */
   readonly owner: string | null
-  /** True for an event of another process, which reports it to its own observers and log. */
-  readonly isForeign: boolean
   /** The same event as operators see it who do not own it; absent: they see the event itself. */
   readonly outline?: BusEvent
 }
 
 /** The reader of events: a caller with its role, or null for the daemon itself, which sees everything. */
 export type Reader = { readonly role: Role; readonly owner: string } | null
+
+const RETRY_AFTER_SECS = 5
 
 /** The event as this reader may see it: a client sees its own events only. */
 export function shownTo(reader: Reader, event: BusEvent): BusEvent | undefined {
@@ -29,18 +40,24 @@ export function shownTo(reader: Reader, event: BusEvent): BusEvent | undefined {
 export interface EventBus extends Events {
   /** As `Events.emit`. `outline` is the event as operators see it who do not own it. */
   emit(event: SluiceEvent, owner?: string, outline?: SluiceEvent): void
-  /** The name of this run of the daemon: the part of an event id before the dash. */
+  /** Emits an event and resolves to its id. Rejects with `unavailable` when the nodes of a cluster cannot share it now. */
+  add(event: SluiceEvent): Promise<string>
+  /** The part of an event id before the dash: the name of this run of the daemon, or of its cluster. */
   readonly run: string
   /** The number of the newest event; 0 before the first. */
   readonly seq: number
+  /** Calls `receive`, which must not throw, for each event that this process emits, at once. */
+  observe(receive: (event: SluiceEvent) => void): void
   /**
-   * Calls `receive`, which must not throw, for each event from now on: synchronously, and in the order of the events.
-   * Returns an unsubscribe function.
+   * Calls `receive`, which must not throw, for each event from now on, in the order of their ids; without a cluster, within `emit`.
+   * `onGap` is called where events are missing, with their number, or null when it is not known. Returns an unsubscribe function.
    */
-  subscribe(receive: (event: BusEvent) => void): () => void
+  subscribe(receive: (event: BusEvent) => void, onGap?: (missed: number | null) => void): () => void
+  /** Begins to follow the events of all nodes. Without a cluster, it does nothing. */
+  start(): Promise<void>
   /**
-   * The kept events after an id, oldest first. `missed` counts the events after it that are no longer kept; null when the
-   * id is not valid or belongs to another run, so that the number is not known.
+   * The kept events after an id, oldest first. `missed` counts the events after it that are not kept; null when the id is not valid or
+   * belongs to another run, or to a database that has lost its events since, so that the number is not known.
    */
   since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null }
   /** The newest kept events, oldest first; with a reader, the newest of those that it may see. */
@@ -52,8 +69,8 @@ export interface EventBusOptions {
   /** Masks secrets in every event. */
   readonly hide?: HideSecrets
   readonly run: string
-  /** Exchanges events with the other processes of the store, where there are any. */
-  readonly relay?: EventRelay
+  /** The events of all nodes, where the daemon is one of a cluster; `run` is then the name of the cluster. */
+  readonly shared?: EventLog | undefined
   /** The largest number of events that are kept for clients that resume. */
   readonly keptMax?: number
   /** The largest total size of their JSON, in UTF-16 units; the newest event is kept whatever its size. */
@@ -63,28 +80,46 @@ export interface EventBusOptions {
 /** Makes the bus. Without subscribers, an event costs its envelope and its JSON. */
 export const createEventBus = (options: EventBusOptions): EventBus => new RingBus(options)
 
+/** An event before it has a number, without secrets. */
+interface Emitted {
+  readonly event: SluiceEvent
+  /** RFC 3339. */
+  readonly timestamp: string
+  /** The owner and the outline, as in `EventBus.emit`. */
+  readonly owner?: string
+  readonly outline?: SluiceEvent
+}
+
+interface Subscriber {
+  readonly receive: (event: BusEvent) => void
+  readonly onGap: ((missed: number | null) => void) | undefined
+}
+
 class RingBus implements EventBus {
   readonly run: string
   readonly #clock: Clock
   readonly #hide: HideSecrets
-  readonly #relay: EventRelay | undefined
+  readonly #shared: EventLog | undefined
   readonly #keptMax: number
   readonly #keptCharsMax: number
-  readonly #subscribers = new Set<(event: BusEvent) => void>()
-  /** A ring: event `n` is at `(n - 1) % keptMax`, and the events from `#oldest` to `#seq` are in it. */
+  readonly #subscribers = new Set<Subscriber>()
+  readonly #observers: ((event: SluiceEvent) => void)[] = []
+  /** A ring: event `n` is at `(n - 1) % keptMax`, and the kept ones of `#oldest` to `#seq` are in it. */
   readonly #kept: (BusEvent | undefined)[] = []
+  /** The number before the first one that was ever counted. */
+  #base = 0
   #oldest = 1
   #seq = 0
   #keptChars = 0
+  #isStarted = false
 
-  constructor({ clock, run, relay, hide = noSecrets, keptMax = 1024, keptCharsMax = 8 * 1024 * 1024 }: EventBusOptions) {
+  constructor({ clock, run, shared, hide = noSecrets, keptMax = 1024, keptCharsMax = 8 * 1024 * 1024 }: EventBusOptions) {
     this.run = run
     this.#clock = clock
     this.#hide = hide
     this.#keptMax = keptMax
     this.#keptCharsMax = keptCharsMax
-    this.#relay = relay
-    relay?.subscribe((relayed) => this.#add(relayed, true))
+    this.#shared = shared
   }
 
   get seq(): number {
@@ -92,52 +127,97 @@ class RingBus implements EventBus {
   }
 
   emit(event: SluiceEvent, owner?: string, outline?: SluiceEvent): void {
-    const added: RelayedEvent = {
+    this.#emit(event, owner, outline)
+  }
+
+  add(event: SluiceEvent): Promise<string> {
+    return new Promise((resolve, reject) =>
+      this.#emit(event, undefined, undefined, (seq) => {
+        if (seq !== null) resolve(`${this.run}-${seq}`)
+        else
+          reject(new AppError('unavailable', 'The event cannot be shared with the other nodes now', { retryAfterSecs: RETRY_AFTER_SECS }))
+      }),
+    )
+  }
+
+  observe(receive: (event: SluiceEvent) => void): void {
+    this.#observers.push(receive)
+  }
+
+  subscribe(receive: (event: BusEvent) => void, onGap?: (missed: number | null) => void): () => void {
+    const subscriber = { receive, onGap }
+    this.#subscribers.add(subscriber)
+    return () => void this.#subscribers.delete(subscriber)
+  }
+
+  async start(): Promise<void> {
+    const onStart = ({ seq, base }: { readonly seq: number; readonly base: number }): void => this.#restart(seq, base)
+    const onEvents = (events: readonly LoggedEvent[]): void => {
+      for (const { seq, text } of events) this.#keep(JSON.parse(text) as Emitted, seq)
+    }
+    await this.#shared?.follow({ onStart, onEvents }, this.#keptMax)
+  }
+
+  since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null } {
+    const number = id.startsWith(`${this.run}-`) ? id.slice(this.run.length + 1) : ''
+    const after = /^\d{1,16}$/.test(number) ? Number(number) : Number.POSITIVE_INFINITY
+    if (after > this.#seq || after < this.#base) return { events: this.#from(this.#oldest), missed: null }
+    const events = this.#from(after + 1)
+    return { events, missed: this.#seq - after - events.length }
+  }
+
+  recent(limit: number, reader: Reader = null): readonly BusEvent[] {
+    if (reader === null && !this.#shared) return this.#from(this.#seq - limit + 1)
+    const kept = this.#from(this.#oldest).flatMap((event) => shownTo(reader, event) ?? [])
+    return limit > 0 ? kept.slice(-limit) : []
+  }
+
+  #emit(event: SluiceEvent, owner?: string, outline?: SluiceEvent, stored?: (seq: number | null) => void): void {
+    const emitted: Emitted = {
       event: this.#hide(event),
       timestamp: new Date(this.#clock.nowMs()).toISOString(),
       ...(owner !== undefined && { owner }),
       ...(outline && { outline: this.#hide(outline) }),
     }
-    this.#add(added, false)
-    this.#relay?.publish(added)
-  }
-
-  subscribe(receive: (event: BusEvent) => void): () => void {
-    this.#subscribers.add(receive)
-    return () => void this.#subscribers.delete(receive)
-  }
-
-  since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null } {
-    const number = id.startsWith(`${this.run}-`) ? id.slice(this.run.length + 1) : ''
-    const after = /^\d{1,15}$/.test(number) ? Number(number) : Number.POSITIVE_INFINITY
-    if (after > this.#seq) return { events: this.#from(this.#oldest), missed: null }
-    return { events: this.#from(after + 1), missed: Math.max(0, this.#oldest - 1 - after) }
-  }
-
-  recent(limit: number, reader: Reader = null): readonly BusEvent[] {
-    if (reader === null) return this.#from(this.#seq - limit + 1)
-    return this.#from(this.#oldest)
-      .flatMap((event) => shownTo(reader, event) ?? [])
-      .slice(-limit)
-  }
-
-  #add({ event, timestamp, owner, outline }: RelayedEvent, isForeign: boolean): void {
+    for (const observe of this.#observers) observe(emitted.event)
+    if (this.#shared) {
+      this.#shared.append(JSON.stringify(emitted), stored)
+      return
+    }
     const seq = this.#seq + 1
+    this.#keep(emitted, seq)
+    stored?.(seq)
+  }
+
+  /** Forgets the kept events: the log has no number after this one yet. */
+  #restart(seq: number, base: number): void {
+    this.#kept.length = 0
+    this.#keptChars = 0
+    this.#base = base
+    this.#seq = seq
+    this.#oldest = seq + 1
+    if (this.#isStarted) this.#reportGap(null)
+    this.#isStarted = true
+  }
+
+  #reportGap(missed: number | null): void {
+    for (const { onGap } of this.#subscribers) onGap?.(missed)
+  }
+
+  #keep({ event, timestamp, owner, outline }: Emitted, seq: number): void {
     const busEvent = (shown: SluiceEvent): BusEvent => {
       const envelope = { id: `${this.run}-${seq}`, timestamp, ...shown } as EventEnvelope
-      return { seq, envelope, json: JSON.stringify(envelope), owner: owner ?? null, isForeign }
+      return { seq, envelope, json: JSON.stringify(envelope), owner: owner ?? null }
     }
     const added: BusEvent = { ...busEvent(event), ...(outline && { outline: busEvent(outline) }) }
+    const missed = seq - this.#seq - 1
+    if (missed > 0) this.#reportGap(missed)
+    while (seq - this.#oldest >= this.#keptMax) this.#dropOldest()
     this.#seq = seq
-    this.#keep(added)
-    for (const receive of this.#subscribers) receive(added)
-  }
-
-  #keep(event: BusEvent): void {
-    if (event.seq - this.#oldest >= this.#keptMax) this.#dropOldest()
-    this.#kept[(event.seq - 1) % this.#keptMax] = event
-    this.#keptChars += event.json.length
-    while (this.#keptChars > this.#keptCharsMax && this.#oldest < event.seq) this.#dropOldest()
+    this.#kept[(seq - 1) % this.#keptMax] = added
+    this.#keptChars += added.json.length
+    while (this.#keptChars > this.#keptCharsMax && this.#oldest < seq) this.#dropOldest()
+    for (const { receive } of this.#subscribers) receive(added)
   }
 
   #dropOldest(): void {

@@ -1,5 +1,5 @@
 /** Chooses the observers of `[observability]`, and hands each observation to all of them. */
-import { type EventEnvelope, errorText, type Logger, type Observation, type Observer, type Span } from '@sluice/sdk'
+import { errorText, type Logger, type Observation, type Observer, type SluiceEvent, type Span } from '@sluice/sdk'
 import type { ComponentLogger } from '../log/log.ts'
 
 /** The observer of `[observability] backend = "log"`: it logs each observation as a line. */
@@ -47,7 +47,7 @@ export function notifyObservers(observers: readonly Observer[], log: Logger): (o
 }
 
 /** The observation of an event whose producer emits no observation itself. */
-export function observationOf(event: EventEnvelope): Observation | undefined {
+export function observationOf(event: SluiceEvent): Observation | undefined {
   switch (event.type) {
     case 'sop_skipped':
       return { kind: 'sop_run', sop: event.sop, outcome: 'skipped' }

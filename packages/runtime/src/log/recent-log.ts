@@ -1,4 +1,5 @@
 /** The last lines of the log, for people who look at it over the API. Older lines are only where the log is written to. */
+import { randomBytes } from 'node:crypto'
 import type { LogLevel } from './log.ts'
 
 const LINES_MAX = 1000
@@ -14,6 +15,8 @@ export interface RecentLine {
 }
 
 export class RecentLog {
+  /** The name of this run of the daemon, which numbers the lines. */
+  readonly run = randomBytes(6).toString('base64url')
   readonly #lines: RecentLine[] = []
   readonly #listeners = new Set<(line: RecentLine) => void>()
   #chars = 0

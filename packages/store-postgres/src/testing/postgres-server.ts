@@ -1,7 +1,18 @@
 /** A PostgreSQL of its own for tests, as a user without privileges: the server refuses to run as root. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -13,19 +24,32 @@ const MEMORY = '/dev/shm'
 const isRoot = process.getuid?.() === 0
 const identity = isRoot ? NOBODY : {}
 
-export interface TestServer {
+/** One server process. */
+export interface ServerProcess {
   readonly url: string
   readonly port: number
-  /** The folder of its data, of its socket and of whatever a test adds. The server can read and write it. */
-  readonly folder: string
   /** The process of the server. Its backends are its children. */
   readonly pid: () => number
   /** Kills the server and all its backends at once, as a power cut does. */
   kill(): Promise<void>
   /** Starts it again, with recovery. */
   start(): Promise<void>
-  /** Stops it and removes its data. */
+}
+
+export interface TestServer extends ServerProcess {
+  /** The folder of its data, of its socket and of whatever a test adds. The server can read and write it. */
+  readonly folder: string
+  /**
+   * Starts a second server on a copy of the data, which is kept up to date: each commit waits until it is on both. Stops the first one for
+   * a moment. `promote` makes the second one take writes, after the first one is killed.
+   */
+  addStandby(): Promise<Standby>
+  /** Stops it and its standby and removes their data. */
   stop(): Promise<void>
+}
+
+export interface Standby extends ServerProcess {
+  promote(): Promise<void>
 }
 
 export interface TestServerOptions {
@@ -53,9 +77,61 @@ export async function startPostgres(given: TestServerOptions = {}): Promise<Test
       cwd: folder,
     })
   else renameSync(given.data, data)
-  const port = await freePort()
+  const standbys: Running[] = []
+  let first = await runServer({ programs, folder, data: 'data', settings })
+  return {
+    url: first.url,
+    port: first.port,
+    folder,
+    pid: () => first.pid(),
+    kill: () => first.end('SIGKILL'),
+    start: () => first.start(),
+    async addStandby() {
+      await first.end('SIGINT')
+      const copy = `standby-${standbys.length + 1}`
+      await run('cp', ['-a', data, join(folder, copy)])
+      writeFileSync(join(folder, copy, 'standby.signal'), '')
+      if (isRoot) chownSync(join(folder, copy, 'standby.signal'), NOBODY.uid, NOBODY.gid)
+      first = await runServer({ programs, folder, data: 'data', port: first.port, settings: [...settings, 'synchronous_standby_names=*'] })
+      const primary = `host=127.0.0.1 port=${first.port} user=postgres application_name=standby`
+      const standby = await runServer({
+        programs,
+        folder,
+        data: copy,
+        settings: [...settings, `primary_conninfo=${primary}`, 'wal_retrieve_retry_interval=100ms'],
+      })
+      standbys.push(standby)
+      return {
+        ...standby,
+        kill: () => standby.end('SIGKILL'),
+        promote: async () => void (await run(join(programs, 'bin/pg_ctl'), ['promote', '-D', join(folder, copy)], { ...identity, env })),
+      }
+    },
+    async stop() {
+      for (const server of [first, ...standbys]) await server.end('SIGQUIT')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+interface Running extends Omit<ServerProcess, 'kill'> {
+  end(signal: NodeJS.Signals): Promise<void>
+}
+
+interface RunOptions {
+  readonly programs: string
+  readonly folder: string
+  /** The name of its folder for data. */
+  readonly data: string
+  readonly port?: number
+  readonly settings: readonly string[]
+}
+
+async function runServer({ programs, folder, data, port: given, settings }: RunOptions): Promise<Running> {
+  const env = { PATH: process.env.PATH, LC_ALL: 'C', HOME: folder }
+  const port = given ?? (await freePort())
   const options = ['listen_addresses=127.0.0.1', `port=${port}`, `unix_socket_directories=${folder}`, 'max_connections=200', ...settings]
-  const args = ['-D', data, ...options.flatMap((option) => ['-c', option])]
+  const args = ['-D', join(folder, data), ...options.flatMap((option) => ['-c', option])]
   let server: ChildProcess
   const start = async (): Promise<void> => {
     for (let attempt = 1; ; attempt++) {
@@ -66,23 +142,17 @@ export async function startPostgres(given: TestServerOptions = {}): Promise<Test
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
   }
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
-    if (server.exitCode !== null || server.signalCode !== null) return
-    const gone = once(server, 'exit')
-    server.kill(signal)
-    await gone
-  }
   await start()
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     port,
-    folder,
     pid: () => server.pid ?? 0,
-    kill: () => end('SIGKILL'),
     start,
-    async stop() {
-      await end('SIGQUIT')
-      rmSync(folder, { recursive: true, force: true })
+    async end(signal) {
+      if (server.exitCode !== null || server.signalCode !== null) return
+      const gone = once(server, 'exit')
+      server.kill(signal)
+      await gone
     },
   }
 }
@@ -92,7 +162,7 @@ function isReady(server: ChildProcess): Promise<boolean> {
   return new Promise((resolve) => {
     server.stderr?.on('data', (data) => {
       text = `${text}${data}`.slice(-4096)
-      if (text.includes('ready to accept connections')) resolve(true)
+      if (/ready to accept (read-only )?connections/.test(text)) resolve(true)
     })
     server.once('exit', () => resolve(false))
   })

@@ -109,17 +109,21 @@ export const deviceRules: StoreRules = {
     expect((await devices.list()).map(({ lastSeenAtMs }) => lastSeenAtMs)).toEqual([5, null])
   },
 
-  'the version changes with every write of any process': async ({ store, otherProcess }) => {
-    const versions = [await store.devices.version()]
-    await store.devices.add(device('d1'))
-    versions.push(await store.devices.version())
+  'the version changes when any process removes a device or replaces a token': async ({ store, otherProcess }) => {
     const other = await otherProcess()
+    await store.devices.add(device('d1'))
+    await store.devices.add(device('d2'))
+    const versions = [await store.devices.version()]
     await other.devices.revoke('d1')
     versions.push(await store.devices.version())
-    await store.keyValue('x').set('a', 1)
+    await store.devices.rotate('d2', 'new hash')
     versions.push(await store.devices.version())
-    expect(new Set(versions).size).toBe(4)
-    expect(await store.devices.version()).toBe(versions[3])
+    await other.devices.rotate('d2', 'newer hash')
+    versions.push(await store.devices.version())
+    await store.devices.revoke('d2')
+    versions.push(await store.devices.version())
+    expect(new Set(versions).size).toBe(5)
+    expect(await store.devices.version()).toBe(versions[4])
   },
 
   'a code can be redeemed once': async ({ store: { devices }, clock }) => {

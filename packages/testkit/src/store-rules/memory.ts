@@ -108,15 +108,25 @@ export const memoryRules: StoreRules = {
     expect(names(first)).toEqual(['/a', '/b'])
     expect(names(await memory.list({ limit: 10, after: first[1] ?? expect.fail() }))).toEqual(['/c', `${ME}/a`])
     expect(names(await memory.list({ limit: 10, owner: UNOWNED_MEMORIES, after: first[0] ?? expect.fail() }))).toEqual(['/b', '/c'])
-    expect(await memory.owners()).toEqual([
+    expect(await memory.owners({ limit: 10 })).toEqual([
       { owner: UNOWNED_MEMORIES, count: 3 },
       { owner: ME, count: 1 },
     ])
+    expect(await memory.owners({ limit: 1 })).toEqual([{ owner: UNOWNED_MEMORIES, count: 3 }])
+    expect(await memory.owners({ limit: 1, after: UNOWNED_MEMORIES })).toEqual([{ owner: ME, count: 1 }])
+    expect(await Promise.all([UNOWNED_MEMORIES, ME, 'nobody'].map((owner) => memory.count(owner)))).toEqual([3, 1, 0])
     expect(await memory.assign({ from: UNOWNED_MEMORIES, to: SHARED_MEMORIES, key: 'c' })).toBe(1)
     expect(await memory.assign({ from: UNOWNED_MEMORIES, to: ME }), 'a key in use is not overwritten').toBe(1)
     expect(names(await memory.list({ limit: 10 }))).toEqual(['/a', '*/c', `${ME}/a`, `${ME}/b`])
+    await memory.put(entry('a', 'mine again'))
+    await memory.delete(UNOWNED_MEMORIES, 'a')
+    await memory.delete(UNOWNED_MEMORIES, 'a')
+    expect(await memory.owners({ limit: 10 }), 'counts follow every change').toEqual([
+      { owner: SHARED_MEMORIES, count: 1 },
+      { owner: ME, count: 2 },
+    ])
     expect((await memory.search(ME, 'mine unowned', 10)).map(({ content }) => content).toSorted()).toEqual([
-      'mine',
+      'mine again',
       'unowned b',
       'unowned c',
     ])

@@ -48,7 +48,7 @@ export const slowModel =
       const times = acked.map(({ tookMs }) => tookMs)
       const [p50Ms, p99Ms, healthP99Ms] = [share(times, 0.5), share(times, 0.99), share(await Promise.all(healthTimes), 0.99)]
       await life.end('SIGKILL')
-      const { inbox, sessions } = await readStore(stage.dataDir)
+      const { inbox, sessions } = await readStore(stage.place)
       const answered = sessions.flat().length
       const isFast = p99Ms < P99_MS_MAX || p99Ms < NOISE * healthP99Ms
       return {

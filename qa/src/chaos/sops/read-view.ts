@@ -2,14 +2,16 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Approval, AuditRow, OutboxRow, SopRun, Store } from '@sluice/sdk'
+import type { Place } from '../place.ts'
 import { open } from '../read-store.ts'
 import type { Effect, SopsView } from './history.ts'
 import { LINES_FILE } from './procedures.ts'
 
 const PAGE = 1000
 
-export async function readView(dataDir: string): Promise<SopsView> {
-  const store = open(dataDir)
+export async function readView(place: Place): Promise<SopsView> {
+  const { dataDir } = place
+  const store = await open(place)
   try {
     const { broken } = await store.sops.verify()
     const chain = broken ? [`audit record ${broken.number}: ${broken.why}`] : []

@@ -1,9 +1,10 @@
 /** The crash run of procedures: kills the daemon again and again while events arrive and people decide, then lets all runs end. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createDaemonLives, type DaemonLives } from '../daemon-lives.ts'
 import type { Violation } from '../history.ts'
+import { makePlace, type Place } from '../place.ts'
 import { createRandom, type Random } from '../random.ts'
 import { readCopy } from '../read-store.ts'
 import { listening, type RunOptions } from '../stage.ts'
@@ -36,7 +37,7 @@ interface Stage {
   readonly traffic: SopsTraffic
   readonly deciders: Deciders
   readonly lives: DaemonLives
-  readonly dataDir: string
+  readonly place: Place
   readonly signal: AbortSignal
 }
 
@@ -45,23 +46,24 @@ const INSPECTIONS = 20
 const SHARE = { killedAtStart: 0.12, stopped: 0.2 }
 const START_MS = { min: 20, max: 500 }
 const LIFE_MS = { min: 150, max: 1400 }
+/** As in the crash run of messages. */
+const HANDOVER_MS = 1500
 const EVENTS = { min: 6, max: 16 }
 const LAST = { count: 6, ms: 200 }
 const SETTLE_MS_MAX = 60_000
 
 /** Rejects if the daemon does not start, or `signal` aborts. */
-export async function runSopLoops({ loops, onLoop, profile, seed, dir, signal }: SopLoopsOptions): Promise<SopLoopsResult> {
+export async function runSopLoops({ loops, onLoop, profile, seed, dir, signal, database }: SopLoopsOptions): Promise<SopLoopsResult> {
   const startedMs = performance.now()
   const random = createRandom(seed)
   const world = await startSopsWorld(random)
   const { recorder } = world
-  const dataDir = join(dir, 'data')
-  mkdirSync(dataDir, { mode: 0o700 })
-  writeFileSync(join(dataDir, 'config.toml'), world.config, { mode: 0o600 })
+  const place = makePlace(dir, world.config, database)
+  const { dataDir } = place
   writeProcedures(dataDir, world.effectsUrl)
   const lives = createDaemonLives({ profile, dataDir, logFile: join(dir, 'daemon.log'), recorder })
   const deciders = new Deciders({ world, random, profile, dataDir })
-  const stage: Stage = { world, random, traffic: new SopsTraffic(recorder, random), deciders, lives, dataDir, signal }
+  const stage: Stage = { world, random, traffic: new SopsTraffic(recorder, random), deciders, lives, place, signal }
   try {
     for (let loop = 1; loop <= loops; loop++) {
       signal.throwIfAborted()
@@ -72,7 +74,7 @@ export async function runSopLoops({ loops, onLoop, profile, seed, dir, signal }:
     stopBeat(dataDir)
     world.faults.on = false
     await lastLife(stage)
-    const [history, view] = [world.history(), await readView(dataDir)]
+    const [history, view] = [world.history(), await readView(place)]
     return { history, view, violations: checkSops(history, view), tookMs: performance.now() - startedMs }
   } finally {
     writeFileSync(join(dir, 'history.json'), JSON.stringify(world.history()))
@@ -81,7 +83,7 @@ export async function runSopLoops({ loops, onLoop, profile, seed, dir, signal }:
   }
 }
 
-async function oneLoop({ world, random, traffic, deciders, lives, signal }: Stage): Promise<void> {
+async function oneLoop({ world, random, traffic, deciders, lives, place, signal }: Stage): Promise<void> {
   const life = lives.begin()
   if (random.chance(SHARE.killedAtStart)) {
     await sleep(random.within(START_MS.min, START_MS.max))
@@ -92,7 +94,7 @@ async function oneLoop({ world, random, traffic, deciders, lives, signal }: Stag
   const until = AbortSignal.any([signal, over.signal])
   const load = { count: random.within(EVENTS.min, EVENTS.max), ms: random.within(LIFE_MS.min, LIFE_MS.max) }
   const people = [traffic.run(url, load, until), deciders.run(url, until), follow(url, world.recorder, random, until)]
-  await sleep(random.within(LIFE_MS.min, LIFE_MS.max))
+  await sleep(random.within(LIFE_MS.min, LIFE_MS.max) + (place.database === undefined ? 0 : HANDOVER_MS))
   // Open requests are ended by the daemon's end, not by this process.
   await life.end(random.chance(SHARE.stopped) ? 'SIGTERM' : 'SIGKILL')
   over.abort()
@@ -114,7 +116,7 @@ async function lastLife({ world, random, traffic, deciders, lives, signal }: Sta
   signal.throwIfAborted()
 }
 
-async function inspect({ world: { recorder }, dataDir }: Stage): Promise<void> {
-  const { runs, problems } = await readCopy(dataDir, readView)
+async function inspect({ world: { recorder }, place }: Stage): Promise<void> {
+  const { runs, problems } = await readCopy(place, readView)
   recorder.see({ type: 'inspected', runs: runs.map(({ id }) => id), problems })
 }

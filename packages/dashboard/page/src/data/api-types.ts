@@ -296,7 +296,7 @@ export interface paths {
     get: operations['getApiBackups']
   }
   '/api/costs': {
-    /** What turns cost in each hour or day, by agent and model */
+    /** What turns cost in each hour or day, by agent and model. Times are rounded up to the next quarter of an hour */
     get: operations['getApiCosts']
   }
   '/api/channels': {
@@ -2317,14 +2317,17 @@ export interface operations {
   }
   getApiMemoryOwners: {
     parameters: {
-      query?: never
+      query?: {
+        limit?: string
+        cursor?: string
+      }
       header?: never
       path?: never
       cookie?: never
     }
     requestBody?: never
     responses: {
-      /** Sorted by owner */
+      /** A page, sorted by owner. Pass `next` as `cursor` to get the next page; null is the end */
       200: {
         headers: { [name: string]: unknown }
         content: {
@@ -2333,6 +2336,7 @@ export interface operations {
               owner: string
               count: number
             }[]
+            next: string | null
           }
         }
       }

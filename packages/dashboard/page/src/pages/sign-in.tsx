@@ -22,6 +22,7 @@ export async function begin(): Promise<void> {
     const code = location.hash.slice(CODE.length)
     // The code leaves the address and the history before anything else can read it.
     history.replaceState(null, '', '#/')
+    window.dispatchEvent(new HashChangeEvent('hashchange'))
     try {
       await answered(api.POST('/api/dashboard/sign-in', { body: { code } }))
     } catch (error) {
@@ -39,6 +40,11 @@ export async function begin(): Promise<void> {
     if (session.value === 'unknown') session.value = 'out'
   }
 }
+
+/** A link that is opened where the page is open already changes only the fragment of its address. */
+window.addEventListener('hashchange', () => {
+  if (location.hash.startsWith(CODE)) void begin()
+})
 
 /** Keeps the session of a page that stays open. */
 export function keepSession(): () => void {

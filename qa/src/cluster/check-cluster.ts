@@ -1,0 +1,126 @@
+/**
+ * The rules of a run with several nodes. They are pure, like those of the crash run. Numbers are no order here: nodes store messages at the
+ * same time, and a number may be given before an earlier one is committed. Turns may overlap in time when a node stops and goes on later,
+ * because a database cannot hold back what happens outside of it; what is committed may not.
+ */
+import { checkAcknowledged, checkAscending, timesOf } from '../chaos/check-order.ts'
+import {
+  countsOf,
+  type History,
+  laneOf,
+  nameOf,
+  type OutboxSeen,
+  type Report,
+  reporter,
+  type StoreView,
+  type Violation,
+} from '../chaos/history.ts'
+
+export interface ClusterHistory extends History {
+  /** The ids of events in the order in which each subscriber received them. */
+  readonly events: readonly (readonly string[])[]
+}
+
+/** Returns the violations of all rules, or an empty list. */
+export function checkCluster(history: ClusterHistory, store: StoreView): Violation[] {
+  const { found, report } = reporter()
+  checkKept(history, store, report)
+  checkOnce(store, report)
+  checkOrder(history, store, report)
+  checkSends(history, store, report)
+  checkEffects(history, report)
+  for (const ids of history.events)
+    for (const [id, times] of countsOf(ids)) if (times > 1) report('events', `a subscriber received the event ${id} ${times} times`)
+  return found
+}
+
+/** Everything that was acknowledged is stored, and done in the end. */
+function checkKept({ attemptsMax, messages, seen }: History, store: StoreView, report: Report): void {
+  for (const problem of store.problems) report('file', problem)
+  const acknowledged = new Set(seen.flatMap((event) => (event.type === 'acked' ? event.marks : [])))
+  const rows = new Map(store.inbox.map((row) => [`${row.channel} ${row.id}`, row]))
+  const answered = new Set(store.sessions.flat())
+  const failed = new Set(store.failed.map(({ mark }) => mark))
+  for (const event of seen) {
+    if (event.type === 'refused') report('accepted', `${event.marks.join(' ')} was refused with status ${event.status}`)
+    if (event.type === 'unexpected') report('unexpected', event.detail)
+  }
+  for (const { mark, kind, id } of messages) {
+    if (!acknowledged.has(mark)) continue
+    const row = rows.get(`${kind} ${id}`)
+    const isDone = kind === 'post' ? answered.has(mark) || failed.has(mark) : row !== undefined && answered.has(mark)
+    if (isDone) continue
+    if (kind !== 'post' && !row) report('lost', `${mark} was acknowledged, but is not stored`)
+    else if (row?.state !== 'dead' || row.attempts < attemptsMax)
+      report('lost', `${mark} was acknowledged, but is ${row?.state ?? 'not answered'} in the end, after ${row?.attempts ?? 0} attempts`)
+  }
+  for (const mark of store.unfinished) report('lost', `the turn of ${mark} has not ended`)
+}
+
+/** Nothing is committed twice. */
+function checkOnce({ inbox, sessions, outbox }: StoreView, report: Report): void {
+  for (const [name, times] of countsOf(inbox.map(({ channel, id }) => `${channel} ${id}`)))
+    if (times > 1) report('once', `${name} has ${times} rows in the inbox`)
+  for (const [mark, times] of countsOf(sessions.flat())) if (times > 1) report('once', `${mark} appears ${times} times in its session`)
+  for (const [name, times] of countsOf(outbox.flatMap(({ parts }) => parts.map(nameOf))))
+    if (times > 1) report('once', `${name} is in the outbox ${times} times`)
+}
+
+/** Conversations keep the order of acknowledgements: as they are stored, as turns begin, and as replies are sent for the first time. */
+function checkOrder(history: History, store: StoreView, report: Report): void {
+  const times = timesOf(history)
+  const timeOf = (mark: string) => times.get(mark) ?? {}
+  const lanes = new Map(history.messages.map((message) => [message.mark, laneOf(message)]))
+  const inOrder = (detail: string): void => report('order', detail)
+  for (const session of store.sessions) {
+    checkAcknowledged(session, timeOf, inOrder)
+    const [one, other] = new Set(session.map((mark) => lanes.get(mark)))
+    if (other !== undefined) report('order', `one session answers both ${one} and ${other}`)
+  }
+  const begun = [...times].flatMap(([mark, { askedFirst }]) => (askedFirst === undefined ? [] : [{ mark, askedFirst }]))
+  for (const lane of Map.groupBy(
+    begun.toSorted((a, b) => a.askedFirst - b.askedFirst),
+    ({ mark }) => lanes.get(mark),
+  ).values())
+    checkAcknowledged(
+      lane.map(({ mark }) => mark),
+      timeOf,
+      inOrder,
+    )
+  // What a stopped node sends late has an ambiguous row.
+  const certain = store.outbox.filter(({ state }) => state === 'sent')
+  const numbers = new Map(certain.flatMap(({ number, parts }) => parts.map((part) => [nameOf(part), number] as const)))
+  const sent = history.seen.flatMap((event) => (event.type === 'sending' ? event.parts : []))
+  for (const lane of Map.groupBy(sent, ({ mark }) => lanes.get(mark)).values()) checkAscending(lane.map(nameOf), numbers, inOrder)
+}
+
+/** Each reply is on the platform once, unless its row says that this is not known. */
+function checkSends(history: History, store: StoreView, report: Report): void {
+  const delivered = countsOf(history.delivered.flatMap(({ parts }) => parts.map(nameOf)))
+  const rows = new Map(store.outbox.flatMap((row) => row.parts.map((part): [string, OutboxSeen] => [nameOf(part), row])))
+  for (const [name, times] of delivered)
+    if (times > 1 && rows.get(name)?.state !== 'ambiguous')
+      report('sent once', `${name} was sent ${times} times, but is ${rows.get(name)?.state ?? 'not stored'}`)
+  const answered = new Set(store.sessions.flat())
+  for (const { mark, parts } of history.messages) {
+    for (let part = 1; part <= (answered.has(mark) ? parts : 0); part++) {
+      const name = nameOf({ mark, part })
+      const row = rows.get(name)
+      if (!row) report('sent', `${name} was never queued`)
+      else if (row.state === 'sent' && !delivered.has(name))
+        report('sent', `${name} is recorded as sent, but the platform does not have it`)
+      else if (row.state === 'dead' && row.attempts < history.attemptsMax)
+        report('sent', `${name} became a dead letter after only ${row.attempts} attempts`)
+      else if (!['sent', 'ambiguous', 'dead'].includes(row.state)) report('sent', `${name} is ${row.state} in the end`)
+    }
+  }
+}
+
+/** A call is never made again once the model got its result. */
+function checkEffects({ seen }: History, report: Report): void {
+  const settled = new Set<string>()
+  for (const event of seen) {
+    if (event.type === 'asked' && event.result === 'ran') settled.add(event.mark)
+    else if (event.type === 'effect' && settled.has(event.mark)) report('effect', `the tool of ${event.mark} ran again after its result`)
+  }
+}

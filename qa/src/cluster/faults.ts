@@ -1,0 +1,156 @@
+/** What happens to the nodes of a cluster and to its database. Each fault begins, lasts, and ends with everything whole again. */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ServerProcess, Standby } from '@sluice/store-postgres/testing/postgres-server'
+import pg from 'pg'
+import type { Random } from '../chaos/random.ts'
+import type { ClusterNode } from './cluster-node.ts'
+
+/** How long a process counts as alive after its last beat: the leases of the store have this constant. */
+export const TTL_MS = 6_000
+const OFFSET_MS = 3_600_000
+const CLOCK = join(import.meta.dirname, 'clock-offset.mjs')
+const POLL_MS = 5
+const IN_TRANSACTION_MS_MAX = 3_000
+/** Slow enough that transactions of several round trips are open most of the time. */
+const SLOW_DATABASE_MS = 20
+
+export interface FaultStage {
+  readonly nodes: readonly [ClusterNode, ...ClusterNode[]]
+  readonly random: Random
+  /** The server that takes writes, and what may take over from it. */
+  readonly database: { server: ServerProcess; standby: Standby | undefined }
+  /** Counts something that happened beside the fault itself. */
+  count(what: string): void
+}
+
+export type FaultName = keyof typeof FAULTS
+
+const oneOf = ({ nodes, random }: FaultStage): ClusterNode => random.pick(nodes)
+const ttls = (random: Random, min: number, max: number): number => random.within(min * TTL_MS, max * TTL_MS)
+
+async function restart(stage: FaultStage, node: ClusterNode): Promise<void> {
+  if ((await node.start()) === undefined) {
+    // Without the database, as right after its own fault, a daemon may end at its start.
+    stage.count('start failed')
+    await sleep(500)
+    await restart(stage, node)
+  }
+}
+
+/** Stops the node for one to three times the life of a lease. */
+async function suspend({ random }: FaultStage, node: ClusterNode): Promise<void> {
+  node.suspend()
+  await sleep(ttls(random, 1, 3))
+  node.resume()
+}
+
+/** Resolves to true once a connection of the node has a transaction open that waits for its next statement. */
+async function isInTransaction(url: string, node: ClusterNode): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    for (const endMs = performance.now() + IN_TRANSACTION_MS_MAX; performance.now() < endMs; await sleep(POLL_MS)) {
+      const open = await client.query("SELECT client_port FROM pg_stat_activity WHERE state = 'idle in transaction'")
+      if (open.rows.some(({ client_port }) => node.database.localPorts.includes(client_port))) return true
+    }
+    return false
+  } finally {
+    await client.end()
+  }
+}
+
+export const FAULTS = {
+  async kill(stage: FaultStage) {
+    const node = oneOf(stage)
+    await node.end('SIGKILL')
+    await sleep(stage.random.within(0, 2 * TTL_MS))
+    await restart(stage, node)
+  },
+  async suspend(stage: FaultStage) {
+    await suspend(stage, oneOf(stage))
+  },
+  async 'suspend in a transaction'(stage: FaultStage) {
+    const node = oneOf(stage)
+    node.database.delayMs = SLOW_DATABASE_MS
+    const isOpen = await isInTransaction(stage.database.server.url, node).catch(() => false)
+    if (isOpen) node.suspend()
+    node.database.delayMs = 0
+    if (!isOpen) return
+    stage.count('stopped inside a transaction')
+    await suspend(stage, node)
+  },
+  async 'cut from the database'(stage: FaultStage) {
+    const node = oneOf(stage)
+    await node.database.cut('reset')
+    await sleep(ttls(stage.random, 0.5, 2))
+    await node.database.restore()
+  },
+  async 'half-open to the database'(stage: FaultStage) {
+    const node = oneOf(stage)
+    await node.database.cut('silent')
+    await sleep(ttls(stage.random, 0.5, 2))
+    await node.database.restore()
+  },
+  async 'cut from the world'(stage: FaultStage) {
+    const node = oneOf(stage)
+    await node.world.cut('reset')
+    await sleep(ttls(stage.random, 0.2, 1))
+    await node.world.restore()
+  },
+  async 'half-open to the world'(stage: FaultStage) {
+    const node = oneOf(stage)
+    await node.world.cut('silent')
+    await sleep(ttls(stage.random, 0.2, 1))
+    await node.world.restore()
+  },
+  async 'slow database'(stage: FaultStage) {
+    const node = oneOf(stage)
+    node.database.delayMs = stage.random.within(20, 200)
+    await sleep(stage.random.within(1_000, TTL_MS))
+    node.database.delayMs = 0
+  },
+  async 'kill PostgreSQL'({ database, random, count }: FaultStage) {
+    for (let times = random.within(1, 4); times > 0; times--) {
+      await database.server.kill()
+      count('PostgreSQL killed')
+      await sleep(random.within(0, 1_000))
+      await database.server.start()
+      await sleep(random.within(100, 2_000))
+    }
+  },
+  async 'promote the standby'({ database, count }: FaultStage) {
+    const { standby } = database
+    if (!standby) return
+    await database.server.kill()
+    await standby.promote()
+    database.server = standby
+    database.standby = undefined
+    count('standby promoted')
+  },
+  async 'rolling restart'(stage: FaultStage) {
+    for (const node of stage.nodes) {
+      const code = await node.end('SIGTERM')
+      if (code !== 0) stage.count(`SIGTERM ended with ${code}`)
+      await restart(stage, node)
+    }
+  },
+  async 'wrong clock'(stage: FaultStage) {
+    const node = oneOf(stage)
+    const before = node.env
+    const offset = stage.random.chance(0.5) ? OFFSET_MS : -OFFSET_MS
+    node.env = { ...before, NODE_OPTIONS: `--import=${CLOCK}`, CLOCK_OFFSET_MS: String(offset) }
+    await node.end(stage.random.chance(0.5) ? 'SIGKILL' : 'SIGTERM')
+    await restart(stage, node)
+    await sleep(TTL_MS)
+    node.env = before
+    await node.end(stage.random.chance(0.5) ? 'SIGKILL' : 'SIGTERM')
+    await restart(stage, node)
+  },
+  async 'change the configuration'({ nodes, random }: FaultStage) {
+    const turns = random.within(6, 12)
+    for (const node of nodes) node.changeConfig((text) => text.replace(/max_concurrent_turns = \d+/, `max_concurrent_turns = ${turns}`))
+    await sleep(1_000)
+  },
+} as const satisfies Readonly<Record<string, (stage: FaultStage) => Promise<void>>>

@@ -1,0 +1,189 @@
+/**
+ * The run of a cluster: messages arrive at three daemons that share a PostgreSQL, while faults take nodes, the network and the database
+ * away. Then everything is whole again, all work ends, and the history is checked.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startPostgres } from '@sluice/store-postgres/testing/postgres-server'
+import pg from 'pg'
+import type { StoreView, Violation } from '../chaos/history.ts'
+import { createRandom } from '../chaos/random.ts'
+import { readStore } from '../chaos/read-store.ts'
+import { Traffic } from '../chaos/traffic.ts'
+import { startWorld } from '../chaos/world.ts'
+import { bundle } from '../daemons/bundle.ts'
+import { type ClusterHistory, checkCluster } from './check-cluster.ts'
+import type { ClusterNode } from './cluster-node.ts'
+import { FAULTS, type FaultName, type FaultStage } from './faults.ts'
+import { followNodes } from './follow-nodes.ts'
+import { startCluster } from './test-cluster.ts'
+
+export interface ClusterOptions {
+  /** The profile whose bundle runs; it has the store on PostgreSQL. */
+  readonly profile: string
+  readonly seed: number
+  /** An empty directory for data directories, logs and the history. */
+  readonly dir: string
+  readonly signal: AbortSignal
+  /** Messages arrive until the first of these is reached; the seconds count from the first message on. */
+  readonly messages: number
+  readonly seconds: number
+  /** Messages a second, as long as nodes take them. */
+  readonly rate: number
+  /** These faults one after the other. Default: random ones until the run ends. */
+  readonly faults?: readonly FaultName[]
+  readonly kinds?: readonly string[]
+  onProgress?(messages: number, fault: string): void
+}
+
+export interface ClusterResult {
+  readonly history: ClusterHistory
+  readonly store: StoreView
+  readonly violations: readonly Violation[]
+  /** How often each fault was done, and what else was counted. */
+  readonly counts: Readonly<Record<string, number>>
+  readonly tookMs: number
+}
+
+/** Messages whose signatures carry no time, so that a node with a wrong clock takes them too, and one kind that nodes fetch. */
+const KINDS = ['chatapp', 'line', 'telegram']
+const NODES = 3
+const ATTEMPTS_MAX = 100
+const MODEL_SECS = 10
+const CALM_MS = { min: 300, max: 3_000 }
+const TICK_MS = 1_000
+const SETTLE_MS_MAX = 120_000
+const SUBSCRIBERS = 2
+/** Of each rule. */
+const VIOLATIONS_SHOWN = 5
+const NAMES = Object.keys(FAULTS) as [FaultName, ...FaultName[]]
+/** What still waits or runs, as the database has it. */
+const OPEN = `
+  SELECT (SELECT count(*)::int FROM inbox WHERE ended_at IS NULL) AS messages, (SELECT count(*)::int FROM outbox WHERE ended_at IS NULL) AS replies,
+    (SELECT count(*)::int FROM turns WHERE ended_at IS NULL) AS turns`
+
+/** Rejects if a node does not start, or `signal` aborts. */
+export async function runCluster(options: ClusterOptions): Promise<ClusterResult> {
+  const { profile, seed, dir, signal, messages, seconds, rate, faults, kinds = KINDS, onProgress } = options
+  const startedMs = performance.now()
+  const random = createRandom(seed)
+  const world = await startWorld(random, { attemptsMax: ATTEMPTS_MAX, modelSecs: MODEL_SECS, turnsAtOnce: 16, kinds: { only: kinds } })
+  const { recorder } = world
+  const server = await startPostgres({ inMemory: true })
+  const standby = await server.addStandby()
+  const counts: Record<string, number> = {}
+  const count = (what: string): void => {
+    counts[what] = (counts[what] ?? 0) + 1
+  }
+  const databaseUrl = `postgres://postgres@127.0.0.1:${server.port},127.0.0.1:${standby.port}/postgres`
+  const cluster = await startCluster({ nodes: NODES, toml: world.config, program: bundle(profile), server, databaseUrl, dir })
+  const { front, nodes } = cluster
+  const stage: FaultStage = { nodes, random: createRandom(seed + 1), database: { server, standby }, count }
+  const events: string[][] = Array.from({ length: SUBSCRIBERS }, () => [])
+  const over = new AbortController()
+  const untilOver = AbortSignal.any([signal, over.signal])
+  const following = events.map((ids, at) => followNodes(() => anyOf(cluster.live(), at), ids, untilOver))
+  const history = (): ClusterHistory => ({ ...world.history(), events })
+  const traffic = new Traffic(world, { random, asksPeople: false })
+  try {
+    await traffic.one(front.url, signal)
+    const endMs = performance.now() + seconds * 1000
+    world.faults.on = true
+    const ending = new AbortController()
+    const posting = (async () => {
+      while (!ending.signal.aborted && !signal.aborted && recorder.messages.size < messages)
+        await traffic.run(front.url, { count: Math.ceil((rate * TICK_MS) / 1000), ms: TICK_MS }, AbortSignal.any([signal, ending.signal]))
+    })()
+    const isOver = (): boolean => signal.aborted || recorder.messages.size >= messages || performance.now() > endMs
+    for (const name of faults ?? endless(() => stage.random.pick(NAMES), isOver)) {
+      if (isOver()) break
+      onProgress?.(recorder.messages.size, name)
+      await FAULTS[name](stage)
+      count(name)
+      await sleep(random.within(CALM_MS.min, CALM_MS.max))
+    }
+    // A list of faults is played within the time, and the messages go on until it is over.
+    while (faults && !isOver()) await sleep(100)
+    ending.abort()
+    await posting
+    world.faults.on = false
+    onProgress?.(recorder.messages.size, 'settle')
+    const left = await settle()
+    if (left !== undefined) recorder.see({ type: 'unexpected', detail: `the cluster did not finish in ${SETTLE_MS_MAX / 1000} s: ${left}` })
+    over.abort()
+    await Promise.all(following)
+    for (const node of nodes) {
+      const code = await node.end('SIGTERM')
+      if (code !== 0) recorder.see({ type: 'unexpected', detail: `SIGTERM ended ${node.name} with exit code ${code}` })
+    }
+    signal.throwIfAborted()
+    const store = await readStore({ dataDir: nodes[0].dataDir, database: stage.database.server.url })
+    const [seen, tookMs] = [history(), performance.now() - startedMs]
+    return { history: seen, store, violations: checkCluster(seen, store), counts, tookMs }
+  } finally {
+    over.abort()
+    writeFileSync(join(dir, 'history.json'), JSON.stringify(history()))
+    await cluster.close()
+    await server.stop()
+    await world.close()
+  }
+
+  /** Resolves to what is left in the end, or to undefined once nothing is. */
+  async function settle(): Promise<string | undefined> {
+    const client = new pg.Client({ connectionString: stage.database.server.url, options: '-c search_path=sluice' })
+    await client.connect()
+    try {
+      let left = ''
+      for (const endMs = performance.now() + SETTLE_MS_MAX; performance.now() < endMs && !signal.aborted; await sleep(250)) {
+        if (traffic.waiting > 0) await traffic.retry(front.url, AbortSignal.any([signal, AbortSignal.timeout(SETTLE_MS_MAX)]))
+        const unasked = [...recorder.messages.values()].filter(({ mark, isPulled }) => isPulled && !recorder.isAsked(mark)).length
+        const [open] = (await client.query(OPEN)).rows
+        left = JSON.stringify({ ...open, unasked, unacknowledged: traffic.waiting })
+        if (open.messages + open.replies + open.turns + unasked + traffic.waiting === 0) return undefined
+      }
+      return left
+    } finally {
+      await client.end()
+    }
+  }
+}
+
+/** The address of one of the nodes, another one each time. */
+let turn = 0
+function anyOf(nodes: readonly ClusterNode[], offset: number): string | undefined {
+  turn += 1
+  return nodes[(turn + offset) % Math.max(nodes.length, 1)]?.url
+}
+
+function* endless<Item>(next: () => Item, isOver: () => boolean): Generator<Item> {
+  while (!isOver()) yield next()
+}
+
+/** The figures of a run. */
+export function clusterSummary({ history: { messages, seen, delivered, events }, store, counts, violations, tookMs }: ClusterResult) {
+  const begun = seen.filter((event) => event.type === 'asked' && !event.afterTool)
+  const states = (rows: readonly { readonly state: string }[]) =>
+    Object.fromEntries([...Map.groupBy(rows, ({ state }) => state)].map(([state, same]) => [state, same.length]))
+  const effects = seen.flatMap((event) => (event.type === 'effect' ? event.mark : []))
+  return {
+    seconds: Math.round(tookMs / 1000),
+    messages: messages.length,
+    acknowledged: new Set(seen.flatMap((event) => (event.type === 'acked' ? event.marks : []))).size,
+    turnsBegun: begun.length,
+    turnsBegunAgain: begun.length - new Set(begun.map((event) => (event.type === 'asked' ? event.mark : ''))).size,
+    effects: effects.length,
+    effectsRepeated: effects.length - new Set(effects).size,
+    sends: seen.filter(({ type }) => type === 'sending').length,
+    delivered: delivered.length,
+    inbox: states(store.inbox),
+    outbox: states(store.outbox),
+    events: events.map((ids) => ids.length),
+    faults: counts,
+    violations: [...Map.groupBy(violations, ({ rule }) => rule)].map(([rule, same]) => ({
+      rule,
+      count: same.length,
+      first: same.slice(0, VIOLATIONS_SHOWN).map(({ detail }) => detail),
+    })),
+  }
+}
