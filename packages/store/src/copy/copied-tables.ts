@@ -74,8 +74,11 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: 'loops', key: ['session'] },
 ]
 
-/** Tables of one database that a copy leaves out: who works with the database at the moment, and indexes. */
-export const LEFT_OUT_TABLES: readonly string[] = ['leases', 'inbox_numbers', 'upgrades', 'sqlite_sequence']
+/** Tables of one database that a copy leaves out: who works with the database at the moment, indexes, and sums of other tables. */
+export const LEFT_OUT_TABLES: readonly string[] = [
+  ...['leases', 'inbox_numbers', 'upgrades', 'sqlite_sequence'],
+  ...['costs_by_model', 'memory_counts'],
+]
 
 /** The values of one row by column, as PostgreSQL has them: truth values are booleans and bytes are `Uint8Array`. */
 export type CopiedRow = Record<string, string | number | boolean | Uint8Array | null>

@@ -13,6 +13,14 @@ import { removeFiles, SqliteSource } from './sqlite-source.ts'
 const MARK = 'CREATE TABLE IF NOT EXISTS copy_of (source TEXT NOT NULL) STRICT'
 const MARKED = 'SELECT source FROM copy_of'
 const SET_SEQUENCE = 'UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1'
+/** Triggers add up the costs of the copied turns, but not those of turns that the source had deleted. */
+const SUM_COSTS = `
+  DELETE FROM costs_by_model;
+  INSERT INTO costs_by_model
+  SELECT CAST(ended_at / 900000 AS INTEGER), agent, coalesce(model, ''), total(cost_usd), count(*), total(input_tokens), total(output_tokens)
+  FROM turns WHERE ended_at IS NOT NULL GROUP BY 1, 2, 3;
+  INSERT INTO costs_by_model SELECT quarter, agent, '', usd, 0, 0, 0 FROM costs WHERE true
+  ON CONFLICT DO UPDATE SET usd = usd + excluded.usd`
 const ADD_SEQUENCE = 'INSERT INTO sqlite_sequence (name, seq) SELECT ?1, ?2 WHERE changes() = 0 AND ?2 > 0'
 
 export interface SqliteTargetOptions {
@@ -88,6 +96,7 @@ export class SqliteTarget {
     this.#close()
     const sequences = COPIED_TABLES.filter(({ name }) => hasSequence(this.#db, name)).map(({ name }) => name)
     this.#db.transaction(() => {
+      this.#db.exec(SUM_COSTS)
       for (const name of [...sequences, 'sop_audit']) {
         const last = name === 'sop_audit' ? audit : (highest[name] ?? 0)
         this.#db.run(SET_SEQUENCE, name, last)
