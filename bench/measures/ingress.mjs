@@ -48,7 +48,8 @@ async function withModel(scratch, use) {
 }
 
 const sluice = (modelUrl) => (scratch) => startSluice({ scratch, config: config({ modelUrl }) })
-const bareDurable = (scratch) => startBare({ scratch, name: 'webhook', args: ['durable', join(scratch, 'inbox.db')] })
+/** With the row in which Sluice stores a message. */
+const bareDurable = (scratch) => startBare({ scratch, name: 'webhook', args: ['messages', join(scratch, 'inbox.db')] })
 const bareMemory = (scratch) => startBare({ scratch, name: 'webhook', args: ['memory'] })
 
 async function post(scratch, { url, token, pid }, load) {

@@ -1,6 +1,7 @@
 // A minimal Node server for webhooks: checks the signature, parses the body, remembers the key and answers.
-// `node webhook.mjs durable FILE` answers after a group commit to SQLite with full sync; `node webhook.mjs memory` keeps keys in memory.
-import { createHmac, timingSafeEqual } from 'node:crypto'
+// `node webhook.mjs durable FILE` answers after a group commit to SQLite with full sync; `node webhook.mjs messages FILE` does so with the
+// row and the indexes in which Sluice stores a message; `node webhook.mjs memory` keeps keys in memory.
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import { DatabaseSync } from 'node:sqlite'
 
@@ -9,25 +10,55 @@ const KEYS_MAX = 10_000
 const BATCH_MAX = 512
 const ANSWER = Buffer.from('{"ok":true}')
 
+const PLAIN_ROW = {
+  schema: 'CREATE TABLE inbox (key TEXT PRIMARY KEY, at INTEGER NOT NULL, body BLOB NOT NULL) STRICT',
+  insert: 'INSERT OR IGNORE INTO inbox (key, at, body) VALUES (?, ?, ?)',
+  valuesOf: ({ key, body }) => [key, Date.now(), body],
+}
+
+/** The row of packages/store/src/schema.ts, with its indexes. The key is a hash, whose place in the index is random. */
+const MESSAGE_ROW = {
+  schema: `
+    CREATE TABLE inbox (
+      number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, state TEXT NOT NULL DEFAULT 'pending', attempts INTEGER NOT NULL DEFAULT 0,
+      received_at REAL NOT NULL, next_at REAL, ended_at REAL, turn_id TEXT, error TEXT, kind TEXT, channel TEXT NOT NULL,
+      account TEXT NOT NULL, sender TEXT NOT NULL, session TEXT NOT NULL, message_id TEXT NOT NULL, verdict TEXT NOT NULL, batch INTEGER,
+      trace TEXT, draft TEXT, replayed_at REAL, approval_run_id TEXT, approval_step_id TEXT, message_json TEXT, raw BLOB
+    ) STRICT;
+    CREATE INDEX inbox_by_state ON inbox (state, channel) WHERE state <> 'done';
+    CREATE INDEX inbox_by_end ON inbox (ended_at) WHERE ended_at IS NOT NULL;
+    CREATE INDEX inbox_by_batch ON inbox (batch) WHERE batch IS NOT NULL AND state <> 'done';
+    CREATE INDEX inbox_done_by_channel ON inbox (channel) WHERE state = 'done'`,
+  insert: `
+    INSERT INTO inbox (key, received_at, kind, channel, account, sender, session, message_id, verdict, raw)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  valuesOf({ key, body, payload }) {
+    const { metadata, messages } = payload.entry[0].changes[0].value
+    const [account, { from }] = [metadata.phone_number_id, messages[0]]
+    const hashed = hash('sha256', JSON.stringify(['chatapp', account, key]), 'buffer').subarray(0, 16)
+    const session = `channel:chatapp/${account}/${from}`
+    return [hashed, Date.now(), 'turn', 'chatapp', account, from, session, key, 'x-hub-signature-256', body]
+  },
+}
+
 /** Commits all requests of one tick of the event loop in one transaction. */
-function durableStore(file) {
+function durableStore(file, { schema, insert: text, valuesOf }) {
   const database = new DatabaseSync(file)
-  database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-    CREATE TABLE inbox (key TEXT PRIMARY KEY, at INTEGER NOT NULL, body BLOB NOT NULL) STRICT`)
+  database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${schema}`)
   const [begin, commit] = [database.prepare('BEGIN IMMEDIATE'), database.prepare('COMMIT')]
-  const insert = database.prepare('INSERT OR IGNORE INTO inbox (key, at, body) VALUES (?, ?, ?)')
+  const insert = database.prepare(text)
   let queue = []
   const flush = () => {
     const batch = queue
     if (batch.length === 0) return
     queue = []
     begin.run()
-    for (const { key, body } of batch) insert.run(key, Date.now(), body)
+    for (const request of batch) insert.run(...valuesOf(request))
     commit.run()
     for (const { done } of batch) done()
   }
-  return (key, body, done) => {
-    const waiting = queue.push({ key, body, done })
+  return (request) => {
+    const waiting = queue.push(request)
     if (waiting === 1) setImmediate(flush)
     else if (waiting >= BATCH_MAX) flush()
   }
@@ -38,7 +69,7 @@ function memoryStore() {
   const keys = new Set()
   const ring = new Array(KEYS_MAX)
   let next = 0
-  return (key, _body, done) => {
+  return ({ key, done }) => {
     if (!keys.has(key)) {
       if (keys.size >= KEYS_MAX) keys.delete(ring[next])
       ring[next] = key
@@ -74,16 +105,19 @@ function refuse(response, status) {
 }
 
 const [mode, file] = process.argv.slice(2)
-const store = mode === 'durable' ? durableStore(file) : memoryStore()
+const ROWS = { durable: PLAIN_ROW, messages: MESSAGE_ROW }
+const store = ROWS[mode] ? durableStore(file, ROWS[mode]) : memoryStore()
 
 function receive(request, response, body) {
   if (!isSigned(body, request.headers['x-hub-signature-256'])) return refuse(response, 401)
-  const key = keyOf(parse(body), request.headers)
+  const payload = parse(body)
+  const key = keyOf(payload, request.headers)
   if (typeof key !== 'string') return refuse(response, 400)
-  store(key, body, () => {
+  const done = () => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': ANSWER.length })
     response.end(ANSWER)
-  })
+  }
+  store({ key, body, payload, done })
 }
 
 const server = createServer((request, response) => {
