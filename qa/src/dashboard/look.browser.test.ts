@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROOT } from '../daemons/bundle.ts'
 import { ARE_FIGURES_CHECKED, foundChromium, launchChromium, PROFILE, signedIn, watchedPage, whySkipped } from './page-daemon.ts'
 import { addProcedures, type PageWorld, startPageWorld } from './page-world.ts'
+import { type Task, TRACED, tasksAfterMark } from './trace.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const PICTURES = join(ROOT, 'docs/images/dashboard')
@@ -118,9 +119,9 @@ describe.skipIf('missing' in foundChromium)(`the look and the weight of the dash
       others.push(await visit(`http://localhost:${(bare.address() as AddressInfo).port}/`, 'button'))
       own.push(await visit(world.gateway.address, '.chart canvas'))
       // The trace itself takes time, so it has a visit of its own.
-      await browser.startTracing(undefined, { categories: ['blink.user_timing', 'disabled-by-default-devtools.timeline'] })
+      await browser.startTracing(undefined, { categories: TRACED })
       await visit(world.gateway.address, '.chart canvas')
-      const tasks = tasksAfterMark(JSON.parse(String(await browser.stopTracing())))
+      const tasks = tasksAfterMark(await browser.stopTracing(), 'interactive')
       longest.push(...tasks.toSorted((one, other) => other.cpuMs - one.cpuMs).slice(0, 1))
     }
     bare.close()
@@ -295,30 +296,6 @@ const WATCH_START = `
   }
   requestAnimationFrame(look)
 `
-
-interface Task {
-  readonly ms: number
-  /** The time of the processor, which does not depend on what else the machine does. */
-  readonly cpuMs: number
-}
-
-interface TraceEvent {
-  readonly name: string
-  readonly pid: number
-  readonly tid: number
-  readonly ts: number
-  readonly dur?: number
-  readonly tdur?: number
-}
-
-/** The tasks of the page after its mark. */
-function tasksAfterMark({ traceEvents }: { readonly traceEvents: readonly TraceEvent[] }): Task[] {
-  const mark = traceEvents.find(({ name }) => name === 'interactive')
-  if (!mark) throw new Error('The page was not interactive')
-  return traceEvents
-    .filter(({ name, pid, tid, ts }) => name === 'RunTask' && pid === mark.pid && tid === mark.tid && ts > mark.ts)
-    .map(({ dur = 0, tdur = 0 }) => ({ ms: dur / 1000, cpuMs: tdur / 1000 }))
-}
 
 /** The serious and critical findings of axe. */
 async function seriousFaults(page: Page): Promise<string[]> {

@@ -169,12 +169,11 @@ function Frame() {
       notice={<Broken />}
       foot={<Foot about={status ? `${status.version} · ${status.profile}` : ''} />}
     >
-      <Places />
+      {places}
     </Shell>
   )
 }
 
-/** It does not depend on what the frame shows, so that it is not drawn again with it. */
 const Places = () => (
   <Router hook={useHashLocation}>
     <Switch>
@@ -187,6 +186,8 @@ const Places = () => (
     </Switch>
   </Router>
 )
+/** Always the same element, so that a place is not drawn again with the frame, such as when a count changes. */
+const places = <Places />
 
 // The events follow while a session lasts.
 effect(() => {
