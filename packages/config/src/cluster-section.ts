@@ -33,6 +33,15 @@ export const clusterSection = {
       ),
       [...CLUSTER_ROLES],
     ),
+    config: v.optional(
+      v.pipe(
+        v.picklist(['database', 'file']),
+        v.description(
+          'Where the configuration is. database: all nodes share it, except for [store], [cluster], the address and hardware. file: each node has its own',
+        ),
+      ),
+      'database',
+    ),
     advertise: v.optional(v.pipe(httpUrl(), v.description('The URL at which other nodes and operators reach this node'))),
   }),
 } as const

@@ -38,6 +38,7 @@ export { type ProviderConfig, providerEndpoint, providerSection } from './provid
 export { type ConfigSource, type ConfigValues, parseConfig, readConfig, readConfigText, sectionsOf } from './read-config.ts'
 export { readTomlFile } from './read-toml-file.ts'
 export { EXECUTION_MODES, PRIORITIES, sopSection, sopsFolders } from './sop-section.ts'
+export { joinSharedConfig, nodeText, placeOfKey, readSourceConfig, readSourceText } from './shared-text.ts'
 export { expectation } from './toml/explain-issue.ts'
 export { followPath, formatKeyPath, type KeyPath, parseKeyPath } from './toml/key-path.ts'
 export { locateFindings } from './toml/locate.ts'

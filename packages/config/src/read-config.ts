@@ -1,6 +1,6 @@
 /** Reads and validates the configuration for the daemon, `config check` and every other command. */
 import { readFile } from 'node:fs/promises'
-import { AppError, buildHint, type Feature, isUnloaded, loadFeatures, ROWS, type Section, sectionsOfFeature } from '@sluice/sdk'
+import { AppError, buildHint, type Feature, isUnloaded, loadFeatures, ROWS, type Section, type SharedConfig, sectionsOfFeature } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { routingSections } from './agents.ts'
 import { routingFindings, workspaceFindings } from './check-agents.ts'
@@ -18,6 +18,8 @@ export interface ConfigSource {
   readonly env: Readonly<Record<string, string | undefined>>
   /** The configuration itself, in place of the file: what the TOML text would be parsed to, such as `{ gateway: { port: 0 } }`. */
   readonly configValues?: ConfigValues | undefined
+  /** The configuration of a cluster, which replaces the file but for what belongs to the node. */
+  readonly shared?: SharedConfig | undefined
 }
 
 /** The sections of a configuration as nested plain objects. A member that is undefined counts as absent. */

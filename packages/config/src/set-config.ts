@@ -1,5 +1,6 @@
 /** Changes keys of the configuration file: reads, changes, validates and saves it, and starts again when another process saved meanwhile. */
 import { readFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { valueAt } from '@sluice/kit/foreign-json'
 import { AppError, type ConfigAddition, loadFeatures } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
@@ -8,6 +9,7 @@ import { loadConfig } from './load-config.ts'
 import { type ConfigSource, parseConfig, sectionsOf } from './read-config.ts'
 import { removeFromToml } from './remove-from-toml.ts'
 import { saveConfig } from './save-config.ts'
+import { readNodeText, saveNodeText } from './shared-text.ts'
 import { parseKeyPath } from './toml/key-path.ts'
 import { parseToml, withoutMark } from './toml/parse-toml.ts'
 import { formatLiteral } from './toml-literal.ts'
@@ -115,9 +117,10 @@ export async function undisturbed<Result>(work: () => Promise<Result>): Promise<
 /** Opens the file for a change: `save` throws `conflict` when another process has saved it since. */
 export async function openFile(source: ConfigSource, newFile?: () => string) {
   if (source.configValues) throw new AppError('forbidden', 'The program that embeds Sluice holds the configuration: change it there')
-  const { configFile: file, dataDir, features, env } = source
+  const { configFile: file, dataDir, features, env, shared } = source
   await loadFeatures(features)
-  const expected = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const before = shared && (await readNodeText(source, shared))
+  const expected = before ? before.text : await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
@@ -133,6 +136,7 @@ export async function openFile(source: ConfigSource, newFile?: () => string) {
   const save = async (text: string): Promise<void> => {
     // Values were checked one by one; this finds keys that do not fit each other, such as a channel that names an unknown agent.
     await parseConfig(source, text)
+    if (shared && before) return saveNodeText(source, shared, { before, text, by: hostname() })
     await saveConfig({ file, text, expected })
   }
   return { options, save, expected }

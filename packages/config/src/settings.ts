@@ -4,7 +4,8 @@ import { CORE_SECTIONS } from './core-sections.ts'
 import { type Change, setValues } from './edit-config.ts'
 import { effectiveConfig } from './effective-config.ts'
 import { configSchema } from './json-schema.ts'
-import { type ConfigSource, parseConfig, readConfigText, sectionsOf } from './read-config.ts'
+import { type ConfigSource, parseConfig, sectionsOf } from './read-config.ts'
+import { readSourceText } from './shared-text.ts'
 import { openFile } from './set-config.ts'
 import { followPath, formatKeyPath, type KeyPath, parseKeyPath } from './toml/key-path.ts'
 import { formatLiteral } from './toml-literal.ts'
@@ -68,7 +69,7 @@ const changedMeanwhile = (): AppError => new AppError('conflict', 'The configura
 
 /** Returns the values of the file, the environment and the defaults. Throws `config_invalid` with every problem. */
 export async function shownConfig(source: ConfigSource): Promise<ShownConfig> {
-  const text = source.configValues ? '' : await readConfigText(source.configFile)
+  const text = await readSourceText(source)
   const config = await parseConfig(source, text)
   return {
     file: source.configFile,

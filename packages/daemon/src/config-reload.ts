@@ -1,23 +1,29 @@
 /** Applies changes of the configuration file to a running daemon. */
-import { gatewaySection, LOSS_HOLD_MS, readConfigText, watchConfig, workspaceRoots } from '@sluice/config'
+import { gatewaySection, LOSS_HOLD_MS, nodeText, readConfigText, watchConfig, workspaceRoots } from '@sluice/config'
 import { canAgentWrite, logWarnings, type OpenRuntime, type OperatorWarning, operatorWarnings } from '@sluice/runtime'
-import { AppError, errorText } from '@sluice/sdk'
+import { AppError, type ConfigVersion, errorText, type Feature, type SharedConfig } from '@sluice/sdk'
 
 export class ConfigReload {
   readonly #runtime: OpenRuntime
   readonly #file: string
+  readonly #features: readonly Feature[]
+  /** Changes are applied one after the other. */
+  #applying: Promise<void> = Promise.resolve()
 
-  constructor(runtime: OpenRuntime, file: string) {
+  constructor(runtime: OpenRuntime, file: string, features: readonly Feature[]) {
     this.#runtime = runtime
     this.#file = file
+    this.#features = features
   }
 
   /** Watches the file until the signal aborts. */
   watch(signal: AbortSignal): void {
-    const { configText, log } = this.#runtime
+    const { configText, log, sharedConfig } = this.#runtime
+    if (sharedConfig) this.#watchShared(sharedConfig, signal)
     watchConfig({
       file: this.#file,
-      text: configText,
+      // The text in force has more than the file.
+      ...(!sharedConfig && { text: configText }),
       signal,
       onChange: (text) => this.#fileChanged(text),
       onLoss: (lost) =>
@@ -34,25 +40,58 @@ export class ConfigReload {
     const { log } = this.#runtime
     log.info('reading the configuration again', { file: this.#file })
     try {
-      await this.#apply(await readConfigText(this.#file))
+      await this.#applyFile(await readConfigText(this.#file))
     } catch (error) {
       log.error('The configuration could not be read; the one in force stays', { error: errorText(error) })
     }
+  }
+
+  /** Applies each version after the one that the start has read. */
+  #watchShared({ config: shared, version }: NonNullable<OpenRuntime['sharedConfig']>, signal: AbortSignal): void {
+    const changed = (config: ConfigVersion): void => {
+      this.#applying = this.#applying.then(async () => {
+        this.#runtime.log.info('reading the configuration of the cluster again', { version: config.version, by: config.by })
+        await this.#applyShared(shared, config)
+      })
+    }
+    void shared
+      .report(version)
+      .catch((error: unknown) => this.#runtime.log.warn('other nodes do not see the version of the configuration here', { error }))
+    shared.watch(changed, version, signal)
+  }
+
+  async #applyShared(shared: SharedConfig, { text, version }: ConfigVersion): Promise<void> {
+    const { log } = this.#runtime
+    try {
+      const source = { configFile: this.#file, features: this.#features }
+      const isInForce = await this.#apply(await nodeText(source, text, await readConfigText(this.#file)))
+      if (isInForce) await shared.report(version)
+    } catch (error) {
+      log.error('The configuration of the cluster could not be applied; the one in force stays', { version, error: errorText(error) })
+    }
+  }
+
+  /** The text of the file, or that of the cluster with the keys of the file. */
+  async #applyFile(text: string): Promise<void> {
+    const { sharedConfig } = this.#runtime
+    const newest = await sharedConfig?.config.read()
+    if (sharedConfig && newest) await this.#applyShared(sharedConfig.config, newest)
+    else await this.#apply(text)
   }
 
   /** A change of a file that the agent can write may come from the agent: it waits until an operator asks for a reload. */
   async #fileChanged(text: string): Promise<void> {
     const { dataDir, log } = this.#runtime
     const workspaces = workspaceRoots(this.#runtime.config(), dataDir)
-    if (!canAgentWrite(this.#file, { workspaces, dataDir })) return this.#apply(text)
+    if (!canAgentWrite(this.#file, { workspaces, dataDir })) return this.#applyFile(text)
     log.warn('The configuration file changed, but the agent can write in its folder, so the change is not in force.', {
       file: this.#file,
       fix: `check the file and send SIGHUP to process ${process.pid}; better, keep it in ${dataDir}`,
     })
   }
 
-  /** Puts a valid configuration in force. Any other changes nothing, and is reported. */
-  async #apply(text: string): Promise<void> {
+  /** Puts a valid configuration in force. Any other changes nothing, is reported, and resolves to false. */
+  async #apply(text: string): Promise<boolean> {
     const { log, bus, health } = this.#runtime
     const before = this.#runtime.config().core(gatewaySection)
     const known = this.#warnings()
@@ -60,18 +99,20 @@ export class ConfigReload {
       void this.#runtime.guards().sandbox.retry()
       const { sections, rebuilt } = await this.#runtime.reload(text)
       health.configRead(true)
-      if (sections.length === 0) return
+      if (sections.length === 0) return true
       log.info('configuration reloaded', { sections, rebuilt })
       logWarnings(log, this.#warnings(), known)
       void this.#runtime.guards().sandbox.choice()
       bus.emit({ type: 'config_reloaded', sections, rebuilt })
       const { host, port } = this.#runtime.config().core(gatewaySection)
       if (host !== before.host || port !== before.port) log.warn('[gateway] host and port take effect at the next start')
+      return true
     } catch (error) {
       health.configRead(false)
       const problems = error instanceof AppError ? error.fields.problems : undefined
       log.error('the changed configuration is not valid; the one in force stays', { error: errorText(error), problems })
       bus.emit({ type: 'config_rejected', error: errorText(error) })
+      return false
     }
   }
 

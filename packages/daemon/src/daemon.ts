@@ -182,7 +182,7 @@ class RunningDaemon implements Daemon {
   constructor(options: DaemonOptions, parts: DaemonParts) {
     const { runtime, gateway } = parts
     const { signal } = this.#stopping
-    const config = new ConfigReload(runtime, options.configFile)
+    const config = new ConfigReload(runtime, options.configFile, options.features)
     this.#parts = parts
     this.runtime = runtime
     this.http = gateway.http

@@ -124,6 +124,38 @@ async function backendOf(features: readonly Feature[], name: string): Promise<St
   throw new AppError('config_invalid', `store.backend = "${name}" is not in this build.${hint}`)
 }
 
+/**
+ * Calls `use` with the source of what a daemon here would read: the file, or in a cluster the configuration in the database with the keys
+ * of the file. Reads only `[store]` and `[cluster]`, so that a configuration that is not valid can be repaired.
+ */
+export async function withClusterConfig<Source extends BackendOptions, Result>(source: Source, use: (source: Source & ConfigSource) => Promise<Result>): Promise<Result> {
+  const member = await readMember(source)
+  const section = member && (await readStoreSection(source))
+  if (!section) return use(source)
+  const { store } = await open(source, section, member)
+  try {
+    const shared = store.cluster?.config
+    return await use((await shared?.read()) ? { ...source, shared } : source)
+  } finally {
+    await store.close()
+  }
+}
+
+/** Resolves to undefined without `[cluster]`, and for a node whose configuration is its own file. */
+async function readMember(options: BackendOptions): Promise<ClusterMember | undefined> {
+  const { configFile, env } = options
+  const text = options.configValues ? '' : await readConfigText(configFile)
+  if (!text.includes('cluster')) return undefined
+  const { cluster } = await parseToml(text, configFile)
+  if (cluster === undefined) return undefined
+  const own = Object.entries(env).filter(([name]) => name.startsWith('SVC_CLUSTER_'))
+  const section = await readSection(options, { cluster, store: { backend: 'postgres', url: 'postgres://unread' } }, own)
+  return section.core(clusterSection).config === 'file' ? undefined : memberOf(options, section)
+}
+
+const readSection = (options: BackendOptions, values: object, env: readonly [string, string | undefined][]): Promise<LoadedConfig> =>
+  parseConfig({ ...options, features: [], env: Object.fromEntries(env), configValues: { ...values } }, '')
+
 /** Reads `[store]` alone, for commands that work with a configuration that is not valid. */
 async function readStoreSection(options: BackendOptions): Promise<StoreConfig | undefined> {
   const { configFile, env } = options
@@ -132,6 +164,5 @@ async function readStoreSection(options: BackendOptions): Promise<StoreConfig | 
   if (!text.includes('postgres') && !options.configValues && !env.SVC_STORE_BACKEND) return undefined
   const { store } = options.configValues ?? (await parseToml(text, configFile))
   const own = Object.entries(env).filter(([name]) => name.startsWith('SVC_STORE_'))
-  const source = { ...options, features: [], env: Object.fromEntries(own), configValues: store === undefined ? {} : { store } }
-  return (await parseConfig(source, '')).core(storeSection)
+  return (await readSection(options, store === undefined ? {} : { store }, own)).core(storeSection)
 }

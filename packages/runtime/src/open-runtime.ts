@@ -9,8 +9,10 @@ import {
   agentSection,
   approvalsSection,
   type ConfigSource,
+  clusterSection,
   configuredSecrets,
   gatewaySection,
+  joinSharedConfig,
   type LoadedConfig,
   limitsOf,
   logSection,
@@ -27,6 +29,7 @@ import {
   type Observation,
   type Secret,
   type Services,
+  type SharedConfig,
   type ShardRange,
   type Sops,
   type Store,
@@ -95,8 +98,40 @@ const DRAIN_MS = 10_000
 export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime> {
   const configText = options.only === 'store' || options.configValues ? '' : await readConfigText(options.configFile)
   const source = options.only === 'store' ? { ...options, env: {}, configValues: undefined } : options
-  const config = await parseConfig(source, configText)
-  const runtime = new OpenRuntime(options, configText, config, await openBackend(options, config))
+  const own = await parseConfig(source, configText)
+  const backend = await openBackend(options, own)
+  try {
+    const joined = await joinCluster(options, own, backend?.store)
+    if (!joined) return await start(new OpenRuntime(options, configText, own, backend), own, options)
+    const config = await parseConfig(options, joined.text)
+    const runtime = new OpenRuntime({ ...options, shared: joined.shared }, joined.text, config, backend, joined.version)
+    logJoined(runtime, joined)
+    return await start(runtime, config, options)
+  } catch (error) {
+    await backend?.store.close()
+    throw error
+  }
+}
+
+interface Joined extends Awaited<ReturnType<typeof joinSharedConfig>> {
+  readonly shared: SharedConfig
+}
+
+/** Resolves to the configuration of the cluster; to undefined where the node has its own. */
+async function joinCluster(options: RuntimeOptions, own: LoadedConfig, store: Store | undefined): Promise<Joined | undefined> {
+  const { cluster } = store ?? {}
+  const isOwn = options.configValues !== undefined || options.only !== undefined || own.core(clusterSection).config === 'file'
+  if (!cluster || isOwn) return undefined
+  return { ...(await joinSharedConfig(options, cluster.config, cluster.node)), shared: cluster.config }
+}
+
+function logJoined({ log }: OpenRuntime, { version, isFirst, ignored }: Joined): void {
+  if (isFirst) log.info('the cluster has its configuration from the file of this node', { version })
+  if (ignored.length > 0)
+    log.warn('the configuration of the cluster is in force: these sections of the file are ignored on this node', { version, ignored })
+}
+
+async function start(runtime: OpenRuntime, config: LoadedConfig, options: RuntimeOptions): Promise<OpenRuntime> {
   const { store, dataDir, clock, log, lifecycle } = runtime
   try {
     if (options.only === undefined || options.only === 'config')
@@ -117,6 +152,8 @@ export class OpenRuntime implements Runtime {
   readonly dataDir: string
   /** The text that the first configuration was read from. */
   readonly configText: string
+  /** The configuration of the cluster and the version that `configText` is made of, where the node has none of its own. */
+  readonly sharedConfig: { readonly config: SharedConfig; readonly version: number } | undefined
   readonly startedAtMs: number
   readonly clock: Clock
   readonly log: ComponentLogger
@@ -154,7 +191,7 @@ export class OpenRuntime implements Runtime {
   #snapshot: Snapshot | undefined
   #closing: Promise<void> | undefined
 
-  constructor(options: RuntimeOptions, configText: string, config: LoadedConfig, backend?: OpenBackend) {
+  constructor(options: RuntimeOptions, configText: string, config: LoadedConfig, backend?: OpenBackend, sharedVersion = 0) {
     this.#options = options
     this.#firstConfig = config
     this.#secrets = configuredSecrets(config, options.features)
@@ -162,6 +199,7 @@ export class OpenRuntime implements Runtime {
     this.profile = options.profile
     this.dataDir = options.dataDir
     this.configText = configText
+    this.sharedConfig = options.shared && { config: options.shared, version: sharedVersion }
     this.clock = options.clock ?? systemClock
     this.startedAtMs = this.clock.nowMs()
     this.log = this.#createLogger(config)

@@ -1,6 +1,6 @@
 /** Checks what no schema can: whether a provider of this build accepts the settings of the configuration. */
 
-import { type ConfigSource, providerSection, readConfig } from '@sluice/config'
+import { type ConfigSource, providerSection, readSourceConfig } from '@sluice/config'
 import { AppError, type Host, type Provider, rowOf } from '@sluice/sdk'
 
 /** Providers of the catalogue use neither a host nor a section of their own when they are built. */
@@ -15,7 +15,7 @@ export async function providerProblem(source: ConfigSource): Promise<string | un
   const { features, env } = source
   // A feature outside the catalogue may bring any provider kind, and may need a host.
   if (features.some(({ id }) => rowOf(id) === undefined)) return undefined
-  const config = await readConfig(source)
+  const config = await readSourceConfig(source)
   const { chooseProviders } = await import('@sluice/agent')
   const providers = catalogueProviders(features)
   try {

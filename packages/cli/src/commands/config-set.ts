@@ -1,5 +1,7 @@
 /** `sluice config set`: changes the file; comments stay, secrets are encrypted, and a change that is not valid is not saved. */
+import { type ConfigSource, placeOfKey } from '@sluice/config'
 import { encryptInConfig, isSecretKey, setConfig } from '@sluice/config/edit'
+import { withClusterConfig } from '@sluice/runtime/open-backend'
 import { providerProblem } from '@sluice/runtime/provider-problem'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
@@ -18,19 +20,21 @@ interface Setting {
   readonly value: string
 }
 
-export async function run(context: CliContext): Promise<number> {
+export const run = (context: CliContext): Promise<number> => withClusterConfig(context, changeAndReport)
+
+async function changeAndReport(context: CliContext & ConfigSource): Promise<number> {
   const { out, json, configFile } = context
   const changes = await changeFile(context)
   const problem = await providerProblem(context)
   if (json) out.json({ file: configFile, changes, ...(problem === undefined ? {} : { problem }) })
   else {
-    for (const { key, done } of changes) out.print(`${key} ${done} in ${configFile}`)
+    for (const { key, done } of changes) out.print(`${key} ${done} in ${placeOfKey(context, key)}`)
     if (problem !== undefined) out.warn(`${out.style('yellow', 'warning')}: the daemon would not start with this file yet: ${problem}`)
   }
   return 0
 }
 
-async function changeFile(context: CliContext): Promise<Change[]> {
+async function changeFile(context: CliContext & ConfigSource): Promise<Change[]> {
   const { args, options } = context
   if (options.unset === true) {
     await setConfig(
@@ -46,13 +50,13 @@ async function changeFile(context: CliContext): Promise<Change[]> {
   return saveSettings(context, [{ path: first, value: await readValue(context, first, found === 'secret') }])
 }
 
-async function saveSettings(context: CliContext, settings: readonly Setting[]): Promise<Change[]> {
+async function saveSettings(context: CliContext & ConfigSource, settings: readonly Setting[]): Promise<Change[]> {
   const secrets = await setConfig(context, settings)
   return settings.map(({ path }, index) => ({ key: path, done: secrets[index] ? 'set and encrypted' : 'set' }))
 }
 
 /** Returns the arguments as pairs of key and value; reads the value of the last key if it has none. */
-function readSettings(context: CliContext): Promise<Setting[]> {
+function readSettings(context: CliContext & ConfigSource): Promise<Setting[]> {
   const { args } = context
   const keys = args.filter((_, index) => index % 2 === 0)
   return Promise.all(

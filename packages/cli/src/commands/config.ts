@@ -4,19 +4,23 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import {
   CORE_SECTIONS,
+  type ConfigSource,
   effectiveConfig,
   followPath,
   formatKeyPath,
   type LoadedConfig,
   leftOutFiles,
   parseKeyPath,
+  placeOfKey,
   readConfig,
+  readSourceConfig,
   sectionsOf,
 } from '@sluice/config'
 import { sealConfig } from '@sluice/config/edit'
 import { starterConfig } from '@sluice/config/init-config'
 import { configSchema } from '@sluice/config/json-schema'
 import { type Leaf, leavesOf } from '@sluice/config/settings'
+import { withClusterConfig } from '@sluice/runtime/open-backend'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 
@@ -47,11 +51,13 @@ export async function check(context: CliContext): Promise<number> {
 }
 
 /** Prints effective values, with defaults and environment variables; a secret is printed as `[secret]`. */
-export async function get(context: CliContext): Promise<number> {
+export const get = (context: CliContext): Promise<number> => withClusterConfig(context, printValues)
+
+async function printValues(context: CliContext & ConfigSource): Promise<number> {
   const { out, args, json, features, options } = context
   const [key] = args
   const path = key === undefined ? [] : parseKeyPath(key)
-  const config = await readConfig(context)
+  const config = await readSourceConfig(context)
   const value = followPath(effectiveConfig(config, features, CORE_SECTIONS), path)
   if (value === undefined)
     throw new AppError('not_found', `nothing is set for '${key}', and it has no default; 'sluice config schema' lists the keys`)
@@ -61,10 +67,12 @@ export async function get(context: CliContext): Promise<number> {
   return 0
 }
 
-function printSources({ out, json, configFile }: CliContext, config: LoadedConfig, leaves: readonly Leaf[]): void {
+function printSources(context: CliContext & ConfigSource, config: LoadedConfig, leaves: readonly Leaf[]): void {
+  const { out, json } = context
   const rows = leaves.map(([path, value]) => {
     const source = config.source(path)
-    const from = source.kind === 'file' ? configFile : source.kind === 'environment' ? `environment variable ${source.variable}` : 'default'
+    const from =
+      source.kind === 'file' ? placeOfKey(context, formatKeyPath(path)) : source.kind === 'environment' ? `environment variable ${source.variable}` : 'default'
     return { key: formatKeyPath(path), value, source: source.kind, from }
   })
   if (json) out.json(rows.map(({ from, ...row }) => ({ ...row, ...(row.source === 'default' ? {} : { from }) })))
@@ -76,12 +84,14 @@ function printSources({ out, json, configFile }: CliContext, config: LoadedConfi
 }
 
 /** Encrypts every secret that the file holds in plain text. */
-export async function seal(context: CliContext): Promise<number> {
+export const seal = (context: CliContext): Promise<number> => withClusterConfig(context, sealAndReport)
+
+async function sealAndReport(context: CliContext & ConfigSource): Promise<number> {
   const { out, json, configFile } = context
   const sealed = await sealConfig(context)
   if (json) out.json({ file: configFile, sealed })
   else if (sealed.length === 0) out.print(`${configFile} holds no secret in plain text`)
-  else for (const key of sealed) out.print(`${key} encrypted in ${configFile}`)
+  else for (const key of sealed) out.print(`${key} encrypted in ${placeOfKey(context, key)}`)
   return 0
 }
 
