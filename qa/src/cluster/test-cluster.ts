@@ -65,7 +65,7 @@ export async function startCluster(options: TestClusterOptions = {}): Promise<Te
       toml,
       databaseUrl: options.databaseUrl ?? server.url,
       secretKey: join(dir, 'secret.key'),
-      clusterToml: isCluster ? `[cluster]\nname = "test"\nnode = "${name}"\n${clusterKeys(name)}` : '',
+      clusterToml: isCluster ? `[cluster]\nname = "test"\nnode = "${name}"\nconfig = "file"\n${clusterKeys(name)}` : '',
       env: { NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'sluice', 'sources'), ...env(name) },
     })
   const nodes: readonly [ClusterNode, ...ClusterNode[]] = [

@@ -80,7 +80,7 @@ async function startRuntime({ url, schema, toml = '', answer, act, approve }: Te
   ]
   const configFile = join(dataDir, 'config.toml')
   const store = `[store]\nbackend = "postgres"\nurl = "${url}"\nschema = "${schema}"`
-  writeFileSync(configFile, `${store}\n[cluster]\nname = "test"\nnode = "node-${count}"\n${toml}`, { mode: 0o600 })
+  writeFileSync(configFile, `${store}\n[cluster]\nname = "test"\nnode = "node-${count}"\nconfig = "file"\n${toml}`, { mode: 0o600 })
   const runtime = await openRuntime({
     features,
     dataDir,
