@@ -1,6 +1,16 @@
 /** Reads and validates the configuration for the daemon, `config check` and every other command. */
 import { readFile } from 'node:fs/promises'
-import { AppError, buildHint, type Feature, isUnloaded, loadFeatures, ROWS, type Section, type SharedConfig, sectionsOfFeature } from '@sluice/sdk'
+import {
+  AppError,
+  buildHint,
+  type Feature,
+  isUnloaded,
+  loadFeatures,
+  ROWS,
+  type Section,
+  type SharedConfig,
+  sectionsOfFeature,
+} from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { routingSections } from './agents.ts'
 import { routingFindings, workspaceFindings } from './check-agents.ts'

@@ -1,6 +1,8 @@
 /** Encrypts every stored secret with a new key: those of the configuration and those of features in the database. */
 import { readFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { AppError } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { beginRotation, endRotation, type Reencrypted, reencryptRows } from '@sluice/store/secret-rotation'
 import type { ConfigSource } from './read-config.ts'
@@ -12,7 +14,7 @@ import { parseToml, withoutMark } from './toml/parse-toml.ts'
 /** Longer than a process takes to store a value that it encrypted before it saw the new key. */
 const SETTLE_MS = 2000
 
-export interface RotateOptions extends Pick<ConfigSource, 'configFile' | 'dataDir'> {
+export interface RotateOptions extends Pick<ConfigSource, 'configFile' | 'dataDir' | 'shared'> {
   /** For tests: the time between the first pass and the last one. */
   readonly settleMs?: number
   /** Encrypts the secrets of features in a database server. Absent: they are in the embedded database. */
@@ -40,22 +42,44 @@ export async function rotateSecrets(options: RotateOptions): Promise<Reencrypted
 
 async function reencryptAll(options: RotateOptions, oldId: string): Promise<Reencrypted> {
   const file = await undisturbed(() => reencryptFile(options, oldId))
+  const shared = await undisturbed(() => reencryptShared(options, oldId))
   const rows = options.reencryptServer ? await options.reencryptServer(oldId) : reencryptRows(options.dataDir, oldId)
-  return { changed: file.changed + rows.changed, unreadable: [...file.unreadable, ...rows.unreadable] }
+  const all = [file, shared, rows]
+  return { changed: all.reduce((sum, { changed }) => sum + changed, 0), unreadable: all.flatMap(({ unreadable }) => unreadable) }
 }
 
-/** Replaces the encrypted texts themselves, so that everything else in the file stays as it is. */
 async function reencryptFile({ configFile: file, dataDir }: RotateOptions, oldId: string): Promise<Reencrypted> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
+  if (text === undefined) return { changed: 0, unreadable: [] }
+  const { next, ...done } = await reencryptText(text, { file, dataDir, oldId })
+  if (next !== text) await saveConfig({ file, text: next, expected: text })
+  return done
+}
+
+/** The configuration of a cluster. */
+async function reencryptShared({ configFile: file, dataDir, shared }: RotateOptions, oldId: string): Promise<Reencrypted> {
+  const config = await shared?.read()
+  if (!shared || !config) return { changed: 0, unreadable: [] }
+  const { next, ...done } = await reencryptText(config.text, { file, dataDir, oldId })
+  if (next !== config.text && !(await shared.replace(next, config.version, hostname())))
+    throw new AppError('conflict', 'The configuration of the cluster has changed meanwhile')
+  return done
+}
+
+/** Replaces the encrypted texts themselves, so that everything else stays as it is. */
+async function reencryptText(
+  text: string,
+  { file, dataDir, oldId }: { readonly file: string; readonly dataDir: string; readonly oldId: string },
+): Promise<Reencrypted & { readonly next: string }> {
   const prefix = `enc:1:${oldId}:`
-  if (!text?.includes(prefix)) return { changed: 0, unreadable: [] }
-  const box = openSecretBox(dataDir)
   const unreadable: string[] = []
   let changed = 0
   let next = text
+  if (!text.includes(prefix)) return { changed, unreadable, next }
+  const box = openSecretBox(dataDir)
   for (const [path, value] of textsIn(await parseToml(withoutMark(text), file), [])) {
     if (!value.startsWith(prefix)) continue
     const aad = schemaPath(path)
@@ -68,8 +92,7 @@ async function reencryptFile({ configFile: file, dataDir }: RotateOptions, oldId
       unreadable.push(aad)
     }
   }
-  if (changed > 0) await saveConfig({ file, text: next, expected: text })
-  return { changed, unreadable }
+  return { changed, unreadable, next }
 }
 
 function* textsIn(value: unknown, path: KeyPath): Iterable<readonly [path: KeyPath, text: string]> {

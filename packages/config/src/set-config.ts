@@ -120,10 +120,12 @@ export async function openFile(source: ConfigSource, newFile?: () => string) {
   const { configFile: file, dataDir, features, env, shared } = source
   await loadFeatures(features)
   const before = shared && (await readNodeText(source, shared))
-  const expected = before ? before.text : await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const expected = before
+    ? before.text
+    : await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return undefined
+        throw error
+      })
   const box = openSecretBox(dataDir)
   const options: Omit<SetOptions, 'changes'> & { readonly text: string } = {
     file,

@@ -96,7 +96,9 @@ export async function joinSharedConfig(
   const stored = (await shared.read()) ? undefined : await shared.replace(part, 0, by)
   const config = stored ?? (await shared.read())
   if (!config) throw new AppError('unavailable', 'The configuration of the cluster cannot be read now.')
-  const ignored = config.text === part ? [] : Object.keys(await parseToml(part, source.configFile))
+  const isEmpty = (value: unknown): boolean => isTable(value) && Object.keys(value).length === 0
+  const given = config.text === part ? [] : Object.entries(await parseToml(part, source.configFile))
+  const ignored = given.flatMap(([name, value]) => (isEmpty(value) ? [] : [name]))
   return { text: await nodeText(source, config.text, own), version: config.version, isFirst: stored !== undefined, ignored }
 }
 

@@ -128,7 +128,10 @@ async function backendOf(features: readonly Feature[], name: string): Promise<St
  * Calls `use` with the source of what a daemon here would read: the file, or in a cluster the configuration in the database with the keys
  * of the file. Reads only `[store]` and `[cluster]`, so that a configuration that is not valid can be repaired.
  */
-export async function withClusterConfig<Source extends BackendOptions, Result>(source: Source, use: (source: Source & ConfigSource) => Promise<Result>): Promise<Result> {
+export async function withClusterConfig<Source extends BackendOptions, Result>(
+  source: Source,
+  use: (source: Source & ConfigSource) => Promise<Result>,
+): Promise<Result> {
   const member = await readMember(source)
   const section = member && (await readStoreSection(source))
   if (!section) return use(source)

@@ -98,7 +98,10 @@ test('an editor that shows another version, and a text that is not valid, change
   const { first, second } = await twoNodes()
   const { settings } = first.daemon.runtime
   const { version } = await settings.shown()
-  await second.daemon.runtime.settings.save([{ key: 'agent.max_concurrent_turns', value: 6 }], (await second.daemon.runtime.settings.shown()).version)
+  await second.daemon.runtime.settings.save(
+    [{ key: 'agent.max_concurrent_turns', value: 6 }],
+    (await second.daemon.runtime.settings.shown()).version,
+  )
   await expect(settings.save([{ key: 'agent.max_concurrent_turns', value: 7 }], version)).rejects.toMatchObject({ code: 'conflict' })
   const shown = await settings.shown()
   await expect(settings.save([{ key: 'agent.max_concurrent_turns', value: 'many' }], shown.version)).rejects.toThrow('max_concurrent_turns')

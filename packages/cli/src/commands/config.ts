@@ -72,7 +72,11 @@ function printSources(context: CliContext & ConfigSource, config: LoadedConfig, 
   const rows = leaves.map(([path, value]) => {
     const source = config.source(path)
     const from =
-      source.kind === 'file' ? placeOfKey(context, formatKeyPath(path)) : source.kind === 'environment' ? `environment variable ${source.variable}` : 'default'
+      source.kind === 'file'
+        ? placeOfKey(context, formatKeyPath(path))
+        : source.kind === 'environment'
+          ? `environment variable ${source.variable}`
+          : 'default'
     return { key: formatKeyPath(path), value, source: source.kind, from }
   })
   if (json) out.json(rows.map(({ from, ...row }) => ({ ...row, ...(row.source === 'default' ? {} : { from }) })))

@@ -2,13 +2,14 @@
 import { rotateSecrets } from '@sluice/config/rotate-secrets'
 import { systemClock } from '@sluice/kit'
 import { createLogger } from '@sluice/runtime/log'
-import { configuredStoreTools } from '@sluice/runtime/open-backend'
+import { configuredStoreTools, withClusterConfig } from '@sluice/runtime/open-backend'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 
 export async function rotate(context: CliContext): Promise<number> {
   const { out, json } = context
-  const { changed, unreadable } = await rotateSecrets({ ...context, reencryptServer: await serverOf(context) })
+  const reencryptServer = await serverOf(context)
+  const { changed, unreadable } = await withClusterConfig(context, (source) => rotateSecrets({ ...source, reencryptServer }))
   if (json) out.json({ encrypted: changed, unreadable })
   else {
     for (const path of unreadable) out.warn(`${out.style('yellow', 'warning')}: ${path} could not be decrypted before either; set it again`)

@@ -1,6 +1,16 @@
 /** Makes the `Host` of a feature: services that all features share, and a log, keys and secrets of its own. */
 
-import type { Clock, Events, FeatureId, Host, Services, Spawn, Store, Workspace } from '@sluice/sdk'
+import {
+  type Clock,
+  type Events,
+  type FeatureId,
+  type Host,
+  rowOf,
+  type Services,
+  type Spawn,
+  type Store,
+  type Workspace,
+} from '@sluice/sdk'
 import { secretStore } from '@sluice/store'
 import type { SecretBox } from '@sluice/store/secret-box'
 import type { TraceScope } from '../fetch/outbound-fetch.ts'
@@ -39,6 +49,10 @@ export interface HostGuards {
   readonly publicAddresses: Host['publicAddresses']
 }
 
+/** Hardware belongs to its machine: what a node keeps about it, such as a latch that stops a motor, must not concern another node. */
+const ownerOf = (feature: FeatureId, { cluster }: Pick<Store, 'cluster'>): string =>
+  cluster && rowOf(feature)?.kind === 'hardware' ? `node:${cluster.node}:feature:${feature}` : `feature:${feature}`
+
 export function createHost(feature: FeatureId, services: HostServices, control: HostControl): Host {
   const { clock, log, store, secrets, events, dataDir, traces, fetch } = services
   return {
@@ -50,7 +64,7 @@ export function createHost(feature: FeatureId, services: HostServices, control: 
     publicAddresses: (...query) => control.guards().publicAddresses(...query),
     spawn: (request) => control.guards().spawn(request),
     companion: startCompanion,
-    keyValue: store.keyValue(`feature:${feature}`),
+    keyValue: store.keyValue(ownerOf(feature, store)),
     secrets: secretStore(secrets, store.keyValue(`secret:${feature}`), `secrets.${feature}`),
     events,
     get workspaces() {

@@ -11,7 +11,21 @@ import { MIGRATIONS } from '../schema.ts'
 /** The rows of one answer while a table is read. */
 const FETCH_ROWS = 500
 /** The tables that a copy leaves out: who works with the database, and what belongs to this database alone. */
-export const LEFT_OUT: readonly string[] = ['processes', 'drained_nodes', 'connections', 'leases', 'meta', 'sop_audit_head']
+export const LEFT_OUT: readonly string[] = [
+  'processes',
+  'drained_nodes',
+  'connections',
+  'leases',
+  'meta',
+  'sop_audit_head',
+  'calls',
+  'lockouts',
+  'one_time_keys',
+  'event_head',
+  'events',
+  'revocations',
+  'config',
+]
 const COLUMNS = `
   SELECT attname::text COLLATE "C" AS name, format_type(atttypid, NULL)::text COLLATE "C" AS type FROM pg_attribute
   WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`
