@@ -11,13 +11,17 @@ import type { SystemdReports } from '../service/notify-systemd.ts'
 
 /** The time that work has to end after the daemon has stopped, before the process exits. */
 const LINGER_MS = 1000
+/** The log is held back for so long at most while the daemon starts at a terminal. */
+const HELD_MS_MAX = 5000
 
 export async function run(context: CliContext): Promise<number> {
   const { out, options, features, dataDir, env, profile } = context
   const stopSignal = context.interrupted()
   const hangUp = watchHangUp()
   const socket = await givenSocket(env)
-  const sluice = await createSluice({
+  const opensPage = process.stdout.isTTY && features.some(({ id }) => id === 'dashboard')
+  const writeLog = opensPage ? holdLog() : () => {}
+  const starting = createSluice({
     features,
     dataDir,
     config: context.configFile,
@@ -32,10 +36,18 @@ export async function run(context: CliContext): Promise<number> {
     },
     ownsProcess: true,
   })
+  const sluice = await starting.catch((error: unknown) => {
+    writeLog()
+    throw error
+  })
   surviveErrors(sluice.log)
-  out.print(`sluice ${context.version} (${profile}) listening on ${sluice.url}`)
-  if (process.stdout.isTTY && features.some(({ id }) => id === 'dashboard')) await printPageLink(sluice, out)
-  else await printFirstSteps(sluice, out)
+  try {
+    if (opensPage) await printPageLink(sluice, out)
+    out.print(`sluice ${context.version} (${profile}) listening on ${sluice.url}`)
+    if (!opensPage) await printFirstSteps(sluice, out)
+  } finally {
+    writeLog()
+  }
   const systemd = await reportsTo(env, sluice.log)
   hangUp.onReload(async () => {
     await systemd?.reloading()
@@ -93,6 +105,19 @@ function surviveErrors(log: Logger): void {
   process.on('unhandledRejection', (error) => log.error('unhandled promise rejection', { error }))
   process.on('uncaughtException', (error) => log.error('uncaught exception', { error }))
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {})
+}
+
+/** Holds back the log, so that a person at a terminal sees the link first. Returns a function that writes it; a slow start does so, too. */
+function holdLog(): () => void {
+  process.stderr.cork()
+  let isHeld = true
+  const write = () => {
+    if (isHeld) process.stderr.uncork()
+    isHeld = false
+    clearTimeout(timer)
+  }
+  const timer = setTimeout(write, HELD_MS_MAX)
+  return write
 }
 
 /** Prints a link that opens the dashboard, signed in. Only at a terminal, because readers of a log must not get it. */
