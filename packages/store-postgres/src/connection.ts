@@ -1,6 +1,7 @@
 /** Opens connections to PostgreSQL: hosts, TLS, the settings of a session, and how values are read. */
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { AppError } from '@sluice/sdk'
 import pg from 'pg'
@@ -27,6 +28,9 @@ const CONNECT_MS = 5_000
 const IDLE_IN_TRANSACTION_MS = 2_000
 const TRANSACTION_MS = 5_000
 const CHECK_CLIENT_MS = 1_000
+/** The server ends each statement after 5 seconds: a connection without an answer for longer is half open. */
+const UNANSWERED_MS_MAX = 7_000
+const CLOSE_MS = 1_000
 const NAME = 'sluice'
 /** The first version with `transaction_timeout`. */
 const HAS_TRANSACTION_TIMEOUT = 170_000
@@ -122,7 +126,7 @@ export async function connect(settings: ConnectionSettings, options: ConnectOpti
     client.on('error', () => undefined)
     try {
       await client.connect()
-      await prepareSession(client, settings, options)
+      await answered(client, prepareSession(client, settings, options))
       return client
     } catch (error) {
       failures.push(error)
@@ -178,7 +182,22 @@ const nameOf = (text: string): string => hash('sha1', text, 'base64url')
 export const send = (client: pg.Client, { text, values }: Statement): Promise<pg.QueryResult<Row>> =>
   client.query<Row>({ name: nameOf(text), text, values: values as unknown[] })
 
-/** Closes a connection at once when it is broken, and in order otherwise. */
-export async function disconnect(client: pg.Client | undefined): Promise<void> {
-  await client?.end().catch(() => undefined)
+/** Breaks the connection when what was sent on it is not answered in time. */
+export async function answered<T>(client: pg.Client, answer: Promise<T>, ms: number = UNANSWERED_MS_MAX): Promise<T> {
+  const timer = setTimeout(() => streamOf(client).destroy(new Error('connection without an answer')), ms).unref()
+  try {
+    return await answer
+  } finally {
+    clearTimeout(timer)
+  }
 }
+
+/** Closes a connection in order, or at once when it is broken or the server does not answer. */
+export async function disconnect(client: pg.Client | undefined): Promise<void> {
+  if (!client) return
+  const timer = setTimeout(() => streamOf(client).destroy(), CLOSE_MS)
+  await client.end().catch(() => undefined)
+  clearTimeout(timer)
+}
+
+const streamOf = (client: pg.Client): Socket => (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream

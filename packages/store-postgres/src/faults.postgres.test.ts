@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { isLeaseLost, type Store } from '@sluice/sdk'
+import { Link } from '@sluice/testkit/link'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { TTL_MS } from './leases.ts'
@@ -242,4 +243,28 @@ test('a holder that cannot reach the database stops acting before another node m
       return isLeaseLost(error)
     })
     .toBe(true)
+})
+
+test('a half-open connection is given up, its commits are looked up, and closing does not wait for it', async () => {
+  const schema = `faults_${schemas++}`
+  const link = new Link()
+  undo.push(() => link.close())
+  const url = `postgres://postgres@127.0.0.1:${await link.portTo(server.port)}/postgres`
+  const store = await open(schema, { url })
+  const load = storeMessages(store)
+  await expect.poll(() => load.acknowledged.size, { interval: 5 }).toBeGreaterThan(40)
+  await link.cut('silent')
+  await sleep(500)
+  // The old connections never carry anything again.
+  await link.restore()
+  const before = load.acknowledged.size
+  await expect.poll(() => load.acknowledged.size).toBeGreaterThan(before)
+  await load.stop()
+  await expectExact(load, schema)
+  await link.cut('silent')
+  const writing = store.inbox.counts().catch(() => undefined)
+  const startedMs = performance.now()
+  await store.close()
+  await writing
+  expect(performance.now() - startedMs).toBeLessThan(30_000)
 })

@@ -19,7 +19,7 @@ import {
   shardsOf,
 } from '@sluice/sdk'
 import pg from 'pg'
-import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, sql } from './connection.ts'
+import { answered, type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
 import { closedError, isConnectionError, storeError } from './postgres-error.ts'
 import { MIGRATIONS } from './schema.ts'
@@ -288,6 +288,7 @@ export class Leases implements LeaseStore {
       this.#aliveAtMs = sentMs
       this.#wallAheadMs = Date.now() - performance.now()
       void this.loseTaken().catch(() => undefined)
+      void this.#listening?.then((client) => answered(client, client.query('SELECT 1'))).catch(() => undefined)
     } catch (error) {
       if (!this.#isClosed) log.warn('the database did not take the beat of this process', { error })
     }

@@ -5,7 +5,7 @@
  */
 import type { Logger } from '@sluice/sdk'
 import type pg from 'pg'
-import { type ConnectionSettings, connect, disconnect, type Row, type Statement, send, sql } from './connection.ts'
+import { answered, type ConnectionSettings, connect, disconnect, type Row, type Statement, send, sql } from './connection.ts'
 import { isConnectionError } from './postgres-error.ts'
 
 // The row of an earlier connection is locked while its last transaction runs, and its generation no longer matches afterwards.
@@ -72,7 +72,7 @@ export class MarkedConnection {
     }
     const writes = ++this.#begun
     const all = [sql('BEGIN'), this.#count(writes, epochs), ...statements, sql('COMMIT')]
-    const answers = await Promise.allSettled(all.map((statement) => send(client, statement)))
+    const answers = await answered(client, Promise.allSettled(all.map((statement) => send(client, statement))))
     const results = answers.slice(2, -1).map((answer) => (answer.status === 'fulfilled' ? answer.value.rows : undefined))
     const failed = answers.find((answer) => answer.status === 'rejected')
     const last = answers.at(-1)
@@ -97,7 +97,7 @@ export class MarkedConnection {
     try {
       const client = await connecting
       const writes = ++this.#begun
-      await Promise.all([send(client, sql('BEGIN')), send(client, this.#count(writes, epochs))])
+      await answered(client, Promise.all([send(client, sql('BEGIN')), send(client, this.#count(writes, epochs))]))
       return this.#transaction(client, connecting, writes)
     } catch (error) {
       // A transaction that failed to begin is still open on the server.
@@ -113,10 +113,10 @@ export class MarkedConnection {
 
   #transaction(client: pg.Client, connecting: Promise<pg.Client>, writes: number): Transaction {
     return {
-      all: async <R>(statement: Statement) => (await send(client, statement)).rows as R[],
+      all: async <R>(statement: Statement) => (await answered(client, send(client, statement))).rows as R[],
       commit: async () => {
         try {
-          const { command } = await send(client, sql('COMMIT'))
+          const { command } = await answered(client, send(client, sql('COMMIT')))
           if (command !== 'COMMIT') throw new Error('The transaction had failed before its commit.')
           this.#committed = writes
         } catch (error) {
@@ -127,7 +127,7 @@ export class MarkedConnection {
       },
       rollBack: async (error) => {
         if (isConnectionError(error)) return this.#drop(connecting)
-        await send(client, sql('ROLLBACK')).catch(() => this.#drop(connecting))
+        await answered(client, send(client, sql('ROLLBACK'))).catch(() => this.#drop(connecting))
       },
     }
   }
@@ -154,7 +154,7 @@ export class MarkedConnection {
     const client = await connect(settings, { pipeline: true })
     try {
       const generation = this.#generation + 1
-      const { rows } = await send(client, sql(TAKE_OVER, process, slot, generation))
+      const { rows } = await answered(client, send(client, sql(TAKE_OVER, process, slot, generation)))
       this.#generation = generation
       this.#committed = Number(rows[0]?.writes)
       return client

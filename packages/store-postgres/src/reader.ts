@@ -1,11 +1,7 @@
 /** Reads outside of any transaction, on a few connections that each have several statements under way. */
-import type { Socket } from 'node:net'
 import type pg from 'pg'
-import { type ConnectionSettings, connect, disconnect, type Row, type Statement, send } from './connection.ts'
+import { answered, type ConnectionSettings, connect, disconnect, type Row, type Statement, send } from './connection.ts'
 import { closedError, isConnectionError, storeError } from './postgres-error.ts'
-
-/** The server ends each statement after 5 seconds: a connection without an answer for longer is half open. */
-const UNANSWERED_MS_MAX = 7_000
 
 interface Slot {
   connecting: Promise<pg.Client> | undefined
@@ -33,7 +29,8 @@ export class Reader {
       if (this.#isClosed || !slot) throw closedError()
       const connecting = this.#connect(slot)
       try {
-        const { rows } = await answered(await connecting, statement)
+        const client = await connecting
+        const { rows } = await answered(client, send(client, statement))
         return rows as R[]
       } catch (error) {
         if (isConnectionError(error)) this.#drop(slot, connecting)
@@ -66,17 +63,6 @@ export class Reader {
   #drop(slot: Slot, connecting: Promise<pg.Client>): void {
     if (slot.connecting === connecting) slot.connecting = undefined
     connecting.then(disconnect, () => undefined)
-  }
-}
-
-/** Breaks the connection when the answer does not come. */
-async function answered(client: pg.Client, statement: Statement): Promise<pg.QueryResult<Row>> {
-  const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection
-  const timer = setTimeout(() => stream.destroy(new Error('connection without an answer')), UNANSWERED_MS_MAX).unref()
-  try {
-    return await send(client, statement)
-  } finally {
-    clearTimeout(timer)
   }
 }
 
