@@ -53,6 +53,7 @@ const ATTEMPTS_MAX = 100
 const MODEL_SECS = 10
 const CALM_MS = { min: 300, max: 3_000 }
 const TICK_MS = 1_000
+const TICKS_AT_ONCE = 6
 const SETTLE_MS_MAX = 120_000
 const SUBSCRIBERS = 2
 /** Of each rule. */
@@ -91,9 +92,17 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
     const endMs = performance.now() + seconds * 1000
     world.faults.on = true
     const ending = new AbortController()
+    const write = (): Promise<void> =>
+      traffic.run(front.url, { count: Math.ceil((rate * TICK_MS) / 1000), ms: TICK_MS }, AbortSignal.any([signal, ending.signal]))
     const posting = (async () => {
-      while (!ending.signal.aborted && !signal.aborted && recorder.messages.size < messages)
-        await traffic.run(front.url, { count: Math.ceil((rate * TICK_MS) / 1000), ms: TICK_MS }, AbortSignal.any([signal, ending.signal]))
+      // A node that does not answer holds up a few requests, and not all that come after them.
+      const running = new Set<Promise<void>>()
+      while (!ending.signal.aborted && !signal.aborted && recorder.messages.size < messages) {
+        const tick: Promise<void> = write().finally(() => running.delete(tick))
+        running.add(tick)
+        await (running.size < TICKS_AT_ONCE ? Promise.race([tick, sleep(TICK_MS)]) : Promise.race(running))
+      }
+      await Promise.all(running)
     })()
     const isOver = (): boolean => signal.aborted || recorder.messages.size >= messages || performance.now() > endMs
     for (const name of faults ?? endless(() => stage.random.pick(NAMES), isOver)) {
