@@ -7,8 +7,8 @@ const PAUSE_MS = 100
 
 /** Adds the id of each event that arrives. Resolves once `signal` aborts. */
 export async function followNodes(url: () => string | undefined, ids: string[], signal: AbortSignal): Promise<void> {
+  let last: string | undefined
   const connect = async (to: string): Promise<void> => {
-    const last = ids.at(-1)
     const leaving = AbortSignal.any([signal, AbortSignal.timeout(CONNECTED_MS_MAX)])
     const response = await fetch(`${to}/api/events`, { signal: leaving, headers: last === undefined ? {} : { 'last-event-id': last } })
     let text = ''
@@ -16,8 +16,9 @@ export async function followNodes(url: () => string | undefined, ids: string[], 
       const blocks = (text + chunk).split('\n\n')
       text = blocks.pop() ?? ''
       for (const block of blocks) {
-        // A frame that tells of a gap repeats an id.
         const [, id] = /^id: ?(.*)$/m.exec(block) ?? []
+        // Like a browser, it goes on after the last frame with an id; a frame that tells of a gap is no event.
+        if (id !== undefined) last = id
         if (id !== undefined && /^data:/m.test(block) && !/"type":"gap"/.test(block)) ids.push(id)
       }
     }
