@@ -200,4 +200,5 @@ export async function disconnect(client: pg.Client | undefined): Promise<void> {
   clearTimeout(timer)
 }
 
-const streamOf = (client: pg.Client): Socket => (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream
+const streamOf = (client: pg.Client): Socket =>
+  (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream

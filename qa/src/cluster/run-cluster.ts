@@ -54,7 +54,7 @@ const MODEL_SECS = 10
 const CALM_MS = { min: 300, max: 3_000 }
 const TICK_MS = 1_000
 const TICKS_AT_ONCE = 6
-const SETTLE_MS_MAX = 120_000
+const SETTLE_MS_MAX = 300_000
 const SUBSCRIBERS = 2
 /** Of each rule. */
 const VIOLATIONS_SHOWN = 5
