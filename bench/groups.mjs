@@ -9,6 +9,7 @@ import { measureLists } from './measures/lists.mjs'
 import { measureMcpCalls, measureMcpTurns } from './measures/mcp.mjs'
 import { measurePdf } from './measures/pdf.mjs'
 import { measurePlugins } from './measures/plugins.mjs'
+import { measurePostgresIngress, measurePostgresLife } from './measures/postgres.mjs'
 import { measureSopEvents, measureSopMatch, measureSopStart } from './measures/procedures.mjs'
 import { measureReplies } from './measures/replies.mjs'
 import { measureRobot } from './measures/robot.mjs'
@@ -46,6 +47,14 @@ export const GROUPS = [
   { name: 'refusals', rows: ['ingress-refused', 'ingress-duplicate'], measure: measureRefusals },
   { name: 'acks', rows: ['ingress-ack', 'ingress-burst'], measure: measureAcks },
   { name: 'ingress-memory', rows: ['ingress-memory'], measure: measureIngressMemory },
+  // Start database servers of their own, so they run only with --only.
+  { name: 'postgres-ingress', rows: ['postgres-ingress-16', 'postgres-ingress-64'], measure: measurePostgresIngress, onlyWhenAsked: true },
+  {
+    name: 'postgres',
+    rows: ['postgres-life-32', 'postgres-life-128', 'postgres-wal-accept', 'postgres-wal-life', 'postgres-wal-images'],
+    measure: measurePostgresLife,
+    onlyWhenAsked: true,
+  },
   // Needs the build of another commit, so it runs only with --only.
   {
     name: 'since',

@@ -51,6 +51,29 @@ export const ROWS = {
     unit: 'ms',
     bar: { ratio: 'at most', limit: 1.2 },
   },
+  'postgres-ingress-16': {
+    title: 'messages stored in PostgreSQL, 16 connections, with the processor time of the database',
+    unit: '/s',
+    bar: { cpu: 'at most', limit: 1.7 },
+  },
+  'postgres-ingress-64': {
+    title: 'messages stored in PostgreSQL, 64 connections, with the processor time of the database',
+    unit: '/s',
+    bar: { cpu: 'at most', limit: 1.7 },
+  },
+  ...Object.fromEntries(
+    [32, 128].map((count) => [
+      `postgres-life-${count}`,
+      {
+        title: `processor time of PostgreSQL for a message's whole life, ${count} in flight, compared with hand-written SQL`,
+        unit: 'µs',
+        bar: { ratio: 'at most', limit: 1.3 },
+      },
+    ]),
+  ),
+  'postgres-wal-accept': { title: 'log of PostgreSQL for an accepted message of 1 KiB', unit: 'KB', bar: { value: 'at most', limit: 1.8 } },
+  'postgres-wal-life': { title: 'log of PostgreSQL for the whole life of a message of 1 KiB', unit: 'KB', bar: { value: 'at most', limit: 6.5 } },
+  'postgres-wal-images': { title: 'the same, begun right after a checkpoint, with images of pages', unit: 'KB' },
   'backup-ingress': {
     title: 'message stored during a backup of 1 GB, compared with none, p99',
     unit: 'ms',

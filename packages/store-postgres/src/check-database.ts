@@ -8,6 +8,10 @@ const DANGLING = [
     'SELECT count(*) AS count FROM outbox WHERE inbox IS NOT NULL AND NOT EXISTS (SELECT 1 FROM inbox WHERE number = outbox.inbox)',
   ],
   [
+    'bodies without their message',
+    'SELECT count(*) AS count FROM inbox_bodies AS body WHERE NOT EXISTS (SELECT 1 FROM inbox WHERE number = body.number)',
+  ],
+  [
     'messages without their session',
     'SELECT count(*) AS count FROM messages WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE number = session)',
   ],

@@ -142,7 +142,7 @@ class StandbyError extends AppError {
   }
 }
 
-async function prepareSession(client: pg.Client, { schema = DEFAULT_SCHEMA }: ConnectionSettings, { isPatient }: ConnectOptions) {
+async function prepareSession(client: pg.Client, { schema = DEFAULT_SCHEMA }: ConnectionSettings, { isPatient, pipeline }: ConnectOptions) {
   const { rows } = await client.query<{ standby: boolean; version: number; commit: string }>(
     "SELECT pg_is_in_recovery() AS standby, current_setting('server_version_num')::int AS version, current_setting('synchronous_commit') AS commit",
   )
@@ -156,6 +156,9 @@ async function prepareSession(client: pg.Client, { schema = DEFAULT_SCHEMA }: Co
     `client_connection_check_interval = ${CHECK_CLIENT_MS}`,
     `${limit} = ${isPatient ? 0 : TRANSACTION_MS}`,
     'standard_conforming_strings = on',
+    // Writes find their rows by keys. The server plans a prepared statement once, perhaps while the table is new and small, and would read
+    // the whole table from then on.
+    ...(pipeline ? ['enable_seqscan = off'] : []),
     // An acknowledged write must survive a crash of the server, whatever the defaults of the database say.
     ...(['off', 'local'].includes(server.commit) ? ['synchronous_commit = on'] : []),
   ]

@@ -1,5 +1,5 @@
 /** Erases a conversation from all tables, in small transactions. */
-import { AppError, type Erased, type SessionStore, sessionKeys, sha256Hex } from '@sluice/sdk'
+import { AppError, type Erased, type SessionStore, sessionKeys, sha256Hex, shardOfSession } from '@sluice/sdk'
 import { endOfPrefix, toBytes } from '@sluice/store/shared'
 import { appendAudit } from './audit-log.ts'
 import { sql } from './connection.ts'
@@ -8,13 +8,15 @@ import type { Tx } from './writer.ts'
 
 const IS_KNOWN = 'SELECT 1 FROM sessions WHERE id = $1'
 const RUNS = `
-  SELECT 1 FROM turns WHERE ended_at IS NULL AND inbox IS NULL AND session_id = $1
-  UNION ALL SELECT 1 FROM inbox WHERE ended_at IS NULL AND state = 'running' AND session = $1 LIMIT 1`
+  SELECT 1 FROM turns WHERE ended_at IS NULL AND inbox IS NULL AND hashtextextended(session_id, 0) = hashtextextended($1, 0)
+    AND session_id = $1
+  UNION ALL SELECT 1 FROM inbox WHERE ended_at IS NULL AND state = 'running' AND shard = $2 AND session = $1 LIMIT 1`
 const DROP_SAID = 'DELETE FROM messages WHERE session = (SELECT number FROM sessions WHERE id = $1) RETURNING up_to'
 const DROP_SESSION = 'DELETE FROM sessions WHERE id = $1'
 const DROP_SESSION_KEYS = 'DELETE FROM key_values WHERE key >= $1 AND ($2::bytea IS NULL OR key < $2)'
 const GIVE_UP_WAITING = `
-  UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $2 WHERE ended_at IS NULL AND state = 'pending' AND session = $1`
+  UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $2 WHERE ended_at IS NULL AND state = 'pending' AND shard = $3
+    AND session = $1`
 const DROP_MEMORIES = 'DELETE FROM memories WHERE owner = $1 RETURNING number'
 
 // A slice ends a fixed number of rows further on, so that its size is bounded even when few rows match.
@@ -29,9 +31,9 @@ const ERASE_MESSAGE = `
   WHERE number = $1`
 const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done' AND session <> $2"
 const ERASE_BODY = `
-  UPDATE inbox AS first SET raw = NULL
-  WHERE number = $1 AND raw IS NOT NULL AND (session IN ('', $2) OR state = 'done') AND NOT EXISTS (${NEEDING})`
-const HAS_BODY = 'SELECT 1 FROM inbox WHERE number = $1 AND raw IS NOT NULL'
+  DELETE FROM inbox_bodies USING inbox AS first
+  WHERE inbox_bodies.number = $1 AND first.number = $1 AND (session IN ('', $2) OR state = 'done') AND NOT EXISTS (${NEEDING})`
+const HAS_BODY = 'SELECT 1 FROM inbox_bodies WHERE number = $1'
 const ERASE_REPLY = `
   UPDATE outbox SET
     to_json = '{"to":""}', text = '', extras_json = NULL, error = NULL, provider_id = NULL, client_id = '', trace = NULL, next_at = NULL,
@@ -47,7 +49,8 @@ const ERASE_TURNS = `
   UPDATE turns SET
     session_id = NULL, owner = NULL, session = NULL, up_to = NULL, input = '', response = NULL, error_json = NULL, context_json = NULL,
     checkpoint_json = NULL
-  WHERE id IN (SELECT id FROM turns WHERE session_id = $1 AND ended_at IS NOT NULL LIMIT $2) RETURNING id`
+  WHERE id IN (SELECT id FROM turns WHERE hashtextextended(session_id, 0) = hashtextextended($1, 0) AND session_id = $1
+    AND ended_at IS NOT NULL LIMIT $2) RETURNING id`
 
 /** The number of rows examined in one transaction. */
 const SLICE_ROWS = 500
@@ -96,12 +99,12 @@ export async function eraseConversation(
 
 /** Part of a transaction. Resolves to the number of erased turns; to undefined while a turn of the session runs. */
 async function eraseSession(tx: Tx, id: string, atMs: number): Promise<number | undefined> {
-  if (await tx.get(RUNS, id)) return undefined
+  if (await tx.get(RUNS, id, shardOfSession(id))) return undefined
   const said = await tx.all(DROP_SAID, id)
   await tx.all(DROP_SESSION, id)
   const keys = toBytes(sessionKeys(id))
   await tx.all(DROP_SESSION_KEYS, keys, endOfPrefix(keys) ?? null)
-  await tx.all(GIVE_UP_WAITING, id, atMs)
+  await tx.all(GIVE_UP_WAITING, id, atMs, shardOfSession(id))
   return said.length
 }
 

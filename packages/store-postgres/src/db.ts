@@ -30,3 +30,9 @@ export const createDb = ({ reader, shards, writer, clock, arrivals }: Omit<Db, '
 /** Returns an array for each member of the rows that `columns` names, as the parameters of `unnest`. */
 export const columnsOf = <Row>(rows: readonly Row[], ...columns: readonly ((row: Row) => unknown)[]): unknown[][] =>
   columns.map((column) => rows.map(column))
+
+/**
+ * The SQL condition that a row which is found by its number has not ended. Written as `IS NULL`, the server would look through all open
+ * rows for the numbers, because it expects few of them when it plans a statement, and there are many while work waits.
+ */
+export const isOpen = (column = 'ended_at'): string => `coalesce(${column}, -1) = -1`

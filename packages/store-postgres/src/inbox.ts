@@ -1,5 +1,5 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
-import type { InboxEntry, InboxStore, OwnedInboxStore, ShardRange, WaitingMessage } from '@sluice/sdk'
+import { type InboxEntry, type InboxStore, type OwnedInboxStore, type ShardRange, shardOfSession, type WaitingMessage } from '@sluice/sdk'
 import { discardRecord, type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
 import { holdBack } from './admissions.ts'
 import { appendAudit } from './audit-log.ts'
@@ -43,22 +43,23 @@ const MARK_DEAD = `
   WHERE turns.id = dead.turn_id AND turns.ended_at IS NULL`
 const CONTENT = `
   SELECT ${COLUMNS}, verdict, message_json, trace,
-    coalesce(raw, (SELECT first.raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
+    (SELECT raw FROM inbox_bodies AS body WHERE body.number = coalesce(message.batch, message.number)) AS raw
   FROM inbox AS message WHERE number = $1`
 const REPLAY = `
   UPDATE inbox SET state = 'pending', marked = NULL, attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL,
     draft = NULL, replayed_at = $2, kind = CASE WHEN kind IN ('approval_reply', 'change', 'command') THEN kind END
   WHERE number = $1 AND ended_at IS NOT NULL AND message_id <> ''
-    AND (coalesce(message_json, '') <> '' OR raw IS NOT NULL OR EXISTS (
-      SELECT 1 FROM inbox AS first WHERE first.number = inbox.batch AND first.raw IS NOT NULL)) RETURNING number`
+    AND (coalesce(message_json, '') <> '' OR EXISTS (SELECT 1 FROM inbox_bodies AS body WHERE body.number IN (inbox.number, inbox.batch)))
+  RETURNING number`
 const DISCARD = `
   UPDATE inbox SET state = 'discarded', marked = 'discarded' WHERE number = $1 AND marked IN ('dead', 'limited') RETURNING number, channel`
 
 const OF_SESSION = `
-  SELECT state, turn_id AS "turnId", received_at AS "receivedAtMs" FROM inbox WHERE ended_at IS NULL AND session = $1 ORDER BY number`
+  SELECT state, turn_id AS "turnId", received_at AS "receivedAtMs" FROM inbox
+  WHERE ended_at IS NULL AND shard = $2 AND session = $1 ORDER BY number`
 
 const BESIDE = `
-  SELECT ${COLUMNS} FROM inbox WHERE ended_at IS NULL AND session IN (SELECT session FROM inbox WHERE number = ANY ($1::bigint[]))
+  SELECT ${COLUMNS} FROM inbox WHERE ended_at IS NULL AND (shard, session) IN (SELECT shard, session FROM inbox WHERE number = ANY ($1::bigint[]))
   ORDER BY number`
 const NUMBER = 'SELECT number FROM inbox WHERE key = $1'
 /** Carries out the change of a message (parameter 2) that a report (parameter 1) asks for, and ends the report. */
@@ -140,7 +141,7 @@ export function createInbox(db: Db, recent: RecentIds): InboxStore {
       return (await writer.write(change)).length > 0
     },
     async ofSession(session) {
-      const rows = await db.all<SessionColumns>(OF_SESSION, session)
+      const rows = await db.all<SessionColumns>(OF_SESSION, session, shardOfSession(session))
       const running = rows.find((row): row is SessionColumns & { turnId: string } => row.state === 'running' && row.turnId !== null)
       const waiting = rows.length - (running ? 1 : 0)
       return { running: running && { turnId: running.turnId, receivedAtMs: running.receivedAtMs }, waiting }

@@ -6,22 +6,32 @@ import { columnsOf, type Db } from './db.ts'
 import type { Kind } from './writer.ts'
 
 const COLUMNS =
-  'key, shard, channel, account, message_id, sender, session, received_at, verdict, message_json, raw, trace, kind, approval_run_id, approval_step_id'
-const TYPES = 'bytea, smallint, text, text, text, text, text, float8, text, text, bytea, text, text, text, text'
+  'key, shard, channel, account, message_id, sender, session, received_at, verdict, message_json, trace, kind, approval_run_id, approval_step_id'
+const TYPES = 'bytea, smallint, text, text, text, text, text, float8, text, text, text, text, text, text'
+/** The parameter after those of the columns: the bodies of requests. */
+const RAW = 15
 const LIST = TYPES.split(', ')
   .map((type, at) => `$${at + 1}::${type}[]`)
   .join(', ')
 // The order of arrival is the order of the numbers, by which messages of one conversation run.
 const KEEP = `
-  INSERT INTO inbox (${COLUMNS}) SELECT ${COLUMNS} FROM unnest(${LIST}) WITH ORDINALITY AS arrived (${COLUMNS}, place) ORDER BY place
-  ON CONFLICT (key) DO NOTHING RETURNING number, key`
+  WITH kept AS (
+      INSERT INTO inbox (${COLUMNS}) SELECT ${COLUMNS} FROM unnest(${LIST}) WITH ORDINALITY AS arrived (${COLUMNS}, place) ORDER BY place
+      ON CONFLICT (key) DO NOTHING RETURNING number, key),
+    stored AS (
+      INSERT INTO inbox_bodies (number, raw)
+      SELECT number, raw FROM kept JOIN unnest($1::bytea[], $${RAW}::bytea[]) AS body (key, raw) USING (key) WHERE raw IS NOT NULL)
+  SELECT number, key FROM kept`
 const ONE = TYPES.split(', ')
   .map((type, at) => `$${at + 1}::${type}`)
   .join(', ')
-const KEEP_ONE = `INSERT INTO inbox (${COLUMNS}) SELECT ${ONE} ON CONFLICT (key) DO NOTHING RETURNING number`
+const KEEP_ONE = `
+  WITH kept AS (INSERT INTO inbox (${COLUMNS}) SELECT ${ONE} ON CONFLICT (key) DO NOTHING RETURNING number),
+    stored AS (INSERT INTO inbox_bodies (number, raw) SELECT number, $${RAW}::bytea FROM kept WHERE $${RAW}::bytea IS NOT NULL)
+  SELECT number FROM kept`
 const KEEP_REST = `
   INSERT INTO inbox (${COLUMNS}, batch)
-  SELECT ${COLUMNS}, $16::bigint FROM unnest(${LIST}) WITH ORDINALITY AS arrived (${COLUMNS}, place) ORDER BY place
+  SELECT ${COLUMNS}, $${RAW}::bigint FROM unnest(${LIST}) WITH ORDINALITY AS arrived (${COLUMNS}, place) ORDER BY place
   ON CONFLICT (key) DO NOTHING RETURNING number, key`
 const USE_NONCE = `
   INSERT INTO nonces (key, until) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET until = excluded.until WHERE nonces.until <= $3
@@ -35,6 +45,7 @@ interface ArrivedRow {
   readonly key: Buffer
   readonly hex: string
   readonly values: readonly unknown[]
+  readonly raw: Uint8Array | null
 }
 
 interface Numbered {
@@ -45,7 +56,13 @@ interface Numbered {
 /** Requests with one message and no nonce, which most are. */
 const KEEP_KIND: Kind<ArrivedRow, number | null> = {
   keys: ({ hex }) => [hex],
-  statements: (rows) => [sql(KEEP, ...listOf(rows))],
+  statements: (rows) => [
+    sql(
+      KEEP,
+      ...listOf(rows),
+      rows.map(({ raw }) => raw),
+    ),
+  ],
   results(rows, [kept = []]) {
     const numbers = numbersByKey(kept as unknown as Numbered[])
     return rows.map(({ hex }) => numbers.get(hex) ?? null)
@@ -98,12 +115,11 @@ function toRow(
 ): ArrivedRow {
   const key = rowKey(id)
   const { account, id: messageId, sender } = message
-  const body = messages.length === 1 ? raw : null
   const json = raw === null ? JSON.stringify(message) : null
   const answers = [kind ?? null, approval?.runId ?? null, approval?.stepId ?? null]
   const shard = shardOfSession(session)
-  const values = [key, shard, channel, account, messageId, sender, session, receivedAtMs, verdict, json, body, trace ?? null, ...answers]
-  return { shard, key, hex: key.toString('hex'), values }
+  const values = [key, shard, channel, account, messageId, sender, session, receivedAtMs, verdict, json, trace ?? null, ...answers]
+  return { shard, key, hex: key.toString('hex'), values, raw: messages.length === 1 ? raw : null }
 }
 
 /** A request with a nonce or with several messages. The first message that is new keeps the body for all of them. */
@@ -115,7 +131,7 @@ function keepAll(db: Db, { channel, raw, receivedAtMs, nonce }: Arrival, rows: r
     }
     const numbers: (number | null)[] = []
     for (const { values } of rows) {
-      const first = await tx.get<{ number: number }>(KEEP_ONE, ...values.with(10, raw))
+      const first = await tx.get<{ number: number }>(KEEP_ONE, ...values, raw)
       numbers.push(first?.number ?? null)
       if (!first) continue
       const rest = rows.slice(numbers.length)

@@ -1,7 +1,7 @@
 /** The start and the end of work on an inbox message. The attempt is counted and its turn is stored before anything runs. */
 import type { Inbound, InboxStore, StartedMessage } from '@sluice/sdk'
 import { sql } from './connection.ts'
-import { columnsOf, type Db } from './db.ts'
+import { columnsOf, type Db, isOpen } from './db.ts'
 import type { Kind } from './writer.ts'
 
 /** Returns the SQL condition that a turn waits for a person, because the approval of a tool call is open. `turn` is the SQL of its id. */
@@ -14,7 +14,7 @@ const START = `
     started AS (
       UPDATE inbox SET state = 'running', attempts = attempts + (NOT ${waitsForPerson('inbox.turn_id')})::int, next_at = NULL,
         turn_id = coalesce(turn_id, given.turn)
-      FROM given WHERE number = given.message AND ended_at IS NULL
+      FROM given WHERE number = given.message AND ${isOpen()}
         AND (attempts < given.starts_max OR ${waitsForPerson('inbox.turn_id')})
       RETURNING number, shard, channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at, approval_run_id,
         approval_step_id, message_json, CASE WHEN message_json IS NULL THEN given.input END AS input),
@@ -29,7 +29,7 @@ const START = `
 const STARTED = `
   SELECT number, shard, channel, account, session, received_at, turn_id, inbox.attempts, draft, trace, replayed_at, approval_run_id,
     approval_step_id, message_json, checkpoint_json
-  FROM inbox LEFT JOIN turns ON turns.id = turn_id WHERE number = ANY ($1::bigint[]) AND inbox.ended_at IS NULL AND state = 'running'`
+  FROM inbox LEFT JOIN turns ON turns.id = turn_id WHERE number = ANY ($1::bigint[]) AND ${isOpen('inbox.ended_at')} AND state = 'running'`
 const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = $1 AND ended_at IS NULL'
 export const END_MESSAGE = `
   UPDATE inbox SET state = 'done', next_at = NULL, ended_at = $2, error = NULL WHERE number = $1 AND ended_at IS NULL`

@@ -3,7 +3,7 @@ import { type OutboxRow, type OutboxStore, type OwnedOutboxStore, replyLane, typ
 import { discardRecord, type OutboxColumns, toOutboxRow, toStartedReply } from '@sluice/store/shared'
 import { appendAudit } from './audit-log.ts'
 import { sql } from './connection.ts'
-import { columnsOf, type Db } from './db.ts'
+import { columnsOf, type Db, isOpen } from './db.ts'
 import { createDeliveryTable, type TableDescription } from './delivery-table.ts'
 import { insertReplies, numbersOf, valuesOf } from './replies.ts'
 import type { Kind } from './writer.ts'
@@ -26,14 +26,14 @@ const INTERRUPTED = 'The daemon stopped while this was being sent.'
 const ADD = `${insertReplies(1, 'NULL::bigint', '')} RETURNING number`
 const START = `
   UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL
-  WHERE number = ANY ($1::bigint[]) AND ended_at IS NULL AND state IN ('queued', 'failed') RETURNING ${COLUMNS}`
+  WHERE number = ANY ($1::bigint[]) AND ${isOpen()} AND state IN ('queued', 'failed') RETURNING ${COLUMNS}`
 const STARTED = `SELECT ${COLUMNS} FROM outbox WHERE number = ANY ($1::bigint[]) AND state = 'sending'`
 // Replies to the prompt of an approval quote it by this id.
 const SENT = `
   WITH answer AS (SELECT * FROM unnest($1::bigint[], $2::text[], $3::float8[]) AS answer (sent, provider_id, at)),
     sent AS (
       UPDATE outbox SET state = 'sent', provider_id = answer.provider_id, ended_at = answer.at, next_at = NULL, error = NULL
-      FROM answer WHERE number = answer.sent AND ended_at IS NULL RETURNING number, outbox.provider_id)
+      FROM answer WHERE number = answer.sent AND ${isOpen()} RETURNING number, outbox.provider_id)
   UPDATE approval_prompts SET provider_id = sent.provider_id FROM sent WHERE outbox = sent.number`
 const RETRY = `
   UPDATE outbox SET state = 'failed', error = $2, next_at = $3, attempts = attempts - $4 WHERE number = $1 AND ended_at IS NULL`

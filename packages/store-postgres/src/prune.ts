@@ -13,7 +13,10 @@ const REPLIES = 'SELECT 1 FROM outbox WHERE inbox = first.number'
 const OLD_INBOX = `
   FROM inbox AS first WHERE ended_at < $1 AND received_at < $2
   AND NOT EXISTS (${NEEDING} AND (ended_at IS NULL OR ended_at >= $1)) AND NOT EXISTS (${REPLIES})`
-const DROP_INBOX = `DELETE FROM inbox WHERE number IN (SELECT number ${OLD_INBOX} ORDER BY ended_at LIMIT $3) RETURNING 1`
+const DROP_INBOX = `
+  WITH old AS (DELETE FROM inbox WHERE number IN (SELECT number ${OLD_INBOX} ORDER BY ended_at LIMIT $3) RETURNING number),
+    bodies AS (DELETE FROM inbox_bodies WHERE number IN (SELECT number FROM old))
+  SELECT number FROM old`
 const OLD_OUTBOX = 'FROM outbox WHERE ended_at < $1'
 const DROP_OUTBOX = `DELETE FROM outbox WHERE number IN (SELECT number ${OLD_OUTBOX} ORDER BY ended_at LIMIT $2) RETURNING 1`
 const OLD_APPROVALS = 'FROM approvals WHERE settled_at < $1'
@@ -49,17 +52,15 @@ const DROP_SENT = `
   RETURNING octet_length(text) + coalesce(octet_length(extras_json), 0) AS bytes`
 const dropContent = (state: string, content: string, set: string): string => `
   WITH old AS (
-      SELECT number, coalesce(octet_length(message_json), 0) + coalesce(octet_length(raw), 0) AS bytes FROM inbox AS first
-      WHERE ${state} AND (${content}) AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT $1),
+      SELECT first.number, coalesce(octet_length(message_json), 0) + coalesce(octet_length(body.raw), 0) AS bytes
+      FROM inbox AS first LEFT JOIN inbox_bodies AS body ON body.number = first.number
+      WHERE ${state} AND (${content}) AND NOT EXISTS (${NEEDING}) ORDER BY first.number LIMIT $1),
+    bodies AS (DELETE FROM inbox_bodies WHERE number IN (SELECT number FROM old)),
     dropped AS (UPDATE inbox SET ${set} WHERE number IN (SELECT number FROM old))
   SELECT bytes FROM old`
-const HAS_BODY = 'message_json IS NOT NULL OR raw IS NOT NULL'
-const DROP_CONTENT = dropContent("state = 'done'", HAS_BODY, 'message_json = NULL, raw = NULL')
-const DROP_LIMITED_CONTENT = dropContent(
-  "marked = 'limited'",
-  `${HAS_BODY} OR batch IS NOT NULL`,
-  'message_json = NULL, raw = NULL, batch = NULL',
-)
+const HAS_BODY = 'message_json IS NOT NULL OR body.raw IS NOT NULL'
+const DROP_CONTENT = dropContent("state = 'done'", HAS_BODY, 'message_json = NULL')
+const DROP_LIMITED_CONTENT = dropContent("marked = 'limited'", `${HAS_BODY} OR batch IS NOT NULL`, 'message_json = NULL, batch = NULL')
 const LIMITS_KEPT_MS = 86_400_000
 const DROP_ADMISSIONS = `
   DELETE FROM admissions WHERE (id, client) IN (SELECT id, client FROM admissions WHERE NOT open AND at < $1 ORDER BY at LIMIT $2)
@@ -135,7 +136,7 @@ async function cutToSize(db: Db, { bytesMax, keysBeforeMs, nowMs, limit }: Reten
   }
   // The next call must not count again what this one has dropped.
   const changed = Object.values(result).some((count) => count > 0)
-  if (changed) await db.writer.write(sql('ANALYZE inbox, outbox, turns, messages'))
+  if (changed) await db.writer.write(sql('ANALYZE inbox, inbox_bodies, outbox, turns, messages'))
   return result
 }
 

@@ -61,7 +61,7 @@ export const MIGRATIONS: readonly Migration[] = [
     created_at float8 NOT NULL,
     last_active_at float8 NOT NULL,
     message_count int NOT NULL
-  ) WITH (fillfactor = 70);
+  ) WITH (fillfactor = 50);
   CREATE INDEX sessions_by_key ON sessions (key);
   CREATE INDEX sessions_by_activity ON sessions USING brin (last_active_at) WITH (autosummarize = on);
 
@@ -121,7 +121,8 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX turns_with_key ON turns (idempotency) WHERE idempotency IS NOT NULL;
   CREATE UNIQUE INDEX turns_holding_key ON turns (idempotency) WHERE idempotency IS NOT NULL AND ended_at IS NULL;
   CREATE INDEX turns_to_abort ON turns (shard) WHERE abort_requested AND ended_at IS NULL;
-  CREATE INDEX turns_of_sessions ON turns (session_id) WHERE session_id IS NOT NULL;
+  -- By a hash of the session, because its id is long.
+  CREATE INDEX turns_of_sessions ON turns (hashtextextended(session_id, 0)) WHERE session_id IS NOT NULL;
   CREATE INDEX turns_by_end ON turns USING brin (ended_at) WITH (autosummarize = on);
 
   -- What turns cost that are no longer kept, by the quarter of an hour they ended in, counted from 1970.
@@ -132,8 +133,9 @@ export const MIGRATIONS: readonly Migration[] = [
     PRIMARY KEY (quarter, agent)
   );
 
-  -- It has one body: the request in 'raw', which the channel parses again, or the message in 'message_json'. An edited message stands in
-  -- 'message_json' and replaces the one in 'raw'. Short columns that change come first.
+  -- It has one body: the request in 'inbox_bodies', which the channel parses again, or the message in 'message_json'. An edited message
+  -- stands in 'message_json' and replaces the one of the request. Short columns that change come first. Half of each page is free, so that
+  -- the new version of a row that changes fits on its page: only the difference is then written to the log of the server.
   CREATE TABLE inbox (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     received_at float8 NOT NULL,
@@ -164,13 +166,16 @@ export const MIGRATIONS: readonly Migration[] = [
     -- The approval that the message answers.
     approval_run_id text,
     approval_step_id text,
-    message_json text,
-    raw bytea
-  ) WITH (fillfactor = 80);
+    message_json text
+  ) WITH (fillfactor = 50);
+  -- The bodies of requests, which never change.
+  CREATE TABLE inbox_bodies (
+    number bigint PRIMARY KEY,
+    raw bytea NOT NULL
+  );
   CREATE INDEX inbox_open ON inbox (shard, number) WHERE ended_at IS NULL;
   CREATE INDEX inbox_marked ON inbox (marked, number) WHERE marked IS NOT NULL;
   CREATE INDEX inbox_by_batch ON inbox (batch) WHERE batch IS NOT NULL;
-  CREATE INDEX inbox_by_session ON inbox (session) WHERE ended_at IS NULL;
   CREATE INDEX inbox_by_end ON inbox USING brin (ended_at) WITH (autosummarize = on);
 
   -- Nonces of requests, by the first half of a SHA-256.
@@ -208,7 +213,7 @@ export const MIGRATIONS: readonly Migration[] = [
     -- Shared by the parts of one reply; null for a reply of one part.
     reply text,
     trace text
-  ) WITH (fillfactor = 80);
+  ) WITH (fillfactor = 40);
   CREATE INDEX outbox_by_reply ON outbox (reply) WHERE reply IS NOT NULL;
   CREATE INDEX outbox_open ON outbox (shard, number) WHERE ended_at IS NULL;
   CREATE INDEX outbox_marked ON outbox (marked, number) WHERE marked IS NOT NULL;

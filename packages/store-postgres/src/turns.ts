@@ -24,7 +24,7 @@ import {
   toTurn,
 } from '@sluice/store/shared'
 import { type Row, sql } from './connection.ts'
-import { columnsOf, type Db } from './db.ts'
+import { columnsOf, type Db, isOpen } from './db.ts'
 import type { Histories } from './histories.ts'
 import { isAliveProcess } from './live-process.ts'
 import { waitsForPerson } from './message-attempt.ts'
@@ -146,7 +146,7 @@ const FINISH = `
       RETURNING id, idempotency, session, up_to),
     answered AS (
       UPDATE inbox SET state = 'done', next_at = NULL, ended_at = ends.ended_at, error = NULL
-      FROM ends WHERE inbox.number = ends.message AND inbox.ended_at IS NULL),
+      FROM ends WHERE inbox.number = ends.message AND ${isOpen('inbox.ended_at')}),
     queued AS (
       ${insertReplies(END_COLUMNS.length + 1, 'ends.message', 'JOIN ends ON ends.place = reply.owner')} RETURNING number)
   SELECT ended.id, ended.idempotency, ended.session, ended.up_to, NULL AS number FROM ended

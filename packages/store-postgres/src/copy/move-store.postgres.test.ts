@@ -17,7 +17,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openPostgresStore } from '../open-store.ts'
 import { startPostgres, type TestServer } from '../testing/postgres-server.ts'
 import { moveStore } from './move-store.ts'
-import { LEFT_OUT } from './postgres-copy.ts'
+import { COPIED_NAMES, LEFT_OUT } from './postgres-copy.ts'
 
 let server: TestServer
 let folder: string
@@ -166,7 +166,7 @@ test('every table of both databases is copied or left out on purpose', async () 
   const { rows } = await client.query('SELECT tablename AS name FROM pg_tables WHERE schemaname = $1', [schema])
   await client.end()
   const copied = COPIED_TABLES.map(({ name }) => name)
-  expect(rows.map(({ name }) => name).toSorted()).toEqual([...copied, ...LEFT_OUT].toSorted())
+  expect(rows.map(({ name }) => name).toSorted()).toEqual([...COPIED_NAMES, ...LEFT_OUT].toSorted())
   const db = new DatabaseSync(join(dir, 'sluice.db'), { readOnly: true })
   const own = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'memory_words%'").all()
   db.close()

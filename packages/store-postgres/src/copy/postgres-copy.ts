@@ -26,6 +26,7 @@ export const LEFT_OUT: readonly string[] = [
   'revocations',
   'config',
 ]
+export const COPIED_NAMES: readonly string[] = COPIED_TABLES.flatMap(({ name, apart }) => (apart ? [name, apart.table] : [name]))
 const COLUMNS = `
   SELECT attname::text COLLATE "C" AS name, format_type(atttypid, NULL)::text COLLATE "C" AS type FROM pg_attribute
   WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`
@@ -64,8 +65,10 @@ class Schema {
     return (await this.all<R>(text, ...values))[0]
   }
 
-  async columnsOf({ name }: CopiedTable): Promise<readonly Column[]> {
-    const columns = this.#columns.get(name) ?? (await this.all<Column>(COLUMNS, name))
+  /** With the column that is in a table of its own. */
+  async columnsOf({ name, apart }: CopiedTable): Promise<readonly Column[]> {
+    const own = async () => [...(await this.all<Column>(COLUMNS, name)), ...(apart ? [{ name: apart.column, type: apart.type }] : [])]
+    const columns = this.#columns.get(name) ?? (await own())
     this.#columns.set(name, columns)
     return columns
   }
@@ -80,8 +83,9 @@ class Schema {
     const key = await this.keyOf(table)
     const condition = after ? `WHERE (${key.join(', ')}) > (${after.map((_, at) => `$${at + 1}`).join(', ')})` : ''
     const names = columns.map(({ name }) => `"${name}"`).join(', ')
+    const from = table.apart ? `${table.name} LEFT JOIN ${table.apart.table} USING (${table.key.join(', ')})` : table.name
     await this.all(
-      `DECLARE copied NO SCROLL CURSOR FOR SELECT ${names} FROM ${table.name} ${condition} ORDER BY ${key.join(', ')}`,
+      `DECLARE copied NO SCROLL CURSOR FOR SELECT ${names} FROM ${from} ${condition} ORDER BY ${key.join(', ')}`,
       ...(after ?? []),
     )
     try {
@@ -148,7 +152,7 @@ export class PostgresSource {
   }
 
   async unknownTables(): Promise<readonly string[]> {
-    const known = new Set([...COPIED_TABLES.map(({ name }) => name), ...LEFT_OUT])
+    const known = new Set([...COPIED_NAMES, ...LEFT_OUT])
     return (await this.#schema.all<{ name: string }>(TABLES)).map(({ name }) => name).filter((name) => !known.has(name))
   }
 
@@ -246,17 +250,22 @@ export class PostgresTarget {
   }
 
   async write(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void> {
+    const { name: into, apart, computed = [] } = table
     const columns = await this.#schema.columnsOf(table)
-    const names = columns.map(({ name }) => `"${name}"`).join(', ')
-    const parameters = columns.map(({ name, type }, at) => `$${at + 1}::${table.computed?.includes(name) ? 'text' : type}[]`).join(', ')
-    const values = columns.map(({ name }) =>
-      table.computed?.includes(name) ? `to_tsvector('simple', given."${name}")` : `given."${name}"`,
-    )
+    const own = columns.filter(({ name }) => name !== apart?.column)
+    const list = (of: readonly Column[]): string => of.map(({ name }) => `"${name}"`).join(', ')
+    const parameters = columns.map(({ name, type }, at) => `$${at + 1}::${computed.includes(name) ? 'text' : type}[]`).join(', ')
+    const values = own.map(({ name }) => (computed.includes(name) ? `to_tsvector('simple', given."${name}")` : `given."${name}"`))
     const always = columns.some(({ name }) => name === 'number') ? 'OVERRIDING SYSTEM VALUE' : ''
+    const bodies = apart
+      ? `, bodies AS (INSERT INTO ${apart.table} (${table.key.join(', ')}, ${apart.column})
+          SELECT ${table.key.join(', ')}, ${apart.column} FROM given WHERE ${apart.column} IS NOT NULL)`
+      : ''
     await this.#schema.all(
-      `INSERT INTO ${table.name} (${names}) ${always} SELECT ${values.join(', ')} FROM unnest(${parameters}) AS given (${names})`,
+      `WITH given AS (SELECT * FROM unnest(${parameters}) AS given (${list(columns)}))${bodies}
+       INSERT INTO ${into} (${list(own)}) ${always} SELECT ${values.join(', ')} FROM given`,
       ...columns.map(({ name }) =>
-        rows.map((row) => (table.computed?.includes(name) ? indexedText(String(row.key), String(row.content)) : row[name])),
+        rows.map((row) => (computed.includes(name) ? indexedText(String(row.key), String(row.content)) : row[name])),
       ),
     )
   }

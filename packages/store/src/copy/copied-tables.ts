@@ -13,6 +13,8 @@ export interface CopiedTable {
   readonly flags?: readonly string[]
   /** Columns that only PostgreSQL has, and that it computes itself from the rest of the row. */
   readonly computed?: readonly string[]
+  /** A column that PostgreSQL has in a table of its own, by the number of the row; there is no row for null. */
+  readonly apart?: { readonly column: string; readonly table: string; readonly type: string }
   /** True: the row number of the embedded database is the column `number` in PostgreSQL. */
   readonly hasHiddenNumber?: true
   /** True: the numbers of deleted rows are not used again. */
@@ -32,6 +34,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   {
     name: 'inbox',
     key: ['number'],
+    apart: { column: 'raw', table: 'inbox_bodies', type: 'bytea' },
     derived: { shard: 'shard_of_session(session)', marked: marked('dead', 'limited', 'discarded') },
     neverReuses: true,
   },
