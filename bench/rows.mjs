@@ -72,7 +72,11 @@ export const ROWS = {
     ]),
   ),
   'postgres-wal-accept': { title: 'log of PostgreSQL for an accepted message of 1 KiB', unit: 'KB', bar: { value: 'at most', limit: 1.8 } },
-  'postgres-wal-life': { title: 'log of PostgreSQL for the whole life of a message of 1 KiB', unit: 'KB', bar: { value: 'at most', limit: 6.5 } },
+  'postgres-wal-life': {
+    title: 'log of PostgreSQL for the whole life of a message of 1 KiB',
+    unit: 'KB',
+    bar: { value: 'at most', limit: 6.5 },
+  },
   'postgres-wal-images': { title: 'the same, begun right after a checkpoint, with images of pages', unit: 'KB' },
   'backup-ingress': {
     title: 'message stored during a backup of 1 GB, compared with none, p99',

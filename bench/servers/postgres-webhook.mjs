@@ -16,7 +16,7 @@ const client = new pg.Client(process.argv[2])
 await client.connect()
 await client.query('CREATE SCHEMA bare; CREATE TABLE bare.inbox (key text PRIMARY KEY, at float8 NOT NULL, body bytea NOT NULL)')
 
-let queue = []
+const queue = []
 let isRunning = false
 
 /** Stores everything that arrived during the last commit with the next one. */

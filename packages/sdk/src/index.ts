@@ -233,6 +233,7 @@ export type {
   Store,
   StoreChange,
   StoreHealth,
+  ServerCheck,
   StoreProblem,
   TurnEnd,
   TurnFilter,

@@ -355,6 +355,14 @@ export interface MemoryStore extends Memories {
   count(owner: string): Promise<number>
 }
 
+/** What a check of the server of the database found, and how to repair it; `fix` is null when nothing is wrong. */
+export interface ServerCheck {
+  readonly check: string
+  readonly status: 'ok' | 'warn'
+  readonly detail: string
+  readonly fix: string | null
+}
+
 export interface StoreProblem {
   readonly detail: string
 }
@@ -430,6 +438,8 @@ export interface Store extends WorkStore {
   health(): StoreHealth
   /** Reads the whole file and checks it; empty when all is well. For `doctor`. */
   check(): Promise<readonly StoreProblem[]>
+  /** Checks the server of the database; absent for the embedded database. For `doctor`. */
+  checkServer?(): Promise<readonly ServerCheck[]>
   /** Waits for all requested writes, then closes. Idempotent. */
   close(): Promise<void>
 }

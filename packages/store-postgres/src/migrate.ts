@@ -4,6 +4,7 @@
  */
 import { AppError, type Logger } from '@sluice/sdk'
 import pg from 'pg'
+import { refuseTransactionPooler } from './check-pooler.ts'
 import { type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect } from './connection.ts'
 import { MIGRATIONS, type Migration } from './schema.ts'
 
@@ -44,6 +45,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const schema = settings.schema ?? DEFAULT_SCHEMA
   const client = await connect(settings, { isPatient: true })
   try {
+    await refuseTransactionPooler(client, settings)
     await client.query(LOCK, [schema])
     try {
       return await migrateLocked(client, schema, options)

@@ -133,6 +133,10 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     usage: () => usageOf(db),
     pending: () => commits.pending,
     health: () => commits.health,
+    async checkServer() {
+      if (closing) throw closedError()
+      return (await import('./check-server.ts')).checkServer(db)
+    },
     async check() {
       if (closing) throw closedError()
       const { checkDatabase } = await import('./check-database.ts')

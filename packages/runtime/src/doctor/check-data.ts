@@ -9,7 +9,8 @@ const MEGABYTE = 1024 * 1024
 export async function checkStore(store: Store): Promise<Check> {
   const problems = await store.check()
   if (problems.length === 0) return ok('store', 'every page and index is sound')
-  return fail('store', problems.map(({ detail }) => detail).join('; '), 'stop the daemon and restore sluice.db from a backup')
+  const fix = store.checkServer ? 'restore the database from a backup of the server' : 'stop the daemon and restore sluice.db from a backup'
+  return fail('store', problems.map(({ detail }) => detail).join('; '), fix)
 }
 
 export async function checkStorage(store: Store, config: LoadedConfig, nowMs: number): Promise<Check> {

@@ -52,6 +52,7 @@ export async function checkKept(runtime: OpenRuntime): Promise<Check[]> {
   const snapshot = runtime.snapshot()
   return [
     await checkStore(store),
+    ...((await store.checkServer?.()) ?? []),
     await checkStorage(store, snapshot.config, runtime.clock.nowMs()),
     await checkMemory(store.memory),
     checkBackups(runtime.dataDir, snapshot.config, runtime.clock.nowMs()),

@@ -66,8 +66,9 @@ class Schema {
   }
 
   /** With the column that is in a table of its own. */
-  async columnsOf({ name, apart }: CopiedTable): Promise<readonly Column[]> {
-    const own = async () => [...(await this.all<Column>(COLUMNS, name)), ...(apart ? [{ name: apart.column, type: apart.type }] : [])]
+  async columnsOf({ name, apart, leftOut = [] }: CopiedTable): Promise<readonly Column[]> {
+    const known = async () => (await this.all<Column>(COLUMNS, name)).filter((column) => !leftOut.includes(column.name))
+    const own = async () => [...(await known()), ...(apart ? [{ name: apart.column, type: apart.type }] : [])]
     const columns = this.#columns.get(name) ?? (await own())
     this.#columns.set(name, columns)
     return columns

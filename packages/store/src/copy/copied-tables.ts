@@ -15,6 +15,8 @@ export interface CopiedTable {
   readonly computed?: readonly string[]
   /** A column that PostgreSQL has in a table of its own, by the number of the row; there is no row for null. */
   readonly apart?: { readonly column: string; readonly table: string; readonly type: string }
+  /** Columns that only PostgreSQL has, about the process that works on the row at the moment. */
+  readonly leftOut?: readonly string[]
   /** True: the row number of the embedded database is the column `number` in PostgreSQL. */
   readonly hasHiddenNumber?: true
   /** True: the numbers of deleted rows are not used again. */
@@ -29,7 +31,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: 'sessions', key: ['number'], derived: { key: 'key' }, neverReuses: true },
   { name: 'messages', key: ['session', 'up_to'] },
   { name: 'session_summaries', key: ['session'], flags: ['untrusted'] },
-  { name: 'turns', key: ['id'], derived: { shard: 'shard_of_turn(session_id, id)' }, flags: ['abort_requested'] },
+  { name: 'turns', key: ['id'], derived: { shard: 'shard_of_turn(session_id, id)' }, flags: ['abort_requested'], leftOut: ['process'] },
   { name: 'costs', key: ['quarter', 'agent'] },
   {
     name: 'inbox',
@@ -71,7 +73,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: 'pairing_codes', key: ['number'], hasHiddenNumber: true, neverReuses: true },
   { name: 'memories', key: ['number'], computed: ['words'], neverReuses: true },
   { name: 'key_values', key: ['owner', 'key'] },
-  { name: 'admissions', key: ['id', 'client'], flags: ['open'] },
+  { name: 'admissions', key: ['id', 'client'], flags: ['open'], leftOut: ['process'] },
   { name: 'spending', key: ['client', 'day'] },
   { name: 'held_back', key: ['client', 'cause'] },
   { name: 'loops', key: ['session'] },
