@@ -8,7 +8,7 @@ import { testClock } from '@sluice/testkit/clock'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
 import { checkServer } from './check-server.ts'
-import { createDb } from './db.ts'
+import { createDb, type Db } from './db.ts'
 import { openPostgresStore } from './open-store.ts'
 import { Reader } from './reader.ts'
 import { startPostgres, type TestServer } from './testing/postgres-server.ts'
@@ -31,7 +31,8 @@ async function opened(url: string, more: object = {}): Promise<Store> {
   return store
 }
 
-const byName = (checks: readonly ServerCheck[] = []): Record<string, ServerCheck> => Object.fromEntries(checks.map((one) => [one.check, one]))
+const byName = (checks: readonly ServerCheck[] = []): Record<string, ServerCheck> =>
+  Object.fromEntries(checks.map((one) => [one.check, one]))
 
 async function connected(url: string): Promise<pg.Client> {
   const client = new pg.Client(url)
@@ -57,7 +58,9 @@ async function startStandby(server: TestServer, client: pg.Client): Promise<Test
   return started({ data, settings: [`primary_conninfo=host=127.0.0.1 port=${server.port} user=postgres application_name=second`] })
 }
 
-test('doctor shows the version, the clock and the time of a commit, and warns about an asynchronous standby', { timeout: 120_000 }, async () => {
+test('doctor shows the version, the clock and the time of a commit, and warns about an asynchronous standby', {
+  timeout: 120_000,
+}, async () => {
   const server = await started({ settings: ['wal_keep_size=64MB'] })
   const store = await opened(server.url)
   const alone = byName(await store.checkServer?.())
@@ -68,7 +71,9 @@ test('doctor shows the version, the clock and the time of a commit, and warns ab
   const client = await connected(server.url)
   await startStandby(server, client)
   const state = async () => byName(await store.checkServer?.())['database standby']
-  await expect.poll(state, { timeout: 20_000 }).toMatchObject({ status: 'warn', detail: expect.stringContaining('asynchronous only (second)') })
+  await expect
+    .poll(state, { timeout: 20_000 })
+    .toMatchObject({ status: 'warn', detail: expect.stringContaining('asynchronous only (second)') })
   await client.query("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'")
   await client.query('SELECT pg_reload_conf()')
   await expect.poll(state, { timeout: 20_000 }).toMatchObject({ status: 'ok', detail: 'synchronous: second' })
@@ -80,20 +85,71 @@ test('doctor warns about old transactions and another clock', { timeout: 60_000 
   const store = await opened(server.url, { clock })
   const other = await connected(server.url)
   await other.query("SET application_name = 'report'; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
-  expect(byName(await store.checkServer?.())['database clock']).toMatchObject({ status: 'warn', detail: expect.stringMatching(/ahead of|behind/) })
+  expect(byName(await store.checkServer?.())['database clock']).toMatchObject({
+    status: 'warn',
+    detail: expect.stringMatching(/ahead of|behind/),
+  })
   const reader = new Reader({ url: server.url }, 1)
   undo.push(() => reader.close())
-  const db = createDb(reader, undefined as never, clock)
-  expect(byName(await checkServer(db, 0))['database snapshots']).toMatchObject({ status: 'warn', detail: expect.stringContaining("'report'") })
+  const db = createDb({ reader, clock } as unknown as Db)
+  expect(byName(await checkServer(db, 0))['database snapshots']).toMatchObject({
+    status: 'warn',
+    detail: expect.stringContaining("'report'"),
+  })
 })
 
 /** Makes an authority and a certificate of it for these names. */
 function certificates(folder: string, name: string, hosts: string): void {
   const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
-  openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', `/CN=${name} authority`, '-keyout', `${name}-ca.key`, '-out', `${name}-ca.pem`)
-  openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', `/CN=${name}`, '-keyout', `${name}.key`, '-out', `${name}.csr`)
+  openssl(
+    'req',
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-days',
+    '2',
+    '-subj',
+    `/CN=${name} authority`,
+    '-keyout',
+    `${name}-ca.key`,
+    '-out',
+    `${name}-ca.pem`,
+  )
+  openssl(
+    'req',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-subj',
+    `/CN=${name}`,
+    '-keyout',
+    `${name}.key`,
+    '-out',
+    `${name}.csr`,
+  )
   writeFileSync(join(folder, `${name}.ext`), `subjectAltName=${hosts}\n`)
-  openssl('x509', '-req', '-in', `${name}.csr`, '-CA', `${name}-ca.pem`, '-CAkey', `${name}-ca.key`, '-CAcreateserial', '-days', '2', '-extfile', `${name}.ext`, '-out', `${name}.pem`)
+  openssl(
+    'x509',
+    '-req',
+    '-in',
+    `${name}.csr`,
+    '-CA',
+    `${name}-ca.pem`,
+    '-CAkey',
+    `${name}-ca.key`,
+    '-CAcreateserial',
+    '-days',
+    '2',
+    '-extfile',
+    `${name}.ext`,
+    '-out',
+    `${name}.pem`,
+  )
 }
 
 test('TLS checks the authority and the host of the server', { timeout: 60_000 }, async () => {
@@ -112,10 +168,18 @@ test('TLS checks the authority and the host of the server', { timeout: 60_000 },
   const store = await verify(byHost, 'right')
   undo.push(() => store.close())
   const client = await connected(server.url)
-  const { rows } = await client.query("SELECT bool_and(ssl) AS ssl, count(*)::int AS count FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'sluice'")
+  const { rows } = await client.query(
+    "SELECT bool_and(ssl) AS ssl, count(*)::int AS count FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'sluice'",
+  )
   expect(rows[0]).toMatchObject({ ssl: true })
   expect(rows[0].count).toBeGreaterThan(0)
-  await expect(verify(byHost, 'other')).rejects.toMatchObject({ code: 'unavailable', message: expect.stringMatching(/certificate|issuer|verify/i) })
-  await expect(verify(server.url, 'right')).rejects.toMatchObject({ code: 'unavailable', message: expect.stringMatching(/altnames|does not match|IP/i) })
+  await expect(verify(byHost, 'other')).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringMatching(/certificate|issuer|verify/i),
+  })
+  await expect(verify(server.url, 'right')).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringMatching(/altnames|does not match|IP/i),
+  })
   await expect(openPostgresStore({ url: byHost, node: 'node', tls: 'verify' })).rejects.toMatchObject({ code: 'unavailable' })
 })
