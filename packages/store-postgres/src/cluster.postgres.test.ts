@@ -128,6 +128,27 @@ test('a node without the role worker owns no shards, and a drained one gives the
   expect(await ingress.store.cluster?.drain('x', true)).toBe(false)
 })
 
+test('shards whose release did not reach the database pass on once it does', async () => {
+  const schema = `cluster_${schemas++}`
+  const proxy = await startProxy(server.port)
+  undo.push(() => proxy.close())
+  const url = new URL(server.url)
+  url.port = String(proxy.port)
+  const first = await start(schema, 'a', { url: url.href })
+  proxy.refuse()
+  await expect(
+    Promise.all(
+      first.ownership
+        .held()
+        .slice(0, 128)
+        .map(({ lease }) => lease.release()),
+    ),
+  ).rejects.toMatchObject({ code: 'unavailable' })
+  proxy.accept()
+  const second = await start(schema, 'b')
+  await expect.poll(() => shares([first, second])).toEqual([128, 128])
+})
+
 test('a restarted node takes its shards at once, and a second node of its name does not start', async () => {
   const schema = `cluster_${schemas++}`
   await start(schema, 'a')

@@ -65,7 +65,7 @@ const TAKE_SHARDS = `
   INSERT INTO leases (name, epoch, process, shard_from, shard_to)
   SELECT 'shards/' || shard || '-' || shard, nextval('epochs'), $1, shard, shard FROM unnest($2::int[]) AS shard
   RETURNING epoch, shard_from AS shard`
-const HELD = 'SELECT epoch FROM leases WHERE process = $1'
+const HELD = `SELECT epoch, name LIKE 'session/%' AS "isSession" FROM leases WHERE process = $1`
 const BEAT = `
   INSERT INTO processes (id, node, schema_version, place, cluster, version, url, roles, key_id)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -146,6 +146,11 @@ export class Leases implements LeaseStore {
   #wallAheadMs = 0
   #isClosed = false
   readonly #wanted = new Set<Wanted>()
+  /** Leases whose rows are being deleted. */
+  readonly #ending = new Set<number>()
+  /** The number of times that leases were taken, and how often that is under way. */
+  #takes = 0
+  #takesUnderWay = 0
   /** The shards that this process holds as leases of one shard each. */
   readonly #shards = new Set<number>()
   #onWork: (change: StoreChange) => void = () => {}
@@ -164,8 +169,12 @@ export class Leases implements LeaseStore {
     await this.start()
     const startedMs = performance.now()
     for (;;) {
-      const taken = await this.#take(name, shards, performance.now() - startedMs > HANDOVER_MS)
-      if ('epoch' in taken) return this.#grant({ name, epoch: taken.epoch, shards }, signal)
+      const isForced = performance.now() - startedMs > HANDOVER_MS
+      const taken = await this.#taking(async () => {
+        const found = await this.#take(name, shards, isForced)
+        return 'epoch' in found ? await this.#grant({ name, epoch: found.epoch, shards }, signal) : found
+      })
+      if (!('blockers' in taken)) return taken
       await this.#untilAvailable(name, shards, taken.blockers, signal)
       signal?.throwIfAborted()
       if (this.#isClosed) throw closedError()
@@ -184,12 +193,21 @@ export class Leases implements LeaseStore {
     return Math.abs(Date.now() - performance.now() - this.#wallAheadMs) < DOUBT_MS || !this.#hasSlept()
   }
 
-  /** Notices the leases that another holder has taken over. */
+  /**
+   * Notices the leases that another holder has taken over. Ends rows that are left of a release, or of a lease that was taken, whose
+   * result did not arrive: while this process lives, nobody else could take them.
+   */
   async loseTaken(): Promise<void> {
-    if (this.#held.size === 0) return
+    const { db, process, cluster } = this.#options
+    if (this.#held.size === 0 && !cluster) return
     const asked = [...this.#held.keys()]
-    const held = new Set((await this.#options.db.all<{ epoch: number }>(HELD, this.#options.process)).map(({ epoch }) => epoch))
+    const takes = this.#takes
+    const rows = await db.all<{ epoch: number; isSession: boolean }>(HELD, process)
+    const held = new Set(rows.map(({ epoch }) => epoch))
     for (const epoch of asked) if (!held.has(epoch)) this.#held.get(epoch)?.lose()
+    if (this.#isClosed || this.#takesUnderWay > 0 || takes !== this.#takes) return
+    const left = rows.filter(({ epoch, isSession }) => !isSession && !this.#held.has(epoch) && !this.#ending.has(epoch))
+    for (const { epoch } of left) await this.#endRow(epoch)
   }
 
   /** Holds a lease whose row another statement has written. `end` deletes the row. */
@@ -205,12 +223,31 @@ export class Leases implements LeaseStore {
 
   /** Ends a lease after the writes that were requested under it. */
   async end(lease: HeldLease): Promise<void> {
-    if (lease.endOwn) return lease.endOwn()
-    await this.#options.db.writer.add(RELEASE, lease.epoch)
+    await (lease.endOwn ? lease.endOwn() : this.#endRow(lease.epoch))
+  }
+
+  async #endRow(epoch: number): Promise<void> {
+    this.#ending.add(epoch)
+    try {
+      await this.#options.db.writer.add(RELEASE, epoch)
+    } finally {
+      this.#ending.delete(epoch)
+    }
     this.#noticing ??= setTimeout(() => {
       this.#noticing = undefined
       void this.notify(FREED)
     }, NOTICE_MS).unref()
+  }
+
+  /** Takes leases by `take`, which puts them among the held ones before it resolves. */
+  async #taking<T>(take: () => Promise<T>): Promise<T> {
+    this.#takes++
+    this.#takesUnderWay++
+    try {
+      return await take()
+    } finally {
+      this.#takesUnderWay--
+    }
   }
 
   get beatAgeMs(): number {
@@ -335,7 +372,11 @@ export class Leases implements LeaseStore {
    * Takes at most `count` shards that are free, that belong to a dead process, or that an earlier process of this node has left. Resolves
    * to their leases, one for each shard.
    */
-  async takeShards(count: number): Promise<readonly Lease[]> {
+  takeShards(count: number): Promise<readonly Lease[]> {
+    return this.#taking(() => this.#takeShards(count))
+  }
+
+  async #takeShards(count: number): Promise<readonly Lease[]> {
     const { db, process, node } = this.#options
     const rows = await db.writer.transaction(async (tx): Promise<readonly { epoch: number; shard: number }[]> => {
       await tx.all(LOCK)
