@@ -216,9 +216,9 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
       expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), place).toBe(true)
     }
     const attach = page.getByRole('button', { name: 'Attach files' })
-    await attach.focus()
+    await attach.waitFor()
     const chooser = page.waitForEvent('filechooser')
-    await page.keyboard.press('Enter')
+    await attach.press('Enter')
     await (await chooser).setFiles([])
   })
 })

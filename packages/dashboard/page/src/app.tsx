@@ -60,6 +60,7 @@ const Tools = later(async () => (await import('./pages/tools.tsx')).Tools)
 const Features = later(async () => (await import('./pages/features.tsx')).Features)
 const Hardware = later(async () => (await import('./pages/hardware.tsx')).Hardware)
 const LogLines = later(async () => (await import('./pages/log-lines.tsx')).LogLines)
+const Nodes = later(async () => (await import('./pages/nodes.tsx')).Nodes)
 const Logs = later(async () => (await import('./pages/logs.tsx')).Logs)
 
 const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
@@ -84,6 +85,7 @@ const ROUTES: readonly (readonly [path: string, component: ComponentType])[] = [
   ['/hardware', Hardware],
   ['/logs/lines', LogLines],
   ['/logs', Logs],
+  ['/nodes', Nodes],
 ]
 
 /** A client has no overview: it starts with the chat. */
@@ -159,6 +161,7 @@ function Frame() {
   return (
     <Shell
       isOperator={isOperator}
+      isCluster={isOperator && (status?.cluster ?? null) !== null}
       place={place}
       counts={counts}
       isMenuOpen={menuOpen.value}

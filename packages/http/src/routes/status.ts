@@ -124,6 +124,10 @@ const statusSchema = v.object({
   version: v.string(),
   profile: v.string(),
   pid: v.number(),
+  cluster: v.pipe(
+    v.nullable(v.object({ name: v.string(), node: v.string() })),
+    v.description('The cluster, and the name of this daemon in it; null for a daemon on its own'),
+  ),
   url: v.pipe(v.nullable(v.string()), v.description('The address on which the daemon listens; null in the process of a command')),
   generation: v.number(),
   started_at: v.string(),
@@ -190,6 +194,8 @@ const doctorRoute = ({ checks }: Runtime): Route =>
     handle: async () => ({ checks: await checks() }),
   })
 
+const shownCluster = ({ store: { cluster } }: Runtime): Status['cluster'] => (cluster ? { name: cluster.name, node: cluster.node } : null)
+
 const uptimeSecs = ({ clock, startedAtMs }: Runtime): number => Math.floor((clock.nowMs() - startedAtMs) / 1000)
 
 const statusRoute = (runtime: Runtime, { gateway, models, registries, version: generation }: Snapshot, url: AppParts['url']): Route =>
@@ -203,6 +209,7 @@ const statusRoute = (runtime: Runtime, { gateway, models, registries, version: g
       version: runtime.version,
       profile: runtime.profile,
       pid: process.pid,
+      cluster: shownCluster(runtime),
       url: url?.() ?? null,
       generation,
       started_at: isoTime(runtime.startedAtMs),

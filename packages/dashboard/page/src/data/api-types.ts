@@ -1228,6 +1228,11 @@ export interface operations {
             version: string
             profile: string
             pid: number
+            /** The cluster, and the name of this daemon in it; null for a daemon on its own */
+            cluster: {
+              name: string
+              node: string
+            } | null
             /** The address on which the daemon listens; null in the process of a command */
             url: string | null
             generation: number
@@ -6890,6 +6895,11 @@ export interface operations {
               version: string
               profile: string
               pid: number
+              /** The cluster, and the name of this daemon in it; null for a daemon on its own */
+              cluster: {
+                name: string
+                node: string
+              } | null
               /** The address on which the daemon listens; null in the process of a command */
               url: string | null
               generation: number

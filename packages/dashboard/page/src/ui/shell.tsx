@@ -11,6 +11,8 @@ interface Place {
   readonly icon: IconName
   /** Whether a client may see it; any other place is for operators. */
   readonly forClients?: true
+  /** Whether only a daemon in a cluster has it. */
+  readonly inCluster?: true
 }
 
 const PLACES: readonly (readonly [group: string, places: readonly Place[]])[] = [
@@ -40,12 +42,14 @@ const PLACES: readonly (readonly [group: string, places: readonly Place[]])[] = 
       { path: '/features', name: 'Features', icon: 'features' },
       { path: '/configuration', name: 'Configuration', icon: 'config' },
       { path: '/logs', name: 'Logs and events', icon: 'logs' },
+      { path: '/nodes', name: 'Nodes', icon: 'channels', inCluster: true },
     ],
   ],
 ]
 
 interface ShellProps {
   readonly isOperator: boolean
+  readonly isCluster?: boolean
   /** The place that is shown; undefined before the page knows. */
   readonly place?: string
   /** How much waits at a place. */
@@ -60,7 +64,18 @@ interface ShellProps {
   readonly children?: ComponentChildren
 }
 
-export function Shell({ isOperator, place, counts = {}, isMenuOpen = false, setMenuOpen, state, notice, foot, children }: ShellProps) {
+export function Shell({
+  isOperator,
+  isCluster = false,
+  place,
+  counts = {},
+  isMenuOpen = false,
+  setMenuOpen,
+  state,
+  notice,
+  foot,
+  children,
+}: ShellProps) {
   const isHere = (path: string) => place !== undefined && (place === path || (path !== '/' && place.startsWith(`${path}/`)))
   return (
     <div class={`shell ${isMenuOpen ? 'menu-open' : ''}`}>
@@ -92,29 +107,30 @@ export function Shell({ isOperator, place, counts = {}, isMenuOpen = false, setM
           <Mark /> Sluice
         </a>
         <nav aria-label="Pages">
-          {PLACES.map(([group, all]) => [group, all.filter(({ forClients }) => forClients || isOperator)] as const).map(
-            ([group, places]) => (
-              <div key={group} hidden={places.length === 0}>
-                <h2>{group}</h2>
-                <ul>
-                  {places.map(({ path, name, icon }) => (
-                    <li key={path}>
-                      <a href={`#${path}`} aria-current={isHere(path) ? 'page' : undefined} onClick={() => setMenuOpen?.(false)}>
-                        <Icon name={icon} />
-                        {name}
-                        {counts[path] ? (
-                          <span class="count">
-                            {counts[path]}
-                            <span class="hidden-text"> waiting</span>
-                          </span>
-                        ) : null}
-                      </a>
-                    </li>
-                  ))}
-                </ul>
-              </div>
-            ),
-          )}
+          {PLACES.map(
+            ([group, all]) =>
+              [group, all.filter(({ forClients, inCluster }) => (forClients || isOperator) && (!inCluster || isCluster))] as const,
+          ).map(([group, places]) => (
+            <div key={group} hidden={places.length === 0}>
+              <h2>{group}</h2>
+              <ul>
+                {places.map(({ path, name, icon }) => (
+                  <li key={path}>
+                    <a href={`#${path}`} aria-current={isHere(path) ? 'page' : undefined} onClick={() => setMenuOpen?.(false)}>
+                      <Icon name={icon} />
+                      {name}
+                      {counts[path] ? (
+                        <span class="count">
+                          {counts[path]}
+                          <span class="hidden-text"> waiting</span>
+                        </span>
+                      ) : null}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          ))}
         </nav>
         {foot}
       </div>
