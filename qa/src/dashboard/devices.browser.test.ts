@@ -77,7 +77,7 @@ allowed_numbers = ["*"]
   test('the boards are listed, and the robot with what its sensors see', async () => {
     await go('/hardware', 'Hardware')
     await page.getByRole('table', { name: 'Boards and adapters' }).getByText('board_a0').waitFor(SOON)
-    await page.getByText('The robot is simulated').waitFor(SOON)
+    await page.getByText('The robot is simulated: no real robot moves.').waitFor(SOON)
     await expect.poll(async () => (await robot())?.state, SOON).toBe('ready')
     await page.getByText('Free ahead').waitFor(SOON)
   })

@@ -203,6 +203,51 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
     await page.getByRole('alert').first().waitFor(SOON)
   })
 
+  test('the nodes have a place only in a cluster, which shows shards without an owner and drains a node', async () => {
+    const page = await open()
+    const nodes = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Nodes' })
+    expect(await nodes.count()).toBe(0)
+    // The answers of a cluster on PostgreSQL, which its own tests start; here only the page is tested.
+    await page.route('**/api/overview**', async (route) => {
+      const answer = await route.fetch()
+      const { status, ...others } = (await answer.json()) as { status: object }
+      await route.fulfill({ json: { ...others, status: { ...status, cluster: { name: 'shop', node: 'a' } } } })
+    })
+    const node = {
+      roles: ['ingress', 'worker'],
+      url: null,
+      version: '0.1.0',
+      schema_version: 1,
+      config_version: 7,
+      key_id: null,
+      leases: ['channel telegram'],
+    }
+    const started_at = new Date().toISOString()
+    const answer = {
+      name: 'shop',
+      node: 'a',
+      unowned_shards: 12,
+      nodes: [
+        { ...node, node: 'a', state: 'up', shards: 244, silent_ms: 100, started_at },
+        { ...node, node: 'b\u202e<img src=x>', state: 'dead', shards: 0, silent_ms: 60_000, started_at },
+      ],
+    }
+    await page.route('**/api/cluster', (route) => route.fulfill({ json: answer }))
+    const drained: string[] = []
+    await page.route('**/api/cluster/nodes/**', (route) => {
+      drained.push(`${route.request().method()} ${new URL(route.request().url()).pathname}`)
+      return route.fulfill({ json: answer })
+    })
+    await page.reload()
+    await nodes.click()
+    await page.getByText('12 shards have no owner now').waitFor(SOON)
+    await page.getByRole('row').filter({ hasText: 'dead' }).waitFor()
+    expect(await page.locator('main img').count()).toBe(0)
+    await page.getByRole('row').filter({ hasText: '(this one)' }).getByRole('button', { name: 'Drain' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Drain' }).click()
+    await expect.poll(() => drained, SOON).toEqual(['POST /api/cluster/nodes/a/drain'])
+  })
+
   test('every new control works by keyboard, and on a phone nothing is wider than the window', async () => {
     const page = await open({ viewport: { width: 380, height: 720 } })
     for (const [place, title] of [

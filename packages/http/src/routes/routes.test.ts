@@ -362,6 +362,7 @@ describe('status', () => {
     expect(await json('GET', '/api/status')).toMatchObject({
       version: '0.0.0',
       profile: 'test',
+      cluster: null,
       uptime_seconds: 61,
       require_pairing: true,
       paired_devices: 1,
