@@ -53,7 +53,7 @@ web_url = ${JSON.stringify(fake.webUrl)}
 web_root_key = ${JSON.stringify(fake.rootKey)}
 allowed_numbers = ["*"]
 `,
-      BUILD,
+      { profile: BUILD },
     )
     writeFileSync(join(gateway.dataDir, 'robot.toml'), '[drive]\nbackend = "sim"\n')
     await gateway.restart('SIGTERM')
