@@ -40,6 +40,7 @@ export const GROUPS = [
     name: 'ingress',
     rows: [
       ...['ingress-1', 'ingress-1-median', 'ingress-16', 'ingress-16-p99', 'ingress-64', 'ingress-64-p99'],
+      'ingress-open-p99',
       ...['ingress-peer-1', 'ingress-peer-16', 'ingress-peer-64'],
     ],
     measure: measureIngress,

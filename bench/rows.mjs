@@ -27,9 +27,14 @@ export const ROWS = {
   'ingress-1': { title: 'messages stored, 1 connection', unit: '/s', bar: { cpu: 'at most', limit: 1.25 } },
   'ingress-1-median': { title: 'message stored, 1 connection, median', unit: 'ms', bar: { ratio: 'at most', limit: 1.2 } },
   'ingress-16': { title: 'messages stored, 16 connections', unit: '/s', bar: { cpu: 'at most', limit: 1.45 } },
-  'ingress-16-p99': { title: 'message stored, 16 connections, p99', unit: 'ms', bar: { ratio: 'at most', limit: 1.5 } },
+  'ingress-16-p99': { title: 'message stored, 16 connections, p99', unit: 'ms' },
   'ingress-64': { title: 'messages stored, 64 connections', unit: '/s', bar: { cpu: 'at most', limit: 1.7 } },
-  'ingress-64-p99': { title: 'message stored, 64 connections, p99', unit: 'ms', bar: { ratio: 'at most', limit: 1.5 } },
+  'ingress-64-p99': { title: 'message stored, 64 connections, p99', unit: 'ms' },
+  'ingress-open-p99': {
+    title: 'message stored, open loop at half the rate of the slower one, p99',
+    unit: 'ms',
+    bar: { ratio: 'at most', limit: 1.5 },
+  },
   ...Object.fromEntries(
     [1, 16, 64].map((count) => [
       `ingress-peer-${count}`,

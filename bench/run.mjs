@@ -12,7 +12,7 @@ import { readOptions } from './options.mjs'
 import { ROWS } from './rows.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const PATIENCE_MS = { quick: 20_000, full: 120_000 }
+const PATIENCE_MS = { quick: 20_000, full: 60_000 }
 
 const options = readOptions()
 const note = (text) => process.stderr.write(`${text}\n`)

@@ -1,7 +1,8 @@
 // Builds a bundle into dist/<name>/: of a profile (`node scripts/build.mjs full`), of a profile file of your own, of either with more
 // features (`--features probe`), or of named features only (`--only provider-openai,channel-telegram`). A feature may also be an npm
 // package that is installed where the command runs (`--features sluice-feature-hello`). Prints the size of each
-// package and writes it to bundle-report.json. `--pack` also writes the archives of the build into dist/packed/<name>/.
+// package and writes it to bundle-report.json. `--pack` also writes the archives of the build into dist/packed/<name>/. `--names` keeps the
+// names of functions, for profiles.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { constants } from 'node:os'
@@ -112,7 +113,8 @@ function parsed(options) {
 /** `name` is the folder in dist/. The bundle contains `recipe`, from which `buildHint` of catalogue.ts makes build commands. */
 function readArguments() {
   const text = { type: 'string' }
-  const options = { features: text, only: text, name: text, summary: { type: 'boolean' }, pack: { type: 'boolean' } }
+  const flag = { type: 'boolean' }
+  const options = { features: text, only: text, name: text, summary: flag, pack: flag, names: flag }
   const { values, positionals } = parsed(options)
   const { summary, pack = false } = values
   if (values.name !== undefined && !/^[\w][\w.-]*$/.test(values.name))
@@ -192,7 +194,8 @@ await build({
   bundle: true,
   splitting: true,
   define: { SLUICE_BUILD: JSON.stringify(target.recipe) },
-  minify: true,
+  // A profile needs the names of the functions.
+  minify: !process.argv.includes('--names'),
   dts: false,
   metafile: true,
   silent: true,

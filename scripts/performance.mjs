@@ -1,4 +1,5 @@
 // Generates docs/performance.md from the recorded results of the benchmark.
+import { readProfile } from '../bench/lib/profile-record.mjs'
 import { readResults } from '../bench/lib/results.mjs'
 import { barText, number, range, roundsText, short, verdict } from '../bench/lib/table.mjs'
 import { page, table } from './markdown.mjs'
@@ -47,6 +48,29 @@ function chapter({ setting: { date, commit, node, cores, cpu, syncMs }, quick, r
   ].filter(Boolean)
 }
 
+const us = (value) => (value === undefined ? '' : number(value))
+
+/** The difference between the two servers, function by function. */
+function profileChapter() {
+  const profile = readProfile()
+  if (!profile) return []
+  const { setting: machine, load, bare, ours } = profile
+  const of = (list, { name, file }) => list.find((other) => other.name === name && other.file === file)?.us
+  const onlyBare = bare.areas.filter((area) => of(ours.areas, area) === undefined)
+  const areas = [...ours.areas, ...onlyBare].map((area) => {
+    const [theirs, own] = [of(bare.areas, area), of(ours.areas, area)]
+    return [area.name, us(theirs), us(own), us((own ?? 0) - (theirs ?? 0))]
+  })
+  const functions = ours.functions.map(({ name, file, us: own }) => [`\`${name}\``, file, us(of(bare.functions, { name, file })), us(own)])
+  return [
+    '## Where the time of a stored message goes',
+    `Both servers under the profiler of Node, which slows them down, with ${load.connections} connections and the same row in the database: the time in each function itself for one message, in µs, with the time that it waits for the disk. \`node bench/profile.mjs\` records it; recorded ${machine.date.slice(0, 16).replace('T', ' ')} UTC at commit ${machine.commit}. Compare the columns with each other, and with nothing else.`,
+    table(['area', 'bare server', 'Sluice', 'difference'], areas),
+    'The functions of Sluice that take the most time:',
+    table(['function', 'of', 'bare server', 'Sluice'], functions),
+  ]
+}
+
 /** Returns the page. */
 export function performancePage() {
   const { runs } = readResults()
@@ -56,5 +80,6 @@ export function performancePage() {
     '```sh\npnpm bench --write --peers\n```',
     'Both sides of a row run one after the other in each round. A cell shows the median of the rounds, and the range from the lowest to the highest in brackets. CPU time is that of the server for one unit of work: a message, a turn, or an event for one subscriber. `rounds` are those that count, of all: a round during which other processes used more than a quarter of a core is dropped.',
     ...runs.flatMap(chapter),
+    ...profileChapter(),
   )
 }

@@ -12,6 +12,8 @@ import { chatappConfig } from '../load/chatapp-requests.mjs'
 const MAX_SECS = 30
 /** Longer than any load, so that no turn ends during a load. */
 const MODEL_SECS = 120
+/** Connections that are never all in use at half of the highest rate. */
+const OPEN = { connections: 64, secs: 2 }
 const PACED = { connections: 64, perSec: 500, secs: 10 }
 const BURST = { connections: 64, requests: 1000 }
 const MEMORY_REQUESTS = 20_000
@@ -20,7 +22,8 @@ const MILLION = 1_000_000
 const WARM_UP = 100_000
 const SLICE = 5000
 
-const config = ({ modelUrl, apiUrl, kind = 'openai' }) => `[gateway]
+/** The configuration of a daemon whose turns wait for the model at `modelUrl`. */
+export const ingressConfig = ({ modelUrl, apiUrl, kind = 'openai' }) => `[gateway]
 webhook_rate_limit_per_minute = 0
 
 [provider]
@@ -47,7 +50,7 @@ async function withModel(scratch, use) {
   }
 }
 
-const sluice = (modelUrl) => (scratch) => startSluice({ scratch, config: config({ modelUrl }) })
+const sluice = (modelUrl) => (scratch) => startSluice({ scratch, config: ingressConfig({ modelUrl }) })
 /** With the row in which Sluice stores a message. */
 const bareDurable = (scratch) => startBare({ scratch, name: 'webhook', args: ['messages', join(scratch, 'inbox.db')] })
 const bareMemory = (scratch) => startBare({ scratch, name: 'webhook', args: ['memory'] })
@@ -56,30 +59,37 @@ async function post(scratch, { url, token, pid }, load) {
   return runLoad({ scratch, name: 'post', job: { url, token, pid, kind: 'chatapp', maxSecs: MAX_SECS, ...load } })
 }
 
-/** Runs the loads one after the other on a new server; returns their results. */
-async function underLoad(scratch, start, loads) {
+/** Starts a server for `use` in a folder of its own. */
+async function withServer(scratch, start, use) {
   const own = mkdtempSync(join(scratch, 'load-'))
   const server = await start(own)
   try {
-    const results = []
-    for (const load of loads) results.push(await post(own, server, load))
-    return results
+    return await use(server)
   } finally {
     await server.stop()
     rmSync(own, { recursive: true, force: true })
   }
 }
 
+/** Runs the loads one after the other on a new server; returns their results. */
+const underLoad = (scratch, start, loads) =>
+  withServer(scratch, start, async (server) => {
+    const results = []
+    for (const load of loads) results.push(await post(scratch, server, load))
+    return results
+  })
+
 export async function measureIngress({ scratch, rounds, scale, peers }) {
   const loads = [
-    { connections: 16, warmup: scale(5000), requests: scale(20_000) },
-    { connections: 64, warmup: scale(2000), requests: scale(20_000) },
-    { connections: 1, warmup: scale(1000), requests: scale(4000) },
+    { connections: 16, warmup: scale(5000), requests: scale(15_000) },
+    { connections: 64, warmup: scale(2000), requests: scale(15_000) },
+    { connections: 1, warmup: scale(1000), requests: scale(3000) },
   ]
   return rounds({ full: 9, quick: 2 }, () =>
     withModel(scratch, async (own, modelUrl) => {
-      const bare = await underLoad(own, bareDurable, loads)
-      const ours = await underLoad(own, sluice(modelUrl), loads)
+      const { bare, ours, open } = await withServer(own, bareDurable, (bareServer) =>
+        withServer(own, sluice(modelUrl), (ourServer) => measureBoth(own, bareServer, ourServer, loads)),
+      )
       const nodeRed = peers ? await underLoad(own, startNodeRed, loads) : undefined
       const both = (at, key) => pair(ours[at], bare[at], key)
       const beside = (at) => pair(ours[at], nodeRed[at], 'perSec')
@@ -91,9 +101,24 @@ export async function measureIngress({ scratch, rounds, scale, peers }) {
         'ingress-16-p99': both(0, 'p99Ms'),
         'ingress-64': both(1, 'perSec'),
         'ingress-64-p99': both(1, 'p99Ms'),
+        'ingress-open-p99': { bare: open.bare.p99Ms, ours: open.ours.p99Ms, detail: open },
       }
     }),
   )
+}
+
+/** Runs the loads on each server, then an open loop at half the rate that the slower one reached at 64 connections. */
+async function measureBoth(scratch, bareServer, ourServer, loads) {
+  const results = { bare: [], ours: [] }
+  for (const load of loads) results.bare.push(await post(scratch, bareServer, load))
+  for (const load of loads) results.ours.push(await post(scratch, ourServer, load))
+  const perSec = Math.max(1, Math.floor(Math.min(results.bare[1].perSec, results.ours[1].perSec) / 2))
+  const paced = async ({ url }) => {
+    const seen = await runLoad({ scratch, name: 'paced', job: { url, ...OPEN, perSec } })
+    if (seen.failed > 0) throw new Error(`${seen.failed} of ${seen.sent} messages of the open loop were not accepted`)
+    return seen
+  }
+  return { ...results, open: { perSec, bare: await paced(bareServer), ours: await paced(ourServer) } }
 }
 
 export async function measureRefusals({ scratch, rounds, scale }) {
@@ -161,7 +186,7 @@ export async function measureMillion({ scratch, rounds, scale }) {
       const [empty] = await underLoad(own, sluice(modelUrl), [growth])
       const dataDir = newDataDir(own)
       const graph = await startBare({ scratch: own, name: 'graph' })
-      const server = await startSluice({ scratch: own, dataDir, config: config({ kind: 'offline', apiUrl: graph.url }) })
+      const server = await startSluice({ scratch: own, dataDir, config: ingressConfig({ kind: 'offline', apiUrl: graph.url }) })
       const resident = []
       try {
         for (let done = 0; done < scale(MILLION); done += SLICE) {
@@ -173,7 +198,7 @@ export async function measureMillion({ scratch, rounds, scale }) {
         await server.stop()
         await graph.stop()
       }
-      const full = await startSluice({ scratch: own, dataDir, config: config({ modelUrl }) })
+      const full = await startSluice({ scratch: own, dataDir, config: ingressConfig({ modelUrl }) })
       let grown
       try {
         grown = await post(own, full, growth)

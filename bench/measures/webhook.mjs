@@ -29,8 +29,8 @@ const bareMemory = (scratch) => startBare({ scratch, name: 'webhook', args: ['me
 
 export async function measureTurns({ scratch, rounds, scale }) {
   const loads = [
-    { connections: 1, warmup: 300, requests: scale(4000) },
-    { connections: 16, warmup: scale(2000), requests: scale(20_000) },
+    { connections: 1, warmup: 300, requests: scale(2000) },
+    { connections: 16, warmup: scale(2000), requests: scale(10_000) },
   ]
   return rounds({ full: 9, quick: 2 }, async () => {
     const [bareOne, bareMany] = await underLoad(scratch, bareDurable, loads)
