@@ -21,13 +21,13 @@ export function idempotent(parts: AppParts): Step {
     if (claimed.claim !== 'claimed') return duplicate(claimed.claim, claimed.turnId)
     c.set('idempotency', key)
     if (!parts.runtime.store.cluster) return next()
-    try {
-      return await next()
-    } catch (error) {
-      const again = await lostKey(parts, key, error)
-      if (!again || again.claim === 'claimed') throw error
-      return duplicate(again.claim, again.turnId)
-    }
+    await next()
+    const again = c.error && (await lostKey(parts, key, c.error))
+    if (!again || again.claim === 'claimed') return
+    c.error = undefined
+    // Without this, the headers of the refusal would stay.
+    c.res = undefined
+    c.res = duplicate(again.claim, again.turnId)
   }
 }
 
