@@ -34,6 +34,7 @@ import type { RegistryPin } from './registry.ts'
 import { RemoteTurns } from './remote-turns.ts'
 import { runCall } from './run-call.ts'
 import { createScrub, type Scrub } from './scrub.ts'
+import { SharedSpending } from './shared-spending.ts'
 import { ToolExecutor } from './tool-call.ts'
 import { createToolSpecs } from './tool-specs.ts'
 import type { Agent, Approver, CallRequest, CallResult, TurnDelivery, TurnRequest, TurnResult } from './turn.ts'
@@ -79,6 +80,8 @@ export interface AgentDeps extends SettingsSource {
 const UNFINISHED_MAX = 101_024
 /** The time in which aborted turns may record their end while the daemon stops. */
 const RECORD_MS = 1000
+/** How long a node of a cluster uses what it has read of the spending of all nodes. */
+const SPENDING_FRESH_MS = 2000
 /** How often a node of a cluster looks for turns that others have left, and requests to abort its own. */
 const LOOK_EVERY_MS = 1000
 const RETRY_AFTER_SECS = 5
@@ -131,7 +134,9 @@ class TurnAgent implements Agent {
     this.#deps = deps
     this.#newId = deps.newId ?? createTurnIds(clock)
     this.#making = { clock, log }
-    this.#budget = new Budget(store.turns, clock)
+    this.#budget = deps.cluster
+      ? new Budget(new SharedSpending(store.turns, clock), clock, SPENDING_FRESH_MS)
+      : new Budget(store.turns, clock)
     this.#remote = new RemoteTurns({ store, clock, log, notices: deps.cluster?.notices })
     const { under } = store
     this.#direct =
@@ -340,6 +345,7 @@ class TurnAgent implements Agent {
       ended.reject(error)
     } finally {
       this.#live.delete(turn.id)
+      this.#budget.ended(turn.id)
       if (this.#followed.delete(turn.id)) this.#deps.cluster?.notices.send({ what: 'ended', turn: turn.id })
     }
   }

@@ -74,3 +74,33 @@ test('a price is found by provider and model, by model, or by the last part of t
   expect(cost('other', 'unknown')).toBe(0)
   expect(cost('other', 'constructor')).toBe(0)
 })
+
+test('where others spend too, the store is read again after a while, and turns that have not ended count on top', async () => {
+  const clock = testClock(NOON)
+  let stored = 0
+  let reads = 0
+  const subject = new Budget(
+    {
+      spentUsd: async () => {
+        reads++
+        return stored
+      },
+    },
+    clock,
+    2000,
+  )
+  await subject.check(limits(2))
+  subject.add(0.5, 't1')
+  subject.add(0.25, 't2')
+  await subject.check(limits(2))
+  expect(reads).toBe(1)
+  // The first turn has ended and is in the store, with one of another node.
+  stored = 0.5 + 1.2
+  subject.ended('t1')
+  await subject.check(limits(2))
+  await clock.advance(2000)
+  await subject.check(limits(2))
+  expect(reads).toBe(2)
+  subject.add(0.05, 't2')
+  await expect(subject.check(limits(2))).rejects.toMatchObject({ code: 'rate_limited' })
+})

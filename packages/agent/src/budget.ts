@@ -1,6 +1,6 @@
 /**
  * The spending limits of a day and a month in UTC (`[cost]`), checked before each model call. Calls in progress are not reserved,
- * so up to `max_concurrent_turns` calls may exceed a limit together.
+ * so up to `max_concurrent_turns` calls may exceed a limit together. In a cluster, what other nodes spent is read every few seconds.
  */
 
 import type { CostConfig } from '@sluice/config'
@@ -8,8 +8,9 @@ import { AppError, type Clock, type TurnStore } from '@sluice/sdk'
 
 interface Period {
   readonly startMs: number
-  /** The recorded spending, read from the store once a period. */
+  /** The recorded spending, read from the store once a period, and again when it is no longer fresh. */
   readonly kept: Promise<number>
+  readonly readAtMs: number
   /** The spending since the store was read. */
   addedUsd: number
 }
@@ -20,12 +21,17 @@ const monthStartMs = (date: Date, ahead = 0): number => Date.UTC(date.getUTCFull
 export class Budget {
   readonly #store: Pick<TurnStore, 'spentUsd'>
   readonly #clock: Clock
+  readonly #freshMs: number
+  /** The spending of turns of this process that have not ended; empty unless others spend, too. */
+  readonly #unrecorded = new Map<string, number>()
   #day: Period | undefined
   #month: Period | undefined
 
-  constructor(store: Pick<TurnStore, 'spentUsd'>, clock: Clock) {
+  /** `freshMs` is how long a reading holds; for the whole period where no other process spends. */
+  constructor(store: Pick<TurnStore, 'spentUsd'>, clock: Clock, freshMs = Number.POSITIVE_INFINITY) {
     this.#store = store
     this.#clock = clock
+    this.#freshMs = freshMs
   }
 
   /** Throws `rate_limited` when a limit is reached, and `unavailable` when the store cannot be read. Without limits it reads nothing. */
@@ -41,14 +47,23 @@ export class Budget {
     }
   }
 
-  add(usd: number): void {
+  /** `turn` is the turn that records the spending at its end, which `ended` reports. */
+  add(usd: number, turn?: string): void {
+    if (turn !== undefined && this.#freshMs < Number.POSITIVE_INFINITY) this.#unrecorded.set(turn, (this.#unrecorded.get(turn) ?? 0) + usd)
     if (this.#day) this.#day.addedUsd += usd
     if (this.#month) this.#month.addedUsd += usd
   }
 
+  /** The store has the spending of the turn now, or nobody ever will. */
+  ended(turn: string): void {
+    this.#unrecorded.delete(turn)
+  }
+
   #current(period: Period | undefined, startMs: number): Period {
-    if (period?.startMs === startMs) return period
-    return { startMs, kept: this.#store.spentUsd(startMs), addedUsd: 0 }
+    const nowMs = this.#clock.monotonicMs()
+    if (period?.startMs === startMs && nowMs - period.readAtMs < this.#freshMs) return period
+    const addedUsd = this.#unrecorded.values().reduce((sum, usd) => sum + usd, 0)
+    return { startMs, kept: this.#store.spentUsd(startMs), readAtMs: nowMs, addedUsd }
   }
 
   async #spentUsd(period: Period): Promise<number> {

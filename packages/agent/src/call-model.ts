@@ -103,7 +103,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
         : generateReply(loaded, options, call),
     )
     const usage = usageOf(scope.cost.prices, prompt, reply, { provider, model })
-    deps.budget.add(usage.costUsd)
+    deps.budget.add(usage.costUsd, turn.id)
     progress.usage = addUsage(progress.usage, usage)
     const failure = judge(reply)
     observe(failure ? 'error' : 'ok', usage)

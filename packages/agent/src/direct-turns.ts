@@ -38,8 +38,16 @@ export class DirectTurns {
     try {
       const row = turn.kept && (await store.turns.get(turn.id))
       if (row && row.endedAtMs !== null) return resultOf(row)
-      turn.home = store.under(lease)
+      const owned = store.under(lease)
       lease.lost.addEventListener('abort', lose, { once: true })
+      const finish: TurnStorage['turns']['finish'] = (end) => {
+        const ended = owned.turns.finish(end)
+        // The session is free from the commit that ends the turn.
+        lease.lost.removeEventListener('abort', lose)
+        this.#release(lease)
+        return ended
+      }
+      turn.home = { ...owned, turns: { ...owned.turns, finish } }
       return await conduct()
     } catch (error) {
       if (!turn.kept || !isLeaseLost(error)) throw error
@@ -47,8 +55,12 @@ export class DirectTurns {
       return await remote.follow(turn.id)
     } finally {
       lease.lost.removeEventListener('abort', lose)
-      lease.release().catch((error: unknown) => log.warn('session of a turn not released', { lease: lease.name, error }))
+      this.#release(lease)
     }
+  }
+
+  #release(lease: Lease): void {
+    lease.release().catch((error: unknown) => this.#deps.log.warn('session of a turn not released', { lease: lease.name, error }))
   }
 
   /** Resolves to undefined once the turn is cancelled. Rejects for a stored turn that cannot begin now and is resumed later. */

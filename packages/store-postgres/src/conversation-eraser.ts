@@ -4,6 +4,7 @@ import { endOfPrefix, toBytes } from '@sluice/store/shared'
 import { appendAudit } from './audit-log.ts'
 import { sql } from './connection.ts'
 import type { Db } from './db.ts'
+import { isAliveProcess } from './live-process.ts'
 import type { Tx } from './writer.ts'
 
 const IS_KNOWN = 'SELECT 1 FROM sessions WHERE id = $1'
@@ -11,6 +12,13 @@ const RUNS = `
   SELECT 1 FROM turns WHERE ended_at IS NULL AND inbox IS NULL AND hashtextextended(session_id, 0) = hashtextextended($1, 0)
     AND session_id = $1
   UNION ALL SELECT 1 FROM inbox WHERE ended_at IS NULL AND state = 'running' AND shard = $2 AND session = $1 LIMIT 1`
+/** Holds the session until the transaction ends, so that no turn that a client waits for reads what is being erased. */
+const HOLD_SESSION = `
+  INSERT INTO leases (name, epoch, process) VALUES ('session/' || $1::text, nextval('epochs'), 'erases')
+  ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch, process = excluded.process, turn = NULL, owner = NULL
+    WHERE NOT ${isAliveProcess('leases.process')}
+  RETURNING epoch`
+const LEAVE_SESSION = 'DELETE FROM leases WHERE epoch = $1'
 const DROP_SAID = 'DELETE FROM messages WHERE session = (SELECT number FROM sessions WHERE id = $1) RETURNING up_to'
 const DROP_SESSION = 'DELETE FROM sessions WHERE id = $1'
 const DROP_SESSION_KEYS = 'DELETE FROM key_values WHERE key >= $1 AND ($2::bytea IS NULL OR key < $2)'
@@ -99,12 +107,17 @@ export async function eraseConversation(
 
 /** Part of a transaction. Resolves to the number of erased turns; to undefined while a turn of the session runs. */
 async function eraseSession(tx: Tx, id: string, atMs: number): Promise<number | undefined> {
-  if (await tx.get(RUNS, id, shardOfSession(id))) return undefined
+  const held = await tx.get<{ epoch: number }>(HOLD_SESSION, id)
+  if (!held || (await tx.get(RUNS, id, shardOfSession(id)))) {
+    if (held) await tx.all(LEAVE_SESSION, held.epoch)
+    return undefined
+  }
   const said = await tx.all(DROP_SAID, id)
   await tx.all(DROP_SESSION, id)
   const keys = toBytes(sessionKeys(id))
   await tx.all(DROP_SESSION_KEYS, keys, endOfPrefix(keys) ?? null)
   await tx.all(GIVE_UP_WAITING, id, atMs, shardOfSession(id))
+  await tx.all(LEAVE_SESSION, held.epoch)
   return said.length
 }
 

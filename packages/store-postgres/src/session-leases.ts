@@ -35,7 +35,7 @@ const LOCK_DEAD = `
   FOR UPDATE OF leases SKIP LOCKED`
 const TAKE_OVER = `
   UPDATE leases SET epoch = nextval('epochs'), process = $2, turn = $3, owner = $4, abort_requested = false WHERE name = $1 RETURNING epoch`
-const RELEASE = 'DELETE FROM leases WHERE epoch = $1'
+const RELEASE = 'DELETE FROM leases WHERE epoch IN (SELECT epoch FROM leases WHERE epoch = ANY ($1::bigint[]) ORDER BY epoch FOR UPDATE)'
 /** Sessions whose process died and that nobody has asked for since. */
 const DROP_DEAD = `
   DELETE FROM leases WHERE epoch IN (
@@ -150,7 +150,7 @@ export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
     if (this.#waiting.has(epoch)) this.#yielding.set(name, performance.now() + OTHERS_MS)
     for (let attempt = 1; ; attempt++) {
       try {
-        await db.writer.write(sql(RELEASE, epoch))
+        await db.writer.add(RELEASE_KIND, { name, epoch })
         break
       } catch (error) {
         if (this.#isClosed) break
@@ -209,6 +209,19 @@ export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
 }
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())
+
+/** Releases share a statement, after what was requested under the leases and before another turn takes the session. */
+const RELEASE_KIND: Kind<Taken, undefined> = {
+  keys: ({ name }) => [name],
+  statements: (all) => [
+    sql(
+      RELEASE,
+      all.map(({ epoch }) => epoch),
+    ),
+  ],
+  results: (all) => all.map(() => undefined),
+  readAgain: () => [],
+}
 
 /** Takes free sessions for this process. A result is undefined where the session is not free. */
 const takeKind = (process: string): Kind<Asked, number | undefined> => ({

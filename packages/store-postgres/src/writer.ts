@@ -208,6 +208,7 @@ export class CommitQueue {
   /** Finds the lost leases of a transaction that could not begin. */
   async #lostAmong(units: readonly Unit[], error: unknown): Promise<unknown> {
     const fences = new Set(units.flatMap(({ fence }) => fence ?? []))
+    let held: ReadonlySet<number>
     try {
       const rows = await this.#options.reader.all<{ epoch: number }>(
         sql(
@@ -215,12 +216,13 @@ export class CommitQueue {
           [...fences].map(({ epoch }) => epoch),
         ),
       )
-      const held = new Set(rows.map(({ epoch }) => epoch))
+      held = new Set(rows.map(({ epoch }) => epoch))
       for (const fence of fences) if (!held.has(fence.epoch)) fence.lose()
     } catch (unreadable) {
       return unreadable
     }
-    const lost = units.find(({ fence }) => fence?.isLost)?.fence
+    // A lease that is released in the commit that this one was to be still has its row.
+    const lost = units.find(({ fence }) => fence && !held.has(fence.epoch))?.fence
     return lost ? leaseLost(lost.name) : error
   }
 

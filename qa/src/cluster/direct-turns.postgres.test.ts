@@ -163,3 +163,42 @@ describe('an abort from another node', () => {
     for (const id of ids) expect(await second.runtime.agent.requestAbort(id)).toBe(false)
   })
 })
+
+describe('what several nodes know of one conversation', () => {
+  test('a turn reads no history that another node has erased, and a conversation is not erased while a turn of another node runs', async () => {
+    const gate = Promise.withResolvers<string>()
+    const second = await start({ answer: async (text) => (text === 'wait' ? gate.promise : `answer to ${text}`) })
+    const first = await start()
+    const session = sessionOf(second, 'room')
+    const about = { atMs: Date.now(), by: 'local' }
+    // Both nodes have the conversation in their memory.
+    for (const { runtime } of [first, second]) await runtime.agent.run(request(session, 'remember this'))
+    expect(await first.runtime.store.sessions.history(session, 100)).toHaveLength(4)
+    const waiting = second.runtime.agent.run(request(session, 'wait'))
+    await vi.waitFor(() => expect(second.asked).toContain('wait'))
+    await expect(first.runtime.store.sessions.erase(session, about)).rejects.toMatchObject({ code: 'conflict' })
+    gate.resolve('done')
+    await waiting
+    // The session is free as soon as the turn has ended.
+    expect(await first.runtime.store.sessions.erase(session, about)).toMatchObject({ historyTurns: 3 })
+    await second.runtime.agent.run(request(session, 'what was it'))
+    const texts = JSON.stringify(await second.runtime.store.sessions.history(session, 100))
+    expect(texts).toContain('what was it')
+    expect(texts).not.toContain('remember this')
+    expect(second.prompts.at(-1)).not.toContain('remember this')
+  })
+
+  test('the turns of an hour and the budget count on all nodes together', async () => {
+    const toml = '[cost]\ndaily_limit_usd = 2.5\n[cost.prices."scripted-1"]\ninput = 1000000\noutput = 0\n[limits]\nturns_per_hour = 2\n'
+    const [first, second] = [await start({ toml }), await start({ toml })]
+    const limited = { client: 'device:d1', standing: 'listed' } as const
+    for (const { runtime } of [first, second]) await runtime.agent.run({ ...request(null, 'hello'), limited })
+    for (const { runtime } of [first, second])
+      await expect(runtime.agent.run({ ...request(null, 'hello'), limited })).rejects.toMatchObject({ code: 'rate_limited' })
+    // Each node has spent 1 USD; this is the third, and the only one above the limit that may still begin.
+    await second.runtime.agent.run(request(null, 'hello'))
+    // What a node has read of the spending holds for two seconds.
+    await sleep(2100)
+    await expect(first.runtime.agent.run(request(null, 'hello'))).rejects.toMatchObject({ message: expect.stringContaining('Daily budget') })
+  })
+})

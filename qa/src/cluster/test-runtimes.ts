@@ -17,6 +17,8 @@ export interface TestRuntime {
   readonly runtime: OpenRuntime
   /** The texts that the model of this node was asked. */
   readonly asked: readonly string[]
+  /** The whole prompts, as JSON. */
+  readonly prompts: readonly string[]
   /** The number of calls of the tool `act`. */
   acted: number
   close(): Promise<void>
@@ -51,14 +53,16 @@ async function startRuntime({ url, schema, toml = '', answer, act, approve }: Te
   mkdirSync(dataDir, { mode: 0o700 })
   copyFileSync(join(folder, 'secret.key'), join(dataDir, 'secret.key'))
   const asked: string[] = []
+  const prompts: string[] = []
   const state = { acted: 0 }
   const model = scriptedModel([
     async (options) => {
       const text = lastText(options)
+      prompts.push(JSON.stringify(options.prompt))
       const isAnswered = options.prompt.at(-1)?.role === 'tool'
       if (!isAnswered) asked.push(text)
       if (text.startsWith('act') && !isAnswered) return { calls: [{ id: 'call-1', name: 'act', input: {} }] }
-      return { text: (await answer?.(text)) ?? `answer to ${text}` }
+      return { text: (await answer?.(text)) ?? `answer to ${text}`, usage: { input: 1, output: 1 } }
     },
   ])
   const tool = defineTool({
@@ -101,6 +105,7 @@ async function startRuntime({ url, schema, toml = '', answer, act, approve }: Te
   return Object.assign(state, {
     runtime,
     asked,
+    prompts,
     async close() {
       unsubscribe()
       await runtime.close(0)
