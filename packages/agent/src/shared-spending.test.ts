@@ -9,7 +9,8 @@ test('reads only what ended lately, adds up what ended before once in a quarter 
   const clock = testClock(DAY)
   const ends: { readonly atMs: number; readonly costUsd: number }[] = []
   const asked: string[] = []
-  const sum = (from: number, to: number) => ends.filter(({ atMs }) => atMs >= from && atMs < to).reduce((all, { costUsd }) => all + costUsd, 0)
+  const sum = (from: number, to: number) =>
+    ends.filter(({ atMs }) => atMs >= from && atMs < to).reduce((all, { costUsd }) => all + costUsd, 0)
   const spending = new SharedSpending(
     {
       async spentUsd(sinceMs) {

@@ -157,7 +157,10 @@ test('after a kill another node ends the stored turn once, and a chat of the sam
   expect(await gone).toBe('broken off')
   const again = await chat(two(), 'unstored')
   again.say('after the kill')
-  await vi.waitFor(async () => expect(await turnAt(two(), id)).toMatchObject({ status: 'done', response: 'answer to before the kill' }), 20_000)
+  await vi.waitFor(
+    async () => expect(await turnAt(two(), id)).toMatchObject({ status: 'done', response: 'answer to before the kill' }),
+    20_000,
+  )
   await vi.waitFor(() => expect(again.frames.at(-1)).toMatchObject({ type: 'done', full_response: 'answer to after the kill' }), 20_000)
   // The turn that was not stored is not repeated.
   expect([timesAsked('before the kill'), timesAsked('in the chat')]).toEqual([2, 1])

@@ -199,6 +199,8 @@ describe('what several nodes know of one conversation', () => {
     await second.runtime.agent.run(request(null, 'hello'))
     // What a node has read of the spending holds for two seconds.
     await sleep(2100)
-    await expect(first.runtime.agent.run(request(null, 'hello'))).rejects.toMatchObject({ message: expect.stringContaining('Daily budget') })
+    await expect(first.runtime.agent.run(request(null, 'hello'))).rejects.toMatchObject({
+      message: expect.stringContaining('Daily budget'),
+    })
   })
 })
