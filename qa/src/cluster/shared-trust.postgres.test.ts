@@ -50,7 +50,7 @@ beforeAll(async () => {
   await start('node-2')
 }, 60_000)
 afterAll(async () => {
-  for (const { link } of nodes) link.restore()
+  for (const { link } of nodes) await link.restore()
   for (const { daemon } of nodes) await daemon.stop()
   await server.stop()
   rmSync(folder, { recursive: true, force: true })
@@ -116,7 +116,7 @@ test('an event reaches subscribers of both nodes with one id, and a client resum
   }
   const ids = [await post(first, 1), await post(second, 2), await post(first, 3)]
   expect(ids.toSorted()).toEqual(ids)
-  for (const { text: _, ...state } of streams) expect(state.status).toBe(200)
+  for (const { status } of streams) expect(status).toBe(200)
   for (const stream of streams) {
     await expect.poll(() => ids.every((id) => stream.text.includes(`id: ${id}\n`)), { timeout: 5_000 }).toBe(true)
   }
@@ -150,7 +150,7 @@ test.each(['reset', 'silent'] as const)(
     await expect.poll(() => stream.endedMs, { timeout: 8_000 }).toBeGreaterThan(0)
     expect(stream.endedMs - cutMs).toBeLessThan(6_000)
     expect((await ask(second, '/api/status', token)).status).toBe(503)
-    second.link.restore()
+    await second.link.restore()
     await expect.poll(async () => (await ask(second, '/api/status', token)).status, { timeout: 15_000, interval: 300 }).toBe(200)
   },
   45_000,
