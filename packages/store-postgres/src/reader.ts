@@ -61,7 +61,9 @@ export class Reader {
   }
 
   #drop(slot: Slot, connecting: Promise<pg.Client>): void {
-    if (slot.connecting === connecting) slot.connecting = undefined
+    // Each statement that was under way reports the same broken connection.
+    if (slot.connecting !== connecting) return
+    slot.connecting = undefined
     connecting.then(disconnect, () => undefined)
   }
 }
