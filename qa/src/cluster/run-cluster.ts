@@ -51,6 +51,9 @@ const KINDS = ['chatapp', 'line', 'telegram']
 const NODES = 3
 const ATTEMPTS_MAX = 100
 const MODEL_SECS = 10
+const TURNS_AT_ONCE = 16
+const SLOW = { share: 0.2, min: 300, max: 2_500 }
+const QUICK_MS_MAX = 60
 const CALM_MS = { min: 300, max: 3_000 }
 const TICK_MS = 1_000
 const TICKS_AT_ONCE = 6
@@ -69,7 +72,10 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
   const { profile, seed, dir, signal, messages, seconds, rate, faults, kinds = KINDS, onProgress } = options
   const startedMs = performance.now()
   const random = createRandom(seed)
-  const world = await startWorld(random, { attemptsMax: ATTEMPTS_MAX, modelSecs: MODEL_SECS, turnsAtOnce: 16, kinds: { only: kinds } })
+  // Some turns are long, so that each fault meets turns that run.
+  const answer = () => sleep(random.chance(SLOW.share) ? random.within(SLOW.min, SLOW.max) : random.within(0, QUICK_MS_MAX))
+  const limits = { attemptsMax: ATTEMPTS_MAX, modelSecs: MODEL_SECS, turnsAtOnce: TURNS_AT_ONCE }
+  const world = await startWorld(random, { ...limits, answer, kinds: { only: kinds } })
   const { recorder } = world
   const server = await startPostgres({ inMemory: true })
   const standby = await server.addStandby()
