@@ -275,7 +275,7 @@ describe('replay', () => {
 })
 
 test.each([
-  [['inbox', 'list', '--state', 'sent'], '--state wants one of pending, running, done, dead, limited for the inbox'],
+  [['inbox', 'list', '--state', 'sent'], '--state wants one of pending, running, done, dead, limited, discarded for the inbox'],
   [['outbox', 'list', '--limit', '100001'], '--limit wants a whole number from 1 to 100000'],
   [['inbox', 'list', '--before', '-1'], "Option '--before' argument is ambiguous; see"],
   [['inbox', 'replay'], 'name what to replay by number'],
