@@ -288,7 +288,7 @@ const DESCRIPTIONS = [
     name: 'inbox list',
     remote: true,
     summary: 'List messages received over channels, newest first',
-    options: { state: deliveryState('pending, running, done, dead, limited'), ...DELIVERY_PAGE },
+    options: { state: deliveryState('pending, running, done, dead, limited, discarded'), ...DELIVERY_PAGE },
   },
   {
     name: 'inbox show',
@@ -307,13 +307,21 @@ const DESCRIPTIONS = [
     argsMax: REPLAY_NUMBERS_MAX,
     options: replayFilter('dead, limited or both as dead,limited'),
   },
+  {
+    name: 'inbox discard',
+    remote: true,
+    summary: 'Mark messages that are dead or limited as ones that nobody will run again',
+    usage: '<number...>',
+    argsMin: 1,
+    argsMax: REPLAY_NUMBERS_MAX,
+  },
   { name: 'inbox dead', remote: true, summary: 'List messages that ran out of attempts', options: DELIVERY_PAGE },
 
   {
     name: 'outbox list',
     remote: true,
     summary: 'List messages to send over channels, newest first',
-    options: { state: deliveryState('queued, sending, failed, sent, ambiguous, dead'), ...DELIVERY_PAGE },
+    options: { state: deliveryState('queued, sending, failed, sent, ambiguous, dead, discarded'), ...DELIVERY_PAGE },
   },
   { name: 'outbox show', remote: true, summary: 'Show one message to send, and its turn', usage: '<number>', argsMin: 1, argsMax: 1 },
   {
@@ -323,6 +331,14 @@ const DESCRIPTIONS = [
     usage: '[number...]',
     argsMax: REPLAY_NUMBERS_MAX,
     options: replayFilter('dead, ambiguous or both as dead,ambiguous'),
+  },
+  {
+    name: 'outbox discard',
+    remote: true,
+    summary: 'Mark messages that are dead or ambiguous as ones that nobody will send again',
+    usage: '<number...>',
+    argsMin: 1,
+    argsMax: REPLAY_NUMBERS_MAX,
   },
   {
     name: 'outbox dead',

@@ -274,6 +274,21 @@ describe('replay', () => {
   })
 })
 
+test('discard takes dead entries out of the dead letters, and explains the others', async () => {
+  const { sluice, json, on } = await arrange(async (store) => {
+    for (const id of ['a', 'b']) await message(store, id)
+    await failMessage(store.inbox, 1)
+  })
+  expect(await sluice('inbox', 'discard', '1', '2', '99')).toEqual({
+    code: 1,
+    out: '1 discarded\n',
+    err: 'sluice: There is no message 99 in the inbox\nsluice: Message 2 is pending: only a dead or limited message can be discarded\n',
+  })
+  expect(await json('inbox', 'list', '--state', 'discarded')).toMatchObject([{ number: 1 }])
+  expect(await on(({ inbox }) => inbox.counts())).toMatchObject({ dead: 0 })
+  expect(await sluice('outbox', 'discard', '5')).toMatchObject({ code: 1, err: 'sluice: There is no reply 5 in the outbox\n' })
+})
+
 test.each([
   [['inbox', 'list', '--state', 'sent'], '--state wants one of pending, running, done, dead, limited, discarded for the inbox'],
   [['outbox', 'list', '--limit', '100001'], '--limit wants a whole number from 1 to 100000'],
@@ -285,6 +300,7 @@ test.each([
   [['outbox', 'replay', '--state', 'dead,sent'], "not 'sent'"],
   [['outbox', 'replay', '--dead', '--since', 'soon'], "not 'soon'"],
   [['inbox', 'replay', 'x'], "'x'"],
+  [['outbox', 'discard'], '<number...> is missing'],
   [['outbox', 'show'], '<number> is missing'],
   [['inbox', 'dead', '--state', 'dead'], "'--state'"],
 ])('%j fails with exit code 2 and one line', async (argv, piece) => {

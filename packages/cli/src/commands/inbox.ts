@@ -5,7 +5,7 @@ import { AppError, oneLine } from '@sluice/sdk'
 import { apiPath } from '../api/api.ts'
 import { withApi } from '../api/open-api.ts'
 import type { CliContext, Output } from '../context.ts'
-import { type DeliveryBox, listDeliveries, replayDeliveries } from '../deliveries/delivery-commands.ts'
+import { type DeliveryBox, discardDeliveries, listDeliveries, replayDeliveries } from '../deliveries/delivery-commands.ts'
 import { wholeNumber } from '../option-values.ts'
 import { ERROR_CHARS_MAX, formatTurn, NAME_CHARS_MAX, printBlock, printFields, TEXT_CHARS_MAX } from '../print-details.ts'
 
@@ -30,6 +30,7 @@ const BOX: DeliveryBox<ShownInboxRow> = {
 export const list = async (context: CliContext): Promise<number> => listDeliveries(BOX, context)
 export const dead = async (context: CliContext): Promise<number> => listDeliveries(BOX, context, ['dead'])
 export const replay = async (context: CliContext): Promise<number> => replayDeliveries(BOX, context)
+export const discard = async (context: CliContext): Promise<number> => discardDeliveries(BOX, context)
 
 export async function show(context: CliContext): Promise<number> {
   const number = wholeNumber('sluice inbox show', context.args[0] ?? '', 1)

@@ -1,7 +1,6 @@
-/** `list`, `dead` and `replay`, which `sluice inbox` and `sluice outbox` have in common. */
+/** `list`, `dead`, `replay` and `discard`, which `sluice inbox` and `sluice outbox` have in common. */
 import { AppError } from '@sluice/sdk'
-import type { Api } from '../api/api.ts'
-import { apiPath } from '../api/api.ts'
+import { type Api, apiPath } from '../api/api.ts'
 import { withApi } from '../api/open-api.ts'
 import { readPages } from '../api/pages.ts'
 import type { CliContext } from '../context.ts'
@@ -69,9 +68,12 @@ export const replayDeliveries = <Row>(box: DeliveryBox<Row>, context: CliContext
   }
   if (args.length === 0)
     throw new AppError('invalid_request', `name what to replay by number or by --state; 'sluice ${box.name} list' shows the numbers`)
-  const numbers = new Set(args.map((arg) => wholeNumber(`sluice ${box.name} replay`, arg, 1)))
-  return withApi(context, (api) => replayNumbers(box, context, api, numbers))
+  return changeEach(box, context, { action: 'replay', done: 'replayed', outcome: (count) => outcome(box, count) })
 }
+
+/** Marks dead entries as ones that nobody will replay. */
+export const discardDeliveries = <Row>(box: DeliveryBox<Row>, context: CliContext): Promise<number> =>
+  changeEach(box, context, { action: 'discard', done: 'discarded', outcome: (count) => `${count} discarded` })
 
 /** The body of a replay by filter. */
 interface Selection {
@@ -92,32 +94,38 @@ function parseSelection<Row>({ name, replayableStates }: DeliveryBox<Row>, conte
   return { state: states, channel, since: since && new Date(parseSince(since)).toISOString() }
 }
 
-/** Replays each entry that can be replayed, then throws the first error; the others are printed. */
-async function replayNumbers<Row>(
-  box: DeliveryBox<Row>,
-  { out, json }: CliContext,
-  api: Api,
-  numbers: ReadonlySet<number>,
-): Promise<number> {
-  const replayed: number[] = []
-  const errors: AppError[] = []
-  for (const number of numbers) {
-    try {
-      await api.post(pathOf(box, number, 'replay'))
-      replayed.push(number)
-    } catch (error) {
-      if (!(error instanceof AppError) || (error.code !== 'not_found' && error.code !== 'conflict')) throw error
-      errors.push(error)
+interface Change {
+  readonly action: 'replay' | 'discard'
+  /** The member of the printed JSON that lists the numbers. */
+  readonly done: string
+  outcome(count: number): string
+}
+
+/** Changes each named entry that can be changed, then throws the first error; the others are printed. */
+function changeEach<Row>(box: DeliveryBox<Row>, context: CliContext, { action, done, outcome: tell }: Change): Promise<number> {
+  const { args, out, json } = context
+  const numbers = new Set(args.map((arg) => wholeNumber(`sluice ${box.name} ${action}`, arg, 1)))
+  return withApi(context, async (api) => {
+    const changed: number[] = []
+    const errors: AppError[] = []
+    for (const number of numbers) {
+      try {
+        await api.post(pathOf(box, number, action))
+        changed.push(number)
+      } catch (error) {
+        if (!(error instanceof AppError) || (error.code !== 'not_found' && error.code !== 'conflict')) throw error
+        errors.push(error)
+      }
     }
-  }
-  const [first, ...more] = errors
-  if (replayed.length > 0) {
-    if (json) out.json({ replayed })
-    else out.print(outcome(box, replayed.length))
-  }
-  for (const { message } of more) out.warn(`sluice: ${message}`)
-  if (first) throw first
-  return 0
+    const [first, ...more] = errors
+    if (changed.length > 0) {
+      if (json) out.json({ [done]: changed })
+      else out.print(tell(changed.length))
+    }
+    for (const { message } of more) out.warn(`sluice: ${message}`)
+    if (first) throw first
+    return 0
+  })
 }
 
 async function replaySelected<Row>(box: DeliveryBox<Row>, { out, json }: CliContext, api: Api, selection: Selection): Promise<number> {
