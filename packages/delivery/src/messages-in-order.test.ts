@@ -1,0 +1,69 @@
+import type { Inbound, WaitingMessage } from '@sluice/sdk'
+import { expect, test } from 'vitest'
+import { MessagesInOrder } from './messages-in-order.ts'
+
+const row = (number: number): WaitingMessage => ({ number, channel: 'x', account: 'a', lane: 'room', atMs: 0, interruptions: 0 })
+const message = (number: number): Inbound => ({ id: `${number}`, account: 'a', sender: 'ann', to: { to: 'room' }, text: `${number}` })
+
+/** `stored` are the unfinished messages of the session. */
+function arrange(stored: readonly number[], read = async (_: readonly number[]) => stored.map(row)) {
+  const entered: string[] = []
+  const left: number[] = []
+  const failures: unknown[] = []
+  const inOrder = new MessagesInOrder({
+    read,
+    enter: ({ number }, arrived) => {
+      entered.push(arrived ? `${number} arrived` : `${number}`)
+      return number !== 9
+    },
+    left: ({ number }) => void left.push(number),
+    failed: (error) => void failures.push(error),
+  })
+  return { inOrder, entered, left, failures }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('a message enters after those that other nodes stored for its session before', async () => {
+  const { inOrder, entered, left } = arrange([3, 5, 7])
+  inOrder.arrived({ row: row(7), message: message(7) })
+  await turn()
+  expect([entered, left]).toEqual([['3', '5', '7 arrived'], []])
+})
+
+test('messages that arrive during a read share the next one', async () => {
+  const reads: (readonly number[])[] = []
+  const { inOrder } = arrange([], async (numbers) => {
+    reads.push(numbers)
+    await turn()
+    return []
+  })
+  inOrder.stored(1)
+  await turn()
+  for (const number of [2, 3, 3]) inOrder.stored(number)
+  await turn()
+  await turn()
+  expect(reads).toEqual([[1], [2, 3]])
+})
+
+test('a message that has ended, or that is queued already, counts as left', async () => {
+  const { inOrder, left } = arrange([9])
+  for (const number of [8, 9]) inOrder.arrived({ row: row(number), message: message(number) })
+  await turn()
+  expect(left).toEqual([8, 9])
+})
+
+test('messages stay in the store when it cannot be read, and later ones enter', async () => {
+  let isDown = true
+  const { inOrder, entered, left, failures } = arrange([], async () => {
+    if (isDown) throw new Error('the store cannot be read')
+    return [row(2)]
+  })
+  inOrder.arrived({ row: row(1), message: message(1) })
+  await turn()
+  expect([failures.length, left]).toEqual([1, [1]])
+  isDown = false
+  inOrder.arrived({ row: row(2), message: message(2) })
+  await turn()
+  expect(entered).toEqual(['2 arrived'])
+})
