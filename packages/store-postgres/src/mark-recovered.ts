@@ -7,6 +7,7 @@ import { RESTORED, toBytes } from '@sluice/store/shared'
 import type pg from 'pg'
 import { appendAudit } from './audit-log.ts'
 import { type ConnectionSettings, connect, disconnect, sql } from './connection.ts'
+import { TTL_MS } from './leases.ts'
 import { requireNoDaemon } from './no-daemon.ts'
 import { storeError } from './postgres-error.ts'
 import type { Tx } from './writer.ts'
@@ -45,7 +46,7 @@ export async function markRecovered({ settings, atMs, nowMs }: MarkRecoveredOpti
   try {
     client = await connect(settings, { isPatient: true })
     const tx = txOf(client)
-    await requireNoDaemon(tx)
+    await requireNoDaemon(tx, 2 * TTL_MS)
     await client.query('BEGIN')
     const marked = await mark(tx, atMs, nowMs)
     await requireNoDaemon(tx)
