@@ -8,14 +8,15 @@ import type {
   CountedLimits,
   Exceeded,
   HeldBack,
+  LimitName,
   LoopState,
   OwnedAdmissionStore,
   ShardRange,
 } from '@sluice/sdk'
 import { sql } from './connection.ts'
-import type { Db } from './db.ts'
+import { columnsOf, type Db } from './db.ts'
 import { isAliveProcess } from './live-process.ts'
-import type { Tx } from './writer.ts'
+import type { Kind, Tx } from './writer.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -23,19 +24,18 @@ const DAY_MS = 24 * HOUR_MS
 // Requests that count for one client take place one after the other, in all processes.
 const LOCK =
   'SELECT pg_advisory_xact_lock(7354, lock) FROM (SELECT DISTINCT hashtext(key) AS lock FROM unnest($1::text[]) AS key ORDER BY 1) AS locks'
-const KNOWN = 'SELECT 1 FROM admissions WHERE id = $1 LIMIT 1'
-// After the clock was set back, later rows count as of now: they neither vanish nor count for longer than an hour.
-const CLAMP = 'UPDATE admissions SET at = $2 WHERE client = $1 AND at > $2'
 const LAST = 'SELECT place, at FROM admissions WHERE client = $1 ORDER BY place DESC LIMIT 1'
-// Places have no gaps, except where old rows were pruned: the turn this many places back decides, without a count of the hour.
-const AT_PLACE = 'SELECT at FROM admissions WHERE client = $1 AND place = $2 AND at > $3'
-const OPEN = 'SELECT count(*) AS count FROM admissions WHERE client = $1 AND open'
-const ADD = 'INSERT INTO admissions (id, client, shard, at, open, place, process) VALUES ($1, $2, $3, $4, true, $5, $6)'
-// The time of the news stays, so that a client that is admitted now and then gets no further notice.
-const ADMITTED = "UPDATE held_back SET until = $2 WHERE client = $1 AND until > $2 AND cause <> 'loop'"
-const CLIENTS_OF = 'SELECT client FROM admissions WHERE id = $1'
-const CANCEL = 'DELETE FROM admissions WHERE id = $1 RETURNING client, place'
-const CLOSE_GAP = 'UPDATE admissions SET place = place - 1 WHERE client = $1 AND place > $2'
+const TAKE = `
+  SELECT request, exceeded, of_key AS key, limit_value AS value, free_at AS "freeAtMs"
+  FROM take_admissions($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+const LOCK_CLIENTS =
+  'SELECT pg_advisory_xact_lock(7354, lock) FROM (SELECT DISTINCT hashtext(client) AS lock FROM admissions WHERE id = ANY ($1::text[]) ORDER BY 1) AS locks'
+// The later places move up, so that there is no gap.
+const CANCEL = `
+  WITH gone AS (DELETE FROM admissions WHERE id = ANY ($1::text[]) RETURNING client, place)
+  UPDATE admissions AS later SET place = place - (SELECT count(*) FROM gone WHERE gone.client = later.client AND gone.place < later.place)
+  WHERE place > (SELECT min(gone.place) FROM gone WHERE gone.client = later.client) AND client IN (SELECT client FROM gone)
+    AND id <> ALL ($1::text[])`
 const SPEND = `
   INSERT INTO spending (client, day, usd) SELECT DISTINCT client, $2::bigint, $3::float8 FROM unnest($1::text[]) AS client ORDER BY client
   ON CONFLICT (client, day) DO UPDATE SET usd = spending.usd + excluded.usd`
@@ -111,52 +111,59 @@ async function overspent(query: Query, counted: readonly CountedLimits[], atMs: 
 const lastOf = async (query: Query, client: string): Promise<{ place: number; at: number }> =>
   (await query.get<{ place: number; at: number }>(LAST, client)) ?? { place: 0, at: Number.NEGATIVE_INFINITY }
 
-async function exceededTurns(tx: Tx, { key, turnsPerHour, turnsInFlight }: CountedLimits, atMs: number): Promise<Exceeded | undefined> {
-  const last = await lastOf(tx, key)
-  // Also without a limit of turns, so that the times of a client never decrease from place to place.
-  if (last.at > atMs) await tx.all(CLAMP, key, atMs)
-  if (turnsPerHour > 0) {
-    const nth = await tx.get<{ at: number }>(AT_PLACE, key, last.place - turnsPerHour + 1, atMs - HOUR_MS)
-    if (nth) return { limit: 'turns_per_hour', key, value: turnsPerHour, freeAtMs: nth.at + HOUR_MS }
-  }
-  const open = turnsInFlight > 0 ? await tx.get<{ count: number }>(OPEN, key) : undefined
-  return open && open.count >= turnsInFlight ? { limit: 'turns_in_flight', key, value: turnsInFlight, freeAtMs: atMs } : undefined
+interface Asked {
+  readonly request: AdmissionRequest
+  readonly process: string
 }
 
-async function take(tx: Tx, process: string, { id, counted, shard, atMs }: AdmissionRequest): Promise<Exceeded | undefined> {
-  const keys = counted.map(({ key }) => key)
-  await tx.all(LOCK, keys)
-  if (await tx.get(KNOWN, id)) return undefined
-  // A turn waits for another one to end only if no other limit is in its way.
-  const all: Exceeded[] = []
-  const spent = await overspent(tx, counted, atMs)
-  if (spent) all.push(spent)
-  for (const limits of counted) {
-    const turns = await exceededTurns(tx, limits, atMs)
-    if (turns) all.push(turns)
-  }
-  const exceeded = all.find(({ limit }) => limit !== 'turns_in_flight') ?? all[0]
-  if (exceeded) return exceeded
-  for (const key of keys) {
-    await tx.all(ADD, id, key, shard, atMs, (await lastOf(tx, key)).place + 1, process)
-    await tx.all(ADMITTED, key, atMs)
-  }
-  return undefined
+/** Requests of one process share a transaction of one round trip: its locks are held for no longer than the server needs. */
+const ADMISSIONS: Kind<Asked, Exceeded | undefined> = {
+  isApart: true,
+  keys: () => [],
+  statements(asked) {
+    const [ids, shards, times] = columnsOf(
+      asked.map(({ request }) => request),
+      ({ id }) => id,
+      ({ shard }) => shard,
+      ({ atMs }) => atMs,
+    )
+    const counted = asked.flatMap(({ request }) => request.counted)
+    const firsts = [1]
+    for (const { request } of asked) firsts.push((firsts.at(-1) ?? 1) + request.counted.length)
+    const limits = columnsOf(
+      counted,
+      ({ key }) => key,
+      ({ turnsPerHour }) => turnsPerHour,
+      ({ turnsInFlight }) => turnsInFlight,
+      ({ usdPerDay }) => usdPerDay,
+    )
+    const processes = asked.map(({ process }) => process)
+    return [sql(TAKE, ids, shards, times, processes, firsts, ...limits)]
+  },
+  results(asked, [rows = []]) {
+    const exceeded = new Map(
+      (rows as unknown as readonly (Omit<Exceeded, 'limit'> & { request: number; exceeded: LimitName })[]).map(
+        ({ request, exceeded: limit, key, value, freeAtMs }): [number, Exceeded] => [request, { limit, key, value, freeAtMs }],
+      ),
+    )
+    return asked.map((_, at) => exceeded.get(at))
+  },
+}
+
+const CANCELLATIONS: Kind<string, undefined> = {
+  isApart: true,
+  keys: () => [],
+  statements: (ids) => [sql(LOCK_CLIENTS, ids), sql(CANCEL, ids)],
+  results: (ids) => ids.map(() => undefined),
 }
 
 export function createAdmissions(db: Db, process: string): AdmissionStore {
   const { writer } = db
   return {
-    take: (request) => writer.transaction((tx) => take(tx, process, request)),
-    cancel: (id) =>
-      writer.transaction(async (tx) => {
-        const clients = await tx.all<{ client: string }>(CLIENTS_OF, id)
-        await tx.all(
-          LOCK,
-          clients.map(({ client }) => client),
-        )
-        for (const { client, place } of await tx.all<{ client: string; place: number }>(CANCEL, id)) await tx.all(CLOSE_GAP, client, place)
-      }),
+    take: (request) => writer.add(ADMISSIONS, { request, process }),
+    async cancel(id) {
+      await writer.add(CANCELLATIONS, id)
+    },
     async spend(keys, usd, atMs) {
       await writer.write(sql(SPEND, keys, dayOf(atMs), usd))
     },

@@ -564,4 +564,70 @@ export const MIGRATIONS: readonly Migration[] = [
   );
   `,
   },
+  {
+    sql: `
+  -- Counts turns in the order given, or tells which limit each would exceed. The limits of turn n are those from firsts[n] to firsts[n + 1] - 1.
+  -- Turns that count for one client take place one after the other, in all processes, until the commit.
+  CREATE FUNCTION take_admissions(
+    ids text[], shards int[], times float8[], of_processes text[], firsts int[],
+    keys text[], hourly_max float8[], open_max float8[], usd_max float8[])
+  RETURNS TABLE (request int, exceeded text, of_key text, limit_value float8, free_at float8)
+  LANGUAGE plpgsql AS $$ DECLARE
+    now_ms float8;
+    today bigint;
+    last_place bigint;
+    last_at float8;
+    nth_at float8;
+  BEGIN
+    PERFORM pg_advisory_xact_lock(7354, lock) FROM (SELECT DISTINCT hashtext(key) AS lock FROM unnest(keys) AS key ORDER BY 1) AS locks;
+    FOR turn IN 1 .. cardinality(ids) LOOP
+      CONTINUE WHEN EXISTS (SELECT 1 FROM admissions WHERE id = ids[turn]);
+      now_ms := times[turn];
+      today := floor(now_ms / 86400000);
+      exceeded := NULL;
+      FOR nth IN firsts[turn] .. firsts[turn + 1] - 1 LOOP
+        IF usd_max[nth] > 0 AND EXISTS (SELECT 1 FROM spending WHERE client = keys[nth] AND day = today AND usd >= usd_max[nth]) THEN
+          SELECT 'usd_per_day', keys[nth], usd_max[nth], (today + 1) * 86400000 INTO exceeded, of_key, limit_value, free_at;
+          EXIT;
+        END IF;
+      END LOOP;
+      FOR nth IN firsts[turn] .. firsts[turn + 1] - 1 LOOP
+        SELECT place, at INTO last_place, last_at FROM admissions WHERE client = keys[nth] ORDER BY place DESC LIMIT 1;
+        -- After the clock was set back, later rows count as of now: they neither vanish nor count for longer than an hour. Also without a
+        -- limit of turns, so that the times of a client never decrease from place to place.
+        IF last_at > now_ms THEN
+          UPDATE admissions SET at = now_ms WHERE client = keys[nth] AND at > now_ms;
+        END IF;
+        -- Places have no gaps, except where old rows were pruned: the turn this many places back decides, without a count of the hour.
+        nth_at := NULL;
+        IF hourly_max[nth] > 0 THEN
+          SELECT at INTO nth_at FROM admissions
+            WHERE client = keys[nth] AND place = coalesce(last_place, 0) - hourly_max[nth]::bigint + 1 AND at > now_ms - 3600000 LIMIT 1;
+        END IF;
+        -- A turn waits for another one to end only if no other limit is in its way.
+        IF nth_at IS NOT NULL THEN
+          IF coalesce(exceeded, 'turns_in_flight') = 'turns_in_flight' THEN
+            SELECT 'turns_per_hour', keys[nth], hourly_max[nth], nth_at + 3600000 INTO exceeded, of_key, limit_value, free_at;
+          END IF;
+        ELSIF open_max[nth] > 0 AND exceeded IS NULL
+          AND (SELECT count(*) FROM admissions WHERE client = keys[nth] AND open) >= open_max[nth] THEN
+          SELECT 'turns_in_flight', keys[nth], open_max[nth], now_ms INTO exceeded, of_key, limit_value, free_at;
+        END IF;
+      END LOOP;
+      IF exceeded IS NOT NULL THEN
+        request := turn - 1;
+        RETURN NEXT;
+        CONTINUE;
+      END IF;
+      FOR nth IN firsts[turn] .. firsts[turn + 1] - 1 LOOP
+        INSERT INTO admissions (id, client, shard, at, open, place, process)
+          SELECT ids[turn], keys[nth], shards[turn], now_ms, true,
+            1 + coalesce((SELECT place FROM admissions WHERE client = keys[nth] ORDER BY place DESC LIMIT 1), 0), of_processes[turn];
+        -- The time of the news stays, so that a client that is admitted now and then gets no further notice.
+        UPDATE held_back SET until = now_ms WHERE client = keys[nth] AND until > now_ms AND cause <> 'loop';
+      END LOOP;
+    END LOOP;
+  END $$;
+  `,
+  },
 ]

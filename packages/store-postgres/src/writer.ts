@@ -29,6 +29,11 @@ export interface Fence {
 
 /** Writes of one kind, each of which is an item of one set-based statement. */
 export interface Kind<I, R> {
+  /**
+   * True: these writes take locks that all processes share, and are committed apart from other writes, so that neither waits for what it
+   * does not need. A commit of them has writes of one kind.
+   */
+  readonly isApart?: true
   /** The keys of the rows that the write touches. Two writes with the same key never share a statement. */
   keys(item: I): readonly string[]
   statements(items: readonly I[]): readonly Statement[]
@@ -65,6 +70,12 @@ interface Unit {
   readonly reject: (error: unknown) => void
 }
 
+/** Writes that wait, and what commits them. */
+interface Lane {
+  readonly waiting: Unit[]
+  running: Promise<void> | undefined
+}
+
 /** A write of its own statements. It shares no statement with others. */
 const ALONE: Kind<readonly Statement[], readonly Row[]> = {
   keys: () => [],
@@ -89,10 +100,10 @@ export class CommitQueue {
   readonly #free: MarkedConnection[]
   readonly #transactions: readonly MarkedConnection[]
   readonly #asking: ((connection: MarkedConnection) => void)[] = []
-  #waiting: Unit[] = []
+  readonly #together: Lane = { waiting: [], running: undefined }
+  readonly #apart: Lane = { waiting: [], running: undefined }
   #pending = 0
   #commits = 0
-  #running: Promise<void> | undefined
   #lastCommitMs: number | null = null
   #fault: string | null = null
   #isClosed = false
@@ -140,7 +151,7 @@ export class CommitQueue {
   async close(): Promise<void> {
     this.#isClosed = true
     while (this.#pending > 0) {
-      await this.#running
+      await Promise.all([this.#together.running, this.#apart.running])
       await new Promise((resolve) => setImmediate(resolve))
     }
     await Promise.all([this.#batches, ...this.#transactions].map((connection) => connection.close()))
@@ -151,24 +162,35 @@ export class CommitQueue {
     if (fence?.isLost) return Promise.reject(leaseLost(fence.name))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     this.#pending++
-    this.#waiting.push({ kind, item, fence, resolve, reject })
-    this.#running ??= this.#run()
+    const lane = kind.isApart ? this.#apart : this.#together
+    lane.waiting.push({ kind, item, fence, resolve, reject })
+    lane.running ??= kind.isApart ? this.#runApart() : this.#runTogether()
     return promise
   }
 
   /** Commits until no write waits. */
-  async #run(): Promise<void> {
+  async #runTogether(): Promise<void> {
+    const lane = this.#together
     // Callers that go on in the same tick share the first commit.
     await new Promise((resolve) => setImmediate(resolve))
-    while (this.#waiting.length > 0) {
-      const units = this.#waiting.splice(0, UNITS_MAX)
-      await this.#commitAll(units)
-    }
-    this.#running = undefined
+    while (lane.waiting.length > 0) await this.#commitAll(this.#batches, lane.waiting.splice(0, UNITS_MAX))
+    lane.running = undefined
   }
 
-  async #commitAll(units: readonly Unit[]): Promise<void> {
-    const error = await this.#commit(units)
+  async #runApart(): Promise<void> {
+    const lane = this.#apart
+    await new Promise((resolve) => setImmediate(resolve))
+    while (lane.waiting.length > 0)
+      await this.#withConnection(async (connection) => {
+        const kind = lane.waiting[0]?.kind
+        const others = lane.waiting.findIndex((unit) => unit.kind !== kind)
+        await this.#commitAll(connection, lane.waiting.splice(0, Math.min(UNITS_MAX, others === -1 ? UNITS_MAX : others)))
+      })
+    lane.running = undefined
+  }
+
+  async #commitAll(connection: MarkedConnection, units: readonly Unit[]): Promise<void> {
+    const error = await this.#commit(connection, units)
     if (error === undefined) return
     if (units.length === 1 || isServerFault(error)) {
       for (const unit of units) this.#refuse(unit, error)
@@ -176,13 +198,13 @@ export class CommitQueue {
     }
     // One of them failed: each gets a transaction of its own.
     for (const unit of units) {
-      const own = await this.#commit([unit])
+      const own = await this.#commit(connection, [unit])
       if (own !== undefined) this.#refuse(unit, own)
     }
   }
 
   /** Resolves to the error when the transaction was not committed; no unit is settled then. */
-  async #commit(units: readonly Unit[]): Promise<unknown> {
+  async #commit(connection: MarkedConnection, units: readonly Unit[]): Promise<unknown> {
     const startedMs = this.#options.clock.monotonicMs()
     const parts = compose(units)
     let statements: readonly (readonly Statement[])[]
@@ -193,7 +215,7 @@ export class CommitQueue {
     }
     const epochs = epochsOf(units)
     for (let attempt = 1; ; attempt++) {
-      const { isCommitted, results, error } = await this.#batches.run(statements.flat(), epochs)
+      const { isCommitted, results, error } = await connection.run(statements.flat(), epochs)
       if (isCommitted) {
         this.#pending -= units.length
         this.#committed(units.length, startedMs)

@@ -32,7 +32,8 @@ const { seed, loops } = options
 const usesPostgres = options.store === 'postgres' || options.suites.includes('cluster')
 const profile = usesPostgres ? `${options.profile}${WITH_POSTGRES}` : options.profile
 const build = usesPostgres ? [options.profile, '--features', 'store-postgres', '--name', profile] : [profile]
-if (!existsSync(bundle(profile))) spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs'), ...build], { stdio: ['ignore', 2, 2] })
+// A bundle with PostgreSQL is built anew: no other command keeps it as new as the sources.
+if (usesPostgres || !existsSync(bundle(profile))) spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs'), ...build], { stdio: ['ignore', 2, 2] })
 
 const say = (text: string): void => void process.stderr.write(text)
 const interrupted = new AbortController()

@@ -84,7 +84,7 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
     counts[what] = (counts[what] ?? 0) + 1
   }
   const databaseUrl = `postgres://postgres@127.0.0.1:${server.port},127.0.0.1:${standby.port}/postgres`
-  const cluster = await startCluster({ nodes: NODES, toml: withoutPool(world.config), program: bundle(profile), server, databaseUrl, dir })
+  const cluster = await startCluster({ nodes: NODES, toml: world.config, program: bundle(profile), server, databaseUrl, dir })
   const { front, nodes } = cluster
   const stage: FaultStage = { nodes, random: createRandom(seed + 1), database: { server, standby }, count }
   const events: string[][] = Array.from({ length: SUBSCRIBERS }, () => [])
@@ -163,9 +163,6 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
     }
   }
 }
-
-/** A limit that all strangers share makes each of their messages wait for the one before it, on all nodes. */
-const withoutPool = (toml: string): string => toml.replace('pool = {', 'pool = { usd_per_day = 0,')
 
 /** The address of one of the nodes, another one each time. */
 let turn = 0
