@@ -6,7 +6,7 @@ import { KIND_NAMES, kindNamesOf } from './start-kinds.ts'
 
 const USAGE = `usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--out FILE] [--profile minimal] [--store postgres]
        pnpm chaos --suite links [--seconds 10] [--cut reset|silent] [--messages 20] [--channel a,b]
-       pnpm chaos --suite cluster [--messages 100000] [--seconds 3600] [--rate 40] [--faults 'kill,suspend']
+       pnpm chaos --suite cluster [--messages 100000] [--seconds 3600] [--rate 40] [--faults none|'kill,suspend']
        pnpm chaos --suite burst [--messages 1000] [--kills 10] [--channel a,b]`
 /** These run only when they are asked for. */
 const ON_REQUEST = ['links', 'burst', 'cluster']
@@ -30,7 +30,7 @@ export interface ChaosOptions {
   readonly seconds: number | undefined
   /** Messages a second of the cluster. */
   readonly rate: number
-  /** The faults of the cluster, one after the other; undefined: random ones. */
+  /** The faults of the cluster, one after the other; `none` for none; undefined: random ones. */
   readonly faults: readonly FaultName[] | undefined
   readonly cuts: readonly ('reset' | 'silent')[]
 }
@@ -100,7 +100,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
 }
 
 function readFaults(text: string | undefined): readonly FaultName[] | undefined {
-  const names = text?.split(',')
+  const names = text === 'none' ? [] : text?.split(',')
   const unknown = names?.find((name) => !(name in FAULTS))
   if (unknown !== undefined) refuse(`there is no fault '${unknown}'; there are: ${Object.keys(FAULTS).join(', ')}`)
   return names as FaultName[] | undefined
