@@ -67,7 +67,7 @@ test('nodes that ask at the same time admit exactly as many turns as a limit say
   const refused = taken.filter((exceeded) => exceeded !== undefined)
   expect(new Set(refused.map(({ key, limit: name }) => `${name} ${key}`))).toEqual(new Set(['turns_per_hour strangers']))
   expect(refused[0]?.freeAtMs).toBe(AT_MS + 3_600_000)
-  // Twenty messages are admitted, and each of the two nodes is told so.
+  // The limit admits twenty messages, and both nodes get that answer.
   expect(taken.length - refused.length).toBe(40)
 })
 

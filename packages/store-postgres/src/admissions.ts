@@ -30,7 +30,7 @@ const TAKE = `
   FROM take_admissions($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 const LOCK_CLIENTS =
   'SELECT pg_advisory_xact_lock(7354, lock) FROM (SELECT DISTINCT hashtext(client) AS lock FROM admissions WHERE id = ANY ($1::text[]) ORDER BY 1) AS locks'
-// The later places move up, so that there is no gap.
+// Later places of the client move down by the number of places before them that are deleted.
 const CANCEL = `
   WITH gone AS (DELETE FROM admissions WHERE id = ANY ($1::text[]) RETURNING client, place)
   UPDATE admissions AS later SET place = place - (SELECT count(*) FROM gone WHERE gone.client = later.client AND gone.place < later.place)

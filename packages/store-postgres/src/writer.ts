@@ -30,8 +30,8 @@ export interface Fence {
 /** Writes of one kind, each of which is an item of one set-based statement. */
 export interface Kind<I, R> {
   /**
-   * True: these writes take locks that all processes share, and are committed apart from other writes, so that neither waits for what it
-   * does not need. A commit of them has writes of one kind.
+   * True: these writes take locks that all processes share. They are committed on a connection for transactions, so that other writes
+   * never wait for those locks. A commit of them has writes of one kind.
    */
   readonly isApart?: true
   /** The keys of the rows that the write touches. Two writes with the same key never share a statement. */

@@ -32,7 +32,7 @@ const { seed, loops } = options
 const usesPostgres = options.store === 'postgres' || options.suites.includes('cluster')
 const profile = usesPostgres ? `${options.profile}${WITH_POSTGRES}` : options.profile
 const build = usesPostgres ? [options.profile, '--features', 'store-postgres', '--name', profile] : [profile]
-// A bundle with PostgreSQL is built anew: no other command keeps it as new as the sources.
+// A bundle with PostgreSQL is built for each run, because no other command rebuilds it after a change of the sources.
 if (usesPostgres || !existsSync(bundle(profile))) spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs'), ...build], { stdio: ['ignore', 2, 2] })
 
 const say = (text: string): void => void process.stderr.write(text)

@@ -11,6 +11,8 @@ export const TTL_MS = 6_000
 const OFFSET_MS = 3_600_000
 const CLOCK = join(import.meta.dirname, 'clock-offset.mjs')
 const POLL_MS = 5
+const RUNNING_POLL_MS = 25
+const RUNNING_MS_MAX = 3_000
 const IN_TRANSACTION_MS_MAX = 3_000
 /** Slow enough that transactions of several round trips are open most of the time. */
 const SLOW_DATABASE_MS = 20
@@ -27,6 +29,33 @@ export interface FaultStage {
 export type FaultName = keyof typeof FAULTS
 
 const oneOf = ({ nodes, random }: FaultStage): ClusterNode => random.pick(nodes)
+/** The number of messages that each node works on. A message belongs to the process with the lease of its shard. */
+const RUNNING = `
+  SELECT processes.node, count(*)::int AS count FROM inbox
+  JOIN leases ON inbox.shard BETWEEN leases.shard_from AND leases.shard_to JOIN processes ON processes.id = leases.process
+  WHERE inbox.ended_at IS NULL AND inbox.state = 'running' GROUP BY 1 ORDER BY 2 DESC LIMIT 1`
+
+/** Resolves to the node with the most running turns, as soon as one has some; to a random one if none does within a few seconds. */
+async function busyNode(stage: FaultStage): Promise<ClusterNode> {
+  const client = new pg.Client({ connectionString: stage.database.server.url, options: '-c search_path=sluice' })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    for (const endMs = performance.now() + RUNNING_MS_MAX; performance.now() < endMs; await sleep(RUNNING_POLL_MS)) {
+      const [busiest] = (await client.query(RUNNING)).rows
+      const node = busiest && stage.nodes.find(({ name }) => name === busiest.node)
+      if (!node) continue
+      stage.count('stopped with running turns')
+      return node
+    }
+  } catch {
+    // Without the database, any node will do.
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+  return oneOf(stage)
+}
+
 const ttls = (random: Random, min: number, max: number): number => random.within(min * TTL_MS, max * TTL_MS)
 
 async function restart(stage: FaultStage, node: ClusterNode): Promise<void> {
@@ -69,7 +98,7 @@ export const FAULTS = {
     await restart(stage, node)
   },
   async suspend(stage: FaultStage) {
-    await suspend(stage, oneOf(stage))
+    await suspend(stage, await busyNode(stage))
   },
   async 'suspend in a transaction'(stage: FaultStage) {
     const node = oneOf(stage)
