@@ -33,7 +33,8 @@ const usesPostgres = options.store === 'postgres' || options.suites.includes('cl
 const profile = usesPostgres ? `${options.profile}${WITH_POSTGRES}` : options.profile
 const build = usesPostgres ? [options.profile, '--features', 'store-postgres', '--name', profile] : [profile]
 // A bundle with PostgreSQL is built for each run, because no other command rebuilds it after a change of the sources.
-if (usesPostgres || !existsSync(bundle(profile))) spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs'), ...build], { stdio: ['ignore', 2, 2] })
+if (usesPostgres || !existsSync(bundle(profile)))
+  spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs'), ...build], { stdio: ['ignore', 2, 2] })
 
 const say = (text: string): void => void process.stderr.write(text)
 const interrupted = new AbortController()
