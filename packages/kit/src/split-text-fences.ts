@@ -12,7 +12,7 @@ export interface CodeFence {
   readonly end: number
   /** The opening marks, which also close it. */
   readonly marks: string
-  /** The text after the opening marks, such as the language. */
+  /** The text after the opening marks, such as the language. White space before it stays: it may begin with such marks itself. */
   readonly info: string
 }
 
@@ -30,7 +30,7 @@ export function codeFences(text: string): CodeFence[] {
     const marks = marksAt.exec(text)?.[1]
     if (marks !== undefined) {
       const marksEnd = marksAt.lastIndex
-      const info = text.slice(marksEnd, lineEnd).trim()
+      const info = text.slice(marksEnd, lineEnd).trimEnd()
       if (!opening) {
         const isInline = marks.startsWith('`') && info.includes('`')
         if (!isInline) opening = { start, code: lineEnd + 1, marks, info }

@@ -149,6 +149,10 @@ describe('code fences', () => {
     for (const part of split(code(`\`\`\`${'x'.repeat(200)}`, 'a', '```'), 40)) expect(withoutFences(part).closed, part).toBe(true)
   })
 
+  test('an info string that begins with marks stays apart from the marks before it', () => {
+    for (const part of split(code('~~~ ~~~', 'a'.repeat(60), '~~~'), 40)) expect(withoutFences(part).closed, part).toBe(true)
+  })
+
   test('no break turns marks within a line into a fence', () => {
     expect(split('aaaaaaaaaa ```bbb``` ccccc', 12)).toEqual(['aaaaaaaaa', 'a ```bbb```', 'ccccc'])
     for (const limit of [16, 20, 24, 28]) {
