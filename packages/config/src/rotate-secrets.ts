@@ -17,8 +17,11 @@ const SETTLE_MS = 2000
 export interface RotateOptions extends Pick<ConfigSource, 'configFile' | 'dataDir' | 'shared'> {
   /** For tests: the time between the first pass and the last one. */
   readonly settleMs?: number
-  /** Encrypts the secrets of features in a database server. Absent: they are in the embedded database. */
-  readonly reencryptServer?: ((oldId: string) => Promise<Reencrypted>) | undefined
+  /**
+   * Encrypts the secrets of features in a database server. Absent: they are in the embedded database. Rejects if that cannot be done now;
+   * with null it only checks that.
+   */
+  readonly reencryptServer?: ((oldId: string | null) => Promise<Reencrypted>) | undefined
 }
 
 /**
@@ -27,6 +30,8 @@ export interface RotateOptions extends Pick<ConfigSource, 'configFile' | 'dataDi
  */
 export async function rotateSecrets(options: RotateOptions): Promise<Reencrypted> {
   const { dataDir, settleMs = SETTLE_MS } = options
+  // Daemons encrypt with the new key as soon as it is in the file.
+  await options.reencryptServer?.(null)
   const oldId = beginRotation(dataDir)
   const first = await reencryptAll(options, oldId)
   await sleep(settleMs)
@@ -41,10 +46,10 @@ export async function rotateSecrets(options: RotateOptions): Promise<Reencrypted
 }
 
 async function reencryptAll(options: RotateOptions, oldId: string): Promise<Reencrypted> {
+  const rows = options.reencryptServer ? await options.reencryptServer(oldId) : reencryptRows(options.dataDir, oldId)
   const file = await undisturbed(() => reencryptFile(options, oldId))
   const shared = await undisturbed(() => reencryptShared(options, oldId))
-  const rows = options.reencryptServer ? await options.reencryptServer(oldId) : reencryptRows(options.dataDir, oldId)
-  const all = [file, shared, rows]
+  const all = [rows, file, shared]
   return { changed: all.reduce((sum, { changed }) => sum + changed, 0), unreadable: all.flatMap(({ unreadable }) => unreadable) }
 }
 

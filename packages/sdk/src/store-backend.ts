@@ -61,6 +61,8 @@ export interface StoreMove {
   /** The records of the audit log, and what is wrong with it in both databases; null when all is well. */
   readonly auditRecords: number
   readonly auditFault: string | null
+  /** The configuration of a cluster, which the embedded database has no place for; null without one. */
+  readonly clusterConfig: { readonly version: number; readonly text: string } | null
 }
 
 /** What was marked after the data was recovered to an earlier time. */
@@ -81,10 +83,11 @@ export interface StoreBackend {
   recovered?(options: StoreToolOptions & { readonly atMs: number }): Promise<StoreRecovered>
   /**
    * Encrypts the secrets of features that have the old key with the new one, while daemons may run. Resolves to the number of changed
-   * secrets and the paths of those that could not be decrypted before either.
+   * secrets and the paths of those that could not be decrypted before either. Rejects with `conflict` while daemons of other machines run.
+   * Without an old key it changes nothing and only checks that.
    */
   reencrypt?(
-    options: StoreToolOptions & { readonly oldId: string },
+    options: StoreToolOptions & { readonly oldId: string | null },
   ): Promise<{ readonly changed: number; readonly unreadable: readonly string[] }>
   /** Rejects with `unavailable` when the database cannot be used now, and with `config_invalid` for wrong settings. */
   open(options: StoreBackendOptions): Promise<Store>

@@ -28,7 +28,8 @@ interface Row {
 export interface ReencryptOptions {
   readonly settings: ConnectionSettings
   readonly dataDir: string
-  readonly oldId: string
+  /** Null: nothing is changed. */
+  readonly oldId: string | null
   /** The name of this machine: its own daemon reads the key file again, and those of other machines do not have the new key. */
   readonly node: string
 }
@@ -55,8 +56,9 @@ async function replaceAll({ settings, dataDir, oldId, node }: ReencryptOptions) 
         'conflict',
         `A daemon of another machine works with the database (${other.node}) and has only the old key. Stop the daemons of the other machines, rotate the key, copy secret.key to them, and start them again.`,
       )
-    const box = openSecretBox(dataDir)
     const unreadable: string[] = []
+    if (oldId === null) return { changed: 0, unreadable }
+    const box = openSecretBox(dataDir)
     let changed = 0
     let [owner, key]: [string, Uint8Array] = ['', new Uint8Array()]
     for (;;) {

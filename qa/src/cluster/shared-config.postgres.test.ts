@@ -3,14 +3,17 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { scriptedModel } from '@sluice/agent/testing/scripted-model'
-import { agentSection, clusterSection, type LoadedConfig } from '@sluice/config'
+import { agentSection, clusterSection, type LoadedConfig, providerSection } from '@sluice/config'
 import { setConfig } from '@sluice/config/edit'
+import { rotateSecrets } from '@sluice/config/rotate-secrets'
 import { type Daemon, startDaemon } from '@sluice/daemon'
-import { withClusterConfig } from '@sluice/runtime/open-backend'
+import { configuredStoreTools, withClusterConfig } from '@sluice/runtime/open-backend'
 import { defineFeature } from '@sluice/sdk'
-import { openSecretBox } from '@sluice/store/secret-box'
+import { secretStore } from '@sluice/store'
+import { openSecretBox, secretKeyIds } from '@sluice/store/secret-box'
 import storePostgres from '@sluice/store-postgres'
 import { startPostgres, type TestServer } from '@sluice/store-postgres/testing/postgres-server'
+import { testHost } from '@sluice/testkit/host'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-config-'))
@@ -107,3 +110,49 @@ test('an editor that shows another version, and a text that is not valid, change
   await expect(settings.save([{ key: 'agent.max_concurrent_turns', value: 'many' }], shown.version)).rejects.toThrow('max_concurrent_turns')
   for (const node of [first, second]) await expect.poll(() => turnsOf(node), { timeout: 10_000 }).toBe(6)
 }, 60_000)
+
+/** As `sluice secrets rotate` does it in the data directory of the node. */
+async function rotate({ source }: Node) {
+  const tools = await configuredStoreTools({ ...source, log: testHost().log })
+  const { backend, options } = tools ?? expect.fail('the database is configured')
+  const reencryptServer = async (oldId: string | null) =>
+    (await backend.reencrypt?.({ ...options, oldId })) ?? expect.fail('the backend has secrets')
+  return withClusterConfig(source, (cluster) => rotateSecrets({ ...cluster, reencryptServer, settleMs: 0 }))
+}
+
+test('a new key encrypts the secrets in the database and in the shared configuration, once no other node runs', async () => {
+  const { first, second } = await twoNodes()
+  const { dataDir } = first.source
+  await withClusterConfig(first.source, (source) => setConfig(source, [{ path: 'provider.api_key', value: 'the key of the model' }]))
+  const { store } = first.daemon.runtime
+  const secretsWith = (dir: string) => secretStore(openSecretBox(dir), store.keyValue('secret:channel-x'), 'secrets.channel-x')
+  await secretsWith(dataDir).set('token', 'a secret')
+  const sealed = async () => (await store.cluster?.config.read()) ?? expect.fail('there is a configuration')
+  const before = await sealed()
+  const [oldId = ''] = secretKeyIds(dataDir)
+  expect(before.text).toContain(`api_key = "enc:1:${oldId}:`)
+
+  await expect(rotate(first)).rejects.toThrow(/A daemon of another machine works with the database .*node-2/)
+  expect(secretKeyIds(dataDir)).toEqual([oldId])
+  expect(await sealed()).toEqual(before)
+  expect(await secretsWith(second.source.dataDir).get('token')).toBe('a secret')
+
+  await second.daemon.stop()
+  expect(await rotate(first)).toEqual({ changed: 2, unreadable: [] })
+  const [newId = ''] = secretKeyIds(dataDir)
+  expect(newId).not.toBe(oldId)
+  const after = await sealed()
+  expect(after.version).toBe(before.version + 1)
+  expect(after.text).toContain(`api_key = "enc:1:${newId}:`)
+  expect(after.text).not.toContain(oldId)
+  expect(await secretsWith(dataDir).get('token')).toBe('a secret')
+  expect(String(await store.keyValue('secret:channel-x').get('token'))).toContain(`enc:1:${newId}:`)
+  await expect.poll(() => first.daemon.runtime.config().core(providerSection).api_key?.reveal()).toBe('the key of the model')
+
+  const restart = () => startDaemon({ ...second.source, profile: 'test', listens: false, logger: testHost().log })
+  await expect(restart()).rejects.toThrow(/secret\.key/)
+  copyFileSync(join(dataDir, 'secret.key'), join(second.source.dataDir, 'secret.key'))
+  const again = await restart()
+  running.push(again)
+  expect(again.runtime.config().core(providerSection).api_key?.reveal()).toBe('the key of the model')
+}, 120_000)

@@ -26,5 +26,5 @@ async function serverOf(context: CliContext) {
   const { backend, options } = tools
   if (!backend.reencrypt) throw new AppError('not_compiled', 'This build cannot encrypt the secrets in the database again.')
   const reencrypt = backend.reencrypt.bind(backend)
-  return (oldId: string) => reencrypt({ ...options, oldId })
+  return (oldId: string | null) => reencrypt({ ...options, oldId })
 }

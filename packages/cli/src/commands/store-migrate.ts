@@ -28,15 +28,24 @@ export async function run(context: CliContext): Promise<number> {
       signal: context.interrupted(),
     })
     out.progress('')
-    const receipt = receiptOf(to, startedAt, moved)
+    const receipt = { ...receiptOf(to, startedAt, moved), cluster_config: keepClusterConfig(dataDir, moved) }
     const file = join(dataDir, `store-migrated-${receipt.finished_at.replace(/[-:.]/g, '')}.json`)
     writeFileSync(file, `${JSON.stringify(receipt, null, 2)}\n`, { mode: 0o600 })
     if (json) out.json({ ...receipt, receipt: file, next: nextStep(to, url !== undefined) })
-    else print(context, to, moved, file)
+    else print(context, { to, moved, receipt: file, clusterConfig: receipt.cluster_config?.file })
     return 0
   } finally {
     lock.release()
   }
+}
+
+/** Writes the configuration that the nodes shared next to the one of this node, which it does not replace. */
+function keepClusterConfig(dataDir: string, { clusterConfig }: StoreMove): { version: number; file: string } | null {
+  if (!clusterConfig) return null
+  const { version, text } = clusterConfig
+  const file = join(dataDir, `config-of-cluster-${version}.toml`)
+  writeFileSync(file, text, { mode: 0o600 })
+  return { version, file }
 }
 
 const receiptOf = (
@@ -61,7 +70,14 @@ const nextStep = (to: string, isGiven: boolean): string =>
     ? `set [store] backend = "postgres"${isGiven ? ', and [store] url or SVC_STORE_URL,' : ''} and start the daemon`
     : 'set [store] backend = "sqlite" and start the daemon'
 
-function print({ out }: CliContext, to: 'postgres' | 'sqlite', { tables, ...moved }: StoreMove, file: string): void {
+interface Printed {
+  readonly to: 'postgres' | 'sqlite'
+  readonly moved: StoreMove
+  readonly receipt: string
+  readonly clusterConfig: string | undefined
+}
+
+function print({ out }: CliContext, { to, moved: { tables, ...moved }, receipt, clusterConfig }: Printed): void {
   const warn = (text: string): void => out.warn(`${out.style('yellow', 'warning')}: ${text}`)
   out.table(
     ['table', 'rows'],
@@ -72,7 +88,11 @@ function print({ out }: CliContext, to: 'postgres' | 'sqlite', { tables, ...move
   )
   if (moved.auditFault !== null) warn(`the audit log was broken before the copy, too: ${moved.auditFault}`)
   for (const path of moved.unreadableSecrets) warn(`${path} cannot be decrypted with secret.key of this data directory; set it again`)
-  out.print(`receipt: ${file}`)
+  if (clusterConfig !== undefined)
+    warn(
+      `the configuration that the nodes shared is in ${clusterConfig}; copy its sections to config.toml, which the daemon reads without [cluster]`,
+    )
+  out.print(`receipt: ${receipt}`)
   out.print(`next: ${nextStep(to, true)}; never start a daemon on the old database again, which still has the unfinished work`)
 }
 

@@ -284,6 +284,18 @@ test('a target with data, a schema without any, and a running daemon are refused
   await move(newDir(), schema, 'embedded')
 })
 
+test('the configuration of a cluster is handed over with the copy, in its newest version', { timeout: 30_000 }, async () => {
+  const [dir, schema] = [newDir(), newSchema()]
+  await fillMany(dir, 1)
+  expect((await move(dir, schema, 'server')).clusterConfig).toBeNull()
+  const cluster = { name: 'test', node: 'node-1', roles: ['worker'], url: null, version: '1.0.0' } as const
+  const store = await openPostgresStore({ url: server.url, schema, node: 'node', cluster, readers: 1, writers: 1, log: testHost().log })
+  await store.cluster?.config.replace('first = 1\n', 0, 'node-1')
+  await store.cluster?.config.replace('second = 2\n', 1, 'node-1')
+  await store.close()
+  expect((await move(newDir(), schema, 'embedded')).clusterConfig).toEqual({ version: 2, text: 'second = 2\n' })
+})
+
 test('numbers that were given before are not given again', { timeout: 30_000 }, async () => {
   const [dir, schema] = [newDir(), newSchema()]
   const file = join(dir, 'sluice.db')

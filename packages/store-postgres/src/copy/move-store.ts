@@ -28,6 +28,7 @@ interface Source {
   count(table: CopiedTable): MaybePromise<number>
   rows(table: CopiedTable, after: readonly unknown[] | undefined): Rows
   numbers(): MaybePromise<CopiedNumbers>
+  clusterConfig?(): Promise<StoreMove['clusterConfig']>
   settle?(): Promise<void>
   close(): MaybePromise<void>
 }
@@ -136,9 +137,10 @@ async function move(source: Source, target: Target, options: StoreMoveOptions): 
   }
   const audit = await auditOf(source, target)
   const secrets = await secretsOf(target, options.dataDir)
+  const clusterConfig = (await source.clusterConfig?.()) ?? null
   await source.settle?.()
   await target.finish()
-  return { tables, resumedRows, ...secrets, ...audit }
+  return { tables, resumedRows, ...secrets, ...audit, clusterConfig }
 }
 
 /** The columns that both databases store. Throws when a column would be lost. */

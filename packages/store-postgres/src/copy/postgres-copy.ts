@@ -31,6 +31,7 @@ const COLUMNS = `
   SELECT attname::text COLLATE "C" AS name, format_type(atttypid, NULL)::text COLLATE "C" AS type FROM pg_attribute
   WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`
 const TABLES = 'SELECT tablename::text COLLATE "C" AS name FROM pg_tables WHERE schemaname = current_schema()'
+const CONFIG = 'SELECT version, text FROM config ORDER BY version DESC LIMIT 1'
 /** Replies of which a part was numbered between the parts of another one: the embedded database relies on consecutive numbers. */
 const MIXED_PARTS = `
   SELECT count(*)::int AS count FROM (SELECT 1 FROM outbox WHERE reply IS NOT NULL AND ended_at IS NULL
@@ -181,6 +182,11 @@ export class PostgresSource {
     const head = await this.#schema.get<{ number: number }>('SELECT number FROM sop_audit_head')
     const upgraded = await this.#schema.get<{ value: string }>("SELECT value FROM meta WHERE key = 'upgraded_at'")
     return { highest: Object.fromEntries(highest), audit: head?.number ?? 0, upgradedAtMs: upgraded ? Number(upgraded.value) : null }
+  }
+
+  /** The newest version. */
+  async clusterConfig(): Promise<{ readonly version: number; readonly text: string } | null> {
+    return (await this.#schema.get<{ version: number; text: string }>(CONFIG)) ?? null
   }
 
   /** Rejects with `conflict` if a daemon has begun to work with the database since. */
