@@ -1,6 +1,7 @@
 /** Slow and late subscribers, and their effect on others. */
 
 import { createEventBus } from '@sluice/runtime'
+import type { EventFollower, EventLog } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { expect, test } from 'vitest'
 import { BUFFERED_BYTES_MAX, createFanOut, type Sink, STALLED_MS_MAX } from './fan-out.ts'
@@ -118,6 +119,34 @@ test('resuming replays the kept events, after a gap with the number of others', 
   expect(near.seen()).toEqual([9, 10, 11])
   expect(far.seen()).toEqual(['gap 3', 7, 8, 9, 10, 11])
   expect(lost.seen()).toEqual(['gap null', 7, 8, 9, 10, 11])
+})
+
+test('a subscriber that another node has told more gets only what follows', async () => {
+  const clock = testClock()
+  let follower: EventFollower | undefined
+  const shared: EventLog = {
+    append: () => {},
+    async follow(given) {
+      follower = given
+      given.onStart({ seq: 100, base: 100 })
+    },
+  }
+  const bus = createEventBus({ clock, run: 'r', shared })
+  await bus.start()
+  const fanOut = createFanOut({ bus, clock, framing: jsonFraming, onDropped: () => {} })
+  const arrive = (...numbers: readonly number[]): void =>
+    follower?.onEvents(
+      numbers.map((n) => ({ seq: n, text: JSON.stringify({ event: { type: 'x_tick', n }, timestamp: '' }), isOwn: false })),
+    )
+  arrive(101)
+  const [ahead, equal] = [new FakeSink(), new FakeSink()]
+  fanOut.add(ahead, { reader: null, lastEventId: 'r-103', types: null })
+  fanOut.add(equal, { reader: null, lastEventId: 'r-101', types: null })
+  arrive(102, 103, 104)
+  arrive(105)
+  fanOut.flush()
+  expect(ahead.seen()).toEqual([104, 105])
+  expect(equal.seen()).toEqual([102, 103, 104, 105])
 })
 
 test('a replay waits for room and continues without a loss', async () => {

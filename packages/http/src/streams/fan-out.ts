@@ -65,6 +65,8 @@ class Subscriber {
   /** While a replay waits: the last event of it. Later events are read from the bus once there is room. */
   replayedTo: string | null = null
   laggingSinceMs = 0
+  /** Events up to this number reached it from another node of the cluster, which was ahead of this one. */
+  knownTo = 0
 
   constructor(sink: Sink, { reader, types }: Subscription) {
     this.sink = sink
@@ -82,6 +84,7 @@ class Subscriber {
 
   /** The event in the form that this subscriber is shown; undefined if it is not shown at all. */
   formOf(event: BusEvent): BusEvent | undefined {
+    if (event.seq <= this.knownTo) return undefined
     return this.#types === null || this.#types.has(event.envelope.type) ? shownTo(this.#reader, event) : undefined
   }
 }
@@ -229,7 +232,8 @@ class BusFanOut implements FanOut {
   /** Sends the events after this one, as far as there is room. */
   #replay(subscriber: Subscriber, after: string): void {
     const { bus, framing } = this.#options
-    const { events, missed } = bus.since(after)
+    const { events, missed, ahead = 0 } = bus.since(after)
+    subscriber.knownTo = Math.max(subscriber.knownTo, ahead)
     const last = events.at(-1)
     subscriber.replayedTo = null
     if (missed !== 0) subscriber.sink.write(framing.gap(missed))

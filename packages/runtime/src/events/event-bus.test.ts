@@ -142,6 +142,16 @@ test('nodes that share a log give their subscribers the same events with the sam
   expect(second.recent(1)).toEqual([seen[0]?.[1]])
 })
 
+test('a client that resumes with an event which the node has not read yet gets no earlier one again', async () => {
+  const { log, first } = await twoBuses()
+  first.emit(tick(1))
+  log.flush()
+  expect(first.since('prod-7002')).toEqual({ events: [], missed: 0, ahead: 7_002 })
+  // The log began anew, which this node has not noticed yet.
+  expect(first.since('prod-500000000')).toEqual({ events: [], missed: 0, ahead: 500_000_000 })
+  expect(first.since('prod-9000000000')).toMatchObject({ missed: null, events: [{ seq: 7_001 }] })
+})
+
 test('observers see the events of their own process at once', async () => {
   const { first, second } = await twoBuses()
   const seen: SluiceEvent[] = []

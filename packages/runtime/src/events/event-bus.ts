@@ -30,6 +30,11 @@ export interface BusEvent {
 export type Reader = { readonly role: Role; readonly owner: string } | null
 
 const RETRY_AFTER_SECS = 5
+/**
+ * How far the number of a client may be ahead of a node that has not read the newest events yet. A log that was lost begins anew at the
+ * time in microseconds, so this is 10 minutes. A number that is further ahead belongs to another log.
+ */
+const AHEAD_MAX = 600_000_000
 
 /** The event as this reader may see it: a client sees its own events only. */
 export function shownTo(reader: Reader, event: BusEvent): BusEvent | undefined {
@@ -57,9 +62,10 @@ export interface EventBus extends Events {
   start(): Promise<void>
   /**
    * The kept events after an id, oldest first. `missed` counts the events after it that are not kept; null when the id is not valid or
-   * belongs to another run, or to a database that has lost its events since, so that the number is not known.
+   * belongs to another run, or to a database that has lost its events since, so that the number is not known. `ahead` is present when
+   * another node of the cluster has given this event before this one has it: the number up to which later events are known to the client.
    */
-  since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null }
+  since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null; readonly ahead?: number }
   /** The newest kept events, oldest first; with a reader, the newest of those that it may see. */
   recent(limit: number, reader?: Reader): readonly BusEvent[]
 }
@@ -161,6 +167,7 @@ class RingBus implements EventBus {
   since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null } {
     const number = id.startsWith(`${this.run}-`) ? id.slice(this.run.length + 1) : ''
     const after = /^\d{1,16}$/.test(number) ? Number(number) : Number.POSITIVE_INFINITY
+    if (this.#shared && after > this.#seq && after - this.#seq <= AHEAD_MAX) return { events: [], missed: 0, ahead: after }
     if (after > this.#seq || after < this.#base) return { events: this.#from(this.#oldest), missed: null }
     const events = this.#from(after + 1)
     return { events, missed: this.#seq - after - events.length }
