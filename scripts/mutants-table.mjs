@@ -1192,6 +1192,48 @@ export const MUTANTS = [
   ...observability,
 ]
 
+const POSTGRES = 'packages/store-postgres/src'
+/** A process commits under leases that another one has taken over, and does not notice. */
+const UNFENCED = [
+  {
+    file: `${POSTGRES}/marked-connection.ts`,
+    find: '(((SELECT count(*) FROM held) = cardinality($5::bigint[])) AND EXISTS (SELECT 1 FROM counted))::int`',
+    replace: '(EXISTS (SELECT 1 FROM counted) AND cardinality($5::bigint[]) >= 0)::int`',
+  },
+  { file: `${POSTGRES}/leases.ts`, find: 'if (!held.has(epoch)) this.#held.get(epoch)?.lose()', replace: 'void epoch' },
+  { file: `${POSTGRES}/leases.ts`, find: 'return !this.isLost && this.owner.isAlive', replace: 'return true' },
+]
+/** An end of a turn, of a message or of a send is stored also after another one. */
+const UNCOMPARED = [
+  {
+    file: `${POSTGRES}/turns.ts`,
+    find: 'WHERE stored.id = given.id AND stored.ended_at IS NOT NULL',
+    replace: 'WHERE stored.id = given.id AND stored.ended_at < 0',
+  },
+  {
+    file: `${POSTGRES}/turns.ts`,
+    find: '        WHERE turn.ended_at IS NULL\n      RETURNING id, idempotency',
+    replace: '      RETURNING id, idempotency',
+  },
+]
+
+/** The bugs that `pnpm mutants --cluster` plants: the rules of a run with several nodes must find each of them under these faults. */
+export const CLUSTER_MUTANTS = [
+  { name: 'no fence and no comparison of rows', patches: [...UNFENCED, ...UNCOMPARED], tests: [], faults: 'suspend,suspend,suspend' },
+  {
+    name: 'a start recovers the replies of all nodes',
+    patches: [
+      {
+        file: `${POSTGRES}/outbox.ts`,
+        find: "WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND NOT",
+        replace: "WHERE ended_at IS NULL AND state = 'sending' AND $1::int <= $2::int AND NOT",
+      },
+    ],
+    tests: [],
+    faults: 'kill,rolling restart',
+  },
+]
+
 /** Returns a line for each patch whose text does not occur exactly once in its file below `root`, and for each missing test file. */
 export const stalePatches = ({ name, patches, tests }, root) => [
   ...patches.flatMap(({ file, find }) => {

@@ -1,4 +1,5 @@
 // `pnpm mutants`: plants known bugs, one at a time, in a copy of the repository; a test must fail for each of them.
+// `--cluster` plants the bugs that only a run with several nodes shows, which takes minutes for each of them.
 // `--only <words>` selects bugs whose name contains the words. Exits with 1 if a bug survives or can no longer be planted.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,7 +19,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { MUTANTS, stalePatches } from './mutants-table.mjs'
+import { CLUSTER_MUTANTS, MUTANTS, stalePatches } from './mutants-table.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
 /** The time limit of the tests of one bug. A longer run is stopped and counts as broken, because the cause is unknown. */
@@ -26,6 +27,7 @@ const RUN_MS_MAX = 120_000
 /** The time limit of all test files together, without a bug. */
 const FIRST_RUN_MS_MAX = 1_800_000
 const TEST_MS_MAX = 10_000
+const CLUSTER_SECONDS = '60'
 const OUTPUT_CHARS_MAX = 2000
 
 /** Copies the sources of the working tree, and links the installed packages. */
@@ -103,12 +105,28 @@ function planted({ patches }) {
   return texts
 }
 
+/** Runs a cluster of the copy under the faults of the bug. Resolves to the rules that found something as the failures. */
+async function runInCluster(copy, { faults }) {
+  const report = join(copy, 'report.json')
+  rmSync(report, { force: true })
+  const args = ['--suite', 'cluster', '--seconds', CLUSTER_SECONDS, '--rate', '6', '--seed', '1', '--faults', faults, '--out', report]
+  const child = spawn(process.execPath, ['qa/src/chaos/run.ts', ...args], { cwd: copy, stdio: ['ignore', 'ignore', 'pipe'] })
+  let output = ''
+  child.stderr.on('data', (data) => (output = (output + data).slice(-OUTPUT_CHARS_MAX)))
+  await once(child, 'close')
+  const { cluster } = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : {}
+  if (!cluster) return { failures: [], broken: output }
+  return { failures: cluster.violations.map(({ rule, count, first }) => ({ file: `${rule} (${count})`, title: first[0] })) }
+}
+
 async function tryMutant(copy, mutant) {
   const startedAtMs = performance.now()
   const texts = planted(mutant)
   for (const [file, text] of texts) writeFileSync(join(copy, file), text)
   try {
-    const { failures, broken } = await runTests(copy, mutant.tests, { bail: true, msMax: RUN_MS_MAX })
+    const { failures, broken } = await (mutant.faults === undefined
+      ? runTests(copy, mutant.tests, { bail: true, msMax: RUN_MS_MAX })
+      : runInCluster(copy, mutant))
     const [first] = failures
     const outcome = broken ? 'BROKEN' : first ? 'caught' : 'SURVIVED'
     return {
@@ -122,8 +140,8 @@ async function tryMutant(copy, mutant) {
   }
 }
 
-const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } })
-const mutants = MUTANTS.filter(({ name }) => name.includes(values.only))
+const { values } = parseArgs({ options: { only: { type: 'string', default: '' }, cluster: { type: 'boolean', default: false } } })
+const mutants = (values.cluster ? CLUSTER_MUTANTS : MUTANTS).filter(({ name }) => name.includes(values.only))
 const copy = mkdtempSync(join(tmpdir(), 'sluice-mutants-'))
 try {
   if (mutants.length === 0) throw new Error(`no bug has '${values.only}' in its name`)
@@ -132,7 +150,7 @@ try {
   copyRepository(copy)
   const tests = [...new Set(mutants.flatMap((mutant) => mutant.tests))]
   console.log(`${mutants.length} bugs, ${tests.length} test files; first without any bug …`)
-  const { failures, broken } = await runTests(copy, tests, { bail: false, msMax: FIRST_RUN_MS_MAX })
+  const { failures, broken } = tests.length > 0 ? await runTests(copy, tests, { bail: false, msMax: FIRST_RUN_MS_MAX }) : { failures: [] }
   if (failures.length > 0 || broken)
     throw new Error(`the tests fail without any bug:\n${broken ?? failures.map(({ file, title }) => `${file}: ${title}`).join('\n')}`)
   const width = Math.max(...mutants.map(({ name }) => name.length))

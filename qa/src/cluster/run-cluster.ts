@@ -20,8 +20,8 @@ import { followNodes } from './follow-nodes.ts'
 import { startCluster } from './test-cluster.ts'
 
 export interface ClusterOptions {
-  /** The profile whose bundle runs; it has the store on PostgreSQL. */
-  readonly profile: string
+  /** The profile whose bundle runs; it has the store on PostgreSQL. Default: the program of a test cluster. */
+  readonly profile?: string
   readonly seed: number
   /** An empty directory for data directories, logs and the history. */
   readonly dir: string
@@ -83,8 +83,9 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
   const count = (what: string): void => {
     counts[what] = (counts[what] ?? 0) + 1
   }
+  const program = profile === undefined ? {} : { program: bundle(profile) }
   const databaseUrl = `postgres://postgres@127.0.0.1:${server.port},127.0.0.1:${standby.port}/postgres`
-  const cluster = await startCluster({ nodes: NODES, toml: world.config, program: bundle(profile), server, databaseUrl, dir })
+  const cluster = await startCluster({ nodes: NODES, toml: world.config, server, databaseUrl, dir, ...program })
   const { front, nodes } = cluster
   const stage: FaultStage = { nodes, random: createRandom(seed + 1), database: { server, standby }, count }
   const events: string[][] = Array.from({ length: SUBSCRIBERS }, () => [])
