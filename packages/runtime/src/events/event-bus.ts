@@ -164,7 +164,7 @@ class RingBus implements EventBus {
     await this.#shared?.follow({ onStart, onEvents }, this.#keptMax)
   }
 
-  since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null } {
+  since(id: string): ReturnType<EventBus['since']> {
     const number = id.startsWith(`${this.run}-`) ? id.slice(this.run.length + 1) : ''
     const after = /^\d{1,16}$/.test(number) ? Number(number) : Number.POSITIVE_INFINITY
     if (this.#shared && after > this.#seq && after - this.#seq <= AHEAD_MAX) return { events: [], missed: 0, ahead: after }
