@@ -10,14 +10,18 @@ const LINKS_MAX = 16
 const ANYONE = ''
 
 export class SignInLinks {
-  readonly #host: Pick<Host, 'clock'>
-  /** The roles of the codes, of which only the hash is kept. */
-  readonly #roles: OneTimeKeys<Role>
+  readonly #host: Pick<Host, 'clock' | 'service'>
+  #opened: OneTimeKeys<Role> | undefined
 
   constructor(host: Pick<Host, 'clock' | 'service'>) {
     this.#host = host
-    const keysOf = host.service('oneTimeKeys') ?? memoryOneTimeKeys(host.clock)
-    this.#roles = keysOf<Role>('dashboard links', { ttlMs: LINK_MS, perOwnerMax: LINKS_MAX, allMax: LINKS_MAX })
+  }
+
+  /** The roles of the codes, of which only the hash is kept. Services are there once all features have been built. */
+  get #roles(): OneTimeKeys<Role> {
+    const keysOf = this.#host.service('oneTimeKeys') ?? memoryOneTimeKeys(this.#host.clock)
+    this.#opened ??= keysOf<Role>('dashboard links', { ttlMs: LINK_MS, perOwnerMax: LINKS_MAX, allMax: LINKS_MAX })
+    return this.#opened
   }
 
   /** Makes a code. At most 16 are pending: a further one drops the oldest. */

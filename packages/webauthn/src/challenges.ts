@@ -17,13 +17,19 @@ export interface ChallengeLimits {
 export const DEVICE_CHALLENGES: ChallengeLimits = { principalsMax: 64, perPrincipalMax: 16 }
 
 export class Challenges<Purpose> {
-  readonly #pending: OneTimeKeys<Purpose>
+  readonly #open: () => OneTimeKeys<Purpose>
+  #opened: OneTimeKeys<Purpose> | undefined
 
   /** `ceremony` tells the challenges of one kind from those of another. */
   constructor(host: Pick<Host, 'clock' | 'service'>, ceremony: string, { principalsMax, perPrincipalMax }: ChallengeLimits) {
-    const keysOf = host.service('oneTimeKeys') ?? memoryOneTimeKeys(host.clock)
-    const allMax = principalsMax * perPrincipalMax
-    this.#pending = keysOf<Purpose>(`webauthn ${ceremony}`, { ttlMs: TTL_MS, perOwnerMax: perPrincipalMax, allMax })
+    const limits = { ttlMs: TTL_MS, perOwnerMax: perPrincipalMax, allMax: principalsMax * perPrincipalMax }
+    this.#open = () => (host.service('oneTimeKeys') ?? memoryOneTimeKeys(host.clock))<Purpose>(`webauthn ${ceremony}`, limits)
+  }
+
+  /** Services are there once all features have been built. */
+  get #pending(): OneTimeKeys<Purpose> {
+    this.#opened ??= this.#open()
+    return this.#opened
   }
 
   /** Resolves to a new challenge in base64url. */
