@@ -86,10 +86,14 @@ export class McpServer {
     this.#onChange()
   }
 
-  /** Accepts these definitions of the last list. Throws `conflict`, and accepts none, when one of them is another by now. */
-  async acceptOnly(tools: readonly Pick<Definition, 'name' | 'hash'>[]): Promise<void> {
+  /**
+   * Accepts these definitions of the last list, after `record`. Throws `conflict`, records nothing and accepts none when one of them is
+   * another by now.
+   */
+  async acceptOnly(tools: readonly Pick<Definition, 'name' | 'hash'>[], record: () => Promise<void>): Promise<void> {
     const other = tools.find(({ name, hash }) => !this.known.tools.some((tool) => tool.name === name && tool.hash === hash))
     if (other) throw new AppError('conflict', `The tool '${other.name}' has another definition now: look at it again`)
+    await record()
     await this.known.accept(tools)
     this.#onChange()
   }

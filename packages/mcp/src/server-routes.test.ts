@@ -9,7 +9,7 @@ async function arranged(given: object = {}) {
   const made = await arrange(given, serverWith(add))
   const call = async (route: string, body: unknown = undefined, params: Record<string, string> = { name: 'notes' }) => {
     const found = made.parts().routes?.find(({ method, path }) => `${method} ${path}` === route)
-    const request: Partial<RouteRequest> = { params, body, signal: new AbortController().signal }
+    const request: Partial<RouteRequest> = { by: 'device:d1', params, body, signal: new AbortController().signal }
     return (await found?.handle(request as RouteRequest)) as { servers: Shown[] } & Shown
   }
   return { ...made, call }
@@ -42,7 +42,7 @@ test('the servers are listed with their tools, without secrets', async () => {
 })
 
 test('a changed tool is accepted as it was read, and not when it changed again', async () => {
-  const { call, listed, server } = await arranged()
+  const { call, listed, server, audited } = await arranged()
   await listed()
   server.tools = [{ ...add, description: 'Adds, and more.' }]
   const changed = await call('POST /api/mcp/servers/:name/test')
@@ -52,9 +52,13 @@ test('a changed tool is accepted as it was read, and not when it changed again',
   await call('POST /api/mcp/servers/:name/test')
   const accept = () => call('POST /api/mcp/servers/:name/accept', { tools: [{ name: 'add', hash: tool?.hash }] })
   await expect(accept()).rejects.toMatchObject({ code: 'conflict' })
+  expect(audited).toEqual([])
   server.tools = [{ ...add, description: 'Adds, and more.' }]
   await call('POST /api/mcp/servers/:name/test')
   expect((await accept()).tools).toMatchObject([{ accepted: true }])
+  expect(audited).toEqual([
+    { kind: 'tools_accepted', by: 'device:d1', detail: { server: 'notes', tools: [{ name: 'add', hash: tool?.hash }] } },
+  ])
 })
 
 test('a server that does not answer says why, and an unknown one is not found', async () => {

@@ -19,8 +19,8 @@ export function createCoreServices({ store, bus, clock, vitals, backlog }: CoreS
     vitals,
     backlog,
     readToml: readTomlFile,
-    async audit({ by, detail }) {
-      await store.sops.record([{ kind: 'device_write', atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])
+    async audit({ kind = 'device_write', by, detail }) {
+      await store.sops.record([{ kind, atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])
     },
     pairing: {
       revokedAmong: (devices) => store.devices.revokedAmong(devices),

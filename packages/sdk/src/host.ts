@@ -145,6 +145,8 @@ export type Speak = (
 ) => Promise<{ readonly bytes: Uint8Array; readonly format: SpokenFormat; readonly mime: string }>
 
 export interface DeviceRecord {
+  /** What was done; `device_write` unless given. */
+  readonly kind?: 'device_write' | 'tools_accepted' | 'skill_accepted'
   /** Who did it, as in `SopEvent.by`. */
   readonly by: string
   /** Plain data without secrets. */

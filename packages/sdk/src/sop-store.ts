@@ -27,6 +27,8 @@ export type AuditKind =
   | 'conversation_read'
   | 'delivery_discarded'
   | 'config_changed'
+  | 'tools_accepted'
+  | 'skill_accepted'
 
 /** The record of a transition. */
 export interface NewAudit {

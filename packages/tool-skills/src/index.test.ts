@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { CommandContext, Parts } from '@sluice/sdk'
+import type { CommandContext, DeviceRecord, Parts } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { toolConformance, toolContext } from '@sluice/testkit/tool'
@@ -32,7 +32,9 @@ function write(path: string, text: string): void {
 }
 
 async function start({ registers = true }: { readonly registers?: boolean } = {}) {
-  const host = testHost({ dataDir: root, workspace: { ...memoryWorkspace(), root: join(root, 'workspace') } })
+  const audited: DeviceRecord[] = []
+  const services = { audit: async (record: DeviceRecord) => void audited.push(record) }
+  const host = testHost({ dataDir: root, services, workspace: { ...memoryWorkspace(), root: join(root, 'workspace') } })
   const built = feature.build(host, v.parse(skillsSection.schema, {}))
   parts = built
   if (registers) await built.register?.(new AbortController().signal)
@@ -56,7 +58,7 @@ async function start({ registers = true }: { readonly registers?: boolean } = {}
     const code = await command?.run(context as CommandContext)
     return { code, text: out.join('\n') }
   }
-  return { host, built, tool, read, run }
+  return { host, audited, built, tool, read, run }
 }
 
 toolConformance({
@@ -248,15 +250,17 @@ describe('the routes', () => {
 
   test('accept exactly the proposal that was read', async () => {
     write('workspace/skills/bake/SKILL.md', TEXT('bake'))
-    const { call } = await arrange()
+    const { call, audited } = await arrange()
     const { waiting } = (await call('GET /api/skills')) as { waiting: { hash: string; files: { text: string }[] }[] }
     expect(waiting).toMatchObject([{ name: 'bake', replaces: false, files: [{ text: TEXT('bake') }] }])
     const hash = waiting[0]?.hash
     write('workspace/skills/bake/SKILL.md', TEXT('bake', 'Does something else'))
     const accept = (of: unknown) => call('POST /api/skills/waiting/:name/accept', { name: 'bake' }, { hash: of })
     await expect(accept(hash)).rejects.toMatchObject({ code: 'conflict' })
+    expect(audited).toEqual([])
     write('workspace/skills/bake/SKILL.md', TEXT('bake'))
     expect(await accept(hash)).toEqual({ accepted: 'bake', folder: join(root, 'skills/bake') })
+    expect(audited).toMatchObject([{ kind: 'skill_accepted', by: 'device:o', detail: { skill: 'bake', hash } }])
     expect(await call('GET /api/skills')).toMatchObject({ skills: [{ name: 'bake' }], waiting: [] })
   })
 })

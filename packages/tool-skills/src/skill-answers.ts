@@ -27,12 +27,19 @@ export async function skillWithFiles({ skills }: SkillLibrary, name: string): Pr
   return { ...shownSkill(skill), ...shownContent(await readContent(skill.folder)) }
 }
 
-/** Resolves to the folder of the installed skill. Throws `conflict` when the proposal has another content than the hash. */
-export async function acceptProposal(host: Host, library: SkillLibrary, name: string, hash: string): Promise<string> {
+interface Acceptance {
+  readonly name: string
+  readonly hash: string
+  readonly by: string
+}
+
+/** Records the acceptance, and resolves to the folder of the installed skill. Throws `conflict` when the proposal has another content than the hash. */
+export async function acceptProposal(host: Host, library: SkillLibrary, { name, hash, by }: Acceptance): Promise<string> {
   const { content, skill, folder, problems } = proposalNamed(await readProposals(host.workspaces, library.folder), name)
   if (!content || !skill)
     throw new AppError('invalid_request', `${folder} has errors: ${problems.map(({ message }) => message).join('; ')}`)
   if (content.hash !== hash) throw new AppError('conflict', `${folder} has another content now; look at it again`)
+  await host.service('audit')?.({ kind: 'skill_accepted', by, detail: { skill: skill.name, folder, hash } })
   const installed = await writeContent(library.folder, skill.name, content)
   await library.reload()
   return installed

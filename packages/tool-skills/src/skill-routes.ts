@@ -85,7 +85,7 @@ export const skillRoutes = (host: Host, library: SkillLibrary): Route[] => [
     },
     async handle({ by, params: { name = '' }, body: { hash } }) {
       const { acceptProposal } = await import('./skill-answers.ts')
-      const folder = await acceptProposal(host, library, name, hash)
+      const folder = await acceptProposal(host, library, { name, hash, by })
       host.log.info('skill accepted', { skill: name, by })
       if (!library.skills.some((skill) => skill.name === name))
         throw new AppError('conflict', `The skill '${name}' is installed as ${folder}, but is not in force; see its problems`)

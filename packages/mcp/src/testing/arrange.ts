@@ -1,5 +1,5 @@
 /** The feature with one fake server, for its tests. */
-import type { ClientId, Tool, ToolContext } from '@sluice/sdk'
+import type { ClientId, DeviceRecord, Tool, ToolContext } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
@@ -17,7 +17,8 @@ export const text = (content: string) => ({ content: [{ type: 'text', text: cont
 
 /** A daemon with one server, `notes`. `restart` builds the feature again with the data that was kept. */
 export async function arrange(given: object = {}, server = new FakeServer()) {
-  const host = testHost({ spawn: server.spawn })
+  const audited: DeviceRecord[] = []
+  const host = testHost({ spawn: server.spawn, services: { audit: async (record) => void audited.push(record) } })
   const build = async (changes: object = {}) => {
     const config = { servers: { notes: { command: 'notes-server', args: ['--all'], ...given, ...changes } } }
     const schema = feature.section?.schema
@@ -35,6 +36,8 @@ export async function arrange(given: object = {}, server = new FakeServer()) {
   }
   return {
     host,
+    /** What the audit log was given. */
+    audited,
     server,
     parts: () => parts,
     named,
