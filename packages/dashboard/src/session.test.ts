@@ -1,6 +1,11 @@
+import mcp from '@sluice/mcp'
+import type { Feature } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
+import { testHost } from '@sluice/testkit/host'
+import skills from '@sluice/tool-skills'
+import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { ORIGIN, testDashboards } from './testing/dashboard-gateway.ts'
+import { type Browser, ORIGIN, testDashboards } from './testing/dashboard-gateway.ts'
 
 const dashboard = testDashboards()
 const DAY_MS = 86_400_000
@@ -195,6 +200,26 @@ const NEW_CHANGES = [
   ['POST', '/api/models/offered'],
 ] as const
 
+/** Those of features, with a body that their schemas take. */
+const FEATURE_CHANGES = [
+  ['POST', '/api/mcp/servers/notes/test', {}],
+  ['POST', '/api/mcp/servers/notes/accept', { tools: [{ name: 'add', hash: 'a'.repeat(64) }] }],
+  ['POST', '/api/skills/waiting/report/accept', { hash: 'a'.repeat(64) }],
+] as const
+const FEATURE_READS = ['/api/mcp/servers', '/api/skills', '/api/skills/report'] as const
+
+/** A dashboard with the routes of MCP and of skills, and no server and no skill. */
+function withFeatures() {
+  const host = testHost({ services: { audit: async () => {} } })
+  const features: readonly Feature[] = [mcp, skills]
+  const parts = features.map((feature) => feature.build(host, feature.section ? v.parse(feature.section.schema, {}) : {}))
+  return dashboard(
+    {},
+    {},
+    parts.flatMap(({ routes = [] }) => routes),
+  )
+}
+
 describe('the security table of a session', () => {
   const FOREIGN = [
     ['another port of this machine', 'http://localhost:3000'],
@@ -229,6 +254,33 @@ describe('the security table of a session', () => {
       expect((await page.send(method, path, method === 'GET' ? {} : { body: {} })).status, path).toBe(403)
     // A session that is admitted gets as far as the check of the body.
     expect((await page.send('POST', '/api/attachments', { body: {} })).status).toBe(400)
+  })
+
+  test('the routes of MCP servers and skills need the cookie, our origin, the header of the page and an operator', async () => {
+    const { signedIn, browser, store, pair } = withFeatures()
+    const [operator, client] = [await signedIn(), await signedIn({ role: 'client' })]
+    const { token } = await pair('c', null, 'client')
+    for (const [method, path, body] of FEATURE_CHANGES) {
+      const ask = async (page: Browser, headers = {}) => (await page.send(method, path, { body, headers })).status
+      expect(await ask(browser()), path).toBe(401)
+      expect(await ask(browser(), { cookie: 'sluice_session_42617=wrong' }), path).toBe(401)
+      expect(await ask(client), path).toBe(403)
+      expect(await ask(browser(), { authorization: `Bearer ${token}` }), path).toBe(403)
+      for (const [, origin] of FOREIGN) expect(await ask(operator, { origin }), `${path} ${origin}`).toBe(403)
+      expect(await ask(operator, { 'x-sluice-dashboard': undefined }), path).toBe(403)
+      expect(await ask(operator, { 'sec-fetch-site': 'cross-site' }), path).toBe(403)
+      // A session that is admitted gets as far as the server or the skill, which does not exist.
+      expect(await ask(operator), path).toBe(404)
+    }
+    for (const path of FEATURE_READS) {
+      const ask = async (page: Browser, headers = {}) => (await page.send('GET', path, { headers })).status
+      expect(await ask(browser()), path).toBe(401)
+      expect(await ask(client), path).toBe(403)
+      expect(await ask(operator, { 'sec-fetch-site': 'same-site' }), path).toBe(403)
+      expect(await ask(operator, { origin: 'http://localhost:3000' }), path).toBe(403)
+      expect(await ask(operator), path).toBe(path.endsWith('/report') ? 404 : 200)
+    }
+    expect((await store.sops.audit({ limit: 10 })).map(({ kind }) => kind)).toEqual([])
   })
 
   test('a change without the header of the page is refused', async () => {
@@ -289,6 +341,42 @@ describe('the security table of a session', () => {
     expect((await attacker.send('GET', '/api/sessions')).status).toBe(401)
     const planted = { cookie: `${attacker.cookie}; ${person.cookie}` }
     expect((await person.send('GET', '/api/status', { headers: planted })).status).toBe(200)
+  })
+
+  test('cookies that another server planted do not lock a browser out: the answer deletes them and says what to do', async () => {
+    const { signedIn, store } = dashboard()
+    const person = await signedIn()
+    const own = person.cookie
+    const junk = Array.from({ length: 6 }, (_, index) => `sluice_session_42617=${`${index}`.repeat(43)}`)
+    const answer = await person.send('GET', '/api/overview', { headers: { cookie: [...junk, own].join('; ') } })
+    expect(answer.status).toBe(401)
+    expect(await answer.json()).toMatchObject({ code: 'unauthorized', cookies: 7, error: expect.stringContaining('sign in again if that does not help') })
+    // A browser sends the cookies of longer paths first. Ours has the path `/`, and stays.
+    expect(answer.headers.getSetCookie()).toEqual(
+      ['/api', '/api/', '/api/overview', '/api/overview/'].map(
+        (path) => `sluice_session_42617=; Path=${path}; Max-Age=0; HttpOnly; SameSite=Strict`,
+      ),
+    )
+    expect(await store.devices.list()).toHaveLength(1)
+    expect((await person.send('GET', '/api/status', { headers: { cookie: own } })).status).toBe(200)
+  })
+
+  test('cookies that are no tokens are not looked at, however many there are', async () => {
+    const { signedIn } = dashboard()
+    const person = await signedIn()
+    const junk = Array.from({ length: 50 }, (_, index) => `sluice_session_42617=junk-${index}`)
+    expect((await person.send('GET', '/api/status', { headers: { cookie: [...junk, person.cookie].join('; ') } })).status).toBe(200)
+  })
+
+  test('a page of another origin cannot have cookies deleted, and no path becomes an attribute of a cookie', async () => {
+    const { signedIn } = dashboard()
+    const person = await signedIn()
+    const cookie = [...'123456'].map((digit) => `sluice_session_42617=${digit.repeat(43)}`).join('; ')
+    const foreign = await person.send('GET', '/api/overview', { headers: { cookie, 'sec-fetch-site': 'cross-site' } })
+    expect([foreign.status, foreign.headers.getSetCookie()]).toEqual([403, []])
+    const odd = await person.send('GET', '/api/sessions/a;Domain=evil.example', { headers: { cookie } })
+    expect(odd.status).toBe(401)
+    expect(odd.headers.getSetCookie().join()).not.toContain('Domain')
   })
 
   test('a session of the role client is refused by every route for operators', async () => {

@@ -63,6 +63,8 @@ export type HttpEnv = {
     trace?: Trace
     peer: Peer
     caller: Caller
+    /** `Set-Cookie` headers of the refusal that follows; `authenticate` sets them. */
+    deletedCookies?: readonly string[]
     query: unknown
     /** The bytes of the body. */
     rawBody: Uint8Array

@@ -4,7 +4,7 @@ import type { BrowserSession, NewBrowserSession } from '@sluice/sdk'
 import type { AppParts } from './app-parts.ts'
 import type { SessionPrincipal } from './auth.ts'
 import { basePathOf, type HttpContext } from './context.ts'
-import { checkPage, cookieName, requireOwnOrigin, sessionHash, sessionTokens } from './session-cookie.ts'
+import { checkPage, cookieName, requireOwnOrigin, sessionCookies, sessionHash } from './session-cookie.ts'
 
 const DAY_MS = 86_400_000
 /** A session ends when it was not used for so long. */
@@ -60,7 +60,7 @@ export class CookieSession implements BrowserSession {
   #all(): Promise<readonly SessionPrincipal[]> {
     const { auth, snapshot } = this.#parts
     checkPage(this.#context, snapshot.gateway)
-    return auth.sessions(sessionTokens(this.#context, this.#parts), this.#context.get('peer').address)
+    return auth.sessions(sessionCookies(this.#context, this.#parts).tokens, this.#context.get('peer').address)
   }
 
   async #current(): Promise<SessionPrincipal | undefined> {

@@ -3,7 +3,7 @@
  * a host and along with requests of other pages, so the cookie alone never suffices for a change, a stream or a WebSocket.
  */
 import { AppError, sha256Hex } from '@sluice/sdk'
-import { type HttpContext, headersOf } from './context.ts'
+import { basePathOf, type HttpContext, headersOf } from './context.ts'
 import { type AllowedHosts, publicOrigin } from './middleware/origin.ts'
 
 /** The header that a page of this daemon sends. A page of another origin would need the consent of the daemon, which it never gives. */
@@ -11,6 +11,11 @@ export const PAGE_HEADER = 'x-sluice-dashboard'
 
 /** A browser may send several cookies of one name, for different paths. */
 const COOKIES_MAX = 4
+/** What `newSession` makes. */
+const TOKEN = /^[\w-]{43}$/
+/** A segment of a path that may stand in a `Set-Cookie` header. */
+const SEGMENT = /^[\w.~%-]{1,200}$/
+const SEGMENTS_MAX = 8
 
 /** The token of a session is no bearer token and the other way round: their hashes differ. */
 export const sessionHash = (token: string): string => sha256Hex(`browser session ${token}`)
@@ -26,17 +31,52 @@ export function cookieName(c: HttpContext, { url }: Addressed): string {
   return port === '' ? 'sluice_session' : `sluice_session_${port}`
 }
 
-/** The tokens in the session cookies of a request. */
-export function sessionTokens(c: HttpContext, parts: Addressed): readonly string[] {
+/** The session cookies of a request. */
+export interface SessionCookies {
+  /** The first tokens that have the form of ours. */
+  readonly tokens: readonly string[]
+  /** How many cookies have the name of ours, with or without such a token. */
+  readonly count: number
+}
+
+/** Reads the session cookies of a request. A value without the form of a token is not looked up. */
+export function sessionCookies(c: HttpContext, parts: Addressed): SessionCookies {
   const header = headersOf(c).get('cookie')
-  if (header === null) return []
+  if (header === null) return { tokens: [], count: 0 }
   const start = `${cookieName(c, parts)}=`
-  return header
+  const values = header
     .split(';')
     .map((cookie) => cookie.trim())
     .filter((cookie) => cookie.startsWith(start))
-    .slice(0, COOKIES_MAX)
     .map((cookie) => cookie.slice(start.length))
+  return { tokens: [...new Set(values.filter((value) => TOKEN.test(value)))].slice(0, COOKIES_MAX), count: values.length }
+}
+
+/**
+ * Returns the headers that delete the cookies of our name at longer paths than ours, which no page of this daemon sets: a page on another
+ * port of this host planted them. A browser sends them first, and does not say for which path each is. Those at our own path stay.
+ */
+export function plantedCookies(c: HttpContext, parts: Addressed, { public_url }: Gateway): string[] {
+  const name = cookieName(c, parts)
+  const own = basePathOf(c)
+  const { pathname } = new URL(c.req.url)
+  const below = pathname.startsWith(`${own}/`) ? pathname.slice(own.length) : pathname
+  const bases = new Set([own, public_url === undefined ? '' : new URL(public_url).pathname.replace(/\/$/, '')])
+  return [...bases].flatMap((base) =>
+    longerPaths(base, below).map((path) => `${name}=; Path=${path}; Max-Age=0; HttpOnly; SameSite=Strict`),
+  )
+}
+
+/** Returns the paths of cookies that a browser sends along with a request to `base` and `below`, and that are longer than `base`. */
+function longerPaths(base: string, below: string): string[] {
+  const paths: string[] = base === '' ? [] : [`${base}/`]
+  let path = base
+  for (const segment of below.split('/').slice(1, SEGMENTS_MAX + 1)) {
+    if (!SEGMENT.test(segment)) break
+    path += `/${segment}`
+    paths.push(path, `${path}/`)
+  }
+  return paths
 }
 
 type Gateway = Pick<AllowedHosts, 'public_url'>

@@ -6,7 +6,7 @@ import type { AppParts } from '../app-parts.ts'
 import { type Auth, CONTROL_SOCKET, type Principal } from '../auth.ts'
 import { type Caller, type HttpContext, headersOf, type Step, socketAddress } from '../context.ts'
 import { personOf } from '../identity.ts'
-import { checkPage, sessionTokens } from '../session-cookie.ts'
+import { checkPage, plantedCookies, sessionCookies } from '../session-cookie.ts'
 import { type HeaderReader, isForwarded } from './client-address.ts'
 import { checkNames } from './origin.ts'
 
@@ -60,14 +60,20 @@ async function identify(c: HttpContext, parts: AppParts, credential: HeaderReade
  */
 async function signedIn(c: HttpContext, parts: AppParts, credential: HeaderReader, opensStream: boolean): Promise<Principal | undefined> {
   if (!parts.snapshot.gateway.require_pairing || credential.get('authorization') !== null) return undefined
-  const tokens = sessionTokens(c, parts)
-  if (tokens.length === 0) return undefined
+  const { tokens, count } = sessionCookies(c, parts)
+  if (count === 0) return undefined
   checkPage(c, parts.snapshot.gateway, opensStream)
   const [session, other] = await parts.auth.sessions(tokens, c.get('peer').address)
-  if (!session) throw new AppError('unauthorized', 'Unauthorized: this session has ended; sign in again')
-  if (other) throw new AppError('unauthorized', 'Unauthorized: this browser has cookies of two sessions; sign in again')
-  return session
+  if (session && !other) return session
+  if (count === 1) throw new AppError('unauthorized', 'Unauthorized: this session has ended; sign in again')
+  c.set('deletedCookies', plantedCookies(c, parts, parts.snapshot.gateway))
+  const found = session ? 'has cookies of two sessions' : `has ${count} session cookies, and none of the first is valid`
+  throw new AppError('unauthorized', `Unauthorized: this browser ${found}. ${REMOVED}`, { fields: { cookies: count } })
 }
+
+/** What a person does about cookies that another server of the host has planted. */
+const REMOVED =
+  'Those that another server on this host name may have set are now deleted: try again, and sign in again if that does not help. If it still does not, delete the cookies of this site in the settings of the browser'
 
 const anonymous = (c: HttpContext, { clients }: AppParts): Caller => ({
   device: null,

@@ -17,6 +17,7 @@ export const createProblemHandler =
   ({ log, hideSecrets }: Runtime): ProblemHandler =>
   (thrown, c) => {
     const answer = problem(thrown, { log, hide: hideSecrets }, () => routeName(c))
+    for (const cookie of c.get('deletedCookies') ?? []) answer.headers.append('set-cookie', cookie)
     if (c.req.header('upgrade') === undefined || !(thrown instanceof AppError)) return answer
     answer.headers.set(ERROR_HEADER, String(hideSecrets({ error: thrown.message }).error).replace(NOT_PRINTABLE_ASCII, '?'))
     return answer

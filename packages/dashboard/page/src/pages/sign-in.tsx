@@ -16,7 +16,7 @@ const RENEW_EVERY_MS = 12 * 60 * 60 * 1000
 const problem = signal<unknown>(undefined)
 
 /** Redeems the code of a link if the address has one, and finds out who this browser is. */
-export async function begin(): Promise<void> {
+export async function begin(isAgain = false): Promise<void> {
   problem.value = undefined
   if (location.hash.startsWith(CODE)) {
     const code = location.hash.slice(CODE.length)
@@ -35,8 +35,12 @@ export async function begin(): Promise<void> {
     problem.value = undefined
   } catch (error) {
     if (error instanceof ApiError && error.status === FORBIDDEN) return signedIn('client')
-    if (error instanceof ApiError && error.status === 401) return signedOut()
+    // The answer has deleted cookies that another server planted, so that the next request may have the right one alone.
+    const hadMoreCookies = error instanceof ApiError && typeof error.fields.cookies === 'number'
+    if (hadMoreCookies && !isAgain) return begin(true)
+    if (error instanceof ApiError && error.status === 401 && !hadMoreCookies) return signedOut()
     problem.value ??= error
+    if (hadMoreCookies) return signedOut()
     if (session.value === 'unknown') session.value = 'out'
   }
 }
