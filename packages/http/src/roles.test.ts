@@ -30,6 +30,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /api/sessions/{id}/export': 'client',
   'GET /api/sessions/{id}': 'client',
   'GET /api/sessions/{id}/messages': 'client',
+  'GET /api/sessions/{id}/file': 'client',
   'PUT /api/sessions/{id}': 'client',
   'DELETE /api/sessions/{id}': 'client',
   'GET /api/limits': 'operator',

@@ -1,6 +1,5 @@
 /** `/api/sessions`: the conversations of the calling device; operators also read and erase the conversations of others. */
 
-import { BoundedMap } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import {
   erasePerson,
@@ -11,10 +10,12 @@ import {
   shownErased,
   shownSummary,
 } from '@sluice/runtime/conversations'
-import { AppError, type Clock, defineRoute, type Role, type Route, type RouteRequest, type SessionRow, type Store } from '@sluice/sdk'
+import { AppError, type Clock, defineRoute, type Route, type SessionRow, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
-import { bareSession, checkSessionName, ownerOf, ownerOfSession, sessionNamespace, storedSession } from '../identity.ts'
+import { bareSession, sessionNamespace } from '../identity.ts'
+import { conversationFileRoute } from './conversation-files.ts'
 import { cursorOf, filterText, flag, pageOf, readCursor, wholeText } from './query.ts'
+import { type Caller, MESSAGES_MAX, Readers, storedOf, unknownSession } from './session-access.ts'
 
 const PAGE_MAX = 200
 
@@ -63,48 +64,6 @@ const lineSchema = v.object({
 })
 /** One line of the answer of `GET /api/sessions/:id/export`. */
 export type SessionLine = v.InferOutput<typeof lineSchema>
-
-/** An operator who reads the same conversation again within this time adds no record: a page loads it again with each message. */
-const READ_MS = 10 * 60_000
-const READERS_MAX = 1000
-
-/**
- * Records in the audit log that an operator reads the conversation of another client, before the conversation is sent. Peers of the control socket are
- * not recorded: they could read the database itself.
- */
-class Readers {
-  readonly #runtime: Runtime
-  readonly #readMs = new BoundedMap<string, number>(READERS_MAX)
-
-  constructor(runtime: Runtime) {
-    this.#runtime = runtime
-  }
-
-  async note({ by, device, onControlSocket }: Pick<RouteRequest, 'by' | 'device' | 'onControlSocket'>, session: string): Promise<void> {
-    if (onControlSocket || ownerOfSession(session) === ownerOf(device)) return
-    const { store, clock } = this.#runtime
-    const key = `${by} ${session}`
-    const atMs = clock.nowMs()
-    if (atMs - (this.#readMs.get(key) ?? Number.NEGATIVE_INFINITY) < READ_MS) return
-    const record = { kind: 'conversation_read', atMs, sop: '', run: null, step: null, by, reason: null, detail: { session } } as const
-    await store.sops.record([record])
-    this.#readMs.set(key, atMs)
-  }
-}
-
-const unknownSession = (): AppError => new AppError('not_found', 'There is no such session')
-
-interface Caller {
-  readonly device: string | null
-  readonly onControlSocket: boolean
-  readonly role: Role | null
-}
-
-/** Resolves the session in a path: its name in the caller's namespace or, for an operator, its stored id. */
-function storedOf({ device, role }: Pick<Caller, 'device' | 'role'>, { id = '' }: Readonly<Record<string, string>>): string {
-  if (role === 'operator' && id.includes('/')) return id
-  return storedSession(device, checkSessionName(id, 'A session id'))
-}
 
 /** On the control socket every id is whole; a device knows its own sessions by their names. */
 const shown = ({ device, onControlSocket }: Pick<Caller, 'device' | 'onControlSocket'>, row: SessionRow): Session => ({
@@ -169,6 +128,7 @@ export function sessionRoutes(runtime: Runtime): Route[] {
     sessionRoute(store, readers),
     exportRoute(store, readers),
     messagesRoute(store, readers),
+    conversationFileRoute(runtime, readers),
     nameRoute(store),
     eraseRoute(store, clock),
   ]
@@ -258,7 +218,7 @@ const messagesRoute = ({ sessions }: Store, readers: Readers): Route =>
     path: '/api/sessions/:id/messages',
     summary: 'The newest messages of a session, oldest first',
     auth: 'client',
-    query: v.object({ limit: wholeText(1, PAGE_MAX, 50) }),
+    query: v.object({ limit: wholeText(1, MESSAGES_MAX, 50) }),
     answers: { 200: { description: 'The messages', schema: v.object({ session_id: v.string(), messages: v.array(messageSchema) }) } },
     async handle({ by, device, role, onControlSocket, params, query: { limit } }) {
       const id = storedOf({ device, role }, params)

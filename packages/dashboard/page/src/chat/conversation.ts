@@ -38,6 +38,8 @@ export type Entry =
 export type State = 'connecting' | 'ready' | 'broken'
 
 const PAGE = 60
+/** One less than the gateway answers at once. */
+const SHOWN_MAX = 499
 /** A load that failed is tried again after this time. */
 const LOAD_AGAIN_MS = 2000
 /** Frames are drawn at the latest after this time: a browser draws no pictures of a page that is hidden. */
@@ -120,7 +122,7 @@ export class Conversation {
 
   /** Shows earlier messages too. */
   async more(): Promise<void> {
-    this.#shownMax *= 2
+    this.#shownMax = Math.min(this.#shownMax * 2, SHOWN_MAX)
     await this.load()
   }
 
@@ -139,7 +141,7 @@ export class Conversation {
       const id = this.id.value
       if (id === undefined) return
       this.#isStale = false
-      const limit = String(Math.min(this.#shownMax + 1, 500))
+      const limit = String(this.#shownMax + 1)
       try {
         const { messages } = await get('/api/sessions/{id}/messages', { path: { id }, query: { limit } })
         if (this.running.value > 0) this.#isStale = true
@@ -157,7 +159,7 @@ export class Conversation {
 
   #show(messages: readonly Stored[]): void {
     const stored = messages.slice(-this.#shownMax).flatMap(entriesOf)
-    this.hasMore.value = messages.length > this.#shownMax
+    this.hasMore.value = messages.length > this.#shownMax && this.#shownMax < SHOWN_MAX
     const asked = new Set(stored.slice(-PAGE).flatMap((entry) => (entry.kind === 'person' ? [entry.text] : [])))
     this.#unsaved = this.#unsaved.filter((entry) => !(this.#lost.has(entry) && entry.kind === 'person' && asked.has(entry.text)))
     this.entries.value = [...stored, ...this.#unsaved]

@@ -95,6 +95,10 @@ export interface paths {
     /** The newest messages of a session, oldest first */
     get: operations['getApiSessionsIdMessages']
   }
+  '/api/sessions/{id}/file': {
+    /** Download a file that one of the newest 500 messages of a session names: an attachment, or a file that the agent returned */
+    get: operations['getApiSessionsIdFile']
+  }
   '/api/memories': {
     /** The memories that the agent keeps for this device, sorted by key. An operator may list the memories of another owner, or all, sorted by owner and key */
     get: operations['getApiMemories']
@@ -2163,6 +2167,40 @@ export interface operations {
               }[]
             }[]
           }
+        }
+      }
+      401: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+      default: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/json': components['schemas']['Error']
+        }
+      }
+    }
+  }
+  getApiSessionsIdFile: {
+    parameters: {
+      query: {
+        path: string
+      }
+      header?: never
+      path: {
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** Its bytes, at most 26214400 */
+      200: {
+        headers: { [name: string]: unknown }
+        content: {
+          'application/octet-stream': string
         }
       }
       401: {

@@ -6,6 +6,7 @@ import { answered, api } from '../data/api.ts'
 import { refresh, useApi } from '../data/queries.ts'
 import { go, to, useParams } from '../data/router.ts'
 import { confirmed, Dialog } from '../ui/dialog.tsx'
+import { Files, returnedFiles } from '../ui/files.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Message } from '../ui/message.tsx'
 import { Loaded, Page, Problem } from '../ui/parts.tsx'
@@ -17,6 +18,8 @@ import { bytes, dateText, duration, Time } from '../ui/values.tsx'
 /** How close to the end the reader must be for new text to scroll into view. */
 const END_PIXELS = 80
 const TEXT_BYTES_MAX = 65_536
+/** The longest list that the gateway answers at once. */
+const SESSIONS_MAX = 200
 
 export function Chat() {
   const { id } = useParams<{ id?: string }>()
@@ -77,8 +80,8 @@ function Sessions({ current, onOpen }: { readonly current: string | undefined; r
               ))}
             </ul>
             {rows.length === 0 && <p class="empty">Your conversations will be listed here.</p>}
-            {next !== null && (
-              <button type="button" class="small" onClick={() => setLimit(Math.min(limit + 50, 500))}>
+            {next !== null && limit < SESSIONS_MAX && (
+              <button type="button" class="small" onClick={() => setLimit(Math.min(limit + 50, SESSIONS_MAX))}>
                 Show older
               </button>
             )}
@@ -218,17 +221,20 @@ const Said = ({ who, kind, children }: { readonly who: string; readonly kind: st
 )
 
 function EntryView({ entry, conversation }: { readonly entry: Entry; readonly conversation: Conversation }) {
+  // The messages of a turn are stored when it ends.
+  const isStored = conversation.running.value === 0
   switch (entry.kind) {
     case 'person':
       return (
         <Said who="You" kind="person">
-          <Message text={entry.text} />
+          <Message text={entry.text} session={conversation.id.value} isStored={isStored} />
         </Said>
       )
     case 'answer':
       return (
         <Said who="Agent" kind="answer">
           <RichText value={entry.text} />
+          <Files session={conversation.id.value} files={returnedFiles(entry.text)} isStored={isStored} />
           {entry.facts && <p class="quiet facts-line">{entry.facts}</p>}
         </Said>
       )

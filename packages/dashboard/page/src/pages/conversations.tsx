@@ -5,6 +5,7 @@ import { refresh, useApi } from '../data/queries.ts'
 import { placeQuery, setPlaceQuery, to, useParams } from '../data/router.ts'
 import { Act, Ask } from '../ui/controls.tsx'
 import { confirmed } from '../ui/dialog.tsx'
+import { Files, returnedFiles } from '../ui/files.tsx'
 import { Message } from '../ui/message.tsx'
 import { Pager, usePaging } from '../ui/pages.tsx'
 import { Badge, Card, Facts, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
@@ -138,7 +139,7 @@ export function ConversationPage() {
         <Card title={`The last ${integer(messages.length)} messages`} padded>
           <div class="column">
             {messages.map((message, index) => (
-              <MessageView key={index} message={message} />
+              <MessageView key={index} session={id} message={message} />
             ))}
           </div>
         </Card>
@@ -147,7 +148,13 @@ export function ConversationPage() {
   )
 }
 
-function MessageView({ message: { role, content, untrusted, tool_calls = [], tool_results = [] } }: { readonly message: Shown }) {
+function MessageView({
+  session,
+  message: { role, content, untrusted, tool_calls = [], tool_results = [] },
+}: {
+  readonly session: string
+  readonly message: Shown
+}) {
   const isPerson = role === 'user'
   return (
     <>
@@ -158,7 +165,8 @@ function MessageView({ message: { role, content, untrusted, tool_calls = [], too
               <Badge state="has text from outside" tone="warn" /> <Name value={untrusted} />
             </p>
           )}
-          {isPerson ? <Message text={content} /> : <RichText value={content} />}
+          {isPerson ? <Message text={content} session={session} /> : <RichText value={content} />}
+          {!isPerson && <Files session={session} files={returnedFiles(content)} isStored />}
         </article>
       )}
       {tool_calls.map(({ id, name, input }) => (
