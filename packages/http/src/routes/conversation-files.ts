@@ -4,6 +4,7 @@ import { plainMessage } from '@sluice/runtime/conversations'
 import { AppError, defineRoute, type ModelMessage, parseAgentKey, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import { contentDisposition } from '../content-disposition.ts'
+import { SECURITY_HEADERS } from '../respond.ts'
 import { MESSAGES_MAX, type Readers, storedOf, unknownSession } from './session-access.ts'
 
 /** The limit of a file; the attachments of channels have the same. */
@@ -17,10 +18,13 @@ const SENT = /^\[(?:Image|Audio|Video|Document): ([^\]\n]{1,120})\] (attachments
 /** The marker of a file that the agent returned, as the outbox reads it. */
 const RETURNED = /\[(?:IMAGE|PHOTO|AUDIO|VOICE|VIDEO|DOCUMENT|FILE):([^[\]\n]{1,1000})\]/gi
 
+/** A marker with an address names no file of the workspace. */
+const ADDRESS = /^[a-z][a-z0-9+.-]*:/i
+
 /** Returns the name of a file as a message gives it; undefined if the message does not name this path. */
 function nameIn(message: ModelMessage, path: string): string | undefined {
   const { role, content } = plainMessage(message)
-  if (!content.includes(path)) return undefined
+  if (!content.includes(path) || ADDRESS.test(path)) return undefined
   if (role === 'user') for (const [, name, sent] of content.matchAll(SENT)) if (sent === path) return name
   if (role === 'assistant')
     for (const [, returned = ''] of content.matchAll(RETURNED)) if (returned.trim() === path) return path.slice(path.lastIndexOf('/') + 1)
@@ -58,7 +62,7 @@ export const conversationFileRoute = ({ store: { sessions }, workspaceOf }: Runt
       const bytes = await workspace.read(path, { bytesMax: FILE_BYTES_MAX })
       // A browser saves it and shows nothing of it, whatever it contains.
       return new Response(Buffer.from(bytes), {
-        headers: { 'content-type': 'application/octet-stream', 'content-disposition': contentDisposition(name) },
+        headers: { ...SECURITY_HEADERS, 'content-type': 'application/octet-stream', 'content-disposition': contentDisposition(name) },
       })
     },
   })
