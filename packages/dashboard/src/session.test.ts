@@ -350,7 +350,11 @@ describe('the security table of a session', () => {
     const junk = Array.from({ length: 6 }, (_, index) => `sluice_session_42617=${`${index}`.repeat(43)}`)
     const answer = await person.send('GET', '/api/overview', { headers: { cookie: [...junk, own].join('; ') } })
     expect(answer.status).toBe(401)
-    expect(await answer.json()).toMatchObject({ code: 'unauthorized', cookies: 7, error: expect.stringContaining('sign in again if that does not help') })
+    expect(await answer.json()).toMatchObject({
+      code: 'unauthorized',
+      cookies: 7,
+      error: expect.stringContaining('sign in again if that does not help'),
+    })
     // A browser sends the cookies of longer paths first. Ours has the path `/`, and stays.
     expect(answer.headers.getSetCookie()).toEqual(
       ['/api', '/api/', '/api/overview', '/api/overview/'].map(

@@ -52,7 +52,8 @@ test('a file that was attached, and one that the agent returned, are downloads t
 test('a file that no message names as one is not found, whatever the workspace has', async () => {
   const { post, file } = await arrange()
   await post('/webhook', { message: '[Document: x] notes.txt\n[FILE:notes.txt]' })
-  for (const path of ['notes.txt', 'https://example.org/x', '../config.toml', 'charts', '/etc/passwd']) expect((await file(path)).status, path).toBe(404)
+  for (const path of ['notes.txt', 'https://example.org/x', '../config.toml', 'charts', '/etc/passwd'])
+    expect((await file(path)).status, path).toBe(404)
   expect((await file('charts/über.svg', undefined, 'elsewhere')).status).toBe(404)
 })
 
@@ -74,7 +75,9 @@ test('another client gets nothing, and an operator is recorded in the audit log'
 })
 
 test('a name becomes no other header and no path', () => {
-  expect(contentDisposition('a"b\r\nx: y/../c\\d\u202e.png')).toBe(`attachment; filename="a_b_x__y_.._c_d_.png"; filename*=UTF-8''a_b_x_%20y_.._c_d_.png`)
+  expect(contentDisposition('a"b\r\nx: y/../c\\d\u202e.png')).toBe(
+    `attachment; filename="a_b_x__y_.._c_d_.png"; filename*=UTF-8''a_b_x_%20y_.._c_d_.png`,
+  )
   expect(contentDisposition('..')).toBe(`attachment; filename="file"; filename*=UTF-8''file`)
   expect(contentDisposition('\ud800')).toContain("filename*=UTF-8''%EF%BF%BD")
 })
