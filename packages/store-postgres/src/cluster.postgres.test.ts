@@ -59,6 +59,24 @@ test('nodes share all shards, and none has more than its share', async () => {
   )
 })
 
+test('a rebalance makes every node compare its shards at once, and moves none that are where they belong', async () => {
+  const schema = `cluster_${schemas++}`
+  const nodes = [await start(schema, 'a'), await start(schema, 'b')] as const
+  await expect.poll(() => shares(nodes)).toEqual([128, 128])
+  const before = nodes.map(({ ownership }) => Array.from({ length: SHARDS }, (_, shard) => ownership.of(shard) !== undefined))
+  // Without a notice, a node compares after 1.5 s.
+  const waits: number[] = []
+  for (let round = 0; round < 3; round++) {
+    const startedMs = performance.now()
+    const compared = Promise.all(nodes.map(({ store }) => store.cluster?.changed(new AbortController().signal)))
+    await nodes[round % 2]?.store.cluster?.rebalance()
+    await compared
+    waits.push(performance.now() - startedMs)
+  }
+  expect(Math.min(...waits)).toBeLessThan(1_000)
+  expect(nodes.map(({ ownership }) => Array.from({ length: SHARDS }, (_, shard) => ownership.of(shard) !== undefined))).toEqual(before)
+})
+
 test('a node that stops gives idle shards away within a second, and keeps those in which something runs until it has ended', async () => {
   const schema = `cluster_${schemas++}`
   const first = await start(schema, 'a')
