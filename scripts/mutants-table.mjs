@@ -1220,18 +1220,6 @@ const UNCOMPARED = [
 /** The bugs that `pnpm mutants --cluster` plants: the rules of a run with several nodes must find each of them under these faults. */
 export const CLUSTER_MUTANTS = [
   { name: 'no fence and no comparison of rows', patches: [...UNFENCED, ...UNCOMPARED], tests: [], faults: 'suspend,suspend,suspend' },
-  {
-    name: 'a start recovers the replies of all nodes',
-    patches: [
-      {
-        file: `${POSTGRES}/outbox.ts`,
-        find: "WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND NOT",
-        replace: "WHERE ended_at IS NULL AND state = 'sending' AND $1::int <= $2::int AND NOT",
-      },
-    ],
-    tests: [],
-    faults: 'kill,rolling restart',
-  },
 ]
 
 /** Returns a line for each patch whose text does not occur exactly once in its file below `root`, and for each missing test file. */
