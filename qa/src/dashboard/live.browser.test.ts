@@ -126,7 +126,7 @@ describe.skipIf('missing' in foundChromium)(`the dashboard over hours and failur
       await input.fill(text)
       await input.press('Enter')
     }
-    const said = (kind: string) => page.locator(`article.${kind} > .text`).allTextContents()
+    const said = (kind: string) => page.locator(`article.${kind} > :is(.text, .rich)`).allTextContents()
     await say('before')
     await page.getByText('heard: before').first().waitFor(SOON)
     await say('slowly please')

@@ -46,7 +46,7 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     await input.press('Enter')
   }
   const answers = async (page: Page): Promise<string[]> =>
-    (await page.locator('article.answer > .text').allTextContents()).map((text) => text.trim())
+    (await page.locator('article.answer > .rich').allTextContents()).map((text) => text.trim())
 
   test('a link signs a browser in once, and nothing of it stays in the address or in storage', async () => {
     const link = await world.gateway.link()
