@@ -33,4 +33,25 @@ describe('Intake', () => {
     // The catch-up has not succeeded, so the cursor stays before all of these messages.
     expect(cursors.entries()).toEqual([['C1', { after: '1767225599.999000' }]])
   })
+
+  test('stores no message at the stop that waits for missed ones', async () => {
+    const host = testHost({ fetch: () => Promise.reject(new TypeError('fetch failed')) })
+    const stopping = new AbortController()
+    const context: ListenContext = {
+      signal: stopping.signal,
+      lease: null,
+      report: { connected() {}, event() {}, gap() {}, problem() {}, replace: async () => undefined },
+      catchUp: () => new Promise((resolve) => stopping.signal.addEventListener('abort', () => resolve())),
+      retrySoon() {},
+    }
+    const stored: unknown[] = []
+    const bot = { account: 'A0123', userId: 'UBOT', config }
+    const deliver = async (inbound: unknown) => void stored.push(inbound)
+    const intake = new Intake(host, new SlackApi(host, config), createCursors(host.keyValue), bot, deliver, context)
+    intake.startCatchUp()
+    const taken = intake.take('events_api', eventAt(0))
+    stopping.abort()
+    await expect(taken).rejects.toMatchObject({ code: 'unavailable' })
+    expect(stored).toEqual([])
+  })
 })

@@ -52,7 +52,7 @@ export class Intake {
 
   /** Delivers a change after the messages before it, one of which it concerns. */
   async #takeChange(change: Inbound): Promise<void> {
-    await this.#order
+    await this.#missed()
     await this.#stored
     await this.#deliver(change)
   }
@@ -70,6 +70,12 @@ export class Intake {
     })
   }
 
+  /** Resolves once missed messages are stored, or have taken too long. Throws at the stop: a message stored then could run before them. */
+  async #missed(): Promise<void> {
+    await this.#order
+    if (this.#context.signal.aborted) throw new AppError('unavailable', 'Sluice stops while messages before this one are being read')
+  }
+
   async #takeMessage(event: Members): Promise<void> {
     const change = parseChange(event, this.#bot)
     if (change) return this.#takeChange(change)
@@ -82,7 +88,7 @@ export class Intake {
       throw new AppError('unavailable', `More than ${PENDING_MAX} messages of slack wait to be stored`)
     }
     if (this.#catchUps > 0) for (const scope of scopesOf(event, message)) this.#catchUp.prefer(scope)
-    await this.#order
+    await this.#missed()
     const durable = this.#deliver(message)
     this.#stored = Promise.allSettled([durable, this.#stored]).then(([{ status }]) => {
       if (status === 'rejected') return this.startCatchUp()

@@ -74,12 +74,18 @@ export class Intake {
     })
   }
 
+  /** Resolves once missed messages are stored, or have taken too long. Throws at the stop: a message stored then could run before them. */
+  async #missed(): Promise<void> {
+    await this.#order
+    if (this.#context.signal.aborted) throw new AppError('unavailable', 'Sluice stops while messages before this one are being read')
+  }
+
   async #take(inbound: Inbound, message: Members): Promise<void> {
     const { cursors } = this.#options
     if (inbound.pressed) return this.#deliver(inbound)
     if (inbound.changes) {
       // A change comes after the messages before it, one of which it concerns.
-      await this.#order
+      await this.#missed()
       await this.#stored
       return this.#deliver(inbound)
     }
@@ -88,7 +94,7 @@ export class Intake {
     if (time !== '') {
       for (const scope of scopes) cursors.follow(scope, { after: String(Number(time) - 1), type: text(message.chat_type) })
     }
-    await this.#order
+    await this.#missed()
     const durable = this.#deliver(inbound)
     this.#stored = Promise.allSettled([durable, this.#stored]).then(([{ status }]) => {
       if (status === 'rejected') return this.startCatchUp()
