@@ -19,6 +19,8 @@ export interface SmtpState {
   readonly refused: Map<string, string>
   /** Breaks the connection after this many bytes of the next mail. */
   cutDataAfter: number | undefined
+  /** What a server with a limit answers. */
+  readonly limitAnswer: string
   faultOf(request: ProviderRequest): ProviderFault | undefined
 }
 
@@ -65,7 +67,7 @@ export async function startFakeSmtp(state: SmtpState, options: SMTPServerOptions
         const fault = state.faultOf(requestOf(mail))
         if (fault?.fault === 'hang') return
         if (fault?.fault === 'reset') return reset()
-        if (fault?.fault === 'status') return callback(refusal(fault.status === 429 ? '450 4.7.1 Try again later' : '451 4.3.2 Not now'))
+        if (fault?.fault === 'status') return callback(refusal(fault.status === 429 ? state.limitAnswer : '451 4.3.2 Not now'))
         state.accepted.push(mail)
         if (fault?.fault === 'lost' || fault?.fault === 'cut' || fault?.fault === 'garbage') return reset()
         const accept = (): void => callback(null, 'OK: queued')

@@ -22,6 +22,8 @@ export interface EmailFakeOptions {
   /** `tls` for both servers from the start, `starttls` for both. Default: no encryption. */
   readonly security?: 'tls' | 'starttls'
   readonly keys?: { readonly key: string; readonly cert: string }
+  /** What the SMTP server answers at a limit. Default: `450 4.7.1`, after which a client waits for minutes. */
+  readonly limitAnswer?: string
   /** Further options of the SMTP server. */
   readonly smtp?: SMTPServerOptions
 }
@@ -69,6 +71,7 @@ export async function startEmailFake({
   security,
   keys,
   smtp: smtpOptions,
+  limitAnswer = '450 4.7.1 Try again later',
 }: EmailFakeOptions = {}): Promise<EmailFake> {
   const requests: ProviderRequest[] = []
   const faults: { fault: ProviderFault; left: number; matches: (request: ProviderRequest) => boolean }[] = []
@@ -87,6 +90,7 @@ export async function startEmailFake({
   }
   const smtp = {
     ...login,
+    limitAnswer,
     accepted: [] as AcceptedMail[],
     refused: new Map<string, string>(),
     cutDataAfter: undefined as number | undefined,
