@@ -963,7 +963,7 @@ const INSTALL = 'packages/plugins-wasm/src/install.test.ts'
 const features = [
   bug(
     'passkeys: a challenge is valid more than once',
-    'packages/kit/src/memory-one-time-keys.ts',
+    'packages/kit/src/one-time-keys.ts',
     'if (!own?.delete(key) || !kept)',
     'if (!own || !kept)',
     SIGN_INS,

@@ -1,6 +1,6 @@
 /** The codes of sign-in links. A code works once and for a minute, on every node of a cluster, so a restart may forget it. */
 import { randomBytes } from 'node:crypto'
-import { memoryOneTimeKeys } from '@sluice/kit'
+import { oneTimeKeys } from '@sluice/kit'
 import { type Host, type OneTimeKeys, type Role, sha256Hex } from '@sluice/sdk'
 
 /** The time in which a link works. */
@@ -10,18 +10,13 @@ const LINKS_MAX = 16
 const ANYONE = ''
 
 export class SignInLinks {
-  readonly #host: Pick<Host, 'clock' | 'service'>
-  #opened: OneTimeKeys<Role> | undefined
+  readonly #host: Pick<Host, 'clock'>
+  /** The roles of the codes, of which only the hash is kept. */
+  readonly #roles: OneTimeKeys<Role>
 
   constructor(host: Pick<Host, 'clock' | 'service'>) {
     this.#host = host
-  }
-
-  /** The roles of the codes, of which only the hash is kept. Services are there once all features have been built. */
-  get #roles(): OneTimeKeys<Role> {
-    const keysOf = this.#host.service('oneTimeKeys') ?? memoryOneTimeKeys(this.#host.clock)
-    this.#opened ??= keysOf<Role>('dashboard links', { ttlMs: LINK_MS, perOwnerMax: LINKS_MAX, allMax: LINKS_MAX })
-    return this.#opened
+    this.#roles = oneTimeKeys(host, 'dashboard links', { ttlMs: LINK_MS, perOwnerMax: LINKS_MAX, allMax: LINKS_MAX })
   }
 
   /** Makes a code. At most 16 are pending: a further one drops the oldest. */

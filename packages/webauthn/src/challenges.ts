@@ -1,6 +1,6 @@
 /** Pending challenges: random, bound to the principal that asked for them, valid once and for five minutes, on every node of a cluster. */
 import { randomBytes } from 'node:crypto'
-import { memoryOneTimeKeys } from '@sluice/kit'
+import { oneTimeKeys } from '@sluice/kit'
 import type { Host, OneTimeKeys } from '@sluice/sdk'
 
 const TTL_MS = 300_000
@@ -17,19 +17,12 @@ export interface ChallengeLimits {
 export const DEVICE_CHALLENGES: ChallengeLimits = { principalsMax: 64, perPrincipalMax: 16 }
 
 export class Challenges<Purpose> {
-  readonly #open: () => OneTimeKeys<Purpose>
-  #opened: OneTimeKeys<Purpose> | undefined
+  readonly #pending: OneTimeKeys<Purpose>
 
   /** `ceremony` tells the challenges of one kind from those of another. */
   constructor(host: Pick<Host, 'clock' | 'service'>, ceremony: string, { principalsMax, perPrincipalMax }: ChallengeLimits) {
     const limits = { ttlMs: TTL_MS, perOwnerMax: perPrincipalMax, allMax: principalsMax * perPrincipalMax }
-    this.#open = () => (host.service('oneTimeKeys') ?? memoryOneTimeKeys(host.clock))<Purpose>(`webauthn ${ceremony}`, limits)
-  }
-
-  /** Services are there once all features have been built. */
-  get #pending(): OneTimeKeys<Purpose> {
-    this.#opened ??= this.#open()
-    return this.#opened
+    this.#pending = oneTimeKeys(host, `webauthn ${ceremony}`, limits)
   }
 
   /** Resolves to a new challenge in base64url. */

@@ -1,5 +1,5 @@
-/** One-time keys in memory, for a daemon that shares its store with no other. */
-import type { Clock, OneTimeKeys, OneTimeKeysOf } from '@sluice/sdk'
+/** One-time keys: those of all nodes in a cluster, else those in the memory of this process. */
+import type { Clock, Host, OneTimeKeys, OneTimeKeysOf } from '@sluice/sdk'
 import { BoundedMap } from './bounded-map.ts'
 
 interface Kept<Value> {
@@ -7,7 +7,7 @@ interface Kept<Value> {
   readonly expiresAtMs: number
 }
 
-export const memoryOneTimeKeys =
+const memoryOneTimeKeys =
   (clock: Pick<Clock, 'monotonicMs'>): OneTimeKeysOf =>
   <Value>(_purpose: string, { ttlMs, perOwnerMax, allMax }: Parameters<OneTimeKeysOf>[1]): OneTimeKeys<Value> => {
     const owners = new BoundedMap<string, BoundedMap<string, Kept<Value>>>(Math.ceil(allMax / perOwnerMax))
@@ -26,3 +26,17 @@ export const memoryOneTimeKeys =
       },
     }
   }
+
+/** Returns the keys of a purpose. A feature may call it while it is built: the service is looked up at the first use. */
+export function oneTimeKeys<Value>(
+  host: Pick<Host, 'clock' | 'service'>,
+  purpose: string,
+  options: Parameters<OneTimeKeysOf>[1],
+): OneTimeKeys<Value> {
+  let opened: OneTimeKeys<Value> | undefined
+  const keys = (): OneTimeKeys<Value> => {
+    opened ??= (host.service('oneTimeKeys') ?? memoryOneTimeKeys(host.clock))<Value>(purpose, options)
+    return opened
+  }
+  return { add: (...key) => keys().add(...key), take: (...key) => keys().take(...key) }
+}
