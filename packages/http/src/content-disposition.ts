@@ -7,7 +7,7 @@ export function contentDisposition(name: string): string {
   const safe = Array.from(name.toWellFormed().replace(/[\p{C}\\/:*?"<>|]+/gu, '_'))
     .slice(0, NAME_CHARS_MAX)
     .join('')
-  const whole = safe.replace(/^[. ]+|[. ]+$/g, '') || 'file'
+  const whole = /[^. ](?:.*[^. ])?/s.exec(safe)?.[0] ?? 'file'
   const encoded = encodeURIComponent(whole).replace(/['()*!]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
   return `attachment; filename="${whole.replace(/[^\w.-]+/g, '_')}"; filename*=UTF-8''${encoded}`
 }
