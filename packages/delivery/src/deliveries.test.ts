@@ -20,15 +20,15 @@ test('answering leaves no abort signal and no timer behind', async () => {
   }
   const made = await bench({
     send: (_, outbound, signal) => post(outbound, signal),
-    // The turn takes longer than one call of typing.
-    turn: async ({ text }) => clock.sleep(1).then(() => text),
+    // The turn takes so long that typing is shown.
+    turn: async ({ text }) => clock.sleep(500).then(() => text),
     channel: { draftEveryMs: 1, typing: async (_, signal) => signal.throwIfAborted(), update },
   })
   const answered = async (count: number) => {
     const wanted = edits + count
     await made.receive(...Array.from({ length: count }, () => message(`m${crypto.randomUUID()}`)))
     for (let round = 0; round < 10 * count && edits < wanted; round++) {
-      await clock.advance(1)
+      await clock.advance(500)
       await settle()
     }
     expect([edits, made.deliveries.load()]).toEqual([wanted, { messages: 0, replies: 0 }])

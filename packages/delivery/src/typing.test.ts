@@ -3,6 +3,8 @@ import { testClock } from '@sluice/testkit/clock'
 import { expect, test } from 'vitest'
 import { startTyping } from './typing.ts'
 
+const SOON_MS = 500
+
 function bench(typing?: (calls: number, signal: AbortSignal) => Promise<void>) {
   const clock = testClock()
   const shown: unknown[] = []
@@ -22,8 +24,18 @@ function bench(typing?: (calls: number, signal: AbortSignal) => Promise<void>) {
   return { clock, shown, lease, typing: startTyping({ channel, to: { to: 'room' }, clock, lease }) }
 }
 
-test('is shown at once, and again before platforms remove it, until the stop', async () => {
+test('is not shown for a turn that ends soon', async () => {
   const { clock, shown, typing } = bench(async () => {})
+  await clock.advance(SOON_MS - 1)
+  typing.stop()
+  await clock.advance(60_000)
+  expect(shown).toEqual([])
+  expect(clock.sleeping).toBe(0)
+})
+
+test('is shown soon, and again before platforms remove it, until the stop', async () => {
+  const { clock, shown, typing } = bench(async () => {})
+  await clock.advance(SOON_MS)
   expect(shown).toEqual([{ to: 'room' }])
   await clock.advance(8000)
   expect(shown).toHaveLength(3)
@@ -35,6 +47,7 @@ test('is shown at once, and again before platforms remove it, until the stop', a
 
 test('is not shown while the lease of the turn is in doubt', async () => {
   const { clock, shown, lease, typing } = bench(async () => {})
+  await clock.advance(SOON_MS)
   lease.isHeld = false
   await clock.advance(60_000)
   expect(shown).toHaveLength(1)
@@ -46,6 +59,7 @@ test('is not shown while the lease of the turn is in doubt', async () => {
 
 test('is not shown while a person is asked', async () => {
   const { clock, shown, typing } = bench(async () => {})
+  await clock.advance(SOON_MS)
   typing.pause(true)
   await clock.advance(60_000)
   expect(shown).toHaveLength(1)
@@ -57,14 +71,14 @@ test('is not shown while a person is asked', async () => {
 
 test('is tried again after the platform refused it', async () => {
   const { clock, shown, typing } = bench(() => Promise.reject(new AppError('forbidden', 'no')))
-  await clock.advance(4000)
+  await clock.advance(SOON_MS + 4000)
   expect(shown).toHaveLength(2)
   typing.stop()
 })
 
 test('aborts the call under way at the stop', async () => {
   let isAborted = false
-  const { typing } = bench(
+  const { clock, typing } = bench(
     (_, signal) =>
       new Promise((resolve) =>
         signal.addEventListener('abort', () => {
@@ -73,6 +87,7 @@ test('aborts the call under way at the stop', async () => {
         }),
       ),
   )
+  await clock.advance(SOON_MS)
   typing.stop()
   expect(isAborted).toBe(true)
 })
