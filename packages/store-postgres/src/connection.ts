@@ -156,6 +156,8 @@ async function prepareSession(client: pg.Client, { schema = DEFAULT_SCHEMA }: Co
     `client_connection_check_interval = ${CHECK_CLIENT_MS}`,
     `${limit} = ${isPatient ? 0 : TRANSACTION_MS}`,
     'standard_conforming_strings = on',
+    // Compiling a statement to machine code takes longer than each of ours, and the costs without `enable_seqscan` ask for it always.
+    'jit = off',
     // Writes find their rows by keys. The server plans a prepared statement once, perhaps while the table is new and small, and would read
     // the whole table from then on.
     ...(pipeline ? ['enable_seqscan = off'] : []),

@@ -10,6 +10,7 @@ import type { Clock, Store } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { storeConformance } from '@sluice/testkit/store'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connect, disconnect } from './connection.ts'
 import { openPostgresStore } from './open-store.ts'
 import { startPostgres, type TestServer } from './testing/postgres-server.ts'
 
@@ -24,6 +25,14 @@ describe.skipIf(version === undefined)(`Debian's PostgreSQL ${version ?? ''}`, (
     server = await startPostgres({ inMemory: true, programs: join(INSTALLED, version ?? '') })
   })
   afterAll(() => server.stop())
+
+  test('statements are not compiled to machine code, which takes seconds', async () => {
+    const client = await connect({ url: server.url }, { pipeline: true })
+    const { rows } = await client.query('EXPLAIN (ANALYZE, FORMAT JSON) SELECT count(*) FROM pg_class')
+    await disconnect(client)
+    expect(rows[0]['QUERY PLAN'][0]).toMatchObject({ Plan: expect.anything() })
+    expect(rows[0]['QUERY PLAN'][0]).not.toHaveProperty('JIT')
+  })
 
   const schemas = new WeakMap<Store, string>()
   let opened = 0
