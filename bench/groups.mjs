@@ -22,7 +22,7 @@ import { measureIdleMemory, measureStarts } from './measures/start.mjs'
 import { measureTracing } from './measures/tracing.mjs'
 import { measureWaiting } from './measures/waiting.mjs'
 import { measureDuplicates, measureTurns } from './measures/webhook.mjs'
-import { FEATURE_STARTS } from './rows.mjs'
+import { FEATURE_STARTS, POSTGRES_PEERS } from './rows.mjs'
 
 /** The groups of docs/performance.md, which `--write` measures. Together they take about a quarter of an hour. */
 export const DOCUMENTED = ['start', 'memory', 'commands', 'webhook', 'ingress', 'sse', 'ws', 'replies']
@@ -52,7 +52,7 @@ export const GROUPS = [
   { name: 'postgres-ingress', rows: ['postgres-ingress-16', 'postgres-ingress-64'], measure: measurePostgresIngress, onlyWhenAsked: true },
   {
     name: 'postgres',
-    rows: ['postgres-life-32', 'postgres-life-128', 'postgres-wal-accept', 'postgres-wal-life', 'postgres-wal-images'],
+    rows: ['postgres-life-32', 'postgres-life-128', 'postgres-wal-accept', 'postgres-wal-life', 'postgres-wal-images', ...POSTGRES_PEERS],
     measure: measurePostgresLife,
     onlyWhenAsked: true,
   },

@@ -4,6 +4,13 @@
 /** The features that are not in every build. */
 const OPTIONAL = ['observability-otel', 'plugins-wasm', 'sandbox-fsrestrict', 'sandbox-userns', 'tool-browser', 'tool-pdf', 'webauthn']
 export const FEATURE_STARTS = OPTIONAL.map((id) => `feature-start-${id}`)
+/** Libraries that run jobs, with one key for each conversation. */
+const PEER_LIMITS = {
+  dbos: { name: 'DBOS', limit: 0.25 },
+  'pg-boss': { name: 'pg-boss', limit: 0.5 },
+  graphile: { name: 'Graphile Worker', limit: 0.5 },
+}
+export const POSTGRES_PEERS = Object.keys(PEER_LIMITS).map((peer) => `postgres-${peer}`)
 const featureStart = (id) => ({ title: `start time added by ${id}`, unit: 'ms', bar: { value: 'at most', limit: 5 } })
 
 export const ROWS = {
@@ -73,6 +80,16 @@ export const ROWS = {
         title: `processor time of PostgreSQL for a message's whole life, ${count} in flight, compared with hand-written SQL`,
         unit: 'µs',
         bar: { ratio: 'at most', limit: 1.3 },
+      },
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(PEER_LIMITS).map(([peer, { name, limit }]) => [
+      `postgres-${peer}`,
+      {
+        title: `processor time of PostgreSQL for a message's whole life, 32 in flight, compared with one job in ${name}`,
+        unit: 'µs',
+        bar: { ratio: 'at most', limit },
       },
     ]),
   ),

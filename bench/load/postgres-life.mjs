@@ -1,8 +1,10 @@
 // The whole life of messages in PostgreSQL: kept, started, finished with its history and its reply, sent, and noted as sent.
-// `node postgres-life.mjs JOB`, JOB as JSON: {url, schema, side, count, inFlight, warmup, accepts, pageImages}. `side` is `ours`, the store of
-// Sluice, or `floor`, hand-written SQL with the same durability and the same check of a lease in each commit. Prints
+// `node postgres-life.mjs JOB`, JOB as JSON: {side, count, inFlight, warmup, accepts, pageImages, peersFolder}. `side` is `ours`, the store of
+// Sluice, `floor`, hand-written SQL with the same durability and the same check of a lease in each commit, or a peer of
+// `lib/job-peers.mjs`, which measures no accepts. Prints
 // {accept, life} as JSON, each {perMessage: {nodeUs, walBytes, serverUs}}.
 
+import { openJobPeer } from '../lib/job-peers.mjs'
 import { CHANNEL, inFlight, messageOf } from '../lib/life-messages.mjs'
 import { openFloor } from '../lib/postgres-floor.mjs'
 import { startServer } from '../lib/postgres-server.mjs'
@@ -69,7 +71,13 @@ async function openOurs() {
   }
 }
 
-const store = job.side === 'ours' ? await openOurs() : await openFloor(server.url)
+async function open() {
+  if (job.side === 'ours') return openOurs()
+  if (job.side === 'floor') return openFloor(server.url)
+  return openJobPeer({ name: job.side, folder: job.peersFolder, url: server.url, concurrency: job.inFlight })
+}
+
+const store = await open()
 let base = 0
 async function measured(count, lanes, work) {
   const first = base
@@ -106,8 +114,10 @@ async function profile(from, to, count) {
 
 await inFlight(job.warmup, job.inFlight, (at) => store.live(messageOf(base + at)))
 base += job.warmup
-const accept = await measured(job.accepts, job.inFlight, store.keep)
+const accept = job.accepts > 0 ? await measured(job.accepts, job.inFlight, store.keep) : undefined
 const life = await measured(job.count, job.inFlight, store.live)
 await store.close()
 await server.stop()
 console.log(JSON.stringify({ accept, life }))
+// A peer may keep timers.
+process.exit()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { runNode } from '../lib/processes.mjs'
 import { newDataDir, runLoad, sluiceBundle, startBare, startSluice } from '../lib/sluice.mjs'
-import { chatappConfig } from '../load/chatapp-requests.mjs'
+import { ingressConfig } from './ingress.mjs'
 
 const GIGABYTE = 1_000_000_000
 const ROW_BYTES = 100_000
@@ -12,24 +12,6 @@ const PACED = { connections: 16, perSec: 100, secs: 40 }
 /** Longer than any load, so that no turn ends during one. */
 const MODEL_SECS = 300
 const PROFILE = 'minimal'
-
-const config = (modelUrl) => `[gateway]
-webhook_rate_limit_per_minute = 0
-
-[provider]
-kind = "openai"
-base_url = "${modelUrl}/v1"
-model = "slow"
-api_key = "bench-key"
-
-[delivery]
-max_pending = 10000000
-retention_mb = 100000
-
-[log]
-level = "warn"
-
-${chatappConfig({ apiUrl: modelUrl })}`
 
 /** Adds a conversation of this size to the database of a stopped daemon. */
 function fill(file, bytes) {
@@ -59,7 +41,8 @@ export async function measureBackup({ scratch, rounds, scale, note }) {
     const model = await startBare({ scratch: own, name: 'model', args: [String(MODEL_SECS)] })
     try {
       const dataDir = newDataDir(own)
-      const start = () => startSluice({ scratch: own, dataDir, config: config(model.url), profile: PROFILE })
+      const config = ingressConfig({ modelUrl: model.url, retentionMb: 100_000 })
+      const start = () => startSluice({ scratch: own, dataDir, config, profile: PROFILE })
       await (await start()).stop()
       fill(join(dataDir, 'sluice.db'), scale(GIGABYTE))
       const server = await start()

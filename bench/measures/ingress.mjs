@@ -23,7 +23,7 @@ const WARM_UP = 100_000
 const SLICE = 5000
 
 /** The configuration of a daemon whose turns wait for the model at `modelUrl`. */
-export const ingressConfig = ({ modelUrl, apiUrl, kind = 'openai' }) => `[gateway]
+export const ingressConfig = ({ modelUrl, apiUrl, kind = 'openai', retentionMb }) => `[gateway]
 webhook_rate_limit_per_minute = 0
 
 [provider]
@@ -32,7 +32,7 @@ ${modelUrl ? `base_url = "${modelUrl}/v1"\nmodel = "slow"\napi_key = "bench-key"
 
 [delivery]
 max_pending = 10000000
-
+${retentionMb ? `retention_mb = ${retentionMb}\n` : ''}
 [log]
 level = "warn"
 

@@ -1,35 +1,24 @@
 // The store on PostgreSQL: durable accepts against a bare server, and the whole life of messages against hand-written SQL.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { installJobPeers } from '../lib/job-peers.mjs'
 import { startServer } from '../lib/postgres-server.mjs'
 import { runLoad, startBare, startSluice } from '../lib/sluice.mjs'
-import { chatappConfig } from '../load/chatapp-requests.mjs'
+import { ingressConfig } from './ingress.mjs'
 
 const MAX_SECS = 60
 /** Longer than any load, so that no turn ends during a load. */
 const MODEL_SECS = 300
 const LANES = [32, 128]
+const PEERS = ['dbos', 'pg-boss', 'graphile']
+/** Peers take many times as long for a message. */
+const PEER_COUNT = 2000
 
-const config = ({ modelUrl, databaseUrl }) => `[gateway]
-webhook_rate_limit_per_minute = 0
-
-[provider]
-kind = "openai"
-base_url = "${modelUrl}/v1"
-model = "slow"
-api_key = "bench-key"
-
-[store]
+const config = ({ modelUrl, databaseUrl }) => `[store]
 backend = "postgres"
 url = "${databaseUrl}"
 
-[delivery]
-max_pending = 10000000
-
-[log]
-level = "warn"
-
-${chatappConfig({ apiUrl: modelUrl })}`
+${ingressConfig({ modelUrl })}`
 
 /** Starts a database and a daemon or a bare server on it, and runs the loads. Adds the processor time of the database to each result. */
 async function underLoad(scratch, start, loads) {
@@ -85,7 +74,8 @@ export async function measurePostgresIngress({ scratch, rounds, scale }) {
   })
 }
 
-export async function measurePostgresLife({ scratch, rounds, scale, note }) {
+export async function measurePostgresLife({ scratch, rounds, scale, note, peers }) {
+  const peersFolder = peers ? installJobPeers() : undefined
   return rounds({ full: 5, quick: 1 }, async () => {
     const life = (side, inFlight, pageImages = false) =>
       runLoad({
@@ -101,6 +91,12 @@ export async function measurePostgresLife({ scratch, rounds, scale, note }) {
       if (lanes !== LANES[0]) continue
       values['postgres-wal-accept'] = { ours: ours.accept.walBytes / 1000, bare: floor.accept.walBytes / 1000 }
       values['postgres-wal-life'] = { ours: ours.life.walBytes / 1000, bare: floor.life.walBytes / 1000 }
+    }
+    const ours = values[`postgres-life-${LANES[0]}`]
+    for (const side of peers ? PEERS : []) {
+      const job = { side, peersFolder, inFlight: LANES[0], warmup: scale(PEER_COUNT), accepts: 0, count: scale(PEER_COUNT) }
+      const { life: peer } = await runLoad({ scratch, name: 'postgres-life', job })
+      values[`postgres-${side}`] = { ours: ours.ours, bare: peer.serverUs, detail: { peer } }
     }
     const images = await life('ours', LANES[0], true)
     values['postgres-wal-images'] = { ours: images.life.walBytes / 1000 }
