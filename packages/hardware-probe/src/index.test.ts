@@ -23,6 +23,7 @@ function partsWith(spawn: Spawn, config: object = {}, host: TestHost = testHost(
       command?.run({
         args,
         cwd: '/',
+        by: 'cli:ada',
         json,
         print: (line) => void lines.push(line),
         warn: (line) => void lines.push(line),

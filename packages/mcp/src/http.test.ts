@@ -41,6 +41,7 @@ async function arrange(given: object = {}, accepted?: Set<string>) {
       warn: () => {},
       signal: new AbortController().signal,
       addToConfig: async () => {},
+      by: 'cli:ada',
       setInConfig: async () => {},
       ask: async () => answer(new URL(/http:\S+/.exec(printed[0] ?? '')?.[0] ?? '')),
     }

@@ -13,7 +13,7 @@ export default defineFeature({
     if (Object.values(config.servers).some(({ enabled }) => enabled)) return enabledParts(host, config)
     const parts = {
       commands: mcpCommands(host, config, () => undefined),
-      routes: [...serveRoutes(host.log), ...serverRoutes(host, config, () => undefined)],
+      routes: [...serveRoutes(host.log), ...serverRoutes(config, () => undefined)],
     }
     return config.serve.enabled ? parts : { ...parts, disabledReason: 'no server is configured, and `serve.enabled` is false' }
   },
@@ -26,7 +26,7 @@ function enabledParts(host: Host, config: McpConfig): Parts {
   let running: RunningServers | undefined
   return {
     commands: mcpCommands(host, config, () => running),
-    routes: [...(config.serve.enabled ? serveRoutes(host.log) : []), ...serverRoutes(host, config, () => running)],
+    routes: [...(config.serve.enabled ? serveRoutes(host.log) : []), ...serverRoutes(config, () => running)],
     /** Empty before `register`, which reads the known tools. */
     get tools() {
       return running?.tools ?? []

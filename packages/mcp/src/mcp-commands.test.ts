@@ -1,4 +1,4 @@
-import { AppError, CATALOGUE, type CommandContext } from '@sluice/sdk'
+import { AppError, CATALOGUE, type CommandContext, type DeviceRecord } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { describe, expect, test, vi } from 'vitest'
@@ -8,7 +8,8 @@ import { FakeServer } from './testing/fake-server.ts'
 /** The commands of a daemon with these servers. */
 async function arrange(servers: object = { notes: { command: 'notes-server' } }, { answers = [] as string[], asks = true } = {}) {
   const server = Object.assign(new FakeServer(), { tools: [{ name: 'echo', description: 'Echoes.' }] })
-  const host = testHost({ spawn: server.spawn })
+  const audited: DeviceRecord[] = []
+  const host = testHost({ spawn: server.spawn, services: { audit: async (record: DeviceRecord) => void audited.push(record) } })
   const schema = feature.section?.schema
   if (!schema) throw new Error('The feature has no section')
   const parts = feature.build(host, v.parse(schema, { servers }))
@@ -23,6 +24,7 @@ async function arrange(servers: object = { notes: { command: 'notes-server' } },
       args: words.slice(1),
       cwd: '/',
       json,
+      by: 'cli:ada',
       print: (text) => void printed.push(text),
       warn: (text) => void warned.push(text),
       signal: new AbortController().signal,
@@ -32,7 +34,7 @@ async function arrange(servers: object = { notes: { command: 'notes-server' } },
     }
     return { code: await command?.run(context), printed, warned }
   }
-  return { host, server, parts, mcp, saved }
+  return { host, server, parts, mcp, saved, audited }
 }
 
 describe('sluice mcp', () => {
@@ -56,7 +58,7 @@ describe('sluice mcp', () => {
   })
 
   test('test shows what is offered; --accept accepts what has changed', async () => {
-    const { mcp, host, server, parts } = await arrange()
+    const { mcp, host, server, parts, audited } = await arrange()
     await vi.waitFor(() => expect(host.refreshes).not.toEqual([]))
     expect(await mcp('test notes')).toEqual({
       code: 0,
@@ -69,7 +71,13 @@ describe('sluice mcp', () => {
       printed: ['notes answers. It has 1 tool.', '  echo (execute, CHANGED: the next call asks): Evil.\\u001b[2J'],
       warned: ["'sluice mcp test notes --accept' accepts what has changed."],
     })
+    expect(audited).toEqual([])
     expect((await mcp('test notes --accept')).warned).toEqual([])
+    const tools = [{ name: 'echo', hash: expect.stringMatching(/^[0-9a-f]{64}$/) }]
+    expect(audited).toEqual([{ kind: 'tools_accepted', by: 'cli:ada', detail: { server: 'notes', tools } }])
+    // Nothing is left to accept, so nothing is recorded.
+    await mcp('test notes --accept')
+    expect(audited).toHaveLength(1)
     expect(parts.tools?.[0]?.description).toBe('Evil.\\u001b[2J')
   })
 

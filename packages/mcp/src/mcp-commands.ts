@@ -50,7 +50,8 @@ export class McpCommands {
     const { words, values } = readArguments('mcp test', context, 1)
     const server = await this.#server(words[0] ?? '')
     await server.list(context.signal)
-    if (values.accept === true) await server.accept()
+    const changed = server.known.tools.filter((tool) => !server.known.isAccepted(tool))
+    if (values.accept === true && changed.length > 0) await server.accept(changed, context.by)
     report(server, context)
     return 0
   }

@@ -80,20 +80,15 @@ export class McpServer {
     await this.#connections.use({ key: LISTING, open: this.#opener(root), signal, work })
   }
 
-  /** Accepts every definition of the last list. */
-  async accept(): Promise<void> {
-    await this.known.accept(this.known.tools)
-    this.#onChange()
-  }
-
   /**
-   * Accepts these definitions of the last list, after `record`. Throws `conflict`, records nothing and accepts none when one of them is
-   * another by now.
+   * Records who accepts these definitions of the last list, and accepts them. Throws `conflict`, records nothing and accepts none when
+   * one of them is another by now.
    */
-  async acceptOnly(tools: readonly Pick<Definition, 'name' | 'hash'>[], record: () => Promise<void>): Promise<void> {
+  async accept(tools: readonly Pick<Definition, 'name' | 'hash'>[], by: string): Promise<void> {
     const other = tools.find(({ name, hash }) => !this.known.tools.some((tool) => tool.name === name && tool.hash === hash))
     if (other) throw new AppError('conflict', `The tool '${other.name}' has another definition now: look at it again`)
-    await record()
+    const detail = { server: this.name, tools: tools.map(({ name, hash }) => ({ name, hash })) }
+    await this.#host.service('audit')?.({ kind: 'tools_accepted', by, detail })
     await this.known.accept(tools)
     this.#onChange()
   }

@@ -1,5 +1,5 @@
 /** `/api/mcp/servers`: the configured servers with what each offers, and the acceptance of changed tools. */
-import { AppError, defineRoute, type Host, type Route } from '@sluice/sdk'
+import { AppError, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { McpConfig } from './config.ts'
 import type { McpServer } from './mcp-server.ts'
@@ -33,7 +33,7 @@ type ShownServer = v.InferOutput<typeof serverSchema>
 const NAME_MAX = 128
 
 /** `running` returns undefined while no server is used. */
-export const serverRoutes = (host: Host, config: McpConfig, running: () => RunningServers | undefined): Route[] => {
+export const serverRoutes = (config: McpConfig, running: () => RunningServers | undefined): Route[] => {
   const found = (name: string): McpServer => {
     const server = running()?.servers.find((one) => one.name === name)
     if (!server) throw new AppError('not_found', `There is no MCP server '${name}' that is used`)
@@ -83,7 +83,7 @@ export const serverRoutes = (host: Host, config: McpConfig, running: () => Runni
       },
       async handle({ by, params: { name = '' }, body: { tools } }) {
         const server = found(name)
-        await server.acceptOnly(tools, async () => host.service('audit')?.({ kind: 'tools_accepted', by, detail: { server: name, tools } }))
+        await server.accept(tools, by)
         return shownServer(name, server.config, server)
       },
     }),

@@ -35,6 +35,7 @@ const arrange = (config: object = { enabled: true }) => {
     const context: CommandContext = {
       args,
       cwd: root,
+      by: 'cli:ada',
       json,
       addToConfig: async () => {},
       setInConfig: async () => {},

@@ -8,6 +8,8 @@ export interface CommandContext {
   /** The absolute path of the caller's working directory, to which relative paths in `args` refer. The process may have another one. */
   readonly cwd: string
   readonly json: boolean
+  /** Who runs it, as audit records name a person: `cli:<user>` at a terminal. */
+  readonly by: string
   /** Prints one line on standard output. */
   print(line: string): void
   /** Prints one line on standard error. */

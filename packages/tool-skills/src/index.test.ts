@@ -51,6 +51,7 @@ async function start({ registers = true }: { readonly registers?: boolean } = {}
       args,
       cwd: root,
       json: false,
+      by: 'cli:ada',
       print: (line) => void out.push(line),
       warn: (line) => void out.push(line),
       signal: new AbortController().signal,
@@ -173,7 +174,7 @@ describe('sluice skills', () => {
     write('workspace/skills/report/SKILL.md', TEXT('report'))
     write('workspace/skills/report/scripts/run.sh', 'echo hello')
     chmodSync(join(root, 'workspace/skills/report/scripts/run.sh'), 0o755)
-    const { run, tool, host } = await start()
+    const { run, tool, host, audited } = await start()
     expect((await run('waiting')).text).toContain('report (new): Does report')
     const shown = (await run('waiting', 'report')).text
     expect(shown).toContain('echo hello')
@@ -181,9 +182,12 @@ describe('sluice skills', () => {
     write('workspace/skills/report/scripts/run.sh', 'echo changed')
     await expect(run('accept', 'report', hash)).rejects.toMatchObject({ code: 'conflict' })
     expect(tool().available?.()).toBe(false)
+    expect(audited).toEqual([])
 
     const again = /accept report ([0-9a-f]{16})$/m.exec((await run('waiting', 'report')).text)?.[1] ?? ''
     await run('accept', 'report', again)
+    const detail = { skill: 'report', folder: expect.stringContaining('report'), hash: expect.stringMatching(new RegExp(`^${again}`)) }
+    expect(audited).toEqual([{ kind: 'skill_accepted', by: 'cli:ada', detail }])
     expect(tool().description).toContain('- report: Does report')
     expect(host.refreshes).toEqual(['the skills changed'])
     const script = join(root, 'skills/report/scripts/run.sh')

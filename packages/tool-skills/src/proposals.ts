@@ -1,10 +1,11 @@
 /** Skills that agents have written to `skills/` in their workspaces. A person accepts exactly the content that was shown. */
 import { readdir, realpath } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { AppError, errorText } from '@sluice/sdk'
+import { AppError, errorText, type Host, printableLine } from '@sluice/sdk'
 import { loadSkill, type Skill } from './load-skills.ts'
 import type { SkillProblem } from './parse-skill-md.ts'
-import { readContent, type SkillContent } from './skill-content.ts'
+import { readContent, type SkillContent, writeContent } from './skill-content.ts'
+import type { SkillLibrary } from './skill-library.ts'
 
 /** The number of characters of a hash that are shown and that `accept` needs. */
 export const HASH_CHARS = 16
@@ -58,4 +59,35 @@ export function proposalNamed(proposals: readonly Proposal[], name: string): Pro
   if (!found) throw new AppError('not_found', `No skill '${name}' waits; 'sluice skills waiting' lists the waiting skills`)
   if (other) throw new AppError('conflict', `Two agents propose '${name}': ${found.folder} and ${other.folder}. Remove one of the folders`)
   return found
+}
+
+interface Acceptance {
+  readonly name: string
+  /** The hash of the content that a person has read, or the beginning of it. */
+  readonly hash: string
+  readonly by: string
+}
+
+/**
+ * Records who accepts a proposal, installs it, and resolves to the folder of the skill. Throws `conflict` when the proposal has another
+ * content than the hash.
+ */
+export async function acceptProposal(host: Host, library: SkillLibrary, { name, hash, by }: Acceptance): Promise<string> {
+  const { content, skill, folder, problems } = proposalNamed(await readProposals(host.workspaces, library.folder), name)
+  if (!content || !skill)
+    throw new AppError('invalid_request', `${folder} has errors: ${problems.map(({ message }) => message).join('; ')}`)
+  if (hash.length < HASH_CHARS || !content.hash.startsWith(hash))
+    throw new AppError(
+      'conflict',
+      `${folder} has the hash ${content.hash.slice(0, HASH_CHARS)} now, not '${printableLine(hash)}': look at it again`,
+    )
+  await host.service('audit')?.({ kind: 'skill_accepted', by, detail: { skill: skill.name, folder, hash: content.hash } })
+  return installSkill(library, skill.name, content)
+}
+
+/** Resolves to the folder of the skill, which is then in force. */
+export async function installSkill(library: SkillLibrary, name: string, content: SkillContent): Promise<string> {
+  const folder = await writeContent(library.folder, name, content)
+  await library.reload()
+  return folder
 }

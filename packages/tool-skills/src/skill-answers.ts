@@ -1,8 +1,8 @@
 /** What `/api/skills` answers. Loaded with its first request, because it reads folders. */
-import { AppError, type Host } from '@sluice/sdk'
+import type { Host } from '@sluice/sdk'
 import { loadSkills, type Skill } from './load-skills.ts'
-import { type Proposal, proposalNamed, readProposals } from './proposals.ts'
-import { readContent, type SkillContent, writeContent } from './skill-content.ts'
+import { type Proposal, readProposals } from './proposals.ts'
+import { readContent, type SkillContent } from './skill-content.ts'
 import type { SkillLibrary } from './skill-library.ts'
 import { skillNamed } from './skill-read.ts'
 import type { SkillsPage, SkillWithFiles } from './skill-routes.ts'
@@ -25,24 +25,6 @@ export async function skillsPage(host: Host, library: SkillLibrary): Promise<Ski
 export async function skillWithFiles({ skills }: SkillLibrary, name: string): Promise<SkillWithFiles> {
   const skill = skillNamed(skills, name)
   return { ...shownSkill(skill), ...shownContent(await readContent(skill.folder)) }
-}
-
-interface Acceptance {
-  readonly name: string
-  readonly hash: string
-  readonly by: string
-}
-
-/** Records the acceptance, and resolves to the folder of the installed skill. Throws `conflict` when the proposal has another content than the hash. */
-export async function acceptProposal(host: Host, library: SkillLibrary, { name, hash, by }: Acceptance): Promise<string> {
-  const { content, skill, folder, problems } = proposalNamed(await readProposals(host.workspaces, library.folder), name)
-  if (!content || !skill)
-    throw new AppError('invalid_request', `${folder} has errors: ${problems.map(({ message }) => message).join('; ')}`)
-  if (content.hash !== hash) throw new AppError('conflict', `${folder} has another content now; look at it again`)
-  await host.service('audit')?.({ kind: 'skill_accepted', by, detail: { skill: skill.name, folder, hash } })
-  const installed = await writeContent(library.folder, skill.name, content)
-  await library.reload()
-  return installed
 }
 
 const shownSkill = ({ name, description, folder, license, compatibility, allowedTools }: Skill): SkillsPage['skills'][number] => ({

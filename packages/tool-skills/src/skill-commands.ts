@@ -16,8 +16,8 @@ import {
 import type { CommandName } from './commands.ts'
 import { type LoadedSkills, loadSkill, loadSkills, SKILL_FILE, type Skill } from './load-skills.ts'
 import type { SkillProblem } from './parse-skill-md.ts'
-import { HASH_CHARS, type Proposal, proposalNamed, readProposals } from './proposals.ts'
-import { readContent, type SkillContent, writeContent } from './skill-content.ts'
+import { acceptProposal, HASH_CHARS, installSkill, type Proposal, proposalNamed, readProposals } from './proposals.ts'
+import { readContent, type SkillContent } from './skill-content.ts'
 import type { SkillLibrary } from './skill-library.ts'
 import { skillNamed } from './skill-read.ts'
 
@@ -106,14 +106,7 @@ export class SkillCommands {
   }
 
   async #accept(name: string, hash: string, context: CommandContext): Promise<number> {
-    const { content, skill, folder, problems } = proposalNamed(await this.#proposals(), name)
-    if (!content || !skill) throw new AppError('invalid_request', `${folder} has errors: ${problems.map(problemLine).join('; ')}`)
-    if (hash.length < HASH_CHARS || !content.hash.startsWith(hash))
-      throw new AppError(
-        'conflict',
-        `${folder} has the hash ${content.hash.slice(0, HASH_CHARS)} now, not '${printableLine(hash)}'; look at it again with 'sluice skills waiting ${name}'`,
-      )
-    return this.#install(skill, content, context)
+    return this.#added(name, await acceptProposal(this.#host, this.#library, { name, hash, by: context.by }), context)
   }
 
   async #add(given: string, replaces: boolean, context: CommandContext): Promise<number> {
@@ -126,14 +119,12 @@ export class SkillCommands {
     const { skills } = await this.#read()
     if (!replaces && skills.some(({ name }) => name === skill.name))
       throw new AppError('conflict', `There is a skill '${skill.name}' already; --replace replaces it`)
-    return this.#install(skill, await readContent(folder), context)
+    return this.#added(skill.name, await installSkill(this.#library, skill.name, await readContent(folder)), context)
   }
 
-  async #install(skill: Skill, content: SkillContent, context: CommandContext): Promise<number> {
-    const folder = await writeContent(this.#library.folder, skill.name, content)
-    await this.#library.reload()
-    if (context.json) context.print(JSON.stringify({ added: skill.name, folder }))
-    else context.print(`Added ${skill.name} as ${folder}.`)
+  #added(name: string, folder: string, context: CommandContext): number {
+    if (context.json) context.print(JSON.stringify({ added: name, folder }))
+    else context.print(`Added ${name} as ${folder}.`)
     return 0
   }
 

@@ -84,7 +84,7 @@ export const skillRoutes = (host: Host, library: SkillLibrary): Route[] => [
       409: { description: 'It has another content now' },
     },
     async handle({ by, params: { name = '' }, body: { hash } }) {
-      const { acceptProposal } = await import('./skill-answers.ts')
+      const { acceptProposal } = await import('./proposals.ts')
       const folder = await acceptProposal(host, library, { name, hash, by })
       host.log.info('skill accepted', { skill: name, by })
       if (!library.skills.some((skill) => skill.name === name))

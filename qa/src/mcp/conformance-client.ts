@@ -38,6 +38,7 @@ async function command(name: string): Promise<void> {
   const given: CommandContext = {
     args: ['suite'],
     cwd: '/',
+    by: 'cli:ada',
     json: false,
     print: (line) => void printed.push(line),
     warn: (line) => process.stderr.write(`${line}\n`),

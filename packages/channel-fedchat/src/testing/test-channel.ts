@@ -45,7 +45,17 @@ export function startTestChannel(fake: FedchatFake, config: object = {}, overrid
     async run(name, ...args) {
       const lines: string[] = []
       const print = (line: string): void => void lines.push(line)
-      const context = { args, cwd: '/', json: false, print, warn: print, signal: NEVER, addToConfig: refuse, setInConfig: refuse }
+      const context = {
+        args,
+        cwd: '/',
+        json: false,
+        by: 'cli:test',
+        print,
+        warn: print,
+        signal: NEVER,
+        addToConfig: refuse,
+        setInConfig: refuse,
+      }
       await parts.commands?.find((command) => command.name === name)?.run(context)
       return lines.join('\n')
     },

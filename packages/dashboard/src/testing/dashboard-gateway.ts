@@ -41,6 +41,7 @@ export function testDashboards() {
       const context = {
         args,
         cwd: '/',
+        by: 'cli:ada',
         json: false,
         print: (line: string) => void lines.push(line),
         warn: (line: string) => void warnings.push(line),

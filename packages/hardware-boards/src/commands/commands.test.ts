@@ -67,6 +67,7 @@ const arrange = ({ plugged = [PICO, UNO], config = {}, repl, answers, spawned = 
       args: [...words.slice(2).filter((word) => word !== '--json'), ...args],
       json,
       cwd: dataDir,
+      by: 'cli:ada',
       addToConfig: async (addition) => void added.push(addition),
       setInConfig: async () => {},
       print: (text) => void out.push(text),
@@ -194,6 +195,7 @@ describe('peripheral add', () => {
     const context = {
       args: ['board_a', '/dev/ttyACM0'],
       cwd: dataDir,
+      by: 'cli:ada',
       addToConfig: async () => {},
       setInConfig: async () => {},
       json: false,

@@ -1,5 +1,4 @@
 /** `sluice peripheral flash`: writes firmware to a board, in the way that its family needs. */
-import { userInfo } from 'node:os'
 import { resolve } from 'node:path'
 import { type Board, boardNamed, THIS_MACHINE, unknownBoard } from '@sluice/hardware'
 import { AppError, type Host, sha256Hex } from '@sluice/sdk'
@@ -28,6 +27,8 @@ interface Job extends Target {
   readonly image: Uint8Array
   /** The absolute path of the image. */
   readonly file: string
+  /** Who flashes it. */
+  readonly by: string
   readonly signal: AbortSignal
   /** Called with one line for each step. */
   readonly report: (line: string) => void
@@ -50,7 +51,7 @@ export const flash: RunCommand = async (hardware, context) => {
     throw error
   })
   const write = isProgram ? writeProgram : (WRITE_BY_FAMILY[family] ?? writeProgram)
-  const done = await write(hardware, { ...target, image, file, signal: context.signal, report: context.warn })
+  const done = await write(hardware, { ...target, image, file, by: context.by, signal: context.signal, report: context.warn })
   const { alias = null } = target.device ?? {}
   context.print(context.json ? JSON.stringify({ board: target.board.name, alias, image: file, bytes: image.length, done }) : done)
   return 0
@@ -162,7 +163,7 @@ async function targetOf({ devices, machine }: Hardware, name: string, port: stri
 }
 
 /** Records the job in the audit log. Throws `unavailable` without an audit log. */
-async function record(host: Host, { board, device, image, file }: Job): Promise<void> {
+async function record(host: Host, { by, board, device, image, file }: Job): Promise<void> {
   const audit = host.service('audit')
   if (!audit) throw new AppError('unavailable', 'The board was not flashed, because there is no audit log to record it in')
   const detail = {
@@ -172,7 +173,7 @@ async function record(host: Host, { board, device, image, file }: Job): Promise<
     bytes: image.length,
     sha256: sha256Hex(image),
   }
-  await audit({ by: operator(), detail })
+  await audit({ by, detail })
 }
 
 function noImage(family: Board['family'], file: string): AppError {
@@ -181,13 +182,4 @@ function noImage(family: Board['family'], file: string): AppError {
       ? 'get MicroPython for RP2040 as .uf2 from https://micropython.org/download/RPI_PICO/'
       : 'firmware/README.md of the source says how to build it'
   return new AppError('not_found', `There is no image at ${file}; ${how}, and put it there or name it with --image`)
-}
-
-/** Returns the principal at this terminal. A user without a name is identified by the user id. */
-function operator(): string {
-  try {
-    return `cli:${userInfo().username}`
-  } catch {
-    return `cli:${process.getuid?.() ?? 'unknown'}`
-  }
 }

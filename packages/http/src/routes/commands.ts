@@ -33,7 +33,7 @@ export const commandRoutes = ({ commands }: Runtime): Route[] => [
     answers: { 200: { description: 'The output, and how the command ended', schema: commandFrameSchema } },
     handle(request) {
       requireControlSocket(request)
-      return jsonLines<CommandFrame>(request.signal, (send, signal) => commands.run({ ...request.body, signal }, send))
+      return jsonLines<CommandFrame>(request.signal, (send, signal) => commands.run({ ...request.body, by: request.by, signal }, send))
     },
   }),
   defineRoute({

@@ -23,6 +23,8 @@ export interface CommandRequest {
   /** See `CommandContext.cwd`. */
   readonly cwd: string
   readonly json: boolean
+  /** See `CommandContext.by`. */
+  readonly by: string
   /** True: the caller answers questions. */
   readonly asks: boolean
   /** Aborts when the caller goes away. */
@@ -72,11 +74,11 @@ export class CommandRuns {
   }
 
   #contextFor(
-    { cwd, json, asks }: Pick<CommandRequest, 'cwd' | 'json' | 'asks'>,
+    { cwd, json, by, asks }: Pick<CommandRequest, 'cwd' | 'json' | 'by' | 'asks'>,
     { print, warn, ask, signal }: RunningCommand,
   ): Omit<CommandContext, 'args'> {
     const { addToConfig, setInConfig } = this.#options
-    return { cwd, json, print, warn, signal, addToConfig, setInConfig, ...(asks && { ask }) }
+    return { cwd, json, by, print, warn, signal, addToConfig, setInConfig, ...(asks && { ask }) }
   }
 
   #errorFrame(words: readonly string[], error: unknown): CommandFrame {

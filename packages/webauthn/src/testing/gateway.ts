@@ -115,6 +115,7 @@ function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: obje
       const context = {
         args,
         cwd: '/',
+        by: 'cli:ada',
         json: false,
         print,
         warn: print,
