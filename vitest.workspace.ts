@@ -8,8 +8,12 @@ import { configDefaults, defineConfig } from 'vitest/config'
 const SLOW = '**/*.slow.test.ts'
 // Files whose name ends with .postgres.test.ts start a PostgreSQL: only `pnpm test:postgres` runs them.
 const POSTGRES = '**/*.postgres.test.ts'
-const only = process.env.SLUICE_SLOW === '1' ? SLOW : process.env.SLUICE_POSTGRES === '1' ? POSTGRES : undefined
-const selection = only ? { include: [only], testTimeout: 600_000 } : { exclude: [...configDefaults.exclude, SLOW, POSTGRES] }
+// Files whose name ends with .daemons.test.ts kill daemons for minutes: only `pnpm test:daemons` runs them, and the long form of chaos.test.ts.
+const DAEMONS = ['**/*.daemons.test.ts', '**/chaos/chaos.test.ts']
+const { SLUICE_SLOW, SLUICE_POSTGRES, SLUICE_DAEMONS } = process.env
+const only = SLUICE_SLOW === '1' ? [SLOW] : SLUICE_POSTGRES === '1' ? [POSTGRES] : SLUICE_DAEMONS === '1' ? DAEMONS : undefined
+const left = [...configDefaults.exclude, SLOW, POSTGRES, '**/*.daemons.test.ts']
+const selection = only ? { include: only, testTimeout: 600_000 } : { exclude: left }
 
 // A worker loads each module once for all its test files, which saves a sixth of the time: a test must undo what it changes. The
 // helpers of these packages clean up after the file that loads them, so each of their files loads them anew.

@@ -1,9 +1,10 @@
 /** Sends the reference requests of the platforms to a running daemon. */
+
+import offline from '@sluice/provider-offline'
 import { sha256Hex } from '@sluice/sdk'
 import type { Connected } from '@sluice/testkit/channel-testing'
 import { NOW_SECS, type Vector } from '@sluice/testkit/vector'
 import { afterEach, describe, expect, test } from 'vitest'
-import { always } from '../../../profiles/always.ts'
 import { type FoundChannel, WEBHOOKS } from '../channels.ts'
 import { type ChannelDaemon, startChannelDaemon } from '../daemons/channel-daemon.ts'
 
@@ -22,9 +23,7 @@ async function start(
   { nowSecs = NOW_SECS, section = {} }: Pick<Vector, 'nowSecs' | 'section'> = {},
 ) {
   connected = await testing.connect(() => NOW_SECS * 1000)
-  // A channel that not every build has.
-  const features = always.some(({ id }) => id === feature.id) ? always : [...always, feature]
-  daemon = await startChannelDaemon({ features, channels: { [name]: { ...connected.section, ...section } }, nowSecs })
+  daemon = await startChannelDaemon({ features: [offline, feature], channels: { [name]: { ...connected.section, ...section } }, nowSecs })
   return { ...daemon, fake: connected.fake }
 }
 
