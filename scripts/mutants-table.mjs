@@ -87,8 +87,8 @@ const signatures = [
   bug(
     'signature: a signature is compared with ===',
     'packages/sdk/src/hmac.ts',
-    'return equalDigests(hmac(algorithm, secret, ...parts), given)',
-    "return hmac(algorithm, secret, ...parts).toString('hex') === given.toString('hex')",
+    "return equalDigests(Buffer.from(wanted), Buffer.from(encoding === 'hex' ? given.toLowerCase() : given))",
+    "return wanted === (encoding === 'hex' ? given.toLowerCase() : given)",
     [SOURCES],
   ),
   bug(
@@ -101,8 +101,8 @@ const signatures = [
   bug(
     'signature: several base64 forms of one signature are accepted',
     'packages/sdk/src/hmac.ts',
-    "given.toString(encoding) !== (encoding === 'hex' ? encoded.toLowerCase() : encoded)",
-    "encoding === 'hex' && given.toString(encoding) !== encoded.toLowerCase()",
+    "Buffer.from(encoding === 'hex' ? given.toLowerCase() : given))",
+    "Buffer.from(encoding === 'hex' ? given.toLowerCase() : Buffer.from(given, 'base64').toString('base64')))",
     [FUZZ],
   ),
   bug(

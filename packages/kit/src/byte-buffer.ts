@@ -10,7 +10,8 @@ const GROWTH = 1.5
 export class ByteBuffer {
   /** The first piece, which is not copied while it is the only one. */
   #only: Uint8Array | undefined
-  #block = new ArrayBuffer(0)
+  /** Made with the second piece: most bodies have one, and a block for each cost a microsecond with its collection. */
+  #block: ArrayBuffer | undefined
   #length = 0
 
   /** The number of bytes. */
@@ -24,6 +25,7 @@ export class ByteBuffer {
     const length = this.#length + piece.length
     if (this.#length === 0) this.#only = piece
     else {
+      this.#block ??= new ArrayBuffer(0)
       const { byteLength } = this.#block
       // A transfer frees the smaller block at once, instead of leaving it to the garbage collector.
       if (length > byteLength) this.#block = this.#block.transfer(Math.max(length, Math.ceil(byteLength * GROWTH), CAPACITY_MIN))
@@ -37,14 +39,15 @@ export class ByteBuffer {
 
   /** Returns all bytes without a copy. The result is valid until the next `append`. */
   bytes(): Buffer<ArrayBuffer> {
-    const { buffer, byteOffset, byteLength } = this.#only ?? new Uint8Array(this.#block, 0, this.#length)
+    if (Buffer.isBuffer(this.#only)) return this.#only as Buffer<ArrayBuffer>
+    const { buffer, byteOffset, byteLength } = this.#only ?? new Uint8Array(this.#block ?? new ArrayBuffer(0), 0, this.#length)
     return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
   }
 
   /** Removes all bytes and frees their memory. */
   clear(): void {
     this.#only = undefined
-    this.#block = new ArrayBuffer(0)
+    this.#block = undefined
     this.#length = 0
   }
 }

@@ -7,8 +7,11 @@ const ROW_KEY_BYTES = 16
 /** Joins texts into one that is unique for them, whatever characters they contain. */
 export const joinTexts = (...texts: readonly string[]): string => JSON.stringify(texts)
 
-/** Returns half of a SHA-256 digest, which is enough and halves the index. */
-export const rowKey = (text: string): Buffer => hash('sha256', text, 'buffer').subarray(0, ROW_KEY_BYTES)
+/**
+ * Returns half of a SHA-256 digest, which is enough and halves the index. The digest is made as text: as a buffer of its own it takes 1.3 µs
+ * instead of 0.7, and more for the garbage collector.
+ */
+export const rowKey = (text: string): Buffer => Buffer.from(hash('sha256', text, 'hex').slice(0, 2 * ROW_KEY_BYTES), 'hex')
 
 /** Different keys have different hashes: the length separates scope and key, and UTF-16 preserves invalid Unicode. */
 export const hashKey = ({ scope, key }: IdempotencyKey): string => sha256Hex(Buffer.from(`${scope.length}:${scope}${key}`, 'utf16le'))
