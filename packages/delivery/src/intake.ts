@@ -104,7 +104,7 @@ export class Intake {
       // Most messages are classified without waiting.
       classified.push(result instanceof Promise ? await result : result)
     }
-    const fresh = await this.#withRoom(channel, classified)
+    const fresh = this.#lacksRoom(channel, classified) ? await this.#unknown(channel, classified) : classified
     const known = admitted.length - fresh.length
     if (fresh.length === 0 && known > 0 && verified.nonce === undefined) return { kept: 0, duplicate: known, denied }
     const kept = await this.#store(channel, received, fresh)
@@ -118,7 +118,8 @@ export class Intake {
   async deliver(channel: Channel, message: Inbound, session: string, receivedAtMs: number): Promise<boolean> {
     if (!this.#senders.admit(channel, message.sender)) return false
     const account = accountKey({ channel: channel.name, account: message.account })
-    const fresh = await this.#withRoom(channel, [{ message, kind: 'turn', session, account }])
+    const classified: readonly Classified[] = [{ message, kind: 'turn', session, account }]
+    const fresh = this.#lacksRoom(channel, classified) ? await this.#unknown(channel, classified) : classified
     await this.#store(channel, { raw: null, verified: { by: 'reminder' }, receivedAtMs, messages: [message] }, fresh)
     return true
   }
@@ -167,9 +168,12 @@ export class Intake {
     return sessionOf(agent, channel.name, message)
   }
 
-  /** Returns the messages to store. Known messages need no room. Throws `unavailable` if there is no room for the others. */
-  async #withRoom(channel: Channel, messages: readonly Classified[]): Promise<readonly Classified[]> {
-    if (!this.#isFull(messages) && !this.#isLate(channel, messages)) return messages
+  #lacksRoom(channel: Channel, messages: readonly Classified[]): boolean {
+    return this.#isFull(messages) || this.#isLate(channel, messages)
+  }
+
+  /** Known messages need no room. Resolves to the others; rejects with `unavailable` if there is no room for them. */
+  async #unknown(channel: Channel, messages: readonly Classified[]): Promise<readonly Classified[]> {
     const known = await this.#options.inbox.known(
       channel.name,
       messages.map(({ message }) => message),
@@ -204,9 +208,10 @@ export class Intake {
   /** Whether turns of an account of these messages have been ready for longer than `max_queue_secs`. */
   #isLate(channel: Channel, messages: readonly Classified[]): boolean {
     const { max_queue_secs } = this.#options.config()
-    return messages
-      .filter(needsTurn)
-      .some(({ message }) => this.#options.worker.readyMs({ channel: channel.name, account: message.account }) > max_queue_secs * 1000)
+    return messages.some(
+      (one) =>
+        needsTurn(one) && this.#options.worker.readyMs({ channel: channel.name, account: one.message.account }) > max_queue_secs * 1000,
+    )
   }
 
   /** Stores the messages and queues the new ones. Resolves to their number. */

@@ -55,18 +55,30 @@ export const LONGEST_DELAY_MS = 24 * 3_600_000 + 1000
 /** How often a job that waits for its time checks whether the clock was set. */
 const CLOCK_CHECK_MS = 60_000
 
-interface Entry {
+/** A job in the queue. Many of them wait, so that each is one object without closures, which the garbage collector has less work with. */
+class Entry implements QueuedJob {
   readonly job: Job
+  readonly #leave: (entry: Entry) => boolean
   dueAtMs: number
-  state: 'behind' | 'parked' | 'ready' | 'running' | 'ended'
+  state: 'behind' | 'parked' | 'ready' | 'running' | 'ended' = 'behind'
   /** The place in the queue behind the head of the lane. */
-  behind: Place<Entry> | undefined
-  ready: FairPlace<Entry> | undefined
+  behind: Place<Entry> | undefined = undefined
+  ready: FairPlace<Entry> | undefined = undefined
   /** The time at which the job became ready, by the monotonic clock. */
-  readySinceMs: number
+  readySinceMs = 0
   /** Ends the job's wait for its due time. */
-  parked: AbortController | undefined
-  attempt: RunningAttempt | undefined
+  parked: AbortController | undefined = undefined
+  attempt: RunningAttempt | undefined = undefined
+
+  constructor(job: Job, leave: (entry: Entry) => boolean) {
+    this.job = job
+    this.#leave = leave
+    this.dueAtMs = job.dueAtMs ?? 0
+  }
+
+  leave(): boolean {
+    return this.#leave(this)
+  }
 }
 
 interface Lane {
@@ -132,8 +144,10 @@ export class LaneQueue {
 
   /** How long the oldest ready job of a group has waited for a permit. Jobs that wait for their lane or their time are not ready. */
   readyMs(group: string): number {
-    const heads = [this.#ready.firstOf(group), this.#readyInterrupted.firstOf(group)].filter((entry) => entry !== undefined)
-    return Math.max(0, ...heads.map(({ readySinceMs }) => this.#clock.monotonicMs() - readySinceMs))
+    const [first, interrupted] = [this.#ready.firstOf(group), this.#readyInterrupted.firstOf(group)]
+    if (!first && !interrupted) return 0
+    const sinceMs = Math.min(first?.readySinceMs ?? Number.POSITIVE_INFINITY, interrupted?.readySinceMs ?? Number.POSITIVE_INFINITY)
+    return Math.max(0, this.#clock.monotonicMs() - sinceMs)
   }
 
   /** Whether a job that enters this lane now would start at once. */
@@ -145,16 +159,7 @@ export class LaneQueue {
   /** Adds a job and starts it if it may start now. Returns undefined once the queue is stopped. */
   enter(job: Job): QueuedJob | undefined {
     if (this.#isStopped) return undefined
-    const entry: Entry = {
-      job,
-      dueAtMs: job.dueAtMs ?? 0,
-      state: 'behind',
-      behind: undefined,
-      ready: undefined,
-      readySinceMs: 0,
-      parked: undefined,
-      attempt: undefined,
-    }
+    const entry = new Entry(job, this.#leave)
     this.#waiting++
     const lane = job.lane === null ? undefined : this.#lanes.get(job.lane)
     if (lane) {
@@ -165,7 +170,7 @@ export class LaneQueue {
       this.#schedule(entry)
       this.#fill()
     }
-    return { leave: () => this.#leave(entry) }
+    return entry
   }
 
   /** Starts the jobs that may start by now; call it when `permits` has grown. */
@@ -256,7 +261,7 @@ export class LaneQueue {
     if (this.#running === 0 && this.#isStopped) this.#idle.resolve()
   }
 
-  #leave(entry: Entry): boolean {
+  readonly #leave = (entry: Entry): boolean => {
     if (entry.state === 'running' || entry.state === 'ended') return false
     this.#waiting--
     if (entry.state === 'behind') {
