@@ -24,6 +24,11 @@ const DELIVERY_PAGE = {
   limit: LIMIT,
   before: { type: 'string', value: '<number>', help: 'only entries with a smaller number: the next page' },
 } as const satisfies Record<string, CommandOption>
+const words = (place: string): CommandOption => ({
+  type: 'string',
+  value: '<words>',
+  help: `only with these words in ${place}, in any case`,
+})
 const deliveryState = (states: string): CommandOption => ({
   type: 'string',
   value: '<state>',
@@ -288,7 +293,12 @@ const DESCRIPTIONS = [
     name: 'inbox list',
     remote: true,
     summary: 'List messages received over channels, newest first',
-    options: { state: deliveryState('pending, running, done, dead, limited, discarded'), ...DELIVERY_PAGE },
+    options: {
+      state: deliveryState('pending, running, done, dead, limited, discarded'),
+      sender: words('the sender'),
+      text: words('the text or the error'),
+      ...DELIVERY_PAGE,
+    },
   },
   {
     name: 'inbox show',
@@ -321,7 +331,12 @@ const DESCRIPTIONS = [
     name: 'outbox list',
     remote: true,
     summary: 'List messages to send over channels, newest first',
-    options: { state: deliveryState('queued, sending, failed, sent, ambiguous, dead, discarded'), ...DELIVERY_PAGE },
+    options: {
+      state: deliveryState('queued, sending, failed, sent, ambiguous, dead, discarded'),
+      to: words('the receiver'),
+      text: words('the text or the error'),
+      ...DELIVERY_PAGE,
+    },
   },
   { name: 'outbox show', remote: true, summary: 'Show one message to send, and its turn', usage: '<number>', argsMin: 1, argsMax: 1 },
   {

@@ -23,6 +23,8 @@ export interface DeliveryBox<Row> {
 }
 
 const FILTERS = ['dead', 'state', 'channel', 'since'] as const
+/** The options that are words to search for. */
+const SEARCHED = ['sender', 'to', 'text'] as const
 
 const pathOf = ({ name }: Pick<DeliveryBox<never>, 'name'>, ...segments: readonly (string | number)[]): string =>
   apiPath('/api/deliveries', name, ...segments)
@@ -36,7 +38,8 @@ export const listDeliveries = <Row extends { readonly number: number }>(
   const { out, json, options } = context
   const limit = limitOption(context)
   const first = typeof options.before === 'string' ? wholeNumber('--before', options.before, 1) : undefined
-  const filter = { channel: textOption(context, 'channel'), state: states.length > 0 ? states.join(',') : undefined }
+  const search = Object.fromEntries(SEARCHED.map((name) => [name, textOption(context, name)]))
+  const filter = { ...search, channel: textOption(context, 'channel'), state: states.length > 0 ? states.join(',') : undefined }
   return withApi(context, async (api) => {
     const { items, next } = await readPages<Row, number>(limit, PAGE_MAX, async (size, before = first) => {
       const page = await api.get<Record<string, Row[]> & { next: number | null }>(pathOf(box), { ...filter, limit: size, before })

@@ -122,6 +122,36 @@ describe('the inbox', () => {
     })
   })
 
+  test('is searched by sender and by text, in any case, a bounded number of messages at a time', async () => {
+    const { keep, json, store } = await arrange()
+    const from = (sender: string, text: string): Partial<Arrival> => {
+      const [one] = arrival('x').messages
+      return one ? { messages: [{ ...one, message: { ...one.message, id: `${sender} ${text}`, sender, text } }] } : {}
+    }
+    const bob = await keep('m1', from('Bob', 'Where is my ORDER 17?'))
+    const failed = await keep('m2')
+    await store.inbox.start(failed, 'turn-1', 5)
+    await store.inbox.markDead(failed, { error: 'no order was found', atMs: AT_MS })
+    expect(await json('GET', '/inbox?sender=bO')).toMatchObject({ messages: [{ number: bob }], next: null })
+    expect(await json('GET', '/inbox?text=Order')).toMatchObject({ messages: [{ number: failed }, { number: bob }], next: null })
+    expect(await json('GET', '/inbox?text=GR%C3%9C%C3%9FE')).toMatchObject({ messages: [{ number: failed }] })
+    expect(await json('GET', '/inbox?text=order&sender=bob')).toMatchObject({ messages: [{ number: bob }] })
+    expect(await json('GET', '/inbox?text=order&state=dead&channel=testchat')).toMatchObject({ messages: [{ number: failed }] })
+    expect(await json('GET', '/inbox?text=no%25such')).toEqual({ messages: [], next: null })
+    expect(await json('GET', '/inbox?text=order&limit=1')).toMatchObject({ messages: [{ number: failed }], next: failed })
+    expect(await json('GET', `/inbox?text=order&limit=1&before=${failed}`)).toMatchObject({ messages: [{ number: bob }], next: null })
+    const many = await Promise.all(Array.from({ length: 1000 }, (_, number) => keep(`other ${number}`)))
+    let next: number | null = Math.max(...many) + 1
+    let pages = 0
+    for (; next !== null; pages++) {
+      const answer = (await json('GET', `/inbox?text=order%2017&before=${next}`)) as { messages: { number: number }[]; next: number | null }
+      next = answer.next
+      if (next === null) expect(answer.messages).toMatchObject([{ number: bob }])
+      else expect(answer.messages).toEqual([])
+    }
+    expect(pages).toBe(2)
+  })
+
   test('shows a message with its request, its turn and its replies', async () => {
     const { keep, answer, json } = await arrange()
     const number = await keep('m1')
@@ -205,6 +235,15 @@ test('shows a message without its dropped content, and refuses its replay', asyn
 })
 
 describe('the outbox', () => {
+  test('is searched by receiver and by text', async () => {
+    const { json, store } = await arrange()
+    const [one = 0, two = 0] = await store.outbox.add([reply(), reply({ to: { to: 'Kitchen' }, text: 'Dinner is ready' })])
+    expect(await json('GET', '/outbox?to=kitchen')).toMatchObject({ replies: [{ number: two }], next: null })
+    expect(await json('GET', '/outbox?text=BACK')).toMatchObject({ replies: [{ number: one }], next: null })
+    expect(await json('GET', '/outbox?to=kitchen&text=back')).toEqual({ replies: [], next: null })
+    expect(await json('GET', '/outbox?text=')).toMatchObject({ code: 'invalid_request' })
+  })
+
   test('is listed newest first, in pages, filtered by state and channel', async () => {
     const { json, store } = await arrange()
     const [one, two] = await store.outbox.add([reply(), reply({ channel: 'otherchat' })])

@@ -18,9 +18,15 @@ import type { Runtime } from '@sluice/runtime'
 import { type AppError, type DeliveryFilter, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import { filterText, listText, pageOf, wholeText } from './query.ts'
+import { contains, type Search, searchPage } from './search-page.ts'
 
 const PAGE_MAX = 500
-const NEXT_PAGE = 'A page, newest first. Pass `next` as `before` to get the next page; null is the end'
+const WORDS_CHARS_MAX = 200
+/** What one page of a search looks at, so that it takes at most about 100 ms. The text of a message is read on its own. */
+const ROWS_LOOKED_AT_MAX = 4000
+const TEXTS_LOOKED_AT_MAX = 600
+const NEXT_PAGE =
+  'A page, newest first. Pass `next` as `before` to get the next page; null is the end. A page of a search may be short, or empty, although there is a next one'
 const next = v.nullable(v.number())
 
 const replayedSchema = v.object({ replayed: v.literal(true), number: v.number() })
@@ -35,6 +41,12 @@ const filterSchema = <State extends string>(states: readonly State[]) =>
     channel: filterText,
   })
 type Filter = v.InferOutput<ReturnType<typeof filterSchema<string>>>
+
+/** Words to search for. */
+const words = (place: string) =>
+  v.exactOptional(
+    v.pipe(v.string(), v.minLength(1), v.maxLength(WORDS_CHARS_MAX), v.description(`Only those with these words in ${place}, in any case`)),
+  )
 
 /** The body of a replay by filter. */
 const selectionSchema = <State extends string>(states: readonly State[]) =>
@@ -94,10 +106,19 @@ const inboxRoutes = (runtime: Runtime, { inbox, turns } = runtime.store): Route[
     path: '/api/deliveries/inbox',
     summary: 'Messages that arrived over channels',
     auth: 'operator',
-    query: filterSchema(INBOX_STATES),
+    query: v.object({ ...filterSchema(INBOX_STATES).entries, sender: words('their sender'), text: words('their text or error') }),
     answers: { 200: { description: NEXT_PAGE, schema: v.object({ messages: v.array(inboxRowSchema), next }) } },
-    async handle({ query }) {
-      const { page, next } = await listPage(query, inbox.list)
+    async handle({ query: { sender, text, ...filter } }) {
+      const isFrom = contains(sender)
+      const hasText = contains(text)
+      const { page, next } = await listPage(
+        filter,
+        inbox.list,
+        (sender ?? text) !== undefined && {
+          lookedAtMax: text === undefined ? ROWS_LOOKED_AT_MAX : TEXTS_LOOKED_AT_MAX,
+          isFound: async (row) => isFrom(row.sender) && (hasText(row.error) || hasText(await textOf(runtime, row.number))),
+        },
+      )
       return { messages: page.map(shownInboxRow), next }
     },
   }),
@@ -151,10 +172,19 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
     path: '/api/deliveries/outbox',
     summary: 'Replies that are sent over channels',
     auth: 'operator',
-    query: filterSchema(OUTBOX_STATES),
+    query: v.object({ ...filterSchema(OUTBOX_STATES).entries, to: words('their receiver'), text: words('their text or error') }),
     answers: { 200: { description: NEXT_PAGE, schema: v.object({ replies: v.array(outboxRowSchema), next }) } },
-    async handle({ query }) {
-      const { page, next } = await listPage(query, outbox.list)
+    async handle({ query: { to, text, ...filter } }) {
+      const isTo = contains(to)
+      const hasText = contains(text)
+      const { page, next } = await listPage(
+        filter,
+        outbox.list,
+        (to ?? text) !== undefined && {
+          lookedAtMax: ROWS_LOOKED_AT_MAX,
+          isFound: (row) => isTo(row.to.to) && (hasText(row.text) || hasText(row.error)),
+        },
+      )
       return { replies: page.map(shownOutboxRow), next }
     },
   }),
@@ -230,15 +260,31 @@ const discardRoutes = ({ clock, store: { inbox, outbox } }: Runtime): Route[] =>
 
 const sinceTime = (since: string | undefined): number => (since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since))
 
-/** Reads one row more than the page shows, to find out whether there is a next page. */
+/** The text of a message; undefined when it is no longer kept. */
+async function textOf(runtime: Runtime, number: number): Promise<string | undefined> {
+  const stored = await runtime.store.inbox.get(number)
+  return stored && (await withMessage(runtime.snapshot().channels, stored)).message?.text
+}
+
+/** A page of the rows that a filter selects, or of those among them that a search finds. */
 async function listPage<Row extends { readonly number: number }>(
-  { state: states, ...filter }: Filter,
+  { state: states, limit, before, ...filter }: Filter,
   list: (filter: DeliveryFilter) => Promise<Row[]>,
+  search: Pick<Search<Row>, 'lookedAtMax' | 'isFound'> | false,
 ): Promise<{ readonly page: Row[]; readonly next: number | null }> {
-  const one = { ...filter, limit: filter.limit + 1 }
-  const found = states ? await Promise.all([...new Set(states)].map((state) => list({ ...one, state }))) : [await list(one)]
-  const rows = found.flat().toSorted((a, b) => b.number - a.number)
-  return pageOf(rows, filter.limit, ({ number }) => number)
+  const read = async (page: { readonly limit: number; readonly before?: number }): Promise<Row[]> => {
+    const one = { ...filter, ...page }
+    if (!states) return list(one)
+    const found = await Promise.all([...new Set(states)].map((state) => list({ ...one, state })))
+    return found
+      .flat()
+      .toSorted((a, b) => b.number - a.number)
+      .slice(0, page.limit)
+  }
+  if (search) return searchPage({ ...search, limit, before, list: read })
+  // One row more tells whether there is a next page.
+  const rows = await read({ limit: limit + 1, ...(before !== undefined && { before }) })
+  return pageOf(rows, limit, ({ number }) => number)
 }
 
 /** Throws `not_found` if the path has no valid number. */

@@ -3615,6 +3615,10 @@ export interface operations {
         before?: string
         state?: string
         channel?: string
+        /** Only those with these words in their sender, in any case */
+        sender?: string
+        /** Only those with these words in their text or error, in any case */
+        text?: string
       }
       header?: never
       path?: never
@@ -3622,7 +3626,7 @@ export interface operations {
     }
     requestBody?: never
     responses: {
-      /** A page, newest first. Pass `next` as `before` to get the next page; null is the end */
+      /** A page, newest first. Pass `next` as `before` to get the next page; null is the end. A page of a search may be short, or empty, although there is a next one */
       200: {
         headers: { [name: string]: unknown }
         content: {
@@ -3956,6 +3960,10 @@ export interface operations {
         before?: string
         state?: string
         channel?: string
+        /** Only those with these words in their receiver, in any case */
+        to?: string
+        /** Only those with these words in their text or error, in any case */
+        text?: string
       }
       header?: never
       path?: never
@@ -3963,7 +3971,7 @@ export interface operations {
     }
     requestBody?: never
     responses: {
-      /** A page, newest first. Pass `next` as `before` to get the next page; null is the end */
+      /** A page, newest first. Pass `next` as `before` to get the next page; null is the end. A page of a search may be short, or empty, although there is a next one */
       200: {
         headers: { [name: string]: unknown }
         content: {

@@ -1,4 +1,5 @@
 /** The deliveries: messages that arrived, replies that were sent, and those that nobody could deliver. */
+import type { ComponentChildren } from 'preact'
 import { answered, api, type Got } from '../data/api.ts'
 import { REFRESH_MS, refresh, useApi } from '../data/queries.ts'
 import { placeQuery, setPlaceQuery, to, useParams } from '../data/router.ts'
@@ -49,47 +50,62 @@ export function Deliveries() {
   )
 }
 
-function useFilters() {
+/** What the address says about the list that is shown: its state, channel, person and words, and where its page begins. */
+function useFilters(person: 'sender' | 'to') {
   const query = placeQuery()
-  const state = query.get('state') ?? ''
-  const channel = query.get('channel') ?? ''
-  return { state, channel, set: (values: { state?: string; channel?: string }) => setPlaceQuery({ state, channel, ...values }) }
+  const names = ['state', 'channel', person, 'text'] as const
+  const given = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']))
+  const { state = '', channel = '', text = '' } = given
+  const paging = usePaging<number>(names.map((name) => given[name]).join('|'))
+  return {
+    state,
+    channel,
+    text,
+    person: given[person] ?? '',
+    isSearch: Boolean(given[person] || text),
+    paging,
+    set: (values: Readonly<Record<string, string>>) => setPlaceQuery({ ...given, ...values }),
+    request: {
+      limit: ROWS,
+      ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== '')),
+      ...(paging.before !== undefined && { before: String(paging.before) }),
+    },
+  }
+}
+type Filters = ReturnType<typeof useFilters>
+
+interface FilterRowProps {
+  readonly filters: Filters
+  readonly states: readonly string[]
+  readonly person: readonly [name: 'sender' | 'to', label: string]
+  /** What can be done with all entries in the chosen state. */
+  readonly children: ComponentChildren
 }
 
+const FilterRow = ({ filters: { state, channel, text, person: value, set }, states, person: [name, label], children }: FilterRowProps) => (
+  <div class="row spread">
+    <div class="filters">
+      <Choose label="State" value={state} options={[['', 'all'], ...states]} onChange={(chosen) => set({ state: chosen })} />
+      <Ask label="Channel" value={channel} placeholder="any" onChange={(given) => set({ channel: given })} />
+      <Ask label={label} value={value} placeholder="anyone" onChange={(given) => set({ [name]: given })} />
+      <Ask label="Text" value={text} placeholder="any words" onChange={(given) => set({ text: given })} />
+    </div>
+    {children}
+  </div>
+)
+
+/** A page of a search looks at so many entries, and may find few of them. */
+const lookedBack = ({ isSearch }: Filters, { length }: readonly unknown[], next: number | null): string | undefined =>
+  isSearch && next !== null && length < Number(ROWS) ? `looked as far back as number ${next}; “Older” looks further` : undefined
+
 function Inbox() {
-  const { state, channel, set } = useFilters()
-  const paging = usePaging<number>(`${state}|${channel}`)
-  const filters = { ...(state && { state }), ...(channel && { channel }) }
-  const list = useApi(
-    '/api/deliveries/inbox',
-    { query: { limit: ROWS, ...filters, ...(paging.before !== undefined && { before: String(paging.before) }) } },
-    { refreshMs: REFRESH_MS },
-  )
+  const filters = useFilters('sender')
+  const list = useApi('/api/deliveries/inbox', { query: filters.request }, { refreshMs: REFRESH_MS })
   return (
     <>
-      <div class="row spread">
-        <div class="filters">
-          <Choose label="State" value={state} options={[['', 'all'], ...INBOX_STATES]} onChange={(value) => set({ state: value })} />
-          <Ask label="Channel" value={channel} placeholder="any" onChange={(value) => set({ channel: value })} />
-        </div>
-        {(state === 'dead' || state === 'limited') && (
-          <Act
-            work={async () => {
-              if (
-                !(await confirmed(`Replay all ${state} messages?`, 'Each runs again in a new turn, the oldest first.', 'Replay all', false))
-              )
-                return
-              await attempt(
-                () => answered(api.POST('/api/deliveries/inbox/replay', { body: { state: [state], ...(channel && { channel }) } })),
-                ({ replayed, too_old }) => `${integer(replayed.length)} replayed; ${integer(too_old.length)} are too old.`,
-              )
-              await changed()
-            }}
-          >
-            Replay all of these
-          </Act>
-        )}
-      </div>
+      <FilterRow filters={filters} states={INBOX_STATES} person={['sender', 'Sender']}>
+        <ReplayAllMessages {...filters} />
+      </FilterRow>
       <Card title="Messages that arrived">
         <Loaded query={list}>
           {({ messages, next }) => (
@@ -98,7 +114,7 @@ function Inbox() {
                 label="Messages that arrived"
                 rows={messages}
                 keyOf={({ number }) => number}
-                empty="No message."
+                empty={filters.isSearch ? 'No such message here.' : 'No message.'}
                 columns={[
                   {
                     name: 'Number',
@@ -114,7 +130,7 @@ function Inbox() {
                   { name: 'Error', show: ({ error }) => error && <Line value={error} /> },
                 ]}
               />
-              <Pager paging={paging} next={next} />
+              <Pager paging={filters.paging} next={next} about={lookedBack(filters, messages, next)} />
             </>
           )}
         </Loaded>
@@ -123,53 +139,57 @@ function Inbox() {
   )
 }
 
+function ReplayAllMessages({ state, channel, isSearch }: Filters) {
+  // A replay of many has no search.
+  if (isSearch || (state !== 'dead' && state !== 'limited')) return null
+  const replay = async () => {
+    if (!(await confirmed(`Replay all ${state} messages?`, 'Each runs again in a new turn, the oldest first.', 'Replay all', false))) return
+    await attempt(
+      () => answered(api.POST('/api/deliveries/inbox/replay', { body: { state: [state], ...(channel && { channel }) } })),
+      ({ replayed, too_old }) => `${integer(replayed.length)} replayed; ${integer(too_old.length)} are too old.`,
+    )
+    await changed()
+  }
+  return <Act work={replay}>Replay all of these</Act>
+}
+
 function Outbox() {
-  const { state, channel, set } = useFilters()
-  const paging = usePaging<number>(`${state}|${channel}`)
-  const filters = { ...(state && { state }), ...(channel && { channel }) }
-  const list = useApi(
-    '/api/deliveries/outbox',
-    { query: { limit: ROWS, ...filters, ...(paging.before !== undefined && { before: String(paging.before) }) } },
-    { refreshMs: REFRESH_MS },
-  )
+  const filters = useFilters('to')
+  const list = useApi('/api/deliveries/outbox', { query: filters.request }, { refreshMs: REFRESH_MS })
   return (
     <>
-      <div class="row spread">
-        <div class="filters">
-          <Choose label="State" value={state} options={[['', 'all'], ...OUTBOX_STATES]} onChange={(value) => set({ state: value })} />
-          <Ask label="Channel" value={channel} placeholder="any" onChange={(value) => set({ channel: value })} />
-        </div>
-        {(state === 'dead' || state === 'ambiguous') && (
-          <Act
-            work={async () => {
-              const warning =
-                state === 'ambiguous'
-                  ? 'Each may arrive twice, because it is not known whether it arrived before.'
-                  : 'Each is sent again, the oldest first.'
-              if (!(await confirmed(`Send all ${state} replies again?`, warning, 'Send all', state === 'ambiguous'))) return
-              await attempt(
-                () => answered(api.POST('/api/deliveries/outbox/replay', { body: { state: [state], ...(channel && { channel }) } })),
-                ({ replayed, too_old }) => `${integer(replayed.length)} queued; ${integer(too_old.length)} are too old.`,
-              )
-              await changed()
-            }}
-          >
-            Send all of these again
-          </Act>
-        )}
-      </div>
+      <FilterRow filters={filters} states={OUTBOX_STATES} person={['to', 'Receiver']}>
+        <SendAllReplies {...filters} />
+      </FilterRow>
       <Card title="Replies">
         <Loaded query={list}>
           {({ replies, next }) => (
             <>
               <Replies replies={replies} />
-              <Pager paging={paging} next={next} />
+              <Pager paging={filters.paging} next={next} about={lookedBack(filters, replies, next)} />
             </>
           )}
         </Loaded>
       </Card>
     </>
   )
+}
+
+function SendAllReplies({ state, channel, isSearch }: Filters) {
+  if (isSearch || (state !== 'dead' && state !== 'ambiguous')) return null
+  const send = async () => {
+    const warning =
+      state === 'ambiguous'
+        ? 'Each may arrive twice, because it is not known whether it arrived before.'
+        : 'Each is sent again, the oldest first.'
+    if (!(await confirmed(`Send all ${state} replies again?`, warning, 'Send all', state === 'ambiguous'))) return
+    await attempt(
+      () => answered(api.POST('/api/deliveries/outbox/replay', { body: { state: [state], ...(channel && { channel }) } })),
+      ({ replayed, too_old }) => `${integer(replayed.length)} queued; ${integer(too_old.length)} are too old.`,
+    )
+    await changed()
+  }
+  return <Act work={send}>Send all of these again</Act>
 }
 
 const Replies = ({ replies }: { readonly replies: Got<'/api/deliveries/outbox'>['replies'] }) => (

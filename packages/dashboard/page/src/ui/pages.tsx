@@ -24,12 +24,22 @@ export function usePaging<Key>(scope: string): Paging<Key> {
   }
 }
 
-export function Pager<Key>({ paging, next }: { readonly paging: Paging<Key>; readonly next: Key | null }) {
+interface PagerProps<Key> {
+  readonly paging: Paging<Key>
+  readonly next: Key | null
+  /** What a reader should know about this page. */
+  readonly about?: string | undefined
+}
+
+export function Pager<Key>({ paging, next, about }: PagerProps<Key>) {
   const { number, older, newer, newest } = paging
   if (number === 1 && next === null) return null
   return (
     <nav class="pager" aria-label="Pages of this list">
-      <span class="quiet grow">Page {number}</span>
+      <span class="quiet grow">
+        Page {number}
+        {about && ` · ${about}`}
+      </span>
       {number > 1 && (
         <>
           <button type="button" class="small" onClick={newest}>
