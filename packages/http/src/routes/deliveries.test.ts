@@ -149,7 +149,7 @@ describe('the inbox', () => {
       if (next === null) expect(answer.messages).toMatchObject([{ number: bob }])
       else expect(answer.messages).toEqual([])
     }
-    expect(pages).toBe(2)
+    expect(pages).toBe(3)
   })
 
   test('shows a message with its request, its turn and its replies', async () => {

@@ -23,8 +23,8 @@ import { contains, type Search, searchPage } from './search-page.ts'
 const PAGE_MAX = 500
 const WORDS_CHARS_MAX = 200
 /** What one page of a search looks at, so that it takes at most about 100 ms. The text of a message is read on its own. */
-const ROWS_LOOKED_AT_MAX = 4000
-const TEXTS_LOOKED_AT_MAX = 600
+const ROWS_LOOKED_AT_MAX = 2000
+const TEXTS_LOOKED_AT_MAX = 400
 const NEXT_PAGE =
   'A page, newest first. Pass `next` as `before` to get the next page; null is the end. A page of a search may be short, or empty, although there is a next one'
 const next = v.nullable(v.number())
