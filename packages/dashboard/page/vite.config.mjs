@@ -15,6 +15,8 @@ export default defineConfig({
     modulePreload: false,
     reportCompressedSize: false,
     rolldownOptions: {
+      // A slow machine would print a hint about the times of plugins into the output of `npm start`.
+      checks: { bundlerTimings: false },
       output: {
         chunkFileNames: 'assets/[name]-[hash].js',
         entryFileNames: 'assets/[name]-[hash].js',

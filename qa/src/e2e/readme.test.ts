@@ -1,4 +1,4 @@
-/** Runs the commands of README's procedure in a shell next to a running daemon. */
+/** Runs the commands of README in a shell next to a running daemon. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -40,15 +40,26 @@ function blockBelow(heading: string): string {
   return block?.replaceAll('http://127.0.0.1:42617', daemon.url) ?? expect.fail(`README.md has no shell commands below "${heading}".`)
 }
 
+const run = (heading: string, env: Record<string, string> = {}) =>
+  promisify(execFile)('sh', ['-euc', blockBelow(heading)], {
+    cwd: home,
+    env: environment({ HOME: home, PATH: `${join(process.execPath, '..')}:${process.env.PATH}`, ...env }),
+    timeout: SHELL_MS_MAX,
+  })
+
+test(
+  'the first message of README.md is answered',
+  async () => {
+    expect(JSON.parse((await run('## The first message')).stdout)).toMatchObject({ response: expect.stringContaining('hello') })
+  },
+  SHELL_MS_MAX,
+)
+
 test(
   'the procedure of README.md runs, waits for approval and ends, all in one paste',
   async () => {
     const { token } = await newToken(daemon.runtime.store, { name: 'readme', expiresAtMs: null, role: 'operator' }, systemClock)
-    const { stdout } = await promisify(execFile)('sh', ['-euc', blockBelow('## A procedure')], {
-      cwd: home,
-      env: environment({ HOME: home, TOKEN: token, PATH: `${join(process.execPath, '..')}:${process.env.PATH}` }),
-      timeout: SHELL_MS_MAX,
-    })
+    const { stdout } = await run('## A procedure', { TOKEN: token })
     expect(stdout).toMatch(/waits for a person: sluice approvals approve \S+ step-2/)
     expect(stdout).toMatch(/approved \S+ step-2/)
     expect(stdout).toContain('none changed, missing or inserted')
