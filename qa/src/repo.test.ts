@@ -260,6 +260,15 @@ describe('house rules', () => {
   })
 })
 
+test('each changeset names packages of the workspace, because a release refuses any other name', () => {
+  const names = new Set([...folders, 'profiles', 'qa'].map((name) => `@sluice/${name}`))
+  const changesets = globSync('.changeset/*.md', { cwd: ROOT }).filter((file) => !file.endsWith('README.md'))
+  const named = changesets.flatMap((file) =>
+    [...read(file).matchAll(/^["'](.+)["']: (?:patch|minor|major)$/gm)].map(([, name = '']) => ({ file, name })),
+  )
+  expect(named.filter(({ name }) => !names.has(name))).toEqual([])
+})
+
 describe('the documentation', () => {
   const pages = globSync(['docs/**/*.md', 'packages/*/README.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'], { cwd: ROOT })
   const roots = ['bench', 'docs', 'examples', 'firmware', 'packages', 'profiles', 'qa', 'scripts']
