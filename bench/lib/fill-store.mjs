@@ -56,6 +56,12 @@ const SAMPLE_APPROVAL = `
     run_id, step_id, gate, workflow, title, message, approve_json, reject_json, created_at, expires_at, token, state, decided_by, decided_at, settled_at
   ) VALUES ('run-x', 'step-1', 'sop', 'machine-0', 'Restart', 'Restart the press?', '["yes"]', '["no"]', 1e12, NULL, 't', 'approved', 'test', 1e12, 1e12)`
 
+/** The sums of the copied turns, which the daemon adds up as it stores each. */
+const COSTS = `
+  INSERT OR REPLACE INTO costs_by_model
+  SELECT CAST(ended_at / 900000 AS INTEGER), agent, coalesce(model, ''), total(cost_usd), count(*), total(input_tokens), total(output_tokens)
+  FROM turns WHERE ended_at IS NOT NULL GROUP BY 1, 2, 3`
+
 /** Adds `rows` copies to each table. Returns the seconds that it took. */
 export function fillStore(file, rows) {
   const start = performance.now()
@@ -73,6 +79,7 @@ export function fillStore(file, rows) {
       .run()
     if (changes < rows / 2) throw new Error(`only ${changes} rows were added to ${table}`)
   }
+  db.exec(COSTS)
   db.exec('PRAGMA journal_mode = WAL')
   db.close()
   return (performance.now() - start) / 1000

@@ -1,6 +1,6 @@
 /**
- * Admitted turns and the spending of clients. Triggers of the schema end an admission in the commit that ends its turn or its
- * message, so a crash between the two cannot happen.
+ * Admitted turns and the spending of clients. Triggers of the schema, and the write that stores an ended turn, end an admission in the
+ * commit that ends its turn or its message, so a crash between the two cannot happen.
  */
 import type { AdmissionStore, CountedLimits, Exceeded, HeldBack, LimitCause, LoopState } from '@sluice/sdk'
 import type { Database } from './database.ts'

@@ -673,4 +673,9 @@ export const MIGRATIONS: readonly string[] = [
     DELETE FROM memory_counts WHERE owner = old.owner AND count = 0;
   END;
   `,
+  `
+  -- The statements that store an ended turn do this themselves: a trigger makes SQLite copy each page that an insert changes.
+  DROP TRIGGER costs_of_turns;
+  DROP TRIGGER admissions_of_other_turns;
+  `,
 ]

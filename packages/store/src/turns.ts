@@ -1,4 +1,5 @@
 /** Turns, and the single transaction that ends one: its row, its messages, its replies and its inbox message. */
+import type { SQLInputValue } from 'node:sqlite'
 import { AppError, type TurnEnd, type TurnStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { Writer } from './group-commit.ts'
@@ -53,6 +54,12 @@ const FINISH_STORED = `
     idempotency = coalesce(?, idempotency), checkpoint_json = NULL
   WHERE id = ? AND ended_at IS NULL
   RETURNING idempotency`
+// What triggers do at the end of a stored turn. On inserts, triggers cost 13 µs of 36: with one, SQLite copies each page that the insert changes.
+const END_ADMISSION = 'UPDATE admissions SET open = 0 WHERE id = ?'
+const ADD_COSTS = `
+  INSERT INTO costs_by_model (quarter, agent, model, usd, turns, input_tokens, output_tokens) VALUES (?, ?, ?, ?, 1, ?, ?)
+  ON CONFLICT DO UPDATE SET usd = usd + excluded.usd, turns = turns + 1, input_tokens = input_tokens + excluded.input_tokens,
+    output_tokens = output_tokens + excluded.output_tokens`
 const TOUCH_SESSION = `
   INSERT INTO sessions (id, created_at, last_active_at, message_count) VALUES (?, ?, ?, ?)
   ON CONFLICT (id) DO UPDATE SET
@@ -181,7 +188,14 @@ function prepareFinish(db: Database, end: TurnEnd, key: string | null): () => En
   const isInSession = sessionId !== null && messages.length > 0
   const input = isInSession && inputIn(messages) === end.input ? null : end.input
   const response = isInSession && responseIn(messages) === end.response ? null : end.response
+  const [inputTokens, outputTokens, costUsd] = [amount(end.inputTokens), amount(end.outputTokens), amount(end.costUsd)]
   const endMessage = prepareMessageEnd(db, end)
+  const insert = (row: readonly SQLInputValue[]): boolean => {
+    if (db.run(FINISH, ...row) === 0) return false
+    db.run(END_ADMISSION, id)
+    db.run(ADD_COSTS, Math.trunc(end.endedAtMs / QUARTER_MS), end.agent, end.model ?? '', costUsd, inputTokens, outputTokens)
+    return true
+  }
   return () => {
     const session = isInSession
       ? db.get<{ number: number; message_count: number }>(TOUCH_SESSION, sessionId, end.createdAtMs, end.endedAtMs, messages.length)
@@ -201,9 +215,9 @@ function prepareFinish(db: Database, end: TurnEnd, key: string | null): () => En
       end.model,
       end.finishReason === 'stop' ? null : (end.finishReason ?? null),
       errorJson,
-      amount(end.inputTokens),
-      amount(end.outputTokens),
-      amount(end.costUsd),
+      inputTokens,
+      outputTokens,
+      costUsd,
       end.attempts,
       end.createdAtMs,
       end.endedAtMs,
@@ -211,7 +225,7 @@ function prepareFinish(db: Database, end: TurnEnd, key: string | null): () => En
       id,
     ]
     // Most turns were never queued, and a plain insert costs half as much as an upsert.
-    const ended = db.run(FINISH, ...row) > 0 ? { idempotency: key } : db.get<{ idempotency: string | null }>(FINISH_STORED, ...row)
+    const ended = insert(row) ? { idempotency: key } : db.get<{ idempotency: string | null }>(FINISH_STORED, ...row)
     if (ended) {
       const chunk = session && { upTo: session.message_count, json }
       return { idempotency: ended.idempotency, replies: endMessage(), ...(chunk && { chunk }) }

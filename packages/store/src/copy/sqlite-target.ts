@@ -13,7 +13,7 @@ import { removeFiles, SqliteSource } from './sqlite-source.ts'
 const MARK = 'CREATE TABLE IF NOT EXISTS copy_of (source TEXT NOT NULL) STRICT'
 const MARKED = 'SELECT source FROM copy_of'
 const SET_SEQUENCE = 'UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1'
-/** Triggers add up the costs of the copied turns, but not those of turns that the source had deleted. */
+/** Adds up the costs of the copied turns, and of turns that the source had deleted. */
 const SUM_COSTS = `
   DELETE FROM costs_by_model;
   INSERT INTO costs_by_model
