@@ -17,6 +17,7 @@ export interface RunningDaemon {
   readonly health: unknown
   /** The agents, `main` first. */
   readonly agents: Status['agents']
+  readonly cluster: Status['cluster']
   readonly model_limits: Status['model_limits']
   readonly queues: Status['queues']
   readonly last_backup: Status['last_backup']
@@ -55,8 +56,8 @@ export async function askRunning<Answer>(context: CliContext, ask: (api: Api) =>
 
 async function probe(api: Api): Promise<RunningDaemon> {
   const [status, health] = await Promise.all([api.get<Status>('/api/status'), api.get('/health')])
-  const { pid, url, version, profile, started_at, agents, model_limits, queues, last_backup } = status
-  return { running: true, pid, url, version, profile, started_at, health, agents, model_limits, queues, last_backup }
+  const { pid, url, version, profile, started_at, agents, cluster, model_limits, queues, last_backup } = status
+  return { running: true, pid, url, version, profile, started_at, health, agents, cluster, model_limits, queues, last_backup }
 }
 
 /**

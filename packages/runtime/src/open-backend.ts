@@ -26,7 +26,7 @@ import {
   type StoreBackend,
   type StoreToolOptions,
 } from '@sluice/sdk'
-import { secretKeyIds } from '@sluice/store/secret-box'
+import { openSecretBox, secretKeyIds } from '@sluice/store/secret-box'
 
 /** An open store, and what it calls once the runtime exists. */
 export interface OpenBackend {
@@ -49,11 +49,14 @@ const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error:
 export async function openBackend(options: BackendOptions, config: LoadedConfig): Promise<OpenBackend | undefined> {
   if (options.only === 'features') return undefined
   const section = options.only === 'store' ? await readStoreSection(options) : config.core(storeSection)
-  return section && section.backend !== 'sqlite' ? open(options, section, memberOf(options, config)) : undefined
+  if (!section || section.backend === 'sqlite') return undefined
+  const member = memberOf(options, options.only === 'store' ? await readClusterSection(options) : config)
+  return open(options, section, member)
 }
 
 /** How this process takes part in a cluster; undefined without `[cluster]`. */
-function memberOf({ version }: BackendOptions, config: LoadedConfig): ClusterMember | undefined {
+function memberOf({ version }: BackendOptions, config: LoadedConfig | undefined): ClusterMember | undefined {
+  if (!config) return undefined
   const { name, node = hostname(), roles, advertise } = config.core(clusterSection)
   return name === undefined ? undefined : { name, node, roles, url: advertise ?? null, version }
 }
@@ -66,6 +69,8 @@ async function open(options: BackendOptions, section: StoreConfig, cluster: Clus
     readers: section.read_connections,
     writers: section.write_connections,
     ...(cluster && { cluster }),
+    createKey: () => createKey(options.dataDir),
+    keyIdNow: () => keyIdIn(options.dataDir),
     log: {
       debug: (...line) => late.log.debug(...line),
       info: (...line) => late.log.info(...line),
@@ -90,6 +95,21 @@ const settingsOf = ({ dataDir, clock = systemClock }: ToolsSource, section: Stor
   keyIds: secretKeyIds(dataDir),
   clock,
 })
+
+function createKey(dataDir: string): string {
+  // The first value that is encrypted creates the key.
+  openSecretBox(dataDir).encrypt('', '')
+  return secretKeyIds(dataDir)[0] ?? ''
+}
+
+/** Undefined also while the file cannot be read. */
+function keyIdIn(dataDir: string): string | undefined {
+  try {
+    return secretKeyIds(dataDir)[0]
+  } catch {
+    return undefined
+  }
+}
 
 /** The backend and the settings of a command that works with the data of a database server without a daemon. */
 export interface StoreTools {
@@ -146,14 +166,19 @@ export async function withClusterConfig<Source extends BackendOptions, Result>(
 
 /** Resolves to undefined without `[cluster]`, and for a node whose configuration is its own file. */
 async function readMember(options: BackendOptions): Promise<ClusterMember | undefined> {
+  const section = options.configValues ? undefined : await readClusterSection(options)
+  return section?.core(clusterSection).config === 'file' ? undefined : memberOf(options, section)
+}
+
+/** Reads `[cluster]` alone; undefined without it. */
+async function readClusterSection(options: BackendOptions): Promise<LoadedConfig | undefined> {
   const { configFile, env } = options
   const text = options.configValues ? '' : await readConfigText(configFile)
-  if (!text.includes('cluster')) return undefined
-  const { cluster } = await parseToml(text, configFile)
+  if (!text.includes('cluster') && !options.configValues) return undefined
+  const { cluster } = options.configValues ?? (await parseToml(text, configFile))
   if (cluster === undefined) return undefined
   const own = Object.entries(env).filter(([name]) => name.startsWith('SVC_CLUSTER_'))
-  const section = await readSection(options, { cluster, store: { backend: 'postgres', url: 'postgres://unread' } }, own)
-  return section.core(clusterSection).config === 'file' ? undefined : memberOf(options, section)
+  return readSection(options, { cluster, store: { backend: 'postgres', url: 'postgres://unread' } }, own)
 }
 
 const readSection = (options: BackendOptions, values: object, env: readonly [string, string | undefined][]): Promise<LoadedConfig> =>

@@ -18,6 +18,7 @@ import {
   logSection,
   parseConfig,
   readConfigText,
+  readNodeText,
 } from '@sluice/config'
 import { type Clients, createClients, withMessage } from '@sluice/delivery'
 import { LaneQueue, ShardOwnership, systemClock } from '@sluice/kit'
@@ -96,13 +97,14 @@ const DRAIN_MS = 10_000
 
 /** Rejects if the configuration is not valid, or the store or a provider cannot be used; nothing stays open then. */
 export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime> {
-  const configText = options.only === 'store' || options.configValues ? '' : await readConfigText(options.configFile)
+  const read = options.only === 'store' ? undefined : await readSource(options)
+  const configText = read?.text ?? ''
   const source = options.only === 'store' ? { ...options, env: {}, configValues: undefined } : options
   const own = await parseConfig(source, configText)
   const backend = await openBackend(options, own)
   try {
     const joined = await joinCluster(options, own, backend?.store)
-    if (!joined) return await start(new OpenRuntime(options, configText, own, backend), own, options)
+    if (!joined) return await start(new OpenRuntime(options, configText, own, backend, read?.version), own, options)
     const config = await parseConfig(options, joined.text)
     const runtime = new OpenRuntime({ ...options, shared: joined.shared }, joined.text, config, backend, joined.version)
     logJoined(runtime, joined)
@@ -111,6 +113,12 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     await backend?.store.close()
     throw error
   }
+}
+
+/** The text of the configuration, and its version where it is that of a cluster. */
+async function readSource(options: RuntimeOptions): Promise<{ readonly text: string; readonly version: number }> {
+  if (options.shared && !options.configValues) return readNodeText(options, options.shared)
+  return { text: options.configValues ? '' : await readConfigText(options.configFile), version: 0 }
 }
 
 interface Joined extends Awaited<ReturnType<typeof joinSharedConfig>> {

@@ -24,6 +24,10 @@ export interface StoreBackendOptions {
   readonly cluster?: ClusterMember
   /** The ids of the keys for secrets, the one that encrypts first; empty without a key. */
   readonly keyIds: readonly string[]
+  /** Creates a key where there is none and returns its id: a node of a cluster does so when no other node has one. */
+  readonly createKey: () => string
+  /** The id of the key that encrypts now, which is rotated while a daemon runs; undefined without a key. */
+  readonly keyIdNow: () => string | undefined
   readonly clock: Clock
   readonly log: Logger
   /** Called after each commit with the number of its writes and its duration. Must not throw. */
@@ -31,7 +35,9 @@ export interface StoreBackendOptions {
 }
 
 /** Where a command that works without a daemon finds the data. */
-export type StoreToolOptions = Omit<StoreBackendOptions, 'readers' | 'writers' | 'onCommit'> & { readonly dataDir: string }
+export type StoreToolOptions = Omit<StoreBackendOptions, 'readers' | 'writers' | 'createKey' | 'keyIdNow' | 'onCommit'> & {
+  readonly dataDir: string
+}
 
 export interface StoreMoveOptions extends StoreToolOptions {
   /** `server`: the embedded database is the source. `embedded`: the server is. The source is not changed. */

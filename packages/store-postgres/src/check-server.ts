@@ -89,6 +89,7 @@ async function lag(db: Db, standbys: readonly Standby[]): Promise<ServerCheck> {
       `nobody reads the replication slot ${slot.name}, which keeps ${(slot.bytes / MEGABYTE).toFixed(0)} MB of log`,
       'connect its reader again, or drop the slot',
     )
+  if (standbys.length === 0) return ok(check, 'none')
   return ok(check, `${standbys.length} ${standbys.length === 1 ? 'standby' : 'standbys'}, at most ${LAG_BYTES_MAX / MEGABYTE} MB behind`)
 }
 

@@ -196,3 +196,28 @@ test('work of a leader runs on one node, and on another as soon as that one hand
   expect(new Set(leading).size).toBe(2)
   stop.abort()
 })
+
+test('the first node creates the key for secrets, and a node without it is refused before it owns anything', async () => {
+  const schema = `cluster_${schemas++}`
+  const created: string[] = []
+  const open = async (node: string, keyIds: readonly string[] = []) => {
+    const cluster: ClusterMember = { name: 'test', node, roles: CLUSTER_ROLES, version: '1.0.0', url: null }
+    const createKey = () => {
+      created.push(node)
+      return `key-of-${node}`
+    }
+    const keyIdNow = () => [...keyIds, ...(created.includes(node) ? [`key-of-${node}`] : [])][0]
+    const store = await openPostgresStore({ url: server.url, schema, node, cluster, keyIds, createKey, keyIdNow, readers: 1, writers: 1 })
+    undo.push(() => store.close())
+    return store
+  }
+  // Both open before any node has a key.
+  const [first, second] = [await open('a'), await open('b')]
+  await first.cluster?.claimShards()
+  expect(created).toEqual(['a'])
+  await expect(second.cluster?.claimShards()).rejects.toMatchObject({ code: 'config_invalid', message: expect.stringContaining('key-of-a') })
+  await expect(open('c')).rejects.toMatchObject({ code: 'config_invalid' })
+  expect(created).toEqual(['a'])
+  await (await open('d', ['key-of-a'])).cluster?.claimShards()
+  expect((await first.cluster?.nodes())?.map(({ node, keyId }) => `${node} ${keyId}`)).toEqual(['a key-of-a', 'd key-of-a'])
+})

@@ -21,6 +21,7 @@ import {
 import pg from 'pg'
 import { answered, type ConnectionSettings, connect, DEFAULT_SCHEMA, disconnect, sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
+import { checkKey } from './migrate.ts'
 import { closedError, isConnectionError, storeError } from './postgres-error.ts'
 import { MIGRATIONS } from './schema.ts'
 import { changeOf, type WorkNotice } from './work-notices.ts'
@@ -69,12 +70,14 @@ const HELD = `SELECT epoch, name LIKE 'session/%' AS "isSession" FROM leases WHE
 const BEAT = `
   INSERT INTO processes (id, node, schema_version, place, cluster, version, url, roles, key_id)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-  ON CONFLICT (id) DO UPDATE SET beat_at = clock_timestamp(), schema_version = excluded.schema_version`
+  ON CONFLICT (id) DO UPDATE SET beat_at = clock_timestamp(), schema_version = excluded.schema_version, key_id = excluded.key_id`
 /** Another place whose node has this name. */
 const TWIN = `
   SELECT place FROM processes WHERE node = $1 AND place <> $2 AND NOT is_leaving
     AND beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond'`
 const NAME_CLUSTER = `INSERT INTO meta (key, value) VALUES ('cluster', $1) ON CONFLICT (key) DO NOTHING`
+const NAME_KEY = `INSERT INTO meta (key, value) VALUES ('key_id', $1) ON CONFLICT (key) DO NOTHING`
+const KEY_NAME = `SELECT value FROM meta WHERE key = 'key_id'`
 const CLUSTER_NAME = `SELECT value FROM meta WHERE key = 'cluster'`
 const LEAVE = ['DELETE FROM leases WHERE process = $1', 'DELETE FROM processes WHERE id = $1']
 /** The counts of connections of processes that ended long ago become one row. */
@@ -104,6 +107,8 @@ export interface LeasesOptions {
   readonly place: string
   readonly cluster?: ClusterMember | undefined
   readonly keyId?: string | undefined
+  readonly createKey?: (() => string) | undefined
+  readonly keyIdNow?: (() => string | undefined) | undefined
   readonly db: Db
   readonly commits: CommitQueue
   /** Gets each notice. Must not throw. */
@@ -145,6 +150,7 @@ export class Leases implements LeaseStore {
   #aliveAtMs = Number.NEGATIVE_INFINITY
   #wallAheadMs = 0
   #isClosed = false
+  #keyId: string | undefined
   readonly #wanted = new Set<Wanted>()
   /** Leases whose rows are being deleted. */
   readonly #ending = new Set<number>()
@@ -159,6 +165,7 @@ export class Leases implements LeaseStore {
 
   constructor(options: LeasesOptions) {
     this.#options = options
+    this.#keyId = options.keyId
     this.#channel = `sluice_${options.settings.schema ?? DEFAULT_SCHEMA}`
   }
 
@@ -316,8 +323,9 @@ export class Leases implements LeaseStore {
   }
 
   async #beat(): Promise<void> {
-    const { process, node, place, cluster, keyId, db, log } = this.#options
-    const about = [place, cluster?.name ?? null, cluster?.version ?? '', cluster?.url ?? null, cluster?.roles ?? [], keyId ?? null]
+    const { process, node, place, cluster, db, log, keyIdNow } = this.#options
+    this.#keyId = keyIdNow?.() ?? this.#keyId
+    const about = [place, cluster?.name ?? null, cluster?.version ?? '', cluster?.url ?? null, cluster?.roles ?? [], this.#keyId ?? null]
     const sentMs = performance.now()
     try {
       // On a connection of the reader: a beat never waits for a commit.
@@ -421,6 +429,7 @@ export class Leases implements LeaseStore {
     const known = await db.get<{ value: string }>(CLUSTER_NAME)
     if (known && known.value !== cluster.name)
       throw new AppError('config_invalid', `The database belongs to the cluster "${known.value}", but cluster.name is "${cluster.name}".`)
+    await this.#agreeOnKey()
     // A node that was moved to another machine waits for the end of its predecessor's leases.
     const endMs = performance.now() + TTL_MS + BEAT_MS
     for (;;) {
@@ -434,6 +443,16 @@ export class Leases implements LeaseStore {
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
+  }
+
+  /** The first node of a cluster creates the key for secrets. Nodes that each created one later could not read each other's. */
+  async #agreeOnKey(): Promise<void> {
+    const { db, createKey } = this.#options
+    if (this.#keyId !== undefined || !createKey) return
+    checkKey((await db.get<{ value: string }>(KEY_NAME))?.value, [])
+    this.#keyId = createKey()
+    await db.all(NAME_KEY, this.#keyId)
+    checkKey((await db.get<{ value: string }>(KEY_NAME))?.value, [this.#keyId])
   }
 
   /** Waits until the lease may be free. All who wait share one query, after each notice and four times a second. */

@@ -48,6 +48,10 @@ export interface PostgresOptions extends ConnectionSettings {
   readonly cluster?: ClusterMember
   /** The ids of the keys for secrets, the one that encrypts first. */
   readonly keyIds?: readonly string[]
+  /** Creates the key of a cluster that has none, and returns its id. Default: a cluster without secrets needs no key. */
+  readonly createKey?: () => string
+  /** The id of the key that encrypts now. Default: the key is never rotated. */
+  readonly keyIdNow?: () => string | undefined
   /** Connections that read. Default: 2. */
   readonly readers?: number
   /** Connections for transactions of several steps, besides the one that most writes share. Default: 4. */
@@ -73,6 +77,8 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
     node: place,
     cluster: member,
     keyIds = [],
+    createKey,
+    keyIdNow,
     readers = 2,
     writers = 4,
     onCommit,
@@ -95,7 +101,19 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   const parts = { reader, shards: shardReads, clock, arrivals }
   const db = createDb({ ...parts, writer: commits.under() })
   const notices = new Notices({ db, log, process, channel: `sluice_${settings.schema ?? DEFAULT_SCHEMA}` })
-  const about = { settings, log, process, node: member?.node ?? place, place, cluster: member, keyId: keyIds[0], db, commits }
+  const about = {
+    settings,
+    log,
+    process,
+    node: member?.node ?? place,
+    place,
+    cluster: member,
+    keyId: keyIds[0],
+    createKey,
+    keyIdNow,
+    db,
+    commits,
+  }
   const leases = new Leases({ ...about, heard: (message) => notices.heard(message) })
   const sessions = new SessionLeases({ db, leases, notices, log, process })
   const foreign = new ForeignCommits({ reader, process, clock, log, onForeignCommit: () => leases.loseTaken() })

@@ -16,7 +16,7 @@ const REPLACE = `
   FROM unnest($1::text[], $2::bytea[], $3::text[], $4::text[]) AS fresh (owner, key, json, old)
   WHERE key_values.owner = fresh.owner AND key_values.key = fresh.key AND value_json = fresh.old RETURNING 1`
 const OTHERS = `
-  SELECT node FROM processes WHERE place <> $1 AND beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond' LIMIT 1`
+  SELECT DISTINCT node FROM processes WHERE place <> $1 AND beat_at > clock_timestamp() - ${TTL_MS} * interval '1 millisecond' ORDER BY node`
 const NOTE_KEY = "UPDATE meta SET value = $1 WHERE key = 'key_id'"
 
 interface Row {
@@ -50,11 +50,11 @@ async function replaceAll({ settings, dataDir, oldId, node }: ReencryptOptions) 
     return (await client.query(statement.text, statement.values as unknown[])).rows as R[]
   }
   try {
-    const [other] = await all<{ node: string }>(OTHERS, node)
-    if (other)
+    const others = await all<{ node: string }>(OTHERS, node)
+    if (others.length > 0)
       throw new AppError(
         'conflict',
-        `A daemon of another machine works with the database (${other.node}) and has only the old key. Stop the daemons of the other machines, rotate the key, copy secret.key to them, and start them again.`,
+        `Other daemons work with the database and have only the old key: ${others.map((other) => other.node).join(', ')}. Stop them, rotate the key, copy secret.key to their data directories, and start them again.`,
       )
     const unreadable: string[] = []
     if (oldId === null) return { changed: 0, unreadable }

@@ -38,6 +38,9 @@ const show = (context: CliContext, ask: (api: Api) => Promise<ClusterStatus>): P
         url ?? '',
       ]),
     )
+    for (const { node, state, shards } of cluster.nodes)
+      if (state === 'drained' && shards > 0)
+        out.warn(`${node} still gives ${shards} shards away: 'sluice cluster status' shows when it has none`)
     if (cluster.unowned_shards > 0) out.warn(`${cluster.unowned_shards} shards have no owner now: their work waits`)
     return 0
   })

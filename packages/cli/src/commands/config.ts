@@ -10,9 +10,11 @@ import {
   formatKeyPath,
   type LoadedConfig,
   leftOutFiles,
+  parseConfig,
   parseKeyPath,
   placeOfKey,
   readConfig,
+  readNodeText,
   readSourceConfig,
   sectionsOf,
 } from '@sluice/config'
@@ -29,25 +31,57 @@ const EXIT_CONFIG = 78
 /** Exits with 0 if the daemon would start and this build has every configured feature, else with 78. */
 export async function check(context: CliContext): Promise<number> {
   const { out, json, configFile, dataDir, features } = context
-  const { leftOut: sections, warnings: configWarnings } = await readConfig(context)
+  // The file alone first: it names the database that has the rest of the configuration.
+  const own = await readConfig(context)
+  const { shared, unread, leftOut: sections, warnings: configWarnings } = await checkShared(context, own)
   // Some mistakes show only when the features are built, such as the name of an unknown provider.
   const [{ openRuntime }, { unknownToolNames }] = await Promise.all([import('@sluice/runtime'), import('@sluice/runtime/open-runtime')])
-  const runtime = await openRuntime({ ...context, quiet: true, only: 'features' })
+  const openFeatures = (source: ConfigSource) => openRuntime({ ...context, ...source, quiet: true, only: 'features' })
+  const runtime = shared === undefined ? await openFeatures(context) : await withClusterConfig(context, openFeatures)
   const warnings = [...configWarnings, ...unknownToolNames(runtime.snapshot())]
   await runtime.close(0)
   const compiled = features.map(({ id }) => id)
   const leftOut = [...sections, ...leftOutFiles(dataDir, compiled)]
   const isComplete = leftOut.length === 0
-  if (json) out.json({ file: configFile, ok: isComplete, left_out: leftOut, warnings })
+  if (json)
+    out.json({ file: configFile, cluster_version: shared ?? null, ok: isComplete, left_out: leftOut, warnings, unread: unread ?? null })
   else {
+    if (unread !== undefined)
+      out.warn(
+        `${out.style('yellow', 'warning')}: the configuration of the cluster cannot be read, so only the file of this node was checked: ${unread}`,
+      )
     for (const warning of warnings) out.warn(`${out.style('yellow', 'warning')}: ${warning}`)
     for (const { feature, build, ...place } of leftOut) {
       const configured = 'file' in place ? place.file : `[${place.section}]`
       out.warn(`${configured} is for ${feature}, which this build leaves out. To get it: ${build}`)
     }
-    if (isComplete) out.print(existsSync(configFile) ? `${configFile} is valid` : `${configFile} does not exist: all defaults`)
+    if (isComplete && shared !== undefined) out.print(`version ${shared} of the configuration of the cluster is valid with ${configFile}`)
+    else if (isComplete) out.print(existsSync(configFile) ? `${configFile} is valid` : `${configFile} does not exist: all defaults`)
   }
   return isComplete ? 0 : EXIT_CONFIG
+}
+
+interface Checked extends Pick<LoadedConfig, 'leftOut' | 'warnings'> {
+  /** The version of the configuration of the cluster that was read. */
+  readonly shared?: number
+  /** Why the configuration of the cluster could not be read. */
+  readonly unread?: string
+}
+
+/** Reads what the node of a cluster would run: the configuration in the database with the keys of the file. */
+async function checkShared(context: CliContext, own: LoadedConfig): Promise<Checked> {
+  try {
+    return await withClusterConfig(context, async (source: CliContext & ConfigSource) => {
+      if (!source.shared) return own
+      const { text, version } = await readNodeText(source, source.shared)
+      const { leftOut, warnings } = await parseConfig(source, text)
+      return { leftOut, warnings, shared: version }
+    })
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'unavailable')
+      return { leftOut: own.leftOut, warnings: own.warnings, unread: error.message }
+    throw error
+  }
 }
 
 /** Prints effective values, with defaults and environment variables; a secret is printed as `[secret]`. */

@@ -20,7 +20,7 @@ export async function run(context: CliContext): Promise<number> {
   const backup = daemon.running ? daemon.last_backup : queues === null ? undefined : readRecord(context.dataDir).last
   if (json) out.json({ ...daemon, queues, last_backup: backup ?? null })
   else {
-    const parts = [agentLines(daemon), healthLines(daemon), queueLines(queues), backupLines(backup)]
+    const parts = [clusterLines(daemon), agentLines(daemon), healthLines(daemon), queueLines(queues), backupLines(backup)]
     for (const line of [stateLine(daemon, out), ...parts.flat()]) out.print(line)
   }
   return daemon.running ? 0 : 1
@@ -30,6 +30,10 @@ const stateLine = (daemon: DaemonProbe, { style }: Output): string =>
   daemon.running
     ? `${style('green', 'running')} on ${daemon.url} (version ${daemon.version}, pid ${daemon.pid}, profile ${daemon.profile}, since ${daemon.started_at})`
     : `${style('red', 'not running')}: ${daemon.reason}`
+
+/** Returns no lines for a daemon on its own. */
+const clusterLines = (daemon: DaemonProbe): string[] =>
+  daemon.running && daemon.cluster ? [`cluster:     ${daemon.cluster.name}, as ${daemon.cluster.node}; see 'sluice cluster status'`] : []
 
 /** Returns no lines if there is only the main agent. */
 const agentLines = (daemon: DaemonProbe): string[] =>

@@ -25,13 +25,15 @@ export function configProblems(error: unknown): Check[] {
   return problems.map(({ file, line, message }) => fail('config', `${file}${line ? `:${line}` : ''}: ${message}`, 'correct the file'))
 }
 
-export function checkConfig({ leftOut, warnings, plainSecrets }: LoadedConfig, configFile: string): Check[] {
+/** `version`: that of the configuration of the cluster, which replaces most of the file. */
+export function checkConfig({ leftOut, warnings, plainSecrets }: LoadedConfig, configFile: string, version?: number): Check[] {
   const isPlainSecret = (warning: string) => plainSecrets.some((key) => warning.startsWith(`\`${key}\``))
   const found = [
     ...leftOut.map(({ section, feature, build }) => fail('config', `[${section}] is for ${feature}, which this build leaves out`, build)),
     ...warnings.map((warning) => warn('config', warning, isPlainSecret(warning) ? 'sluice config seal' : `see ${configFile}`)),
   ]
   if (found.length > 0) return found
+  if (version !== undefined) return [ok('config', `version ${version} of the configuration of the cluster is valid with ${configFile}`)]
   return [ok('config', existsSync(configFile) ? `${configFile} is valid` : `${configFile} does not exist: all defaults`)]
 }
 

@@ -1,11 +1,14 @@
 /** The checks of `sluice doctor`: each finds a problem of this installation, and says how to repair it. */
 import { gatewaySection, policySection, sandboxSection, workspaceRoot } from '@sluice/config'
+import { AppError } from '@sluice/sdk'
 import { type DataDirLock, shareDataDir } from '@sluice/store'
+import { withClusterConfig } from '../open-backend.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from '../open-runtime.ts'
-import type { Check } from './check.ts'
+import { type Check, warn } from './check.ts'
 import { checkAgents } from './check-agents.ts'
 import { checkBackups, checkRotation } from './check-backups.ts'
 import { checkChannels, checkDeliveries, checkStrangers, checkWebhooks } from './check-channels.ts'
+import { checkCluster } from './check-cluster.ts'
 import { checkConfig, checkConfigPlace, checkExposure, checkPolicy, configProblems } from './check-config.ts'
 import { checkDaemon, type DaemonState } from './check-daemon.ts'
 import { checkMemory, checkStorage, checkStore } from './check-data.ts'
@@ -34,15 +37,29 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
   let runtime: OpenRuntime | undefined
   try {
     lock = options.daemon.running ? undefined : shareDataDir(options.dataDir)
-    runtime = await openRuntime({ ...options, quiet: true, ...(lock ? { lock } : { only: 'features' }) })
+    const shared: Check[] = []
+    runtime = lock ? await openRuntime({ ...options, quiet: true, lock }) : await openBeside(options, shared)
     const kept = lock ? await checkKept(runtime) : []
-    return runtime.hideSecrets([...machine, ...kept, ...(await checkRuntime(runtime, options)), ...checkDaemon(options.daemon)])
+    return runtime.hideSecrets([...machine, ...kept, ...shared, ...(await checkRuntime(runtime, options)), ...checkDaemon(options.daemon)])
   } catch (error) {
     if (runtime) throw error
     return [...machine, ...configProblems(error), ...checkDaemon(options.daemon)]
   } finally {
     await runtime?.close(0)
     lock?.release()
+  }
+}
+
+/** Opens the features that a running daemon has: in a cluster, with the configuration in the database, or else with that of the file. */
+async function openBeside(options: DoctorOptions, problems: Check[]): Promise<OpenRuntime> {
+  const given: RuntimeOptions = { ...options, quiet: true, only: 'features' }
+  try {
+    return await withClusterConfig(given, openRuntime)
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'unavailable')) throw error
+    const detail = `the configuration of the cluster cannot be read now: ${error.message}. The lines below are about the file of this node`
+    problems.push(warn('config', detail, 'make the database of [store] url reachable'))
+    return openRuntime(given)
   }
 }
 
@@ -53,6 +70,7 @@ export async function checkKept(runtime: OpenRuntime): Promise<Check[]> {
   return [
     await checkStore(store),
     ...((await store.checkServer?.()) ?? []),
+    ...(await checkCluster(store.cluster)),
     await checkStorage(store, snapshot.config, runtime.clock.nowMs()),
     await checkMemory(store.memory),
     checkBackups(runtime.dataDir, snapshot.config, runtime.clock.nowMs()),
@@ -72,7 +90,7 @@ async function checkRuntime(runtime: OpenRuntime, options: DoctorOptions): Promi
   const { tryText } = options.daemon
   const choice = await guards.sandbox.choice()
   return [
-    ...checkConfig(config, options.configFile),
+    ...checkConfig(config, options.configFile, runtime.sharedConfig?.version),
     ...(await checkConfigPlace(options.dataDir, options.configFile)),
     await checkWorkspace(root, options.dataDir, options.configFile),
     ...(await checkProvider(snapshot.registry.models, { tryText: tryText ?? tryTextHere(runtime.agent) })),
