@@ -26,6 +26,8 @@ export interface RunningDaemon {
 export interface MissingDaemon {
   readonly running: false
   readonly reason: string
+  /** The answer of `GET /health` of a daemon that runs and cannot give its status, such as without its database. */
+  readonly health?: unknown
 }
 
 export type DaemonProbe = RunningDaemon | MissingDaemon
@@ -54,8 +56,13 @@ export async function askRunning<Answer>(context: CliContext, ask: (api: Api) =>
   }
 }
 
-async function probe(api: Api): Promise<RunningDaemon> {
-  const [status, health] = await Promise.all([api.get<Status>('/api/status'), api.get('/health')])
+async function probe(api: Api): Promise<DaemonProbe> {
+  const health = await api.get('/health')
+  const status = await api.get<Status>('/api/status').catch((error: unknown) => {
+    if (error instanceof AppError && error.code === 'unavailable') return error.message
+    throw error
+  })
+  if (typeof status === 'string') return { running: false, reason: status, health }
   const { pid, url, version, profile, started_at, agents, cluster, model_limits, queues, last_backup } = status
   return { running: true, pid, url, version, profile, started_at, health, agents, cluster, model_limits, queues, last_backup }
 }

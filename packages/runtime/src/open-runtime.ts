@@ -55,6 +55,7 @@ import { createHealthWatch, type HealthWatch, sandboxState } from './health.ts'
 import { createHideSecrets, type HideSecrets } from './hide-secrets.ts'
 import { LateDelivery } from './late-delivery.ts'
 import { type ComponentLogger, createLogger, type LogLevel } from './log/log.ts'
+import { quietRepeats } from './log/quiet-repeats.ts'
 import { RecentLog } from './log/recent-log.ts'
 import { type OpenBackend, openBackend } from './open-backend.ts'
 import { agreeAtUpgrade } from './procedures/agree-at-upgrade.ts'
@@ -191,6 +192,7 @@ export class OpenRuntime implements Runtime {
 
   readonly #options: RuntimeOptions
   readonly #firstConfig: LoadedConfig
+  readonly #storeLog: Logger
   readonly #services: Partial<Services>
   /** Aborts once the runtime is closed. */
   readonly #closed = new AbortController()
@@ -212,11 +214,12 @@ export class OpenRuntime implements Runtime {
     this.startedAtMs = this.clock.nowMs()
     this.log = this.#createLogger(config)
     this.traces = createTraceScope(() => this.#snapshot?.wantsTraces ?? false)
+    this.#storeLog = quietRepeats(this.log.child('store'), this.clock)
     this.store = backend ? this.#useBackend(backend) : this.#openStore()
     this.ownership = new ShardOwnership({
       store: this.store,
       clock: this.clock,
-      log: this.log.child('store'),
+      log: this.#storeLog,
       ...(options.shards && { ranges: options.shards }),
     })
     this.scrub = createScrub(() => this.#secrets)
@@ -359,7 +362,7 @@ export class OpenRuntime implements Runtime {
   }
 
   #useBackend(backend: OpenBackend): Store {
-    backend.log = this.log.child('store')
+    backend.log = this.#storeLog
     backend.onCommit = (units, tookMs) => this.#observe({ kind: 'commit', units, tookMs })
     return backend.store
   }

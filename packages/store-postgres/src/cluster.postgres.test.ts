@@ -215,7 +215,10 @@ test('the first node creates the key for secrets, and a node without it is refus
   const [first, second] = [await open('a'), await open('b')]
   await first.cluster?.claimShards()
   expect(created).toEqual(['a'])
-  await expect(second.cluster?.claimShards()).rejects.toMatchObject({ code: 'config_invalid', message: expect.stringContaining('key-of-a') })
+  await expect(second.cluster?.claimShards()).rejects.toMatchObject({
+    code: 'config_invalid',
+    message: expect.stringContaining('key-of-a'),
+  })
   await expect(open('c')).rejects.toMatchObject({ code: 'config_invalid' })
   expect(created).toEqual(['a'])
   await (await open('d', ['key-of-a'])).cluster?.claimShards()

@@ -150,6 +150,8 @@ export class Leases implements LeaseStore {
   #aliveAtMs = Number.NEGATIVE_INFINITY
   #wallAheadMs = 0
   #isClosed = false
+  /** When the first beat of an outage was sent; undefined while beats are taken. */
+  #silentSinceMs: number | undefined
   #keyId: string | undefined
   readonly #wanted = new Set<Wanted>()
   /** Leases whose rows are being deleted. */
@@ -331,10 +333,14 @@ export class Leases implements LeaseStore {
       // On a connection of the reader: a beat never waits for a commit.
       await db.all(BEAT, process, node, MIGRATIONS.length, ...about)
       this.#aliveAtMs = sentMs
+      if (this.#silentSinceMs !== undefined)
+        log.info('the database answers again', { silent_secs: Math.round((performance.now() - this.#silentSinceMs) / 1000) })
+      this.#silentSinceMs = undefined
       this.#wallAheadMs = Date.now() - performance.now()
       void this.loseTaken().catch(() => undefined)
       void this.#listening?.then((client) => answered(client, client.query('SELECT 1'))).catch(() => undefined)
     } catch (error) {
+      this.#silentSinceMs ??= sentMs
       if (!this.#isClosed) log.warn('the database did not take the beat of this process', { error })
     }
     if (this.#isClosed) return

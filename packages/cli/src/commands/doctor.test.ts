@@ -58,3 +58,19 @@ test('a daemon that refuses the caller is not reported as stopped', async () => 
   expect((await sluice('doctor')).out).toContain('Only an operator may do this')
   expect(existsSync(join(dir, 'sluice.db'))).toBe(false)
 })
+
+test('a daemon that cannot give its status, such as without its database, is not reported as stopped', async () => {
+  const { dir, sluice } = arrange()
+  cleanups.push(lockDataDir(dir).release)
+  const server = createServer((request, response) => {
+    response.statusCode = request.url === '/health' ? 200 : 503
+    response.end(request.url === '/health' ? '{"status":"degraded"}' : '{"error":"The store cannot be read now","code":"unavailable"}')
+  })
+  await new Promise<void>((resolve) => server.listen(join(dir, 'control.sock'), resolve))
+  cleanups.push(() => server.close())
+  const status = await sluice('status')
+  expect(status.code).toBe(1)
+  expect(status.out).toContain('failing: the daemon runs, but cannot work. The store cannot be read now')
+  const found = JSON.parse((await sluice('doctor', '--json')).out)
+  expect(named(found, 'daemon')).toMatchObject([{ status: 'fail', detail: 'it runs, but cannot work: The store cannot be read now' }])
+})

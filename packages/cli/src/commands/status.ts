@@ -29,7 +29,9 @@ export async function run(context: CliContext): Promise<number> {
 const stateLine = (daemon: DaemonProbe, { style }: Output): string =>
   daemon.running
     ? `${style('green', 'running')} on ${daemon.url} (version ${daemon.version}, pid ${daemon.pid}, profile ${daemon.profile}, since ${daemon.started_at})`
-    : `${style('red', 'not running')}: ${daemon.reason}`
+    : daemon.health === undefined
+      ? `${style('red', 'not running')}: ${daemon.reason}`
+      : `${style('red', 'failing')}: the daemon runs, but cannot work. ${daemon.reason}`
 
 /** Returns no lines for a daemon on its own. */
 const clusterLines = (daemon: DaemonProbe): string[] =>
@@ -41,7 +43,7 @@ const agentLines = (daemon: DaemonProbe): string[] =>
 
 /** Returns no lines if the daemon is not running, or answers in the form of another version. */
 function healthLines(daemon: DaemonProbe): string[] {
-  const parsed = v.safeParse(healthSchema, daemon.running ? daemon.health : undefined)
+  const parsed = v.safeParse(healthSchema, daemon.health)
   if (!parsed.success) return []
   const { status, store, config, provider, channels, links, warnings } = parsed.output
   const shown = [...channels, ...links].map(({ name, state }) => `${name} ${state}`)

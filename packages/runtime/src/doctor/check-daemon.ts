@@ -1,7 +1,7 @@
 /** Checks the running daemon, and reports the warnings that only it knows. */
 import * as v from 'valibot'
 import { FORWARDING_IGNORED, healthSchema } from '../health.ts'
-import { type Check, ok, warn } from './check.ts'
+import { type Check, fail, ok, warn } from './check.ts'
 import type { TryText } from './check-provider.ts'
 
 /** The daemon of the data directory, as the command line found it. */
@@ -19,13 +19,20 @@ export interface DaemonState {
   readonly tryText?: TryText
 }
 
-export function checkDaemon({ running, reason, health, model_limits = [], checks = [] }: DaemonState): Check[] {
+export function checkDaemon(daemon: DaemonState): Check[] {
+  const { health, model_limits = [], checks = [] } = daemon
   return [
     ...checks,
     ...checkWarnings(health),
     ...model_limits.map((limit) => warn('model', `${limit}; its requests leave that out`, 'set it so in [provider], or use another model')),
-    running ? ok('daemon', 'it runs and answers') : warn('daemon', reason ?? 'it does not run', "start it with 'sluice daemon'"),
+    daemonCheck(daemon),
   ]
+}
+
+function daemonCheck({ running, reason = 'it does not run', health }: DaemonState): Check {
+  if (running) return ok('daemon', 'it runs and answers')
+  if (health !== undefined) return fail('daemon', `it runs, but cannot work: ${reason}`, 'it goes on by itself once that is repaired')
+  return warn('daemon', reason, "start it with 'sluice daemon'")
 }
 
 export function checkWarnings(health: unknown): Check[] {
