@@ -1,4 +1,8 @@
-/** Addresses of the platform: `<digits>@s.whatsapp.net` for a number, `<digits>@lid` for a user who hides it, `<id>@g.us` for a group. */
+/**
+ * Addresses of the platform: `<digits>@s.whatsapp.net` for a number, `<digits>@lid` for a user who hides it, `<id>@g.us` for a group. The
+ * device of a business that Meta hosts writes as `<digits>:99@hosted` or `<digits>:99@hosted.lid`, and is the same person. Source:
+ * `isHostedPnUser` and `isHostedLidUser` of baileys, and `HostedServer` of https://github.com/tulir/whatsmeow.
+ */
 import { AppError } from '@sluice/sdk'
 
 const NUMBER = '@s.whatsapp.net'
@@ -6,16 +10,17 @@ const LID = '@lid'
 const GROUP = '@g.us'
 
 /** An address without the number of the device. */
-const PERSON = /^(\d{1,20})(?:_\d+)?(?::\d+)?(@s\.whatsapp\.net|@lid)$/
+const PERSON = /^(\d{1,20})(?:_\d+)?(?::\d+)?(@s\.whatsapp\.net|@lid|@hosted|@hosted\.lid)$/
+const DOMAINS: Readonly<Record<string, string>> = { '@hosted': NUMBER, '@hosted.lid': LID }
 const ADDRESS = /^(?:\d{1,20}@s\.whatsapp\.net|\d{1,20}@lid|[\d-]{5,40}@g\.us)$/
 
 export const isGroup = (jid: string): boolean => jid.endsWith(GROUP)
-export const isLid = (jid: string): boolean => jid.endsWith(LID)
+export const isLid = (jid: string): boolean => personOf(jid)?.domain === LID
 
 /** Returns the user and the domain of a person's address; undefined for any other address. */
 export function personOf(jid: string | null | undefined): { readonly user: string; readonly domain: string } | undefined {
   const [, user, domain] = PERSON.exec(jid ?? '') ?? []
-  return user === undefined || domain === undefined ? undefined : { user, domain }
+  return user === undefined || domain === undefined ? undefined : { user, domain: DOMAINS[domain] ?? domain }
 }
 
 export const numberJid = (number: string): string => `${number.replace('+', '')}${NUMBER}`

@@ -2,7 +2,7 @@
  * Hands messages, their changes and presses to the inbox in the order of their events, and catches up when some may be missing. When too
  * many wait, newer ones are read from the conversations later.
  */
-import { BoundedMap, LinkedQueue, retry } from '@sluice/kit'
+import { BoundedMap, LinkedQueue, MissedFirst, retry } from '@sluice/kit'
 import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { AppError, type Deliver, errorText, type Host, type Inbound, type ListenContext } from '@sluice/sdk'
 import type { MattermostApi } from './api.ts'
@@ -33,11 +33,9 @@ export class Intake {
   readonly #bot: Bot
   readonly #deliver: Deliver
   readonly #context: ListenContext
-  readonly #catchUp: CatchUp
+  readonly #missed: MissedFirst
   readonly #tasks = new LinkedQueue<Task>()
   readonly #delivered = new BoundedMap<string, true>(DELIVERED_MAX)
-  /** New messages wait for it, so that missed messages are delivered before them. */
-  #order: Promise<unknown> = Promise.resolve()
   #waiting = 0
   #running: Promise<void> | undefined
   /** Keeps the position before the events that were dropped because too many waited. */
@@ -58,7 +56,9 @@ export class Intake {
     this.#bot = bot
     this.#deliver = deliver
     this.#context = context
-    this.#catchUp = new CatchUp(host, api, cursors, places, bot, (inbound) => this.#deliverOnce(inbound), context.report.gap)
+    const catchUp = new CatchUp(host, api, cursors, places, bot, (inbound) => this.#deliverOnce(inbound), context.report.gap)
+    const [hold, read] = [() => cursors.hold(), (signal: AbortSignal) => catchUp.run(signal)]
+    this.#missed = new MissedFirst({ clock: host.clock, context, waitMs: ORDER_WAIT_MS, hold, read })
   }
 
   /** Takes an event of the connection. */
@@ -75,13 +75,7 @@ export class Intake {
 
   /** Reads messages that may be missing. The position stays where it is until that has succeeded. */
   startCatchUp(): void {
-    const { signal } = this.#context
-    const release = this.#cursors.hold()
-    const caughtUp = this.#context.catchUp((during) => this.#catchUp.run(during))
-    this.#order = Promise.race([caughtUp, this.#host.clock.sleep(ORDER_WAIT_MS, signal)])
-    void caughtUp.then(() => {
-      if (!signal.aborted) release()
-    })
+    this.#missed.start()
   }
 
   /** Resolves once no event is being stored. */
@@ -98,7 +92,7 @@ export class Intake {
   async #run(): Promise<void> {
     const { signal } = this.#context
     for (let task = this.#tasks.shift(); task && !signal.aborted; task = this.#tasks.shift()) {
-      await this.#order
+      await this.#missed.settled()
       if (!signal.aborted) await this.#process(task)
       this.#waiting -= 1
     }

@@ -1,4 +1,5 @@
 /** Hands the messages of a connection to the inbox, and catches up when messages may be missing. */
+import { MissedFirst } from '@sluice/kit'
 import { type Members, members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Deliver, type Host, type Inbound, type ListenContext } from '@sluice/sdk'
 import type { SlackApi } from './api.ts'
@@ -17,23 +18,19 @@ export class Intake {
   readonly #cursors: SlackCursors
   readonly #bot: Bot
   readonly #deliver: Deliver
-  readonly #context: ListenContext
   readonly #catchUp: CatchUp
-  /** New messages wait for it, so that missed messages are delivered before them. */
-  #order: Promise<unknown> = Promise.resolve()
-  /** Settles when the newest message and all messages before it are stored or have failed. */
-  #stored: Promise<unknown> = Promise.resolve()
+  readonly #missed: MissedFirst
   #pending = 0
-  /** The catch-ups that were asked for and have not ended. */
-  #catchUps = 0
 
   constructor(host: Host, api: SlackApi, cursors: SlackCursors, bot: Bot, deliver: Deliver, context: ListenContext) {
     this.#host = host
     this.#cursors = cursors
     this.#bot = bot
     this.#deliver = deliver
-    this.#context = context
-    this.#catchUp = new CatchUp(host, api, cursors, bot, deliver, context.report.gap)
+    const catchUp = new CatchUp(host, api, cursors, bot, deliver, context.report.gap)
+    this.#catchUp = catchUp
+    const [hold, read] = [() => cursors.hold(), (signal: AbortSignal) => catchUp.run(signal)]
+    this.#missed = new MissedFirst({ clock: host.clock, context, waitMs: ORDER_WAIT_MS, hold, read })
   }
 
   /** Resolves once the messages of the envelope are durable. Throws `unavailable` if they could not be stored. */
@@ -52,28 +49,13 @@ export class Intake {
 
   /** Delivers a change after the messages before it, one of which it concerns. */
   async #takeChange(change: Inbound): Promise<void> {
-    await this.#missed()
-    await this.#stored
+    await this.#missed.passAll()
     await this.#deliver(change)
   }
 
   /** Reads messages that may be missing. The cursors stay where they are until that has succeeded. */
   startCatchUp(): void {
-    const { signal } = this.#context
-    const release = this.#cursors.hold()
-    const caughtUp = this.#context.catchUp((during) => this.#catchUp.run(during))
-    this.#catchUps += 1
-    if (this.#catchUps === 1) this.#order = Promise.race([caughtUp, this.#host.clock.sleep(ORDER_WAIT_MS, signal)])
-    void caughtUp.then(() => {
-      this.#catchUps -= 1
-      if (!signal.aborted) release()
-    })
-  }
-
-  /** Resolves once missed messages are stored, or have taken too long. Throws at the stop: a message stored then could run before them. */
-  async #missed(): Promise<void> {
-    await this.#order
-    if (this.#context.signal.aborted) throw new AppError('unavailable', 'Sluice stops while messages before this one are being read')
+    this.#missed.start()
   }
 
   async #takeMessage(event: Members): Promise<void> {
@@ -87,14 +69,11 @@ export class Intake {
       this.startCatchUp()
       throw new AppError('unavailable', `More than ${PENDING_MAX} messages of slack wait to be stored`)
     }
-    if (this.#catchUps > 0) for (const scope of scopesOf(event, message)) this.#catchUp.prefer(scope)
-    await this.#missed()
-    const durable = this.#deliver(message)
-    this.#stored = Promise.allSettled([durable, this.#stored]).then(([{ status }]) => {
-      if (status === 'rejected') return this.startCatchUp()
+    if (this.#missed.isReading) for (const scope of scopesOf(event, message)) this.#catchUp.prefer(scope)
+    await this.#missed.pass()
+    await this.#missed.store(this.#deliver(message), () => {
       for (const scope of scopesOf(event, message)) this.#cursors.advance(scope, ts)
     })
-    await durable
   }
 }
 

@@ -1,4 +1,5 @@
 /** Hands the events of a connection to the inbox, and catches up when messages may be missing. */
+import { MissedFirst } from '@sluice/kit'
 import { type Members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Deliver, type Host, type Inbound, type ListenContext } from '@sluice/sdk'
 import type { WorkchatApi } from './api.ts'
@@ -23,22 +24,16 @@ export interface IntakeOptions {
 export class Intake {
   readonly #options: IntakeOptions
   readonly #deliver: Deliver
-  readonly #context: ListenContext
-  readonly #catchUp: CatchUp
-  /** New messages wait for it, so that missed messages are delivered before them. */
-  #order: Promise<unknown> = Promise.resolve()
-  /** Settles when the newest message and all messages before it are stored or have failed. */
-  #stored: Promise<unknown> = Promise.resolve()
+  readonly #missed: MissedFirst
   #pending = 0
-  /** The catch-ups that were asked for and have not ended. */
-  #catchUps = 0
 
   constructor(options: IntakeOptions, deliver: Deliver, context: ListenContext) {
     const { host, api, cursors, bot } = options
     this.#options = options
     this.#deliver = deliver
-    this.#context = context
-    this.#catchUp = new CatchUp(host, api, cursors, bot, deliver, context.report.gap)
+    const catchUp = new CatchUp(host, api, cursors, bot, deliver, context.report.gap)
+    const [hold, read] = [() => cursors.hold(), (signal: AbortSignal) => catchUp.run(signal)]
+    this.#missed = new MissedFirst({ clock: host.clock, context, waitMs: ORDER_WAIT_MS, hold, read })
   }
 
   /** Resolves once the message of the event is durable. Throws `unavailable` if it could not be stored. */
@@ -62,22 +57,7 @@ export class Intake {
 
   /** Reads messages that may be missing. The cursors stay where they are until that has succeeded. */
   startCatchUp(): void {
-    const { signal } = this.#context
-    const { host, cursors } = this.#options
-    const release = cursors.hold()
-    const caughtUp = this.#context.catchUp((during) => this.#catchUp.run(during))
-    this.#catchUps += 1
-    if (this.#catchUps === 1) this.#order = Promise.race([caughtUp, host.clock.sleep(ORDER_WAIT_MS, signal)])
-    void caughtUp.then(() => {
-      this.#catchUps -= 1
-      if (!signal.aborted) release()
-    })
-  }
-
-  /** Resolves once missed messages are stored, or have taken too long. Throws at the stop: a message stored then could run before them. */
-  async #missed(): Promise<void> {
-    await this.#order
-    if (this.#context.signal.aborted) throw new AppError('unavailable', 'Sluice stops while messages before this one are being read')
+    this.#missed.start()
   }
 
   async #take(inbound: Inbound, message: Members): Promise<void> {
@@ -85,8 +65,7 @@ export class Intake {
     if (inbound.pressed) return this.#deliver(inbound)
     if (inbound.changes) {
       // A change comes after the messages before it, one of which it concerns.
-      await this.#missed()
-      await this.#stored
+      await this.#missed.passAll()
       return this.#deliver(inbound)
     }
     const time = timeOf(message)
@@ -94,13 +73,10 @@ export class Intake {
     if (time !== '') {
       for (const scope of scopes) cursors.follow(scope, { after: String(Number(time) - 1), type: text(message.chat_type) })
     }
-    await this.#missed()
-    const durable = this.#deliver(inbound)
-    this.#stored = Promise.allSettled([durable, this.#stored]).then(([{ status }]) => {
-      if (status === 'rejected') return this.startCatchUp()
+    await this.#missed.pass()
+    await this.#missed.store(this.#deliver(inbound), () => {
       if (time !== '') for (const scope of scopes) cursors.advance(scope, time)
     })
-    await durable
   }
 }
 
