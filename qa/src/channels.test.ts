@@ -2,6 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sectionKeys } from '@sluice/config'
+import { sectionsOfFeature } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { Link } from '@sluice/testkit/link'
 import * as v from 'valibot'
@@ -97,4 +98,11 @@ describe.each(CHANNELS)('$id', ({ id, row, name, feature, testing }) => {
   test('has a page for operators', () => {
     expect(existsSync(join(PACKAGES, id, 'README.md'))).toBe(true)
   })
+})
+
+test('no two sections of a channel build channels of the same name', () => {
+  for (const { name, feature } of CHANNELS) {
+    const paths = sectionsOfFeature(feature).map(({ path }) => path)
+    expect(new Set(paths).size, name).toBe(paths.length)
+  }
 })

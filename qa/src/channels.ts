@@ -26,10 +26,14 @@ async function find(id: CatalogueId, row: Row): Promise<FoundChannel> {
   return { id, row, name, feature: inOwnSection(feature as Feature, name), testing: testing as ChannelTesting }
 }
 
-/** A channel that shares its section with another one has a further section of its own name, in which the suites test it. */
+/**
+ * A channel that shares its section with another one has a further section of its own name, in which the suites test it. It has no other
+ * section then: two channels of one name would take the connection from each other.
+ */
 function inOwnSection(feature: Feature, name: string): Feature {
-  const own = feature.moreSections?.find(({ path }) => path === `channels_config.${name}`)
-  return own ? { ...feature, section: own, build: (host, config) => feature.build(host, config, own.path) } : feature
+  const { moreSections, ...others } = feature
+  const own = moreSections?.find(({ path }) => path === `channels_config.${name}`)
+  return own ? { ...others, section: own, build: (host, config) => feature.build(host, config, own.path) } : feature
 }
 
 export const CHANNELS: readonly FoundChannel[] = await Promise.all(

@@ -16,7 +16,9 @@ function arrange() {
     waitMs: WAIT_MS,
     hold: () => {
       held.count += 1
-      return () => void (held.count -= 1)
+      return () => {
+        held.count -= 1
+      }
     },
     read: async () => undefined,
   })

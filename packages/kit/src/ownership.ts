@@ -206,6 +206,7 @@ export class ShardOwnership implements Ownership {
       } catch (error) {
         if (!either.signal.aborted && !isLeaseLost(error)) log.error('work under a lease failed', { lease: name, error })
       }
+      if (!either.signal.aborted) log.info('lease lost or work ended: taking the lease again', { lease: name })
       if (scope.signal.aborted) return
       if (allowed.aborted) continue
       if (clock.monotonicMs() - startedMs >= STABLE_MS) losses = 0
