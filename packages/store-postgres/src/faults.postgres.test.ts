@@ -7,6 +7,7 @@ import { Link } from '@sluice/testkit/link'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { TTL_MS } from './leases.ts'
+import { STARTED } from './message-attempt.ts'
 import { openPostgresStore } from './open-store.ts'
 import { type CutProxy, startProxy } from './testing/cut-proxy.ts'
 import { startPostgres, type TestServer } from './testing/postgres-server.ts'
@@ -129,6 +130,15 @@ test('a connection that breaks in the middle of commits loses and repeats nothin
   await expect.poll(() => load.acknowledged.size).toBeGreaterThan(before)
   await load.stop()
   await expectExact(load, schema)
+})
+
+test('the result of an attempt whose answer was lost can be read again', async () => {
+  const store = await open('read_again')
+  await store.close()
+  const client = new pg.Client({ connectionString: server.url, options: '-c search_path=read_again' })
+  await client.connect()
+  undo.push(() => client.end())
+  expect((await client.query(STARTED, [[1]])).rows).toEqual([])
 })
 
 test('a server without a free connection is unavailable until there is one', async () => {

@@ -26,8 +26,9 @@ const START = `
         WHERE turns.ended_at IS NULL
       RETURNING id, checkpoint_json)
   SELECT started.*, turn.checkpoint_json FROM started LEFT JOIN turn ON turn.id = started.turn_id`
-const STARTED = `
-  SELECT number, shard, channel, account, session, received_at, turn_id, inbox.attempts, draft, trace, replayed_at, approval_run_id,
+/** What `START` returned, for a commit whose answer was lost. */
+export const STARTED = `
+  SELECT number, inbox.shard, channel, account, inbox.session, received_at, turn_id, inbox.attempts, draft, trace, replayed_at, approval_run_id,
     approval_step_id, message_json, checkpoint_json
   FROM inbox LEFT JOIN turns ON turns.id = turn_id WHERE number = ANY ($1::bigint[]) AND ${isOpen('inbox.ended_at')} AND state = 'running'`
 const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = $1 AND ended_at IS NULL'
