@@ -247,6 +247,24 @@ test('a stored turn whose end was not recorded resumes on request', async () => 
   expect(books.ends).toMatchObject([{ id: 'turn-1', status: 'done', response: 'done' }])
 })
 
+test('a stored turn that an outage of the store interrupts is not recorded as failed, and resumes', async () => {
+  const books = memoryBooks()
+  const { start } = books.turns
+  let outages = 1
+  books.turns.start = async (id) => {
+    if (outages-- > 0) throw new AppError('unavailable', 'The store cannot write now', { isPassing: true })
+    return start(id)
+  }
+  const { agent } = testAgent({ books, models: [scriptedModel([{ text: 'done' }])] })
+  await agent.resume(books)
+  const ended = agent.run(request('a', { session: 's', idempotency: { scope: 's', key: 'k' } }))
+  await expect(ended).rejects.toMatchObject({ code: 'unavailable' })
+  expect(books.ends).toEqual([])
+  await agent.ensureResumed('turn-1')
+  await until(() => books.ends.length === 1)
+  expect(books.ends).toMatchObject([{ id: 'turn-1', status: 'done', response: 'done' }])
+})
+
 test('a turn with a known id is refused with conflict', async () => {
   const model = scriptedModel([{ text: 'done' }])
   const { agent, books } = testAgent({ models: [model] })

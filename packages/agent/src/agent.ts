@@ -306,7 +306,8 @@ class TurnAgent implements Agent {
     const ended = Promise.withResolvers<TurnResult>()
     this.#waiting++
     const job = lanes.enter({
-      lane: turn.session,
+      // A turn that was left behind goes before later ones of its session, which wait for it in their lane.
+      lane: isResumed && turn.isDirect ? null : turn.session,
       group: TURNS_GROUP,
       run: async ({ permit, superseded }) => {
         this.#waiting--

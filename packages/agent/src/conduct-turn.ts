@@ -111,20 +111,23 @@ async function fail(deps: ConductDeps, scope: TurnScope, error: unknown): Promis
 }
 
 /**
- * Records a failed turn. A stored turn that a stop of the daemon or the loss of its lease interrupted, or whose end the store could
- * not record, keeps its key and resumes later. The inbox worker decides about a delivery.
+ * Records a failed turn. A stored turn that a stop of the daemon, the loss of its lease or an outage of the store interrupted, or whose
+ * end the store could not record, keeps its key and resumes later. The inbox worker decides about a delivery.
  */
 async function recordFailure(deps: ConductDeps, scope: TurnScope, failure: AppError): Promise<void> {
   const { log } = deps
   const { turn } = scope
   if (turn.delivery || turn.phase === 'ending' || isLeaseLost(failure)) return
-  if (turn.kept && failure === deps.stopReason()) return
+  if (turn.kept && (failure === deps.stopReason() || isOutage(failure))) return
   try {
     await turn.home.turns.finish(failedEnd(deps, scope, failure))
   } catch (error) {
     log.error('failed turn not recorded', { turn: turn.id, error })
   }
 }
+
+/** Whether the store could not be reached. A start of the turn is counted each time, so that it does not go on for ever. */
+const isOutage = ({ code, isPassing }: AppError): boolean => code === 'unavailable' && isPassing
 
 /** Releases a key. Never rejects, so that the caller reports the original error. */
 export async function releaseKey(

@@ -69,7 +69,8 @@ export const leaseLost = (name: LeaseName): AppError =>
 export function checkHeld(lease: Pick<Lease, 'name' | 'lost' | 'mayAct'>): void {
   if (lease.mayAct()) return
   if (lease.lost.aborted) throw leaseLost(lease.name)
-  throw new AppError('unavailable', `The store cannot tell now whether this process still holds the lease ${lease.name}. Nothing was done.`)
+  const sentence = `The store cannot tell now whether this process still holds the lease ${lease.name}. Nothing was done.`
+  throw new AppError('unavailable', sentence, { isPassing: true })
 }
 
 export const isLeaseLost = (error: unknown): boolean => error instanceof LeaseLost

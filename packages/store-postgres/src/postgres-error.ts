@@ -42,7 +42,7 @@ export function storeError(error: unknown, sentence: string): unknown {
   const reason = faultOf(error)
   return reason === undefined
     ? error
-    : new AppError('unavailable', `${sentence}: ${reason}`, { cause: error, retryAfterSecs: RETRY_AFTER_SECS })
+    : new AppError('unavailable', `${sentence}: ${reason}`, { cause: error, retryAfterSecs: RETRY_AFTER_SECS, isPassing: true })
 }
 
 export const closedError = (): AppError => new AppError('unavailable', 'The store is closed.')

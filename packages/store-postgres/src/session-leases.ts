@@ -4,7 +4,7 @@
  */
 import { EventEmitter } from 'node:events'
 import { BoundedMap } from '@sluice/kit'
-import type { BeginningTurn, ClusterTurns, Lease, LeaseName, Logger } from '@sluice/sdk'
+import { type BeginningTurn, type ClusterTurns, type Lease, type LeaseName, type Logger, shardOfTurn } from '@sluice/sdk'
 import { sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
 import type { Leases } from './leases.ts'
@@ -23,10 +23,24 @@ const YIELD_POLL_MS = 20
 /** The number of sessions that are left to other processes at once. */
 const YIELDING_MAX = 1000
 
+/**
+ * True while a stored turn of the session waits to be resumed, because its process has died. It goes first; among such turns, the one that
+ * was accepted first does.
+ */
+const goesAfter = (turn: string, session: string, shard: string, process: string): string => `EXISTS (
+    SELECT 1 FROM turns AS earlier
+    WHERE ended_at IS NULL AND inbox IS NULL AND earlier.shard = ${shard} AND session_id = ${session} AND id <> ${turn}
+      AND (earlier.process IS NULL OR earlier.process <> ${process} AND NOT ${isAliveProcess('earlier.process')})
+      AND NOT EXISTS (
+        SELECT 1 FROM turns AS own WHERE own.id = ${turn} AND own.process IS DISTINCT FROM ${process}
+          AND (own.created_at, own.id) < (earlier.created_at, earlier.id)))`
 const TAKE = `
   INSERT INTO leases (name, epoch, process, turn, owner)
-  SELECT name, nextval('epochs'), $4, turn, owner FROM unnest($1::text[], $2::text[], $3::text[]) AS asked (name, turn, owner) ORDER BY name
-  ON CONFLICT DO NOTHING RETURNING name, epoch`
+  SELECT name, nextval('epochs'), $6, turn, owner
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[]) AS asked (name, turn, owner, session, shard)
+  WHERE NOT ${goesAfter('asked.turn', 'asked.session', 'asked.shard', '$6')}
+  ORDER BY name ON CONFLICT DO NOTHING RETURNING name, epoch`
+const GOES_AFTER = `SELECT 1 WHERE ${goesAfter('$1', '$2', '$3::smallint', '$4')}`
 const TAKEN = 'SELECT name, epoch FROM leases WHERE process = $1 AND turn = ANY ($2::text[])'
 const HOLDER = `SELECT epoch, process, ${isAliveProcess('leases.process')} AS "isAlive" FROM leases WHERE name = $1`
 // A row that a stopped process has locked stays its own until the server ends its transaction.
@@ -131,6 +145,7 @@ export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
     const isLeft = holder.process === process && !leases.holds(holder.epoch)
     if (holder.isAlive && !isLeft) return undefined
     return db.writer.transaction(async (tx) => {
+      if (await tx.get(GOES_AFTER, turn.id, turn.session, shardOfTurn(turn.session, turn.id), process)) return undefined
       if (!(await tx.get(LOCK_DEAD, name, holder.epoch, process))) return undefined
       return (await tx.get<{ epoch: number }>(TAKE_OVER, name, process, turn.id, turn.owner ?? null))?.epoch
     })
@@ -184,7 +199,8 @@ export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
     signal.addEventListener('abort', abort, { once: true })
     try {
       const holder = await db.get<Holder>(HOLDER, name)
-      if (!holder) return
+      // It is free now, or a turn that nobody runs yet goes first.
+      if (!holder) return await sleep(YIELD_POLL_MS)
       if (holder.process !== process) {
         notices.send({ what: 'session wanted', epoch: holder.epoch, waitedMs: Math.round(performance.now() - startedMs) })
       }
@@ -234,6 +250,8 @@ const takeKind = (process: string): Kind<Asked, number | undefined> => ({
         ({ name }) => name,
         ({ turn }) => turn.id,
         ({ turn }) => turn.owner ?? null,
+        ({ turn }) => turn.session,
+        ({ turn }) => shardOfTurn(turn.session, turn.id),
       ),
       process,
     ),

@@ -102,6 +102,20 @@ describe('a node that dies', () => {
     expect((await second.runtime.store.sessions.history(session, 10)).length).toBe(2)
   }, 40_000)
 
+  test('its stored turns go before a later one of their session', async () => {
+    const stuck = new Promise<string>(() => undefined)
+    const first = await start({ answer: () => stuck })
+    const second = await start()
+    const session = sessionOf(second, 'room')
+    await first.runtime.agent.accept(request(session, 'one'))
+    await first.runtime.agent.accept(request(session, 'two'))
+    await vi.waitFor(() => expect(first.asked).toEqual(['one']))
+    await first.link.cut('reset')
+    expect(await second.runtime.agent.run(request(session, 'three'))).toMatchObject({ text: 'answer to three' })
+    expect(second.asked).toEqual(['one', 'two', 'three'])
+    await first.link.restore()
+  }, 40_000)
+
   test('a turn that was not stored ends with its node, and its session and its place among the turns in flight are free', async () => {
     const stuck = new Promise<string>(() => undefined)
     const toml = '[limits]\nturns_in_flight = 1'
