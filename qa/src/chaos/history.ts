@@ -57,6 +57,8 @@ export type Seen =
   | { readonly type: 'acked'; readonly marks: readonly string[] }
   /** Refused with another status than 503. */
   | { readonly type: 'refused'; readonly marks: readonly string[]; readonly status: number }
+  /** A direct request got an answer that names its turn. `text`: the reply, if the request waited for it. */
+  | { readonly type: 'answered'; readonly mark: string; readonly turn: string; readonly text?: string }
   /** A request to the model. `result`: of a call that needs approval, if the request ends with it. */
   | { readonly type: 'asked'; readonly mark: string; readonly afterTool: boolean; readonly result?: CallResult }
   /** The question of its turn was listed as open for the first time. */

@@ -3,6 +3,7 @@ import type { PostedRequest } from '@sluice/testkit/crash-kind'
 import type { FakeProvider, ProviderRequest } from '@sluice/testkit/fake-provider'
 import type { Link } from '@sluice/testkit/link'
 import type { KindName, Message } from './history.ts'
+import type { Posted } from './request.ts'
 
 /** A message before it has an id. */
 export type Draft = Omit<Message, 'id' | 'kind'>
@@ -22,6 +23,8 @@ export interface Kind {
   write(draft: Draft): Message
   /** One attempt to deliver messages. Throws for an empty list. Absent when messages arrive over a connection of the daemon. */
   request?(messages: readonly Message[]): PostedRequest
+  /** What an answer says about the turn of a direct request. Absent where answers name no turn. */
+  turnIn?(answer: Pick<Posted, 'body' | 'turn'>): { readonly turn: string; readonly text?: string } | undefined
   /** Absent for a kind without replies. */
   readonly provider?: FakeProvider
   textIn?(request: ProviderRequest): string

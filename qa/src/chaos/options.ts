@@ -6,7 +6,7 @@ import { KIND_NAMES, kindNamesOf } from './start-kinds.ts'
 
 const USAGE = `usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--out FILE] [--profile minimal] [--store postgres]
        pnpm chaos --suite links [--seconds 10] [--cut reset|silent] [--messages 20] [--channel a,b]
-       pnpm chaos --suite cluster [--messages 100000] [--seconds 3600] [--rate 40] [--faults none|'kill,suspend']
+       pnpm chaos --suite cluster [--messages 100000] [--seconds 3600] [--rate 40] [--channel post,line] [--faults none|'kill,suspend']
        pnpm chaos --suite burst [--messages 1000] [--kills 10] [--channel a,b]`
 /** These run only when they are asked for. */
 const ON_REQUEST = ['links', 'burst', 'cluster']
@@ -30,6 +30,8 @@ export interface ChaosOptions {
   readonly seconds: number | undefined
   /** Messages a second of the cluster. */
   readonly rate: number
+  /** The kinds of messages of the cluster; undefined: its own choice. */
+  readonly kinds: readonly string[] | undefined
   /** The faults of the cluster, one after the other; `none` for none; undefined: random ones. */
   readonly faults: readonly FaultName[] | undefined
   readonly cuts: readonly ('reset' | 'silent')[]
@@ -94,6 +96,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     kills: Number(values.kills),
     seconds: values.seconds === undefined ? undefined : Number(values.seconds),
     rate: Number(values.rate),
+    kinds: values.channel?.split(','),
     faults: readFaults(values.faults),
     cuts,
   }

@@ -17,6 +17,8 @@ export interface PeopleOptions {
   readonly world: World
   readonly traffic: Traffic
   readonly random: Random
+  /** How often they look for questions. Default: 50 ms. */
+  readonly pollMs?: number
 }
 
 /** An open approval, as the API shows it. */
@@ -30,7 +32,7 @@ const WITHDRAW_MS_MAX = 20
 /** Kills that a person waits for. If waiting counted as an attempt, more than five would make the message dead. */
 const PATIENCE: readonly [number, ...number[]] = [0, 1, 3, 6, 7, 8]
 
-export function createPeople({ world: { recorder }, traffic, random }: PeopleOptions): People {
+export function createPeople({ world: { recorder }, traffic, random, pollMs = POLL_MS }: PeopleOptions): People {
   /** By the mark of each question: the number of kills after which it is answered. */
   const patience = new Map<string, number>()
   const answered = new Set<string>()
@@ -67,7 +69,7 @@ export function createPeople({ world: { recorder }, traffic, random }: PeopleOpt
           const handling = handle(approval, url, signal, isPatient).finally(() => busy.delete(handling))
           busy.add(handling)
         }
-        await pause(POLL_MS, signal)
+        await pause(pollMs, signal)
       }
       await Promise.all(busy)
     },

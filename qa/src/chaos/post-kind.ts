@@ -19,5 +19,9 @@ export const postKind = (): Kind => ({
     }
     return { path: '/webhook', headers, body: JSON.stringify({ message: textOf(message) }) }
   },
+  turnIn({ body, turn: named }) {
+    const { turn_id: turn = named, response: text } = JSON.parse(body) as { readonly turn_id?: string; readonly response?: string }
+    return turn === null ? undefined : { turn, ...(text !== undefined && { text }) }
+  },
   delivered: () => [],
 })

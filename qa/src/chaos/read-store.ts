@@ -71,7 +71,7 @@ export async function readStore(place: Place): Promise<StoreView> {
         const notice = NOTICES.find(({ head }) => row.text?.startsWith(head))
         return notice ? [{ place: replyLane(row), says: notice.says }] : []
       }),
-      lines: linesIn(join(dataDir, 'workspace', LINES_FILE)),
+      lines: linesOn({ dataDir }),
       sessions: await sessionsOf(store),
       summaries: await summariesOf(store),
       unfinished: turns.flatMap(({ input, status }) => (status === 'failed' ? [] : (markIn(input) ?? []))),
@@ -84,6 +84,9 @@ export async function readStore(place: Place): Promise<StoreView> {
     await store.close()
   }
 }
+
+/** The marks of the lines that approved calls wrote on a machine. */
+export const linesOn = ({ dataDir }: Pick<Place, 'dataDir'>): string[] => linesIn(join(dataDir, 'workspace', LINES_FILE))
 
 const linesIn = (file: string): string[] => (existsSync(file) ? partsIn(readFileSync(file, 'utf8')).map(({ mark }) => mark) : [])
 

@@ -7,6 +7,8 @@ export interface Recorder {
   add(message: Message): void
   see(event: Seen): void
   isAsked(mark: string): boolean
+  /** The number of messages that the model was not asked about. The answers to questions, about which it never is, do not count. */
+  readonly unasked: number
   /** How often the daemon has been killed. */
   readonly kills: number
   /** The number of the next mark. */
@@ -17,18 +19,28 @@ export function createRecorder(): Recorder {
   const seen: Seen[] = []
   const messages = new Map<string, Message>()
   const asked = new Set<string>()
+  let unasked = 0
   let kills = 0
   let number = 0
   return {
     seen,
     messages,
-    add: (message) => void messages.set(message.mark, message),
+    add(message) {
+      messages.set(message.mark, message)
+      if (!message.answers) unasked += 1
+    },
     see(event) {
       seen.push(event)
-      if (event.type === 'asked') asked.add(event.mark)
+      if (event.type === 'asked' && !asked.has(event.mark)) {
+        asked.add(event.mark)
+        if (!messages.get(event.mark)?.answers) unasked -= 1
+      }
       if (event.type === 'ended' && event.by === 'SIGKILL') kills += 1
     },
     isAsked: (mark) => asked.has(mark),
+    get unasked() {
+      return unasked
+    },
     get kills() {
       return kills
     },

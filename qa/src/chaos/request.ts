@@ -7,6 +7,9 @@ export interface Posted {
   readonly status: number | undefined
   readonly retryAfter: string | null
   readonly tookMs: number
+  readonly body: string
+  /** The turn that the answer names in a header, as a duplicate does. */
+  readonly turn: string | null
 }
 
 export interface AskOptions {
@@ -25,16 +28,22 @@ export interface Answer {
 const MS_MAX = 10_000
 
 /** Posts a webhook request, like a platform, and measures the time until its answer. */
-export async function post(url: string, { path, headers, body }: PostedRequest, signal?: AbortSignal): Promise<Posted> {
-  const limit = AbortSignal.timeout(MS_MAX)
+export async function post(url: string, { path, headers, body }: PostedRequest, signal?: AbortSignal, msMax = MS_MAX): Promise<Posted> {
+  const limit = AbortSignal.timeout(msMax)
   const startMs = performance.now()
   const tookMs = () => performance.now() - startMs
   try {
     const response = await fetch(url + path, { method: 'POST', headers, body, signal: signal ? AbortSignal.any([signal, limit]) : limit })
-    await response.arrayBuffer()
-    return { status: response.status, retryAfter: response.headers.get('retry-after'), tookMs: tookMs() }
+    const text = await response.text()
+    return {
+      status: response.status,
+      retryAfter: response.headers.get('retry-after'),
+      tookMs: tookMs(),
+      body: text,
+      turn: response.headers.get('x-turn-id'),
+    }
   } catch {
-    return { status: undefined, retryAfter: null, tookMs: tookMs() }
+    return { status: undefined, retryAfter: null, tookMs: tookMs(), body: '', turn: null }
   }
 }
 

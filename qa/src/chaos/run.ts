@@ -106,9 +106,10 @@ if (isWanted('burst')) {
   if (!options.json) console.table(bursts)
 }
 if (isWanted('cluster')) {
-  const { seconds = 3600, messages = 100_000, rate, faults } = options
+  const { seconds = 3600, messages = 100_000, rate, faults, kinds } = options
   const onProgress = (count: number, fault: string): void => say(`${count} messages; ${fault}\n`)
-  const run = (stage: RunOptions) => runCluster({ ...stage, messages, seconds, rate, onProgress, ...(faults && { faults }) })
+  const run = (stage: RunOptions) =>
+    runCluster({ ...stage, messages, seconds, rate, onProgress, ...(faults && { faults }), ...(kinds && { kinds }) })
   const result = await play('cluster', seconds * 1000 + CLUSTER_REST_MS_MAX, run)
   report.cluster = result && clusterSummary(result)
 }

@@ -33,17 +33,30 @@ export interface KindsOptions {
   readonly only?: readonly string[]
   /** Whether each channel's platform is behind a link of its own. Default: false. */
   readonly isLinked?: boolean
+  /** The number of senders of each kind. Those that it does not name have the next numbers. Default: those that it names. */
+  readonly senders?: number
 }
 
-export async function startKinds({ only = KIND_NAMES, isLinked = false }: KindsOptions = {}): Promise<readonly [Kind, ...Kind[]]> {
+export async function startKinds({ only = KIND_NAMES, isLinked = false, senders }: KindsOptions = {}): Promise<readonly [Kind, ...Kind[]]> {
   const channels = CHANNELS.filter(({ name }) => only.includes(name)).map(async ({ name, testing: { crashKind } }) => {
     if (!crashKind) return []
     const link = isLinked ? new Link() : undefined
     return [{ ...kindOf(name, await (link ? link.through(crashKind) : crashKind())), ...(link && { link }) }]
   })
-  const [first, ...rest] = [...(only.includes(POST) ? [postKind()] : []), ...(await Promise.all(channels)).flat()]
+  const kinds = [...(only.includes(POST) ? [postKind()] : []), ...(await Promise.all(channels)).flat()]
+  const [first, ...rest] = kinds.map((kind) => (senders === undefined ? kind : { ...kind, senders: extended(kind.senders, senders) }))
   if (!first) throw new Error(`No kind of messages has one of these names: ${only.join(', ')}.`)
   return [first, ...rest]
+}
+
+/** Returns `count` senders. Throws unless the last given one ends with a number from which to count on. */
+function extended([first, ...rest]: Kind['senders'], count: number): Kind['senders'] {
+  const last = rest.at(-1) ?? first
+  const [digits] = /\d+$/.exec(last) ?? []
+  if (digits === undefined) throw new Error(`The sender ${last} does not end with a number.`)
+  const head = last.slice(0, -digits.length)
+  const next = (at: number): string => head + String(BigInt(digits) + BigInt(at + 1)).padStart(digits.length, '0')
+  return [first, ...rest, ...Array.from({ length: Math.max(0, count - rest.length - 1) }, (_, at) => next(at))]
 }
 
 /** The kind of a channel, whose messages have the texts of the run. */

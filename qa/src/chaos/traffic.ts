@@ -23,18 +23,23 @@ interface Lane {
   readonly sender: string
   /** The messages of each request that was not acknowledged. */
   readonly unacked: Set<readonly Message[]>
+  /** Set while these are delivered again, which happens once at a time. */
+  retrying: Promise<void> | undefined
 }
 
 export interface TrafficOptions {
   readonly random: Random
   /** Whether turns of some messages ask a person; `createPeople` answers for them. */
   readonly asksPeople: boolean
+  /** How long a request waits for its answer. Default: 10 s. */
+  readonly requestMsMax?: number
 }
 
 export class Traffic {
   readonly #world: World
   readonly #random: Random
   readonly #asksPeople: boolean
+  readonly #requestMsMax: number | undefined
   readonly #lanes: readonly Lane[]
   /**
    * Conversations in which a question may be withdrawn while its answer is delivered. No other question is asked there, because
@@ -42,11 +47,14 @@ export class Traffic {
    */
   readonly #answering = new Set<string>()
 
-  constructor(world: World, { random, asksPeople }: TrafficOptions) {
+  constructor(world: World, { random, asksPeople, requestMsMax }: TrafficOptions) {
     this.#world = world
     this.#random = random
     this.#asksPeople = asksPeople
-    this.#lanes = world.kinds.flatMap((kind) => kind.senders.map((sender): Lane => ({ kind, sender, unacked: new Set() })))
+    this.#requestMsMax = requestMsMax
+    this.#lanes = world.kinds.flatMap((kind) =>
+      kind.senders.map((sender): Lane => ({ kind, sender, unacked: new Set(), retrying: undefined })),
+    )
   }
 
   /** The number of requests that are not acknowledged. */
@@ -146,15 +154,25 @@ export class Traffic {
     const marks = messages.map(({ mark }) => mark)
     unacked.add(messages)
     if (!kind.isPulled) recorder.see({ type: 'posted', marks })
-    const { status } = await post(url, kind.request(messages), signal)
+    const answer = await post(url, kind.request(messages), signal, this.#requestMsMax)
+    const { status } = answer
     if (status === undefined || status === UNAVAILABLE) return false
     if (!ACKNOWLEDGED.includes(status)) recorder.see({ type: 'refused', marks, status })
     else if (!kind.isPulled) recorder.see({ type: 'acked', marks })
+    const answered = ACKNOWLEDGED.includes(status) ? kind.turnIn?.(answer) : undefined
+    if (answered) for (const mark of marks) recorder.see({ type: 'answered', mark, ...answered })
     unacked.delete(messages)
     return true
   }
 
-  async #deliverUnacked(lane: Lane, url: string, signal: AbortSignal): Promise<void> {
+  #deliverUnacked(lane: Lane, url: string, signal: AbortSignal): Promise<void> {
+    lane.retrying ??= this.#retry(lane, url, signal).finally(() => {
+      lane.retrying = undefined
+    })
+    return lane.retrying
+  }
+
+  async #retry(lane: Lane, url: string, signal: AbortSignal): Promise<void> {
     for (const messages of [...lane.unacked]) {
       while (!signal.aborted && !(await this.#deliver(lane, messages, url, signal))) await pause(RETRY_MS, signal)
     }

@@ -3,6 +3,7 @@
  * same time, and a number may be given before an earlier one is committed. Turns may overlap in time when a node stops and goes on later,
  * because a database cannot hold back what happens outside of it; what is committed may not.
  */
+import { checkGates } from '../chaos/check-gates.ts'
 import { checkAcknowledged, checkAscending, timesOf } from '../chaos/check-order.ts'
 import {
   countsOf,
@@ -15,6 +16,10 @@ import {
   type StoreView,
   type Violation,
 } from '../chaos/history.ts'
+import { replyOf } from '../chaos/marks.ts'
+
+/** Attempts after which an interrupted turn of `POST /webhook` fails. */
+const DIRECT_ATTEMPTS_MAX = 5
 
 export interface ClusterHistory extends History {
   /** The ids of events in the order in which each subscriber received them. */
@@ -29,10 +34,14 @@ export function checkCluster(history: ClusterHistory, store: StoreView): Violati
   checkOrder(history, store, report)
   checkSends(history, store, report)
   checkEffects(history, report)
+  checkDirect(history, store, report)
   for (const ids of history.events)
     for (const [id, times] of countsOf(ids)) if (times > 1) report('events', `a subscriber received the event ${id} ${times} times`)
-  return found
+  return [...found, ...checkGates(history, store)]
 }
+
+/** The states of a question whose turn may have been aborted. */
+const OVER = ['cancelled', 'rejected']
 
 /** Everything that was acknowledged is stored, and done in the end. */
 function checkKept({ attemptsMax, messages, seen }: History, store: StoreView, report: Report): void {
@@ -40,14 +49,17 @@ function checkKept({ attemptsMax, messages, seen }: History, store: StoreView, r
   const acknowledged = new Set(seen.flatMap((event) => (event.type === 'acked' ? event.marks : [])))
   const rows = new Map(store.inbox.map((row) => [`${row.channel} ${row.id}`, row]))
   const answered = new Set(store.sessions.flat())
-  const failed = new Set(store.failed.map(({ mark }) => mark))
+  const failed = new Set(store.failed.filter(({ attempts }) => attempts >= DIRECT_ATTEMPTS_MAX).map(({ mark }) => mark))
+  // A turn that was aborted while a person was asked has no answer, and neither has the answer to a question.
+  const withdrawn = new Set(store.questions.filter(({ state }) => OVER.includes(state)).map(({ mark }) => mark))
   for (const event of seen) {
     if (event.type === 'refused') report('accepted', `${event.marks.join(' ')} was refused with status ${event.status}`)
     if (event.type === 'unexpected') report('unexpected', event.detail)
   }
-  for (const { mark, kind, id } of messages) {
+  for (const { mark, kind, id, gate } of messages) {
     if (!acknowledged.has(mark)) continue
     const row = rows.get(`${kind} ${id}`)
+    if (row?.isAnswer || (row?.state === 'dead' && gate === 'withdrawn' && withdrawn.has(mark))) continue
     const isDone = kind === 'post' ? answered.has(mark) || failed.has(mark) : row !== undefined && answered.has(mark)
     if (isDone) continue
     if (kind !== 'post' && !row) report('lost', `${mark} was acknowledged, but is not stored`)
@@ -122,5 +134,23 @@ function checkEffects({ seen }: History, report: Report): void {
   for (const event of seen) {
     if (event.type === 'asked' && event.result === 'ran') settled.add(event.mark)
     else if (event.type === 'effect' && settled.has(event.mark)) report('effect', `the tool of ${event.mark} ran again after its result`)
+  }
+}
+
+/** All answers to a key name one turn, whose reply is that to its message. */
+function checkDirect({ messages, seen }: History, { failed }: StoreView, report: Report): void {
+  const answers = Map.groupBy(
+    seen.flatMap((event) => (event.type === 'answered' ? event : [])),
+    ({ mark }) => mark,
+  )
+  // The key of a turn that failed is free for another one.
+  const again = new Set(failed.map(({ mark }) => mark))
+  for (const message of messages) {
+    const { mark } = message
+    const own = answers.get(mark) ?? []
+    const turns = new Set(own.map(({ turn }) => turn))
+    if (turns.size > 1 && !again.has(mark)) report('one turn', `the key of ${mark} names the turns ${[...turns].join(' and ')}`)
+    for (const { text } of own)
+      if (text !== undefined && text !== replyOf(message)) report('one turn', `${mark} was answered with: ${text.slice(0, 80)}`)
   }
 }

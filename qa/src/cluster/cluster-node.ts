@@ -144,7 +144,7 @@ export class ClusterNode {
   async #configure(): Promise<void> {
     const { databaseUrl, toml, clusterToml, secretKey } = this.#options
     const world = await behind(this.world, toml)
-    const store = `[store]\nbackend = "postgres"\nurl = "${await behind(this.database, databaseUrl)}"\nconnect_timeout_secs = 2`
+    const store = `[store]\nbackend = "postgres"\nurl = "${await behind(this.database, databaseUrl)}"\nconnect_timeout_secs = 4`
     this.#text = `${[world, store, clusterToml].join('\n\n')}\n`
     writeFileSync(join(this.dataDir, 'config.toml'), this.#text, { mode: 0o600 })
     const own = join(this.dataDir, 'secret.key')

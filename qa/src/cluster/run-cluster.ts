@@ -8,8 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startPostgres } from '@sluice/store-postgres/testing/postgres-server'
 import pg from 'pg'
 import type { StoreView, Violation } from '../chaos/history.ts'
+import { createPeople } from '../chaos/people.ts'
 import { createRandom } from '../chaos/random.ts'
-import { readStore } from '../chaos/read-store.ts'
+import { linesOn, readStore } from '../chaos/read-store.ts'
 import { Traffic } from '../chaos/traffic.ts'
 import { startWorld } from '../chaos/world.ts'
 import { bundle } from '../daemons/bundle.ts'
@@ -46,18 +47,24 @@ export interface ClusterResult {
   readonly tookMs: number
 }
 
-/** Messages whose signatures carry no time, so that a node with a wrong clock takes them too, and one kind that nodes fetch. */
-const KINDS = ['chatapp', 'line', 'telegram']
+/** Direct requests, messages whose signatures carry no time, so that a node with a wrong clock takes them too, and one kind that nodes fetch. */
+const KINDS = ['post', 'chatapp', 'line', 'telegram']
 const NODES = 3
 const ATTEMPTS_MAX = 100
 const MODEL_SECS = 10
 const TURNS_AT_ONCE = 16
-const SLOW = { share: 0.2, min: 300, max: 2_500 }
-const QUICK_MS_MAX = 60
+/** The conversations of each kind. The messages of one wait for each other. */
+const SENDERS = 100
+const SLOW = { share: 0.05, min: 300, max: 2_500 }
+const QUICK_MS_MAX = 20
 const CALM_MS = { min: 300, max: 3_000 }
 const TICK_MS = 1_000
-const TICKS_AT_ONCE = 6
+const TICKS_AT_ONCE = 10
+const REQUEST_MS_MAX = 4_000
+/** No more messages are written while so many wait, so that a slow machine ends its work soon after the last one. */
+const UNASKED_MAX = 1_000
 const SETTLE_MS_MAX = 300_000
+const PEOPLE_POLL_MS = 250
 const SUBSCRIBERS = 2
 /** Of each rule. */
 const VIOLATIONS_SHOWN = 5
@@ -65,7 +72,8 @@ const NAMES = Object.keys(FAULTS) as [FaultName, ...FaultName[]]
 /** What still waits or runs, as the database has it. */
 const OPEN = `
   SELECT (SELECT count(*)::int FROM inbox WHERE ended_at IS NULL) AS messages, (SELECT count(*)::int FROM outbox WHERE ended_at IS NULL) AS replies,
-    (SELECT count(*)::int FROM turns WHERE ended_at IS NULL) AS turns`
+    (SELECT count(*)::int FROM turns WHERE ended_at IS NULL) AS turns,
+    (SELECT count(*)::int FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT 1 FROM inbox WHERE message_id = id)) AS unread`
 
 /** Rejects if a node does not start, or `signal` aborts. */
 export async function runCluster(options: ClusterOptions): Promise<ClusterResult> {
@@ -75,7 +83,7 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
   // Some turns are long, so that each fault meets turns that run.
   const answer = () => sleep(random.chance(SLOW.share) ? random.within(SLOW.min, SLOW.max) : random.within(0, QUICK_MS_MAX))
   const limits = { attemptsMax: ATTEMPTS_MAX, modelSecs: MODEL_SECS, turnsAtOnce: TURNS_AT_ONCE }
-  const world = await startWorld(random, { ...limits, answer, kinds: { only: kinds } })
+  const world = await startWorld(random, { ...limits, answer, kinds: { only: kinds, senders: SENDERS } })
   const { recorder } = world
   const server = await startPostgres({ inMemory: true })
   const standby = await server.addStandby()
@@ -85,7 +93,14 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
   }
   const program = profile === undefined ? {} : { program: bundle(profile) }
   const databaseUrl = `postgres://postgres@127.0.0.1:${server.port},127.0.0.1:${standby.port}/postgres`
-  const cluster = await startCluster({ nodes: NODES, toml: world.config, server, databaseUrl, dir, ...program })
+  const cluster = await startCluster({
+    nodes: NODES,
+    toml: world.config.replace('[delivery]', '[delivery]\nretention_mb = 100000'),
+    server,
+    databaseUrl,
+    dir,
+    ...program,
+  })
   const { front, nodes } = cluster
   const stage: FaultStage = { nodes, random: createRandom(seed + 1), database: { server, standby }, count }
   const events: string[][] = Array.from({ length: SUBSCRIBERS }, () => [])
@@ -93,7 +108,9 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
   const untilOver = AbortSignal.any([signal, over.signal])
   const following = events.map((ids, at) => followNodes(() => anyOf(cluster.live(), at), ids, untilOver))
   const history = (): ClusterHistory => ({ ...world.history(), events })
-  const traffic = new Traffic(world, { random, asksPeople: false })
+  const traffic = new Traffic(world, { random, asksPeople: true, requestMsMax: REQUEST_MS_MAX })
+  const people = createPeople({ world, traffic, random, pollMs: PEOPLE_POLL_MS })
+  const asked = people.run(front.url, untilOver, { isPatient: false })
   try {
     await traffic.one(front.url, signal)
     const endMs = performance.now() + seconds * 1000
@@ -107,6 +124,7 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
       while (!ending.signal.aborted && !signal.aborted && recorder.messages.size < messages) {
         const tick: Promise<void> = write().finally(() => running.delete(tick))
         running.add(tick)
+        while (recorder.unasked > UNASKED_MAX && !ending.signal.aborted && !signal.aborted) await sleep(TICK_MS / 10)
         await (running.size < TICKS_AT_ONCE ? Promise.race([tick, sleep(TICK_MS)]) : Promise.race(running))
       }
       await Promise.all(running)
@@ -128,13 +146,15 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
     const left = await settle()
     if (left !== undefined) recorder.see({ type: 'unexpected', detail: `the cluster did not finish in ${SETTLE_MS_MAX / 1000} s: ${left}` })
     over.abort()
-    await Promise.all(following)
+    await Promise.all([...following, asked])
     for (const node of nodes) {
       const code = await node.end('SIGTERM')
       if (code !== 0) recorder.see({ type: 'unexpected', detail: `SIGTERM ended ${node.name} with exit code ${code}` })
     }
     signal.throwIfAborted()
-    const store = await readStore({ dataDir: nodes[0].dataDir, database: stage.database.server.url })
+    const view = await readStore({ dataDir: nodes[0].dataDir, database: stage.database.server.url })
+    const store = { ...view, lines: nodes.flatMap(linesOn) }
+    writeFileSync(join(dir, 'store.json'), JSON.stringify(store))
     const [seen, tookMs] = [history(), performance.now() - startedMs]
     return { history: seen, store, violations: checkCluster(seen, store), counts, tookMs }
   } finally {
@@ -153,10 +173,13 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
       let left = ''
       for (const endMs = performance.now() + SETTLE_MS_MAX; performance.now() < endMs && !signal.aborted; await sleep(250)) {
         if (traffic.waiting > 0) await traffic.retry(front.url, AbortSignal.any([signal, AbortSignal.timeout(SETTLE_MS_MAX)]))
-        const unasked = [...recorder.messages.values()].filter(({ mark, isPulled }) => isPulled && !recorder.isAsked(mark)).length
-        const [open] = (await client.query(OPEN)).rows
-        left = JSON.stringify({ ...open, unasked, unacknowledged: traffic.waiting })
-        if (open.messages + open.replies + open.turns + unasked + traffic.waiting === 0) return undefined
+        const unasked = [...recorder.messages.values()].filter(({ mark, isPulled }) => isPulled && !recorder.isAsked(mark))
+        // An answer to a question never reaches the model.
+        const answers = unasked.flatMap(({ id, answers }) => (answers ? [id] : []))
+        const [open] = (await client.query(OPEN, [answers])).rows
+        left = JSON.stringify({ ...open, unasked: unasked.length - answers.length, unacknowledged: traffic.waiting })
+        if (open.messages + open.replies + open.turns + open.unread + unasked.length - answers.length + traffic.waiting === 0)
+          return undefined
       }
       return left
     } finally {
