@@ -25,6 +25,11 @@ beforeEach(async () => {
 })
 afterEach(() => fake.close())
 
+test('a connection that is idle is closed by the client and not by the fake, which could cut off a request', async () => {
+  const { headers } = await post('hello')
+  expect(headers.get('keep-alive')).toBe('timeout=60')
+})
+
 const post = (text: string, signal: AbortSignal | null = null, path = '/send') =>
   fetch(fake.url + path, { method: 'POST', body: JSON.stringify({ text }), signal })
 /** Returns the text of the answer, the error code of a failed `fetch`, or the error itself. */

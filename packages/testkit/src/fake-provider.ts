@@ -63,6 +63,11 @@ export interface FakeProviderOptions {
 }
 
 const REQUESTS_MAX = 100_000
+/**
+ * Longer than clients keep a connection that is idle. A server that closes one first may do so while a request is on its way: nobody then
+ * knows whether that took effect, although no fault was injected.
+ */
+const KEEP_ALIVE_MS = 60_000
 const BODY_BYTES_MAX = 64 * 1024 * 1024
 const DRIP_BYTES = 8
 
@@ -102,6 +107,7 @@ export async function startFakeProvider(
       else outgoing.destroy()
     })
   })
+  server.keepAliveTimeout = KEEP_ALIVE_MS
   if (upgrade) server.on('upgrade', upgrade)
   const sockets = new Set<Socket>()
   let isUnreachable = false

@@ -57,6 +57,7 @@ const outboxRow = (mark: string, number: number, more: Partial<OutboxSeen> = {})
   state: 'sent',
   attempts: 1,
   isInterrupted: false,
+  error: null,
   endedAtMs: 50,
   ...more,
 })
@@ -237,6 +238,11 @@ describe('finds a reply that is not sent exactly once', () => {
   test('ambiguous without a reason', () => {
     expect(broken({}, ambiguous({}))).toEqual(['ambiguous'])
     expect(broken(withFault('away'), ambiguous({}))).toEqual(['ambiguous'])
+  })
+  test('ambiguous without a reason, with the error that the daemon recorded', () => {
+    const { history, store } = good()
+    const [found] = checkHistory(history, { ...store, ...ambiguous({ error: 'The connection to chatapp broke (UND_ERR_SOCKET)' }) })
+    expect(found?.detail).toContain('(UND_ERR_SOCKET)')
   })
   test.each<FaultName>(['lost', 'reset'])('but may be ambiguous after the fault %s', (fault) => {
     expect(broken(withFault(fault), ambiguous({}))).toEqual([])

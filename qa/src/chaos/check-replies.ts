@@ -75,7 +75,7 @@ function checkRow(row: OutboxSeen, { attemptsMax, dropRepeats }: History, { atte
   if (row.state !== 'ambiguous') return
   if (dropRepeats.includes(row.channel)) report('ambiguous', `${name} is ambiguous, but ${row.channel} drops repeats`)
   else if (!row.isInterrupted && !AMBIGUOUS_AFTER.includes(tries.at(-1)?.fault ?? null))
-    report('ambiguous', `${name} is ambiguous, but no request failed in a way that leaves doubt`)
+    report('ambiguous', `${name} is ambiguous, but no request failed in a way that leaves doubt: ${row.error}`)
   else if (row.isInterrupted && !isInterruptedByKill(row, tries, lives))
     report('ambiguous', `${name} is recorded as interrupted, but no kill came while it was sent`)
 }

@@ -118,6 +118,7 @@ export interface OutboxSeen {
   readonly attempts: number
   /** It is ambiguous because the daemon ended while sending it. */
   readonly isInterrupted: boolean
+  readonly error: string | null
   /** Wall clock. */
   readonly endedAtMs: number | null
 }

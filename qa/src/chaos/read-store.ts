@@ -65,6 +65,7 @@ export async function readStore(place: Place): Promise<StoreView> {
         ...row,
         parts: partsIn(text ?? ''),
         isInterrupted: error?.includes('stopped while this was being sent') ?? false,
+        error,
       })),
       questions: await questionsOf(store),
       notices: outbox.flatMap((row) => {

@@ -14,6 +14,7 @@ const replyOf = (mark: string, number: number): OutboxSeen => ({
   state: 'sent',
   attempts: 1,
   isInterrupted: false,
+  error: null,
   endedAtMs: 1,
 })
 const lifeOf = (mark: string): Seen[] => [

@@ -24,6 +24,7 @@ const outboxRow = (mark: string, state: string) => ({
   state,
   attempts: 1,
   isInterrupted: false,
+  error: null,
   endedAtMs: 1,
 })
 
