@@ -18,14 +18,16 @@ const START = `
         AND (attempts < given.starts_max OR ${waitsForPerson('inbox.turn_id')})
       RETURNING number, shard, channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at, approval_run_id,
         approval_step_id, message_json, CASE WHEN message_json IS NULL THEN given.input END AS input),
-    turn AS (
+    -- The row of the message is locked, so that nobody else stores its turn meanwhile.
+    again AS (
+      UPDATE turns SET status = 'running', attempts = started.attempts, starts = turns.starts + 1
+      FROM started WHERE turns.id = started.turn_id AND turns.ended_at IS NULL RETURNING turns.id, checkpoint_json),
+    first AS (
       INSERT INTO turns (id, shard, agent, session_id, owner, source, status, input, attempts, created_at, inbox, starts)
       SELECT turn_id, shard, coalesce(substring(session FROM '^agent:([a-z0-9-]{1,32})/'), 'main'), session, 'channel:' || channel,
         channel, 'running', input, attempts, received_at, number, 1 FROM started
-      ON CONFLICT (id) DO UPDATE SET status = 'running', attempts = excluded.attempts, starts = turns.starts + 1
-        WHERE turns.ended_at IS NULL
-      RETURNING id, checkpoint_json)
-  SELECT started.*, turn.checkpoint_json FROM started LEFT JOIN turn ON turn.id = started.turn_id`
+      WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = started.turn_id))
+  SELECT started.*, again.checkpoint_json FROM started LEFT JOIN again ON again.id = started.turn_id`
 /** What `START` returned, for a commit whose answer was lost. */
 export const STARTED = `
   SELECT number, inbox.shard, channel, account, inbox.session, received_at, turn_id, inbox.attempts, draft, trace, replayed_at, approval_run_id,

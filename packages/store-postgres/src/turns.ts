@@ -117,13 +117,19 @@ const FINISH = `
   WITH given AS (SELECT * FROM unnest(${END_PARAMETERS}) AS given (${END_COLUMNS.join(', ')})),
     stored AS (SELECT id, ended_at FROM turns WHERE id = ANY ($2::text[]) FOR UPDATE),
     ends AS (SELECT * FROM given WHERE NOT EXISTS (SELECT 1 FROM stored WHERE stored.id = given.id AND stored.ended_at IS NOT NULL)),
-    touched AS (
+    -- An update without ON CONFLICT writes no record of a lock. Most sessions are known.
+    moved AS (
+      UPDATE sessions SET last_active_at = greatest(last_active_at, ends.ended_at), message_count = message_count + ends.said
+      FROM ends WHERE sessions.id = ends.session_id AND ends.said > 0 RETURNING sessions.id, number, message_count),
+    begun AS (
       INSERT INTO sessions (id, key, created_at, last_active_at, message_count)
-      SELECT session_id, key, created_at, ended_at, said FROM ends WHERE said > 0
+      SELECT session_id, key, created_at, ended_at, said FROM ends
+      WHERE said > 0 AND NOT EXISTS (SELECT 1 FROM moved WHERE moved.id = ends.session_id)
       ON CONFLICT (id) DO UPDATE SET
         last_active_at = greatest(sessions.last_active_at, excluded.last_active_at),
         message_count = sessions.message_count + excluded.message_count
       RETURNING id, number, message_count),
+    touched AS (SELECT * FROM moved UNION ALL SELECT * FROM begun),
     appended AS (
       INSERT INTO messages (session, up_to, at, messages_json)
       SELECT touched.number, touched.message_count, ends.ended_at, ends.messages_json
