@@ -97,6 +97,15 @@ const TYPES: pg.CustomTypesConfig = {
   }) as pg.CustomTypesConfig['getTypeParser'],
 }
 
+/** Returns the function that reads values of the type with this number from their text. */
+export const typeParser = (oid: number): ((text: string) => unknown) => TYPES.getTypeParser(oid, 'text')
+
+/** The connections whose transactions end in time although their client has stopped in the middle of a message. */
+const timed = new WeakSet<pg.Client>()
+
+/** Whether a transaction may be sent in one piece, without a Sync after each statement. */
+export const endsInTime = (client: pg.Client): boolean => timed.has(client)
+
 export interface ConnectOptions {
   /** True: several statements may be under way. */
   readonly pipeline?: boolean
@@ -165,6 +174,8 @@ async function prepareSession(client: pg.Client, { schema = DEFAULT_SCHEMA }: Co
     ...(['off', 'local'].includes(server.commit) ? ['synchronous_commit = on'] : []),
   ]
   await client.query(settings.map((setting) => `SET ${setting}`).join('; '))
+  // Earlier versions limit the time of a statement, and of an idle transaction, but not the time between the parts of a message.
+  if (server.version >= HAS_TRANSACTION_TIMEOUT && !isPatient) timed.add(client)
 }
 
 export interface Statement {
@@ -180,8 +191,17 @@ export const sql = (text: string, ...values: readonly unknown[]): Statement => (
 
 export type Row = Record<string, unknown>
 
+/** The texts are constants, so that there are few. */
+const names = new Map<string, string>()
+
 /** The same text has the same name on each connection. */
-const nameOf = (text: string): string => hash('sha1', text, 'base64url')
+export function nameOf(text: string): string {
+  const known = names.get(text)
+  if (known !== undefined) return known
+  const name = hash('sha1', text, 'base64url')
+  names.set(text, name)
+  return name
+}
 
 /** Sends one statement and resolves to its result. */
 export const send = (client: pg.Client, { text, values }: Statement): Promise<pg.QueryResult<Row>> =>

@@ -5,7 +5,8 @@
  */
 import type { Logger } from '@sluice/sdk'
 import type pg from 'pg'
-import { answered, type ConnectionSettings, connect, disconnect, type Row, type Statement, send, sql } from './connection.ts'
+import { type Answer, sendAtOnce } from './batch.ts'
+import { answered, type ConnectionSettings, connect, disconnect, endsInTime, type Row, type Statement, send, sql } from './connection.ts'
 import { isConnectionError } from './postgres-error.ts'
 
 // The row of an earlier connection is locked while its last transaction runs, and its generation no longer matches afterwards.
@@ -46,6 +47,11 @@ export interface Outcome {
   readonly error?: unknown
 }
 
+interface Attempt extends Answer {
+  /** False when the connection broke before the outcome was known. */
+  readonly isKnown: boolean
+}
+
 export class MarkedConnection {
   readonly #options: MarkedOptions
   #connecting: Promise<pg.Client> | undefined
@@ -60,7 +66,7 @@ export class MarkedConnection {
     this.#options = options
   }
 
-  /** Sends BEGIN, the statements and COMMIT at once. Never rejects. One transaction at a time. */
+  /** Sends a transaction at once. Never rejects. One transaction at a time. */
   async run(statements: readonly Statement[], epochs: readonly number[]): Promise<Outcome> {
     let client: pg.Client
     const connecting = this.#connect()
@@ -71,24 +77,15 @@ export class MarkedConnection {
       return { isCommitted: false, results: [], error }
     }
     const writes = ++this.#begun
-    const all = [sql('BEGIN'), this.#count(writes, epochs), ...statements, sql('COMMIT')]
-    const answers = await answered(client, Promise.allSettled(all.map((statement) => send(client, statement))))
-    const results = answers.slice(2, -1).map((answer) => (answer.status === 'fulfilled' ? answer.value.rows : undefined))
-    const failed = answers.find((answer) => answer.status === 'rejected')
-    const last = answers.at(-1)
-    // COMMIT after an error is answered with ROLLBACK.
-    const isCommitted = last?.status === 'fulfilled' && last.value.command === 'COMMIT'
-    if (isCommitted && !failed) {
+    const all = [this.#count(writes, epochs), ...statements]
+    const { rows, error, isKnown } = await (endsInTime(client) ? inOnePiece(client, all) : oneByOne(client, all))
+    const results = rows.slice(1)
+    if (isKnown && error === undefined) {
       this.#committed = writes
-      return { isCommitted, results }
+      return { isCommitted: true, results }
     }
-    const error = failed?.reason
-    if (last?.status === 'fulfilled' || !isConnectionError(last?.reason)) {
-      if (isConnectionError(error)) this.#drop(connecting)
-      return { isCommitted: false, results, error }
-    }
-    this.#drop(connecting)
-    return { isCommitted: await this.#wasCommitted(writes), results, error }
+    if (isConnectionError(error)) this.#drop(connecting)
+    return { isCommitted: !isKnown && (await this.#wasCommitted(writes)), results, error }
   }
 
   /** Begins a transaction of several round trips. Rejects when it cannot begin. One transaction at a time. */
@@ -185,6 +182,22 @@ export class MarkedConnection {
     this.#options.log.error('the outcome of a transaction is not known: the database did not answer in time')
     return false
   }
+}
+
+async function inOnePiece(client: pg.Client, statements: readonly Statement[]): Promise<Attempt> {
+  const answer = await answered(client, sendAtOnce(client, statements))
+  return { ...answer, isKnown: !isConnectionError(answer.error) }
+}
+
+/** With BEGIN and COMMIT, and a Sync after each statement: a client that stops in between leaves an idle transaction, which the server ends. */
+async function oneByOne(client: pg.Client, statements: readonly Statement[]): Promise<Attempt> {
+  const all = [sql('BEGIN'), ...statements, sql('COMMIT')]
+  const answers = await answered(client, Promise.allSettled(all.map((statement) => send(client, statement))))
+  const rows = answers.slice(1, -1).map((answer) => (answer.status === 'fulfilled' ? answer.value.rows : undefined))
+  const error = answers.find((answer) => answer.status === 'rejected')?.reason
+  const last = answers.at(-1)
+  // COMMIT after an error is answered with ROLLBACK.
+  return { rows, error, isKnown: last?.status === 'fulfilled' || !isConnectionError(last?.reason) }
 }
 
 export interface Transaction {

@@ -2,6 +2,7 @@
  * Texts as PostgreSQL can store them. It refuses the character NUL, so that NUL and the character that escapes it are stored as two
  * characters. The order of texts and their prefixes stay the same.
  */
+import { toBinaryArray } from './array-parameter.ts'
 
 const NUL = '\0'
 const ESCAPE = '\u0001'
@@ -17,7 +18,10 @@ export const fromStored = (text: string): string =>
 /** Returns a parameter of a statement with its texts as they are stored. Throws a TypeError for an object. */
 export function toParameter(value: unknown): unknown {
   if (typeof value === 'string') return toStored(value)
-  if (Array.isArray(value)) return value.map(toParameter)
+  if (Array.isArray(value)) {
+    const stored = value.map(toParameter)
+    return toBinaryArray(stored) ?? stored
+  }
   if (value === null || typeof value === 'number' || typeof value === 'boolean') return value
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
   throw new TypeError(`a column cannot hold a value of the type ${typeof value}`)

@@ -1,6 +1,6 @@
 /**
- * The writes of one process. Writes that are requested while a commit is under way share the next one: BEGIN, all statements and COMMIT
- * are sent at once, so that a process that stops in between holds no locks. Writes of one kind become one statement for all of them.
+ * The writes of one process. Writes that are requested while a commit is under way share the next one: all its statements are sent
+ * at once, so that a process that stops in between holds no locks. Writes of one kind become one statement for all of them.
  */
 import { AppError, type Clock, isLeaseLost, type LeaseName, type Logger, leaseLost, type StoreHealth } from '@sluice/sdk'
 import { type ConnectionSettings, type Row, type Statement, sql } from './connection.ts'
