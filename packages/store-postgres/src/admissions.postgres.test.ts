@@ -79,3 +79,18 @@ test('an admission that is taken back leaves no gap, whatever else is taken back
   for (const id of ['d', 'e']) expect(await take(other, id, three)).toBeUndefined()
   expect(await take(one, 'f', three)).toMatchObject({ limit: 'turns_per_hour', key: 'ann' })
 })
+
+test('a client that two nodes hold back at the same time is news once, and no node waits for round trips of the other', async () => {
+  const nodes = await twoNodes()
+  for (const link of links) link.delayMs = SLOW_MS
+  const startedMs = performance.now()
+  const hold = (at: number) => {
+    const client = at % 4 < 2 ? 'strangers' : 'ann'
+    const held = { client, cause: 'turns_per_hour', sinceMs: AT_MS, untilMs: AT_MS + 3_600_000 } as const
+    return (at % 2 === 0 ? nodes[0] : nodes[1]).store.admissions.hold(held, 3_600_000).then((isNews) => ({ client, isNews }))
+  }
+  const held = await Promise.all(Array.from({ length: 80 }, (_, at) => hold(at)))
+  expect(held.filter(({ isNews }) => isNews).map(({ client }) => client)).toHaveLength(2)
+  expect(performance.now() - startedMs).toBeLessThan(5_000)
+  expect(await nodes[0].store.admissions.list(AT_MS + 100, 9)).toHaveLength(2)
+})

@@ -13,7 +13,7 @@ import type {
   OwnedAdmissionStore,
   ShardRange,
 } from '@sluice/sdk'
-import { sql } from './connection.ts'
+import { type Row, type Statement, sql } from './connection.ts'
 import { columnsOf, type Db } from './db.ts'
 import { isAliveProcess } from './live-process.ts'
 import type { Kind, Tx } from './writer.ts'
@@ -21,9 +21,6 @@ import type { Kind, Tx } from './writer.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-// Requests that count for one client take place one after the other, in all processes.
-const LOCK =
-  'SELECT pg_advisory_xact_lock(7354, lock) FROM (SELECT DISTINCT hashtext(key) AS lock FROM unnest($1::text[]) AS key ORDER BY 1) AS locks'
 const LAST = 'SELECT place, at FROM admissions WHERE client = $1 ORDER BY place DESC LIMIT 1'
 const TAKE = `
   SELECT request, exceeded, of_key AS key, limit_value AS value, free_at AS "freeAtMs"
@@ -41,13 +38,9 @@ const SPEND = `
   ON CONFLICT (client, day) DO UPDATE SET usd = spending.usd + excluded.usd`
 const SPENT = 'SELECT usd FROM spending WHERE client = $1 AND day = $2'
 // A record that begins in the future was made before the clock was set back.
-const RECENT = 'SELECT 1 FROM held_back WHERE client = $1 AND cause = $2 AND news > $3::float8 - $4 AND news <= $3'
-const HELD = `${RECENT} AND until > $3`
-const HOLD = `
-  INSERT INTO held_back AS held (client, cause, since, until, news) VALUES ($1, $2, $3::float8, $4, $3)
-  ON CONFLICT (client, cause) DO UPDATE SET
-    news = CASE WHEN $5 THEN $3 ELSE held.news END,
-    since = CASE WHEN held.until > $3 AND held.since <= $3 THEN held.since ELSE $3 END, until = $4`
+const HELD = `
+  SELECT 1 FROM held_back WHERE client = $1 AND cause = $2 AND news > $3::float8 - $4 AND news <= $3 AND until > $3`
+const HOLD = 'SELECT hold_back($1, $2, $3, $4, $5) AS "isNews"'
 const LOOP = `
   SELECT CASE WHEN loops.answered_at >= sessions.last_active_at THEN NULL ELSE inbox.received_at - sessions.last_active_at END
       AS "afterAnswerMs",
@@ -90,13 +83,25 @@ const dayOf = (atMs: number): number => Math.floor(atMs / DAY_MS)
 
 type Query = Pick<Tx, 'all' | 'get'>
 
-/** Part of a transaction: records that a client is held back. Resolves to whether that is news. */
-export async function holdBack(tx: Tx, { client, cause, sinceMs, untilMs }: HeldBack, quietMs: number): Promise<boolean> {
-  await tx.all(LOCK, [client])
-  const isNews = (await tx.get(RECENT, client, cause, sinceMs, quietMs)) === undefined
-  await tx.all(HOLD, client, cause, sinceMs, untilMs, isNews)
-  return isNews
+/** A statement that calls `hold_back` for a client, whose row all processes share. */
+interface Holding {
+  readonly client: string
+  readonly statement: Statement
 }
+
+/** The results are the rows of each statement. In the order of the clients, so that two processes cannot wait for each other. */
+export const HOLDINGS: Kind<Holding, readonly Row[]> = {
+  isApart: true,
+  keys: () => [],
+  statements: (holdings) => inOrder(holdings).map(({ statement }) => statement),
+  results(holdings, rows) {
+    const found = new Map(inOrder(holdings).map((holding, at) => [holding, rows[at] ?? []]))
+    return holdings.map((holding) => found.get(holding) ?? [])
+  },
+}
+
+const inOrder = (holdings: readonly Holding[]): readonly Holding[] =>
+  holdings.toSorted((a, b) => (a.client < b.client ? -1 : a.client > b.client ? 1 : 0))
 
 async function overspent(query: Query, counted: readonly CountedLimits[], atMs: number): Promise<Exceeded | undefined> {
   const day = dayOf(atMs)
@@ -170,9 +175,10 @@ export function createAdmissions(db: Db, process: string): AdmissionStore {
     overspent: (counted, atMs) => overspent(db, counted, atMs),
     async hold(held, quietMs) {
       // A client that goes on asking is not worth a write for each request.
-      const { client, cause, sinceMs } = held
+      const { client, cause, sinceMs, untilMs } = held
       if (await db.get(HELD, client, cause, sinceMs, quietMs)) return false
-      return writer.transaction((tx) => holdBack(tx, held, quietMs))
+      const [row] = await writer.add(HOLDINGS, { client, statement: sql(HOLD, client, cause, sinceMs, untilMs, quietMs) })
+      return row?.isNews === true
     },
     wasServed: async (client, atMs) => (await lastOf(db, client)).at > atMs - DAY_MS,
     async loopState(inbox) {

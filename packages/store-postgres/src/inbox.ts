@@ -1,7 +1,7 @@
 /** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
 import { type InboxEntry, type InboxStore, type OwnedInboxStore, type ShardRange, shardOfSession, type WaitingMessage } from '@sluice/sdk'
 import { discardRecord, type InboxColumns, joinTexts, type RecentIds, rowKey, toInboxRow } from '@sluice/store/shared'
-import { holdBack } from './admissions.ts'
+import { HOLDINGS } from './admissions.ts'
 import { appendAudit } from './audit-log.ts'
 import { sql } from './connection.ts'
 import type { Db } from './db.ts'
@@ -33,7 +33,12 @@ const DONE = `WITH ${ENDED_WITHOUT_TURN} ${insertReplies(3, 'NULL::bigint', 'WHE
 const LIMIT = `
   UPDATE inbox SET state = 'limited', marked = 'limited', next_at = NULL, ended_at = $2, error = $3
   WHERE number = $1 AND ended_at IS NULL RETURNING number`
-const QUEUE_NOTICE = `${insertReplies(2, '$1::bigint', '')} RETURNING number`
+/** With the news that a client is held back, and with a notice if it is news. */
+const LIMIT_AND_HOLD = `
+  WITH limited AS (${LIMIT}),
+    held AS (SELECT hold_back($4, $5, $6, $7, $8) AS is_news FROM limited),
+    queued AS (${insertReplies(9, '$1::bigint', 'WHERE EXISTS (SELECT 1 FROM held WHERE is_news)')} RETURNING number)
+  SELECT NULL AS number, is_news FROM held UNION ALL SELECT number, NULL FROM queued`
 const DRAFT = 'UPDATE inbox SET draft = $2 WHERE number = $1 AND ended_at IS NULL'
 const MARK_DEAD = `
   WITH dead AS (
@@ -116,14 +121,17 @@ export function createInbox(db: Db, recent: RecentIds): InboxStore {
       await writer.write(sql(RELEASE, number))
     },
     done: async (number, atMs, replies = []) => numbersOf(await writer.write(sql(DONE, number, atMs, ...valuesOf(replies)))),
-    limit: (number, { error, atMs, news }) =>
-      writer.transaction(async (tx) => {
-        const isLimited = (await tx.get(LIMIT, number, atMs, error)) !== undefined
-        const isNews = isLimited && news !== undefined && (await holdBack(tx, news.held, news.quietMs))
-        const notice = isNews ? news.notice : []
-        const replies = notice.length > 0 ? await tx.all<{ number: number }>(QUEUE_NOTICE, number, ...valuesOf(notice)) : []
-        return { isNews, replies: numbersOf(replies) }
-      }),
+    async limit(number, { error, atMs, news }) {
+      if (!news) {
+        await writer.write(sql(LIMIT, number, atMs, error))
+        return { isNews: false, replies: [] }
+      }
+      const { client, cause, sinceMs, untilMs } = news.held
+      const held = [client, cause, sinceMs, untilMs, news.quietMs]
+      const statement = sql(LIMIT_AND_HOLD, number, atMs, error, ...held, ...valuesOf(news.notice))
+      const rows = await writer.add(HOLDINGS, { client, statement })
+      return { isNews: rows.some(({ is_news }) => is_news === true), replies: rows.flatMap((row) => (row.number as number | null) ?? []) }
+    },
     async draft(number, providerId) {
       await writer.write(sql(DRAFT, number, providerId))
     },

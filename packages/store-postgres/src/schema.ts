@@ -630,4 +630,23 @@ export const MIGRATIONS: readonly Migration[] = [
   END $$;
   `,
   },
+  {
+    sql: `
+  -- Records that a client is held back. Returns whether that is news: the last news is older than a span of time, or from the future,
+  -- because the clock was set back. Locks the row of the client and the cause until the commit.
+  CREATE FUNCTION hold_back(of_client text, of_cause text, since_ms float8, until_ms float8, quiet_ms float8, OUT is_news boolean)
+  LANGUAGE plpgsql AS $$ DECLARE
+    known held_back%ROWTYPE;
+  BEGIN
+    INSERT INTO held_back AS held (client, cause, since, until, news) VALUES (of_client, of_cause, since_ms, until_ms, '-infinity')
+      ON CONFLICT (client, cause) DO UPDATE SET cause = held.cause RETURNING * INTO known;
+    is_news := known.news <= since_ms - quiet_ms OR known.news > since_ms;
+    UPDATE held_back SET
+      news = CASE WHEN is_news THEN since_ms ELSE known.news END,
+      since = CASE WHEN known.until > since_ms AND known.since <= since_ms THEN known.since ELSE since_ms END,
+      until = until_ms
+      WHERE client = of_client AND cause = of_cause;
+  END $$;
+  `,
+  },
 ]
