@@ -86,10 +86,11 @@ type Query = Pick<Tx, 'all' | 'get'>
 /** A statement that calls `hold_back` for a client, whose row all processes share. */
 interface Holding {
   readonly client: string
+  readonly cause: string
   readonly statement: Statement
 }
 
-/** The results are the rows of each statement. In the order of the clients, so that two processes cannot wait for each other. */
+/** The results are the rows of each statement. In the order of the rows of the clients, so that two processes cannot wait for each other. */
 export const HOLDINGS: Kind<Holding, readonly Row[]> = {
   isApart: true,
   keys: () => [],
@@ -101,7 +102,9 @@ export const HOLDINGS: Kind<Holding, readonly Row[]> = {
 }
 
 const inOrder = (holdings: readonly Holding[]): readonly Holding[] =>
-  holdings.toSorted((a, b) => (a.client < b.client ? -1 : a.client > b.client ? 1 : 0))
+  holdings.toSorted((a, b) => compare(a.client, b.client) || compare(a.cause, b.cause))
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 async function overspent(query: Query, counted: readonly CountedLimits[], atMs: number): Promise<Exceeded | undefined> {
   const day = dayOf(atMs)
@@ -177,7 +180,7 @@ export function createAdmissions(db: Db, process: string): AdmissionStore {
       // A client that goes on asking is not worth a write for each request.
       const { client, cause, sinceMs, untilMs } = held
       if (await db.get(HELD, client, cause, sinceMs, quietMs)) return false
-      const [row] = await writer.add(HOLDINGS, { client, statement: sql(HOLD, client, cause, sinceMs, untilMs, quietMs) })
+      const [row] = await writer.add(HOLDINGS, { client, cause, statement: sql(HOLD, client, cause, sinceMs, untilMs, quietMs) })
       return row?.isNews === true
     },
     wasServed: async (client, atMs) => (await lastOf(db, client)).at > atMs - DAY_MS,

@@ -129,7 +129,7 @@ export function createInbox(db: Db, recent: RecentIds): InboxStore {
       const { client, cause, sinceMs, untilMs } = news.held
       const held = [client, cause, sinceMs, untilMs, news.quietMs]
       const statement = sql(LIMIT_AND_HOLD, number, atMs, error, ...held, ...valuesOf(news.notice))
-      const rows = await writer.add(HOLDINGS, { client, statement })
+      const rows = await writer.add(HOLDINGS, { client, cause, statement })
       return { isNews: rows.some(({ is_news }) => is_news === true), replies: rows.flatMap((row) => (row.number as number | null) ?? []) }
     },
     async draft(number, providerId) {

@@ -84,7 +84,7 @@ export class MarkedConnection {
       this.#committed = writes
       return { isCommitted: true, results }
     }
-    if (isConnectionError(error)) this.#drop(connecting)
+    if (!isKnown || isConnectionError(error)) this.#drop(connecting)
     return { isCommitted: !isKnown && (await this.#wasCommitted(writes)), results, error }
   }
 
