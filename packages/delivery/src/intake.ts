@@ -215,11 +215,23 @@ export class Intake {
   }
 
   /** Stores the messages and queues the new ones. Resolves to their number. */
-  async #store(channel: Channel, { raw, verified, receivedAtMs, trace }: Received, messages: readonly Classified[]): Promise<number> {
+  #store(channel: Channel, { raw, verified, receivedAtMs, trace }: Received, messages: readonly Classified[]): Promise<number> {
     // Counted before the write, so that requests in parallel see each other.
     for (const { account } of messages) this.#count(account, 1)
-    const takeBack = (): void => {
+    const takeBack = (error: unknown): never => {
       for (const { account } of messages) this.#count(account, -1)
+      throw error
+    }
+    const stored = (numbers: 'replayed' | readonly (number | null)[]): number => {
+      if (numbers === 'replayed')
+        return takeBack(new AppError('unauthorized', 'Invalid signature', { cause: 'the nonce of the request was used before' }))
+      let kept = 0
+      for (const [index, classified] of messages.entries()) {
+        const number = numbers[index] ?? null
+        if (number !== null) kept++
+        if (number === null || !this.#enter(channel, number, classified)) this.#count(classified.account, -1)
+      }
+      return kept
     }
     const arrival = {
       channel: channel.name,
@@ -230,21 +242,8 @@ export class Intake {
       trace,
       messages,
     }
-    const numbers = await this.#options.inbox.keep(arrival).catch((error: unknown) => {
-      takeBack()
-      throw error
-    })
-    if (numbers === 'replayed') {
-      takeBack()
-      throw new AppError('unauthorized', 'Invalid signature', { cause: 'the nonce of the request was used before' })
-    }
-    let kept = 0
-    for (const [index, classified] of messages.entries()) {
-      const number = numbers[index] ?? null
-      if (number !== null) kept++
-      if (number === null || !this.#enter(channel, number, classified)) this.#count(classified.account, -1)
-    }
-    return kept
+    // One promise instead of the three of an async function that catches.
+    return this.#options.inbox.keep(arrival).then(stored, takeBack)
   }
 
   #enter(channel: Channel, number: number, { message, session, kind }: Classified): boolean {

@@ -24,13 +24,14 @@ type KeepResult = 'replayed' | readonly (number | null)[]
 /** Clear `recent` when rows are dropped, because their ids may arrive again. */
 export function createKeep(db: Database, writer: Writer, recent: RecentIds): (arrival: Arrival) => Promise<KeepResult> {
   const numbers = new NextNumber(db)
-  return async (arrival) => {
+  return (arrival) => {
     const { channel, messages, nonce } = arrival
     const ids = messages.map(({ message: { account, id } }) => joinTexts(channel, account, id))
-    if (!nonce && ids.every((id) => recent.has(id))) return ids.map(() => null)
-    const kept = await writer.write(prepareArrival(db, numbers, arrival, ids))
-    if (kept !== 'replayed') for (const id of ids) recent.add(id)
-    return kept
+    if (!nonce && ids.every((id) => recent.has(id))) return Promise.resolve(ids.map(() => null))
+    return writer.write(prepareArrival(db, numbers, arrival, ids)).then((kept) => {
+      if (kept !== 'replayed') for (const id of ids) recent.add(id)
+      return kept
+    })
   }
 }
 
