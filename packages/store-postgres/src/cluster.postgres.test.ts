@@ -224,3 +224,16 @@ test('the first node creates the key for secrets, and a node without it is refus
   await (await open('d', ['key-of-a'])).cluster?.claimShards()
   expect((await first.cluster?.nodes())?.map(({ node, keyId }) => `${node} ${keyId}`)).toEqual(['a key-of-a', 'd key-of-a'])
 })
+
+test('a process that has written and not yet given a sign of life goes on writing while another one starts', async () => {
+  const schema = `cluster_${schemas++}`
+  const early = await openPostgresStore({ url: server.url, schema, node: 'early', readers: 1, writers: 1 })
+  undo.push(() => early.close())
+  await early.keyValue('owner').set('key', 1)
+  const { store } = await start(schema, 'a')
+  // What a start removes is removed before this write is done.
+  await store.keyValue('owner').set('other', 1)
+  await early.keyValue('owner').set('key', 2)
+  expect(await early.keyValue('owner').get('key')).toBe(2)
+  expect((await store.cluster?.nodes())?.map(({ node, state }) => `${node} ${state}`)).toEqual(['a up'])
+})

@@ -70,7 +70,8 @@ const HELD = `SELECT epoch, name LIKE 'session/%' AS "isSession" FROM leases WHE
 const BEAT = `
   INSERT INTO processes (id, node, schema_version, place, cluster, version, url, roles, key_id)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-  ON CONFLICT (id) DO UPDATE SET beat_at = clock_timestamp(), schema_version = excluded.schema_version, key_id = excluded.key_id`
+  ON CONFLICT (id) DO UPDATE SET beat_at = clock_timestamp(), node = excluded.node, schema_version = excluded.schema_version,
+    place = excluded.place, cluster = excluded.cluster, version = excluded.version, url = excluded.url, roles = excluded.roles, key_id = excluded.key_id`
 /** Another place whose node has this name. */
 const TWIN = `
   SELECT place FROM processes WHERE node = $1 AND place <> $2 AND NOT is_leaving

@@ -10,7 +10,11 @@ import { answered, type ConnectionSettings, connect, disconnect, endsInTime, typ
 import { isConnectionError } from './postgres-error.ts'
 
 // The row of an earlier connection is locked while its last transaction runs, and its generation no longer matches afterwards.
+// A starting daemon removes the rows of processes that are not listed, so a process is listed, as one without a sign of life, before it beats.
 const TAKE_OVER = `
+  WITH listed AS (
+    INSERT INTO processes (id, node, schema_version, beat_at) VALUES ($1, '', 0, clock_timestamp() - interval '1 hour')
+    ON CONFLICT (id) DO NOTHING)
   INSERT INTO connections (process, slot, generation, writes) VALUES ($1, $2, $3, 0)
   ON CONFLICT (process, slot) DO UPDATE SET generation = excluded.generation RETURNING writes`
 /** Fails when another connection has taken the row over, or a lease is no longer held. */
