@@ -174,7 +174,7 @@ export type {
   WrappedCommand,
 } from './sandbox.ts'
 export { unconfinedNote } from './sandbox.ts'
-export { Secret, secretValues, withoutSecrets } from './secret.ts'
+export { Secret, secretMask, secretValues, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Refined, Section } from './section.ts'
 export { fromEnv, headerSecret, httpUrl, operatorCommand, secretText, whole } from './section.ts'
 export type { ChatSession } from './session-key.ts'

@@ -34,10 +34,12 @@ const BEGINNING_CHARS = 16
 export const secretValues = (secrets: Iterable<Secret>): string[] => longestFirst(Array.from(secrets, (secret) => secret.reveal()))
 
 /** Returns the text with `mark` in place of these values. */
-export function withoutSecrets(text: string, values: Iterable<string>, mark = '[secret]'): string {
-  let clean = text
-  for (const value of longestFirst(values)) clean = masked(clean, value, mark)
-  return clean
+export const withoutSecrets = (text: string, values: Iterable<string>, mark?: string): string => secretMask(values, mark)(text)
+
+/** Returns the function that puts `mark` in place of these values, for many texts. */
+export function secretMask(values: Iterable<string>, mark = '[secret]'): (text: string) => string {
+  const sorted = longestFirst(values)
+  return (text) => sorted.reduce((clean, value) => masked(clean, value, mark), text)
 }
 
 /** Values are trimmed before they are sent, and platforms return the trimmed form. */

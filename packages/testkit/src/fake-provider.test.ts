@@ -101,6 +101,7 @@ describe('faults', () => {
     fake.fail({ fault: 'hang' })
     const abort = new AbortController()
     const hanging = outcome(post('hello', abort.signal))
+    await expect.poll(() => fake.requests.length).toBe(1)
     expect(await within(QUIET_MS, hanging)).toBe('still running')
     abort.abort()
     expect(await within(SOON_MS, hanging)).toBe('ended')
