@@ -1,4 +1,5 @@
 /** Webhook requests: verifies the HMAC-SHA256 of the body in `X-Line-Signature` and builds signed samples; see `docs/contract.md#signatures`. */
+import { list, members, parsedOrUndefined } from '@sluice/kit/foreign-json'
 import {
   AppError,
   bodyHmac,
@@ -15,6 +16,11 @@ import { type Accepted, parse } from './parse.ts'
 export { parse }
 
 const BODY_BYTES_MAX = 262_144
+/**
+ * The inbox recognises a repeated message for 72 hours at least, `[delivery] dedupe_hours`. An older request could be one that somebody has
+ * recorded and sends again.
+ */
+const AGE_MS_MAX = 71 * 3_600_000
 const SCHEME = bodyHmac('x-line-signature', { encoding: 'base64' })
 /** The account and the reply token of samples. LINE knows neither, so a reply is pushed. */
 const SAMPLE_ACCOUNT = `U${'0'.repeat(32)}`
@@ -30,7 +36,7 @@ export const createWebhook = (options: LineWebhookOptions): Webhook => ({
   path: '/line',
   bodyBytesMax: BODY_BYTES_MAX,
   ...(options.secret === '' && { unsigned: 'channel_secret' }),
-  verify: (raw) => verify(raw, options),
+  verify: (raw) => verifyRecent(raw, options),
   parsesBodyAlone: true,
   parse: (raw) => parse(raw, options),
   sample: (sample) => sampleRequest(sample, options),
@@ -43,6 +49,19 @@ export function verify({ headers, body }: Pick<Raw, 'headers' | 'body'>, { secre
   if (proof.isValid) return { by: SCHEME.header }
   const cause = proof.isGuess ? `${proof.reason}: is channel_secret the secret of this channel?` : proof.reason
   throw new AppError('unauthorized', 'Invalid signature', { cause })
+}
+
+/** Throws `unauthorized` for a signed request whose newest event is too old, too. Without a secret the times could be anything. */
+function verifyRecent(raw: Raw, options: LineWebhookOptions): Verified {
+  const verified = verify(raw, options)
+  if (options.secret === '') return verified
+  const times = list(members(parsedOrUndefined(raw.body)).events).flatMap((event) => {
+    const { timestamp } = members(event)
+    return typeof timestamp === 'number' ? [timestamp] : []
+  })
+  const newestMs = times.reduce((newest, time) => Math.max(newest, time), Number.NEGATIVE_INFINITY)
+  if (times.length === 0 || raw.receivedAtMs - newestMs <= AGE_MS_MAX) return verified
+  throw new AppError('unauthorized', 'Invalid signature', { cause: 'the events are more than 71 hours old' })
 }
 
 /** Builds a request as LINE sends it; unsigned without a secret. A sample to be ignored is what LINE sends to check the URL. */
