@@ -12,7 +12,7 @@ const verify = async (raw: Raw, secret = LINE_SECRET): Promise<Verified> =>
 /** A signed request with events of these ages. */
 function request(...hours: readonly number[]): Raw {
   const events = hours.map((age) => ({ type: 'message', timestamp: NOW_MS - age * HOUR_MS }))
-  const { headers, body } = lineRequest(new TextEncoder().encode(JSON.stringify({ destination: 'U1', events })))
+  const { headers = [], body } = lineRequest(new TextEncoder().encode(JSON.stringify({ destination: 'U1', events })))
   const lower = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]))
   return { headers: lower, body: body as Uint8Array, url: new URL('http://localhost/line'), receivedAtMs: NOW_MS }
 }

@@ -17,8 +17,8 @@ export { parse }
 
 const BODY_BYTES_MAX = 262_144
 /**
- * The inbox recognises a repeated message for 72 hours at least, `[delivery] dedupe_hours`. An older request could be one that somebody has
- * recorded and sends again.
+ * The inbox recognises a repeated message for 72 hours at least, `[delivery] dedupe_hours`. An older request could be a recorded
+ * one that an attacker sends again.
  */
 const AGE_MS_MAX = 71 * 3_600_000
 const SCHEME = bodyHmac('x-line-signature', { encoding: 'base64' })
