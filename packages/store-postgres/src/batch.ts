@@ -11,8 +11,13 @@ interface Column {
   readonly parse: (text: string) => unknown
 }
 
-/** The columns of the statements that are prepared on each connection, by the name of the statement. */
-const preparedOn = new WeakMap<pg.Client, Map<string, readonly Column[]>>()
+interface Prepared {
+  readonly name: string
+  readonly columns: readonly Column[]
+}
+
+/** The statements that are prepared on each connection, by their texts. */
+const preparedOn = new WeakMap<pg.Client, Map<string, Prepared>>()
 
 /** What the server answered. `rows` has those of each statement whose answer arrived. */
 export interface Answer {
@@ -21,6 +26,7 @@ export interface Answer {
 }
 
 interface Sent {
+  readonly text: string
   readonly name: string
   columns: readonly Column[]
   readonly rows: Row[]
@@ -45,7 +51,7 @@ const batchName = (text: string): string => `b${nameOf(text)}`
 
 /** Sends the statements. Never rejects. Without an error, everything is committed. */
 export function sendAtOnce(client: pg.Client, statements: readonly Statement[]): Promise<Answer> {
-  const prepared = preparedOn.get(client) ?? new Map<string, readonly Column[]>()
+  const prepared = preparedOn.get(client) ?? new Map<string, Prepared>()
   preparedOn.set(client, prepared)
   const batch = new Batch(statements, prepared)
   client.query(batch as unknown as pg.Submittable)
@@ -54,12 +60,12 @@ export function sendAtOnce(client: pg.Client, statements: readonly Statement[]):
 
 class Batch extends Query {
   readonly #statements: readonly Statement[]
-  readonly #prepared: Map<string, readonly Column[]>
+  readonly #prepared: Map<string, Prepared>
   readonly #sent: Sent[] = []
   readonly #answer = Promise.withResolvers<Answer>()
   #at = 0
 
-  constructor(statements: readonly Statement[], prepared: Map<string, readonly Column[]>) {
+  constructor(statements: readonly Statement[], prepared: Map<string, Prepared>) {
     super('')
     this.#statements = statements
     this.#prepared = prepared
@@ -71,20 +77,20 @@ class Batch extends Query {
 
   submit(wire: Wire): null {
     wire.stream.cork()
-    const names = new Set<string>()
+    const texts = new Set<string>()
     for (const { text, values } of this.#statements) {
-      const name = batchName(text)
-      const columns = this.#prepared.get(name)
-      if (!columns && !names.has(name)) {
+      const known = this.#prepared.get(text)
+      const name = known?.name ?? batchName(text)
+      if (!known && !texts.has(text)) {
         // An earlier batch that failed may have prepared it.
         wire.close({ type: 'S', name })
         wire.parse({ name, text })
         wire.describe({ type: 'S', name })
       }
-      names.add(name)
+      texts.add(text)
       wire.bind({ statement: name, values, valueMapper: prepareValue })
       wire.execute({})
-      this.#sent.push({ name, columns: columns ?? [], rows: [] })
+      this.#sent.push({ text, name, columns: known?.columns ?? [], rows: [] })
     }
     wire.sync()
     wire.stream.uncork()
@@ -93,8 +99,8 @@ class Batch extends Query {
 
   handleRowDescription({ fields }: { readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[] }): void {
     const columns = fields.map(({ name, dataTypeID }) => ({ name, parse: typeParser(dataTypeID) }))
-    const described = this.#sent[this.#at]?.name
-    for (const sent of this.#sent) if (sent.name === described) sent.columns = columns
+    const described = this.#sent[this.#at]?.text
+    for (const sent of this.#sent) if (sent.text === described) sent.columns = columns
   }
 
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
@@ -113,7 +119,7 @@ class Batch extends Query {
   }
 
   handleReadyForQuery(): void {
-    for (const { name, columns } of this.#sent) this.#prepared.set(name, columns)
+    for (const { text, name, columns } of this.#sent) this.#prepared.set(text, { name, columns })
     this.#answer.resolve({ rows: this.#sent.map(({ rows }) => rows) })
   }
 

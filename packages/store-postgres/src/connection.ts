@@ -191,17 +191,8 @@ export const sql = (text: string, ...values: readonly unknown[]): Statement => (
 
 export type Row = Record<string, unknown>
 
-/** The texts are constants, so that there are few. */
-const names = new Map<string, string>()
-
 /** The same text has the same name on each connection. */
-export function nameOf(text: string): string {
-  const known = names.get(text)
-  if (known !== undefined) return known
-  const name = hash('sha1', text, 'base64url')
-  names.set(text, name)
-  return name
-}
+export const nameOf = (text: string): string => hash('sha1', text, 'base64url')
 
 /** Sends one statement and resolves to its result. */
 export const send = (client: pg.Client, { text, values }: Statement): Promise<pg.QueryResult<Row>> =>
