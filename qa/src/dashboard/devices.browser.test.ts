@@ -1,17 +1,16 @@
 /** The robot and the boards of the dashboard, and a channel that is linked by QR code: in a build with these features. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundle, ROOT } from '../daemons/bundle.ts'
 import { foundChromium, launchChromium, type PageDaemon, signedIn, startPageDaemon, type Watched, whySkipped } from './page-daemon.ts'
+import { seriousFaults } from './serious-faults.ts'
 
 const SOON = { timeout: 20_000 }
 const BUILD = 'devices'
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 interface Fake {
   readonly sessionPath: string
@@ -134,11 +133,7 @@ allowed_numbers = ["*"]
       await go(place, title)
       await expect.poll(() => page.evaluate('document.querySelectorAll(".loading").length'), SOON).toBe(0)
       expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), place).toBe(true)
-      await page.evaluate(AXE)
-      const found = await page.evaluate<string[]>(
-        `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => id + ' ' + nodes[0].html))`,
-      )
-      expect(found, place).toEqual([])
+      expect(await seriousFaults(page), place).toEqual([])
     }
     expect(watched.faults).toEqual([])
   })

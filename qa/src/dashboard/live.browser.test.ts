@@ -1,17 +1,19 @@
 /** The dashboard while the daemon dies, the network is slow, and much happens: docs/dashboard.md. */
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Browser, Page, WebSocketRoute } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { WebSocketServer } from 'ws'
+import { startEventSource } from './event-source.ts'
 import { ARE_FIGURES_CHECKED, foundChromium, launchChromium, signedIn, type Watched, whySkipped } from './page-daemon.ts'
 import { type PageWorld, startPageWorld } from './page-world.ts'
-import { TRACED, tasksAfterMark } from './trace.ts'
+import { median, TRACED, tasksAfterMark } from './trace.ts'
 
 const SOON = { timeout: 20_000 }
 const ROWS = 100_000
+const BURSTS = 3
+const BURSTS_MAX = ARE_FIGURES_CHECKED ? 8 : 1
+/** A round in which even a bare page answers later is disturbed by what else the machine does, and is dropped. */
+const BARE_TYPING_MS_MAX = 40
 
 describe.skipIf('missing' in foundChromium)(`the dashboard over hours and failures${whySkipped}`, () => {
   let world: PageWorld
@@ -45,24 +47,24 @@ describe.skipIf('missing' in foundChromium)(`the dashboard over hours and failur
   const numbers = (page: Page): Promise<number[]> =>
     page.evaluate("[...document.querySelectorAll('main tbody th a')].map((link) => Number(link.textContent))")
 
-  /** Opens the events of a page that gets them from a server of this process, so that a busy machine sends as many as a quiet one. */
+  /** Opens the events of a page that gets them from a source of its own, and counts what arrives. */
   const openWithEvents = async () => {
-    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const source = await startEventSource()
     const page = await open({ bypassCSP: true })
     await page.addInitScript(`
       const Own = WebSocket
+      window.arrived = 0
       window.WebSocket = class extends Own {
-        constructor(url, protocols) { super(String(url).includes('/ws/events') ? 'ws://127.0.0.1:${port}' : url, protocols) }
+        constructor(url, protocols) {
+          super(String(url).includes('/ws/events') ? 'ws://127.0.0.1:${source.port}' : url, protocols)
+          this.addEventListener('message', () => window.arrived++)
+        }
       }
     `)
     await page.reload()
     await go(page, '/logs', 'Logs and events')
-    await expect.poll(() => server.clients.size, SOON).toBe(1)
-    const [socket] = server.clients
-    if (!socket) throw new Error('The page has not connected')
-    return { page, server, socket }
+    await source.connected
+    return { page, source }
   }
 
   test('a page outlives a killed daemon: it says so, reconnects, and shows each row once', async () => {
@@ -191,45 +193,85 @@ describe.skipIf('missing' in foundChromium)(`the dashboard over hours and failur
     await page.getByText('heard: said elsewhere').first().waitFor({ timeout: 3000 })
   })
 
-  test('events at a thousand a second leave the page usable, and the log bounded', async () => {
-    const { page, server, socket } = await openWithEvents()
-    await page.evaluate(WATCH_DELAYS)
-    await browser.startTracing(undefined, { categories: TRACED })
-    await page.evaluate("performance.mark('burst')")
-    let sent = 0
-    const startedAt = performance.now()
-    const timer = setInterval(() => {
-      const due = Math.floor(performance.now() - startedAt)
-      for (; sent < due; sent++) socket.send(JSON.stringify(eventNumber(sent)))
-    }, 20)
-    const find = page.getByRole('textbox', { name: 'Find' })
-    await find.click()
-    while (performance.now() - startedAt < 10_000) await page.keyboard.type('e', { delay: 60 })
-    clearInterval(timer)
-    server.close()
-    socket.terminate()
-    const tasks = tasksAfterMark(await browser.stopTracing(), 'burst').toSorted((one, other) => other.cpuMs - one.cpuMs)
-    const longest = tasks.slice(0, 5).map(({ cpuMs, ms }) => `${cpuMs.toFixed(0)} ms of a processor in ${ms.toFixed(0)} ms`)
-    const delays = (await page.evaluate<number[]>('window.delays')).toSorted((a, b) => a - b)
-    const p95 = delays[Math.floor(delays.length * 0.95)] ?? 0
-    const rate = sent / ((performance.now() - startedAt) / 1000)
-    console.log(
-      `${rate.toFixed(0)} events/s: longest tasks ${longest.join(', ')}; typing p95 ${p95.toFixed(0)} ms of ${delays.length} keys`,
-    )
-    expect(await page.getByText('5,000 events').count()).toBe(1)
+  test('events at a thousand a second leave the page usable, and the log bounded', { timeout: 240_000 }, async () => {
+    const { page, source } = await openWithEvents()
+    const bare = await page.context().newPage()
+    await bare.setContent('<!doctype html><title>bare</title><input aria-label="Find">')
+    for (const one of [page, bare]) await one.evaluate(WATCH_DELAYS)
+    // Keys for so long; resolves to the delay that all but one in twenty keep.
+    const typing = async (one: Page, ms: number): Promise<number> => {
+      await one.bringToFront()
+      await one.getByRole('textbox', { name: 'Find' }).click()
+      await one.evaluate('window.delays.length = 0')
+      for (const endsAt = performance.now() + ms; performance.now() < endsAt; ) await one.keyboard.type('e', { delay: 60 })
+      const delays = (await one.evaluate<number[]>('window.delays')).toSorted((a, b) => a - b)
+      return delays[Math.floor(delays.length * 0.95)] ?? Number.POSITIVE_INFINITY
+    }
+    const rounds: { readonly ownMs: number; readonly bareMs: number; readonly cpuMs: number; readonly busy: number; readonly perSecond: number }[] = []
+    const isQuiet = ({ bareMs }: { readonly bareMs: number }) => bareMs <= BARE_TYPING_MS_MAX
+    for (let run = 0; run < BURSTS_MAX && rounds.filter(isQuiet).length < BURSTS; run++) {
+      const before = await typing(bare, 1500)
+      source.start(1000)
+      const ownMs = await typing(page, 4000)
+      // The trace itself takes time, so the tasks are watched after the keys.
+      await browser.startTracing(undefined, { categories: TRACED })
+      await page.evaluate("performance.mark('burst')")
+      const count = () => page.evaluate<number[]>('[window.arrived, performance.now()]')
+      const [first = 0, firstAt = 0] = await count()
+      await page.waitForTimeout(3000)
+      const [last = 0, lastAt = 0] = await count()
+      const tasks = tasksAfterMark(await browser.stopTracing(), 'burst')
+      await source.stop()
+      const bareMs = Math.max(before, await typing(bare, 1500))
+      const cpuMs = Math.max(...tasks.map((task) => task.cpuMs))
+      const perSecond = ((last - first) / (lastAt - firstAt)) * 1000
+      const busy = tasks.reduce((sum, task) => sum + task.cpuMs, 0) / (lastAt - firstAt)
+      rounds.push({ ownMs, bareMs, cpuMs, busy, perSecond })
+    }
+    for (const { ownMs, bareMs, cpuMs, busy, perSecond } of rounds)
+      console.log(
+        `${perSecond.toFixed(0)} events/s arrived: typing p95 ${ownMs.toFixed(0)} ms, on a bare page ${bareMs.toFixed(0)} ms; longest task ${cpuMs.toFixed(0)} ms of a processor, of which the page takes ${(busy * 100).toFixed(0)} %`,
+      )
+    await page.bringToFront()
+    await page.getByText('5,000 events').waitFor(SOON)
     expect(await page.locator('.virtual li').count()).toBeLessThan(100)
+    await source.close()
     if (!ARE_FIGURES_CHECKED) return
-    expect(tasks[0]?.cpuMs ?? 0).toBeLessThanOrEqual(100)
-    expect(p95).toBeLessThanOrEqual(100)
+    const quiet = rounds.filter(isQuiet)
+    expect(quiet.length, 'undisturbed rounds: the machine is too busy to measure').toBeGreaterThan(0)
+    expect(median(quiet.map(({ perSecond }) => perSecond))).toBeGreaterThanOrEqual(950)
+    expect(median(quiet.map(({ cpuMs }) => cpuMs))).toBeLessThanOrEqual(100)
+    expect(median(quiet.map(({ ownMs }) => ownMs))).toBeLessThanOrEqual(100)
+  })
+
+  test('a page in the background draws no events, and shows them all when it is looked at again', async () => {
+    const { page, source } = await openWithEvents()
+    // A headless browser never hides a page by itself.
+    const look = (state: 'hidden' | 'visible') =>
+      page.evaluate(`
+        Object.defineProperty(document, 'visibilityState', { configurable: true, value: '${state}' })
+        document.dispatchEvent(new Event('visibilitychange'))
+      `)
+    const shown = () => page.locator('.logs-head .quiet').textContent()
+    await source.send(10)
+    await expect.poll(async () => (await shown())?.startsWith('0'), SOON).toBe(false)
+    await look('hidden')
+    const before = await shown()
+    await source.send(6000)
+    await expect.poll(() => page.evaluate<number>('window.arrived'), SOON).toBeGreaterThanOrEqual(6010)
+    await page.waitForTimeout(600)
+    expect(await shown()).toBe(before)
+    await look('visible')
+    await expect.poll(shown, SOON).toBe('5,000 events')
+    await source.close()
   })
 
   test('an hour of events leaves at most a mebibyte more in the heap', async () => {
-    const { page, server, socket } = await openWithEvents()
-    let sent = 0
+    const { page, source } = await openWithEvents()
     // An event a second for so many seconds, sent within moments.
-    const hours = async (seconds: number) => {
-      for (const end = sent + seconds; sent < end; ) {
-        for (let count = 0; count < 100; count++) socket.send(JSON.stringify(eventNumber(sent++)))
+    const seconds = async (count: number) => {
+      for (let sent = 0; sent < count; sent += 100) {
+        await source.send(100)
         await new Promise((done) => setTimeout(done, 50))
       }
       await page.waitForTimeout(1500)
@@ -241,15 +283,14 @@ describe.skipIf('missing' in foundChromium)(`the dashboard over hours and failur
       return await page.evaluate<number>('performance.memory.usedJSHeapSize')
     }
     // The list of events reaches its bound first.
-    await hours(7200)
+    await seconds(7200)
     const before = await heap()
-    await hours(3600)
+    await seconds(3600)
     const grown = (await heap()) - before
     console.log(`the heap grew by ${(grown / 1024).toFixed(0)} KiB over 3600 events, from ${(before / 1_048_576).toFixed(1)} MiB`)
     expect(await page.getByText('5,000 events').count()).toBe(1)
     expect(grown).toBeLessThanOrEqual(1_048_576)
-    socket.terminate()
-    server.close()
+    await source.close()
   })
 
   test('a hundred thousand rows open as quickly as a hundred', { timeout: 240_000 }, async () => {
@@ -288,19 +329,6 @@ const WATCH_DELAYS = `
   const watch = ({ timeStamp }) => requestAnimationFrame(() => setTimeout(() => window.delays.push(performance.now() - timeStamp)))
   document.addEventListener('keydown', watch, true)
 `
-
-const eventNumber = (number: number) => ({
-  id: `load-${number}`,
-  timestamp: new Date().toISOString(),
-  type: ['turn_started', 'tool_started', 'tool_completed', 'turn_completed', 'delivery'][number % 5],
-  turn_id: `turn-${number}`,
-  session_id: `session-${number % 50}`,
-  tool: 'file_read',
-  direction: 'outbound',
-  channel: 'webhook',
-  number,
-  state: 'sent',
-})
 
 /** Fills the inbox with finished messages, as months of traffic do. */
 function fill(file: string): void {

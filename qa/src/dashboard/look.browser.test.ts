@@ -4,7 +4,6 @@
  */
 import { globSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -12,9 +11,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROOT } from '../daemons/bundle.ts'
 import { ARE_FIGURES_CHECKED, foundChromium, launchChromium, PROFILE, signedIn, watchedPage, whySkipped } from './page-daemon.ts'
 import { addProcedures, type PageWorld, startPageWorld } from './page-world.ts'
-import { type Task, TRACED, tasksAfterMark } from './trace.ts'
+import { seriousFaults } from './serious-faults.ts'
+import { median, type Task, TRACED, tasksAfterMark } from './trace.ts'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const PICTURES = join(ROOT, 'docs/images/dashboard')
 const FILES = join(ROOT, 'dist', PROFILE, 'dashboard')
 
@@ -25,6 +24,9 @@ const REQUESTS_MAX = 6
 const TIMES_STATIC_MAX = 2.5
 const TASK_MS_MAX = 50
 const RUNS = 5
+const RUNS_MAX = ARE_FIGURES_CHECKED ? 12 : 1
+/** The difference between two visits of the bare page in a round that is dropped. */
+const DISTURBED_TIMES = 1.5
 /** Many visits, or a walk through every place, take long on a busy machine. */
 const WALK = { timeout: 240_000 }
 
@@ -108,16 +110,21 @@ describe.skipIf('missing' in foundChromium)(`the look and the weight of the dash
       await one.goto(address)
       await one.locator(end).first().waitFor({ state: 'attached' })
       const at = await one.evaluate<number>('window.interactiveAt')
-      await one.waitForTimeout(600)
+      await one.waitForTimeout(300)
       await one.close()
       return at
     }
-    const own: number[] = []
-    const others: number[] = []
+    const bareAddress = `http://localhost:${(bare.address() as AddressInfo).port}/`
+    const rounds: { readonly ownMs: number; readonly bareMs: number; readonly isDisturbed: boolean }[] = []
     const longest: Task[] = []
-    for (let run = 0; run < RUNS; run++) {
-      others.push(await visit(`http://localhost:${(bare.address() as AddressInfo).port}/`, 'button'))
-      own.push(await visit(world.gateway.address, '.chart canvas'))
+    for (let run = 0; run < RUNS_MAX && rounds.filter(({ isDisturbed }) => !isDisturbed).length < RUNS; run++) {
+      const before = await visit(bareAddress, 'button')
+      const ownMs = await visit(world.gateway.address, '.chart canvas')
+      const after = await visit(bareAddress, 'button')
+      // The bare page tells how busy the machine is: a round in which it is not the same twice says nothing.
+      const isDisturbed = Math.max(before, after) > Math.min(before, after) * DISTURBED_TIMES
+      rounds.push({ ownMs, bareMs: (before + after) / 2, isDisturbed })
+      if (isDisturbed) continue
       // The trace itself takes time, so it has a visit of its own.
       await browser.startTracing(undefined, { categories: TRACED })
       await visit(world.gateway.address, '.chart canvas')
@@ -126,13 +133,14 @@ describe.skipIf('missing' in foundChromium)(`the look and the weight of the dash
     }
     bare.close()
     await page.context().close()
-    const ratio = median(own) / median(others)
+    const quiet = rounds.filter(({ isDisturbed }) => !isDisturbed)
+    const ratio = median(quiet.map(({ ownMs, bareMs }) => ownMs / bareMs))
     const cpuMs = median(longest.map((task) => task.cpuMs))
     console.log(
-      `interactive after ${median(own).toFixed(0)} ms, a bare page after ${median(others).toFixed(0)} ms: ${ratio.toFixed(2)} times; longest task after it: ${longest.map((task) => `${task.cpuMs.toFixed(0)} ms of a processor in ${task.ms.toFixed(0)} ms`).join(', ')}`,
+      `interactive after ${median(quiet.map(({ ownMs }) => ownMs)).toFixed(0)} ms, a bare page after ${median(quiet.map(({ bareMs }) => bareMs)).toFixed(0)} ms: ${ratio.toFixed(2)} times, in ${quiet.length} of ${rounds.length} rounds; longest task after it: ${longest.map((task) => `${task.cpuMs.toFixed(0)} ms of a processor in ${task.ms.toFixed(0)} ms`).join(', ')}`,
     )
-    expect(longest).toHaveLength(RUNS)
     if (!ARE_FIGURES_CHECKED) return
+    expect(quiet.length, 'undisturbed rounds: the machine is too busy to measure').toBeGreaterThan(0)
     expect(ratio).toBeLessThanOrEqual(TIMES_STATIC_MAX)
     expect(cpuMs).toBeLessThanOrEqual(TASK_MS_MAX)
   })
@@ -267,8 +275,6 @@ describe.skipIf('missing' in foundChromium)(`the look and the weight of the dash
   })
 })
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
-
 /** The files that the page of this build names, directly or by another file: the folder keeps those of replaced builds for a week. */
 function current(): ReadonlySet<string> {
   const found = new Set<string>()
@@ -296,16 +302,6 @@ const WATCH_START = `
   }
   requestAnimationFrame(look)
 `
-
-/** The serious and critical findings of axe. */
-async function seriousFaults(page: Page): Promise<string[]> {
-  await page.evaluate(AXE)
-  return await page.evaluate<string[]>(`
-    axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')))
-  `)
-}
 
 async function picture(page: Page, name: string): Promise<void> {
   if (process.env.SLUICE_SCREENSHOTS !== '1') return

@@ -22,7 +22,7 @@ export interface PageWorld {
   /** The status with which the receiver of replies answers. */
   receiver: { status: number; readonly bodies: string[] }
   /** Sends a message over the channel `webhook`. */
-  send(content: string, id?: string): Promise<void>
+  send(content: string, id?: string, sender?: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -68,11 +68,11 @@ ${extra}`)
     gateway,
     model,
     receiver,
-    async send(content, id = `m-${Math.random()}`) {
+    async send(content, id = `m-${Math.random()}`, sender = 'ada') {
       const answer = await fetch(`${gateway.address}/webhook/channel`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ id, sender: 'ada', content }),
+        body: JSON.stringify({ id, sender, content }),
       })
       if (!answer.ok) throw new Error(`The message was refused: ${answer.status} ${await answer.text()}`)
     },

@@ -1,17 +1,15 @@
 /** The dashboard in a real browser, against the built bundle: docs/dashboard.md. */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request as requestOf } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { expectHarmless, spoilAnswers } from './hostile.ts'
 import { foundChromium, launchChromium, signedIn, startPageDaemon, type Watched, watchedPage, whySkipped } from './page-daemon.ts'
 import { addProcedures, HOSTILE, LONG_LINE, type PageWorld, startPageWorld } from './page-world.ts'
 
 const SOON = { timeout: 15_000 }
-/** What the text of a message must never become. */
-const FOREIGN = 'main img, main script, main iframe, main a[href^="javascript:"], main a[href*="attacker"]'
-
 describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkipped}`, () => {
   let world: PageWorld
   let browser: Browser
@@ -302,7 +300,7 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
   })
 
   test('hostile texts stay text on every page', async () => {
-    for (const text of HOSTILE) await world.send(text)
+    for (const text of HOSTILE) await world.send(text, undefined, text)
     world.receiver.status = 400
     await world.send(LONG_LINE)
     await world.gateway.call('POST', '/api/channel-events', {
@@ -323,11 +321,7 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     for (const [place, title] of PLACES) {
       await go(page, place, title)
       await page.waitForTimeout(400)
-      expect(await page.evaluate('window.hacked'), place).toBeUndefined()
-      const found = await page.evaluate(`document.querySelectorAll('${FOREIGN}').length`)
-      expect(found, place).toBe(0)
-      expect(await page.evaluate(String.raw`/[\u202a-\u202e\u2066-\u2069\u0000\u001b]/.test(document.body.innerText)`), place).toBe(false)
-      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${place} is wider than its window`).toBe(true)
+      await expectHarmless(page, place)
     }
     const { messages } = (await world.gateway.call('GET', '/api/deliveries/inbox?limit=20')) as { messages: { number: number }[] }
     for (const { number } of messages.slice(0, 6)) {
@@ -335,6 +329,27 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
       await page.getByRole('heading', { name: 'Request as it arrived' }).waitFor()
       expect(await page.evaluate('window.hacked')).toBeUndefined()
     }
+  })
+
+  test.each([
+    ['/conversations', 'Conversations', '**/api/sessions**'],
+    ['/tools', 'Tools and skills', '**/api/skills'],
+    ['/tools', 'Tools and skills', '**/api/mcp/servers'],
+    ['/channels', 'Channels', '**/api/channels'],
+  ])('whatever the answers for %s say stays text: %s, %s', async (place, title, path) => {
+    const folder = join(world.gateway.dataDir, 'workspace/skills/bake')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'SKILL.md'), `---\nname: bake\ndescription: Bakes bread.\n---\n\n${HOSTILE.join('\n')}\n`)
+    const page = await open()
+    const tool = { name: 'add', description: 'Adds', used: true, risk: 'write', accepted: false, hash: 'h' }
+    const server = { name: 'notes', enabled: true, transport: 'stdio', source: 'notes', state: 'down', failure: 'It is away', scope: 'shared' }
+    const servers = [{ ...server, resources: false, prompts: false, problems: ['none'], tools: [tool] }]
+    await spoilAnswers(page, path, path.includes('mcp') ? { servers } : undefined)
+    await page.reload()
+    await go(page, place, title)
+    await expect.poll(() => page.evaluate('document.querySelectorAll(".loading").length'), SOON).toBe(0)
+    await page.waitForTimeout(300)
+    await expectHarmless(page, `${place} with ${path}`)
   })
 })
 

@@ -27,3 +27,5 @@ export function tasksAfterMark(trace: Buffer, name: string): Task[] {
     .filter(({ name: task, pid, tid, ts }) => task === 'RunTask' && pid === mark.pid && tid === mark.tid && ts > mark.ts)
     .map(({ dur = 0, tdur = 0 }) => ({ ms: dur / 1000, cpuMs: tdur / 1000 }))
 }
+
+export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN

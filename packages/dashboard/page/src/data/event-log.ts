@@ -13,7 +13,7 @@ const DRAW_EVERY_MS = 250
 /** The types of all events so far. */
 export const types = signal<readonly string[]>([])
 
-/** The events, oldest first. Replaced at most four times a second. */
+/** The events, oldest first. Replaced at most four times a second, and not while nobody sees the page. */
 export const lines = signal<readonly Line[]>([])
 
 /** Follows the events from those that the daemon still keeps, until the returned function is called. */
@@ -28,7 +28,7 @@ export function follow(): () => void {
       known = known.slice(-LINES_MAX)
       ids = new Set(known.map(({ id }) => id))
     }
-    lines.value = known.slice(-LINES_MAX)
+    if (document.visibilityState === 'visible') lines.value = known.slice(-LINES_MAX)
   }
   const add = (line: Line) => {
     if (ids.has(line.id)) return
@@ -54,8 +54,10 @@ export function follow(): () => void {
     },
     () => undefined,
   )
+  document.addEventListener('visibilitychange', draw)
   return () => {
     stop()
+    document.removeEventListener('visibilitychange', draw)
     window.clearTimeout(timer)
     lines.value = []
   }

@@ -21,6 +21,8 @@ const WAIT_MS_MIN = 400
 const WAIT_MS_MAX = 5000
 /** A connection attempt that takes longer is given up: a network that swallows packets never answers. */
 const OPEN_MS_MAX = 10_000
+/** Events that arrive within this time, about two pictures, are looked at together. */
+const RECEIVE_EVERY_MS = 30
 /** What an event makes stale is loaded again at most this often. */
 const REFRESH_EVERY_MS = 1000
 /** What changed before the first connection, and after the page had asked, is seen after this time. */
@@ -104,7 +106,10 @@ export function connect(): void {
   const current = new WebSocket(socketUrl('ws/events', { last_event_id: lastId }), ['sluice.v1'])
   socket = current
   const giveUp = window.setTimeout(() => current.close(), OPEN_MS_MAX)
-  current.onmessage = ({ data }) => receive(data as string)
+  current.onmessage = ({ data }) => {
+    received.push(data as string)
+    receiveTimer ??= window.setTimeout(receiveAll, RECEIVE_EVERY_MS)
+  }
   current.onopen = () => {
     window.clearTimeout(giveUp)
     waitMs = WAIT_MS_MIN
@@ -116,6 +121,7 @@ export function connect(): void {
   current.onclose = ({ code }) => {
     window.clearTimeout(giveUp)
     if (socket !== current) return
+    receiveAll()
     socket = undefined
     if (code === TOKEN_REVOKED) return signedOut()
     if (link.value !== 'broken') {
@@ -133,9 +139,22 @@ export function connect(): void {
 export function disconnect(): void {
   const current = socket
   socket = undefined
+  received = []
   lastId = undefined
   wasLive = false
   current?.close()
+}
+
+/** What has arrived and has not been looked at: a thousand events a second are looked at together, and leave time for a person's keys. */
+let received: string[] = []
+let receiveTimer: number | undefined
+
+function receiveAll(): void {
+  window.clearTimeout(receiveTimer)
+  receiveTimer = undefined
+  const frames = received
+  received = []
+  for (const data of frames) receive(data)
 }
 
 function receive(data: string): void {

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { ApiError } from '../data/api.ts'
-import { Text } from './text.tsx'
+import { Name, Text } from './text.tsx'
 
 interface PageProps {
   readonly title: string
@@ -94,7 +94,7 @@ const toneOf = (state: string): Tone =>
 
 /** The state of something, with a colour that its word repeats. */
 export const Badge = ({ state, tone = toneOf(state) }: { readonly state: string; readonly tone?: Tone }) => (
-  <span class={`badge ${tone}`}>{state.replaceAll('_', ' ')}</span>
+  <span class={`badge ${tone}`}><Name value={state.replaceAll('_', ' ')} /></span>
 )
 
 export const Note = ({ tone = 'quiet', children }: { readonly tone?: Tone; readonly children: ComponentChildren }) => (

@@ -1,0 +1,32 @@
+/** Pages that show what attackers wrote: what must not become of it. */
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { HOSTILE, LONG_LINE } from './page-world.ts'
+
+/** What the text of a message must never become. */
+const FOREIGN = 'main img, main script, main iframe, main a[href^="javascript:"], main a[href*="attacker"]:not([href^="#"])'
+const INVISIBLE = String.raw`/[\u202a-\u202e\u2066-\u2069\u0000\u001b]/`
+
+/** Fails if the page runs, draws or hides by what others wrote, or is wider than its window. */
+export async function expectHarmless(page: Page, place: string): Promise<void> {
+  expect(await page.evaluate('window.hacked'), place).toBeUndefined()
+  expect(await page.evaluate(`document.querySelectorAll('${FOREIGN}').length`), place).toBe(0)
+  expect(await page.evaluate(`${INVISIBLE}.test(document.body.innerText)`), place).toBe(false)
+  expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${place} is wider than its window`).toBe(true)
+}
+
+/** Each text of these answers, but for times, gets a hostile text after it: what a page shows of an answer comes from anybody. `instead` replaces the real answer. */
+export async function spoilAnswers(page: Page, path: string, instead?: object): Promise<void> {
+  let count = 0
+  const texts = [...HOSTILE, LONG_LINE]
+  const spoiled = (value: unknown): unknown => {
+    if (typeof value === 'string') return /^\d{4}-\d\d-\d\dT/.test(value) ? value : value + texts[count++ % texts.length]
+    if (Array.isArray(value)) return value.map(spoiled)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, spoiled(member)]))
+  }
+  await page.route(path, async (route) => {
+    const answer = instead ?? (await (await route.fetch()).json())
+    await route.fulfill({ json: spoiled(answer) })
+  })
+}
