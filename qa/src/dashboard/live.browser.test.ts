@@ -207,7 +207,13 @@ describe.skipIf('missing' in foundChromium)(`the dashboard over hours and failur
       const delays = (await one.evaluate<number[]>('window.delays')).toSorted((a, b) => a - b)
       return delays[Math.floor(delays.length * 0.95)] ?? Number.POSITIVE_INFINITY
     }
-    const rounds: { readonly ownMs: number; readonly bareMs: number; readonly cpuMs: number; readonly busy: number; readonly perSecond: number }[] = []
+    const rounds: {
+      readonly ownMs: number
+      readonly bareMs: number
+      readonly cpuMs: number
+      readonly busy: number
+      readonly perSecond: number
+    }[] = []
     const isQuiet = ({ bareMs }: { readonly bareMs: number }) => bareMs <= BARE_TYPING_MS_MAX
     for (let run = 0; run < BURSTS_MAX && rounds.filter(isQuiet).length < BURSTS; run++) {
       const before = await typing(bare, 1500)

@@ -68,7 +68,15 @@ describe.skipIf('missing' in foundChromium || !isPostgresThere)(`the nodes on th
       const { page, faults } = await open({ colorScheme })
       await expect.poll(() => shards(page), SOON).toMatchObject({ unowned_shards: 0, 'node-1': SHARDS / 2, 'node-2': SHARDS / 2 })
       await row(page, 'node-2').getByText('up', { exact: true }).waitFor(SOON)
-      await expect.poll(() => row(page, 'node-2').getByText(String(SHARDS / 2), { exact: true }).count(), SOON).toBe(1)
+      await expect
+        .poll(
+          () =>
+            row(page, 'node-2')
+              .getByText(String(SHARDS / 2), { exact: true })
+              .count(),
+          SOON,
+        )
+        .toBe(1)
       expect(await seriousFaults(page)).toEqual([])
       if (process.env.SLUICE_SCREENSHOTS === '1') {
         mkdirSync(join(ROOT, 'docs/images/dashboard'), { recursive: true })

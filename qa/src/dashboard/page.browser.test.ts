@@ -342,7 +342,15 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     writeFileSync(join(folder, 'SKILL.md'), `---\nname: bake\ndescription: Bakes bread.\n---\n\n${HOSTILE.join('\n')}\n`)
     const page = await open()
     const tool = { name: 'add', description: 'Adds', used: true, risk: 'write', accepted: false, hash: 'h' }
-    const server = { name: 'notes', enabled: true, transport: 'stdio', source: 'notes', state: 'down', failure: 'It is away', scope: 'shared' }
+    const server = {
+      name: 'notes',
+      enabled: true,
+      transport: 'stdio',
+      source: 'notes',
+      state: 'down',
+      failure: 'It is away',
+      scope: 'shared',
+    }
     const servers = [{ ...server, resources: false, prompts: false, problems: ['none'], tools: [tool] }]
     await spoilAnswers(page, path, path.includes('mcp') ? { servers } : undefined)
     await page.reload()

@@ -94,7 +94,9 @@ const toneOf = (state: string): Tone =>
 
 /** The state of something, with a colour that its word repeats. */
 export const Badge = ({ state, tone = toneOf(state) }: { readonly state: string; readonly tone?: Tone }) => (
-  <span class={`badge ${tone}`}><Name value={state.replaceAll('_', ' ')} /></span>
+  <span class={`badge ${tone}`}>
+    <Name value={state.replaceAll('_', ' ')} />
+  </span>
 )
 
 export const Note = ({ tone = 'quiet', children }: { readonly tone?: Tone; readonly children: ComponentChildren }) => (
