@@ -1217,9 +1217,91 @@ const UNCOMPARED = [
   },
 ]
 
+/** A bug that a rule of the store on PostgreSQL finds. */
+const onPostgres = (name, file, find, replace, title, test = `${POSTGRES}/conformance.postgres.test.ts`) => ({
+  name,
+  patches: [{ file: `${POSTGRES}/${file}`, find, replace }],
+  tests: [test],
+  title,
+})
+
 /** The bugs that `pnpm mutants --cluster` plants: the rules of a run with several nodes must find each of them under these faults. */
 export const CLUSTER_MUTANTS = [
   { name: 'no fence and no comparison of rows', patches: [...UNFENCED, ...UNCOMPARED], tests: [], faults: 'suspend,suspend,suspend' },
+  onPostgres(
+    'assumption 1: all interrupted sends are those of this process',
+    'outbox.ts',
+    "WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND NOT (channel",
+    "WHERE ended_at IS NULL AND state = 'sending' AND $1::int <= $2::int AND NOT (channel",
+    'lists and recovers replies by the shard of their conversation',
+  ),
+  onPostgres(
+    'assumption 2: all waiting messages are those of this process',
+    'delivery-table.ts',
+    `AND \${waiting} AND \${shard} AND number`,
+    `AND \${waiting} AND (\${shard} OR true) AND number`,
+    'lists waiting messages by the shard of their session',
+  ),
+  onPostgres(
+    'assumption 3: all unfinished turns are those of this process',
+    'turns.ts',
+    `inbox IS NULL AND \${shard} AND \${isLeft('$4')}`,
+    `inbox IS NULL AND (\${shard} OR true) AND \${isLeft('$4')}`,
+    'lists unfinished turns by the shard of their session, or of their id without one',
+  ),
+  onPostgres(
+    'assumption 4: all unfinished runs are those of this process',
+    'sops.ts',
+    `WHERE ended_at IS NULL AND \${shard} AND number`,
+    `WHERE ended_at IS NULL AND (\${shard} OR true) AND number`,
+    'lists unfinished runs by the shard of their id',
+  ),
+  onPostgres(
+    'assumption 5: no other process listens',
+    'leases.ts',
+    'one.isAlive && one.process !== process && !(isForced',
+    'one.isAlive && one.process === process && !(isForced',
+    'work of a leader runs on one node',
+    `${POSTGRES}/cluster.postgres.test.ts`,
+  ),
+  onPostgres(
+    'assumption 6: no other process runs turns of a session',
+    'session-leases.ts',
+    `const name: LeaseName = \`\${PREFIX}\${turn.session ?? turn.id}\``,
+    `const name: LeaseName = \`\${PREFIX}\${turn.id}\``,
+    'turns of one session on two nodes run one after the other',
+    'qa/src/cluster/direct-turns.postgres.test.ts',
+  ),
+  onPostgres(
+    'assumption 7: no other process claims keys',
+    'idempotency.ts',
+    'else if ((await foreign.read()) !== version) await lookUp(key, limits)',
+    'else if ((await foreign.read()) < 0) await lookUp(key, limits)',
+    'a key that a stored or done turn of another process holds is known',
+  ),
+  onPostgres(
+    'assumption 8: limits count the calls of this process',
+    'counters.ts',
+    'this.#nodes === undefined ? 0 : Math.floor(this.#limit / (2 * this.#nodes))',
+    'this.#limit',
+    'nodes share a rate limit, of which each lets a part pass on its own',
+    `${POSTGRES}/counters.postgres.test.ts`,
+  ),
+  onPostgres(
+    'assumption 11: events are those of this process',
+    'event-log.ts',
+    `FROM events WHERE seq > $1 ORDER BY seq LIMIT \${READ_MAX}`,
+    `FROM events WHERE seq > $1 AND process = $2 ORDER BY seq LIMIT \${READ_MAX}`,
+    'every node sees the events of all in one order, each once and without a gap',
+    `${POSTGRES}/event-log.postgres.test.ts`,
+  ),
+  onPostgres(
+    'assumption 12: no other process starts a run meanwhile',
+    'sops.ts',
+    "const LOCK = 'SELECT pg_advisory_xact_lock(7351, 0)'",
+    "const LOCK = 'SELECT 1'",
+    'limits hold between processes',
+  ),
 ]
 
 /** Returns a line for each patch whose text does not occur exactly once in its file below `root`, and for each missing test file. */

@@ -27,6 +27,8 @@ const RUN_MS_MAX = 120_000
 /** The time limit of all test files together, without a bug. */
 const FIRST_RUN_MS_MAX = 1_800_000
 const TEST_MS_MAX = 10_000
+/** Tests of several nodes start a database, and wait until leases have expired. */
+const POSTGRES_TEST_MS_MAX = 60_000
 const CLUSTER_SECONDS = '60'
 const OUTPUT_CHARS_MAX = 2000
 
@@ -52,24 +54,30 @@ function linkModules(from, to, copy) {
   }
 }
 
+const isSlow = (file) => file.endsWith('.slow.test.ts')
+const needsPostgres = (file) => file.endsWith('.postgres.test.ts')
+const titlesOf = (mutants) => mutants.flatMap(({ title }) => title ?? [])
+
 /** Runs tests of the copy, with `bail` up to the first failure. Resolves to the failures; `broken` says why the tests did not run. */
-async function runTests(copy, files, { bail, msMax }) {
+async function runTests(copy, files, { bail, msMax, titles = [] }) {
   const report = join(copy, 'report.json')
   rmSync(report, { force: true })
+  const testMsMax = files.some(needsPostgres) ? POSTGRES_TEST_MS_MAX : TEST_MS_MAX
   const args = [
     'run',
     '--config',
     'vitest.workspace.ts',
     '--reporter=json',
     `--outputFile=${report}`,
-    `--testTimeout=${TEST_MS_MAX}`,
-    `--hookTimeout=${TEST_MS_MAX}`,
+    `--testTimeout=${testMsMax}`,
+    `--hookTimeout=${testMsMax}`,
   ]
   const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
-  const child = spawn(process.execPath, [vitest, ...args, ...(bail ? ['--bail=1'] : []), ...files], {
+  const chosen = titles.length > 0 ? ['-t', titles.join('|')] : []
+  const child = spawn(process.execPath, [vitest, ...args, ...(bail ? ['--bail=1'] : []), ...chosen, ...files], {
     cwd: copy,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: files.some((file) => file.endsWith('.slow.test.ts')) ? { ...process.env, SLUICE_SLOW: '1' } : process.env,
+    env: { ...process.env, ...(files.some(isSlow) && { SLUICE_SLOW: '1' }), ...(files.some(needsPostgres) && { SLUICE_POSTGRES: '1' }) },
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output = (output + data).slice(-OUTPUT_CHARS_MAX)))
@@ -125,7 +133,7 @@ async function tryMutant(copy, mutant) {
   for (const [file, text] of texts) writeFileSync(join(copy, file), text)
   try {
     const { failures, broken } = await (mutant.faults === undefined
-      ? runTests(copy, mutant.tests, { bail: true, msMax: RUN_MS_MAX })
+      ? runTests(copy, mutant.tests, { bail: true, msMax: RUN_MS_MAX, titles: titlesOf([mutant]) })
       : runInCluster(copy, mutant))
     const [first] = failures
     const outcome = broken ? 'BROKEN' : first ? 'caught' : 'SURVIVED'
@@ -150,7 +158,8 @@ try {
   copyRepository(copy)
   const tests = [...new Set(mutants.flatMap((mutant) => mutant.tests))]
   console.log(`${mutants.length} bugs, ${tests.length} test files; first without any bug …`)
-  const { failures, broken } = tests.length > 0 ? await runTests(copy, tests, { bail: false, msMax: FIRST_RUN_MS_MAX }) : { failures: [] }
+  const { failures, broken } =
+    tests.length > 0 ? await runTests(copy, tests, { bail: false, msMax: FIRST_RUN_MS_MAX, titles: titlesOf(mutants) }) : { failures: [] }
   if (failures.length > 0 || broken)
     throw new Error(`the tests fail without any bug:\n${broken ?? failures.map(({ file, title }) => `${file}: ${title}`).join('\n')}`)
   const width = Math.max(...mutants.map(({ name }) => name.length))
