@@ -263,7 +263,7 @@ describe('house rules', () => {
 })
 
 test('each changeset names packages of the workspace, because a release refuses any other name', () => {
-  const names = new Set([...folders, 'profiles', 'qa'].map((name) => `@sluice/${name}`))
+  const names = new Set([...folders, 'qa'].map((name) => `@sluice/${name}`))
   const changesets = globSync('.changeset/*.md', { cwd: ROOT }).filter((file) => !file.endsWith('README.md'))
   const named = changesets.flatMap((file) =>
     [...read(file).matchAll(/^["'](.+)["']: (?:patch|minor|major)$/gm)].map(([, name = '']) => ({ file, name })),
