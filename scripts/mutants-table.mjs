@@ -51,7 +51,7 @@ const signatures = [
   ),
   bug(
     'ack: a frame is acknowledged before its message is durable (workchat)',
-    'packages/channel-workchat/src/intake.ts',
+    'packages/kit/src/missed-first.ts',
     '    await durable\n',
     '    void durable.catch(() => undefined)\n',
     ['packages/channel-workchat/src/connection.test.ts'],

@@ -5,7 +5,7 @@ import type { Address, Channel, Clock, Lease } from '@sluice/sdk'
 
 /**
  * An answer that comes sooner needs no indicator. A call that is under way at the end of its turn is aborted, which costs its
- * connection: with turns of a few milliseconds, that took a third of the processor time of a reply.
+ * connection: with turns of a few milliseconds, that took a quarter of the processor time of a reply.
  */
 const AFTER_MS = 500
 /** Platforms show one call for at least five seconds. */
