@@ -216,8 +216,6 @@ export class Intake {
 
   /** Stores the messages and queues the new ones. Resolves to their number. */
   #store(channel: Channel, { raw, verified, receivedAtMs, trace }: Received, messages: readonly Classified[]): Promise<number> {
-    // Counted before the write, so that requests in parallel see each other.
-    for (const { account } of messages) this.#count(account, 1)
     const takeBack = (error: unknown): never => {
       for (const { account } of messages) this.#count(account, -1)
       throw error
@@ -242,8 +240,11 @@ export class Intake {
       trace,
       messages,
     }
+    const written = this.#options.inbox.keep(arrival)
+    // Counted before the write ends, so that requests in parallel see each other.
+    for (const { account } of messages) this.#count(account, 1)
     // One promise instead of the three of an async function that catches.
-    return this.#options.inbox.keep(arrival).then(stored, takeBack)
+    return written.then(stored, takeBack)
   }
 
   #enter(channel: Channel, number: number, { message, session, kind }: Classified): boolean {
