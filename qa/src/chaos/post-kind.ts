@@ -23,5 +23,6 @@ export const postKind = (): Kind => ({
     const { turn_id: turn = named, response: text } = JSON.parse(body) as { readonly turn_id?: string; readonly response?: string }
     return turn === null ? undefined : { turn, ...(text !== undefined && { text }) }
   },
+  isInFlight: ({ body }) => (JSON.parse(body) as { readonly state?: string }).state === 'in_flight',
   delivered: () => [],
 })

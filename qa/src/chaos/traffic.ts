@@ -157,9 +157,11 @@ export class Traffic {
     const answer = await post(url, kind.request(messages), signal, this.#requestMsMax)
     const { status } = answer
     if (status === undefined || status === UNAVAILABLE) return false
-    if (!ACKNOWLEDGED.includes(status)) recorder.see({ type: 'refused', marks, status })
+    const isAcknowledged = ACKNOWLEDGED.includes(status)
+    if (isAcknowledged && kind.isInFlight?.(answer)) return false
+    if (!isAcknowledged) recorder.see({ type: 'refused', marks, status })
     else if (!kind.isPulled) recorder.see({ type: 'acked', marks })
-    const answered = ACKNOWLEDGED.includes(status) ? kind.turnIn?.(answer) : undefined
+    const answered = isAcknowledged ? kind.turnIn?.(answer) : undefined
     if (answered) for (const mark of marks) recorder.see({ type: 'answered', mark, ...answered })
     unacked.delete(messages)
     return true

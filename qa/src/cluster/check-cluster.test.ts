@@ -95,3 +95,8 @@ test('a reply that was sent twice has to say that this is not known', () =>
       { outbox: [replyOf(ONE, 1), { ...(second ?? replyOf(TWO, 2)), state: 'ambiguous' }] },
     ),
   ).toEqual([]))
+
+test('a call is made again by the repeat of a direct request whose turn failed', () => {
+  const seen: Seen[] = [...HISTORY.seen, { type: 'effect', mark: ONE }]
+  expect(rulesOf({ seen }, { failed: [{ mark: ONE, attempts: 1 }] })).toEqual([])
+})

@@ -33,7 +33,7 @@ export function checkCluster(history: ClusterHistory, store: StoreView): Violati
   checkOnce(store, report)
   checkOrder(history, store, report)
   checkSends(history, store, report)
-  checkEffects(history, report)
+  checkEffects(history, store, report)
   checkDirect(history, store, report)
   for (const ids of history.events)
     for (const [id, times] of countsOf(ids)) if (times > 1) report('events', `a subscriber received the event ${id} ${times} times`)
@@ -128,11 +128,12 @@ function checkSends(history: History, store: StoreView, report: Report): void {
   }
 }
 
-/** A call is never made again once the model got its result. */
-function checkEffects({ seen }: History, report: Report): void {
+/** A call is never made again once the model got its result. A direct request that failed may be repeated, which is another turn. */
+function checkEffects({ seen }: History, { failed }: StoreView, report: Report): void {
   const settled = new Set<string>()
+  const again = new Set(failed.map(({ mark }) => mark))
   for (const event of seen) {
-    if (event.type === 'asked' && event.result === 'ran') settled.add(event.mark)
+    if (event.type === 'asked' && event.result === 'ran' && !again.has(event.mark)) settled.add(event.mark)
     else if (event.type === 'effect' && settled.has(event.mark)) report('effect', `the tool of ${event.mark} ran again after its result`)
   }
 }
