@@ -81,8 +81,8 @@ async function migrateLocked(client: pg.Client, schema: string, options: Migrate
   if (version > 0 && version < migrations.length) log.info('upgrading the database', { from: version, schema: migrations.length })
   for (const [at, migration] of migrations.entries()) {
     if (at < version) continue
-    if (migration.contracts && at > 0 && (await client.query(OLDER, [at])).rows[0]?.count > 0) {
-      log.info('the upgrade of the database goes on once no process of an earlier release is left', { schema: at + 1 })
+    if (migration.contracts !== undefined && (await client.query(OLDER, [migration.contracts])).rows[0]?.count > 0) {
+      log.info('the upgrade of the database goes on once the processes of older releases have ended', { schema: at + 1 })
       break
     }
     await step(client, migration, { number: at + 1, upgradedAtMs: version > 0 ? nowMs : undefined })
@@ -103,7 +103,7 @@ async function step(
   try {
     await client.query(sql)
     await client.query(PUT, ['schema_version', String(number)])
-    if (contracts || number === 1) await client.query(PUT, ['min_reader', String(number)])
+    if (contracts !== undefined || number === 1) await client.query(PUT, ['min_reader', String(contracts ?? number)])
     if (upgradedAtMs !== undefined) await client.query(PUT, ['upgraded_at', String(upgradedAtMs)])
     await client.query('COMMIT')
   } catch (error) {

@@ -2,8 +2,8 @@
  * The schema, as the list of its migrations. A released migration is never edited; a change is a new migration at the end.
  *
  * Releases N and N-1 run side by side, so that a migration only expands the schema: it adds tables, columns with defaults and indexes,
- * and changes nothing that the earlier release reads or writes. What no release needs any more is removed by a migration with
- * `contracts`, one release later; it waits until no process of an earlier release is left.
+ * and changes nothing that the earlier release reads or writes. What release N no longer needs is removed by a migration with `contracts`
+ * in release N+1; it waits until no process of a release before N is left.
  *
  * Times, token counts and costs are double precision. Columns named `…_json` hold JSON as text, which can also represent invalid
  * Unicode. Columns that are sorted or searched by prefix have the collation "C", which sorts by code point.
@@ -11,8 +11,8 @@
 
 export interface Migration {
   readonly sql: string
-  /** True when a release that does not know this migration cannot use the schema any more. */
-  readonly contracts?: true
+  /** The schema version of the first release that does without what this migration removes. Earlier releases can use the schema no more. */
+  readonly contracts?: number
 }
 
 /** A text that sorts by code point. */
