@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundle, ROOT } from '../daemons/bundle.ts'
+import { expectHarmless, spoilAnswers } from './hostile.ts'
 import { foundChromium, launchChromium, type PageDaemon, signedIn, startPageDaemon, type Watched, whySkipped } from './page-daemon.ts'
 import { seriousFaults } from './serious-faults.ts'
 
@@ -135,6 +136,15 @@ allowed_numbers = ["*"]
       expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), place).toBe(true)
       expect(await seriousFaults(page), place).toEqual([])
     }
+    expect(watched.faults).toEqual([])
+  })
+
+  test('what boards, adapters and the robot say about themselves stays text', async () => {
+    await spoilAnswers(page, '**/api/hardware')
+    await page.reload()
+    await go('/hardware', 'Hardware')
+    await page.getByRole('table', { name: 'Boards and adapters' }).waitFor(SOON)
+    await expectHarmless(page, 'hardware')
     expect(watched.faults).toEqual([])
   })
 })

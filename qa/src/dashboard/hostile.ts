@@ -5,14 +5,17 @@ import { HOSTILE, LONG_LINE } from './page-world.ts'
 
 /** What the text of a message must never become. */
 const FOREIGN = 'main img, main script, main iframe, main a[href^="javascript:"], main a[href*="attacker"]:not([href^="#"])'
-const INVISIBLE = String.raw`/[\u202a-\u202e\u2066-\u2069\u0000\u001b]/`
+/** What reaches beyond the window, if the page can be scrolled there. */
+const WIDER = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')]
+  .filter((part) => part.getBoundingClientRect().right > innerWidth).map((part) => part.tagName + '.' + part.className + ': ' + part.textContent.slice(0, 40))`
+const INVISIBLE = String.raw`document.body.innerText.match(/.{0,30}[\u202a-\u202e\u2066-\u2069\u0000\u001b]/g) ?? []`
 
 /** Fails if the page runs, draws or hides by what others wrote, or is wider than its window. */
 export async function expectHarmless(page: Page, place: string): Promise<void> {
   expect(await page.evaluate('window.hacked'), place).toBeUndefined()
   expect(await page.evaluate(`document.querySelectorAll('${FOREIGN}').length`), place).toBe(0)
-  expect(await page.evaluate(`${INVISIBLE}.test(document.body.innerText)`), place).toBe(false)
-  expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${place} is wider than its window`).toBe(true)
+  expect(await page.evaluate(INVISIBLE), place).toEqual([])
+  expect(await page.evaluate(WIDER), `${place} is wider than its window`).toEqual([])
 }
 
 /** Each text of these answers, but for times, gets a hostile text after it: what a page shows of an answer comes from anybody. `instead` replaces the real answer. */

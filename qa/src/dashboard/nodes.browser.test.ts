@@ -6,6 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startCluster, type TestCluster } from '../cluster/test-cluster.ts'
 import { bundle, ROOT, run } from '../daemons/bundle.ts'
+import { expectHarmless, spoilAnswers } from './hostile.ts'
 import { foundChromium, launchChromium, watchedPage, whySkipped } from './page-daemon.ts'
 import { seriousFaults } from './serious-faults.ts'
 
@@ -87,6 +88,16 @@ describe.skipIf('missing' in foundChromium || !isPostgresThere)(`the nodes on th
       expect(faults).toEqual([])
       await page.context().close()
     }
+  })
+
+  test('what a node says about itself stays text', async () => {
+    const { page, faults } = await open()
+    await spoilAnswers(page, '**/api/cluster')
+    await page.reload()
+    await row(page, 'node-1').first().waitFor(SOON)
+    await expectHarmless(page, 'nodes')
+    expect(faults).toEqual([])
+    await page.context().close()
   })
 
   test('a node is drained and works again, and a killed one is shown as dead while its shards move', async () => {

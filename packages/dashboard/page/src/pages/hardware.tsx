@@ -216,7 +216,7 @@ function About() {
               keyOf={({ check, detail }) => `${check} ${detail}`}
               empty="No feature of this build has anything to check."
               columns={[
-                { name: 'Check', heads: true, show: ({ check }) => check },
+                { name: 'Check', heads: true, show: ({ check }) => <Name value={check} /> },
                 { name: 'State', show: ({ status }) => <Badge state={status} /> },
                 { name: 'Detail', show: ({ detail }) => <Text value={detail} /> },
                 { name: 'Remedy', show: ({ fix }) => fix !== null && <Text value={fix} /> },
@@ -234,7 +234,15 @@ function About() {
               keyOf={({ name, feature }) => `${feature} ${name}`}
               empty="No tool reaches hardware."
               columns={[
-                { name: 'Tool', heads: true, show: ({ name }) => <span class="mono">{name}</span> },
+                {
+                  name: 'Tool',
+                  heads: true,
+                  show: ({ name }) => (
+                    <span class="mono">
+                      <Name value={name} />
+                    </span>
+                  ),
+                },
                 {
                   name: 'State',
                   show: ({ available, compiled }) => <Badge state={available ? 'ready' : compiled ? 'not available' : 'left out'} />,

@@ -145,7 +145,9 @@ export const Facts = ({ rows }: { readonly rows: readonly (readonly [name: strin
       (row) =>
         row && (
           <>
-            <dt>{row[0]}</dt>
+            <dt>
+              <Name value={row[0]} />
+            </dt>
             <dd>{row[1]}</dd>
           </>
         ),
