@@ -9,9 +9,15 @@ const NUMBER = '@s.whatsapp.net'
 const LID = '@lid'
 const GROUP = '@g.us'
 
-/** An address without the number of the device. */
-const PERSON = /^(\d{1,20})(?:_\d+)?(?::\d+)?(@s\.whatsapp\.net|@lid|@hosted|@hosted\.lid)$/
-const DOMAINS: Readonly<Record<string, string>> = { '@hosted': NUMBER, '@hosted.lid': LID }
+/** A user, perhaps with an agent and a device. */
+const USER = /^(\d{1,20})(?:_\d+)?(?::\d+)?$/
+/** The domains of people, each with the one that stands for it. */
+const DOMAINS = new Map([
+  [NUMBER, NUMBER],
+  [LID, LID],
+  ['@hosted', NUMBER],
+  ['@hosted.lid', LID],
+])
 const ADDRESS = /^(?:\d{1,20}@s\.whatsapp\.net|\d{1,20}@lid|[\d-]{5,40}@g\.us)$/
 
 export const isGroup = (jid: string): boolean => jid.endsWith(GROUP)
@@ -19,8 +25,11 @@ export const isLid = (jid: string): boolean => personOf(jid)?.domain === LID
 
 /** Returns the user and the domain of a person's address; undefined for any other address. */
 export function personOf(jid: string | null | undefined): { readonly user: string; readonly domain: string } | undefined {
-  const [, user, domain] = PERSON.exec(jid ?? '') ?? []
-  return user === undefined || domain === undefined ? undefined : { user, domain: DOMAINS[domain] ?? domain }
+  if (!jid?.includes('@')) return undefined
+  const at = jid.indexOf('@')
+  const [, user] = USER.exec(jid.slice(0, at)) ?? []
+  const domain = DOMAINS.get(jid.slice(at))
+  return user === undefined || domain === undefined ? undefined : { user, domain }
 }
 
 export const numberJid = (number: string): string => `${number.replace('+', '')}${NUMBER}`
