@@ -1,5 +1,6 @@
 /** The idempotency port, on top of the key table of this process and of the stored turns and procedure events. */
-import type { IdempotencyStore } from '@sluice/sdk'
+import { BoundedMap } from '@sluice/kit'
+import type { Claim, IdempotencyStore } from '@sluice/sdk'
 import { hashKey, type KeyLimits, KeyTable, type KnownKeys } from '@sluice/store/shared'
 import type { Db } from './db.ts'
 import type { ForeignCommits } from './foreign-commits.ts'
@@ -24,7 +25,7 @@ const DONE_OF = `
  * Only the first claim reads all stored keys, at most `keysMax` rows of each kind. Once another process has written, each claim reads its
  * own key. Of two processes that claim a key at once, the commit that stores the turn decides.
  */
-export function createIdempotency(db: Db, foreign: ForeignCommits): { readonly keys: KeyTable; readonly port: IdempotencyStore } {
+export function createIdempotency(db: Db, foreign: ForeignCommits): { readonly keys: WatchedKeyTable; readonly port: IdempotencyStore } {
   let loaded: KnownKeys = { queued: [], done: [] }
   const keys = new WatchedKeyTable(() => loaded)
   let version: number | undefined
@@ -78,15 +79,37 @@ interface Watch extends Disposable {
   readonly hasChanged: boolean
 }
 
+/** Claims that wait until their turns are stored. */
+const CLAIMS_MAX = 10_000
+
 /** Notices the turns of this process that are stored or end while keys are read. */
-class WatchedKeyTable extends KeyTable {
+export class WatchedKeyTable extends KeyTable {
   changes = 0
+  readonly #since = new BoundedMap<string, number>(CLAIMS_MAX)
   readonly #watched = new Set<{ readonly key: string; hasChanged: boolean }>()
 
   watch(key: string): Watch {
     const watch = { key, hasChanged: false, [Symbol.dispose]: () => void this.#watched.delete(watch) }
     this.#watched.add(watch)
     return watch
+  }
+
+  override claim(key: string, limits: KeyLimits, nowMs: number): Claim {
+    const claim = super.claim(key, limits, nowMs)
+    if (claim === 'claimed') this.#since.set(key, nowMs - limits.ttlMs)
+    return claim
+  }
+
+  override release(key: string): void {
+    this.#since.delete(key)
+    super.release(key)
+  }
+
+  /** The time after which no turn with the key may have ended: one that has ended since the claim was made by another process. */
+  claimedSince(key: string): number | undefined {
+    const sinceMs = this.#since.get(key)
+    this.#since.delete(key)
+    return sinceMs
   }
 
   override queued(key: string, turnId: string): void {

@@ -649,4 +649,11 @@ export const MIGRATIONS: readonly Migration[] = [
   END $$;
   `,
   },
+  {
+    sql: `
+  -- The order in which turns were stored, by which those of a session begin. Null for a turn that an earlier release stored.
+  CREATE SEQUENCE turn_places;
+  ALTER TABLE turns ADD COLUMN place bigint;
+  `,
+  },
 ]

@@ -24,16 +24,21 @@ const YIELD_POLL_MS = 20
 const YIELDING_MAX = 1000
 
 /**
- * True while a stored turn of the session waits to be resumed, because its process has died. It goes first; among such turns, the one that
- * was accepted first does.
+ * True while a stored turn of the session goes first: one that was stored before all turns of this process in it, which has an order of its
+ * own for them. A turn that its process left behind has a place of its own.
  */
-const goesAfter = (turn: string, session: string, shard: string, process: string): string => `EXISTS (
+const goesAfter = (turn: string, session: string, shard: string, process: string): string => {
+  const left = `FROM turns AS left_behind WHERE left_behind.id = ${turn} AND left_behind.process IS DISTINCT FROM ${process}`
+  return `EXISTS (
     SELECT 1 FROM turns AS earlier
     WHERE ended_at IS NULL AND inbox IS NULL AND earlier.shard = ${shard} AND session_id = ${session} AND id <> ${turn}
-      AND (earlier.process IS NULL OR earlier.process <> ${process} AND NOT ${isAliveProcess('earlier.process')})
-      AND NOT EXISTS (
-        SELECT 1 FROM turns AS own WHERE own.id = ${turn} AND own.process IS DISTINCT FROM ${process}
-          AND (own.created_at, own.id) < (earlier.created_at, earlier.id)))`
+      AND (earlier.process IS DISTINCT FROM ${process} OR EXISTS (SELECT 1 ${left}))
+      AND coalesce(earlier.place, 0) < coalesce(
+        (SELECT coalesce(left_behind.place, 0) ${left}),
+        (SELECT min(coalesce(own.place, 0)) FROM turns AS own
+          WHERE own.ended_at IS NULL AND own.inbox IS NULL AND own.shard = ${shard} AND own.session_id = ${session} AND own.process = ${process}),
+        ${Number.MAX_SAFE_INTEGER}))`
+}
 const TAKE = `
   INSERT INTO leases (name, epoch, process, turn, owner)
   SELECT name, nextval('epochs'), $6, turn, owner

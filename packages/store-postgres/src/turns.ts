@@ -14,7 +14,6 @@ import {
   type CostColumns,
   hashKey,
   inputIn,
-  type KeyTable,
   type ListedColumns,
   listedTurn,
   periodCost,
@@ -26,6 +25,7 @@ import {
 import { type Row, sql } from './connection.ts'
 import { columnsOf, type Db, isOpen } from './db.ts'
 import type { Histories } from './histories.ts'
+import type { WatchedKeyTable } from './idempotency.ts'
 import { isAliveProcess } from './live-process.ts'
 import { waitsForPerson } from './message-attempt.ts'
 import { insertReplies, replyValues } from './replies.ts'
@@ -35,10 +35,10 @@ import type { Kind } from './writer.ts'
 // Claims of one key wait for each other here, so that the next statement sees a turn that another process has just stored.
 const LOCK_KEY = 'SELECT pg_advisory_xact_lock(7352, hashtext($1))'
 const ENQUEUE = `
-  INSERT INTO turns (id, agent, session_id, owner, source, status, input, created_at, context_json, idempotency, shard, process)
-  SELECT $1, $2, $3::text, $4::text, $5, 'queued', $6, $7::float8, $8::text, $9::text, $10::smallint, $11::text
+  INSERT INTO turns (id, agent, session_id, owner, source, status, input, created_at, context_json, idempotency, shard, process, place)
+  SELECT $1, $2, $3::text, $4::text, $5, 'queued', $6, $7::float8, $8::text, $9::text, $10::smallint, $11::text, nextval('turn_places')
   WHERE $9::text IS NULL OR NOT EXISTS (
-    SELECT 1 FROM turns WHERE idempotency = $9 AND (ended_at IS NULL OR status = 'done' AND ended_at > $7))
+    SELECT 1 FROM turns WHERE idempotency = $9 AND (ended_at IS NULL OR status = 'done' AND ended_at > $12::float8))
   ON CONFLICT DO NOTHING RETURNING id`
 const START = `
   UPDATE turns SET status = 'running', process = $2, starts = starts + 1, attempts = attempts + (NOT ${waitsForPerson('turns.id')})::int
@@ -261,7 +261,7 @@ function endValues({ end, key, messagesJson, errorJson }: End, place: number): r
 }
 
 export interface TurnsOptions {
-  readonly keys: KeyTable
+  readonly keys: WatchedKeyTable
   readonly histories: Histories
   readonly process: string
   /** True under the lease of a session: the turns that start are those of this process, and not of the owner of their shard. */
@@ -290,6 +290,7 @@ export function createTurns(db: Db, { keys, histories, process, isDirect }: Turn
         key,
         shard,
         runsHere ? process : null,
+        (key === null ? undefined : keys.claimedSince(key)) ?? createdAtMs,
       )
       const added = await writer.write(...(key === null ? [enqueue] : [sql(LOCK_KEY, key), enqueue]))
       if (added.length === 0) throw new AppError('conflict', 'A turn with this id or idempotency key already exists.')
