@@ -22,7 +22,7 @@ import { contains, type Search, searchPage } from './search-page.ts'
 
 const PAGE_MAX = 500
 const WORDS_CHARS_MAX = 200
-/** What one page of a search looks at, so that it takes at most about 100 ms. The text of a message is read on its own. */
+/** What one page of a search looks at, which bounds its time. The text of a message is read on its own. */
 const ROWS_LOOKED_AT_MAX = 2000
 const TEXTS_LOOKED_AT_MAX = 400
 const NEXT_PAGE =
