@@ -25,19 +25,20 @@ const YIELDING_MAX = 1000
 
 /**
  * True while a stored turn of the session goes first: one that was stored before all turns of this process in it, which has an order of its
- * own for them. A turn that its process left behind has a place of its own.
+ * own for them. A turn that its process left behind goes by the order in which turns were stored.
  */
 const goesAfter = (turn: string, session: string, shard: string, process: string): string => {
-  const left = `FROM turns AS left_behind WHERE left_behind.id = ${turn} AND left_behind.process IS DISTINCT FROM ${process}`
+  const left = `SELECT 1 FROM turns AS left_behind WHERE left_behind.id = ${turn} AND left_behind.process IS DISTINCT FROM ${process}`
   return `EXISTS (
     SELECT 1 FROM turns AS earlier
-    WHERE ended_at IS NULL AND inbox IS NULL AND earlier.shard = ${shard} AND session_id = ${session} AND id <> ${turn}
-      AND (earlier.process IS DISTINCT FROM ${process} OR EXISTS (SELECT 1 ${left}))
-      AND coalesce(earlier.place, 0) < coalesce(
-        (SELECT coalesce(left_behind.place, 0) ${left}),
+    WHERE ended_at IS NULL AND inbox IS NULL AND earlier.shard = ${shard} AND session_id = ${session} AND id <> ${turn} AND (
+      EXISTS (
+        ${left} AND (coalesce(earlier.place, 0), earlier.created_at, earlier.id)
+          < (coalesce(left_behind.place, 0), left_behind.created_at, left_behind.id))
+      OR NOT EXISTS (${left}) AND earlier.process IS DISTINCT FROM ${process} AND coalesce(earlier.place, 0) < coalesce(
         (SELECT min(coalesce(own.place, 0)) FROM turns AS own
           WHERE own.ended_at IS NULL AND own.inbox IS NULL AND own.shard = ${shard} AND own.session_id = ${session} AND own.process = ${process}),
-        ${Number.MAX_SAFE_INTEGER}))`
+        ${Number.MAX_SAFE_INTEGER})))`
 }
 const TAKE = `
   INSERT INTO leases (name, epoch, process, turn, owner)

@@ -31,7 +31,13 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: 'sessions', key: ['number'], derived: { key: 'key' }, neverReuses: true },
   { name: 'messages', key: ['session', 'up_to'] },
   { name: 'session_summaries', key: ['session'], flags: ['untrusted'] },
-  { name: 'turns', key: ['id'], derived: { shard: 'shard_of_turn(session_id, id)' }, flags: ['abort_requested'], leftOut: ['process'] },
+  {
+    name: 'turns',
+    key: ['id'],
+    derived: { shard: 'shard_of_turn(session_id, id)' },
+    flags: ['abort_requested'],
+    leftOut: ['process', 'place'],
+  },
   { name: 'costs', key: ['quarter', 'agent'] },
   {
     name: 'inbox',
