@@ -105,8 +105,8 @@ export class WatchedKeyTable extends KeyTable {
     super.release(key)
   }
 
-  /** The time after which no turn with the key may have ended: one that has ended since the claim was made by another process. */
-  claimedSince(key: string): number | undefined {
+  /** Returns the time after which no turn with the key may have ended when this process claimed it, and forgets it. */
+  takeClaimedSince(key: string): number | undefined {
     const sinceMs = this.#since.get(key)
     this.#since.delete(key)
     return sinceMs

@@ -290,7 +290,7 @@ export function createTurns(db: Db, { keys, histories, process, isDirect }: Turn
         key,
         shard,
         runsHere ? process : null,
-        (key === null ? undefined : keys.claimedSince(key)) ?? createdAtMs,
+        (key === null ? undefined : keys.takeClaimedSince(key)) ?? createdAtMs,
       )
       const added = await writer.write(...(key === null ? [enqueue] : [sql(LOCK_KEY, key), enqueue]))
       if (added.length === 0) throw new AppError('conflict', 'A turn with this id or idempotency key already exists.')

@@ -3,9 +3,9 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { HOSTILE, LONG_LINE } from './page-world.ts'
 
-/** What the text of a message must never become. */
+/** Elements that the text of a message must never become. */
 const FOREIGN = 'main img, main script, main iframe, main a[href^="javascript:"], main a[href*="attacker"]:not([href^="#"])'
-/** What reaches beyond the window, if the page can be scrolled there. */
+/** The elements that reach beyond the window, if the page can be scrolled there. */
 const WIDER = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')]
   .filter((part) => part.getBoundingClientRect().right > innerWidth).map((part) => part.tagName + '.' + part.className + ': ' + part.textContent.slice(0, 40))`
 const INVISIBLE = String.raw`document.body.innerText.match(/.{0,30}[\u202a-\u202e\u2066-\u2069\u0000\u001b]/g) ?? []`

@@ -7,6 +7,7 @@ import { Badge, Card, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { Line, Name, Text } from '../ui/text.tsx'
 import { attempt } from '../ui/toast.tsx'
+import { TOOL_NAME, TOOL_PURPOSE, TOOL_STATE } from '../ui/tool-columns.tsx'
 import { duration, Time } from '../ui/values.tsx'
 
 type Hardware = Got<'/api/hardware'>
@@ -233,22 +234,7 @@ function About() {
               rows={rows.filter(({ feature }) => names.includes(feature))}
               keyOf={({ name, feature }) => `${feature} ${name}`}
               empty="No tool reaches hardware."
-              columns={[
-                {
-                  name: 'Tool',
-                  heads: true,
-                  show: ({ name }) => (
-                    <span class="mono">
-                      <Name value={name} />
-                    </span>
-                  ),
-                },
-                {
-                  name: 'State',
-                  show: ({ available, compiled }) => <Badge state={available ? 'ready' : compiled ? 'not available' : 'left out'} />,
-                },
-                { name: 'What it does', show: ({ description }) => <Line value={description} /> },
-              ]}
+              columns={[TOOL_NAME, TOOL_STATE, TOOL_PURPOSE]}
             />
           )}
         </Loaded>

@@ -9,6 +9,7 @@ import { Badge, Card, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { Line, Name, Text } from '../ui/text.tsx'
 import { attempt, say } from '../ui/toast.tsx'
+import { TOOL_NAME, TOOL_PURPOSE, TOOL_STATE } from '../ui/tool-columns.tsx'
 import { bytes } from '../ui/values.tsx'
 
 export function Tools() {
@@ -32,21 +33,10 @@ export function Tools() {
               keyOf={({ name, feature }) => `${feature} ${name}`}
               empty="No tool has this name."
               columns={[
-                {
-                  name: 'Tool',
-                  heads: true,
-                  show: ({ name }) => (
-                    <span class="mono">
-                      <Name value={name} />
-                    </span>
-                  ),
-                },
-                {
-                  name: 'State',
-                  show: ({ available, compiled }) => <Badge state={available ? 'ready' : compiled ? 'not available' : 'left out'} />,
-                },
+                TOOL_NAME,
+                TOOL_STATE,
                 { name: 'Feature', show: ({ feature }) => feature },
-                { name: 'What it does', show: ({ description }) => <Line value={description} /> },
+                TOOL_PURPOSE,
                 {
                   name: 'Build command',
                   show: ({ build }) =>
