@@ -1,5 +1,6 @@
-import type { Tool } from '@sluice/sdk'
+import { AppError, type Tool } from '@sluice/sdk'
 import { expect, test } from 'vitest'
+import { memoryBooks } from './testing/memory-books.ts'
 import { hang, scriptedModel } from './testing/scripted-model.ts'
 import { request, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
 import type { ToolApprovalRequest } from './turn.ts'
@@ -49,6 +50,34 @@ test('a turn that waits for a person holds no permit, but blocks its session', a
   await behind
   expect(waits).toEqual([true, false])
   expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
+})
+
+test('an outage of the store while a person is asked is no refusal: the turn ends its attempt, and asks the same question again', async () => {
+  const books = memoryBooks()
+  const outage = new AppError('unavailable', 'The store cannot write now', { isPassing: true })
+  const asked: string[] = []
+  const { agent, ran, model } = asking({
+    books,
+    approve: async ({ callId }) => {
+      asked.push(callId)
+      if (asked.length === 1) throw outage
+      return yes
+    },
+  })
+  await agent.resume(books)
+  await expect(agent.run(request('reach', { session: 'a', idempotency: { scope: 's', key: 'k' } }))).rejects.toBe(outage)
+  expect([books.ends, ran, model.asked.length]).toEqual([[], [], 1])
+  await agent.ensureResumed('turn-1')
+  await until(() => books.ends.length === 1)
+  expect(books.ends).toMatchObject([{ status: 'done', response: 'reached' }])
+  expect(asked).toEqual([asked[0], asked[0]])
+  expect(ran).toHaveLength(1)
+})
+
+test('a question that fails for another reason is a refusal, and the turn goes on', async () => {
+  const { agent, ran } = asking({ approve: () => Promise.reject(new AppError('conflict', 'Another gate asks')) })
+  await expect(agent.run(request('reach', { session: 'a' }))).resolves.toMatchObject({ text: 'reached' })
+  expect(ran).toEqual([])
 })
 
 test('a turn continues with a permit before new turns start', async () => {

@@ -1,5 +1,5 @@
 /** Asks a person whether a tool call may run. The person sees the call as `shownCall` renders it and decides only this call. */
-import type { Logger, Secret, Tool } from '@sluice/sdk'
+import { AppError, type Logger, type Secret, type Tool } from '@sluice/sdk'
 import { notConfigured } from './agent-settings.ts'
 import type { CallScope } from './call-scope.ts'
 import { boundedCall, callHash, shownCall } from './shown-call.ts'
@@ -25,7 +25,10 @@ interface Question {
   readonly untrusted: string | undefined
 }
 
-/** Rejects only when the turn ends. */
+/**
+ * Rejects when the turn ends, and with `unavailable` while the question cannot be stored or its answer cannot be read: nobody has refused
+ * anything then, and a resumed turn asks again with the same key.
+ */
 export async function askPerson(deps: ApprovalDeps, scope: CallScope, { callId, tool, input, untrusted }: Question): Promise<Answer> {
   const { agent, turn, session, inbox, owner, cancellation } = scope
   const approve = scope.approve ?? deps.approve
@@ -56,6 +59,7 @@ export async function askPerson(deps: ApprovalDeps, scope: CallScope, { callId, 
     return callHash(tool.name, input) === hash ? answer : denied(true)
   } catch (error) {
     cancellation.throwIfCancelled()
+    if (error instanceof AppError && error.code === 'unavailable') throw error
     deps.log.error('approval failed', { tool: tool.name, turn, error })
     return denied(false)
   }

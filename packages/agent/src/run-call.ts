@@ -9,7 +9,7 @@ import type { CallRequest, CallResult } from './turn.ts'
 
 export type RunCallDeps = Pick<ConductDeps, 'config' | 'pinRegistry' | 'deadlines' | 'tools'>
 
-/** Rejects with `aborted` or as `onBegin` does. A call that takes longer than a turn may ends with an error result. */
+/** Rejects with `aborted`, as `onBegin` does, or with `unavailable` when a person cannot be asked now. A call that takes longer than a turn may ends with an error result. */
 export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<CallResult> {
   const { turn, callId, agent: name = MAIN_AGENT, client, caller, trace, signal, onBegin } = request
   if (signal.aborted) throw aborted(turn)

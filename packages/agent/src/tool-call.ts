@@ -130,7 +130,10 @@ export class ToolExecutor {
     }
   }
 
-  /** Runs a prepared call to its result. Rejects only with the reason of a cancellation, as `onBegin` does, or when the lease is lost. */
+  /**
+   * Runs a prepared call to its result. Rejects only with the reason of a cancellation, as `onBegin` does, when the lease is lost, and with
+   * `unavailable` when a person cannot be asked now.
+   */
   async run(scope: CallScope, prepared: PreparedCall, options: RunOptions = {}): Promise<CallResult> {
     const { events, clock } = this.#deps
     const { call, tool } = prepared

@@ -149,7 +149,8 @@ export interface Agent {
   /** Resolves when the turn neither runs nor waits here; the store has its end. Never rejects. */
   ended(turnId: string): Promise<void>
   /**
-   * Runs one tool. Rejects only with `aborted` or as `onBegin` does. `drain` does not wait for it: the caller ends it by its signal.
+   * Runs one tool. Rejects only with `aborted`, as `onBegin` does, or with `unavailable` when a person cannot be asked now. `drain` does not
+   * wait for it: the caller ends it by its signal.
    */
   call(request: CallRequest): Promise<CallResult>
   /**
