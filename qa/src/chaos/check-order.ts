@@ -53,6 +53,8 @@ export function timesOf({ seen }: Pick<History, 'seen'>): Map<string, Times> {
   for (const [position, event] of seen.entries()) {
     if (event.type === 'posted') for (const mark of event.marks) at(mark).posted ??= position
     if (event.type === 'acked') for (const mark of event.marks) at(mark).acked ??= position
+    // What failed is over, and its repeat is another request.
+    if (event.type === 'failed') all.delete(event.mark)
     if (event.type !== 'asked') continue
     at(event.mark).askedFirst ??= position
     at(event.mark).askedLast = position

@@ -59,6 +59,10 @@ export type Seen =
   | { readonly type: 'refused'; readonly marks: readonly string[]; readonly status: number }
   /** A direct request got an answer that names its turn. `text`: the reply, if the request waited for it. */
   | { readonly type: 'answered'; readonly mark: string; readonly turn: string; readonly text?: string }
+  /** The sender learned that its direct request failed with this code. Its key is free again, and the sender repeats the request. */
+  | { readonly type: 'failed'; readonly mark: string; readonly code: string }
+  /** A node of a cluster lost the world, which has the model, or has it again. */
+  | { readonly type: 'world'; readonly node: string; readonly isCut: boolean }
   /** A request to the model. `result`: of a call that needs approval, if the request ends with it. */
   | { readonly type: 'asked'; readonly mark: string; readonly afterTool: boolean; readonly result?: CallResult }
   /** The question of its turn was listed as open for the first time. */

@@ -25,6 +25,8 @@ export interface Kind {
   request?(messages: readonly Message[]): PostedRequest
   /** What an answer says about the turn of a direct request. Absent where answers name no turn. */
   turnIn?(answer: Pick<Posted, 'body' | 'turn'>): { readonly turn: string; readonly text?: string } | undefined
+  /** The code with which the turn of a direct request failed, if the answer says that it did. Its key is free again. */
+  failureIn?(answer: Pick<Posted, 'body' | 'status'>): string | undefined
   /** Whether an answer only says that an earlier request is being processed, which acknowledges nothing. */
   isInFlight?(answer: Pick<Posted, 'body'>): boolean
   /** Absent for a kind without replies. */

@@ -2,6 +2,9 @@
 import type { Kind } from './kind.ts'
 import { textOf } from './marks.ts'
 
+/** The model did not answer. */
+const FAILED = [502, 504]
+
 export const postKind = (): Kind => ({
   name: 'post',
   config: '',
@@ -23,6 +26,7 @@ export const postKind = (): Kind => ({
     const { turn_id: turn = named, response: text } = JSON.parse(body) as { readonly turn_id?: string; readonly response?: string }
     return turn === null ? undefined : { turn, ...(text !== undefined && { text }) }
   },
+  failureIn: ({ status = 0, body }) => (FAILED.includes(status) ? (JSON.parse(body) as { readonly code: string }).code : undefined),
   isInFlight: ({ body }) => (JSON.parse(body) as { readonly state?: string }).state === 'in_flight',
   delivered: () => [],
 })

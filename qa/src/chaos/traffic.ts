@@ -6,7 +6,7 @@ import type { Answer, Gate, Message } from './history.ts'
 import type { Kind } from './kind.ts'
 import { markOf } from './marks.ts'
 import type { Random } from './random.ts'
-import { pause, post } from './request.ts'
+import { ask, pause, post } from './request.ts'
 import type { World } from './world.ts'
 
 const RETRY_MS = 100
@@ -27,10 +27,19 @@ interface Lane {
   retrying: Promise<void> | undefined
 }
 
+/** The part of the state of a turn that its sender reads. */
+interface TurnState {
+  readonly status: string
+  readonly response: string | null
+  readonly error: { readonly code: string } | null
+}
+
 export interface TrafficOptions {
   readonly random: Random
   /** Whether turns of some messages ask a person; `createPeople` answers for them. */
   readonly asksPeople: boolean
+  /** Whether senders of direct requests look at turns whose end they were not told, and repeat what failed. Default: false. */
+  readonly repeatsFailed?: boolean
   /** How long a request waits for its answer. Default: 10 s. */
   readonly requestMsMax?: number
 }
@@ -40,6 +49,9 @@ export class Traffic {
   readonly #random: Random
   readonly #asksPeople: boolean
   readonly #requestMsMax: number | undefined
+  readonly #repeatsFailed: boolean
+  /** The turns that answers have named, and whose ends their senders do not know. */
+  readonly #followed = new Map<string, { readonly lane: Lane; readonly messages: readonly Message[] }>()
   readonly #lanes: readonly Lane[]
   /**
    * Conversations in which a question may be withdrawn while its answer is delivered. No other question is asked there, because
@@ -47,19 +59,20 @@ export class Traffic {
    */
   readonly #answering = new Set<string>()
 
-  constructor(world: World, { random, asksPeople, requestMsMax }: TrafficOptions) {
+  constructor(world: World, { random, asksPeople, requestMsMax, repeatsFailed = false }: TrafficOptions) {
     this.#world = world
     this.#random = random
     this.#asksPeople = asksPeople
     this.#requestMsMax = requestMsMax
+    this.#repeatsFailed = repeatsFailed
     this.#lanes = world.kinds.flatMap((kind) =>
       kind.senders.map((sender): Lane => ({ kind, sender, unacked: new Set(), retrying: undefined })),
     )
   }
 
-  /** The number of requests that are not acknowledged. */
+  /** The number of requests that are not acknowledged, or whose turns have not ended. */
   get waiting(): number {
-    return this.#lanes.reduce((sum, { unacked }) => sum + unacked.size, 0)
+    return this.#lanes.reduce((sum, { unacked }) => sum + unacked.size, this.#followed.size)
   }
 
   /** Delivers what is not acknowledged yet, then about `count` new messages at random moments within `ms`. Ends with `signal`. */
@@ -74,8 +87,9 @@ export class Traffic {
     await Promise.all(this.#lanes.map((lane) => this.#runLane(lane, moments.get(lane) ?? [], startMs, url, signal)))
   }
 
-  /** Delivers what is not acknowledged yet, again and again until it is. Ends with `signal`. */
+  /** Looks at turns that have not ended, and delivers what is not acknowledged yet, again and again until it is. Ends with `signal`. */
   async retry(url: string, signal: AbortSignal): Promise<void> {
+    for (const [turn, { lane, messages }] of this.#followed) await this.#lookAt(turn, lane, messages, url, signal)
     await Promise.all(this.#lanes.map((lane) => this.#deliverUnacked(lane, url, signal)))
   }
 
@@ -148,7 +162,8 @@ export class Traffic {
   }
 
   /** Makes one request with the messages. Resolves to true once no further attempt is needed. */
-  async #deliver({ kind, unacked }: Lane, messages: readonly Message[], url: string, signal: AbortSignal): Promise<boolean> {
+  async #deliver(lane: Lane, messages: readonly Message[], url: string, signal: AbortSignal): Promise<boolean> {
+    const { kind, unacked } = lane
     if (!kind.request) return true
     const { recorder } = this.#world
     const marks = messages.map(({ mark }) => mark)
@@ -157,14 +172,37 @@ export class Traffic {
     const answer = await post(url, kind.request(messages), signal, this.#requestMsMax)
     const { status } = answer
     if (status === undefined || status === UNAVAILABLE) return false
+    const failure = this.#repeatsFailed ? kind.failureIn?.(answer) : undefined
+    if (failure !== undefined) {
+      for (const mark of marks) recorder.see({ type: 'failed', mark, code: failure })
+      return false
+    }
     const isAcknowledged = ACKNOWLEDGED.includes(status)
     if (isAcknowledged && kind.isInFlight?.(answer)) return false
     if (!isAcknowledged) recorder.see({ type: 'refused', marks, status })
     else if (!kind.isPulled) recorder.see({ type: 'acked', marks })
     const answered = isAcknowledged ? kind.turnIn?.(answer) : undefined
     if (answered) for (const mark of marks) recorder.see({ type: 'answered', mark, ...answered })
+    if (this.#repeatsFailed && answered && answered.text === undefined) this.#followed.set(answered.turn, { lane, messages })
     unacked.delete(messages)
     return true
+  }
+
+  /** Reads the state of a turn, as its sender does. What failed is delivered again. */
+  async #lookAt(turn: string, { unacked }: Lane, messages: readonly Message[], url: string, signal: AbortSignal): Promise<void> {
+    const { recorder } = this.#world
+    const state = await ask(url, { path: `/api/turns/${turn}`, signal })
+    if (!state || state.status === UNAVAILABLE) return
+    const { status, response, error } = state.body as Partial<TurnState>
+    if (status === 'queued' || status === 'running') return
+    this.#followed.delete(turn)
+    for (const { mark } of messages) {
+      if (status === 'failed') recorder.see({ type: 'failed', mark, code: error?.code ?? '' })
+      else if (status === 'done') recorder.see({ type: 'answered', mark, turn, text: response ?? '' })
+      else
+        recorder.see({ type: 'unexpected', detail: `the turn ${turn} of ${mark} is ${status ?? `answered with status ${state.status}`}` })
+    }
+    if (status === 'failed') unacked.add(messages)
   }
 
   #deliverUnacked(lane: Lane, url: string, signal: AbortSignal): Promise<void> {

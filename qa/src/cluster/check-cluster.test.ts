@@ -1,5 +1,5 @@
 /** Each rule of a cluster finds what breaks it, and nothing in a history that keeps all rules. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Message, OutboxSeen, Seen, StoreView } from '../chaos/history.ts'
 import { type ClusterHistory, checkCluster } from './check-cluster.ts'
 
@@ -87,6 +87,34 @@ const broken: readonly (readonly [string, string, Partial<ClusterHistory>, Parti
   ['events', 'a subscriber got an event twice', { events: [['c-1', 'c-2', 'c-1']] }, {}],
 ]
 for (const [rule, title, history, store] of broken) test(`${rule}: ${title}`, () => expect(rulesOf(history, store)).toContain(rule))
+
+const POST: Message = { mark: ONE, kind: 'post', sender: 'ada', id: `key-${ONE}`, parts: 0, usesTool: false }
+const failing = (...between: readonly Seen[]): Seen[] => [
+  { type: 'posted', marks: [ONE] },
+  ...between,
+  { type: 'failed', mark: ONE, code: 'upstream' },
+]
+const CUT: readonly Seen[] = [
+  { type: 'world', node: 'node-1', isCut: true },
+  { type: 'world', node: 'node-1', isCut: false },
+]
+const direct = (seen: readonly Seen[], sessions: StoreView['sessions'] = [[ONE]]): string[] =>
+  rulesOf({ messages: [POST], seen, delivered: [] }, { inbox: [], outbox: [], sessions })
+
+describe('a direct request that failed', () => {
+  const repeated: readonly Seen[] = [
+    { type: 'posted', marks: [ONE] },
+    { type: 'acked', marks: [ONE] },
+  ]
+  test('is repeated by its sender and answered, if a node had no way to the model', () =>
+    expect(direct([...failing(...CUT), ...repeated])).toEqual([]))
+  test('is a violation while every node has the model', () => {
+    expect(direct([...failing(), ...repeated])).toEqual(['accepted'])
+    expect(direct([...CUT, ...failing(), ...repeated])).toEqual(['accepted'])
+    expect(direct([...failing(...CUT), ...failing(), ...repeated])).toEqual(['accepted'])
+  })
+  test('has to be answered in the end', () => expect(direct([...failing(...CUT), ...repeated], [])).toEqual(['lost']))
+})
 
 test('a reply that was sent twice has to say that this is not known', () =>
   expect(

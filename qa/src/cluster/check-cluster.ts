@@ -20,6 +20,8 @@ import { replyOf } from '../chaos/marks.ts'
 
 /** Attempts after which an interrupted turn of `POST /webhook` fails. */
 const DIRECT_ATTEMPTS_MAX = 5
+/** The codes of a turn that no model answered. */
+const AWAY = ['upstream', 'upstream_timeout']
 
 export interface ClusterHistory extends History {
   /** The ids of events in the order in which each subscriber received them. */
@@ -35,6 +37,7 @@ export function checkCluster(history: ClusterHistory, store: StoreView): Violati
   checkSends(history, store, report)
   checkEffects(history, store, report)
   checkDirect(history, store, report)
+  checkFailed(history, store, report)
   for (const ids of history.events)
     for (const [id, times] of countsOf(ids)) if (times > 1) report('events', `a subscriber received the event ${id} ${times} times`)
   return [...found, ...checkGates(history, store)]
@@ -49,7 +52,6 @@ function checkKept({ attemptsMax, messages, seen }: History, store: StoreView, r
   const acknowledged = new Set(seen.flatMap((event) => (event.type === 'acked' ? event.marks : [])))
   const rows = new Map(store.inbox.map((row) => [`${row.channel} ${row.id}`, row]))
   const answered = new Set(store.sessions.flat())
-  const failed = new Set(store.failed.filter(({ attempts }) => attempts >= DIRECT_ATTEMPTS_MAX).map(({ mark }) => mark))
   // A turn that was aborted while a person was asked has no answer, and neither has the answer to a question.
   const withdrawn = new Set(store.questions.filter(({ state }) => OVER.includes(state)).map(({ mark }) => mark))
   for (const event of seen) {
@@ -60,7 +62,7 @@ function checkKept({ attemptsMax, messages, seen }: History, store: StoreView, r
     if (!acknowledged.has(mark)) continue
     const row = rows.get(`${kind} ${id}`)
     if (row?.isAnswer || (row?.state === 'dead' && gate === 'withdrawn' && withdrawn.has(mark))) continue
-    const isDone = kind === 'post' ? answered.has(mark) || failed.has(mark) : row !== undefined && answered.has(mark)
+    const isDone = kind === 'post' ? answered.has(mark) : row !== undefined && answered.has(mark)
     if (isDone) continue
     if (kind !== 'post' && !row) report('lost', `${mark} was acknowledged, but is not stored`)
     else if (row?.state !== 'dead' || row.attempts < attemptsMax)
@@ -135,6 +137,28 @@ function checkEffects({ seen }: History, { failed }: StoreView, report: Report):
   for (const event of seen) {
     if (event.type === 'asked' && event.result === 'ran' && !again.has(event.mark)) settled.add(event.mark)
     else if (event.type === 'effect' && settled.has(event.mark)) report('effect', `the tool of ${event.mark} ran again after its result`)
+  }
+}
+
+/**
+ * A direct request may fail while the node that runs it has no way to the model, as the contract says: its sender learns it and repeats it,
+ * and the repeat is answered. It may also have been interrupted too often. Nothing else is a reason.
+ */
+function checkFailed({ seen }: History, { failed }: StoreView, report: Report): void {
+  const spent = new Set(failed.filter(({ attempts }) => attempts >= DIRECT_ATTEMPTS_MAX).map(({ mark }) => mark))
+  const posted = new Map<string, number>()
+  /** The nodes without the world, and the last position at which there was one. */
+  const cut = new Set<string>()
+  let lastCut = -1
+  for (const [position, event] of seen.entries()) {
+    if (event.type === 'world') cut[event.isCut ? 'add' : 'delete'](event.node)
+    if (event.type === 'world' || cut.size > 0) lastCut = position
+    for (const mark of event.type === 'posted' ? event.marks : []) if (!posted.has(mark)) posted.set(mark, position)
+    if (event.type !== 'failed') continue
+    const { mark, code } = event
+    const wasAway = AWAY.includes(code) && lastCut >= (posted.get(mark) ?? position)
+    if (!wasAway && !spent.has(mark)) report('accepted', `the request of ${mark} failed with ${code}, though every node had the model`)
+    posted.delete(mark)
   }
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerProcess, Standby } from '@sluice/store-postgres/testing/postgres-server'
 import pg from 'pg'
+import type { Seen } from '../chaos/history.ts'
 import type { Random } from '../chaos/random.ts'
 import type { ClusterNode } from './cluster-node.ts'
 
@@ -22,6 +23,8 @@ export interface FaultStage {
   readonly random: Random
   /** The server that takes writes, and what may take over from it. */
   readonly database: { server: ServerProcess; standby: Standby | undefined }
+  /** Records when a node loses the world, and when it has it again. */
+  see(event: Extract<Seen, { type: 'world' }>): void
   /** Counts something that happened beside the fault itself. */
   count(what: string): void
 }
@@ -74,6 +77,15 @@ async function suspend({ random }: FaultStage, node: ClusterNode): Promise<void>
   node.resume()
 }
 
+async function cutFromWorld(stage: FaultStage, how: 'reset' | 'silent'): Promise<void> {
+  const node = oneOf(stage)
+  stage.see({ type: 'world', node: node.name, isCut: true })
+  await node.world.cut(how)
+  await sleep(ttls(stage.random, 0.2, 1))
+  await node.world.restore()
+  stage.see({ type: 'world', node: node.name, isCut: false })
+}
+
 /** Resolves to true once a connection of the node has a transaction open that waits for its next statement. */
 async function isInTransaction(url: string, node: ClusterNode): Promise<boolean> {
   const client = new pg.Client({ connectionString: url })
@@ -123,16 +135,10 @@ export const FAULTS = {
     await node.database.restore()
   },
   async 'cut from the world'(stage: FaultStage) {
-    const node = oneOf(stage)
-    await node.world.cut('reset')
-    await sleep(ttls(stage.random, 0.2, 1))
-    await node.world.restore()
+    await cutFromWorld(stage, 'reset')
   },
   async 'half-open to the world'(stage: FaultStage) {
-    const node = oneOf(stage)
-    await node.world.cut('silent')
-    await sleep(ttls(stage.random, 0.2, 1))
-    await node.world.restore()
+    await cutFromWorld(stage, 'silent')
   },
   async 'slow database'(stage: FaultStage) {
     const node = oneOf(stage)

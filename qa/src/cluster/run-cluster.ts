@@ -102,13 +102,13 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
     ...program,
   })
   const { front, nodes } = cluster
-  const stage: FaultStage = { nodes, random: createRandom(seed + 1), database: { server, standby }, count }
+  const stage: FaultStage = { nodes, random: createRandom(seed + 1), database: { server, standby }, count, see: recorder.see }
   const events: string[][] = Array.from({ length: SUBSCRIBERS }, () => [])
   const over = new AbortController()
   const untilOver = AbortSignal.any([signal, over.signal])
   const following = events.map((ids, at) => followNodes(() => anyOf(cluster.live(), at), ids, untilOver))
   const history = (): ClusterHistory => ({ ...world.history(), events })
-  const traffic = new Traffic(world, { random, asksPeople: true, requestMsMax: REQUEST_MS_MAX })
+  const traffic = new Traffic(world, { random, asksPeople: true, requestMsMax: REQUEST_MS_MAX, repeatsFailed: true })
   const people = createPeople({ world, traffic, random, pollMs: PEOPLE_POLL_MS })
   const asked = people.run(front.url, untilOver, { isPatient: false })
   try {
