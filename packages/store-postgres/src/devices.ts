@@ -2,6 +2,7 @@
 import { AppError, type DeviceRow, type DeviceStore, type NewDevice, type Role } from '@sluice/sdk'
 import { sql } from './connection.ts'
 import type { Db } from './db.ts'
+import { awayError } from './postgres-error.ts'
 
 const COLUMNS =
   'id, name, role, created_at AS "createdAtMs", last_seen_at AS "lastSeenAtMs", last_address AS "lastAddress", expires_at AS "expiresAtMs", issued_by AS "issuedBy"'
@@ -52,7 +53,7 @@ const addValues = ({ id, name, role, tokenHash, createdAtMs, expiresAtMs, issued
 async function within<Result>(ms: number, answer: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new AppError('unavailable', 'The store does not answer now.', { retryAfterSecs: 10 })), ms)
+    timer = setTimeout(() => reject(awayError('The store does not answer now.')), ms)
   })
   try {
     return await Promise.race([answer, late])

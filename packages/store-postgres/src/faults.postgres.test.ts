@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { isLeaseLost, type Store } from '@sluice/sdk'
 import { Link } from '@sluice/testkit/link'
+import { queuedTurn } from '@sluice/testkit/store-rules/samples'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { TTL_MS } from './leases.ts'
@@ -65,7 +66,7 @@ function storeMessages(store: Store): Load {
         })
         acknowledged.set(id, Number(kept[0]))
       } catch (error) {
-        expect(error).toMatchObject({ code: 'unavailable' })
+        expect(error).toMatchObject({ code: 'unavailable', isPassing: true })
         if (!(error as Error).message.includes(UNKNOWN_RESULT)) rejected.add(id)
         await sleep(20)
       }
@@ -130,6 +131,18 @@ test('a connection that breaks in the middle of commits loses and repeats nothin
   await expect.poll(() => load.acknowledged.size).toBeGreaterThan(before)
   await load.stop()
   await expectExact(load, schema)
+})
+
+test('a change that is stored without a word of it is a passing fault, so that its turn resumes and does not fail', async () => {
+  const { proxy, url } = await proxied()
+  const store = await open(`faults_${schemas++}`, { url })
+  await store.turns.enqueue(queuedTurn('turn'))
+  proxy.swallowAnswers()
+  const started = store.turns.start('turn')
+  started.catch(() => undefined)
+  await sleep(100)
+  proxy.cut()
+  await expect(started).rejects.toMatchObject({ code: 'unavailable', message: UNKNOWN_RESULT, isPassing: true })
 })
 
 test('the result of an attempt whose answer was lost can be read again', async () => {

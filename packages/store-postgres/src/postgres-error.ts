@@ -40,9 +40,11 @@ export function faultOf(error: unknown): string | undefined {
 export function storeError(error: unknown, sentence: string): unknown {
   if (error instanceof AppError) return error
   const reason = faultOf(error)
-  return reason === undefined
-    ? error
-    : new AppError('unavailable', `${sentence}: ${reason}`, { cause: error, retryAfterSecs: RETRY_AFTER_SECS, isPassing: true })
+  return reason === undefined ? error : awayError(`${sentence}: ${reason}`, error)
 }
+
+/** A retryable `unavailable`: the server or the connection to it is at fault. */
+export const awayError = (sentence: string, cause?: unknown): AppError =>
+  new AppError('unavailable', sentence, { ...(cause !== undefined && { cause }), retryAfterSecs: RETRY_AFTER_SECS, isPassing: true })
 
 export const closedError = (): AppError => new AppError('unavailable', 'The store is closed.')

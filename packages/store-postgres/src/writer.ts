@@ -2,10 +2,10 @@
  * The writes of one process. Writes that are requested while a commit is under way share the next one: all its statements are sent
  * at once, so that a process that stops in between holds no locks. Writes of one kind become one statement for all of them.
  */
-import { AppError, type Clock, isLeaseLost, type LeaseName, type Logger, leaseLost, type StoreHealth } from '@sluice/sdk'
+import { type Clock, isLeaseLost, type LeaseName, type Logger, leaseLost, type StoreHealth } from '@sluice/sdk'
 import { type ConnectionSettings, type Row, type Statement, sql } from './connection.ts'
 import { MarkedConnection, NOT_BEGUN, type Transaction } from './marked-connection.ts'
-import { closedError, faultOf, isRepeatable, sqlState, storeError } from './postgres-error.ts'
+import { awayError, closedError, faultOf, isRepeatable, sqlState, storeError } from './postgres-error.ts'
 import type { Reader } from './reader.ts'
 
 /** The largest number of writes of one commit. */
@@ -271,7 +271,7 @@ export class CommitQueue {
   }
 
   async #readAgain(kind: Kind<unknown, unknown>, items: readonly unknown[]): Promise<readonly (readonly Row[])[]> {
-    if (!kind.readAgain) throw new AppError('unavailable', UNKNOWN_RESULT)
+    if (!kind.readAgain) throw awayError(UNKNOWN_RESULT)
     return Promise.all(kind.readAgain(items).map((statement) => this.#options.reader.all<Row>(statement)))
   }
 
@@ -293,8 +293,7 @@ export class CommitQueue {
     const fault = sqlState(error) === NOT_BEGUN ? 'another connection of this process took over' : faultOf(error)
     if (this.#fault === null && fault !== undefined) this.#options.log.error('store cannot write', { error })
     this.#fault = fault ?? this.#fault
-    if (sqlState(error) === NOT_BEGUN)
-      return new AppError('unavailable', 'The store cannot write now: the connection was replaced.', { cause: error })
+    if (sqlState(error) === NOT_BEGUN) return awayError('The store cannot write now: the connection was replaced.', error)
     return storeError(error, 'The store cannot write now')
   }
 
