@@ -1,13 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, watch, writeFileSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { UNOWNED_MEMORIES } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { own } from '@sluice/testkit/store-rules/store-bench'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Database } from './database.ts'
 import { openStore } from './open-store.ts'
 import { MIGRATIONS } from './schema.ts'
@@ -32,6 +32,24 @@ test('the file, its log and its folder are readable only by the user', async () 
   expect([file, `${file}-wal`, `${file}-shm`].map(modeOf)).toEqual([0o600, 0o600, 0o600])
   expect([join(folder, 'data'), join(folder, 'data', 'deeper')].map(modeOf)).toEqual([0o700, 0o700])
   await store.close()
+})
+
+test.runIf(process.platform === 'linux')('writing turns creates no temporary file', async () => {
+  const file = join(folder, 'sluice.db')
+  const temporary = join(folder, 'temporary')
+  mkdirSync(temporary)
+  // The migrations may create some.
+  await open(file).close()
+  const created: unknown[] = []
+  const watcher = watch(temporary, (_, name) => created.push(name))
+  const script = join(import.meta.dirname, '..', 'fixtures', 'store-turns.ts')
+  const env = { ...process.env, SQLITE_TMPDIR: temporary }
+  const child = spawn(process.execPath, [script, file], { env, stdio: 'inherit' })
+  expect(await once(child, 'exit')).toEqual([0, null])
+  writeFileSync(join(temporary, 'last'), '')
+  await vi.waitFor(() => expect(created).toContain('last'))
+  watcher.close()
+  expect(new Set(created)).toEqual(new Set(['last']))
 })
 
 test('a closed store is one file', async () => {
