@@ -178,7 +178,13 @@ function slow() {
   process.exitCode = run(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args], { ...process.env, SLUICE_SLOW: '1' })
 }
 
-const tasks = { start, sluice, build, install, dev, exec, types, check, test, slow }
+/** Runs the tests of the dashboard in a real browser, against a bundle of the present sources. */
+function browser() {
+  buildUnlessFresh('standard')
+  process.exitCode = run(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args], { ...process.env, SLUICE_BROWSER: '1' })
+}
+
+const tasks = { start, sluice, build, install, dev, exec, types, check, test, slow, browser }
 if (!Object.hasOwn(tasks, task)) {
   console.error(`usage: node scripts/tasks.mjs ${Object.keys(tasks).join('|')}`)
   process.exit(2)

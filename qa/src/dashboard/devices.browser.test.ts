@@ -1,13 +1,12 @@
 /** The robot and the boards of the dashboard, and a channel that is linked by QR code: in a build with these features. */
-import { spawnSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bundle, ROOT } from '../daemons/bundle.ts'
+import { ROOT } from '../daemons/bundle.ts'
 import { expectHarmless, spoilAnswers } from './hostile.ts'
-import { foundChromium, launchChromium, type PageDaemon, signedIn, startPageDaemon, type Watched, whySkipped } from './page-daemon.ts'
+import { buildWith, foundChromium, launchChromium, type PageDaemon, signedIn, startPageDaemon, type Watched, whySkipped } from './page-daemon.ts'
 import { seriousFaults } from './serious-faults.ts'
 
 const SOON = { timeout: 20_000 }
@@ -35,8 +34,7 @@ describe.skipIf('missing' in foundChromium)(`the devices of the dashboard${whySk
   let page: Page
 
   beforeAll(async () => {
-    const args = [join(ROOT, 'scripts/build.mjs'), 'standard', '--features', 'safety,hardware,chatapp-web', '--name', BUILD]
-    if (!existsSync(bundle(BUILD))) spawnSync(process.execPath, args, { stdio: ['ignore', 2, 2] })
+    buildWith('safety,hardware,chatapp-web', BUILD)
     const module = pathToFileURL(join(ROOT, 'packages/channel-chatapp-web/src/testing/fake.ts')).href
     const { startWebFake } = (await import(module)) as { startWebFake(options: object): Promise<Fake> }
     fake = await startWebFake({ isLinked: false })

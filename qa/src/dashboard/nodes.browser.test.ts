@@ -1,13 +1,12 @@
 /** The nodes of the dashboard in a real cluster: two daemons of a built bundle on one PostgreSQL. */
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startCluster, type TestCluster } from '../cluster/test-cluster.ts'
 import { bundle, ROOT, run } from '../daemons/bundle.ts'
 import { expectHarmless, spoilAnswers } from './hostile.ts'
-import { foundChromium, launchChromium, watchedPage, whySkipped } from './page-daemon.ts'
+import { buildWith, foundChromium, launchChromium, watchedPage, whySkipped } from './page-daemon.ts'
 import { seriousFaults } from './serious-faults.ts'
 
 const SOON = { timeout: 30_000 }
@@ -33,9 +32,7 @@ describe.skipIf('missing' in foundChromium || !isPostgresThere)(`the nodes on th
   let browser: Browser
 
   beforeAll(async () => {
-    const args = [join(ROOT, 'scripts/build.mjs'), 'standard', '--features', 'store-postgres', '--name', BUILD]
-    const built = spawnSync(process.execPath, args, { encoding: 'utf8' })
-    if (!existsSync(bundle(BUILD))) throw new Error(built.stderr)
+    buildWith('store-postgres', BUILD)
     cluster = await startCluster({ program: bundle(BUILD), toml: '[provider]\nkind = "offline"\n' })
     browser = await launchChromium()
   }, 300_000)

@@ -1,7 +1,9 @@
 /** A daemon of a built bundle with its dashboard, and browsers that are signed in to it, for the tests of the page. */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { testChromium } from '../chromium.ts'
-import { type RunningDaemon, run, scratch, startDaemon, token } from '../daemons/bundle.ts'
+import { ROOT, type RunningDaemon, run, scratch, startDaemon, token } from '../daemons/bundle.ts'
 
 /** Times depend on what else the machine does: `pnpm test:browser` prints them, and `pnpm test:figures` fails when one is too long. */
 export const ARE_FIGURES_CHECKED = process.env.SLUICE_FIGURES === '1'
@@ -21,6 +23,16 @@ export async function launchChromium(args: readonly string[] = []): Promise<Brow
 }
 
 export const PROFILE = 'standard'
+
+/**
+ * Builds `standard` with more features into a folder of `dist/` for one test. It takes some seconds, and is done each time, because
+ * no other command replaces such a build after a change of the sources.
+ */
+export function buildWith(features: string, name: string): void {
+  const args = [join(ROOT, 'scripts/build.mjs'), PROFILE, '--features', features, '--name', name, '--summary']
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`The build ${name} failed: ${stderr}`)
+}
 
 export interface PageDaemon {
   readonly daemon: RunningDaemon

@@ -1,5 +1,4 @@
 /** The ways into the dashboard, and of a phone into a channel: QR codes that an independent decoder reads, and passkeys. */
-import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -8,7 +7,7 @@ import jsQR from 'jsqr'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROOT, run } from '../daemons/bundle.ts'
-import { foundChromium, launchChromium, type PageDaemon, startPageDaemon, watchedPage, whySkipped } from './page-daemon.ts'
+import { buildWith, foundChromium, launchChromium, type PageDaemon, startPageDaemon, watchedPage, whySkipped } from './page-daemon.ts'
 
 /** The profile `standard` with what the ways need. */
 const BUNDLE = 'dashboard-ways'
@@ -24,9 +23,7 @@ describe.skipIf('missing' in foundChromium)(`the ways into the dashboard${whySki
   let browser: Browser
 
   beforeAll(async () => {
-    const args = ['standard', '--features', 'webauthn,chatapp-web', '--name', BUNDLE, '--summary']
-    const built = spawnSync(process.execPath, [join(ROOT, 'scripts/build.mjs'), ...args], { encoding: 'utf8' })
-    if (built.status !== 0) throw new Error(built.stderr)
+    buildWith('webauthn,chatapp-web', BUNDLE)
     fake = await startWebFake({ isLinked: false })
     const port = await freePort()
     const section = Object.entries(sectionOf(fake)).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
