@@ -310,6 +310,7 @@ function testRuntime({ agent, store, ownership, clock, log, snapshots, folder }:
       pin: () => () => {},
       addToConfig: async () => {},
       setInConfig: async () => {},
+      audit: async () => {},
       log,
     }),
     checks: async () => [],

@@ -1,6 +1,6 @@
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, CATALOGUE, type CommandContext } from '@sluice/sdk'
+import { AppError, CATALOGUE, type CommandContext, type DeviceRecord } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
@@ -23,7 +23,8 @@ afterEach(async () => {
 })
 
 const arrange = (config: object = { enabled: true }) => {
-  const host = testHost({ dataDir: root })
+  const audited: DeviceRecord[] = []
+  const host = testHost({ dataDir: root, services: { audit: async (record: DeviceRecord) => void audited.push(record) } })
   const schema = feature.section?.schema
   if (!schema) throw new Error('The feature has no section')
   const parts = feature.build(host, v.parse(schema, config))
@@ -46,7 +47,7 @@ const arrange = (config: object = { enabled: true }) => {
     const exit = await parts.commands?.find((command) => command.name === `plugin ${name}`)?.run(context)
     return { exit, printed, warned }
   }
-  return { host, parts, plugin, register: async () => parts.register?.(new AbortController().signal) }
+  return { host, audited, parts, plugin, register: async () => parts.register?.(new AbortController().signal) }
 }
 
 const written = (changes: Record<string, unknown> = {}) =>
@@ -143,6 +144,18 @@ describe('plugins-wasm', () => {
     await host.advance(10_000)
     expect(host.rebuilds).toEqual([])
     expect(host.clock.sleeping).toBe(0)
+  })
+
+  test('the audit log has who installed and who removed a plugin', async () => {
+    const { plugin, audited } = arrange()
+    const source = await written()
+    await plugin(`install ${source}`)
+    await plugin('remove echo')
+    await expect(plugin('remove echo')).rejects.toMatchObject({ code: 'not_found' })
+    expect(audited).toEqual([
+      { kind: 'plugin_installed', by: 'cli:ada', detail: { plugin: 'echo', version: '1.0.0', source, trust: 'unsigned' } },
+      { kind: 'plugin_removed', by: 'cli:ada', detail: { plugin: 'echo' } },
+    ])
   })
 
   test('does not run a plugin that was replaced after it was loaded', async () => {

@@ -1,5 +1,5 @@
 /** The commands `sluice plugin list`, `install`, `remove` and `info`. See `docs/plugins.md`. */
-import { AppError, type CommandContext, errorText, type Host } from '@sluice/sdk'
+import { AppError, type AuditKind, type CommandContext, errorText, type Host, printableLine } from '@sluice/sdk'
 import { hostsGranted, type PluginsConfig } from './config.ts'
 import { PluginInstaller } from './install.ts'
 import { type Installed, PluginFolder } from './plugin-folder.ts'
@@ -33,6 +33,7 @@ export class PluginCommands {
     const installer = new PluginInstaller(this.#host.publicFetch, this.#config, this.#folder)
     const { manifest, trust } = await installer.install(source, context.cwd, context.signal)
     const { name, version, permissions } = manifest
+    await this.#record('plugin_installed', { plugin: name, version, source: printableLine(source), trust }, context)
     context.print(context.json ? JSON.stringify(await this.#summary(name)) : `Installed ${name} ${version}.`)
     if (trust !== 'trusted' && this.#config.security.signature_mode !== 'off')
       context.warn(`It is not signed by a trusted publisher (${trust}).`)
@@ -44,6 +45,7 @@ export class PluginCommands {
   async remove(context: CommandContext): Promise<void> {
     const name = onlyArgument(context, 1, 'plugin remove <name>')
     await this.#folder.remove(name)
+    await this.#record('plugin_removed', { plugin: name }, context)
     context.print(context.json ? JSON.stringify({ removed: name }) : `Removed ${name}.`)
   }
 
@@ -52,6 +54,10 @@ export class PluginCommands {
     const plugin = infoOf(await this.#folder.read(name))
     if (context.json) context.print(JSON.stringify(plugin))
     else for (const [key, value] of Object.entries(plugin)) context.print(`${`${key}:`.padEnd(KEY_WIDTH)}${value?.toString() || '-'}`)
+  }
+
+  async #record(kind: AuditKind, detail: Readonly<Record<string, unknown>>, { by }: CommandContext): Promise<void> {
+    await this.#host.service('audit')?.({ kind, by, detail })
   }
 
   #summary(name: string): Promise<Summary> {

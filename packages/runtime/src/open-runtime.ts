@@ -502,6 +502,7 @@ export class OpenRuntime implements Runtime {
       pin: () => this.lifecycle.pin(MAIN_AGENT).release,
       addToConfig: async (addition) => (await import('@sluice/config/edit')).addToConfig(this.#options, addition),
       setInConfig: async (values) => (await import('@sluice/config/edit')).setInConfig(this.#options, values),
+      audit: async (record) => this.#services.audit?.(record),
       log: this.log.child('features'),
     })
   }

@@ -9,6 +9,7 @@ import type { OneTimeKeysOf } from './one-time-keys.ts'
 import type { Role } from './route.ts'
 import type { Spawn } from './sandbox.ts'
 import type { Sops } from './sop.ts'
+import type { AuditKind } from './sop-store.ts'
 import type { KeyValue, Memories } from './store.ts'
 import type { ToolContext } from './tool.ts'
 import type { Workspace } from './workspace.ts'
@@ -146,7 +147,7 @@ export type Speak = (
 
 export interface DeviceRecord {
   /** What was done; `device_write` unless given. */
-  readonly kind?: 'device_write' | 'tools_accepted' | 'skill_accepted'
+  readonly kind?: AuditKind
   /** Who did it, as in `SopEvent.by`. */
   readonly by: string
   /** Plain data without secrets. */

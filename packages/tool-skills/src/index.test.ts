@@ -210,7 +210,7 @@ describe('sluice skills', () => {
 
   test('adds, replaces and removes skills without a daemon', async () => {
     write('given/SKILL.md', TEXT('report'))
-    const { run } = await start({ registers: false })
+    const { run, audited } = await start({ registers: false })
     expect((await run('add', 'given')).text).toContain('Added report')
     await expect(run('add', 'given')).rejects.toThrow('--replace')
     write('given/SKILL.md', TEXT('report', 'New'))
@@ -220,6 +220,12 @@ describe('sluice skills', () => {
     await run('remove', 'report')
     expect((await run('list')).text).toContain('There are no skills')
     await expect(run('remove', '..')).rejects.toMatchObject({ code: 'not_found' })
+    const added = { skill: 'report', folder: join(root, 'given'), hash: expect.stringMatching(/^[0-9a-f]{64}$/) }
+    expect(audited).toEqual([
+      { kind: 'skill_added', by: 'cli:ada', detail: added },
+      { kind: 'skill_added', by: 'cli:ada', detail: added },
+      { kind: 'skill_removed', by: 'cli:ada', detail: { skill: 'report', folder: join(root, 'skills/report') } },
+    ])
     await expect(run('accept', 'x')).rejects.toThrow('usage: sluice skills accept <name> <hash>')
   })
 })

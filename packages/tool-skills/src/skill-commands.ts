@@ -119,7 +119,9 @@ export class SkillCommands {
     const { skills } = await this.#read()
     if (!replaces && skills.some(({ name }) => name === skill.name))
       throw new AppError('conflict', `There is a skill '${skill.name}' already; --replace replaces it`)
-    return this.#added(skill.name, await installSkill(this.#library, skill.name, await readContent(folder)), context)
+    const content = await readContent(folder)
+    await this.#host.service('audit')?.({ kind: 'skill_added', by: context.by, detail: { skill: skill.name, folder, hash: content.hash } })
+    return this.#added(skill.name, await installSkill(this.#library, skill.name, content), context)
   }
 
   #added(name: string, folder: string, context: CommandContext): number {
@@ -132,6 +134,7 @@ export class SkillCommands {
     const { skills, problems } = await this.#read()
     const broken = problems.find(({ file }) => file === resolve(this.#library.folder, basename(name), SKILL_FILE))
     const folder = broken ? resolve(this.#library.folder, basename(name)) : await this.#installed(skillNamed(skills, name))
+    await this.#host.service('audit')?.({ kind: 'skill_removed', by: context.by, detail: { skill: basename(name), folder } })
     await rm(folder, { recursive: true })
     await this.#library.reload()
     context.print(context.json ? JSON.stringify({ removed: name }) : `Removed ${folder}.`)

@@ -1,5 +1,5 @@
 /** The passkey endpoints for callers with a bearer token (docs/passkeys.md). */
-import { AppError, defineRoute, ROLES, type Route } from '@sluice/sdk'
+import { AppError, defineRoute, type Host, ROLES, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import {
   optionsSchema,
@@ -49,13 +49,13 @@ const passkeyView = (passkey: Passkey) => ({
   disabled: passkey.disabledAtMs !== null,
 })
 
-export const apiRoutes = (passkeys: PasskeyStore, registrations: Registrations, signIns: SignIns): Route[] => [
-  ...registrationRoutes(registrations),
+export const apiRoutes = (host: Host, passkeys: PasskeyStore, registrations: Registrations, signIns: SignIns): Route[] => [
+  ...registrationRoutes(host, registrations),
   ...signInRoutes(signIns),
-  ...credentialRoutes(passkeys),
+  ...credentialRoutes(host, passkeys),
 ]
 
-const registrationRoutes = (registrations: Registrations): Route[] => [
+const registrationRoutes = (host: Host, registrations: Registrations): Route[] => [
   defineRoute({
     method: 'POST',
     path: '/api/webauthn/register/start',
@@ -77,8 +77,9 @@ const registrationRoutes = (registrations: Registrations): Route[] => [
     auth: 'operator',
     body: registerFinishBody,
     answers: { 200: { description: 'Registered', schema: v.pick(credentialSchema, ['credential_id', 'label', 'registered_at']) } },
-    async handle({ body, device }) {
+    async handle({ by, body, device }) {
       const { credential_id, label, registered_at } = passkeyView(await registrations.finish(body, device))
+      await host.service('audit')?.({ kind: 'passkey_registered', by, detail: { passkey: credential_id } })
       return { credential_id, label, registered_at }
     },
   }),
@@ -110,7 +111,7 @@ const signInRoutes = (signIns: SignIns): Route[] => [
   }),
 ]
 
-const credentialRoutes = (passkeys: PasskeyStore): Route[] => [
+const credentialRoutes = (host: Host, passkeys: PasskeyStore): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/api/webauthn/credentials',
@@ -131,9 +132,10 @@ const credentialRoutes = (passkeys: PasskeyStore): Route[] => [
     auth: 'operator',
     query: userQuery,
     answers: { 200: { description: 'Deleted', schema: v.object({ status: v.literal('deleted') }) } },
-    async handle({ params, query }) {
+    async handle({ by, params, query }) {
       if (!(await passkeys.remove(query.user_id, params.id ?? '')))
         throw new AppError('not_found', query.user_id === undefined ? 'There is no such passkey' : 'The user has no such passkey')
+      await host.service('audit')?.({ kind: 'passkey_removed', by, detail: { passkey: params.id ?? '' } })
       return { status: 'deleted' }
     },
   }),

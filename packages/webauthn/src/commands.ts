@@ -1,9 +1,9 @@
 /** The commands `sluice passkeys list` and `sluice passkeys remove`, which also work while passkeys are disabled. */
-import { AppError, CATALOGUE, type Command } from '@sluice/sdk'
+import { AppError, CATALOGUE, type Command, type Host } from '@sluice/sdk'
 import { credentialView } from './api-routes.ts'
 import type { PasskeyStore } from './passkeys.ts'
 
-export function passkeyCommands(passkeys: PasskeyStore): Command[] {
+export function passkeyCommands(host: Host, passkeys: PasskeyStore): Command[] {
   const { commandHelp } = CATALOGUE.webauthn
   return [
     {
@@ -24,11 +24,12 @@ export function passkeyCommands(passkeys: PasskeyStore): Command[] {
     {
       name: 'passkeys remove',
       ...commandHelp['passkeys remove'],
-      async run({ args, json, print }) {
+      async run({ args, by, json, print }) {
         const [id] = args
         if (id === undefined || args.length > 1) throw new AppError('invalid_request', "'passkeys remove' takes one credential id")
         if (!(await passkeys.remove(undefined, id)))
           throw new AppError('not_found', `Passkey '${id}' does not exist. Run 'sluice passkeys list' to see all passkeys.`)
+        await host.service('audit')?.({ kind: 'passkey_removed', by, detail: { passkey: id } })
         print(json ? JSON.stringify({ removed: id }) : `removed ${id}`)
         return 0
       },

@@ -15,13 +15,13 @@ export default defineFeature({
   section: webauthnSection,
   build(host, config) {
     const passkeys = new PasskeyStore(host.secrets, () => host.service('pairing'))
-    const commands = passkeyCommands(passkeys)
+    const commands = passkeyCommands(host, passkeys)
     if (!config.enabled) return { commands, disabledReason: '`enabled` is false' }
     const registrations = new Registrations(host, config, passkeys)
     const signIns = new SignIns(host, config, passkeys)
     return {
       commands,
-      routes: [...apiRoutes(passkeys, registrations, signIns), ...pageRoutes(config, signIns)],
+      routes: [...apiRoutes(host, passkeys, registrations, signIns), ...pageRoutes(config, signIns)],
       services: { passkeys: passkeySignIn(signIns, host.log) },
       check: () => checkPasskeys(config, host.secrets, passkeys),
     }

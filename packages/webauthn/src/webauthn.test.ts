@@ -1,3 +1,4 @@
+import type { DeviceRecord } from '@sluice/sdk'
 import { testHost, throwingHost } from '@sluice/testkit/host'
 import { memorySecrets } from '@sluice/testkit/memory-store'
 import * as v from 'valibot'
@@ -103,7 +104,8 @@ describe('webauthn', () => {
   })
 
   test('the commands list and remove passkeys', async () => {
-    const passkeys = testPasskeys()
+    const audited: DeviceRecord[] = []
+    const passkeys = testPasskeys({ services: { audit: async (record: DeviceRecord) => void audited.push(record) } })
     const alice = idOf(await passkeys.registered('alice'))
     expect(await passkeys.command('passkeys list')).toEqual([
       expect.stringMatching(new RegExp(`^${alice}  alice  Hardware Key  operator  registered .* by device laptop$`)),
@@ -111,6 +113,10 @@ describe('webauthn', () => {
     expect(await passkeys.command('passkeys remove', alice)).toEqual([`removed ${alice}`])
     expect(await passkeys.command('passkeys list')).toEqual(['no passkey is registered'])
     await expect(passkeys.command('passkeys remove', alice)).rejects.toMatchObject({ code: 'not_found' })
+    expect(audited).toMatchObject([
+      { kind: 'passkey_registered', detail: { passkey: alice } },
+      { kind: 'passkey_removed', detail: { passkey: alice } },
+    ])
   })
 
   test('drops the passkeys that a revoked device registered', async () => {

@@ -6,7 +6,16 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROOT } from '../daemons/bundle.ts'
 import { expectHarmless, spoilAnswers } from './hostile.ts'
-import { buildWith, foundChromium, launchChromium, type PageDaemon, signedIn, startPageDaemon, type Watched, whySkipped } from './page-daemon.ts'
+import {
+  buildWith,
+  foundChromium,
+  launchChromium,
+  type PageDaemon,
+  signedIn,
+  startPageDaemon,
+  type Watched,
+  whySkipped,
+} from './page-daemon.ts'
 import { seriousFaults } from './serious-faults.ts'
 
 const SOON = { timeout: 20_000 }

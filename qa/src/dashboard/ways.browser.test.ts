@@ -1,12 +1,11 @@
 /** The ways into the dashboard, and of a phone into a channel: QR codes that an independent decoder reads, and passkeys. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { sectionOf, startWebFake, type WebFake } from '@sluice/channel-chatapp-web/testing'
 import jsQR from 'jsqr'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROOT, run } from '../daemons/bundle.ts'
+import { run } from '../daemons/bundle.ts'
 import { buildWith, foundChromium, launchChromium, type PageDaemon, startPageDaemon, watchedPage, whySkipped } from './page-daemon.ts'
 
 /** The profile `standard` with what the ways need. */

@@ -2,6 +2,7 @@
 import type { Runtime } from '@sluice/runtime'
 import { AppError, type ChannelLink, defineRoute, type LinkStatus, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
+import { recordAction } from '../record-action.ts'
 
 const PHONE_CHARS_MAX = 40
 
@@ -33,9 +34,9 @@ function shown(channel: string, status: LinkStatus): LinkAnswer {
   return { ...NOTHING, channel, state: 'linking', qr: qr ? { text: qr.text, rows: [...qr.rows] } : null, code: code ?? null }
 }
 
-export function channelLinkRoutes({ snapshot }: Runtime): Route[] {
+export function channelLinkRoutes(runtime: Runtime): Route[] {
   const linkOf = (name = ''): ChannelLink => {
-    const { channels } = snapshot()
+    const { channels } = runtime.snapshot()
     const channel = channels.find((one) => one.name === name)
     if (!channel) throw new AppError('not_found', `There is no channel '${name}'`)
     if (channel.link) return channel.link
@@ -69,8 +70,11 @@ export function channelLinkRoutes({ snapshot }: Runtime): Route[] {
         ),
       }),
       answers,
-      handle: async ({ params: { channel = '' }, body: { phone } }) =>
-        shown(channel, await linkOf(channel).start(phone === undefined ? {} : { phone })),
+      async handle({ by, params: { channel = '' }, body: { phone } }) {
+        const status = await linkOf(channel).start(phone === undefined ? {} : { phone })
+        await recordAction(runtime, 'channel_linked', by, { channel })
+        return shown(channel, status)
+      },
     }),
     defineRoute({
       method: 'DELETE',
@@ -78,9 +82,10 @@ export function channelLinkRoutes({ snapshot }: Runtime): Route[] {
       summary: 'Remove the device from the account, or end an attempt to link',
       auth: 'operator',
       answers,
-      async handle({ params: { channel = '' }, signal }) {
+      async handle({ by, params: { channel = '' }, signal }) {
         const link = linkOf(channel)
         await link.unlink(signal)
+        await recordAction(runtime, 'channel_unlinked', by, { channel })
         return shown(channel, await link.status())
       },
     }),

@@ -3,6 +3,7 @@ import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, CLUSTER_ROLES, type ClusterNode, type ClusterStore, defineRoute, type Route, SHARDS } from '@sluice/sdk'
 import * as v from 'valibot'
+import { recordAction } from '../record-action.ts'
 
 const nodeSchema = v.object({
   node: v.string(),
@@ -33,7 +34,8 @@ export type ClusterStatus = v.InferOutput<typeof clusterSchema>
 
 const answers = { 200: { description: 'The nodes', schema: clusterSchema } }
 
-export function clusterRoutes({ store }: Runtime): Route[] {
+export function clusterRoutes(runtime: Runtime): Route[] {
+  const { store } = runtime
   const drain = (verb: 'drain' | 'undrain', summary: string): Route =>
     defineRoute({
       method: 'POST',
@@ -41,9 +43,10 @@ export function clusterRoutes({ store }: Runtime): Route[] {
       summary,
       auth: 'operator',
       answers,
-      async handle({ params: { node = '' } }) {
+      async handle({ by, params: { node = '' } }) {
         const cluster = clusterOf(store)
         if (!(await cluster.drain(node, verb === 'drain'))) throw new AppError('not_found', `The cluster has no node "${node}"`)
+        await recordAction(runtime, `node_${verb}ed`, by, { node })
         return statusOf(cluster)
       },
     })

@@ -3,6 +3,7 @@ import type { ChangePreview, SettingChange } from '@sluice/config/settings'
 import type { Runtime } from '@sluice/runtime'
 import { defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
+import { recordAction } from '../record-action.ts'
 import { requireCredential } from '../require-credential.ts'
 
 const CHANGES_MAX = 64
@@ -99,7 +100,7 @@ const previewRoute = ({ settings }: Runtime): Route =>
     handle: async ({ body: { changes } }) => shownPreview(await settings.preview(changes as readonly SettingChange[])),
   })
 
-const saveRoute = ({ settings, store, clock, log }: Runtime): Route =>
+const saveRoute = (runtime: Runtime): Route =>
   defineRoute({
     method: 'PUT',
     path: '/api/config',
@@ -118,11 +119,10 @@ const saveRoute = ({ settings, store, clock, log }: Runtime): Route =>
       requireCredential(request, 'Without pairing, the configuration is changed on the command line only: `sluice config set`')
       const { by, body } = request
       const { changes, version } = body
-      const saved = await settings.save(changes as readonly SettingChange[], version)
+      const saved = await runtime.settings.save(changes as readonly SettingChange[], version)
       const keys = saved.changes.map(({ key }) => key)
-      const detail = { keys }
-      await store.sops.record([{ kind: 'config_changed', atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])
-      log.info('configuration changed', { by, keys })
+      await recordAction(runtime, 'config_changed', by, { keys })
+      runtime.log.info('configuration changed', { by, keys })
       return shownPreview(saved)
     },
   })

@@ -195,6 +195,9 @@ describe('the inbox', () => {
     await store.inbox.markDead(number, { error: 'no model', atMs: AT_MS })
     expect(await json('POST', `/inbox/${number}/replay`)).toEqual({ replayed: true, number })
     expect(await store.inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0 })
+    expect(await store.sops.audit({ limit: 9 })).toMatchObject([
+      { kind: 'delivery_replayed', by: expect.stringMatching(/^device:/), detail: { box: 'inbox', count: 1, numbers: [number] } },
+    ])
   })
 })
 
@@ -335,6 +338,9 @@ describe('a replay by filter', () => {
       more: false,
     })
     expect(woken).toBe(1)
+    expect(await store.sops.audit({ limit: 9 })).toMatchObject([
+      { kind: 'delivery_replayed', detail: { box: 'outbox', count: 2, numbers: [dead, ambiguous] } },
+    ])
     expect(await store.outbox.counts()).toMatchObject({ queued: 2, dead: 1 })
   })
 

@@ -17,6 +17,7 @@ import { INBOX_STATES, OUTBOX_STATES, REPLAYABLE_MESSAGES, REPLAYABLE_REPLIES } 
 import type { Runtime } from '@sluice/runtime'
 import { type AppError, type DeliveryFilter, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
+import { recordAction } from '../record-action.ts'
 import { filterText, listText, pageOf, wholeText } from './query.ts'
 import { contains, type Search, searchPage } from './search-page.ts'
 
@@ -141,16 +142,17 @@ const inboxRoutes = (runtime: Runtime, { inbox, turns } = runtime.store): Route[
     summary: 'Run a finished or dead message again, in a new turn',
     auth: 'operator',
     answers: { 200: { description: 'It is queued', schema: replayedSchema } },
-    async handle({ params }) {
+    async handle({ by, params }) {
       const number = numberOf(params, unknownMessage)
       await replayMessage(inbox, number)
+      await recordReplay(runtime, by, 'inbox', [number])
       runtime.delivery.wake()
       return { replayed: true, number }
     },
   }),
 ]
 
-const replayMessagesRoute = ({ delivery, store: { inbox } }: Runtime): Route =>
+const replayMessagesRoute = (runtime: Runtime, { inbox } = runtime.store): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/deliveries/inbox/replay',
@@ -158,15 +160,16 @@ const replayMessagesRoute = ({ delivery, store: { inbox } }: Runtime): Route =>
     auth: 'operator',
     body: selectionSchema(REPLAYABLE_MESSAGES),
     answers: replayedAnswer,
-    async handle({ body: { state: states, since, ...filter } }) {
+    async handle({ by, body: { state: states, since, ...filter } }) {
       const sinceMs = sinceTime(since)
       const result = await replaySelected(inbox, { ...filter, states, isSelected: ({ receivedAtMs }) => receivedAtMs >= sinceMs })
-      delivery.wake()
+      await recordReplay(runtime, by, 'inbox', result.replayed)
+      runtime.delivery.wake()
       return shownReplay(result)
     },
   })
 
-const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] => [
+const outboxRoutes = (runtime: Runtime, { outbox, turns } = runtime.store): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/api/deliveries/outbox',
@@ -206,16 +209,17 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
     summary: 'Send a dead or ambiguous reply again; an ambiguous one may arrive twice',
     auth: 'operator',
     answers: { 200: { description: 'It is due now', schema: replayedSchema } },
-    async handle({ params }) {
+    async handle({ by, params }) {
       const number = numberOf(params, unknownReply)
       await replayReply(outbox, number)
-      delivery.wake()
+      await recordReplay(runtime, by, 'outbox', [number])
+      runtime.delivery.wake()
       return { replayed: true, number }
     },
   }),
 ]
 
-const replayRepliesRoute = ({ delivery, store: { outbox } }: Runtime): Route =>
+const replayRepliesRoute = (runtime: Runtime, { outbox } = runtime.store): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/deliveries/outbox/replay',
@@ -223,10 +227,11 @@ const replayRepliesRoute = ({ delivery, store: { outbox } }: Runtime): Route =>
     auth: 'operator',
     body: selectionSchema(REPLAYABLE_REPLIES),
     answers: replayedAnswer,
-    async handle({ body: { state: states, since, ...filter } }) {
+    async handle({ by, body: { state: states, since, ...filter } }) {
       const sinceMs = sinceTime(since)
       const result = await replaySelected(outbox, { ...filter, states, isSelected: ({ createdAtMs }) => createdAtMs >= sinceMs })
-      delivery.wake()
+      await recordReplay(runtime, by, 'outbox', result.replayed)
+      runtime.delivery.wake()
       return shownReplay(result)
     },
   })
@@ -257,6 +262,15 @@ const discardRoutes = ({ clock, store: { inbox, outbox } }: Runtime): Route[] =>
     },
   }),
 ]
+
+/** The most numbers that one record of a replay names; a replay of many has thousands. */
+const NUMBERS_RECORDED_MAX = 100
+
+/** Records who had these entries carried out again. */
+async function recordReplay(runtime: Runtime, by: string, box: 'inbox' | 'outbox', numbers: readonly number[]): Promise<void> {
+  if (numbers.length > 0)
+    await recordAction(runtime, 'delivery_replayed', by, { box, count: numbers.length, numbers: numbers.slice(0, NUMBERS_RECORDED_MAX) })
+}
 
 const sinceTime = (since: string | undefined): number => (since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since))
 

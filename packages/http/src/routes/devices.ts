@@ -6,6 +6,7 @@ import { newPairingCode, newToken, rotateToken } from '@sluice/runtime'
 import { AppError, type DeviceRow, defineRoute, ROLES, type Route, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Auth } from '../auth.ts'
+import { recordAction } from '../record-action.ts'
 import { flag } from './query.ts'
 
 const deviceSchema = v.object({
@@ -54,7 +55,7 @@ export const deviceRoutes = (runtime: Runtime, { gateway }: Snapshot, auth: Auth
   rotateRoute(runtime, auth),
 ]
 
-const initiateRoute = ({ store, clock }: Runtime, gateway: Snapshot['gateway']): Route =>
+const initiateRoute = (runtime: Runtime, gateway: Snapshot['gateway']): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/pairing/initiate',
@@ -67,8 +68,9 @@ const initiateRoute = ({ store, clock }: Runtime, gateway: Snapshot['gateway']):
         schema: codeSchema,
       },
     },
-    async handle({ query: { role } }) {
-      const { code, expiresAtMs } = await newPairingCode(store, gateway, clock, role)
+    async handle({ by, query: { role } }) {
+      const { code, expiresAtMs } = await newPairingCode(runtime.store, gateway, runtime.clock, role)
+      await recordAction(runtime, 'pairing_code_created', by, { role: role ?? ROLES[0] })
       return { pairing_code: code, expires_at: isoTime(expiresAtMs), message: 'Send it as X-Pairing-Code to POST /pair' }
     },
   })
@@ -86,7 +88,7 @@ const listRoute = ({ store }: Runtime): Route =>
     },
   })
 
-const addRoute = ({ store, clock, log }: Runtime): Route =>
+const addRoute = (runtime: Runtime): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/devices',
@@ -101,14 +103,15 @@ const addRoute = ({ store, clock, log }: Runtime): Route =>
     }),
     answers: { 200: { description: 'The token, shown only once', schema: newDeviceSchema } },
     async handle({ by, body: { name, role, expires_days } }) {
-      const expiresAtMs = expires_days === undefined ? null : clock.nowMs() + expires_days * DAY_MS
-      const { token, device } = await newToken(store, { name, role, expiresAtMs }, clock)
-      log.info('device added', { device, role, by })
+      const expiresAtMs = expires_days === undefined ? null : runtime.clock.nowMs() + expires_days * DAY_MS
+      const { token, device } = await newToken(runtime.store, { name, role, expiresAtMs }, runtime.clock)
+      await recordAction(runtime, 'device_added', by, { device, role })
+      runtime.log.info('device added', { device, role, by })
       return { device_id: device, token, role, expires_at: isoTime(expiresAtMs) }
     },
   })
 
-const revokeRoute = ({ store, bus, log }: Runtime, auth: Auth): Route =>
+const revokeRoute = (runtime: Runtime, auth: Auth): Route =>
   defineRoute({
     method: 'DELETE',
     path: '/api/devices/:id',
@@ -118,16 +121,17 @@ const revokeRoute = ({ store, bus, log }: Runtime, auth: Auth): Route =>
       keep_passkeys: v.exactOptional(v.pipe(flag, v.description('True: the passkeys that it registered stay valid'))),
     }),
     answers: { 200: { description: 'Revoked', schema: v.object({ device_id: v.string(), message: v.string() }) } },
-    async handle({ params: { id = '' }, query: { keep_passkeys } }) {
-      if (!(await store.devices.revoke(id, { keepPasskeys: keep_passkeys === 'true' }))) throw unknownDevice()
+    async handle({ by, params: { id = '' }, query: { keep_passkeys } }) {
+      if (!(await runtime.store.devices.revoke(id, { keepPasskeys: keep_passkeys === 'true' }))) throw unknownDevice()
       await auth.checkStreams()
-      bus.emit({ type: 'device_revoked', device_id: id })
-      log.info('device revoked', { device: id })
+      await recordAction(runtime, 'device_revoked', by, { device: id })
+      runtime.bus.emit({ type: 'device_revoked', device_id: id })
+      runtime.log.info('device revoked', { device: id })
       return { device_id: id, message: 'The device is revoked' }
     },
   })
 
-const rotateRoute = ({ store, log }: Runtime, auth: Auth): Route =>
+const rotateRoute = (runtime: Runtime, auth: Auth): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/devices/:id/token/rotate',
@@ -139,11 +143,12 @@ const rotateRoute = ({ store, log }: Runtime, auth: Auth): Route =>
         schema: v.object({ device_id: v.string(), token: v.string(), message: v.string() }),
       },
     },
-    async handle({ params: { id = '' } }) {
-      const token = await rotateToken(store, id)
+    async handle({ by, params: { id = '' } }) {
+      const token = await rotateToken(runtime.store, id)
       if (!token) throw unknownDevice()
       await auth.checkStreams()
-      log.info('device token replaced', { device: id })
+      await recordAction(runtime, 'token_replaced', by, { device: id })
+      runtime.log.info('device token replaced', { device: id })
       return { device_id: id, token, message: 'Send Authorization: Bearer <token> with this token from now on' }
     },
   })

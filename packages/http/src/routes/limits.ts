@@ -3,6 +3,7 @@ import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
+import { recordAction } from '../record-action.ts'
 import { wholeText } from './query.ts'
 
 /** One more than the command line lists at most. */
@@ -24,7 +25,11 @@ const pageSchema = v.object({ limits: v.array(heldSchema) })
 /** The answer of `GET /api/limits`. */
 export type LimitsPage = v.InferOutput<typeof pageSchema>
 
-export function limitRoutes({ store: { admissions }, clock }: Runtime): Route[] {
+export function limitRoutes(runtime: Runtime): Route[] {
+  const {
+    store: { admissions },
+    clock,
+  } = runtime
   return [
     defineRoute({
       method: 'GET',
@@ -47,8 +52,9 @@ export function limitRoutes({ store: { admissions }, clock }: Runtime): Route[] 
       auth: 'operator',
       body: v.object({ client: v.pipe(v.string(), v.minLength(1), v.description('As in `GET /api/limits`')) }),
       answers: { 200: { description: 'The client starts anew', schema: v.object({ reset: v.literal(true), client: v.string() }) } },
-      async handle({ body: { client } }) {
+      async handle({ by, body: { client } }) {
         if (!(await admissions.reset(client))) throw new AppError('not_found', 'No limit has counted anything for this client')
+        await recordAction(runtime, 'limits_reset', by, { client })
         return { reset: true, client }
       },
     }),

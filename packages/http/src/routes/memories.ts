@@ -2,10 +2,11 @@
 
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
-import { AppError, defineRoute, type MemoryEntry, type MemoryStore, type Role, type Route, type Store, UNOWNED_MEMORIES } from '@sluice/sdk'
+import { AppError, defineRoute, type MemoryEntry, type MemoryStore, type Role, type Route, UNOWNED_MEMORIES } from '@sluice/sdk'
 import * as v from 'valibot'
 import { personOf } from '../identity.ts'
 import { ownerName, parseOwner, requirePaired } from '../memory-owners.ts'
+import { recordAction } from '../record-action.ts'
 import { cursorOf, filterText, flag, pageOf, readCursor, wholeText } from './query.ts'
 
 const PAGE_MAX = 500
@@ -71,13 +72,13 @@ function ownerFor({ device, role }: Caller, owner: string | undefined): string {
   return parseOwner('owner', owner)
 }
 
-export const memoryRoutes = ({ store }: Runtime): Route[] => [
+export const memoryRoutes = (runtime: Runtime, { store } = runtime): Route[] => [
   listRoute(store.memory),
-  forgetAllRoute(store.memory),
-  assignRoute(store),
+  forgetAllRoute(runtime),
+  assignRoute(runtime),
   ownersRoute(store.memory),
   memoryRoute(store.memory),
-  forgetRoute(store.memory),
+  forgetRoute(runtime),
 ]
 
 const listRoute = (memory: MemoryStore): Route =>
@@ -129,7 +130,7 @@ const memoryRoute = (memory: MemoryStore): Route =>
     },
   })
 
-const forgetRoute = (memory: MemoryStore): Route =>
+const forgetRoute = (runtime: Runtime): Route =>
   defineRoute({
     method: 'DELETE',
     path: '/api/memories/:key',
@@ -137,13 +138,15 @@ const forgetRoute = (memory: MemoryStore): Route =>
     auth: 'client',
     query: v.object({ owner: ownerQuery }),
     answers: { 200: { description: 'Deleted', schema: v.object({ deleted: v.literal(true), key: v.string() }) } },
-    async handle({ device, role, params: { key = '' }, query }) {
-      if (!(await memory.delete(ownerFor({ device, role }, query.owner), key))) throw unknownMemory()
+    async handle({ by, device, role, params: { key = '' }, query }) {
+      const owner = ownerFor({ device, role }, query.owner)
+      if (!(await runtime.store.memory.delete(owner, key))) throw unknownMemory()
+      if (query.owner !== undefined) await recordAction(runtime, 'memories_deleted', by, { owner: ownerName(owner), deleted: 1 })
       return { deleted: true, key }
     },
   })
 
-const forgetAllRoute = (memory: MemoryStore): Route =>
+const forgetAllRoute = (runtime: Runtime, { memory } = runtime.store): Route =>
   defineRoute({
     method: 'DELETE',
     path: '/api/memories',
@@ -153,19 +156,21 @@ const forgetAllRoute = (memory: MemoryStore): Route =>
     answers: {
       200: { description: 'Deleted; `deleted` is the number of memories', schema: v.object({ deleted: v.number(), owner: v.string() }) },
     },
-    async handle({ query }) {
+    async handle({ by, query }) {
       const owner = parseOwner('owner', query.owner)
       let deleted = 0
       for (;;) {
         const page = await memory.list({ limit: PAGE_MAX, owner })
         const done = await Promise.all(page.map(({ key }) => memory.delete(owner, key)))
         deleted += done.filter(Boolean).length
-        if (page.length < PAGE_MAX) return { deleted, owner: ownerName(owner) }
+        if (page.length < PAGE_MAX) break
       }
+      if (deleted > 0) await recordAction(runtime, 'memories_deleted', by, { owner: ownerName(owner), deleted })
+      return { deleted, owner: ownerName(owner) }
     },
   })
 
-const assignRoute = (store: Store): Route =>
+const assignRoute = (runtime: Runtime, { store } = runtime): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/memories/assign',
@@ -182,11 +187,13 @@ const assignRoute = (store: Store): Route =>
         schema: movedSchema,
       },
     },
-    async handle({ body: { key, ...body } }) {
+    async handle({ by, body: { key, ...body } }) {
       const from = parseOwner('from', body.from)
       const to = await requirePaired(store, parseOwner('to', body.to))
       const assigned = await store.memory.assign({ from, to, ...(key !== undefined && { key }) })
-      return { from: ownerName(from), to: ownerName(to), assigned, left: await countOf(store.memory, from, key) }
+      const moved = { from: ownerName(from), to: ownerName(to), assigned }
+      if (assigned > 0) await recordAction(runtime, 'memories_assigned', by, moved)
+      return { ...moved, left: await countOf(store.memory, from, key) }
     },
   })
 

@@ -3,6 +3,7 @@ import { BoundedMap } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, type Role, type RouteRequest } from '@sluice/sdk'
 import { checkSessionName, ownerOf, ownerOfSession, storedSession } from '../identity.ts'
+import { recordAction } from '../record-action.ts'
 
 /** The most messages of a session that one request reads. */
 export const MESSAGES_MAX = 500
@@ -25,12 +26,10 @@ export class Readers {
 
   async note({ by, device, onControlSocket }: Pick<RouteRequest, 'by' | 'device' | 'onControlSocket'>, session: string): Promise<void> {
     if (onControlSocket || ownerOfSession(session) === ownerOf(device)) return
-    const { store, clock } = this.#runtime
     const key = `${by} ${session}`
-    const atMs = clock.nowMs()
+    const atMs = this.#runtime.clock.nowMs()
     if (atMs - (this.#readMs.get(key) ?? Number.NEGATIVE_INFINITY) < READ_MS) return
-    const record = { kind: 'conversation_read', atMs, sop: '', run: null, step: null, by, reason: null, detail: { session } } as const
-    await store.sops.record([record])
+    await recordAction(this.#runtime, 'conversation_read', by, { session })
     this.#readMs.set(key, atMs)
   }
 }

@@ -16,6 +16,7 @@ import {
   waitingSchema,
 } from '@sluice/sop/shown-definition'
 import * as v from 'valibot'
+import { recordAction } from '../record-action.ts'
 
 /** The largest simulated event in bytes, with its JSON around it. */
 const EVENT_BYTES_MAX = 1024 * 1024 + 1024
@@ -24,8 +25,8 @@ export const sopFileRoutes = (runtime: Runtime): Route[] => [
   definitionRoute(runtime.procedures),
   problemsRoute(runtime.procedures),
   waitingRoute(runtime.procedures),
-  acceptRoute(runtime.procedures),
-  adoptRoute(runtime.procedures),
+  acceptRoute(runtime),
+  adoptRoute(runtime),
   simulateRoute(runtime),
 ]
 
@@ -86,7 +87,7 @@ const waitingRoute = ({ read }: ProcedureFiles): Route =>
     },
   })
 
-const acceptRoute = ({ accept }: ProcedureFiles): Route =>
+const acceptRoute = (runtime: Runtime): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/sops/waiting/:folder/accept',
@@ -97,13 +98,14 @@ const acceptRoute = ({ accept }: ProcedureFiles): Route =>
       200: { description: 'Accepted and loaded', schema: v.object({ accepted: v.string(), hash: v.string() }) },
       409: { description: 'The files have another hash' },
     },
-    async handle({ params: { folder: name = '' }, body }) {
-      const { folder, hash } = await accept(name, body.hash)
+    async handle({ by, params: { folder: name = '' }, body }) {
+      const { folder, hash } = await runtime.procedures.accept(name, body.hash)
+      await recordAction(runtime, 'procedure_accepted', by, { folder, hash })
       return { accepted: folder, hash }
     },
   })
 
-const adoptRoute = ({ adopt }: ProcedureFiles): Route =>
+const adoptRoute = (runtime: Runtime): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/sops/adopt',
@@ -117,7 +119,11 @@ const adoptRoute = ({ adopt }: ProcedureFiles): Route =>
       },
       409: { description: 'The new folder exists already' },
     },
-    handle: ({ body: { folder } }) => adopt(folder),
+    async handle({ by, body: { folder } }) {
+      const moved = await runtime.procedures.adopt(folder)
+      if (moved.adopted.length > 0) await recordAction(runtime, 'procedures_adopted', by, { folders: moved.adopted })
+      return moved
+    },
   })
 
 const simulateRoute = ({ procedures, snapshot }: Runtime): Route =>

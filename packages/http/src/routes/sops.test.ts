@@ -98,7 +98,7 @@ describe('the files of procedures', () => {
   })
 
   test('in the workspace are accepted by their hash and moved out of it', async () => {
-    const { call, write, own, workspace, runtime } = await arrange()
+    const { call, write, own, workspace, runtime, store } = await arrange()
     let reloads = 0
     runtime.procedures.onChange(async () => void reloads++)
     write(workspace, 'deploy')
@@ -114,6 +114,11 @@ describe('the files of procedures', () => {
     expect((await call('POST', '/adopt', { folder: 'deploy' })).body).toEqual({ adopted: [join(own, 'deploy')], waiting: [] })
     expect([readdirSync(own), readdirSync(workspace)]).toEqual([['deploy'], []])
     expect(reloads).toBe(2)
+    const by = expect.stringMatching(/^device:/)
+    expect(await store.sops.audit({ limit: 9 })).toMatchObject([
+      { kind: 'procedure_accepted', by, detail: { folder: join(workspace, 'deploy'), hash } },
+      { kind: 'procedures_adopted', by, detail: { folders: [join(own, 'deploy')] } },
+    ])
   })
 
   test('are simulated without a run', async () => {

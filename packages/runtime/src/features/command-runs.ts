@@ -1,6 +1,6 @@
 /** Runs commands of features for callers elsewhere, which get the output line by line, answer questions and may abort. */
 import { randomUUID } from 'node:crypto'
-import { AppError, type Command, type CommandContext, ERRORS, type Logger } from '@sluice/sdk'
+import { AppError, type Command, type CommandContext, ERRORS, type Logger, type Services } from '@sluice/sdk'
 import type { CommandFrame, CommandInput } from './command-frames.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -14,6 +14,7 @@ export interface CommandRunsOptions {
   pin(): () => void
   readonly addToConfig: CommandContext['addToConfig']
   readonly setInConfig: CommandContext['setInConfig']
+  readonly audit: Services['audit']
   readonly log: Logger
 }
 
@@ -77,7 +78,15 @@ export class CommandRuns {
     { cwd, json, by, asks }: Pick<CommandRequest, 'cwd' | 'json' | 'by' | 'asks'>,
     { print, warn, ask, signal }: RunningCommand,
   ): Omit<CommandContext, 'args'> {
-    const { addToConfig, setInConfig } = this.#options
+    const record = (keys: readonly string[]) => this.#options.audit({ kind: 'config_changed', by, detail: { keys } })
+    const addToConfig: CommandContext['addToConfig'] = async (addition) => {
+      await this.#options.addToConfig(addition)
+      await record([addition.list, ...Object.keys(addition.set ?? {})])
+    }
+    const setInConfig: CommandContext['setInConfig'] = async (values) => {
+      await this.#options.setInConfig(values)
+      await record(Object.keys(values))
+    }
     return { cwd, json, by, print, warn, signal, addToConfig, setInConfig, ...(asks && { ask }) }
   }
 

@@ -1,0 +1,11 @@
+/** The record in the audit log of what an operator changes over the API. */
+import type { Runtime } from '@sluice/runtime'
+import type { AuditKind, NewAudit } from '@sluice/sdk'
+
+/** Resolves when the record is durable. `detail` has no secrets. */
+export const recordAction = (
+  { store, clock }: Pick<Runtime, 'store' | 'clock'>,
+  kind: AuditKind,
+  by: string,
+  detail: NewAudit['detail'],
+): Promise<void> => store.sops.record([{ kind, atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])
