@@ -2,7 +2,9 @@ import mcp from '@sluice/mcp'
 import type { Feature } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { testHost } from '@sluice/testkit/host'
+import schedule from '@sluice/tool-schedule'
 import skills from '@sluice/tool-skills'
+import webauthn from '@sluice/webauthn'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { type Browser, ORIGIN, testDashboards } from './testing/dashboard-gateway.ts'
@@ -190,29 +192,34 @@ describe('a session', () => {
   })
 })
 
-/** Changes that pages of operators make. */
-const NEW_CHANGES = [
-  ['POST', '/api/attachments'],
-  ['POST', '/api/deliveries/inbox/1/discard'],
-  ['POST', '/api/deliveries/outbox/1/discard'],
-  ['POST', '/api/hardware/stop'],
-  ['POST', '/api/hardware/reset'],
-  ['POST', '/api/models/offered'],
-] as const
+interface Operation {
+  readonly method: string
+  readonly path: string
+  readonly isForOperators: boolean
+}
 
-/** Those of features, with a body that their schemas take. */
-const FEATURE_CHANGES = [
-  ['POST', '/api/mcp/servers/notes/test', {}],
-  ['POST', '/api/mcp/servers/notes/accept', { tools: [{ name: 'add', hash: 'a'.repeat(64) }] }],
-  ['POST', '/api/skills/waiting/report/accept', { hash: 'a'.repeat(64) }],
-] as const
-const FEATURE_READS = ['/api/mcp/servers', '/api/skills', '/api/skills/report'] as const
+/** Every route that needs a role, from the list that the application itself has of its routes: a new one cannot be forgotten. */
+async function guarded(page: Browser): Promise<Operation[]> {
+  const { paths } = (await (await page.send('GET', '/api/openapi.json')).json()) as {
+    paths: Record<string, Record<string, { security: { bearer: string[] }[] }>>
+  }
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([name, { security }]) =>
+      security.length === 0
+        ? []
+        : [{ method: name.toUpperCase(), path: path.replace(/\{\w+\}/g, 'x'), isForOperators: security.length === 1 }],
+    ),
+  )
+}
 
-/** A dashboard with the routes of MCP and of skills, and no server and no skill. */
+/** A dashboard with the routes of features, and no server, no skill and no passkey. */
 function withFeatures() {
   const host = testHost({ services: { audit: async () => {} } })
-  const features: readonly Feature[] = [mcp, skills]
-  const parts = features.map((feature) => feature.build(host, feature.section ? v.parse(feature.section.schema, {}) : {}))
+  const features: readonly Feature[] = [mcp, skills, webauthn, schedule]
+  const settings = { rp_id: 'localhost', rp_origin: ORIGIN }
+  const parts = features.map((feature) =>
+    feature.build(host, v.parse(feature.section?.schema ?? v.object({}), feature === webauthn ? { enabled: true, ...settings } : {})),
+  )
   return dashboard(
     {},
     {},
@@ -239,7 +246,6 @@ describe('the security table of a session', () => {
       ['POST', '/api/pairing/initiate'],
       ['DELETE', '/api/dashboard/session'],
       ['POST', '/api/turns'],
-      ...NEW_CHANGES,
     ] as const) {
       const answer = await page.send(method, path, { body: { message: 'x' }, headers: { origin } })
       expect(answer.status).toBe(403)
@@ -247,40 +253,54 @@ describe('the security table of a session', () => {
     expect(await store.devices.list()).toHaveLength(1)
   })
 
-  test('a client is refused what only operators may do', async () => {
-    const { signedIn } = dashboard()
-    const page = await signedIn({ role: 'client' })
-    for (const [method, path] of [...NEW_CHANGES.filter(([, one]) => one !== '/api/attachments'), ['GET', '/api/hardware']] as const)
-      expect((await page.send(method, path, method === 'GET' ? {} : { body: {} })).status, path).toBe(403)
-    // A session that is admitted gets as far as the check of the body.
-    expect((await page.send('POST', '/api/attachments', { body: {} })).status).toBe(400)
-  })
-
-  test('the routes of MCP servers and skills need the cookie, our origin, the header of the page and an operator', async () => {
+  test('every route needs the cookie, our origin and the header of the page, and its role; no answer may be framed or kept', async () => {
     const { signedIn, browser, store, pair } = withFeatures()
     const [operator, client] = [await signedIn(), await signedIn({ role: 'client' })]
     const { token } = await pair('c', null, 'client')
-    for (const [method, path, body] of FEATURE_CHANGES) {
-      const ask = async (page: Browser, headers = {}) => (await page.send(method, path, { body, headers })).status
-      expect(await ask(browser()), path).toBe(401)
-      expect(await ask(browser(), { cookie: 'sluice_session_42617=wrong' }), path).toBe(401)
-      expect(await ask(client), path).toBe(403)
-      expect(await ask(browser(), { authorization: `Bearer ${token}` }), path).toBe(403)
-      for (const [, origin] of FOREIGN) expect(await ask(operator, { origin }), `${path} ${origin}`).toBe(403)
-      expect(await ask(operator, { 'x-sluice-dashboard': undefined }), path).toBe(403)
-      expect(await ask(operator, { 'sec-fetch-site': 'cross-site' }), path).toBe(403)
-      // A session that is admitted gets as far as the server or the skill, which does not exist.
-      expect(await ask(operator), path).toBe(404)
+    const wrong: string[] = []
+    const operations = await guarded(operator)
+    expect(operations.length).toBeGreaterThan(80)
+    for (const { method, path, isForOperators } of operations) {
+      const isChange = method !== 'GET'
+      const ask = async (page: Browser, headers: Record<string, string | undefined> = {}) => {
+        const answer = await page.send(method, path, { ...(isChange && { body: {} }), headers })
+        await answer.body?.cancel()
+        const { status, headers: got } = answer
+        const isGuarded =
+          got.get('x-frame-options') === 'DENY' &&
+          got.get('content-security-policy')?.includes("frame-ancestors 'none'") &&
+          got.get('cache-control') === 'no-store' &&
+          got.get('access-control-allow-origin') === null
+        return isGuarded ? status : `${status} without its headers`
+      }
+      const expectStatus = async (expected: number, row: string, page: Browser, headers?: Record<string, string | undefined>) => {
+        const status = await ask(page, headers)
+        if (status !== expected) wrong.push(`${method} ${path}, ${row}: ${status}`)
+      }
+      await expectStatus(401, 'no cookie', browser())
+      await expectStatus(401, 'a wrong cookie', browser(), { cookie: `sluice_session_42617=${'w'.repeat(43)}` })
+      if (isForOperators) await expectStatus(403, 'the cookie of a client', client)
+      if (isForOperators) await expectStatus(403, 'the token of a client', browser(), { authorization: `Bearer ${token}` })
+      for (const site of ['cross-site', 'same-site']) await expectStatus(403, site, operator, { 'sec-fetch-site': site })
+      for (const [name, origin] of isChange ? FOREIGN : []) await expectStatus(403, name, operator, { origin })
+      if (isChange) await expectStatus(403, 'no header of the page', operator, { 'x-sluice-dashboard': undefined })
+      else await expectStatus(403, 'another port', operator, { origin: 'http://localhost:3000' })
     }
-    for (const path of FEATURE_READS) {
-      const ask = async (page: Browser, headers = {}) => (await page.send('GET', path, { headers })).status
-      expect(await ask(browser()), path).toBe(401)
-      expect(await ask(client), path).toBe(403)
-      expect(await ask(operator, { 'sec-fetch-site': 'same-site' }), path).toBe(403)
-      expect(await ask(operator, { origin: 'http://localhost:3000' }), path).toBe(403)
-      expect(await ask(operator), path).toBe(path.endsWith('/report') ? 404 : 200)
+    expect(wrong).toEqual([])
+    for (const path of ['/api/cluster', '/api/mcp/servers', '/api/skills', '/api/webauthn/credentials', '/api/schedules', '/api/hardware'])
+      expect(operations.map((operation) => operation.path)).toContain(path)
+    // Nothing of all that changed anything.
+    expect(await store.sops.audit({ limit: 10 })).toEqual([])
+    expect(await store.devices.list()).toHaveLength(3)
+    // The same requests of an operator's page are admitted.
+    const refused: string[] = []
+    for (const { method, path } of operations) {
+      if (path === '/api/dashboard/session' || path.startsWith('/ws/')) continue
+      const answer = await operator.send(method, path, method === 'GET' ? {} : { body: {} })
+      await answer.body?.cancel()
+      if ([401, 403].includes(answer.status)) refused.push(`${method} ${path}: ${answer.status}`)
     }
-    expect((await store.sops.audit({ limit: 10 })).map(({ kind }) => kind)).toEqual([])
+    expect(refused).toEqual([])
   })
 
   test('a change without the header of the page is refused', async () => {
@@ -288,8 +308,6 @@ describe('the security table of a session', () => {
     const page = await signedIn()
     expect((await page.send('POST', '/api/pairing/initiate', { headers: { 'x-sluice-dashboard': undefined } })).status).toBe(403)
     expect((await page.send('POST', '/api/pairing/initiate')).status).toBe(200)
-    for (const [method, path] of NEW_CHANGES)
-      expect((await page.send(method, path, { body: {}, headers: { 'x-sluice-dashboard': undefined } })).status, path).toBe(403)
   })
 
   test.each(['cross-site', 'same-site'])('a browser that says "%s" is refused, also to read', async (site) => {
@@ -381,26 +399,6 @@ describe('the security table of a session', () => {
     const odd = await person.send('GET', '/api/sessions/a;Domain=evil.example', { headers: { cookie } })
     expect(odd.status).toBe(401)
     expect(odd.headers.getSetCookie().join()).not.toContain('Domain')
-  })
-
-  test('a session of the role client is refused by every route for operators', async () => {
-    const { signedIn } = dashboard()
-    const page = await signedIn({ role: 'client' })
-    const { paths } = (await (await page.send('GET', '/api/openapi.json')).json()) as {
-      paths: Record<string, Record<string, { security: { bearer: string[] }[] }>>
-    }
-    const wrong: string[] = []
-    let asked = 0
-    for (const [path, operations] of Object.entries(paths))
-      for (const [name, { security }] of Object.entries(operations)) {
-        if (security.length !== 1) continue
-        asked += 1
-        const method = name.toUpperCase()
-        const { status } = await page.send(method, path.replace(/\{\w+\}/g, 'x'), method === 'GET' ? {} : { body: {} })
-        if (status !== 403) wrong.push(`${method} ${path}: ${status}`)
-      }
-    expect(asked).toBeGreaterThan(40)
-    expect(wrong).toEqual([])
   })
 
   test.each([

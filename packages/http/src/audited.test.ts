@@ -12,7 +12,7 @@ interface Change {
   readonly detail: object
 }
 
-/** What this table cannot do here is proved where the reason says. */
+/** A name instead of a change: the tests of that part prove its records. */
 const RECORDED: Readonly<
   Record<string, Change | 'procedures' | 'deliveries' | 'configuration' | 'hardware' | 'cluster' | 'conversations'>
 > = {
