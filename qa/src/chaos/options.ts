@@ -6,7 +6,7 @@ import { KIND_NAMES, kindNamesOf } from './start-kinds.ts'
 
 const USAGE = `usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--out FILE] [--profile minimal] [--store postgres]
        pnpm chaos --suite links [--seconds 10] [--cut reset|silent] [--messages 20] [--channel a,b]
-       pnpm chaos --suite cluster [--messages 100000] [--seconds 3600] [--rate 40] [--channel post,line] [--faults none|'kill,suspend']
+       pnpm chaos --suite cluster [--messages 100000] [--seconds 3600] [--rate 40] [--channel post,line] [--faults none|'kill,suspend'] [--previous]
        pnpm chaos --suite burst [--messages 1000] [--kills 10] [--channel a,b]`
 /** These run only when they are asked for. */
 const ON_REQUEST = ['links', 'burst', 'cluster']
@@ -32,6 +32,8 @@ export interface ChaosOptions {
   readonly rate: number
   /** The kinds of messages of the cluster; undefined: its own choice. */
   readonly kinds: readonly string[] | undefined
+  /** Whether the cluster begins with the previous release. */
+  readonly previous: boolean
   /** The faults of the cluster, one after the other; `none` for none; undefined: random ones. */
   readonly faults: readonly FaultName[] | undefined
   readonly cuts: readonly ('reset' | 'silent')[]
@@ -55,6 +57,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
       seconds: { type: 'string' },
       rate: { type: 'string', default: '40' },
       faults: { type: 'string' },
+      previous: { type: 'boolean', default: false },
       cut: { type: 'string' },
       store: { type: 'string', default: 'sqlite' },
     },
@@ -97,6 +100,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     seconds: values.seconds === undefined ? undefined : Number(values.seconds),
     rate: Number(values.rate),
     kinds: values.channel?.split(','),
+    previous: values.previous,
     faults: readFaults(values.faults),
     cuts,
   }

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startPostgres } from '@sluice/store-postgres/testing/postgres-server'
+import { previousRelease } from '../cluster/previous-release.ts'
 import { clusterSummary, runCluster } from '../cluster/run-cluster.ts'
 import { bundle, ROOT } from '../daemons/bundle.ts'
 import { runBurst } from './burst/run-burst.ts'
@@ -107,9 +108,20 @@ if (isWanted('burst')) {
 }
 if (isWanted('cluster')) {
   const { seconds = 3600, messages = 100_000, rate, faults, kinds } = options
+  const previous = options.previous ? await previousRelease('full') : undefined
+  if (previous && 'missing' in previous) throw new Error(previous.missing)
   const onProgress = (count: number, fault: string): void => say(`${count} messages; ${fault}\n`)
   const run = (stage: RunOptions) =>
-    runCluster({ ...stage, messages, seconds, rate, onProgress, ...(faults && { faults }), ...(kinds && { kinds }) })
+    runCluster({
+      ...stage,
+      messages,
+      seconds,
+      rate,
+      onProgress,
+      ...(previous && { previous: previous.program }),
+      ...(faults && { faults }),
+      ...(kinds && { kinds }),
+    })
   const result = await play('cluster', seconds * 1000 + CLUSTER_REST_MS_MAX, run)
   report.cluster = result && clusterSummary(result)
 }

@@ -33,6 +33,10 @@ const HISTORY: ClusterHistory = {
   seen: MARKS.flatMap(lifeOf),
   delivered: MARKS.map((mark) => ({ channel: 'chatapp', parts: [{ mark, part: 1 }] })),
   events: [['c-1', 'c-2'], ['c-2']],
+  followed: [
+    { change: 'revocation', node: 'node-1', tookMs: 900 },
+    { change: 'configuration', node: 'node-1', tookMs: 1_900 },
+  ],
 }
 const STORE: StoreView = {
   problems: [],
@@ -84,6 +88,9 @@ const broken: readonly (readonly [string, string, Partial<ClusterHistory>, Parti
   ['sent', 'a reply is recorded as sent, but nobody has it', { delivered: HISTORY.delivered.slice(1) }, {}],
   ['sent', 'a reply waits in the end', {}, { outbox: [replyOf(ONE, 1), { ...replyOf(TWO, 2), state: 'queued' }] }],
   ['effect', 'a call was made again after its result', { seen: [...HISTORY.seen, { type: 'effect', mark: ONE }] }, {}],
+  ['revocation', 'a node let a revoked device in', { followed: [{ change: 'revocation', node: 'node-1', tookMs: null }] }, {}],
+  ['revocation', 'a node took long to revoke', { followed: [{ change: 'revocation', node: 'node-1', tookMs: 1_800 }] }, {}],
+  ['configuration', 'a node kept its configuration', { followed: [{ change: 'configuration', node: 'node-1', tookMs: 4_000 }] }, {}],
   ['events', 'a subscriber got an event twice', { events: [['c-1', 'c-2', 'c-1']] }, {}],
 ]
 for (const [rule, title, history, store] of broken) test(`${rule}: ${title}`, () => expect(rulesOf(history, store)).toContain(rule))

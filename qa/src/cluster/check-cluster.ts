@@ -17,15 +17,20 @@ import {
   type Violation,
 } from '../chaos/history.ts'
 import { replyOf } from '../chaos/marks.ts'
+import type { Followed } from './follow-changes.ts'
 
 /** Attempts after which an interrupted turn of `POST /webhook` fails. */
 const DIRECT_ATTEMPTS_MAX = 5
 /** The codes of a turn that no model answered. */
 const AWAY = ['upstream', 'upstream_timeout']
+/** By when every node follows a change. All nodes and the database share one machine here, which may be busy. */
+const FOLLOW_MS_MAX = { revocation: 1_000, configuration: 2_000 }
+const BUSY_MS_MAX = 500
 
 export interface ClusterHistory extends History {
   /** The ids of events in the order in which each subscriber received them. */
   readonly events: readonly (readonly string[])[]
+  readonly followed: readonly Followed[]
 }
 
 /** Returns the violations of all rules, or an empty list. */
@@ -40,6 +45,9 @@ export function checkCluster(history: ClusterHistory, store: StoreView): Violati
   checkFailed(history, store, report)
   for (const ids of history.events)
     for (const [id, times] of countsOf(ids)) if (times > 1) report('events', `a subscriber received the event ${id} ${times} times`)
+  for (const { change, node, tookMs } of history.followed)
+    if (tookMs === null || tookMs > FOLLOW_MS_MAX[change] + BUSY_MS_MAX)
+      report(change, `${node} followed ${tookMs === null ? 'not at all' : `after ${Math.round(tookMs)} ms`}`)
   return [...found, ...checkGates(history, store)]
 }
 

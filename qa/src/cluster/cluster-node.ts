@@ -16,21 +16,31 @@ export interface ClusterNodeOptions {
   readonly toml: string
   /** The `[cluster]` section, as TOML; none for a daemon of its own. */
   readonly clusterToml: string
+  /** True: `toml` stays the same for all nodes, and the process itself connects over the link to the world. */
+  readonly sharesConfig?: boolean
   /** A key file that all nodes share. */
   readonly secretKey?: string
   /** The environment of the first process, in addition to that of every test daemon. */
   readonly env?: Readonly<Record<string, string>>
 }
 
+/** Makes a process connect over its link to the world. */
+const WORLD_PORTS = join(import.meta.dirname, 'world-ports.mjs')
 const ADDRESS = /127\.0\.0\.1:(\d+)/g
 /** A daemon drains for at most ten seconds. */
 const STOP_MS_MAX = 20_000
 const START_MS_MAX = 60_000
 
-/** Returns the text with each address behind the link. */
-async function behind(link: Link, text: string): Promise<string> {
+/** The ports in the text, each with the one by which the link reaches it. */
+async function portsBehind(link: Link, text: string): Promise<Map<string, number>> {
   const ports = new Map<string, number>()
   for (const [, port = ''] of text.matchAll(ADDRESS)) ports.set(port, await link.portTo(Number(port)))
+  return ports
+}
+
+/** Returns the text with each address behind the link. */
+async function behind(link: Link, text: string): Promise<string> {
+  const ports = await portsBehind(link, text)
   return text.replaceAll(ADDRESS, (_, port: string) => `127.0.0.1:${ports.get(port)}`)
 }
 
@@ -45,7 +55,6 @@ export class ClusterNode {
   program: string
   /** The environment of its next process. */
   env: Readonly<Record<string, string>>
-  #text = ''
   #daemon: StartingDaemon | undefined
   #url: string | undefined
   #isStopped = false
@@ -78,8 +87,8 @@ export class ClusterNode {
   /** Begins a process. Resolves to its address once it listens, and to undefined if it ends before. */
   async start(): Promise<string | undefined> {
     if (this.#daemon) throw new Error(`${this.name} runs already`)
-    await this.#configure()
-    const daemon = spawnProgram(this.program, this.dataDir, { env: { ...this.env } })
+    const env = { ...this.env, ...(await this.#configure()) }
+    const daemon = spawnProgram(this.program, this.dataDir, { env })
     this.#daemon = daemon
     this.#log = daemon.stderr
     process.on('exit', this.#kill)
@@ -128,12 +137,6 @@ export class ClusterNode {
     return this.#log()
   }
 
-  /** Changes its configuration while it runs. */
-  changeConfig(change: (text: string) => string): void {
-    this.#text = change(this.#text)
-    writeFileSync(join(this.dataDir, 'config.toml'), this.#text, { mode: 0o600 })
-  }
-
   async close(): Promise<void> {
     await this.end('SIGKILL')
     await Promise.all([this.database.close(), this.world.close()])
@@ -141,13 +144,16 @@ export class ClusterNode {
 
   readonly #kill = (): void => void this.#daemon?.kill('SIGKILL')
 
-  async #configure(): Promise<void> {
-    const { databaseUrl, toml, clusterToml, secretKey } = this.#options
-    const world = await behind(this.world, toml)
+  /** Writes the files of the node. Resolves to variables that its process needs. */
+  async #configure(): Promise<Record<string, string>> {
+    const { databaseUrl, toml, clusterToml, secretKey, sharesConfig = false } = this.#options
+    const world = sharesConfig ? toml : await behind(this.world, toml)
     const store = `[store]\nbackend = "postgres"\nurl = "${await behind(this.database, databaseUrl)}"\nconnect_timeout_secs = 4`
-    this.#text = `${[world, store, clusterToml].join('\n\n')}\n`
-    writeFileSync(join(this.dataDir, 'config.toml'), this.#text, { mode: 0o600 })
+    writeFileSync(join(this.dataDir, 'config.toml'), `${[world, store, clusterToml].join('\n\n')}\n`, { mode: 0o600 })
     const own = join(this.dataDir, 'secret.key')
     if (secretKey !== undefined && !existsSync(own)) copyFileSync(secretKey, own)
+    if (!sharesConfig) return {}
+    const ports = JSON.stringify(Object.fromEntries(await portsBehind(this.world, toml)))
+    return { WORLD_PORTS: ports, NODE_OPTIONS: `--import=${WORLD_PORTS} ${this.env.NODE_OPTIONS ?? ''}`.trim() }
   }
 }

@@ -1,11 +1,15 @@
 /** What happens to the nodes of a cluster and to its database. Each fault begins, lasts, and ends with everything whole again. */
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import type { ServerProcess, Standby } from '@sluice/store-postgres/testing/postgres-server'
 import pg from 'pg'
 import type { Seen } from '../chaos/history.ts'
 import type { Random } from '../chaos/random.ts'
+import { environment } from '../daemons/bundle.ts'
 import type { ClusterNode } from './cluster-node.ts'
+import { changeConfig, type Followed, revokeDevice } from './follow-changes.ts'
 
 /** How long a process counts as alive after its last beat: the leases of the store have this constant. */
 export const TTL_MS = 6_000
@@ -17,6 +21,7 @@ const RUNNING_MS_MAX = 3_000
 const IN_TRANSACTION_MS_MAX = 3_000
 /** Slow enough that transactions of several round trips are open most of the time. */
 const SLOW_DATABASE_MS = 20
+const run = promisify(execFile)
 
 export interface FaultStage {
   readonly nodes: readonly [ClusterNode, ...ClusterNode[]]
@@ -25,6 +30,12 @@ export interface FaultStage {
   readonly database: { server: ServerProcess; standby: Standby | undefined }
   /** Records when a node loses the world, and when it has it again. */
   see(event: Extract<Seen, { type: 'world' }>): void
+  /** An operator's token. */
+  readonly token: string
+  /** The programs of the previous release and of this one. Absent: all nodes run one release. */
+  readonly releases?: readonly [string, string]
+  /** Records how soon nodes followed a change. */
+  follow(seen: readonly Followed[]): void
   /** Counts something that happened beside the fault itself. */
   count(what: string): void
 }
@@ -100,6 +111,14 @@ async function isInTransaction(url: string, node: ClusterNode): Promise<boolean>
   } finally {
     await client.end()
   }
+}
+
+/** Returns the versions of the nodes that are up, as the command of this node shows them. */
+async function releasesShownBy({ program, dataDir }: ClusterNode): Promise<Set<string>> {
+  const args = [program, 'cluster', 'status', '--json', '--data-dir', dataDir]
+  const { stdout } = await run(process.execPath, args, { env: environment() })
+  const { nodes } = JSON.parse(stdout) as { readonly nodes: readonly { readonly state: string; readonly version: string }[] }
+  return new Set(nodes.flatMap(({ state, version }) => (state === 'up' ? version : [])))
 }
 
 export const FAULTS = {
@@ -183,9 +202,29 @@ export const FAULTS = {
     await node.end(stage.random.chance(0.5) ? 'SIGKILL' : 'SIGTERM')
     await restart(stage, node)
   },
-  async 'change the configuration'({ nodes, random }: FaultStage) {
-    const turns = random.within(6, 12)
-    for (const node of nodes) node.changeConfig((text) => text.replace(/max_concurrent_turns = \d+/, `max_concurrent_turns = ${turns}`))
-    await sleep(1_000)
+  /** Replaces the release of one node after the other: by this one at first, by the previous one the next time. */
+  async 'change the release'(stage: FaultStage) {
+    const { nodes, releases, random, count } = stage
+    if (!releases) return
+    const next = nodes[0].program === releases[0] ? releases[1] : releases[0]
+    for (const node of nodes) {
+      const by = random.chance(0.75) ? 'SIGTERM' : 'SIGKILL'
+      const code = await node.end(by)
+      if (by === 'SIGTERM' && code !== 0) count(`SIGTERM ended with ${code}`)
+      node.program = next
+      await restart(stage, node)
+      count(`releases in the status: ${[...(await releasesShownBy(node))].toSorted().join(' and ')}`)
+      await sleep(random.within(0, TTL_MS / 2))
+    }
+  },
+  async 'change the configuration'(stage: FaultStage) {
+    const seen = await changeConfig(stage, 'agent.max_concurrent_turns', stage.random.within(6, 12))
+    if (seen) stage.follow(seen)
+    else stage.count('no node took the configuration')
+  },
+  async 'revoke a device'(stage: FaultStage) {
+    const seen = await revokeDevice(stage)
+    if (seen) stage.follow(seen)
+    else stage.count('no node revoked the device')
   },
 } as const satisfies Readonly<Record<string, (stage: FaultStage) => Promise<void>>>

@@ -6,11 +6,14 @@ const CONNECTED_MS_MAX = 5_000
 const PAUSE_MS = 100
 
 /** Adds the id of each event that arrives. Resolves once `signal` aborts. */
-export async function followNodes(url: () => string | undefined, ids: string[], signal: AbortSignal): Promise<void> {
+export async function followNodes(url: () => string | undefined, ids: string[], signal: AbortSignal, token: string): Promise<void> {
   let last: string | undefined
   const connect = async (to: string): Promise<void> => {
     const leaving = AbortSignal.any([signal, AbortSignal.timeout(CONNECTED_MS_MAX)])
-    const response = await fetch(`${to}/api/events`, { signal: leaving, headers: last === undefined ? {} : { 'last-event-id': last } })
+    const response = await fetch(`${to}/api/events`, {
+      signal: leaving,
+      headers: { authorization: `Bearer ${token}`, ...(last !== undefined && { 'last-event-id': last }) },
+    })
     let text = ''
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       const blocks = (text + chunk).split('\n\n')

@@ -4,6 +4,8 @@ import { listenOnLoopback } from '@sluice/testkit/loopback-server'
 
 export interface Front {
   readonly url: string
+  /** Added to each request that does not have them. */
+  headers: Readonly<Record<string, string>>
   close(): Promise<void>
 }
 
@@ -13,7 +15,11 @@ export async function startFront(pick: () => readonly string[]): Promise<Front> 
     const [url, ...others] = urls
     if (url === undefined) return void outgoing.destroy()
     const { method = 'GET', headers } = incoming
-    const onward = request(url + (incoming.url ?? '/'), { method, headers: { ...headers, host: new URL(url).host }, agent: false })
+    const onward = request(url + (incoming.url ?? '/'), {
+      method,
+      headers: { ...front.headers, ...headers, host: new URL(url).host },
+      agent: false,
+    })
     let isTaken = false
     onward.on('socket', (socket) => socket.once('connect', () => (isTaken = true)))
     onward.on('response', (response) => {
@@ -33,5 +39,6 @@ export async function startFront(pick: () => readonly string[]): Promise<Front> 
     incoming.on('error', () => outgoing.destroy())
   })
   const { url, close } = await listenOnLoopback(server)
-  return { url, close }
+  const front: Front = { url, headers: {}, close }
+  return front
 }

@@ -2,9 +2,11 @@
  * The run of a cluster: messages arrive at three daemons that share a PostgreSQL, while faults take nodes, the network and the database
  * away. Then everything is whole again, all work ends, and the history is checked.
  */
+import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { startPostgres } from '@sluice/store-postgres/testing/postgres-server'
 import pg from 'pg'
 import type { StoreView, Violation } from '../chaos/history.ts'
@@ -13,16 +15,19 @@ import { createRandom } from '../chaos/random.ts'
 import { linesOn, readStore } from '../chaos/read-store.ts'
 import { Traffic } from '../chaos/traffic.ts'
 import { startWorld } from '../chaos/world.ts'
-import { bundle } from '../daemons/bundle.ts'
+import { bundle, environment } from '../daemons/bundle.ts'
 import { type ClusterHistory, checkCluster } from './check-cluster.ts'
 import type { ClusterNode } from './cluster-node.ts'
 import { FAULTS, type FaultName, type FaultStage } from './faults.ts'
+import type { Followed } from './follow-changes.ts'
 import { followNodes } from './follow-nodes.ts'
-import { startCluster } from './test-cluster.ts'
+import { programOfNodes, startCluster } from './test-cluster.ts'
 
 export interface ClusterOptions {
   /** The profile whose bundle runs; it has the store on PostgreSQL. Default: the program of a test cluster. */
   readonly profile?: string
+  /** The program of the previous release, which all nodes run at first: see the fault 'change the release'. */
+  readonly previous?: string
   readonly seed: number
   /** An empty directory for data directories, logs and the history. */
   readonly dir: string
@@ -69,6 +74,7 @@ const SUBSCRIBERS = 2
 /** Of each rule. */
 const VIOLATIONS_SHOWN = 5
 const NAMES = Object.keys(FAULTS) as [FaultName, ...FaultName[]]
+const OF_ONE_RELEASE = NAMES.filter((name) => name !== 'change the release') as typeof NAMES
 /** What still waits or runs, as the database has it. */
 const OPEN = `
   SELECT (SELECT count(*)::int FROM inbox WHERE ended_at IS NULL) AS messages, (SELECT count(*)::int FROM outbox WHERE ended_at IS NULL) AS replies,
@@ -77,7 +83,7 @@ const OPEN = `
 
 /** Rejects if a node does not start, or `signal` aborts. */
 export async function runCluster(options: ClusterOptions): Promise<ClusterResult> {
-  const { profile, seed, dir, signal, messages, seconds, rate, faults, kinds = KINDS, onProgress } = options
+  const { profile, previous, seed, dir, signal, messages, seconds, rate, faults, kinds = KINDS, onProgress } = options
   const startedMs = performance.now()
   const random = createRandom(seed)
   // Some turns are long, so that each fault meets turns that run.
@@ -91,23 +97,39 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
   const count = (what: string): void => {
     counts[what] = (counts[what] ?? 0) + 1
   }
-  const program = profile === undefined ? {} : { program: bundle(profile) }
+  const current = profile === undefined ? programOfNodes() : bundle(profile)
+  const program = previous ?? current
   const databaseUrl = `postgres://postgres@127.0.0.1:${server.port},127.0.0.1:${standby.port}/postgres`
   const cluster = await startCluster({
     nodes: NODES,
-    toml: world.config.replace('[delivery]', '[delivery]\nretention_mb = 100000'),
+    toml: world.config
+      .replace('[delivery]', '[delivery]\nretention_mb = 100000')
+      .replace('require_pairing = false', 'require_pairing = true'),
+    sharesConfig: true,
     server,
     databaseUrl,
     dir,
-    ...program,
+    program,
   })
   const { front, nodes } = cluster
-  const stage: FaultStage = { nodes, random: createRandom(seed + 1), database: { server, standby }, count, see: recorder.see }
+  const token = await operatorToken(nodes[0])
+  front.headers = { authorization: `Bearer ${token}` }
+  const followed: Followed[] = []
+  const stage: FaultStage = {
+    nodes,
+    random: createRandom(seed + 1),
+    database: { server, standby },
+    token,
+    ...(previous !== undefined && { releases: [previous, current] }),
+    count,
+    see: recorder.see,
+    follow: (seen) => void followed.push(...seen),
+  }
   const events: string[][] = Array.from({ length: SUBSCRIBERS }, () => [])
   const over = new AbortController()
   const untilOver = AbortSignal.any([signal, over.signal])
-  const following = events.map((ids, at) => followNodes(() => anyOf(cluster.live(), at), ids, untilOver))
-  const history = (): ClusterHistory => ({ ...world.history(), events })
+  const following = events.map((ids, at) => followNodes(() => anyOf(cluster.live(), at), ids, untilOver, token))
+  const history = (): ClusterHistory => ({ ...world.history(), events, followed })
   const traffic = new Traffic(world, { random, asksPeople: true, requestMsMax: REQUEST_MS_MAX, repeatsFailed: true })
   const people = createPeople({ world, traffic, random, pollMs: PEOPLE_POLL_MS })
   const asked = people.run(front.url, untilOver, { isPatient: false })
@@ -130,7 +152,7 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
       await Promise.all(running)
     })()
     const isOver = (): boolean => signal.aborted || recorder.messages.size >= messages || performance.now() > endMs
-    for (const name of faults ?? endless(() => stage.random.pick(NAMES), isOver)) {
+    for (const name of faults ?? endless(() => stage.random.pick(stage.releases ? NAMES : OF_ONE_RELEASE), isOver)) {
       if (isOver()) break
       onProgress?.(recorder.messages.size, name)
       await FAULTS[name](stage)
@@ -188,6 +210,11 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterResult
   }
 }
 
+async function operatorToken({ program, dataDir }: ClusterNode): Promise<string> {
+  const args = [program, 'pair', 'token', '--name', 'chaos', '--role', 'operator', '--data-dir', dataDir]
+  return (await promisify(execFile)(process.execPath, args, { env: environment() })).stdout.trim()
+}
+
 /** The address of one of the nodes, another one each time. */
 let turn = 0
 function anyOf(nodes: readonly ClusterNode[], offset: number): string | undefined {
@@ -200,7 +227,13 @@ function* endless<Item>(next: () => Item, isOver: () => boolean): Generator<Item
 }
 
 /** The figures of a run. */
-export function clusterSummary({ history: { messages, seen, delivered, events }, store, counts, violations, tookMs }: ClusterResult) {
+export function clusterSummary({
+  history: { messages, seen, delivered, events, followed },
+  store,
+  counts,
+  violations,
+  tookMs,
+}: ClusterResult) {
   const begun = seen.filter((event) => event.type === 'asked' && !event.afterTool)
   const states = (rows: readonly { readonly state: string }[]) =>
     Object.fromEntries([...Map.groupBy(rows, ({ state }) => state)].map(([state, same]) => [state, same.length]))
@@ -219,6 +252,13 @@ export function clusterSummary({ history: { messages, seen, delivered, events },
     outbox: states(store.outbox),
     events: events.map((ids) => ids.length),
     faults: counts,
+    /** The slowest node, in ms; null if one did not follow at all. */
+    followed: Object.fromEntries(
+      [...Map.groupBy(followed, ({ change }) => change)].map(([change, same]) => {
+        const times = same.map(({ tookMs }) => tookMs)
+        return [change, { nodes: same.length, msMax: times.includes(null) ? null : Math.round(Math.max(...times.map(Number))) }]
+      }),
+    ),
     violations: [...Map.groupBy(violations, ({ rule }) => rule)].map(([rule, same]) => ({
       rule,
       count: same.length,

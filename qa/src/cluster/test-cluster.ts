@@ -18,6 +18,8 @@ export interface TestClusterOptions {
   readonly isCluster?: boolean
   /** The configuration of every node, but for `[store]` and `[cluster]`. Each `127.0.0.1:PORT` in it becomes a link to the world. */
   readonly toml?: string
+  /** True: the nodes share the configuration in the database. Default: each has its own. */
+  readonly sharesConfig?: boolean
   /** More of the `[cluster]` section of a node, as TOML. */
   readonly clusterKeys?: (node: string) => string
   /** The file that starts a daemon. Default: SLUICE_CLUSTER_PROGRAM, or the profile `full` as it is in the sources. */
@@ -41,16 +43,18 @@ export interface TestCluster {
   close(): Promise<void>
 }
 
-const FULL = join(ROOT, 'profiles', 'full.ts')
+/** The program of a node: the profile `full` as it is in the sources, unless SLUICE_CLUSTER_PROGRAM names another one. */
+export const programOfNodes = (): string => process.env.SLUICE_CLUSTER_PROGRAM ?? join(ROOT, 'profiles', 'full.ts')
 
 /** Resolves once every node listens. */
 export async function startCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
   const {
     nodes: count = 2,
     isCluster = true,
+    sharesConfig = false,
     toml = '',
     clusterKeys = () => '',
-    program = process.env.SLUICE_CLUSTER_PROGRAM ?? FULL,
+    program = programOfNodes(),
     env = () => ({}),
   } = options
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'sluice-cluster-'))
@@ -65,7 +69,10 @@ export async function startCluster(options: TestClusterOptions = {}): Promise<Te
       toml,
       databaseUrl: options.databaseUrl ?? server.url,
       secretKey: join(dir, 'secret.key'),
-      clusterToml: isCluster ? `[cluster]\nname = "test"\nnode = "${name}"\nconfig = "file"\n${clusterKeys(name)}` : '',
+      clusterToml: isCluster
+        ? `[cluster]\nname = "test"\nnode = "${name}"\n${sharesConfig ? '' : 'config = "file"\n'}${clusterKeys(name)}`
+        : '',
+      sharesConfig,
       env: { NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'sluice', 'sources'), ...env(name) },
     })
   const nodes: readonly [ClusterNode, ...ClusterNode[]] = [
