@@ -24,6 +24,27 @@ test('an accepted turn is stored before its id is returned', async () => {
   expect(books.ends).toMatchObject([{ status: 'done', response: 'done', attempts: 1, idempotency }])
 })
 
+test('a turn that begins at once is stored and started in one commit, and one that waits is started when it begins', async () => {
+  const books = memoryBooks()
+  const { enqueue } = books.turns
+  const commit = Promise.withResolvers<void>()
+  books.turns.enqueue = async (turn) => {
+    await enqueue(turn)
+    await commit.promise
+  }
+  const model = scriptedModel([{ text: 'one' }, { text: 'two' }])
+  const { agent } = testAgent({ books, models: [model] })
+  const accepted = [agent.accept(request('first', { session: 's' })), agent.accept(request('second', { session: 's' }))]
+  await until(() => books.starts.size === 1)
+  expect(books.writes).toEqual(['enqueue turn-1', 'start turn-1', 'enqueue turn-2'])
+  expect(model.asked).toEqual([])
+  commit.resolve()
+  await Promise.all(accepted)
+  await until(() => books.ends.length === 2)
+  expect(books.writes.slice(3)).toEqual(['finish turn-1', 'start turn-2', 'finish turn-2'])
+  expect(books.ends).toMatchObject([{ attempts: 1 }, { attempts: 1 }])
+})
+
 test('a turn that cannot be stored is refused and releases its key', async () => {
   const model = scriptedModel([{ text: 'done' }])
   const { agent, books } = testAgent({ models: [model] })

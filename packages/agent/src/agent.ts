@@ -353,8 +353,16 @@ class TurnAgent implements Agent {
 
   /** Stores an enqueued turn, which waits for `kept`. When that fails, cancels the turn, releases its key and rejects. */
   async #store(turn: LiveTurn, kept: PromiseWithResolvers<void>): Promise<void> {
+    const { turns } = turn.home
     try {
-      await turn.home.turns.enqueue(queuedTurn(turn))
+      const stored = turns.enqueue(queuedTurn(turn))
+      // A turn that begins at once is stored and started in the same commit, which leaves two of three: with one connection on a busy
+      // disk, the median of a turn was 14 instead of 20 ms.
+      if (turn.permit && !this.#deps.cluster) {
+        turn.started = turns.start(turn.id)
+        turn.started.catch(ignore)
+      }
+      await stored
       kept.resolve()
     } catch (error) {
       kept.promise.catch(ignore)

@@ -79,7 +79,7 @@ async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promis
   emitStarted(deps, scope)
   if (turn.delivery) progress.attempts = turn.delivery.attempts
   else if (turn.kept) {
-    progress.attempts = await turns.start(turn.id)
+    progress.attempts = await (turn.started ?? turns.start(turn.id))
     if (progress.attempts > STARTS_MAX) throw new AppError('internal', `The turn was started ${STARTS_MAX} times and never reached its end`)
   }
   const { text, finishReason, messages } =

@@ -58,6 +58,7 @@ export function createLiveTurn(
     ...(onWait && { onWait: safely(onWait, log, id) }),
     createdAtMs: given.createdAtMs ?? nowMs,
     kept: given.kept,
+    started: undefined,
     checkpoint: given.checkpoint ?? [],
     cancellation: new Cancellation(),
     tell: listen && safely(listen, log, id),

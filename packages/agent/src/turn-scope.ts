@@ -25,6 +25,8 @@ export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'signal' | 'supers
   readonly createdAtMs: number
   /** Settles when the store has the turn; undefined for a turn that is not stored. */
   readonly kept: Promise<void> | undefined
+  /** The number of its starts with this one, which is counted in the commit that stores the turn; undefined for another start. */
+  started: Promise<number> | undefined
   /** The permit of its job; undefined until the turn starts. */
   permit: Permit | undefined
   /** The checkpoint of an interrupted run; empty without one. */
