@@ -391,6 +391,7 @@ class TurnAgent implements Agent {
       const isDirect = this.#isDirect({ session: row.sessionId })
       const own = isDirect ? this.#deps.store : (home ?? this.#resumedHome(row))
       if (!own) continue
+      if (isDirect) this.#deps.cluster?.turns.leftBehind.add(row.id)
       this.#enqueue(this.#resumedTurn(own, row, { checkpoint: row.checkpoint, isDirect }), { isResumed: true }).catch(ignore)
       resumed++
     }
@@ -419,9 +420,21 @@ class TurnAgent implements Agent {
   async #look(): Promise<void> {
     const { cluster } = this.#deps
     if (!cluster || this.#stopReason) return
-    if (this.#resumed.size > 0) await this.#resumeAll(() => cluster.turns.abandoned(UNFINISHED_MAX))
+    await this.#resumeLeft(cluster.turns)
     for (const id of await cluster.turns.abortsRequested()) this.abort(id)
     await this.#remote.look()
+  }
+
+  /** Resumes turns that nobody runs, and forgets those that have ended meanwhile. */
+  async #resumeLeft({ leftBehind, abandoned }: ClusterTurnStorage['turns']): Promise<void> {
+    const known = [...leftBehind]
+    if (this.#resumed.size === 0 && known.length === 0) return
+    await this.#resumeAll(async () => {
+      const rows = await abandoned(UNFINISHED_MAX)
+      const unfinished = new Set(rows.map(({ id }) => id))
+      for (const id of known) if (!unfinished.has(id) && !this.#live.has(id)) leftBehind.delete(id)
+      return rows
+    })
   }
 
   /** A node that dies writes nothing that others would notice. */

@@ -6,11 +6,11 @@ import type { Permit } from '@sluice/kit'
 import { AppError, type ClusterTurns, isLeaseLost, type Lease, type Logger, leaseLost, type Store } from '@sluice/sdk'
 import { type RemoteTurns, resultOf } from './remote-turns.ts'
 import type { TurnResult } from './turn.ts'
-import type { TurnStorage } from './turn-home.ts'
+import type { TurnHome, TurnStorage } from './turn-home.ts'
 import type { LiveTurn } from './turn-scope.ts'
 
 export interface DirectTurnDeps {
-  readonly turns: Pick<ClusterTurns, 'begin'>
+  readonly turns: Pick<ClusterTurns, 'begin' | 'leftBehind'>
   readonly store: TurnStorage & Pick<Store, 'under'>
   readonly remote: Pick<RemoteTurns, 'follow'>
   readonly log: Logger
@@ -25,29 +25,64 @@ export class DirectTurns {
 
   /**
    * Waits for the session of the turn, and conducts the turn. A stored turn that another node has run meanwhile, because this one seemed
-   * dead, has the result of that node. While it waits it holds no permit.
+   * dead, has the result of that node. While it waits it holds no permit. A stored turn whose end could not be recorded is left behind.
    */
   async conduct(turn: LiveTurn, permit: Permit, conduct: () => Promise<TurnResult>): Promise<TurnResult> {
+    const { leftBehind } = this.#deps.turns
+    let hasEnded = false
+    const ended = (): void => {
+      hasEnded = true
+    }
+    try {
+      const result = await this.#conduct(turn, permit, conduct, ended)
+      leftBehind.delete(turn.id)
+      return result
+    } catch (error) {
+      // The next turn in the lane of the session waits for it.
+      if (turn.kept && !hasEnded) leftBehind.add(turn.id)
+      else leftBehind.delete(turn.id)
+      throw error
+    }
+  }
+
+  /** Calls `ended` once the end of the turn is stored. */
+  async #conduct(turn: LiveTurn, permit: Permit, conduct: () => Promise<TurnResult>, ended: () => void): Promise<TurnResult> {
     const { store, remote, log } = this.#deps
+    const homeIn = (home: TurnHome, finish = home.turns.finish): TurnHome => ({
+      ...home,
+      turns: {
+        ...home.turns,
+        async finish(end) {
+          const replies = await finish(end)
+          ended()
+          return replies
+        },
+      },
+    })
     const lease = await this.#begin(turn, permit)
-    // The cancelled turn records its end, and does nothing else.
-    if (!lease) return conduct()
+    if (!lease) {
+      // The cancelled turn records its end, and does nothing else.
+      turn.home = homeIn(turn.home)
+      return conduct()
+    }
     const lose = (): void => {
       if (turn.phase !== 'ending') turn.cancellation.cancel(leaseLost(lease.name))
     }
     try {
       const row = turn.kept && (await store.turns.get(turn.id))
-      if (row && row.endedAtMs !== null) return resultOf(row)
+      if (row && row.endedAtMs !== null) {
+        ended()
+        return resultOf(row)
+      }
       const owned = store.under(lease)
       lease.lost.addEventListener('abort', lose, { once: true })
-      const finish: TurnStorage['turns']['finish'] = (end) => {
-        const ended = owned.turns.finish(end)
+      turn.home = homeIn(owned, (end) => {
+        const replies = owned.turns.finish(end)
         // The session is free from the commit that ends the turn.
         lease.lost.removeEventListener('abort', lose)
         this.#release(lease)
-        return ended
-      }
-      turn.home = { ...owned, turns: { ...owned.turns, finish } }
+        return replies
+      })
       return await conduct()
     } catch (error) {
       if (!turn.kept || !isLeaseLost(error)) throw error

@@ -20,6 +20,11 @@ export type UnfinishedTurn = TurnRow & { readonly checkpoint: readonly ModelMess
 
 export interface ClusterTurns {
   /**
+   * The ids of stored turns that are outside the order of this process: an outage left them behind, or this process resumes them. The agent
+   * keeps them. `begin` lets them go by the order in which turns were stored, and other turns follow the order of their process.
+   */
+  readonly leftBehind: Set<string>
+  /**
    * Resolves to the lease `session/<session>` once no other turn of the session runs, on any node. Nodes that wait get it one after the
    * other, the longest wait first as far as it is known. `onWait` is called once, before the first wait. Rejects with the reason of
    * `signal` when that aborts first.

@@ -189,6 +189,8 @@ test('work of a leader runs on one node, and on another as soon as that one hand
     void ownership.whileHolding('leader/cron', work, stop.signal)
   }
   await expect.poll(() => leading.length).toBe(1)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect(leading).toHaveLength(1)
   const startedMs = performance.now()
   await nodes[Number(leading[0])]?.ownership.handOver()
   await expect.poll(() => leading.length, { interval: 10 }).toBe(2)

@@ -168,6 +168,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
 }
 
 const clusterTurns = (db: Db, process: string, sessions: SessionLeases): ClusterTurns => ({
+  leftBehind: sessions.leftBehind,
   begin: (turn, options) => sessions.begin(turn, options),
   async abandoned(limit) {
     await endDeadAdmissions(db)

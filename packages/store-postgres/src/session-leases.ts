@@ -24,29 +24,26 @@ const YIELD_POLL_MS = 20
 const YIELDING_MAX = 1000
 
 /**
- * True while a stored turn of the session goes first: one that was stored before all turns of this process in it, which has an order of its
- * own for them. A turn that its process left behind goes by the order in which turns were stored.
+ * True while a stored turn of the session goes first, which is one that was stored before all turns of this process in it: a process has an
+ * order of its own for its turns. A turn that was left behind is outside of that order, and goes by the order in which turns were stored.
  */
-const goesAfter = (turn: string, session: string, shard: string, process: string): string => {
-  const left = `SELECT 1 FROM turns AS left_behind WHERE left_behind.id = ${turn} AND left_behind.process IS DISTINCT FROM ${process}`
+const goesAfter = (turn: string, session: string, shard: string, process: string, leftBehind: string): string => {
+  const isOpen = (row: string): string =>
+    `${row}.ended_at IS NULL AND ${row}.inbox IS NULL AND ${row}.shard = ${shard} AND ${row}.session_id = ${session}`
+  const isOwn = (row: string): string =>
+    `(${row}.id = ${turn} OR ${row}.process IS NOT DISTINCT FROM ${process} AND NOT ARRAY[${row}.id, ${turn}] && ${leftBehind})`
+  const place = (row: string): string => `(coalesce(${row}.place, 0), ${row}.created_at, ${row}.id)`
   return `EXISTS (
-    SELECT 1 FROM turns AS earlier
-    WHERE ended_at IS NULL AND inbox IS NULL AND earlier.shard = ${shard} AND session_id = ${session} AND id <> ${turn} AND (
-      EXISTS (
-        ${left} AND (coalesce(earlier.place, 0), earlier.created_at, earlier.id)
-          < (coalesce(left_behind.place, 0), left_behind.created_at, left_behind.id))
-      OR NOT EXISTS (${left}) AND earlier.process IS DISTINCT FROM ${process} AND coalesce(earlier.place, 0) < coalesce(
-        (SELECT min(coalesce(own.place, 0)) FROM turns AS own
-          WHERE own.ended_at IS NULL AND own.inbox IS NULL AND own.shard = ${shard} AND own.session_id = ${session} AND own.process = ${process}),
-        ${Number.MAX_SAFE_INTEGER})))`
+    SELECT 1 FROM turns AS earlier WHERE ${isOpen('earlier')} AND NOT ${isOwn('earlier')} AND NOT EXISTS (
+      SELECT 1 FROM turns AS own WHERE ${isOpen('own')} AND ${isOwn('own')} AND ${place('own')} < ${place('earlier')}))`
 }
 const TAKE = `
   INSERT INTO leases (name, epoch, process, turn, owner)
   SELECT name, nextval('epochs'), $6, turn, owner
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[]) AS asked (name, turn, owner, session, shard)
-  WHERE NOT ${goesAfter('asked.turn', 'asked.session', 'asked.shard', '$6')}
+  WHERE NOT ${goesAfter('asked.turn', 'asked.session', 'asked.shard', '$6', '$7::text[]')}
   ORDER BY name ON CONFLICT DO NOTHING RETURNING name, epoch`
-const GOES_AFTER = `SELECT 1 WHERE ${goesAfter('$1', '$2', '$3::smallint', '$4')}`
+const GOES_AFTER = `SELECT 1 WHERE ${goesAfter('$1', '$2', '$3::smallint', '$4', '$5::text[]')}`
 const TAKEN = 'SELECT name, epoch FROM leases WHERE process = $1 AND turn = ANY ($2::text[])'
 const HOLDER = `SELECT epoch, process, ${isAliveProcess('leases.process')} AS "isAlive" FROM leases WHERE name = $1`
 // A row that a stopped process has locked stays its own until the server ends its transaction.
@@ -91,6 +88,7 @@ export interface SessionLeasesOptions {
 }
 
 export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
+  readonly leftBehind = new Set<string>()
   readonly #options: SessionLeasesOptions
   readonly #kind: Kind<Asked, number | undefined>
   /** Emits the name of a session that may be free. */
@@ -105,7 +103,7 @@ export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
 
   constructor(options: SessionLeasesOptions) {
     this.#options = options
-    this.#kind = takeKind(options.process)
+    this.#kind = takeKind(options.process, this.leftBehind)
     options.notices.listenToAll((notice, from) => this.#heard(notice as SessionNotice, from))
   }
 
@@ -151,7 +149,8 @@ export class SessionLeases implements Omit<ClusterTurns, 'abandoned'> {
     const isLeft = holder.process === process && !leases.holds(holder.epoch)
     if (holder.isAlive && !isLeft) return undefined
     return db.writer.transaction(async (tx) => {
-      if (await tx.get(GOES_AFTER, turn.id, turn.session, shardOfTurn(turn.session, turn.id), process)) return undefined
+      const about = [turn.id, turn.session, shardOfTurn(turn.session, turn.id), process, [...this.leftBehind]]
+      if (await tx.get(GOES_AFTER, ...about)) return undefined
       if (!(await tx.get(LOCK_DEAD, name, holder.epoch, process))) return undefined
       return (await tx.get<{ epoch: number }>(TAKE_OVER, name, process, turn.id, turn.owner ?? null))?.epoch
     })
@@ -246,7 +245,7 @@ const RELEASE_KIND: Kind<Taken, undefined> = {
 }
 
 /** Takes free sessions for this process. A result is undefined where the session is not free. */
-const takeKind = (process: string): Kind<Asked, number | undefined> => ({
+const takeKind = (process: string, leftBehind: ReadonlySet<string>): Kind<Asked, number | undefined> => ({
   keys: ({ name }) => [name],
   statements: (all) => [
     sql(
@@ -260,6 +259,7 @@ const takeKind = (process: string): Kind<Asked, number | undefined> => ({
         ({ turn }) => shardOfTurn(turn.session, turn.id),
       ),
       process,
+      [...leftBehind],
     ),
   ],
   results(all, [rows = []]) {

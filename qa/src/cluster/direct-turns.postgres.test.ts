@@ -82,6 +82,33 @@ describe('one turn of a session at a time', () => {
   })
 })
 
+describe('an outage of the database', () => {
+  test('lets no later turn of a session overtake the one that it interrupted on the same node', async () => {
+    const gate = Promise.withResolvers<string>()
+    let answers = 0
+    const node = await start({ answer: async (text) => (answers++ === 0 ? gate.promise : `answer to ${text}`) })
+    const session = sessionOf(node, 'room')
+    const id = await node.runtime.agent.accept(request(session, 'one'))
+    await vi.waitFor(() => expect(node.asked).toEqual(['one']))
+    await node.link.cut('reset')
+    gate.resolve('answer to one')
+    // Its end cannot be stored, so it is left behind.
+    await node.runtime.agent.ended(id)
+    await node.link.restore()
+    await vi.waitFor(
+      () => expect(node.runtime.agent.run(request(session, 'two'))).resolves.toMatchObject({ text: 'answer to two' }),
+      10_000,
+    )
+    expect(node.asked.at(-1)).toBe('two')
+    expect(await node.runtime.store.turns.get(id)).toMatchObject({ status: 'done' })
+    const history = await node.runtime.store.sessions.history(session, 10)
+    expect(history.flatMap(({ role, content }) => (role === 'user' ? JSON.stringify(content) : []))).toEqual([
+      expect.stringContaining('one'),
+      expect.stringContaining('two'),
+    ])
+  }, 30_000)
+})
+
 describe('a node that dies', () => {
   test('its stored turn is run once more by the owner of the shard, and its caller gets that result', async () => {
     const stuck = new Promise<string>(() => undefined)
@@ -165,8 +192,8 @@ describe('an abort from another node', () => {
     without.catch(() => undefined)
     const accepted = await agent.accept(request(sessionOf(second, 'b'), 'three'))
     await vi.waitFor(() => expect(first.asked).toHaveLength(3))
+    await vi.waitFor(() => expect(ids).toHaveLength(3))
     follow()
-    expect(ids).toHaveLength(3)
     for (const id of ids) expect(await second.runtime.agent.requestAbort(id, 'somebody')).toBe(false)
     const startedMs = performance.now()
     for (const id of ids) expect(await second.runtime.agent.requestAbort(id, 'local')).toBe(true)
