@@ -1287,6 +1287,18 @@ export const CLUSTER_MUTANTS = [
     'nodes share a rate limit, of which each lets a part pass on its own',
     `${POSTGRES}/counters.postgres.test.ts`,
   ),
+  {
+    name: 'assumption 10: answers to a question reach the process that asked',
+    patches: [
+      {
+        file: 'packages/approvals/src/registry.ts',
+        find: 'return this.#readOthers().then(() => this.#matcher.match(channel, inbound))',
+        replace: 'return this.#matcher.match(channel, inbound)',
+      },
+    ],
+    tests: ['packages/approvals/src/chat-replies.test.ts'],
+    title: 'a reply that reaches another process than the one that asked is recognised there',
+  },
   onPostgres(
     'assumption 11: events are those of this process',
     'event-log.ts',
@@ -1302,6 +1314,27 @@ export const CLUSTER_MUTANTS = [
     "const LOCK = 'SELECT 1'",
     'limits hold between processes',
   ),
+  {
+    name: 'assumption 13: messages are committed in the order of their numbers',
+    patches: [
+      {
+        file: `${POSTGRES}/delivery-table.ts`,
+        find: '  const GET = `SELECT',
+        replace: '  const seen = new Set<number>()\n  const GET = `SELECT',
+      },
+      {
+        file: `${POSTGRES}/delivery-table.ts`,
+        find: 'return shards ? db.shards.all<Row & Columns>(WAITING, shards, limit, after, limit) : []',
+        replace: `const rows = shards ? await db.shards.all<Row & Columns>(WAITING, shards, limit, after, limit) : []
+      const last = Math.max(0, ...seen)
+      const known = rows.filter(({ number }) => seen.has(Number(number)) || Number(number) > last)
+      for (const { number } of known) seen.add(Number(number))
+      return known`,
+      },
+    ],
+    tests: [`${POSTGRES}/cluster.postgres.test.ts`],
+    title: 'a message that is committed after one with a higher number is listed as waiting',
+  },
 ]
 
 /** Returns a line for each patch whose text does not occur exactly once in its file below `root`, and for each missing test file. */

@@ -1,6 +1,7 @@
 /** Replies to approvals in chats, through the whole of delivery on a real store. */
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
+import { ApprovalRegistry } from './registry.ts'
 import { approvalBenches, richChannel } from './testing/approval-bench.ts'
 
 const bench = approvalBenches()
@@ -372,6 +373,23 @@ describe('on a platform without quotes', () => {
     expect(await approvals.get(KEY)).toMatchObject({ state: 'approved', by: 'plain:ann' })
     expect(turns).toHaveLength(1)
   })
+})
+
+test('a reply that reaches another process than the one that asked is recognised there', async () => {
+  const { store, clock, host, ask, settle, sent } = await bench()
+  const elsewhere = new ApprovalRegistry({
+    ...{ store: store.approvals, inbox: store.inbox, bus: (await bench()).bus, clock, log: host.log },
+    ownership: { ownsAll: false, of: () => undefined, held: () => [], onShards: async () => () => undefined },
+    ...{ channels: () => [], features: () => [], targets: () => [], queued: () => undefined },
+  })
+  await elsewhere.start()
+  await ask({ channels: ['community'] })
+  await settle()
+  const answer = { id: 'm9', account: 'bot', sender: 'ann', to: { to: 'ops' }, inReplyTo: sent[0]?.id ?? '', text: 'yes' }
+  const channel = Object.assign(richChannel('community'), { capabilities: [] }) as unknown as Channel
+  expect(await elsewhere.matchReply(channel, answer)).toMatchObject(KEY)
+  expect(await elsewhere.matchReply(channel, { ...answer, text: 'and what else?' })).toBeUndefined()
+  await elsewhere.stop()
 })
 
 test('a reply does not wait behind the turn that waits for it', async () => {

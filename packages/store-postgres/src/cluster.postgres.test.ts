@@ -1,7 +1,8 @@
 /** Nodes of a cluster: how they share the shards of one schema on a real server. */
 import { ShardOwnership, systemClock } from '@sluice/kit'
-import { CLUSTER_ROLES, type ClusterMember, isLeaseLost, SHARDS, type Store } from '@sluice/sdk'
+import { CLUSTER_ROLES, type ClusterMember, isLeaseLost, SHARDS, type Store, shardOfSession } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { TTL_MS } from './leases.ts'
 import { openPostgresStore } from './open-store.ts'
@@ -197,6 +198,32 @@ test('work of a leader runs on one node, and on another as soon as that one hand
   expect(performance.now() - startedMs).toBeLessThan(1_000)
   expect(new Set(leading).size).toBe(2)
   stop.abort()
+})
+
+test('a message that is committed after one with a higher number is listed as waiting', async () => {
+  const schema = `cluster_${schemas++}`
+  const { store, ownership } = await start(schema, 'a')
+  const session = 'channel:roomchat/bot/ann'
+  const keep = (id: string) => {
+    const message = { id, account: 'bot', sender: 'ann', to: { to: 'room' }, text: 'hello' }
+    return store.inbox.keep({ channel: 'roomchat', verdict: 'v', raw: null, receivedAtMs: 1, messages: [{ message, session }] })
+  }
+  const owned = ownership.of(shardOfSession(session)) ?? expect.fail('the only node owns all shards')
+  const waiting = async () => (await owned.inbox.waiting({ after: 0, limit: 10 })).map(({ number }) => number)
+  const [one] = await keep('one')
+  const client = new pg.Client({ connectionString: server.url, options: `-c search_path=${schema}` })
+  await client.connect()
+  undo.push(() => client.end())
+  const columns = 'shard, channel, account, sender, session, received_at, verdict, kind'
+  await client.query('BEGIN')
+  const inserted = await client.query(`INSERT INTO inbox (key, message_id, message_json, ${columns})
+    SELECT 'two', 'two', message_json, ${columns} FROM inbox WHERE message_id = 'one' RETURNING number`)
+  const two = Number(inserted.rows[0].number)
+  const [three] = await keep('three')
+  expect(Number(three)).toBeGreaterThan(two)
+  expect(await waiting()).toEqual([one, three])
+  await client.query('COMMIT')
+  expect(await waiting()).toEqual([one, two, three])
 })
 
 test('the first node creates the key for secrets, and a node without it is refused before it owns anything', async () => {
