@@ -50,8 +50,8 @@ export class Traffic {
   readonly #asksPeople: boolean
   readonly #requestMsMax: number | undefined
   readonly #repeatsFailed: boolean
-  /** The turns that answers have named, and whose ends their senders do not know. */
-  readonly #followed = new Map<string, { readonly lane: Lane; readonly messages: readonly Message[] }>()
+  /** For each request, the turn that its newest answer has named, as long as its sender does not know how it ended. */
+  readonly #followed = new Map<readonly Message[], { readonly lane: Lane; readonly turn: string }>()
   readonly #lanes: readonly Lane[]
   /**
    * Conversations in which a question may be withdrawn while its answer is delivered. No other question is asked there, because
@@ -89,7 +89,7 @@ export class Traffic {
 
   /** Looks at turns that have not ended, and delivers what is not acknowledged yet, again and again until it is. Ends with `signal`. */
   async retry(url: string, signal: AbortSignal): Promise<void> {
-    for (const [turn, { lane, messages }] of this.#followed) await this.#lookAt(turn, lane, messages, url, signal)
+    for (const [messages, { lane, turn }] of this.#followed) await this.#lookAt(turn, lane, messages, url, signal)
     await Promise.all(this.#lanes.map((lane) => this.#deliverUnacked(lane, url, signal)))
   }
 
@@ -179,11 +179,18 @@ export class Traffic {
     }
     const isAcknowledged = ACKNOWLEDGED.includes(status)
     if (isAcknowledged && kind.isInFlight?.(answer)) return false
+    const answered = isAcknowledged ? kind.turnIn?.(answer) : undefined
+    const before = this.#followed.get(messages)
+    // Another turn for the same key: the sender looks how the earlier one ended.
+    if (answered && before && before.turn !== answered.turn) {
+      await this.#lookAt(before.turn, lane, messages, url, signal)
+      if (this.#followed.get(messages) === before) return false
+    }
     if (!isAcknowledged) recorder.see({ type: 'refused', marks, status })
     else if (!kind.isPulled) recorder.see({ type: 'acked', marks })
-    const answered = isAcknowledged ? kind.turnIn?.(answer) : undefined
     if (answered) for (const mark of marks) recorder.see({ type: 'answered', mark, ...answered })
-    if (this.#repeatsFailed && answered && answered.text === undefined) this.#followed.set(answered.turn, { lane, messages })
+    if (answered?.text !== undefined) this.#followed.delete(messages)
+    else if (this.#repeatsFailed && answered) this.#followed.set(messages, { lane, turn: answered.turn })
     unacked.delete(messages)
     return true
   }
@@ -195,7 +202,7 @@ export class Traffic {
     if (!state || state.status === UNAVAILABLE) return
     const { status, response, error } = state.body as Partial<TurnState>
     if (status === 'queued' || status === 'running') return
-    this.#followed.delete(turn)
+    if (this.#followed.get(messages)?.turn === turn) this.#followed.delete(messages)
     for (const { mark } of messages) {
       if (status === 'failed') recorder.see({ type: 'failed', mark, code: error?.code ?? '' })
       else if (status === 'done') recorder.see({ type: 'answered', mark, turn, text: response ?? '' })

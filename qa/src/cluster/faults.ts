@@ -82,10 +82,13 @@ async function restart(stage: FaultStage, node: ClusterNode): Promise<void> {
 }
 
 /** Stops the node for one to three times the life of a lease. */
-async function suspend({ random }: FaultStage, node: ClusterNode): Promise<void> {
+async function suspend({ random, see }: FaultStage, node: ClusterNode): Promise<void> {
   node.suspend()
+  // Its requests to the model meet their time limits.
+  see({ type: 'world', node: node.name, isCut: true })
   await sleep(ttls(random, 1, 3))
   node.resume()
+  see({ type: 'world', node: node.name, isCut: false })
 }
 
 async function cutFromWorld(stage: FaultStage, how: 'reset' | 'silent'): Promise<void> {
