@@ -34,6 +34,8 @@ export interface Bench {
   readonly size: Size
   /** A run without faults. */
   readonly sound: ChildRun
+  /** Called after each state that was audited, and after each run that was examined. */
+  readonly onState?: () => void
 }
 
 /** One part of the suite. */
@@ -49,8 +51,8 @@ export const isAsExpected = ({ mustFind }: Case, { problems }: Findings): boolea
   mustFind === undefined ? problems.length === 0 : problems.some((problem) => problem.includes(mustFind))
 
 /** Runs the child once without faults. */
-export async function setUpBench({ shim, root, seed, size }: Omit<Bench, 'sound'>): Promise<Bench> {
-  return { shim, root, seed, size, sound: await runChild({ shim, root, arrivals: size.arrivals }) }
+export async function setUpBench(bench: Omit<Bench, 'sound'>): Promise<Bench> {
+  return { ...bench, sound: await runChild(runOptionsOf(bench)) }
 }
 
 /** The parts of the suite, in order. */
@@ -73,6 +75,7 @@ export const CASES: readonly Case[] = [
     run: (bench: Bench) =>
       tryFaults({
         ...runOptionsOf(bench),
+        onState: bench.onState,
         fault,
         points: [
           ...faultPoints(bench.sound.calls, bench.size.faults),
@@ -105,10 +108,12 @@ export const CASES: readonly Case[] = [
   },
 ]
 
-const runOptionsOf = ({ shim, root, size: { arrivals } }: Bench): RunOptions => ({ shim, root, arrivals })
+function runOptionsOf({ shim, root, size: { arrivals } }: Omit<Bench, 'sound'>): RunOptions {
+  return { shim, root, arrivals }
+}
 
-const cutPower = ({ seed, root, size }: Bench, run: ChildRun, cuts = size.cuts): Promise<Findings> =>
-  tryPowerCuts(run, { cuts, outcomes: size.outcomes, seed, root })
+const cutPower = ({ seed, root, size, onState }: Bench, run: ChildRun, cuts = size.cuts): Promise<Findings> =>
+  tryPowerCuts(run, { cuts, outcomes: size.outcomes, seed, root, onState })
 
 /** The number of the last write before the first acknowledgement; the sync follows it. */
 function lastWriteBeforeFirstMark(calls: readonly Call[]): number {

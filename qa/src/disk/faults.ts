@@ -27,10 +27,12 @@ interface FaultOptions extends Omit<RunOptions, 'fault'> {
   readonly points: readonly number[]
   /** Examines each run. Default: audits what the run left. */
   readonly look?: (run: ChildRun) => Promise<Findings>
+  /** Called after each examined run. */
+  readonly onState?: (() => void) | undefined
 }
 
 /** Runs the child once for each point and examines the result. */
-export async function tryFaults({ fault, points, look = auditRun, ...options }: FaultOptions): Promise<Findings> {
+export async function tryFaults({ fault, points, look = auditRun, onState, ...options }: FaultOptions): Promise<Findings> {
   const problems: string[] = []
   const left = [...points]
   let states = 0
@@ -42,6 +44,7 @@ export async function tryFaults({ fault, points, look = auditRun, ...options }: 
       const place = `${fault.error} at call ${at}`
       problems.push(...problemAt(place, [...courseProblems(run)]), ...found.problems.map((problem) => `${place}: ${problem}`))
       rmSync(run.home, { recursive: true })
+      onState?.()
     }
   }
   function* courseProblems({ calls, marks }: ChildRun): Generator<string> {

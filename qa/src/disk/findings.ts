@@ -6,11 +6,6 @@ export interface Findings {
   readonly problems: readonly string[]
 }
 
-const SHOWN_MAX = 3
-
-/** Joins the problems found at one place; empty if there are none. */
-export function problemAt(place: string, found: readonly string[]): string[] {
-  if (found.length === 0) return []
-  const more = found.length > SHOWN_MAX ? `; and ${found.length - SHOWN_MAX} more` : ''
-  return [`${place}: ${found.slice(0, SHOWN_MAX).join('; ')}${more}`]
-}
+/** Joins the problems found at one place, all of them, since a case may look for any; empty if there are none. */
+export const problemAt = (place: string, found: readonly string[]): string[] =>
+  found.length === 0 ? [] : [`${place}: ${found.join('; ')}`]

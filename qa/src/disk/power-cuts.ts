@@ -21,10 +21,12 @@ export interface PowerCutOptions {
   readonly seed: number
   /** The folder in which the states are created, one at a time. */
   readonly root: string
+  /** Called after each audited state. */
+  readonly onState?: (() => void) | undefined
 }
 
 /** Audits the possible states after each cut of a run. */
-export async function tryPowerCuts(run: ChildRun, { cuts, outcomes, seed, root }: PowerCutOptions): Promise<Findings> {
+export async function tryPowerCuts(run: ChildRun, { cuts, outcomes, seed, root, onState }: PowerCutOptions): Promise<Findings> {
   const random = seededRandom(seed)
   const problems: string[] = []
   for (let cut = 0; cut < cuts; cut++) {
@@ -33,6 +35,7 @@ export async function tryPowerCuts(run: ChildRun, { cuts, outcomes, seed, root }
       const survival = SURVIVALS[outcome % SURVIVALS.length] ?? 0
       const found = await auditAfter(run, { after, survival, random, root })
       problems.push(...problemAt(`seed ${seed}, cut after call ${after} of ${run.calls.length}, survival ${survival}`, found))
+      onState?.()
     }
   }
   return { states: cuts * outcomes, problems }
