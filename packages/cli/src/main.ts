@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { AppError, ERRORS, type Feature, loadFeatures } from '@sluice/sdk'
+import { AppError, checkFeatures, ERRORS, type Feature, loadFeatures } from '@sluice/sdk'
 import manifest from '../package.json' with { type: 'json' }
 import type { CliCommand } from './command.ts'
 import type { CliContext, Output, Streams } from './context.ts'
@@ -39,6 +39,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
   // Timers of the system clock are unreferenced. Without this one, the process could end while a command waits.
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS)
   try {
+    checkFeatures(options.features)
     const selected = startsDaemon(argv) ? DAEMON_COMMAND : await selectCommand(argv, options.features, out)
     if (typeof selected === 'number') return selected
     const { values, positionals } = await parseArguments(argv.slice(selected.name.split(' ').length), selected)

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import {
   AppError,
   buildHint,
+  checkFeatures,
   type Feature,
   isUnloaded,
   loadFeatures,
@@ -65,6 +66,7 @@ export async function readConfigText(file: string): Promise<string> {
 /** Reads the text of the file; the values of the source, if it has any, take the place of the text. Throws as `readConfig` does. */
 export async function parseConfig(source: ConfigSource, text: string): Promise<LoadedConfig> {
   const { features, env } = source
+  checkFeatures(features)
   await loadFeatures(features, (feature) => isNamed(feature, text, env))
   try {
     const config = await parseLoaded(source, text)

@@ -140,6 +140,7 @@ export type {
   UsualEndpoint,
 } from './model.ts'
 export { MEDIA_KINDS } from './model.ts'
+export { checkFeatures, checkParts } from './name-clashes.ts'
 export type { Backlog, Connection, Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
 export type { OneTimeKeyOptions, OneTimeKeys, OneTimeKeysOf } from './one-time-keys.ts'
 export { runsOnShard, shardOf, shardOfConversation, shardOfSession, shardOfTurn } from './ownership.ts'

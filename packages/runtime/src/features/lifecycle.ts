@@ -8,7 +8,7 @@ import { chooseProviders, createModelChain, type ModelChain, type RegistryPin } 
 import type { LoadedConfig } from '@sluice/config'
 import { agentsSection, CORE_SECTIONS, httpSection, policySection, providerSection, sandboxSection, workspaceRoots } from '@sluice/config'
 import { SerialQueue } from '@sluice/kit'
-import { AppError, type Feature, type FeatureId, type Host, MAIN_AGENT, type Services, sectionsOfFeature } from '@sluice/sdk'
+import { AppError, checkParts, type Feature, type FeatureId, type Host, MAIN_AGENT, type Services, sectionsOfFeature } from '@sluice/sdk'
 import type { ComponentLogger } from '../log/log.ts'
 import type { AgentInForce, AgentsInForce } from './agents.ts'
 import type { Guards } from './guards.ts'
@@ -174,6 +174,12 @@ export class Lifecycle {
     })
     const fresh = instances.filter((instance) => previous.get(instance.feature.id) !== instance)
 
+    try {
+      checkParts(instances)
+    } catch (error) {
+      await closeInReverse(fresh)
+      throw error
+    }
     const agents = this.#options.agents(next)
     const modelsChanged =
       [providerSection, agentsSection].some((section) => hasChanged('core', section)) ||

@@ -143,3 +143,15 @@ test('a feature with several sections cannot bring more than channels', async ()
   const instance = runtime.snapshot().instances.find(({ feature }) => feature.id === 'x-chat')
   expect([instance?.state(), instance?.reason()]).toEqual(['failed', expect.stringContaining('can bring only channels')])
 })
+
+test('two features with channels of one name are refused when they are composed, and both are named', async () => {
+  const other = defineFeature({ id: 'x-other', build: () => ({ channels: [{ name: 'world', allow: [] } as unknown as Channel] }) })
+  const dataDir = mkdtempSync(join(tmpdir(), 'sluice-sections-'))
+  cleanups.push(() => rmSync(dataDir, { recursive: true, force: true }))
+  const configValues = { provider: { kind: 'offline' }, channels_config: { world: { app_id: 'w', app_secret: 's' } } }
+  const features = [provider, chat(), other]
+  const options = { features, dataDir, configFile: join(dataDir, 'config.toml'), configValues, env: {}, profile: 'test', version: '0.0.0' }
+  await expect(openRuntime({ ...options, quiet: true })).rejects.toThrow(
+    "the features 'x-chat' and 'x-other' both bring the channel 'world'",
+  )
+})
