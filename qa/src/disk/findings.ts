@@ -6,6 +6,6 @@ export interface Findings {
   readonly problems: readonly string[]
 }
 
-/** Joins the problems found at one place, all of them, since a case may look for any; empty if there are none. */
+/** Joins every problem of one place into a line; empty if there are none. A case with a planted bug searches the line for one of them. */
 export const problemAt = (place: string, found: readonly string[]): string[] =>
   found.length === 0 ? [] : [`${place}: ${found.join('; ')}`]
