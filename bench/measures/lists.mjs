@@ -77,6 +77,8 @@ const MEMBERS = {
   sender: ['15550000001', 'person-1', 'nobody'],
   sop: ['machine-0', 'unknown'],
   run: ['run-0500000', 'unknown'],
+  to: ['1555', 'nobody'],
+  text: ['e', 'words that nobody wrote'],
   owner: ['channel:chatapp/200000000000002/15550000007', 'device:nobody'],
   all: ['true'],
   active: ['true', 'false'],

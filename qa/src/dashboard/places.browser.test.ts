@@ -248,6 +248,57 @@ describe.skipIf('missing' in foundChromium)(`the places of the dashboard${whySki
     await expect.poll(() => drained, SOON).toEqual(['POST /api/cluster/nodes/a/drain'])
   })
 
+  test('messages and replies are searched by person and text with the controls, by keyboard, and the address keeps the search', async () => {
+    world.receiver.status = 200
+    for (const [text, sender] of [
+      ['the blue kettle', 'grace'],
+      ['the red kettle', 'grace'],
+      ['the red kettle', 'linus'],
+    ] as const)
+      await world.send(text, undefined, sender)
+    const page = await open()
+    for (const [box, person, column] of [
+      ['inbox', 'Sender', 'sender'],
+      ['outbox', 'Receiver', 'to'],
+    ] as const) {
+      await go(page, `/deliveries/${box}`, 'Deliveries')
+      const rows = () => page.locator('main tbody tr').count()
+      const search = async (label: string, value: string) => {
+        await page.getByRole('textbox', { name: label, exact: true }).fill(value)
+        await page.keyboard.press('Enter')
+      }
+      await search(person, 'GRACE')
+      await expect.poll(rows, SOON).toBe(2)
+      await search('Text', 'Red Kettle')
+      await expect.poll(rows, SOON).toBe(1)
+      expect(new URLSearchParams(page.url().split('?')[1]).get(column)).toBe('GRACE')
+      // The control that was used keeps the focus.
+      expect(await page.evaluate('document.activeElement.labels[0].firstChild.textContent')).toBe('Text')
+      await page.reload()
+      await expect.poll(rows, SOON).toBe(1)
+      expect(await page.getByRole('textbox', { name: 'Text', exact: true }).inputValue()).toBe('Red Kettle')
+      await page.goBack()
+      await expect.poll(rows, SOON).toBe(2)
+      await search('Text', 'nobody wrote this')
+      await page.getByText(box === 'inbox' ? 'No such message here.' : 'No such reply here.').waitFor(SOON)
+    }
+  })
+
+  test.each([820, 1000, 1200])('the buttons of a row are in sight in a window of %i pixels, however long its name is', async (width) => {
+    await world.gateway.call('POST', '/api/devices', { name: 'w'.repeat(100) })
+    const page = await open({ viewport: { width, height: 720 } })
+    await go(page, '/devices', 'Devices')
+    const revoke = page.getByRole('row').filter({ hasText: 'wwwww' }).getByRole('button', { name: 'Revoke' }).first()
+    await revoke.waitFor(SOON)
+    const box = await revoke.boundingBox()
+    expect((box?.x ?? width) + (box?.width ?? 0)).toBeLessThanOrEqual(width - 20)
+    await go(page, '/features', 'Features')
+    const copy = page.getByRole('button', { name: 'Copy' }).first()
+    await copy.waitFor(SOON)
+    const at = await copy.boundingBox()
+    expect((at?.x ?? width) + (at?.width ?? 0)).toBeLessThanOrEqual(width)
+  })
+
   test('every new control works by keyboard, and on a phone nothing is wider than the window', async () => {
     const page = await open({ viewport: { width: 380, height: 720 } })
     for (const [place, title] of [

@@ -37,8 +37,12 @@ async function arrange(fill: (store: Store) => Promise<void> = async () => {}) {
   return { sluice, json, on }
 }
 
-const message = async ({ inbox }: Store, id: string, { channel = 'testchat', raw = null as Uint8Array | null, text = 'hi' } = {}) => {
-  const inbound = { id, account: 'bot', sender: 'alice', to: { to: 'room' }, text }
+const message = async (
+  { inbox }: Store,
+  id: string,
+  { channel = 'testchat', raw = null as Uint8Array | null, text = 'hi', sender = 'alice' } = {},
+) => {
+  const inbound = { id, account: 'bot', sender, to: { to: 'room' }, text }
   await inbox.keep({
     channel,
     verdict: 'x-signature',
@@ -308,4 +312,31 @@ test.each([
   const { code, err } = await sluice(...argv)
   expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(piece) })
   expect(err.trim().split('\n')).toHaveLength(1)
+})
+
+test('messages are found by --sender and --text, and replies by --to and --text, in any case', async () => {
+  const { json, sluice } = await arrange(async (store) => {
+    await message(store, 'm1', { sender: 'Grace', text: 'the blue kettle' })
+    await message(store, 'm2', { sender: 'Grace', text: 'the RED kettle' })
+    await message(store, 'm3', { sender: 'linus', text: 'the red kettle' })
+    await failMessage(store.inbox, 3)
+    await store.outbox.add([
+      reply({ to: { to: 'grace' }, text: 'blue it is', clientId: 'c1' }),
+      reply({ to: { to: 'grace' }, text: 'red it is', clientId: 'c2' }),
+      reply({ to: { to: 'linus' }, text: 'red it is', clientId: 'c3' }),
+    ])
+  })
+  const found = async (...argv: string[]) => ((await json(...argv)) as { number: number }[]).map(({ number }) => number)
+  expect(await found('inbox', 'list', '--sender', 'grace')).toEqual([2, 1])
+  expect(await found('inbox', 'list', '--text', 'red kettle')).toEqual([3, 2])
+  expect(await found('inbox', 'list', '--sender', 'GRACE', '--text', 'red')).toEqual([2])
+  expect(await found('inbox', 'list', '--text', 'no model')).toEqual([3])
+  expect((await sluice('inbox', 'list', '--text', 'green')).out).toContain('nothing found in the inbox')
+  expect(await found('outbox', 'list', '--to', 'Grace')).toEqual([2, 1])
+  expect(await found('outbox', 'list', '--to', 'linus', '--text', 'RED')).toEqual([3])
+  expect(await found('outbox', 'list', '--text', 'green')).toEqual([])
+  expect((await sluice('inbox', 'list', '--sender', 'grace', '--text', 'blue')).out).toContain('Grace')
+  // A filter of the other list is refused, and not left out.
+  expect((await sluice('inbox', 'list', '--to', 'grace')).code).not.toBe(0)
+  expect((await sluice('outbox', 'list', '--sender', 'grace')).code).not.toBe(0)
 })

@@ -39,6 +39,7 @@ export const listDeliveries = <Row extends { readonly number: number }>(
   const limit = limitOption(context)
   const first = typeof options.before === 'string' ? wholeNumber('--before', options.before, 1) : undefined
   const search = Object.fromEntries(SEARCHED.map((name) => [name, textOption(context, name)]))
+  const isSearch = Object.values(search).some((words) => words !== undefined)
   const filter = { ...search, channel: textOption(context, 'channel'), state: states.length > 0 ? states.join(',') : undefined }
   return withApi(context, async (api) => {
     const { items, next } = await readPages<Row, number>(limit, PAGE_MAX, async (size, before = first) => {
@@ -46,7 +47,8 @@ export const listDeliveries = <Row extends { readonly number: number }>(
       return { items: page[box.member] ?? [], next: page.next }
     })
     if (json) out.json(items)
-    else if (items.length === 0) out.print(`nothing ${states.length > 0 ? `${states.join(' or ')} ` : ''}in the ${box.name}`)
+    else if (items.length === 0)
+      out.print(`nothing ${states.length > 0 ? `${states.join(' or ')} ` : ''}${isSearch ? 'found ' : ''}in the ${box.name}`)
     else out.table(box.headings, items.map(box.cells))
     if (next !== null) out.warn(`older ones: add --before ${next}`)
     return 0

@@ -165,7 +165,7 @@ function Outbox() {
         <Loaded query={list}>
           {({ replies, next }) => (
             <>
-              <Replies replies={replies} />
+              <Replies replies={replies} {...(filters.isSearch && { empty: 'No such reply here.' })} />
               <Pager paging={filters.paging} next={next} about={lookedBack(filters, replies, next)} />
             </>
           )}
@@ -192,12 +192,17 @@ function SendAllReplies({ state, channel, isSearch }: Filters) {
   return <Act work={send}>Send all of these again</Act>
 }
 
-const Replies = ({ replies }: { readonly replies: Got<'/api/deliveries/outbox'>['replies'] }) => (
+interface RepliesProps {
+  readonly replies: Got<'/api/deliveries/outbox'>['replies']
+  readonly empty?: string
+}
+
+const Replies = ({ replies, empty = 'No reply.' }: RepliesProps) => (
   <Table
     label="Replies"
     rows={replies}
     keyOf={({ number }) => number}
-    empty="No reply."
+    empty={empty}
     columns={[
       { name: 'Number', heads: true, number: true, show: ({ number }) => <a href={to('deliveries', 'outbox', number)}>{number}</a> },
       { name: 'State', show: ({ state }) => <Badge state={state} /> },

@@ -1,7 +1,7 @@
 /** Every feature, whether this build has it, and the command that builds it in. */
 import { useApi } from '../data/queries.ts'
 import { placeQuery, setPlaceQuery } from '../data/router.ts'
-import { Ask, Choose, Copy } from '../ui/controls.tsx'
+import { Ask, BuildCommand, Choose } from '../ui/controls.tsx'
 import { Badge, Card, Loaded, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { Line } from '../ui/text.tsx'
@@ -35,15 +35,14 @@ export function Features() {
                   { name: 'Feature', heads: true, show: ({ feature }) => feature },
                   { name: 'Kind', show: ({ kind }) => kind },
                   { name: 'State', show: (row) => <Badge state={row.state} /> },
-                  { name: 'Reason', show: ({ reason }) => reason && <Line value={reason} /> },
                   {
-                    name: 'Build command',
-                    show: ({ build }) =>
-                      build && (
-                        <span class="row">
-                          <code>{build}</code> <Copy text={build} />
-                        </span>
-                      ),
+                    name: 'Reason',
+                    show: ({ reason, build }) => (
+                      <>
+                        {reason && <Line value={reason} />}
+                        {build && <BuildCommand command={build} />}
+                      </>
+                    ),
                   },
                 ]}
               />

@@ -1,7 +1,7 @@
 /** The hardware: boards and who has them, the robot and its emergency stop, and what the features say about themselves. */
 import { answered, api, type Got } from '../data/api.ts'
 import { refresh, useApi } from '../data/queries.ts'
-import { Act, Copy } from '../ui/controls.tsx'
+import { Act, BuildCommand } from '../ui/controls.tsx'
 import { confirmed } from '../ui/dialog.tsx'
 import { Badge, Card, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
@@ -193,15 +193,14 @@ function About() {
               columns={[
                 { name: 'Feature', heads: true, show: ({ feature }) => feature },
                 { name: 'State', show: ({ state }) => <Badge state={state} /> },
-                { name: 'Reason', show: ({ reason }) => reason && <Line value={reason} /> },
                 {
-                  name: 'Build command',
-                  show: ({ build }) =>
-                    build && (
-                      <span class="row">
-                        <code>{build}</code> <Copy text={build} />
-                      </span>
-                    ),
+                  name: 'Reason',
+                  show: ({ reason, build }) => (
+                    <>
+                      {reason && <Line value={reason} />}
+                      {build && <BuildCommand command={build} />}
+                    </>
+                  ),
                 },
               ]}
             />

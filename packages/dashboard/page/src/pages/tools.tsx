@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { answered, api, type Got } from '../data/api.ts'
 import { REFRESH_MS, refresh, useApi } from '../data/queries.ts'
 import { placeQuery, setPlaceQuery } from '../data/router.ts'
-import { Act, Ask, Copy } from '../ui/controls.tsx'
+import { Act, Ask, BuildCommand } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Badge, Card, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
@@ -36,15 +36,14 @@ export function Tools() {
                 TOOL_NAME,
                 TOOL_STATE,
                 { name: 'Feature', show: ({ feature }) => feature },
-                TOOL_PURPOSE,
                 {
-                  name: 'Build command',
-                  show: ({ build }) =>
-                    build && (
-                      <span class="row">
-                        <code>{build}</code> <Copy text={build} />
-                      </span>
-                    ),
+                  ...TOOL_PURPOSE,
+                  show: (tool) => (
+                    <>
+                      {TOOL_PURPOSE.show(tool)}
+                      {tool.build && <BuildCommand command={tool.build} />}
+                    </>
+                  ),
                 },
               ]}
             />
@@ -54,6 +53,12 @@ export function Tools() {
     </Page>
   )
 }
+
+const NO_SERVER = (
+  <>
+    No MCP server is configured; <code>sluice mcp add</code> adds one.
+  </>
+)
 
 type Server = Got<'/api/mcp/servers'>['servers'][number]
 
@@ -70,7 +75,7 @@ function Servers() {
             MCP is not in this build: <code>{mcp.build}</code>
           </>
         ) : (
-          'No MCP server is configured; `sluice mcp add` adds one.'
+          NO_SERVER
         )}
       </p>
     )
@@ -82,7 +87,7 @@ function Servers() {
             label="MCP servers"
             rows={rows}
             keyOf={({ name }) => name}
-            empty="No MCP server is configured; `sluice mcp add` adds one."
+            empty={NO_SERVER}
             columns={[
               {
                 name: 'Server',

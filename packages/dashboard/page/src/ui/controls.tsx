@@ -126,3 +126,10 @@ export function Copy({ text, children = 'Copy' }: { readonly text: string; reado
     </button>
   )
 }
+
+/** The command that builds what this build leaves out. */
+export const BuildCommand = ({ command }: { readonly command: string }) => (
+  <span class="row">
+    <code>{command}</code> <Copy text={command} />
+  </span>
+)

@@ -30,7 +30,7 @@ export function Table<Row>({ label, rows, columns, keyOf, empty }: TableProps<Ro
         <thead>
           <tr>
             {columns.map(({ name, number, quietName }) => (
-              <th key={name} scope="col" class={number ? 'number' : undefined}>
+              <th key={name} scope="col" class={number ? 'number' : quietName ? 'actions' : undefined}>
                 {quietName ? <span class="hidden-text">{name}</span> : name}
               </th>
             ))}
@@ -40,7 +40,7 @@ export function Table<Row>({ label, rows, columns, keyOf, empty }: TableProps<Ro
           {rows.map((row) => (
             <tr key={keyOf(row)}>
               {columns.map(({ name, show, number, heads, quietName }) => {
-                const props = { class: number ? 'number' : undefined, ...(quietName ? {} : { 'data-label': name }) }
+                const props = { class: number ? 'number' : quietName ? 'actions' : undefined, ...(quietName ? {} : { 'data-label': name }) }
                 return heads ? (
                   <th key={name} scope="row" {...props}>
                     {show(row)}
