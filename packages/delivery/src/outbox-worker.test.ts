@@ -376,4 +376,37 @@ describe('a reply', () => {
     await settle()
     expect(made.sent).toHaveLength(2)
   })
+
+  test('of many conversations shares the account: hundreds a second, and one at a time in each conversation', async () => {
+    const [ROOMS, EACH, ANSWER_MS] = [100, 6, 250]
+    const inFlight = new Map<string, number>()
+    const sent = new Map<string, string[]>()
+    const atOnce: number[] = []
+    const made = await bench({
+      async send({ to }, { text }) {
+        const room = String(to)
+        inFlight.set(room, (inFlight.get(room) ?? 0) + 1)
+        expect(inFlight.get(room)).toBe(1)
+        atOnce.push([...inFlight.values()].reduce((sum, count) => sum + count, 0))
+        await clock.sleep(ANSWER_MS)
+        inFlight.set(room, 0)
+        sent.set(room, [...(sent.get(room) ?? []), text])
+        return { id: 'p' }
+      },
+    })
+    for (let round = 0; round < EACH; round++)
+      await made.receive(
+        ...Array.from({ length: ROOMS }, (_, room) => message(`${round} in ${room}`, { to: { to: `room ${room}` }, sender: `s${room}` })),
+      )
+    const startMs = clock.monotonicMs()
+    await settle()
+    while (made.sent.length < ROOMS * EACH) {
+      await clock.advance(ANSWER_MS)
+      await settle()
+    }
+    expect((made.sent.length * 1000) / (clock.monotonicMs() - startMs)).toBeGreaterThan(200)
+    expect(Math.max(...atOnce)).toBe(ROOMS)
+    for (let room = 0; room < ROOMS; room++)
+      expect(sent.get(`room ${room}`)).toEqual(Array.from({ length: EACH }, (_, round) => `re: text of ${round} in ${room}`))
+  })
 })
