@@ -153,6 +153,27 @@ describe.skipIf('missing' in foundChromium)(`the dashboard in a browser${whySkip
     })
   })
 
+  test('what a person types into the configuration stays when the file is changed elsewhere, and a stale review is not saved', async () => {
+    const page = await open()
+    await go(page, '/configuration?section=agent', 'Configuration')
+    await page.getByLabel('max_iterations').fill('23')
+    const setElsewhere = async (value: number) => {
+      const { version } = (await world.gateway.call('GET', '/api/config')) as { version: string }
+      await world.gateway.call('PUT', '/api/config', { changes: [{ key: 'agent.max_iterations', value }], version })
+    }
+    const asked = page.waitForResponse((response) => new URL(response.url()).pathname === '/api/config')
+    await setElsewhere(19)
+    await asked
+    await page.waitForTimeout(500)
+    expect(await page.getByLabel('max_iterations').inputValue()).toBe('23')
+    await page.getByRole('button', { name: 'Review one change' }).click()
+    await expect.poll(() => page.getByRole('dialog').textContent(), SOON).toContain('19')
+    await setElsewhere(20)
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('alert').filter({ hasText: 'changed' }).first().waitFor(SOON)
+    expect(readFileSync(join(world.gateway.dataDir, 'config.toml'), 'utf8')).toContain('max_iterations = 20')
+  })
+
   test('without a provider, a page sets one up, tests it, and sends the first message', async () => {
     const gateway = await startPageDaemon()
     const watched = await signedIn(browser, gateway)

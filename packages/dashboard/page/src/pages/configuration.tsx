@@ -83,7 +83,7 @@ function Sections({ config, schema }: { readonly config: Config; readonly schema
             </ul>
           </div>
         </Card>
-        {current && <SectionForm key={`${current.path} ${config.version}`} section={current} known={known} config={config} />}
+        {current && <SectionForm key={current.path} section={current} known={known} config={config} />}
       </div>
     </>
   )
@@ -97,7 +97,9 @@ interface FormProps {
 
 function SectionForm({ section: { path, settings }, known, config }: FormProps) {
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>({})
-  const [review, setReview] = useState<{ readonly changes: readonly Change[]; readonly preview: Preview } | undefined>()
+  const [review, setReview] = useState<
+    { readonly changes: readonly Change[]; readonly preview: Preview; readonly version: string } | undefined
+  >()
   const [problem, setProblem] = useState<unknown>()
   const changed = Object.keys(texts)
   const look = async () => {
@@ -106,7 +108,9 @@ function SectionForm({ section: { path, settings }, known, config }: FormProps) 
       const changes = settings
         .filter(({ key }) => texts[key] !== undefined)
         .map(({ key, schema }) => ({ key, value: fieldValue(schema, texts[key] ?? '') }))
-      setReview({ changes, preview: await previewOf(changes) })
+      // Saving is refused if the file was changed after this: a person saves what was shown.
+      const { version } = config
+      setReview({ changes, preview: await previewOf(changes), version })
     } catch (error) {
       setProblem(error)
     }
@@ -146,7 +150,6 @@ function SectionForm({ section: { path, settings }, known, config }: FormProps) 
       {review && (
         <Review
           {...review}
-          version={config.version}
           onClose={() => setReview(undefined)}
           onSaved={() => {
             setReview(undefined)
