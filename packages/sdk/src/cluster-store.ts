@@ -71,7 +71,7 @@ export interface ClusterStore extends ClusterMember, SharedState {
    * A node that owns more releases the surplus itself.
    */
   claimShards(): Promise<ShardClaim>
-  /** Resolves when another claim may take something: soon after a lease was released or a node came or left, and at least every 1.5 s. */
+  /** Resolves when another claim may take something: soon after a lease was released or a node came or left, and at least every 0.5 s. */
   changed(signal: AbortSignal): Promise<void>
   /**
    * Lists the unfinished messages of the sessions of these messages, oldest first. A node that another one stores messages for enters

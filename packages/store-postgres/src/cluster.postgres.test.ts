@@ -65,7 +65,7 @@ test('a rebalance makes every node compare its shards at once, and moves none th
   const nodes = [await start(schema, 'a'), await start(schema, 'b')] as const
   await expect.poll(() => shares(nodes)).toEqual([128, 128])
   const before = nodes.map(({ ownership }) => Array.from({ length: SHARDS }, (_, shard) => ownership.of(shard) !== undefined))
-  // Without a notice, a node compares after 1.5 s.
+  // Without a notice, a node compares after half a second.
   const waits: number[] = []
   for (let round = 0; round < 3; round++) {
     const startedMs = performance.now()

@@ -32,6 +32,8 @@ export const TTL_MS = 6_000
 const BEAT_MS = 1_500
 /** A process acts under its leases only while nobody else can count it as dead, with room for the time that an effect takes to begin. */
 const DOUBT_MS = TTL_MS - BEAT_MS
+/** How often a node looks for shards that it may take: nobody gives notice when a node dies. */
+const CLAIM_MS = 500
 /** How long a later process of a node waits for an earlier one to answer. */
 const HANDOVER_MS = 1_000
 /** How often leases that others hold are looked at, for a notice that was lost. */
@@ -416,10 +418,10 @@ export class Leases implements LeaseStore {
     })
   }
 
-  /** Resolves when a lease was released or a process came or left, and after a beat at the latest. */
+  /** Resolves when a lease was released or a process came or left, and soon in any case. */
   async changed(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, BEAT_MS)
+    const timer = setTimeout(resolve, CLAIM_MS)
     this.#freed.once('free', resolve)
     signal.addEventListener('abort', () => resolve(), { once: true })
     if (signal.aborted || this.#isClosed) resolve()
