@@ -3,7 +3,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startDaemon } from '@sluice/daemon'
-import metrics from '@sluice/observability-metrics'
 import { parseTextMetrics } from '@sluice/testkit/text-metrics'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { always } from '../../profiles/always.ts'
@@ -39,7 +38,7 @@ allowed_senders = ["*"]
 test('docs/metrics.md lists the metrics of a running daemon, with their types and labels', { timeout: 60_000 }, async () => {
   const configFile = join(dataDir, 'config.toml')
   writeFileSync(configFile, CONFIG, { mode: 0o600 })
-  const features = [...always, metrics]
+  const features = [...always]
   const daemon = await startDaemon({
     features,
     dataDir,

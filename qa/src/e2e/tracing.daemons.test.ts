@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { type ChatappFake, startChatappFake } from '@sluice/channel-chatapp/testing'
 import { type Daemon, startDaemon } from '@sluice/daemon'
 import { systemClock } from '@sluice/kit'
-import metrics from '@sluice/observability-metrics'
 import otel from '@sluice/observability-otel'
 import { formatTraceContext, type Logger } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
@@ -82,7 +81,7 @@ allowed_numbers = ["*"]
 api_url = "${chatapp.url}"
 ${toml}`
   writeFileSync(configFile, config, { mode: 0o600 })
-  const features = [...always, metrics, otel]
+  const features = [...always, otel]
   const options = { features, dataDir, configFile, env: {}, profile: 'test', version: '0', host: '127.0.0.1', port: 0, logger }
   const daemon = await startDaemon(options)
   running.push(daemon)
