@@ -203,6 +203,8 @@ api_url = "${platform.url}"
 http { access_log ${folder}/access.log; ${temporary} include ${folder}/site.conf; }`
   writeFileSync(join(folder, 'nginx.conf'), main)
   const proxy = start(nginx.path, ['-p', folder, '-c', join(folder, 'nginx.conf')], nginx.env)
+  // A killed nginx leaves its workers behind.
+  undo.push(() => proxy.child.exitCode ?? end(proxy.child, 'SIGTERM'))
   const url = `http://127.0.0.1:${front}`
   await until('nginx listens', async () => (await fetch(`${url}/ready`).catch(() => undefined))?.status === 200).catch((error: unknown) => {
     throw new Error(proxy.text(), { cause: error })
