@@ -1,11 +1,11 @@
-/** `pnpm chaos:disk` runs the full suite on Linux with a C compiler, in about three minutes on two quiet cores. `--seed N` chooses other power cuts. */
+/** `pnpm chaos:disk` runs the full suite on Linux with a C compiler, in some minutes. `--seed N` chooses other power cuts. */
 import { parseArgs } from 'node:util'
 import { type Bench, CASES, type Case, isAsExpected, setUpBench } from './cases.ts'
 import { makeScratchFolders } from './scratch-folders.ts'
 import { compileShim } from './shim.ts'
 import { canFail } from './trace.ts'
 
-const SIZE = { arrivals: 100, cuts: 300, outcomes: 5, faults: 10, failedSyncs: 10, cutsAfterFailedSync: 20 }
+const SIZE = { arrivals: 100, cuts: 600, outcomes: 5, faults: 15, failedSyncs: 20, cutsAfterFailedSync: 30 }
 const PROBLEMS_SHOWN_MAX = 10
 const PROBLEM_CHARS_MAX = 300
 const PROGRESS_EVERY_MS = 10_000
