@@ -4,12 +4,17 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { isLeaseLost, type Store } from '@sluice/sdk'
 import { Link } from '@sluice/testkit/link'
+import { reply } from '@sluice/testkit/store-rules/delivery-samples'
 import { queuedTurn } from '@sluice/testkit/store-rules/samples'
+import { own } from '@sluice/testkit/store-rules/store-bench'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { TTL_MS } from './leases.ts'
 import { STARTED } from './message-attempt.ts'
 import { openPostgresStore } from './open-store.ts'
+import { STARTED as STARTED_REPLIES } from './outbox.ts'
+import { awayError } from './postgres-error.ts'
+import { Reader } from './reader.ts'
 import { type CutProxy, startProxy } from './testing/cut-proxy.ts'
 import { startPostgres, type TestServer } from './testing/postgres-server.ts'
 import { UNKNOWN_RESULT } from './writer.ts'
@@ -143,6 +148,27 @@ test('a change that is stored without a word of it is a passing fault, so that i
   await sleep(100)
   proxy.cut()
   await expect(started).rejects.toMatchObject({ code: 'unavailable', message: UNKNOWN_RESULT, isPassing: true })
+})
+
+test('the start of a reply is known to its caller also when the look for its lost answer fails at first', async () => {
+  const { proxy, url } = await proxied()
+  const store = await open(`faults_${schemas++}`, { url })
+  const owned = await own(store)
+  const [number = 0] = await owned.outbox.add([reply('a')])
+  const { all } = Reader.prototype
+  let failures = 0
+  const look = vi.spyOn(Reader.prototype, 'all').mockImplementation(function (this: Reader, statement) {
+    const isLook = statement.text === STARTED_REPLIES
+    return isLook && ++failures <= 2 ? Promise.reject(awayError('The connection broke again.')) : all.call(this, statement)
+  } as typeof all)
+  undo.push(async () => look.mockRestore())
+  proxy.swallowAnswers()
+  const started = owned.outbox.start(number)
+  started.catch(() => undefined)
+  await sleep(100)
+  proxy.cut()
+  expect(await started).toMatchObject({ number, attempts: 1 })
+  expect(failures).toBe(3)
 })
 
 test('the result of an attempt whose answer was lost can be read again', async () => {

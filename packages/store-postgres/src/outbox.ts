@@ -27,7 +27,7 @@ const ADD = `${insertReplies(1, 'NULL::bigint', '')} RETURNING number`
 const START = `
   UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL
   WHERE number = ANY ($1::bigint[]) AND ${isOpen()} AND state IN ('queued', 'failed') RETURNING ${COLUMNS}`
-const STARTED = `SELECT ${COLUMNS} FROM outbox WHERE number = ANY ($1::bigint[]) AND state = 'sending'`
+export const STARTED = `SELECT ${COLUMNS} FROM outbox WHERE number = ANY ($1::bigint[]) AND state = 'sending'`
 // Replies to the prompt of an approval quote it by this id.
 const SENT = `
   WITH answer AS (SELECT * FROM unnest($1::bigint[], $2::text[], $3::float8[]) AS answer (sent, provider_id, at)),

@@ -2,7 +2,7 @@
  * The writes of one process. Writes that are requested while a commit is under way share the next one: all its statements are sent
  * at once, so that a process that stops in between holds no locks. Writes of one kind become one statement for all of them.
  */
-import { type Clock, isLeaseLost, type LeaseName, type Logger, leaseLost, type StoreHealth } from '@sluice/sdk'
+import { AppError, type Clock, isLeaseLost, type LeaseName, type Logger, leaseLost, type StoreHealth } from '@sluice/sdk'
 import { type ConnectionSettings, type Row, type Statement, sql } from './connection.ts'
 import { MarkedConnection, NOT_BEGUN, type Transaction } from './marked-connection.ts'
 import { awayError, closedError, faultOf, isRepeatable, sqlState, storeError } from './postgres-error.ts'
@@ -12,6 +12,8 @@ import type { Reader } from './reader.ts'
 const UNITS_MAX = 512
 /** Attempts at a transaction that lost against another one. */
 const ATTEMPTS_MAX = 4
+/** A write whose result did not arrive is looked up again after this time. */
+const READ_AGAIN_DELAY_MS = 500
 /** Rows dropped in one transaction. */
 const SLICE_ROWS = 1000
 /** Also tells tests which rejected writes may be stored. */
@@ -229,17 +231,9 @@ export class CommitQueue {
 
   /** Finds the lost leases of a transaction that could not begin. */
   async #lostAmong(units: readonly Unit[], error: unknown): Promise<unknown> {
-    const fences = new Set(units.flatMap(({ fence }) => fence ?? []))
     let held: ReadonlySet<number>
     try {
-      const rows = await this.#options.reader.all<{ epoch: number }>(
-        sql(
-          HELD,
-          [...fences].map(({ epoch }) => epoch),
-        ),
-      )
-      held = new Set(rows.map(({ epoch }) => epoch))
-      for (const fence of fences) if (!held.has(fence.epoch)) fence.lose()
+      held = await this.#loseTaken(fencesOf(units))
     } catch (unreadable) {
       return unreadable
     }
@@ -259,10 +253,12 @@ export class CommitQueue {
       const count = statements[index]?.length ?? 0
       const rows = results.slice(at, at + count)
       at += count
+      if (rows.length !== count || rows.includes(undefined)) {
+        void this.#settleLater(kind, items)
+        continue
+      }
       try {
-        const given = items.map(({ item }) => item)
-        const all = rows.length === count && !rows.includes(undefined) ? rows : await this.#readAgain(kind, given)
-        const found = kind.results(given, all as (readonly Row[])[])
+        const found = kind.results(itemsOf(items), rows as (readonly Row[])[])
         for (const [place, { resolve }] of items.entries()) resolve(found[place])
       } catch (error) {
         for (const { reject } of items) reject(error)
@@ -270,9 +266,45 @@ export class CommitQueue {
     }
   }
 
+  /**
+   * Settles writes whose results did not arrive. A writer with a lease waits until the database answers: it may have begun what nobody else
+   * begins while it holds the lease, such as the sending of a reply. Other writers get the error.
+   */
+  async #settleLater(kind: Kind<unknown, unknown>, units: readonly Unit[]): Promise<void> {
+    for (let waiting = units; waiting.length > 0; ) {
+      try {
+        const rows = await this.#readAgain(kind, itemsOf(waiting))
+        // The rows are those of this write only if its lease was still held when they were read.
+        await this.#loseTaken(fencesOf(waiting))
+        const found = kind.results(itemsOf(waiting), rows)
+        for (const [place, { fence, resolve, reject }] of waiting.entries())
+          if (fence?.isLost) reject(leaseLost(fence.name))
+          else resolve(found[place])
+        return
+      } catch (error) {
+        const isAway = kind.readAgain !== undefined && error instanceof AppError && error.isPassing
+        waiting = waiting.filter(({ fence, reject }) => {
+          if (isAway && fence && !fence.isLost) return true
+          reject(fence?.isLost ? leaseLost(fence.name) : error)
+          return false
+        })
+        if (waiting.length > 0) await this.#options.clock.sleep(READ_AGAIN_DELAY_MS)
+      }
+    }
+  }
+
   async #readAgain(kind: Kind<unknown, unknown>, items: readonly unknown[]): Promise<readonly (readonly Row[])[]> {
     if (!kind.readAgain) throw awayError(UNKNOWN_RESULT)
     return Promise.all(kind.readAgain(items).map((statement) => this.#options.reader.all<Row>(statement)))
+  }
+
+  /** Ends the fences whose leases have no row any more. Resolves to the epochs of the others. */
+  async #loseTaken(fences: readonly Fence[]): Promise<ReadonlySet<number>> {
+    const epochs = fences.map(({ epoch }) => epoch)
+    const rows = epochs.length > 0 ? await this.#options.reader.all<{ epoch: number }>(sql(HELD, epochs)) : []
+    const held = new Set(rows.map(({ epoch }) => epoch))
+    for (const fence of fences) if (!held.has(fence.epoch)) fence.lose()
+    return held
   }
 
   #committed(units: number, startedMs: number): void {
@@ -355,6 +387,10 @@ interface Part {
   readonly kind: Kind<unknown, unknown>
   readonly items: Unit[]
 }
+
+const itemsOf = (units: readonly Unit[]): readonly unknown[] => units.map(({ item }) => item)
+
+const fencesOf = (units: readonly Unit[]): readonly Fence[] => [...new Set(units.flatMap(({ fence }) => fence ?? []))]
 
 /** Puts units of one kind together, as long as no earlier or later unit that stays in between touches the same rows. */
 function compose(units: readonly Unit[]): readonly Part[] {
