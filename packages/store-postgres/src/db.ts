@@ -2,6 +2,7 @@
 import type { Clock } from '@sluice/sdk'
 import { sql } from './connection.ts'
 import type { Reader } from './reader.ts'
+import type { ServerClock } from './server-clock.ts'
 import type { ShardReads } from './shard-reads.ts'
 import type { WorkNotices } from './work-notices.ts'
 import type { Writer } from './writer.ts'
@@ -10,6 +11,7 @@ export interface Db {
   readonly reader: Reader
   readonly writer: Writer
   readonly clock: Clock
+  readonly serverClock: ServerClock
   readonly shards: ShardReads
   /** Present in a cluster. */
   readonly arrivals?: WorkNotices | undefined
@@ -17,11 +19,12 @@ export interface Db {
   get<R>(text: string, ...values: readonly unknown[]): Promise<R | undefined>
 }
 
-export const createDb = ({ reader, shards, writer, clock, arrivals }: Omit<Db, 'all' | 'get'>): Db => ({
+export const createDb = ({ reader, shards, writer, clock, serverClock, arrivals }: Omit<Db, 'all' | 'get'>): Db => ({
   reader,
   shards,
   writer,
   clock,
+  serverClock,
   arrivals,
   all: (text, ...values) => reader.all(sql(text, ...values)),
   get: (text, ...values) => reader.get(sql(text, ...values)),

@@ -171,6 +171,23 @@ test('the start of a reply is known to its caller also when the look for its los
   expect(failures).toBe(3)
 })
 
+test('a node whose clock is an hour ahead makes no other node wait for that hour', async () => {
+  const schema = `faults_${schemas++}`
+  const now = Date.now
+  const ahead = vi.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000)
+  undo.push(async () => ahead.mockRestore())
+  const first = await open(schema, { node: 'first' })
+  const owned = await own(first)
+  const [number = 0] = await owned.outbox.add([reply('a')])
+  await owned.outbox.start(number)
+  await owned.outbox.retry(number, { error: 'away', atMs: Date.now() + 5_000 })
+  await first.close()
+  ahead.mockRestore()
+  const [waiting] = await (await own(await open(schema, { node: 'second' }))).outbox.waiting({ after: 0, limit: 10 })
+  expect(waiting?.number).toBe(number)
+  expect(Math.abs((waiting?.atMs ?? 0) - (Date.now() + 5_000))).toBeLessThan(10_000)
+})
+
 test('the result of an attempt whose answer was lost can be read again', async () => {
   const store = await open('read_again')
   await store.close()

@@ -115,7 +115,7 @@ export function createInbox(db: Db, recent: RecentIds): InboxStore {
     known: createKnown(db, recent),
     start: createStart(db),
     async retry(number, { error, atMs, uncounted }) {
-      await writer.write(sql(RETRY, number, atMs, error, uncounted ? 1 : 0))
+      await writer.write(sql(RETRY, number, db.serverClock.fromLocal(atMs), error, uncounted ? 1 : 0))
     },
     async release(number) {
       await writer.write(sql(RELEASE, number))
@@ -173,21 +173,24 @@ export function ownedInbox(db: Db, shards: ShardRange | null): Pick<OwnedInboxSt
   const table = createDeliveryTable<InboxColumns>(db, TABLE)
   return {
     async waiting(options) {
-      return (await table.waiting(options, shards)).map(toWaiting)
+      return (await table.waiting(options, shards)).map((row) => toWaiting(db, row))
     },
   }
 }
 
 /** Reads the unfinished messages of the sessions of these messages, oldest first. */
 export const messagesBeside = async (db: Db, numbers: readonly number[]): Promise<WaitingMessage[]> =>
-  (await db.all<InboxColumns>(BESIDE, numbers)).map(toWaiting)
+  (await db.all<InboxColumns>(BESIDE, numbers)).map((row) => toWaiting(db, row))
 
-const toWaiting = ({ number, channel, account, session, next_at, state, attempts, kind }: InboxColumns): WaitingMessage => ({
+const toWaiting = (
+  { serverClock }: Db,
+  { number, channel, account, session, next_at, state, attempts, kind }: InboxColumns,
+): WaitingMessage => ({
   number,
   channel,
   account,
   lane: session,
-  atMs: next_at ?? 0,
+  atMs: next_at === null ? 0 : serverClock.toLocal(next_at),
   interruptions: state === 'running' ? attempts : 0,
   ...(kind !== null && { kind }),
 })

@@ -73,7 +73,8 @@ const BEAT = `
   INSERT INTO processes (id, node, schema_version, place, cluster, version, url, roles, key_id)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
   ON CONFLICT (id) DO UPDATE SET beat_at = clock_timestamp(), node = excluded.node, schema_version = excluded.schema_version,
-    place = excluded.place, cluster = excluded.cluster, version = excluded.version, url = excluded.url, roles = excluded.roles, key_id = excluded.key_id`
+    place = excluded.place, cluster = excluded.cluster, version = excluded.version, url = excluded.url, roles = excluded.roles, key_id = excluded.key_id
+  RETURNING extract(epoch FROM beat_at)::float8 * 1000 AS "serverMs"`
 /** Another place whose node has this name. */
 const TWIN = `
   SELECT place FROM processes WHERE node = $1 AND place <> $2 AND NOT is_leaving
@@ -334,7 +335,9 @@ export class Leases implements LeaseStore {
     const sentMs = performance.now()
     try {
       // On a connection of the reader: a beat never waits for a commit.
-      await db.all(BEAT, process, node, MIGRATIONS.length, ...about)
+      const sentAtMs = Date.now()
+      const beat = await db.get<{ serverMs: number }>(BEAT, process, node, MIGRATIONS.length, ...about)
+      if (beat) db.serverClock.told(beat.serverMs, sentAtMs, Date.now())
       this.#aliveAtMs = sentMs
       if (this.#silentSinceMs !== undefined)
         log.info('the database answers again', { silent_secs: Math.round((performance.now() - this.#silentSinceMs) / 1000) })

@@ -31,6 +31,7 @@ import { Notices } from './notices.ts'
 import { createOutbox, ownedOutbox } from './outbox.ts'
 import { closedError, storeError } from './postgres-error.ts'
 import { Reader } from './reader.ts'
+import { ServerClock } from './server-clock.ts'
 import { SessionLeases } from './session-leases.ts'
 import { createSessions } from './sessions.ts'
 import { ShardReads } from './shard-reads.ts'
@@ -98,7 +99,7 @@ export async function openPostgresStore(given: PostgresOptions): Promise<Store> 
   const commits = new CommitQueue({ settings, process, clock, log, reader, transactions: writers, onCommit })
   const arrivals: WorkNotices | undefined =
     member && new WorkNotices({ owns: (shard) => leases.owns(shard), send: (notice) => leases.notify(notice) })
-  const parts = { reader, shards: shardReads, clock, arrivals }
+  const parts = { reader, shards: shardReads, clock, serverClock: new ServerClock(), arrivals }
   const db = createDb({ ...parts, writer: commits.under() })
   const notices = new Notices({ db, log, process, channel: `sluice_${settings.schema ?? DEFAULT_SCHEMA}` })
   const about = {

@@ -67,7 +67,7 @@ const SEND_INSTEAD = 'UPDATE outbox SET extras_json = $2, is_edit = false WHERE 
 const REPLIES = `SELECT ${COLUMNS} FROM outbox WHERE inbox = $1 ORDER BY number`
 const RECOVER = `
   WITH due AS (
-      UPDATE outbox SET state = 'failed', error = '${INTERRUPTED}', next_at = $3
+      UPDATE outbox SET state = 'failed', error = '${INTERRUPTED}', next_at = $5
       WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND (channel = ANY ($4::text[]) OR is_edit))
   UPDATE outbox SET state = 'ambiguous', marked = 'ambiguous', error = '${INTERRUPTED}', ended_at = $3
   WHERE ended_at IS NULL AND state = 'sending' AND shard BETWEEN $1 AND $2 AND NOT (channel = ANY ($4::text[]) OR is_edit)
@@ -117,7 +117,7 @@ export function createOutbox(db: Db): OutboxStore {
     },
     sent: (number, { providerId, atMs }) => writer.add(SENT_KIND, { number, providerId, atMs }),
     async retry(number, { error, atMs, uncounted }) {
-      await writer.write(sql(RETRY, number, error, atMs, uncounted ? 1 : 0))
+      await writer.write(sql(RETRY, number, error, db.serverClock.fromLocal(atMs), uncounted ? 1 : 0))
     },
     async giveUp(number, { state, error, atMs }) {
       await writer.write(sql(GIVE_UP, number, state, error, atMs))
@@ -155,7 +155,9 @@ export function ownedOutbox(db: Db, shards: ShardRange | null): Pick<OwnedOutbox
   return {
     async recover({ repeatable, atMs }) {
       if (!shards) return []
-      const rows = await db.writer.write<{ number: number }>(sql(RECOVER, shards.from, shards.to, atMs, repeatable))
+      const rows = await db.writer.write<{ number: number }>(
+        sql(RECOVER, shards.from, shards.to, atMs, repeatable, db.serverClock.fromLocal(atMs)),
+      )
       return numbersOf(rows).toSorted((a, b) => a - b)
     },
     async waiting(options) {
@@ -164,7 +166,7 @@ export function ownedOutbox(db: Db, shards: ShardRange | null): Pick<OwnedOutbox
         channel: row.channel,
         account: row.account,
         lane: replyLane({ ...row, to: JSON.parse(row.to_json) }),
-        atMs: row.next_at ?? 0,
+        atMs: row.next_at === null ? 0 : db.serverClock.toLocal(row.next_at),
         interruptions: 0,
       }))
     },
