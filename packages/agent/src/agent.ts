@@ -425,7 +425,7 @@ class TurnAgent implements Agent {
     await this.#remote.look()
   }
 
-  /** Resumes turns that nobody runs, and forgets those that have ended meanwhile. */
+  /** Resumes turns that no process runs, and forgets those that have ended meanwhile. */
   async #resumeLeft({ leftBehind, abandoned }: ClusterTurnStorage['turns']): Promise<void> {
     const known = [...leftBehind]
     if (this.#resumed.size === 0 && known.length === 0) return

@@ -1,6 +1,6 @@
 /** The record in the audit log of what an operator changes over the API. */
 import type { Runtime } from '@sluice/runtime'
-import type { AuditKind, NewAudit } from '@sluice/sdk'
+import { type AuditKind, actionRecord, type NewAudit } from '@sluice/sdk'
 
 /** Resolves when the record is durable. `detail` has no secrets. */
 export const recordAction = (
@@ -8,4 +8,4 @@ export const recordAction = (
   kind: AuditKind,
   by: string,
   detail: NewAudit['detail'],
-): Promise<void> => store.sops.record([{ kind, atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])
+): Promise<void> => store.sops.record([actionRecord({ kind, atMs: clock.nowMs(), by, detail })])

@@ -1,6 +1,6 @@
 /** The services that the core offers features by name; see `Services` in the sdk. */
 import { readTomlFile } from '@sluice/config'
-import type { Backlog, Clock, Services, Store, Vitals } from '@sluice/sdk'
+import { actionRecord, type Backlog, type Clock, type Services, type Store, type Vitals } from '@sluice/sdk'
 import type { EventBus } from './events/event-bus.ts'
 import { newToken } from './pairing.ts'
 
@@ -20,7 +20,7 @@ export function createCoreServices({ store, bus, clock, vitals, backlog }: CoreS
     backlog,
     readToml: readTomlFile,
     async audit({ kind = 'device_write', by, detail }) {
-      await store.sops.record([{ kind, atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])
+      await store.sops.record([actionRecord({ kind, atMs: clock.nowMs(), by, detail })])
     },
     pairing: {
       revokedAmong: (devices) => store.devices.revokedAmong(devices),

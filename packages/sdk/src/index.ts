@@ -1,4 +1,5 @@
 /** The contract between Sluice and its features: ports, the catalogue, errors and security primitives. Nothing here does I/O. */
+export { actionRecord } from './action-record.ts'
 export type {
   AdmissionRequest,
   AdmissionStore,

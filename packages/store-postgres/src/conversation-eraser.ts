@@ -1,5 +1,5 @@
 /** Erases a conversation from all tables, in small transactions. */
-import { AppError, type Erased, type SessionStore, sessionKeys, sha256Hex, shardOfSession } from '@sluice/sdk'
+import { AppError, actionRecord, type Erased, type SessionStore, sessionKeys, sha256Hex, shardOfSession } from '@sluice/sdk'
 import { endOfPrefix, toBytes } from '@sluice/store/shared'
 import { appendAudit } from './audit-log.ts'
 import { sql } from './connection.ts'
@@ -99,7 +99,7 @@ export async function eraseConversation(
     messages: total.messages,
     memories: total.memories,
   }
-  const record = { kind: 'conversation_erased', atMs, sop: '', run: null, step: null, by, reason: null, detail } as const
+  const record = actionRecord({ kind: 'conversation_erased', atMs, by, detail })
   await writer.transaction((tx) => appendAudit(tx, [record]))
   // The server's vacuum overwrites the deleted rows later, and its write-ahead log keeps them for a while.
   return { ...total, purged: false, copies: [] }

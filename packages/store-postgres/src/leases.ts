@@ -32,7 +32,7 @@ export const TTL_MS = 6_000
 const BEAT_MS = 1_500
 /** A process acts under its leases only while nobody else can count it as dead, with room for the time that an effect takes to begin. */
 const DOUBT_MS = TTL_MS - BEAT_MS
-/** How often a node looks for shards that it may take: nobody gives notice when a node dies. */
+/** How often a node looks for shards that it may take: a node that dies gives no notice. */
 const CLAIM_MS = 500
 /** How long a later process of a node waits for an earlier one to answer. */
 const HANDOVER_MS = 1_000
@@ -334,8 +334,8 @@ export class Leases implements LeaseStore {
     const about = [place, cluster?.name ?? null, cluster?.version ?? '', cluster?.url ?? null, cluster?.roles ?? [], this.#keyId ?? null]
     const sentMs = performance.now()
     try {
-      // On a connection of the reader: a beat never waits for a commit.
       const sentAtMs = Date.now()
+      // On a connection of the reader: a beat never waits for a commit.
       const beat = await db.get<{ serverMs: number }>(BEAT, process, node, MIGRATIONS.length, ...about)
       if (beat) db.serverClock.told(beat.serverMs, sentAtMs, Date.now())
       this.#aliveAtMs = sentMs

@@ -267,8 +267,8 @@ export class CommitQueue {
   }
 
   /**
-   * Settles writes whose results did not arrive. A writer with a lease waits until the database answers: it may have begun what nobody else
-   * begins while it holds the lease, such as the sending of a reply. Other writers get the error.
+   * Settles writes whose results did not arrive. A caller with a lease waits until the database answers: it may have begun
+   * work that no other process begins while it holds the lease, such as the sending of a reply. Other callers get the error.
    */
   async #settleLater(kind: Kind<unknown, unknown>, units: readonly Unit[]): Promise<void> {
     for (let waiting = units; waiting.length > 0; ) {

@@ -1,5 +1,5 @@
 /** The append-only audit log of procedures. Each record is chained to the previous one by its hash. */
-import { AUDIT_ROOT, type AuditRow, auditHash, type Discard, type NewAudit, type SopStore } from '@sluice/sdk'
+import { AUDIT_ROOT, type AuditRow, actionRecord, auditHash, type Discard, type NewAudit, type SopStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 
 // The next number follows the counter of the table instead of its last row, so that a record cut off the end leaves a gap.
@@ -20,7 +20,7 @@ export const discardRecord = (
   box: 'inbox' | 'outbox',
   { number, channel }: { readonly number: number; readonly channel: string },
   { atMs, by }: Discard,
-): NewAudit => ({ kind: 'delivery_discarded', atMs, sop: '', run: null, step: null, by, reason: null, detail: { box, number, channel } })
+): NewAudit => actionRecord({ kind: 'delivery_discarded', atMs, by, detail: { box, number, channel } })
 
 /** Builds the JSON outside the transaction. The returned part of a write appends the records. */
 export function prepareAudit(db: Database, records: readonly NewAudit[]): () => void {

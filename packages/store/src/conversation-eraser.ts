@@ -1,5 +1,5 @@
 /** Erases a conversation from all tables, and then the remains of deleted rows from the files. */
-import { AppError, type Erased, type SessionStore, sessionKeys, sha256Hex } from '@sluice/sdk'
+import { AppError, actionRecord, type Erased, type SessionStore, sessionKeys, sha256Hex } from '@sluice/sdk'
 import { prepareAudit } from './audit-log.ts'
 import { copiesOf } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
@@ -103,7 +103,7 @@ export class ConversationEraser {
       messages: total.messages,
       memories: total.memories,
     }
-    const record = { kind: 'conversation_erased', atMs, sop: '', run: null, step: null, by, reason: null, detail } as const
+    const record = actionRecord({ kind: 'conversation_erased', atMs, by, detail })
     await writer.write(prepareAudit(db, [record]))
     await shrink(db, writer, 0)
     return { ...total, purged: emptyLog(db), copies: copiesOf(this.#file).map((copy) => copy.file) }

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../chaos/random.ts'
 import type { ClusterNode } from './cluster-node.ts'
 
-/** What a node did after a change. */
+/** How soon one node followed one change. */
 export interface Followed {
   readonly change: 'revocation' | 'configuration'
   readonly node: string
-  /** Counted from the answer to whoever made the change. Null: not while it was watched. */
+  /** Counted from the answer to the request that made the change. Null: the node had not followed when the watch ended. */
   readonly tookMs: number | null
 }
 

@@ -11,7 +11,7 @@ import { Icon } from '../ui/icon.tsx'
 import { Message } from '../ui/message.tsx'
 import { Loaded, Page, Problem } from '../ui/parts.tsx'
 import { RichText } from '../ui/rich-text.tsx'
-import { Line, Name, Text } from '../ui/text.tsx'
+import { Line, MonoName, Name, Text } from '../ui/text.tsx'
 import { attempt, say } from '../ui/toast.tsx'
 import { bytes, dateText, duration, Time } from '../ui/values.tsx'
 
@@ -268,9 +268,7 @@ function ToolView({ call: { name, input, output }, isRunning }: { readonly call:
   return (
     <details class="said tool">
       <summary>
-        <span class="mono">
-          <Name value={name} />
-        </span>{' '}
+        <MonoName value={name} />{' '}
         {output === undefined && isRunning && input !== undefined ? <span class="badge info">running</span> : null}
         {text !== undefined && <Line value={text} class="quiet mono" />}
       </summary>

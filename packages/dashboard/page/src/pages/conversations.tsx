@@ -11,7 +11,7 @@ import { Pager, usePaging } from '../ui/pages.tsx'
 import { Badge, Card, Facts, Loaded, Note, Page, Problem } from '../ui/parts.tsx'
 import { RichText } from '../ui/rich-text.tsx'
 import { Table } from '../ui/table.tsx'
-import { integer, Line, Name, Text } from '../ui/text.tsx'
+import { integer, Line, MonoName, Name, Text } from '../ui/text.tsx'
 import { attempt } from '../ui/toast.tsx'
 import { Time } from '../ui/values.tsx'
 
@@ -172,9 +172,7 @@ function MessageView({
       {tool_calls.map(({ id, name, input }) => (
         <details key={id} class="said tool">
           <summary>
-            <span class="mono">
-              <Name value={name} />
-            </span>
+            <MonoName value={name} />
           </summary>
           <div class="block mono">
             <Text value={JSON.stringify(input, null, 2) ?? ''} />
@@ -184,10 +182,7 @@ function MessageView({
       {tool_results.map(({ id, name, output }) => (
         <details key={id} class="said tool">
           <summary>
-            Result of{' '}
-            <span class="mono">
-              <Name value={name} />
-            </span>
+            Result of <MonoName value={name} />
           </summary>
           <div class="block mono">
             <Text value={typeof output === 'string' ? output : (JSON.stringify(output, null, 2) ?? '')} />

@@ -5,7 +5,7 @@ import { Act, BuildCommand } from '../ui/controls.tsx'
 import { confirmed } from '../ui/dialog.tsx'
 import { Badge, Card, Facts, Loaded, Note, Page } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
-import { Line, Name, Text } from '../ui/text.tsx'
+import { Line, MonoName, Name, Text } from '../ui/text.tsx'
 import { attempt } from '../ui/toast.tsx'
 import { TOOL_NAME, TOOL_PURPOSE, TOOL_STATE } from '../ui/tool-columns.tsx'
 import { duration, Time } from '../ui/values.tsx'
@@ -129,11 +129,7 @@ const Boards = ({ boards }: { readonly boards: readonly Board[] }) => (
         {
           name: 'Name',
           heads: true,
-          show: ({ name }) => (
-            <span class="mono">
-              <Name value={name} />
-            </span>
-          ),
+          show: ({ name }) => <MonoName value={name} />,
         },
         { name: 'Kind', show: ({ title }) => <Line value={title} /> },
         {
@@ -160,11 +156,7 @@ function Pins({ boards }: { readonly boards: readonly Board[] }) {
           {
             name: 'Pin',
             heads: true,
-            show: ({ pin }) => (
-              <span class="mono">
-                <Name value={pin} />
-              </span>
-            ),
+            show: ({ pin }) => <MonoName value={pin} />,
           },
           { name: 'Board', show: ({ board }) => <Name value={board} /> },
           { name: 'Client', show: ({ client, until }) => <Holder holder={{ client, until }} /> },

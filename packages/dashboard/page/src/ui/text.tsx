@@ -69,5 +69,12 @@ export function Line({ value, class: name = '' }: { readonly value: string; read
 /** A name within a sentence, which keeps its direction to itself. */
 export const Name = ({ value }: { readonly value: string }) => <bdi dir="auto">{pieces(cut(value, LINE_CHARS_MAX))}</bdi>
 
+/** A name that a machine gave. */
+export const MonoName = ({ value }: { readonly value: string }) => (
+  <span class="mono">
+    <Name value={value} />
+  </span>
+)
+
 const integers = kept(() => new Intl.NumberFormat())
 export const integer = (value: number): string => integers().format(value)

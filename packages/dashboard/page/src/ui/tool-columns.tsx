@@ -2,18 +2,14 @@
 import type { Got } from '../data/api.ts'
 import { Badge } from './parts.tsx'
 import type { Column } from './table.tsx'
-import { Line, Name } from './text.tsx'
+import { Line, MonoName } from './text.tsx'
 
 type Tool = Got<'/api/tools'>['tools'][number]
 
 export const TOOL_NAME: Column<Tool> = {
   name: 'Tool',
   heads: true,
-  show: ({ name }) => (
-    <span class="mono">
-      <Name value={name} />
-    </span>
-  ),
+  show: ({ name }) => <MonoName value={name} />,
 }
 export const TOOL_STATE: Column<Tool> = {
   name: 'State',
