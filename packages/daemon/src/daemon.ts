@@ -41,7 +41,10 @@ export interface Daemon {
   call(request: ApiCall): Promise<unknown>
   /** Reads the configuration file again at once. A file that is not valid changes nothing. Never rejects. */
   reload(): Promise<void>
-  /** Stops accepting requests, drains for at most ten seconds, and closes. Idempotent. */
+  /**
+   * Stops accepting requests, drains for at most ten seconds, and closes. Idempotent. Resolves after `STOP_MS_MAX` at the latest:
+   * what is still open then, as the log says, ends with the process.
+   */
   stop(): Promise<void>
 }
 
@@ -58,6 +61,8 @@ export interface ListenAddress {
 export const DRAIN_MS = 10_000
 /** How long a stop waits for the release of leases whose work has ended; another node takes over what is left. */
 const RELEASE_MS = 1000
+/** The longest time of a stop. What has not ended by then may never end, and the next start recovers from it as from a crash. */
+export const STOP_MS_MAX = DRAIN_MS + 7_000
 const SANDBOX_RETRY_MS = 60_000
 /** The shorter wait while commands are refused: a sandbox is installed, and may only be slow. */
 const REFUSING_RETRY_MS = 5_000
@@ -204,13 +209,28 @@ class RunningDaemon implements Daemon {
   readonly call = (request: ApiCall): Promise<unknown> => this.#parts.gateway.call(request)
 
   readonly stop = (): Promise<void> => {
-    this.#stopped ??= this.#stop()
+    this.#stopped ??= this.#stopInTime()
     return this.#stopped
+  }
+
+  async #stopInTime(): Promise<void> {
+    const { clock, log, ownership, stopSteps } = this.runtime
+    const ended = new AbortController()
+    const stop = this.#stop().finally(() => ended.abort())
+    await Promise.race([stop, clock.sleep(STOP_MS_MAX, ended.signal)])
+    if (ended.signal.aborted) return stop
+    const waitsFor = [...new Set(stopSteps.names)]
+    log.warn('daemon ends without waiting longer for its stop', {
+      waits_for: waitsFor,
+      leases: ownership.holding,
+      after_secs: STOP_MS_MAX / 1000,
+    })
+    stop.catch((error: unknown) => log.error('the stop of the daemon failed', { error }))
   }
 
   async #stop(): Promise<void> {
     const { lock, runtime, gateway, procedures, deliveries } = this.#parts
-    const { log, clock, health, lifecycle, approvals, agent } = runtime
+    const { log, clock, health, lifecycle, approvals, agent, stopSteps } = runtime
     const startedMs = clock.monotonicMs()
     log.info('daemon stopping', { turns_running: runtime.vitals().turnsRunning })
     this.#stopping.abort()
@@ -218,12 +238,18 @@ class RunningDaemon implements Daemon {
     // Other nodes of the cluster take over what is idle here while the rest drains.
     const handedOver = runtime.ownership.handOver()
     // Features drain first: a motor must not move for as long as turns may take to end.
-    const featuresDrained = lifecycle.drain()
+    const featuresDrained = stopSteps.during('drain of features', lifecycle.drain())
     // Approvals stop before turns end: a turn that is interrupted while it waits for one asks again after the next start.
-    await approvals.stop()
+    await stopSteps.during('approvals', approvals.stop())
     // Streams stay open while turns end, so that their callers still get the answer.
     const turnsDrained = agent.drain(DRAIN_MS).then(() => gateway.http.endStreams('the daemon stops'))
-    await Promise.all([featuresDrained, gateway.http.close(DRAIN_MS), turnsDrained, deliveries.stop(DRAIN_MS), procedures.stop(DRAIN_MS)])
+    await Promise.all([
+      featuresDrained,
+      stopSteps.during('requests', gateway.http.close(DRAIN_MS)),
+      stopSteps.during('turns and streams', turnsDrained),
+      stopSteps.during('deliveries', deliveries.stop(DRAIN_MS)),
+      stopSteps.during('procedures', procedures.stop(DRAIN_MS)),
+    ])
     await Promise.race([handedOver, clock.sleep(RELEASE_MS)])
     await runtime.close(0)
     lock.release()

@@ -87,8 +87,8 @@ export class ShardOwnership implements Ownership {
   #allowedAgain = Promise.withResolvers<void>()
   #isHandingOver = false
   #serving: Promise<void>[] = []
-  /** The work of `whileHolding` that has not ended. */
-  readonly #holding = new Set<Promise<void>>()
+  /** The work of `whileHolding` that has not ended, with its lease. */
+  readonly #holding = new Map<Promise<void>, LeaseName>()
   #isStarted = false
 
   constructor(options: ShardOwnershipOptions) {
@@ -112,6 +112,11 @@ export class ShardOwnership implements Ownership {
   leases(): { readonly held: number; readonly wanted: number } {
     const held = this.#held.size
     return { held, wanted: this.#cluster ? Math.min(held, this.#share) : this.#ranges.length }
+  }
+
+  /** The leases of `whileHolding` whose work has not ended. */
+  get holding(): readonly LeaseName[] {
+    return [...this.#holding.values()]
   }
 
   /** The number of shards that this node should own; undefined without a cluster. */
@@ -153,7 +158,7 @@ export class ShardOwnership implements Ownership {
   /** Ends the work of `whileHolding` and releases all leases. Call it after the work of the shards has ended. Never rejects: a lease that cannot be released is taken over. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    await Promise.all(this.#holding)
+    await Promise.all(this.#holding.keys())
     const releases = [...this.#held.keys()].map((lease) =>
       lease.release().catch((error: unknown) => this.#options.log.warn('lease not released', { lease: lease.name, error })),
     )
@@ -186,7 +191,7 @@ export class ShardOwnership implements Ownership {
 
   whileHolding(name: LeaseName, work: (owned: OwnedStore, signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
     const holding = this.#keepHolding(name, work, signal).finally(() => this.#holding.delete(holding))
-    this.#holding.add(holding)
+    this.#holding.set(holding, name)
     return holding
   }
 

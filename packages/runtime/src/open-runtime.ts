@@ -21,7 +21,7 @@ import {
   readNodeText,
 } from '@sluice/config'
 import { type Clients, createClients, withMessage } from '@sluice/delivery'
-import { LaneQueue, ShardOwnership, systemClock } from '@sluice/kit'
+import { LaneQueue, OpenSteps, ShardOwnership, systemClock } from '@sluice/kit'
 import {
   type Backlog,
   type Clock,
@@ -180,6 +180,8 @@ export class OpenRuntime implements Runtime {
   readonly settings: Settings
   readonly lifecycle: Lifecycle
   readonly health: HealthWatch
+  /** What a stop waits for. */
+  readonly stopSteps = new OpenSteps()
   readonly approvals: ApprovalRegistry
   readonly procedures: ProcedureFiles
   readonly admission: Admission
@@ -334,14 +336,14 @@ export class OpenRuntime implements Runtime {
 
   async #close(drainMs: number): Promise<void> {
     // Features drain at once: a motor must not move for as long as turns may take to end.
-    const drained = this.lifecycle.drain()
-    await this.approvals.stop()
-    await this.agent.drain(drainMs)
+    const drained = this.stopSteps.during('drain of features', this.lifecycle.drain())
+    await this.stopSteps.during('approvals', this.approvals.stop())
+    await this.stopSteps.during('turns', this.agent.drain(drainMs))
     await drained
-    await this.lifecycle.close()
+    await this.stopSteps.during('end of features', this.lifecycle.close())
     this.#closed.abort()
-    await this.ownership.stop()
-    await this.store.close()
+    await this.stopSteps.during('leases', this.ownership.stop())
+    await this.stopSteps.during('store', this.store.close())
   }
 
   #createLogger(config: LoadedConfig): ComponentLogger {

@@ -132,6 +132,31 @@ test('shards of a node that is cut off are taken over after its leases have expi
   await expect.poll(() => shares([first, second])).toEqual([128, 128])
 })
 
+test.each(['its signal aborts', 'the store is closed'] as const)(
+  'a wait for a lease ends when %s while the lease turns out to be held by another node',
+  { timeout: 20_000 },
+  async (end) => {
+    const schema = `cluster_${schemas++}`
+    const [first, second] = [await start(schema, 'a'), await start(schema, 'b')]
+    const held = await first.store.leases.acquire('leader/cron')
+    const other = new pg.Client({ connectionString: server.url })
+    await other.connect()
+    undo.push(() => other.end())
+    // Whoever takes a lease waits for this lock.
+    await other.query(`SET search_path = ${schema}; BEGIN; SELECT pg_advisory_xact_lock(7355, hashtext(current_schema()))`)
+    const stopping = new AbortController()
+    const outcome = second.store.leases.acquire('leader/cron', stopping.signal).catch((error: unknown) => error)
+    const waits = async () => (await other.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")).rowCount
+    await expect.poll(waits).toBe(1)
+    const closed = end === 'its signal aborts' ? stopping.abort('stop') : second.store.close()
+    await other.query('COMMIT')
+    await closed
+    const late = new Promise((resolve) => setTimeout(resolve, 2_000, 'still waits'))
+    expect(await Promise.race([outcome, late])).toEqual(end === 'its signal aborts' ? 'stop' : expect.objectContaining({ code: 'unavailable' }))
+    await held.release()
+  },
+)
+
 test('a node without the role worker owns no shards, and a drained one gives them up until it is undrained', async () => {
   const schema = `cluster_${schemas++}`
   const first = await start(schema, 'a')

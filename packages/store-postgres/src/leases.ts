@@ -424,13 +424,15 @@ export class Leases implements LeaseStore {
   /** Resolves when a lease was released or a process came or left, and soon in any case. */
   async changed(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, CLAIM_MS)
-    this.#freed.once('free', resolve)
-    signal.addEventListener('abort', () => resolve(), { once: true })
-    if (signal.aborted || this.#isClosed) resolve()
+    const end = (): void => resolve()
+    const timer = setTimeout(end, CLAIM_MS)
+    this.#freed.once('free', end)
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted || this.#isClosed) end()
     await promise
     clearTimeout(timer)
-    this.#freed.off('free', resolve)
+    this.#freed.off('free', end)
+    signal.removeEventListener('abort', end)
   }
 
   /** Refuses to start beside another node of the same name, and in a cluster of another name. */
@@ -474,14 +476,18 @@ export class Leases implements LeaseStore {
     blockers: readonly Conflict[],
     signal: AbortSignal | undefined,
   ): Promise<void> {
+    // Both may have happened while the lease was asked for.
+    if (signal?.aborted || this.#isClosed) return
     const { promise, resolve } = Promise.withResolvers<void>()
+    const abort = (): void => resolve()
     const wanted: Wanted = { name, shards, wake: resolve }
     // An earlier process of this node answers soon, or has ended.
     const own = blockers.some(({ node }) => node === this.#options.node) ? setTimeout(resolve, HANDOVER_POLL_MS) : undefined
     this.#wanted.add(wanted)
     this.#pollIn(POLL_MS)
-    signal?.addEventListener('abort', () => resolve(), { once: true })
+    signal?.addEventListener('abort', abort, { once: true })
     await promise
+    signal?.removeEventListener('abort', abort)
     clearTimeout(own)
     this.#wanted.delete(wanted)
   }
