@@ -43,7 +43,7 @@ export interface Daemon {
   reload(): Promise<void>
   /**
    * Stops accepting requests, drains for at most ten seconds, and closes. Idempotent. Resolves after `STOP_MS_MAX` at the latest:
-   * what is still open then, as the log says, ends with the process.
+   * the log then names the steps that have not ended, which end with the process.
    */
   stop(): Promise<void>
 }
@@ -61,7 +61,7 @@ export interface ListenAddress {
 export const DRAIN_MS = 10_000
 /** How long a stop waits for the release of leases whose work has ended; another node takes over what is left. */
 const RELEASE_MS = 1000
-/** The longest time of a stop. What has not ended by then may never end, and the next start recovers from it as from a crash. */
+/** The longest time of a stop. A step that has not ended by then may never end; the next start recovers its work as after a crash. */
 export const STOP_MS_MAX = DRAIN_MS + 7_000
 const SANDBOX_RETRY_MS = 60_000
 /** The shorter wait while commands are refused: a sandbox is installed, and may only be slow. */

@@ -180,7 +180,7 @@ export class OpenRuntime implements Runtime {
   readonly settings: Settings
   readonly lifecycle: Lifecycle
   readonly health: HealthWatch
-  /** What a stop waits for. */
+  /** The steps of a stop that have begun and not ended. */
   readonly stopSteps = new OpenSteps()
   readonly approvals: ApprovalRegistry
   readonly procedures: ProcedureFiles

@@ -142,7 +142,7 @@ test.each(['its signal aborts', 'the store is closed'] as const)(
     const other = new pg.Client({ connectionString: server.url })
     await other.connect()
     undo.push(() => other.end())
-    // Whoever takes a lease waits for this lock.
+    // A process that takes a lease waits for this lock.
     await other.query(`SET search_path = ${schema}; BEGIN; SELECT pg_advisory_xact_lock(7355, hashtext(current_schema()))`)
     const stopping = new AbortController()
     const outcome = second.store.leases.acquire('leader/cron', stopping.signal).catch((error: unknown) => error)
