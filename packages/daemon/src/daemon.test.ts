@@ -109,25 +109,31 @@ describe('startDaemon, when the start fails', () => {
   })
 })
 
-test.each(['drain', 'close'] as const)('a stop ends in time, and says what it waits for, where a feature does not end its %s', async (step) => {
-  const { log, logs } = testHost()
-  const stuck = Promise.withResolvers<void>()
-  const feature = defineFeature({ id: 'x-stuck', build: () => ({ [step]: () => stuck.promise }) })
-  const given = options({ logger: log, env: { SVC_LOG_LEVEL: 'warn' } })
-  // The limit of the stop comes early.
-  const sleep: typeof systemClock.sleep = (ms, signal) => systemClock.sleep(ms === STOP_MS_MAX ? 2_000 : ms, signal)
-  running = await startDaemon({ ...given, features: [...given.features, feature], clock: { ...systemClock, sleep } })
-  await running.stop()
-  expect(logs.filter(({ message }) => message.startsWith('daemon ends'))).toMatchObject([
-    { message: 'daemon ends without waiting longer for its stop', fields: { waits_for: [step === 'drain' ? 'drain of features' : 'end of features'] } },
-  ])
-  // The data directory stays locked for as long as the daemon uses it.
-  await expect(startDaemon(options())).rejects.toMatchObject({ code: 'conflict' })
-  stuck.resolve()
-  await vi.waitFor(async () => {
-    running = await startDaemon(options())
-  })
-})
+test.each(['drain', 'close'] as const)(
+  'a stop ends in time, and says what it waits for, where a feature does not end its %s',
+  async (step) => {
+    const { log, logs } = testHost()
+    const stuck = Promise.withResolvers<void>()
+    const feature = defineFeature({ id: 'x-stuck', build: () => ({ [step]: () => stuck.promise }) })
+    const given = options({ logger: log, env: { SVC_LOG_LEVEL: 'warn' } })
+    // The limit of the stop comes early.
+    const sleep: typeof systemClock.sleep = (ms, signal) => systemClock.sleep(ms === STOP_MS_MAX ? 2_000 : ms, signal)
+    running = await startDaemon({ ...given, features: [...given.features, feature], clock: { ...systemClock, sleep } })
+    await running.stop()
+    expect(logs.filter(({ message }) => message.startsWith('daemon ends'))).toMatchObject([
+      {
+        message: 'daemon ends without waiting longer for its stop',
+        fields: { waits_for: [step === 'drain' ? 'drain of features' : 'end of features'] },
+      },
+    ])
+    // The data directory stays locked for as long as the daemon uses it.
+    await expect(startDaemon(options())).rejects.toMatchObject({ code: 'conflict' })
+    stuck.resolve()
+    await vi.waitFor(async () => {
+      running = await startDaemon(options())
+    })
+  },
+)
 
 test('answers on its control socket until it has stopped, and keeps commands off the database', async () => {
   running = await startDaemon(options())

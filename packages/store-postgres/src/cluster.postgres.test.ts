@@ -152,7 +152,9 @@ test.each(['its signal aborts', 'the store is closed'] as const)(
     await other.query('COMMIT')
     await closed
     const late = new Promise((resolve) => setTimeout(resolve, 2_000, 'still waits'))
-    expect(await Promise.race([outcome, late])).toEqual(end === 'its signal aborts' ? 'stop' : expect.objectContaining({ code: 'unavailable' }))
+    expect(await Promise.race([outcome, late])).toEqual(
+      end === 'its signal aborts' ? 'stop' : expect.objectContaining({ code: 'unavailable' }),
+    )
     await held.release()
   },
 )

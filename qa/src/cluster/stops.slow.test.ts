@@ -7,7 +7,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { scriptedModel } from '@sluice/agent/testing/scripted-model'
-import { DRAIN_MS, type Daemon, STOP_MS_MAX, startDaemon } from '@sluice/daemon'
+import { type Daemon, DRAIN_MS, STOP_MS_MAX, startDaemon } from '@sluice/daemon'
 import { type Channel, type Deliver, defineFeature } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
 import storePostgres from '@sluice/store-postgres'
