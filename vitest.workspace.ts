@@ -8,7 +8,7 @@ import { configDefaults, defineConfig } from 'vitest/config'
 const SLOW = '**/*.slow.test.ts'
 // Files whose name ends with .postgres.test.ts start a PostgreSQL: only `pnpm test:postgres` runs them.
 const POSTGRES = '**/*.postgres.test.ts'
-// Files whose name ends with .daemons.test.ts kill daemons for minutes: only `pnpm test:daemons` runs them, and the long form of chaos.test.ts.
+// Files whose name ends with .daemons.test.ts start or kill many daemons: only `pnpm test:daemons` runs them, and the long form of chaos.test.ts.
 const DAEMONS = ['**/*.daemons.test.ts', '**/chaos/chaos.test.ts']
 const { SLUICE_SLOW, SLUICE_POSTGRES, SLUICE_DAEMONS } = process.env
 const only = SLUICE_SLOW === '1' ? [SLOW] : SLUICE_POSTGRES === '1' ? [POSTGRES] : SLUICE_DAEMONS === '1' ? DAEMONS : undefined

@@ -1,8 +1,9 @@
 // The tasks of the scripts in package.json. scripts/bootstrap.mjs runs them with the right Node, after it has installed the workspace.
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { constants as os, tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { constants as os, setPriority, tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const PROFILES = ['minimal', 'standard', 'full']
@@ -13,6 +14,13 @@ function run(command, commandArgs, env = process.env) {
   const result = spawnSync(command, commandArgs, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], env })
   if (result.error) throw result.error
   return result.status ?? 128 + (os.signals[result.signal] ?? 1)
+}
+
+/** Runs a command to its end while this process goes on. Resolves to its exit code. */
+async function runBeside(command, commandArgs, options) {
+  const child = spawn(command, commandArgs, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], ...options })
+  const [code, signal] = await once(child, 'close')
+  return code ?? 128 + (os.signals[signal] ?? 1)
 }
 
 /** Runs a command to its end. A failure ends this process with the exit code of the command. */
@@ -47,10 +55,22 @@ function isBuilt(profile) {
   return sources.every((file) => statSync(join(ROOT, file)).mtimeMs <= builtAt)
 }
 
+const building = (profile) => [process.execPath, [join(ROOT, 'scripts', 'build.mjs'), profile, '--summary']]
+const sayBuilding = (profile) => console.error(`[build] building the ${profile} profile; this takes some seconds`)
+
 function buildUnlessFresh(profile) {
   if (isBuilt(profile)) return
-  console.error(`[build] building the ${profile} profile; this takes some seconds`)
-  must(process.execPath, [join(ROOT, 'scripts', 'build.mjs'), profile, '--summary'])
+  sayBuilding(profile)
+  must(...building(profile))
+}
+
+/** Builds the profiles at the same time. A failure ends this process. */
+async function buildAllUnlessFresh() {
+  const stale = PROFILES.filter((profile) => !isBuilt(profile))
+  stale.forEach(sayBuilding)
+  const codes = await Promise.all(stale.map((profile) => runBeside(...building(profile))))
+  const failed = codes.find((code) => code !== 0)
+  if (failed !== undefined) process.exit(failed)
 }
 
 /** Runs a command in place of this process: forwards signals to it and ends with its exit code. */
@@ -103,27 +123,55 @@ function exec() {
   handOver(program === 'node' ? process.execPath : bin(program), rest, { ...process.env, ...Object.fromEntries(settings) })
 }
 
-/** Checks the types of the packages, and those of the page of the dashboard, which runs in browsers. */
+/** The projects of TypeScript: the packages, and the page of the dashboard, which runs in browsers. */
+const TYPED = ['tsconfig.base.json', 'packages/dashboard/page/tsconfig.json']
+const CHECKS = [[bin('biome'), ['check', '--error-on-warnings', '.']], ...TYPED.map((project) => [bin('tsc'), ['-p', project]])]
+
 function types() {
-  for (const project of ['tsconfig.base.json', 'packages/dashboard/page/tsconfig.json']) must(bin('tsc'), ['-p', project])
+  for (const project of TYPED) must(bin('tsc'), ['-p', project])
 }
 
-function lintAndTypes() {
-  must(bin('biome'), ['check', '--error-on-warnings', '.'])
-  types()
+/** The priority of checks beside the tests: they use processors while tests wait, and no test waits for them. */
+const PRIORITY_BESIDE = 10
+
+/** Checks lint and types while this process goes on. Resolves to the output of the checks that failed. */
+async function lintAndTypes() {
+  const failures = []
+  for (const [command, commandArgs] of CHECKS) {
+    const child = spawn(command, commandArgs, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+    const stop = () => child.kill()
+    process.on('exit', stop)
+    if (child.pid) setPriority(child.pid, PRIORITY_BESIDE)
+    const output = []
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(data))
+    const [code] = await once(child, 'close')
+    process.off('exit', stop)
+    if (code === 0) continue
+    const title = `[check] FAILED: ${[basename(command), ...commandArgs].join(' ')}`
+    console.error(`${title}; its output follows the tests`)
+    failures.push(`${title}\n${Buffer.concat(output)}`)
+  }
+  return failures
+}
+
+/** Prints the output of failed checks. Returns the exit code. */
+function printFailures(failures) {
+  for (const failure of failures) console.error(failure)
+  return failures.length > 0 ? 1 : 0
 }
 
 /** Checks lint and types and runs the tests with the present bundles. */
-function check() {
-  lintAndTypes()
-  must(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args])
+async function check() {
+  const checks = lintAndTypes()
+  const code = await runBeside(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args])
+  process.exitCode = printFailures(await checks) || code
 }
 
 /** Temporary entries that a test cannot remove: folders of a killed daemon, and the compile cache of Node. */
 const LEFT_BY_OTHERS = /^(?:sluice-proof-|node-compile-cache$|\.)/
 
 /** Runs the tests of the given files, or all, in a temporary folder of their own. Returns the exit code, the counts, and the files that failed. */
-function runTests(selection) {
+async function runTests(selection) {
   const scratch = mkdtempSync(join(tmpdir(), 'sluice-'))
   const report = join(scratch, 'report.json')
   const temporary = join(scratch, 't')
@@ -133,7 +181,7 @@ function runTests(selection) {
   chmodSync(temporary, 0o1777)
   try {
     const vitest = ['run', '--config', 'vitest.workspace.ts', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
-    let code = run(bin('vitest'), [...vitest, ...selection], { ...process.env, TMPDIR: temporary })
+    let code = await runBeside(bin('vitest'), [...vitest, ...selection], { env: { ...process.env, TMPDIR: temporary } })
     const totals = existsSync(report)
       ? JSON.parse(readFileSync(report, 'utf8'))
       : { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, testResults: [] }
@@ -150,24 +198,25 @@ function runTests(selection) {
 }
 
 /**
- * Checks lint and types, builds the profiles and runs every test. The last line counts the tests.
+ * Builds the profiles and runs every test, and checks lint and types meanwhile. The last line counts the tests, and failed checks as tests.
  * With CI=true, test files that failed run once more by themselves. A file that passes then is named as unreliable, and does not fail the run.
  */
-function test() {
-  if (args.length === 0) {
-    lintAndTypes()
-    for (const profile of PROFILES) buildUnlessFresh(profile)
-  }
-  const first = runTests(args)
+async function test() {
+  const checks = args.length === 0 ? lintAndTypes() : []
+  if (args.length === 0) await buildAllUnlessFresh()
+  const first = await runTests(args)
   let { code, passed, failed } = first
   if (code !== 0 && process.env.CI === 'true') {
     console.error(`[test] runs once more what failed: ${first.failedFiles.join(', ') || 'everything'}`)
-    const second = runTests(first.failedFiles.length > 0 ? ['--maxWorkers=1', ...first.failedFiles] : args)
+    const second = await runTests(first.failedFiles.length > 0 ? ['--maxWorkers=1', ...first.failedFiles] : args)
     if (second.code === 0) console.error('[test] UNRELIABLE: the tests that failed passed the second time')
     ;({ code } = second)
     passed = first.failedFiles.length > 0 ? passed + Math.max(0, failed - second.failed) : second.passed
     failed = second.failed
   }
+  const failedChecks = await checks
+  code = printFailures(failedChecks) || code
+  failed += failedChecks.length
   console.log(`${passed} passed, ${Math.max(failed, code === 0 ? 0 : 1)} failed, ${first.skipped} skipped`)
   process.exitCode = code
 }
@@ -189,4 +238,4 @@ if (!Object.hasOwn(tasks, task)) {
   console.error(`usage: node scripts/tasks.mjs ${Object.keys(tasks).join('|')}`)
   process.exit(2)
 }
-tasks[task]()
+await tasks[task]()
