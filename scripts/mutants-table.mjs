@@ -601,13 +601,27 @@ const access = [
   bug(
     'webhook: a turn with an idempotency key is not stored',
     'packages/agent/src/agent.ts',
-    'const kept = idempotency && !delivery ? Promise.withResolvers<void>() : undefined',
-    'const kept = undefined',
+    'const mustKeep = idempotency !== undefined && !delivery',
+    'const mustKeep = false',
     ['packages/agent/src/agent-durability.test.ts'],
   ),
   bug('webhook: a turn with an idempotency key begins before it is stored', 'packages/agent/src/agent.ts', '      await turn.kept\n', '', [
     'packages/agent/src/agent-durability.test.ts',
   ]),
+  bug(
+    'webhook: a provider is asked before the turn is stored',
+    'packages/agent/src/call-model.ts',
+    'if (provider !== OFFLINE) await turn.keep?.()',
+    '',
+    ['packages/agent/src/agent-durability.test.ts'],
+  ),
+  bug(
+    'webhook: a tool runs before the turn of the built-in model is stored',
+    'packages/agent/src/loop.ts',
+    '    await turn.keep?.()\n',
+    '',
+    ['packages/agent/src/agent-durability.test.ts'],
+  ),
   bug(
     'devices: a turn starts for a device that was revoked during its request',
     `${HTTP}/middleware/body.ts`,

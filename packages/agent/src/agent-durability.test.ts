@@ -238,6 +238,60 @@ test('a turn with a key that cannot be stored runs nothing and releases the key'
   expect(books.released).toEqual(['k'])
 })
 
+const builtIn = { labels: [{ provider: 'offline', model: 'offline' }] }
+
+test('a turn that the built-in model answers at once is stored with its end', async () => {
+  const { agent, books } = testAgent({ ...builtIn, models: [scriptedModel([{ text: 'done' }])] })
+  await expect(agent.run(request('a', { idempotency: { scope: 's', key: 'k' } }))).resolves.toMatchObject({ text: 'done' })
+  expect(books.writes).toEqual(['finish turn-1'])
+  expect(books.ends).toMatchObject([{ status: 'done', attempts: 1, idempotency: { key: 'k' } }])
+})
+
+test('a turn of the built-in model is stored before its first call of a tool, and a call with effects runs once', async () => {
+  const books = memoryBooks()
+  const { add, added } = addTool()
+  const models = [scriptedModel([call('one'), hang])]
+  const crashing = testAgent({ ...builtIn, books, tools: [add], models })
+  void crashing.agent.run(request('count', { idempotency: { scope: 's', key: 'k' } })).catch(() => undefined)
+  await until(() => books.writes.length === 4)
+  expect(books.writes).toEqual(['enqueue turn-1', 'start turn-1', 'checkpoint turn-1', 'checkpoint turn-1'])
+
+  await testAgent({ ...builtIn, books, tools: [add], models: [scriptedModel([{ text: 'counted' }])] }).resume()
+  await until(() => books.ends.length === 1)
+  expect(added).toEqual(['one'])
+  expect(books.ends).toMatchObject([{ status: 'done', attempts: 2, idempotency: { key: 'k' } }])
+})
+
+test('a tool of a turn that cannot be stored does not run', async () => {
+  const { add, added } = addTool()
+  const { agent, books } = testAgent({ ...builtIn, tools: [add], models: [scriptedModel([call('one'), { text: 'done' }])] })
+  books.fail('enqueue')
+  await expect(agent.run(request('a', { idempotency: { scope: 's', key: 'k' } }))).rejects.toMatchObject({ code: 'unavailable' })
+  expect(added).toEqual([])
+  expect(books.released).toEqual(['k'])
+})
+
+test('a turn of the built-in model that waits for an earlier one is stored first', async () => {
+  const gate = Promise.withResolvers<void>()
+  const models = [
+    scriptedModel([
+      async () => {
+        await gate.promise
+        return { text: 'one' }
+      },
+      { text: 'two' },
+    ]),
+  ]
+  const { agent, books } = testAgent({ ...builtIn, models })
+  const keyed = (key: string) => request(key, { session: 's', idempotency: { scope: 's', key } })
+  const turns = [agent.run(keyed('a')), agent.run(keyed('b'))]
+  await until(() => books.writes.length === 1)
+  expect(books.writes).toEqual(['enqueue turn-2'])
+  gate.resolve()
+  await Promise.all(turns)
+  expect(books.writes).toEqual(['enqueue turn-2', 'finish turn-1', 'start turn-2', 'finish turn-2'])
+})
+
 test('a stop of the daemon leaves a turn with a key to the next start', async () => {
   const books = memoryBooks()
   const { agent, clock } = testAgent({ books, models: [scriptedModel([hang])] })

@@ -26,6 +26,7 @@ import { Budget } from './budget.ts'
 import { type ConductDeps, conductTurn, releaseKey } from './conduct-turn.ts'
 import { createLiveTurn, type LiveTurnDeps } from './create-live-turn.ts'
 import { Deadlines } from './deadlines.ts'
+import { DIRECT_CALL } from './direct-call.ts'
 import { DirectTurns } from './direct-turns.ts'
 import { createTurnIds } from './ids.ts'
 import type { ModelTestReport, ModelTestRequest } from './model-test/report.ts'
@@ -165,12 +166,15 @@ class TurnAgent implements Agent {
     const { signal, idempotency, delivery, permit } = request
     const id = delivery?.turnId ?? this.#newId()
     if (this.#isLimited(request)) await this.#admit(id, request)
-    const kept = idempotency && !delivery ? Promise.withResolvers<void>() : undefined
+    const mustKeep = idempotency !== undefined && !delivery
+    const keepsLater = mustKeep && this.#mayKeepLater(request)
+    const kept = mustKeep && !keepsLater ? Promise.withResolvers<void>() : undefined
     const isDirect = this.#isDirect(request)
-    const home = delivery?.owned ?? this.#homeOf({ id, session: request.session, isStored: kept !== undefined })
+    const home = delivery?.owned ?? this.#homeOf({ id, session: request.session, isStored: mustKeep })
     if (!home) return this.#elsewhere(id, request, (turns) => turns.run(id, request))
     const given = { id, home, isDirect, ...(kept ? { kept: kept.promise } : delivery && fromDelivery(delivery)) }
     const turn = createLiveTurn(this.#making, request, given)
+    if (keepsLater) turn.keep = () => this.#keep(turn)
     const abort = () => turn.cancellation.cancel(aborted(turn.id))
     let ended: Promise<TurnResult>
     try {
@@ -349,6 +353,23 @@ class TurnAgent implements Agent {
       this.#budget.ended(turn.id)
       if (this.#followed.delete(turn.id)) this.#deps.cluster?.notices.send({ what: 'ended', turn: turn.id })
     }
+  }
+
+  /**
+   * Tells whether a turn with an idempotency key may begin before it is stored. A turn that waits is stored first, so that a stop or a crash
+   * leaves it to the next start, and so is a direct call, which is nothing but an effect.
+   */
+  #mayKeepLater({ session, source }: TurnRequest): boolean {
+    return !this.#deps.cluster && source !== DIRECT_CALL && this.#deps.lanes.startsAtOnce(session)
+  }
+
+  /** Stores a running turn with its start. When that fails, the turn is cancelled. */
+  async #keep(turn: LiveTurn): Promise<void> {
+    const kept = Promise.withResolvers<void>()
+    turn.keep = undefined
+    turn.kept = kept.promise
+    await this.#store(turn, kept)
+    await turn.started
   }
 
   /** Stores an enqueued turn, which waits for `kept`. When that fails, cancels the turn, releases its key and rejects. */

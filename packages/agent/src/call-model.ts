@@ -63,6 +63,8 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   let prompt = ask.prompt(limits.max_history_tokens)
   let files = 0
   const provider = registry.models.labels[progress.entry]?.provider ?? ''
+  // The built-in model answers within this process: a turn that a crash ends before its answer has done nothing, and its client repeats it.
+  if (provider !== OFFLINE) await turn.keep?.()
   const trace = newTrace(scope.trace)
   const startMs = clock.nowMs()
   const startedAtMs = clock.monotonicMs()

@@ -58,6 +58,7 @@ export function createLiveTurn(
     ...(onWait && { onWait: safely(onWait, log, id) }),
     createdAtMs: given.createdAtMs ?? nowMs,
     kept: given.kept,
+    keep: undefined,
     started: undefined,
     checkpoint: given.checkpoint ?? [],
     cancellation: new Cancellation(),

@@ -50,6 +50,7 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, conversation: Co
   recall(open ? before.slice(0, -1) : before, repeats)
   progress.iterations += before.filter(({ role }) => role === 'assistant').length
   const runCalls = async (round: ToolRound) => {
+    await turn.keep?.()
     const keep =
       turn.kept && ((results: readonly ToolResultPart[]) => deps.turns.checkpoint(turn.id, [...produced, ...toolMessage(results)]))
     const results = await runRound({ tools: deps.tools, scope: callScope, repeats, round: progress.iterations, keep }, round)

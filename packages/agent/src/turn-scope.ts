@@ -23,8 +23,10 @@ export interface LiveTurn extends Omit<TurnRequest, 'agent' | 'signal' | 'supers
   /** The signal of `ToolContext.superseded`: from the caller and, when the turn runs, from its lane. */
   superseded: AbortSignal | undefined
   readonly createdAtMs: number
-  /** Settles when the store has the turn; undefined for a turn that is not stored. */
-  readonly kept: Promise<void> | undefined
+  /** Settles when the store has the turn; undefined for a turn that is not stored, or not yet. */
+  kept: Promise<void> | undefined
+  /** Stores the turn, once, and resolves when it is durable; see `keepTurn`. Undefined for a turn that needs no storing any more. */
+  keep: (() => Promise<void>) | undefined
   /** The number of its starts with this one, which is counted in the commit that stores the turn; undefined for another start. */
   started: Promise<number> | undefined
   /** The permit of its job; undefined until the turn starts. */

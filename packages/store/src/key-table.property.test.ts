@@ -152,7 +152,8 @@ class Finishing implements fc.AsyncCommand<Model, Real> {
   async run(model: Model, { store, clock }: Real): Promise<void> {
     const end = this.status === 'done' ? turnEnd : failedTurn
     await clock.advance(1)
-    await store.turns.finish(end(model.turnOf(this.key), { endedAtMs: clock.nowMs(), idempotency: scoped(this.key) }))
+    const nowMs = clock.nowMs()
+    await store.turns.finish(end(model.turnOf(this.key), { createdAtMs: nowMs, endedAtMs: nowMs, idempotency: scoped(this.key) }))
     model.finish(this.key, this.status, clock.nowMs())
   }
   toString = () => `finish(${this.key}, ${this.status})`

@@ -203,7 +203,7 @@ const PAGE = /WHERE (?:ended_at IS NOT NULL AND )?number [<>] \? ORDER BY number
 const COUNTERS = 'SCAN sqlite_sequence'
 const TABLES = /\b(?:inbox|outbox|nonces|turns|session_summaries)\b/
 /** Matches a plan that scans a whole table, which it may name by its alias, or all of its rows from a number on. */
-const WALK = /^SCAN (?!json_each|\(subquery|.*USING)|\(rowid[<>]\?\)$/
+const WALK = /^SCAN (?!CONSTANT ROW|json_each|\(subquery|.*USING)|\(rowid[<>]\?\)$/
 /** A subquery that runs for each row must not scan anything, not even the waiting rows. */
 const FOR_EACH = /^CORRELATED/
 /** This query finds the end of a slice, so it reads each row once. */

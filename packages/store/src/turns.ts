@@ -26,11 +26,12 @@ import {
 export const QUARTER_MS = 15 * 60_000
 /** The longest list of costs: more rows would be of no use to a person. */
 const PERIODS_MAX = 20_000
+const isFreeKey = (key: string, createdAt: string): string => `
+  NOT EXISTS (SELECT 1 FROM turns WHERE idempotency = ${key} AND idempotency IS NOT NULL AND ended_at IS NULL)
+  AND NOT EXISTS (SELECT 1 FROM turns WHERE idempotency = ${key} AND idempotency IS NOT NULL AND status = 'done' AND ended_at > ${createdAt})`
 const ENQUEUE = `
   INSERT INTO turns (id, agent, session_id, owner, source, status, input, created_at, context_json, idempotency)
-  SELECT ?1, ?2, ?3, ?4, ?5, 'queued', ?6, ?7, ?8, ?9
-  WHERE NOT EXISTS (SELECT 1 FROM turns WHERE idempotency = ?9 AND idempotency IS NOT NULL AND ended_at IS NULL)
-    AND NOT EXISTS (SELECT 1 FROM turns WHERE idempotency = ?9 AND idempotency IS NOT NULL AND status = 'done' AND ended_at > ?7)
+  SELECT ?1, ?2, ?3, ?4, ?5, 'queued', ?6, ?7, ?8, ?9 WHERE ${isFreeKey('?9', '?7')}
   ON CONFLICT DO NOTHING`
 const START = `
   UPDATE turns SET status = 'running', starts = starts + 1, attempts = attempts + NOT ${waitsForPerson('turns.id')} WHERE id = ? AND ended_at IS NULL
@@ -46,7 +47,8 @@ const FINISH = `
   INSERT INTO turns (
     agent, session_id, owner, session, up_to, source, status, input, response, model, finish_reason, error_json,
     input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, idempotency, id
-  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+  ) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20
+  WHERE ?19 IS NULL OR (${isFreeKey('?19', '?17')}) ON CONFLICT DO NOTHING`
 const FINISH_STORED = `
   UPDATE turns SET
     agent = ?, session_id = ?, owner = coalesce(?, owner), session = ?, up_to = ?, source = ?, status = ?, input = ?, response = ?, model = ?, finish_reason = ?, error_json = ?,
@@ -137,6 +139,7 @@ export function createTurns(db: Database, writer: Writer, keys: KeyTable, histor
     },
     async finish(end) {
       const key = end.idempotency ? hashKey(end.idempotency) : null
+      if (key !== null) keys.queueing(key, end.id)
       try {
         const ended = await writer.write(prepareFinish(db, end, key))
         if (!ended) throw new AppError('conflict', 'The turn has ended already.')
