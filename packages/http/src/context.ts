@@ -31,7 +31,7 @@ export interface Peer {
   readonly spared: boolean
   /** True if the browser reached the daemon over TLS, as far as the daemon can know: by its own socket, or by a trusted proxy. */
   readonly isSecure: boolean
-  /** An object that lives as long as the connection. */
+  /** An object that lives as long as the connection, or as the request if no other one can follow on its connection. */
   readonly connection: object
   /** See `Connection.operator`. Limiters and lockouts do not apply to an operator. */
   readonly operator?: string

@@ -22,9 +22,10 @@ export function clientPeer(peers: ConnectedPeers): Step {
     if (operator !== undefined)
       return { connection: incoming?.socket ?? c.req.raw, address: 'control', spared: true, isSecure: false, operator }
     const socket = incoming?.socket
-    return socket
-      ? peers.of(socket, socketAddress(c), headersOf(c))
-      : { connection: c.req.raw, ...peers.look(socketAddress(c), headersOf(c)) }
+    if (!socket) return { connection: c.req.raw, ...peers.look(socketAddress(c), headersOf(c)) }
+    // An upgrade is the last request of its connection: what is remembered by its socket would stay as long as the socket, 190 bytes.
+    if (!c.env?.outgoing) return { connection: c.req.raw, ...peers.look(socketAddress(c), headersOf(c), isEncrypted(socket)) }
+    return peers.of(socket, socketAddress(c), headersOf(c))
   }
 
   return (c, next) => {

@@ -11,8 +11,7 @@ import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { Chat } from './chat.ts'
 import type { ChatFrame } from './chat-frames.ts'
-import type { Connections } from './connections.ts'
-import { type Heartbeat, type OpenSocket, socketCredential, socketProtocols, upgrade } from './websocket.ts'
+import { type OpenSocket, type OpenSockets, type SocketUser, socketCredential, socketProtocols, upgrade } from './websocket.ts'
 
 /** A client with more unread bytes is disconnected: a turn does not wait for its reader. */
 const BUFFERED_BYTES_MAX = 4 * 1024 * 1024
@@ -45,8 +44,7 @@ const doc: EndpointDoc = {
 /** The conversations of one daemon. */
 export interface ChatSockets {
   readonly runtime: Runtime
-  readonly connections: Connections
-  readonly heartbeat: Heartbeat
+  readonly open: OpenSockets
 }
 
 export const chatSocketEndpoint = (sockets: ChatSockets, parts: AppParts): Endpoint => ({
@@ -54,7 +52,7 @@ export const chatSocketEndpoint = (sockets: ChatSockets, parts: AppParts): Endpo
   steps: [
     sameOrigin(parts.snapshot.gateway),
     authenticate('client', parts, socketCredential),
-    upgrade(sockets.connections, (c, caller) => prepareChat(sockets, parts, c, caller)),
+    upgrade(sockets.open, (c, caller) => prepareChat(sockets, parts, c, caller)),
   ],
 })
 
@@ -73,15 +71,14 @@ async function prepareChat(sockets: ChatSockets, parts: AppParts, c: HttpContext
   return (socket) => openChat(sockets, parts, socket, caller, session, start)
 }
 
-/** Returns a function that stops all input of the client. */
 function openChat(
-  { runtime, heartbeat }: ChatSockets,
+  { runtime }: ChatSockets,
   { auth }: AppParts,
   socket: WebSocket,
   { client, person, by, role, tokenHash }: Caller,
   session: string,
   start: ChatFrame,
-): () => void {
+): SocketUser {
   const send = (frame: ChatFrame): void => {
     socket.send(JSON.stringify(frame))
     if (socket.bufferedAmount > BUFFERED_BYTES_MAX) end(TRY_AGAIN_LATER, 'the client reads too slowly')
@@ -103,15 +100,10 @@ function openChat(
     send,
     mayAct: () => auth.isGood(tokenHash),
   })
-  heartbeat.watch(socket)
   socket.on('message', (data, isBinary) => {
     if (isBinary) end(UNSUPPORTED_DATA, 'messages are text')
     else chat.receive(data.toString())
   })
-  socket.on('close', () => {
-    chat.close()
-    heartbeat.unwatch(socket)
-  })
   send(start)
-  return () => chat.close()
+  return { stopInput: () => chat.close(), closed: () => chat.close() }
 }

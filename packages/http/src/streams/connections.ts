@@ -25,8 +25,10 @@ export interface SubscriberCounts {
 export interface Connections {
   /** Throws `unavailable` if the maximum is reached, or if all connections are being ended. */
   checkRoom(): void
-  /** Returns a function to call once, when the connection has ended. */
-  add(connection: Connection): () => void
+  /** Call `remove` when the connection has ended. */
+  add(connection: Connection): void
+  /** May be called twice. */
+  remove(connection: Connection): void
   /** Ends the connections that were opened without a token, while no pairing was required. */
   endUnpaired(): void
   /** Ends all connections and admits no more. */
@@ -67,13 +69,13 @@ export function createConnections(
       open.add(connection)
       counts[connection.kind] += 1
       stopListening ??= onRevoked(endUntrusted)
-      return () => {
-        open.delete(connection)
-        counts[connection.kind] -= 1
-        if (open.size > 0) return
-        stopListening?.()
-        stopListening = undefined
-      }
+    },
+    remove(connection) {
+      if (!open.delete(connection)) return
+      counts[connection.kind] -= 1
+      if (open.size > 0) return
+      stopListening?.()
+      stopListening = undefined
     },
     endUnpaired: () => endAllOf(null, 4401, 'pairing is required now'),
     endAll(reason) {

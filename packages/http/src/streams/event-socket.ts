@@ -6,11 +6,10 @@ import type { AppParts } from '../app-parts.ts'
 import type { Endpoint, EndpointDoc } from '../context.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
-import type { Connections } from './connections.ts'
-import type { FanOut, Sink } from './fan-out.ts'
+import type { FanOut, Member, Sink } from './fan-out.ts'
 import type { StreamFrame } from './frames.ts'
 import { parseSubscription, type Subscription, subscriptionQuery } from './subscription.ts'
-import { type Heartbeat, socketCredential, socketProtocols, upgrade } from './websocket.ts'
+import { type OpenSockets, type SocketUser, socketCredential, socketProtocols, upgrade } from './websocket.ts'
 
 const doc: EndpointDoc = {
   method: 'GET',
@@ -30,9 +29,8 @@ const doc: EndpointDoc = {
 /** The events as WebSockets get them. */
 export interface EventSockets {
   readonly bus: EventBus
-  readonly connections: Connections
   readonly fanOut: FanOut
-  readonly heartbeat: Heartbeat
+  readonly open: OpenSockets
 }
 
 export const eventSocketEndpoint = (sockets: EventSockets, parts: AppParts): Endpoint => ({
@@ -40,32 +38,26 @@ export const eventSocketEndpoint = (sockets: EventSockets, parts: AppParts): End
   steps: [
     sameOrigin(parts.snapshot.gateway),
     authenticate('client', parts, socketCredential),
-    upgrade(sockets.connections, (c) => {
+    upgrade(sockets.open, (c) => {
       const subscription = parseSubscription(c)
-      return (socket, transport) => subscribe(sockets, socket, transport, subscription)
+      return (socket, transport) => new EventSocket(sockets, socket, transport, subscription)
     }),
   ],
 })
 
-/** Returns an unsubscribe function. */
-function subscribe({ bus, fanOut, heartbeat }: EventSockets, socket: WebSocket, transport: Socket, subscription: Subscription): () => void {
-  socket.send(JSON.stringify({ type: 'connected', run: bus.run, seq: bus.seq } satisfies StreamFrame))
-  const unsubscribe = fanOut.add(new SocketSink(socket, transport), subscription)
-  heartbeat.watch(socket)
-  socket.on('close', () => {
-    unsubscribe()
-    heartbeat.unwatch(socket)
-  })
-  return unsubscribe
-}
-
-class SocketSink implements Sink {
+/** One object for all roles: a sink and a listener of their own would take 90 bytes more. */
+class EventSocket implements Sink, SocketUser {
   readonly #socket: WebSocket
   readonly #transport: Socket
+  readonly #fanOut: FanOut
+  readonly #member: Member
 
-  constructor(socket: WebSocket, transport: Socket) {
+  constructor({ bus, fanOut }: EventSockets, socket: WebSocket, transport: Socket, subscription: Subscription) {
     this.#socket = socket
     this.#transport = transport
+    this.#fanOut = fanOut
+    socket.send(JSON.stringify({ type: 'connected', run: bus.run, seq: bus.seq } satisfies StreamFrame))
+    this.#member = fanOut.add(this, subscription)
   }
   bufferedBytes(): number {
     return this.#transport.writableLength
@@ -76,5 +68,11 @@ class SocketSink implements Sink {
   }
   destroy(): void {
     this.#transport.destroy()
+  }
+  stopInput(): void {
+    this.#fanOut.remove(this.#member)
+  }
+  closed(): void {
+    this.#fanOut.remove(this.#member)
   }
 }

@@ -65,9 +65,9 @@ test('every subscriber gets every event in order, as the same bytes', () => {
   const { fanOut, emit } = setUp()
   const [a, b] = [new FakeSink(), new FakeSink()]
   fanOut.add(a, FROM_NOW)
-  const leave = fanOut.add(b, FROM_NOW)
+  const member = fanOut.add(b, FROM_NOW)
   emit(2)
-  leave()
+  fanOut.remove(member)
   emit(1)
   expect(a.seen()).toEqual([1, 2, 3])
   expect(b.seen()).toEqual([1, 2])

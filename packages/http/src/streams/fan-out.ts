@@ -36,12 +36,18 @@ export interface Sink {
   destroy(): void
 }
 
+/** A subscriber of a fan-out. An unsubscribe function would take 104 bytes more. */
+export interface Member {
+  readonly sink: Sink
+}
+
 export interface FanOut {
   /**
-   * Sends the events since `lastEventId`, after a gap if some of them are not kept any more, then every later event. Returns an
-   * unsubscribe function.
+   * Sends the events since `lastEventId`, after a gap if some of them are not kept any more, then every later event, until the returned
+   * member is removed.
    */
-  add(sink: Sink, subscription: Subscription): () => void
+  add(sink: Sink, subscription: Subscription): Member
+  remove(member: Member): void
   /** Writes a frame to every subscriber that does not lag. */
   writeAll(frame: Buffer): void
   /** Writes the waiting events now. */
@@ -56,7 +62,7 @@ export interface FanOutOptions {
   readonly onDropped: (events: number) => void
 }
 
-class Subscriber {
+class Subscriber implements Member {
   readonly sink: Sink
   readonly #reader: Reader
   readonly #types: ReadonlySet<string> | null
@@ -143,13 +149,17 @@ class BusFanOut implements FanOut {
     )
   }
 
-  add(sink: Sink, subscription: Subscription): () => void {
+  add(sink: Sink, subscription: Subscription): Member {
     // The new subscriber starts after the events that wait, or reads them from the bus.
     this.flush()
     const subscriber = new Subscriber(sink, subscription)
     this.#subscribers.add(subscriber)
     if (subscription.lastEventId !== null) this.#replay(subscriber, subscription.lastEventId)
-    return () => void this.#subscribers.delete(subscriber)
+    return subscriber
+  }
+
+  remove(member: Member): void {
+    this.#subscribers.delete(member as Subscriber)
   }
 
   writeAll(frame: Buffer): void {

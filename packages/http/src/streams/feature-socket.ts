@@ -5,19 +5,13 @@ import type { AppParts } from '../app-parts.ts'
 import type { Endpoint } from '../context.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
-import type { Connections } from './connections.ts'
-import { type Heartbeat, socketCredential, upgrade } from './websocket.ts'
+import { type OpenSockets, type SocketUser, socketCredential, upgrade } from './websocket.ts'
 
 const NORMAL = 1000
 /** In the place of the hash of a token, which it never equals. */
 const OWN_CHECK = 'checked by the feature'
 
-export interface FeatureSockets {
-  readonly connections: Connections
-  readonly heartbeat: Heartbeat
-}
-
-export const featureSocketEndpoint = (sockets: FeatureSockets, route: SocketRoute, parts: AppParts): Endpoint => ({
+export const featureSocketEndpoint = (open: OpenSockets, route: SocketRoute, parts: AppParts): Endpoint => ({
   doc: {
     method: 'GET',
     path: route.path,
@@ -29,10 +23,10 @@ export const featureSocketEndpoint = (sockets: FeatureSockets, route: SocketRout
     sameOrigin(parts.snapshot.gateway),
     authenticate(route.auth, parts, socketCredential),
     upgrade(
-      sockets.connections,
+      open,
       (c) => {
         const takeOver = route.open({ params: c.req.param(), url: new URL(c.req.url), headers: c.req.raw.headers })
-        return (socket) => connect(sockets.heartbeat, socket, takeOver)
+        return (socket) => connect(socket, takeOver)
       },
       // A caller whom the feature itself checked does not lose its socket because pairing is required.
       ({ tokenHash }) => (route.auth === 'open' ? OWN_CHECK : tokenHash),
@@ -40,9 +34,7 @@ export const featureSocketEndpoint = (sockets: FeatureSockets, route: SocketRout
   ],
 })
 
-/** Returns a function that stops all input of the peer. */
-function connect(heartbeat: Heartbeat, socket: WebSocket, takeOver: (socket: FeatureSocket) => SocketListener): () => void {
-  heartbeat.watch(socket)
+function connect(socket: WebSocket, takeOver: (socket: FeatureSocket) => SocketListener): SocketUser {
   let listener: SocketListener | undefined = takeOver({
     send: (data) => {
       if (socket.readyState === socket.OPEN) socket.send(data)
@@ -58,9 +50,5 @@ function connect(heartbeat: Heartbeat, socket: WebSocket, takeOver: (socket: Fea
   }
   // With the binary type that the library has by default, each message is one Buffer.
   socket.on('message', (data, isBinary) => listener?.message(isBinary ? (data as Buffer) : data.toString()))
-  socket.on('close', () => {
-    heartbeat.unwatch(socket)
-    end()
-  })
-  return end
+  return { stopInput: end, closed: end }
 }

@@ -12,7 +12,7 @@ import { type Endpoint, type EndpointDoc, headersOf, type Step } from '../contex
 import { authenticate } from '../middleware/authenticate.ts'
 import { sameOrigin } from '../middleware/origin.ts'
 import { SECURITY_HEADERS } from '../respond.ts'
-import type { Connections } from './connections.ts'
+import type { Connection, Connections } from './connections.ts'
 import type { FanOut, Sink } from './fan-out.ts'
 import { parseSubscription, type Subscription, subscriptionQuery } from './subscription.ts'
 
@@ -85,11 +85,12 @@ function subscribe(
   const start = subscription.lastEventId === null ? `id: ${bus.run}-${bus.seq}\n` : ''
   response.write(`retry: ${RETRY_MS}\n${start}\n`)
   response.uncork()
-  const unsubscribe = fanOut.add(new ResponseSink(response), subscription)
-  const remove = connections.add({ kind: 'sse', tokenHash, end: () => void response.end() })
+  const member = fanOut.add(new ResponseSink(response), subscription)
+  const connection: Connection = { kind: 'sse', tokenHash, end: () => void response.end() }
+  connections.add(connection)
   const onClose = (): void => {
-    unsubscribe()
-    remove()
+    fanOut.remove(member)
+    connections.remove(connection)
   }
   response.on('close', onClose)
   setImmediate(forgetRequest, response, onClose)

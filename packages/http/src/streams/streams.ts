@@ -13,7 +13,7 @@ import { createFanOut } from './fan-out.ts'
 import { featureSocketEndpoint } from './feature-socket.ts'
 import { socketFraming, sseFraming } from './frames.ts'
 import { keepAlive, sseEndpoint } from './sse.ts'
-import { createHeartbeat } from './websocket.ts'
+import { createOpenSockets } from './websocket.ts'
 
 /** Made once per daemon: connections outlive a reload. */
 export interface Streams {
@@ -34,7 +34,7 @@ export function createStreams(runtime: Runtime, auth: Auth, counts: SubscriberCo
     counts.dropped += events
   }
   const connections = createConnections(() => runtime.snapshot().gateway.max_subscribers, counts, auth.onRevoked)
-  const heartbeat = createHeartbeat(clock, closing.signal)
+  const open = createOpenSockets(connections, clock, closing.signal)
   const sseFanOut = createFanOut({ bus, clock, framing: sseFraming, onDropped })
   const socketFanOut = createFanOut({ bus, clock, framing: socketFraming, onDropped })
   void keepAlive(sseFanOut, clock, closing.signal)
@@ -44,10 +44,10 @@ export function createStreams(runtime: Runtime, auth: Auth, counts: SubscriberCo
   return {
     endpoints: (parts) => [
       sseEndpoint({ bus, connections, fanOut: sseFanOut }, parts),
-      eventSocketEndpoint({ bus, connections, heartbeat, fanOut: socketFanOut }, parts),
-      chatSocketEndpoint({ runtime, connections, heartbeat }, parts),
+      eventSocketEndpoint({ bus, fanOut: socketFanOut, open }, parts),
+      chatSocketEndpoint({ runtime, open }, parts),
       routeEndpoint(channelEventsRoute(runtime), parts),
-      ...parts.snapshot.sockets.map((route) => featureSocketEndpoint({ connections, heartbeat }, route, parts)),
+      ...parts.snapshot.sockets.map((route) => featureSocketEndpoint(open, route, parts)),
     ],
     closeAll(reason) {
       closing.abort()

@@ -90,12 +90,16 @@ export const socketCredential: CredentialReader = (c) => {
   return { get: (name) => (name === 'authorization' && token ? `Bearer ${token}` : headers.get(name)) }
 }
 
-/**
- * Takes over an open socket, which has an error listener and no other, and the connection under it. The returned function is
- * called when the daemon ends the socket: input that arrives from then on must have no effect, however long the peer keeps its
- * connection.
- */
-export type OpenSocket = (socket: WebSocket, transport: Socket) => () => void
+/** Takes over an open socket, and the connection under it. It may add a listener for messages, and no other. */
+export type OpenSocket = (socket: WebSocket, transport: Socket) => SocketUser
+
+/** Who has taken over a socket. */
+export interface SocketUser {
+  /** The daemon ends the socket: input that arrives from now on must have no effect, however long the peer keeps its connection. */
+  stopInput(): void
+  /** The socket has closed. */
+  closed(): void
+}
 
 /**
  * Answers the upgrade and hands the open socket to the function that `prepare` returned; needs `caller`. A refusal (no room, or
@@ -104,7 +108,7 @@ export type OpenSocket = (socket: WebSocket, transport: Socket) => () => void
  */
 export const upgrade =
   (
-    connections: Connections,
+    { connections, watch }: OpenSockets,
     prepare: (c: HttpContext, caller: Caller) => OpenSocket | Promise<OpenSocket>,
     credentialOf = ({ tokenHash }: Caller): string | null => tokenHash,
   ): Step =>
@@ -118,7 +122,9 @@ export const upgrade =
     connections.checkRoom()
     const caller = c.get('caller')
     const connection = new SocketConnection(transport, credentialOf(caller))
-    transport.on('close', connections.add(connection))
+    const leave = (): void => connections.remove(connection)
+    connections.add(connection)
+    transport.on('close', leave)
     await wss.ready()
     const open = await prepare(c, caller)
     return upgradeWebSocket(c, {
@@ -128,8 +134,10 @@ export const upgrade =
         // The adaptor adds its listeners right after this call. They would keep the request for as long as the socket lives.
         queueMicrotask(() => {
           for (const event of ['message', 'close', 'error']) socket.removeAllListeners(event)
-          socket.on('error', ignore)
-          connection.stopInput = open(socket, transport)
+          transport.removeListener('close', leave)
+          shrinkListeners(transport)
+          connection.user = open(socket, transport)
+          watch(socket, connection)
         })
       },
     })
@@ -138,13 +146,22 @@ export const upgrade =
 /** The library closes the socket with the code of the protocol error; nothing else is to do. */
 const ignore = (): undefined => undefined
 
+/** A list that had three listeners, as during the handshake, keeps room for 19. Listing them again takes 144 bytes less for each socket. */
+function shrinkListeners(transport: Socket): void {
+  const others = transport.rawListeners('close').slice(1) as (() => void)[]
+  for (const listener of others) transport.removeListener('close', listener)
+  for (const listener of others) transport.on('close', listener)
+}
+
 class SocketConnection implements Connection {
   readonly kind = 'ws'
   readonly tokenHash: string | null
   /** Undefined during the handshake. */
   socket: WebSocket | undefined
-  /** See `OpenSocket`. */
-  stopInput = (): void => undefined
+  /** Undefined until the socket was taken over. */
+  user: SocketUser | undefined
+  /** Whole milliseconds, which need no memory of their own for 24 days. */
+  lastPongMs = 0
   readonly #transport: Socket
 
   constructor(transport: Socket, tokenHash: string | null) {
@@ -154,7 +171,7 @@ class SocketConnection implements Connection {
 
   end(code: EndCode, reason: string): void {
     if (this.socket) {
-      this.stopInput()
+      this.user?.stopInput()
       this.socket.removeAllListeners('message')
       this.socket.close(code, reason.slice(0, REASON_LENGTH_MAX))
     } else this.#transport.destroy()
@@ -165,35 +182,46 @@ export const PING_MS = 25_000
 /** A socket that sent no pong for this time is terminated at the next ping. */
 export const SILENCE_MS_MAX = 60_000
 
-/** Pings all WebSockets with one timer. Terminates a socket that does not answer. */
-export interface Heartbeat {
-  watch(socket: WebSocket): void
-  /** Call it once the socket has closed. */
-  unwatch(socket: WebSocket): void
+/** The open sockets of one daemon. */
+export interface OpenSockets {
+  readonly connections: Connections
+  /**
+   * Pings the socket, terminates it if it does not answer, and removes its connection once it has closed. All sockets share one timer and
+   * their listeners: listeners of its own would take 200 bytes more.
+   */
+  watch(socket: WebSocket, connection: SocketConnection): void
 }
 
-export function createHeartbeat(clock: Clock, signal: AbortSignal): Heartbeat {
-  const lastPongMs = new Map<WebSocket, number>()
+export function createOpenSockets(connections: Connections, clock: Clock, signal: AbortSignal): OpenSockets {
+  const open = new Map<WebSocket, SocketConnection>()
+  const nowMs = (): number => Math.floor(clock.monotonicMs())
 
   // One function for all sockets: the socket is its `this`.
   function onPong(this: WebSocket): void {
-    if (lastPongMs.has(this)) lastPongMs.set(this, clock.monotonicMs())
+    const connection = open.get(this)
+    if (connection) connection.lastPongMs = nowMs()
+  }
+  function onClose(this: WebSocket): void {
+    const connection = open.get(this)
+    if (!connection) return
+    open.delete(this)
+    connections.remove(connection)
+    connection.user?.closed()
   }
 
   void every(clock, PING_MS, signal, () => {
-    for (const [socket, atMs] of lastPongMs) {
-      if (clock.monotonicMs() - atMs >= SILENCE_MS_MAX) socket.terminate()
+    for (const [socket, { lastPongMs }] of open) {
+      if (nowMs() - lastPongMs >= SILENCE_MS_MAX) socket.terminate()
       else socket.ping()
     }
   })
 
   return {
-    watch(socket) {
-      lastPongMs.set(socket, clock.monotonicMs())
-      socket.on('pong', onPong)
-    },
-    unwatch(socket) {
-      lastPongMs.delete(socket)
+    connections,
+    watch(socket, connection) {
+      connection.lastPongMs = nowMs()
+      open.set(socket, connection)
+      socket.on('error', ignore).on('pong', onPong).on('close', onClose)
     },
   }
 }
