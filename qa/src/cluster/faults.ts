@@ -221,7 +221,7 @@ export const FAULTS = {
     }
   },
   async 'change the configuration'(stage: FaultStage) {
-    const seen = await changeConfig(stage, 'agent.max_concurrent_turns', stage.random.within(6, 12))
+    const seen = await changeConfig(stage, 'agent.max_concurrent_turns', { min: 6, max: 12 })
     if (seen) stage.follow(seen)
     else stage.count('no node took the configuration')
   },

@@ -18,6 +18,12 @@ export interface Changing {
   readonly token: string
 }
 
+/** The whole numbers from `min` to `max`; at least two. */
+export interface NumberRange {
+  readonly min: number
+  readonly max: number
+}
+
 const WATCHED_MS = 5_000
 const REQUEST_MS_MAX = 4_000
 const POLL_MS = 20
@@ -97,11 +103,15 @@ interface NodeShown {
 const shownBy = ({ nodes = [] }: Asked['body']): readonly NodeShown[] =>
   (nodes as readonly NodeShown[]).filter(({ state }) => state === 'up')
 
-/** Changes one key of the shared configuration, and watches the versions that the cluster shows. Resolves to undefined if nobody took it. */
-export async function changeConfig(changing: Changing, key: string, value: number): Promise<Followed[] | undefined> {
+/**
+ * Changes one number of the shared configuration, and watches the versions that the cluster shows. Resolves to undefined if nobody took it.
+ * The number follows from the version: the same one again would be no change, so that no version would follow it.
+ */
+export async function changeConfig(changing: Changing, key: string, { min, max }: NumberRange): Promise<Followed[] | undefined> {
   const before = await askAny(changing, 'GET', '/api/cluster')
   if (!before) return undefined
   const version = Math.max(...shownBy(before).map(({ config_version }) => config_version ?? 0))
+  const value = min + (version % (max - min + 1))
   for (let attempt = 0; ; attempt++) {
     const shown = await askAny(changing, 'GET', '/api/config')
     if (!shown || attempt === ATTEMPTS_MAX) return undefined
